@@ -1,5 +1,5 @@
 # The commands of this project; `make` alone lists them. dev/README.md has what only maintainers run.
-# Each but `help` and `clean` first runs dev/setup, so a fresh clone needs no step before any of them.
+# Each except `help` and `clean` first runs dev/setup, so a fresh clone needs no other step.
 
 EMACS ?= emacs
 PYTHON ?=
@@ -13,7 +13,7 @@ export EMACS PYTHON SELECTOR
 # The interpreter with which the Elisp of tests, demo and bench starts the server.
 export BACKSTAFF_PYTHON := $(abspath $(BIN)/python)
 export HYPOTHESIS_STORAGE_DIRECTORY := $(abspath .cache/hypothesis)
-# A caller's Python settings would reach into .venv.
+# A caller's Python settings would affect .venv.
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
@@ -22,7 +22,7 @@ unexport PYTHONPATH PYTHONHOME
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-8s %s\n", $$1, $$2}' Makefile
 
-check: setup ## the inner loop, 90 s: lint, types, layers, and the quick tests of both languages
+check: setup ## run the quick checks and tests of both languages, 90 s
 	@dev/lint --quick
 	@dev/ert core
 	@dev/pytest --quick
@@ -46,25 +46,25 @@ fix: setup ## correct and format the Python code as far as ruff can
 	@$(BIN)/ruff check --fix $(PYTHON_FILES)
 	@$(BIN)/ruff format $(PYTHON_FILES)
 
-golden: setup ## write the golden cases anew; review the difference like code
+golden: setup ## write the golden cases again; review the difference like code
 	@$(BIN)/python tests/golden/regenerate.py
 
-# Tools, commands, keys and options go from the code into the manual, that into Texinfo, and that into
-# Info. The Info file is committed, so that nobody who installs the package needs makeinfo.
-manual: setup ## write the autoloads, the reference in README and docs/backstaff.org, the Texinfo and the Info file
+# The manual takes tools, commands, keys and options from the code. Texinfo is made from the manual, and Info
+# from Texinfo. The Info file is committed, so that nobody who installs the package needs makeinfo.
+manual: setup ## write the autoloads, the reference in README and manual, and the Texinfo and Info files
 	@$(EMACS) -Q --batch -l dev/batch.el -l dev/autoloads.el -f autoloads-batch
 	@$(BIN)/python -m dev.reference
 	@$(EMACS) -Q --batch -l dev/batch.el -L elisp -l dev/manual.el -f manual-batch
 
-# CLONES are work trees of git whose overviews and file names are measured; the default is this one.
-bench: setup ## measure every promised row beside its peer; draw docs/speed.svg
+# CLONES are git work trees in which overviews and file names are measured; the default is this one.
+bench: setup ## measure every promised figure and its peer; draw docs/speed.svg
 	@$(BIN)/python -m dev.bench
 	@$(BIN)/python -m dev.bench.overview $(CLONES)
 	@$(BIN)/python -m dev.bench.find $(CLONES)
 
-setup: ## install what is missing and make .venv; all others do this first
+setup: ## install missing packages and make .venv; all others do this first
 	@dev/setup
 
-clean: ## remove all that make has made
+clean: ## remove all files that make has made
 	rm -rf .venv .cache .hypothesis .import_linter_cache dist
 	find . -name .git -prune -o \( -name __pycache__ -o -name '*.elc' \) -print0 | xargs -0 rm -rf

@@ -7,7 +7,7 @@
 ;; `make manual' runs this.  backstaff-loaddefs.el has an autoload for each form below a
 ;; cookie, that is, the comment ;;;###autoload, in elisp/.  backstaff.el requires it, so
 ;; that elisp/ alone on `load-path' is enough.  Package managers make autoloads of their
-;; own from the same cookies; these are without docstrings, and the same in every Emacs.
+;; own from the same cookies; ours have no docstrings, and are the same in every Emacs.
 
 ;;; Code:
 
@@ -35,8 +35,8 @@ Return any other FORM as it is."
              collect (autoloads--of-form (read (current-buffer)) (file-name-base file)))))
 
 (defun autoloads-text ()
-  "Return what backstaff-loaddefs.el has to hold."
-  ;; Whatever backstaff.el requires is loaded when this is.
+  "Return the contents of backstaff-loaddefs.el."
+  ;; The files that backstaff.el requires are loaded before this one.
   (concat ";;; backstaff-loaddefs.el --- What loads each command  -*- lexical-binding: t; -*-\n\n"
           ";; SPDX-License-Identifier: GPL-3.0-or-later\n\n"
           ";;; Commentary:\n\n;; `make manual' writes this file; see dev/autoloads.el.\n\n;;; Code:\n\n"
@@ -46,13 +46,13 @@ Return any other FORM as it is."
                                                  "\\`backstaff-\\(agent\\|ui\\|remote\\).*\\.el\\'"))
                      "\n")
           "\n\n(provide 'backstaff-loaddefs)\n\n"
-          ;; Package managers take no autoloads from here.  (Emacs would take the words in one
-          ;; string for variables of this file.)
+          ;; Package managers take no autoloads from here.  (As one string, Emacs would take
+          ;; the words for variables of this file.)
           ";; Local " "Variables:\n;; no-update-autoloads: t\n;; End:\n"
           ";;; backstaff-loaddefs.el ends here\n"))
 
 (defun autoloads-batch ()
-  "Write backstaff-loaddefs.el anew."
+  "Write backstaff-loaddefs.el."
   (write-region (autoloads-text) nil (expand-file-name "backstaff-loaddefs.el" autoloads-folder)
                 nil 'silent))
 

@@ -1,4 +1,4 @@
-;;; batch.el --- How make runs Emacs  -*- lexical-binding: t; -*-
+;;; batch.el --- Settings for each Emacs that make runs  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -10,10 +10,10 @@
 
 (defvar native-comp-eln-load-path)
 
-;; A compiled file that someone left behind must not hide its source.
+;; An old compiled file must not hide its source.
 (setq load-prefer-newer t)
 
-;; Where Emacs compiles to machine code, it would write into the home directory.
+;; Native compilation would write into the home directory.
 (when (boundp 'native-comp-eln-load-path)
   (setcar native-comp-eln-load-path
           (expand-file-name "../.cache/eln/" (file-name-directory load-file-name))))

@@ -4,11 +4,11 @@
 
 ;;; Commentary:
 
-;; `dev/bench-remote' runs this below tests/remote/host.py, at 20 and at 80 ms
-;; round trip, or at those that RTT in the environment names.  Ways are measured
-;; in turns, in one Emacs, with compiled code as users have it, and the ratio of
-;; the medians is what counts; each has a gate.  With SESSION in the environment it
-;; records docs/remote.txt instead: the same tree, by a tool and natively.
+;; `dev/bench-remote' runs this below tests/remote/host.py, at round trips of 20
+;; and 80 ms, or at those in the environment variable RTT.  Ways are measured in
+;; turns, in one Emacs, with compiled code.  Each ratio of medians has a gate.
+;; With SESSION in the environment it records docs/remote.txt instead: the same
+;; tree, by a tool and natively.
 
 ;;; Code:
 
@@ -71,7 +71,7 @@
   (bench-remote-call "agent-q/list_directory" (list :path path)))
 
 (defun bench-remote-walk ()
-  "Return how many files there are in all of the tree there, with their paths."
+  "Return the number of files in the whole tree there, with their paths."
   (let ((data (plist-get (bench-remote-call "agent-q/search_files"
                                             '(:path "tree" :pattern "*"))
                          :data)))
@@ -94,7 +94,7 @@
     (while (not heard) (accept-process-output bench-remote-echo 0.5 nil t))))
 
 (defun bench-remote-start-echo ()
-  "Start the process that sends back what it gets, without a terminal."
+  "Start a process that echoes its input, without a terminal."
   (backstaff-remote--make-process bench-remote-host 'direct
                                  :name "echo" :command '("cat") :buffer nil))
 
@@ -105,20 +105,20 @@
     (bench-remote-list ".")))
 
 (defun bench-remote-forget ()
-  "Let the host have kept nothing."
+  "Empty the host's cache."
   (delete-directory (expand-file-name "home/.cache/backstaff"
                                       (getenv "BACKSTAFF_TEST_HOST"))
                     t))
 
 (defun bench-remote-miss ()
-  "Start a server on a host that has kept nothing."
+  "Start a server on a host with an empty cache."
   (bench-remote-forget)
   (bench-remote-start 'direct))
 
 (defvar bench-remote-payload nil "A file as large as what goes to a host.")
 
 (defun bench-remote-installed ()
-  "Start the server from files that are installed there, to its first answer."
+  "Start the server from files installed there, until its first answer."
   (backstaff-server--stop "bench")
   (let* ((answer "")
          (process (backstaff-remote--make-process
@@ -135,7 +135,7 @@
     (delete-process process)))
 
 (defun bench-remote-copy ()
-  "Copy what goes to a host as TRAMP does it, make it private and move it."
+  "Copy the server's code with TRAMP, make it private and move it."
   (let ((new (concat bench-remote-root "copy.new")))
     (copy-file bench-remote-payload new t)
     (set-file-modes new #o600)
@@ -158,7 +158,7 @@
     (mapcar (lambda (list) (nth (/ turns 2) (sort list #'<))) times)))
 
 (defun bench-remote-row (name ms base gate &optional least)
-  "Print that NAME took MS where BASE is the measure; GATE bounds the ratio.
+  "Print that NAME took MS, compared with BASE; GATE is the maximum ratio.
 It is the least that BASE / MS may be if LEAST is non-nil, else the most that
 MS / BASE may be."
   (let* ((ratio (if least (/ base ms) (/ ms base)))
@@ -189,7 +189,7 @@ MS / BASE may be."
       (bench-remote-row "list 100, native / ours" hundred n100 2 t)
       (bench-remote-row "list 1000, native / ours" thousand n1000
                         (if (= rtt 20) 3 2.5) t))
-    ;; Natively it takes most of a minute, so that is done once.
+    ;; Natively it takes most of a minute, so it is done once.
     (pcase-let ((`(,walk) (bench-remote-medians 3 #'bench-remote-walk))
                 (`(,native)
                  (bench-remote-medians
@@ -260,7 +260,7 @@ MS / BASE may be."
 ;;; The recorded session
 
 (defun bench-remote-step (what function)
-  "Write WHAT, what FUNCTION returns, and how long that took."
+  "Write WHAT, the value of FUNCTION, and the seconds that it took."
   (princ (format "> %s\n" what))
   (let* ((start (float-time)) (text (funcall function)))
     (princ (format "%s[%.2f s]\n\n" text (- (float-time) start)))))
@@ -302,7 +302,7 @@ The exit status says whether all gates were held."
         (progn
           (setq backstaff-server-command
                 (list (getenv "BACKSTAFF_PYTHON") "-I" bench-remote-main)
-                ;; The one that is compared with; a wrapper found first would cost.
+                ;; The peer itself; a wrapper found first would cost time.
                 backstaff-remote-python (getenv "BACKSTAFF_PYTHON")
                 bench-remote-root (concat bench-remote-host root))
           (bench-remote-plant root)

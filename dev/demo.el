@@ -1,14 +1,13 @@
-;;; demo.el --- What the tools answer, seen from Emacs  -*- lexical-binding: t; -*-
+;;; demo.el --- Answers of the tools, seen from Emacs  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
 ;;; Commentary:
 
-;; `make demo' runs this.  It does what any Emacs package would: it requires
-;; `backstaff' and calls tools, on this very repository.  The first call starts
-;; the server.  A page shows the texts of a few replies; `make demo ALL=1' shows
-;; all replies whole.  Either ends with failure if a reply is not of the expected
-;; kind.
+;; `make demo' runs this.  Like any Emacs package, it requires `backstaff' and calls
+;; tools, on this repository.  The first call starts the server.  A page shows the
+;; texts of a few replies; `make demo ALL=1' shows all replies whole.  Both fail if a
+;; reply is not of the expected kind.
 
 ;;; Code:
 
@@ -97,19 +96,19 @@
      "commands/list_commands" (:page 1 :page_size 2) ,demo-example)
     ("No path leads out of the project, and an error is a reply like any other"
      "agent-q/list_directory" (:path "../..")))
-  "What a page shows: a heading, a tool's id, its arguments, perhaps a context.")
+  "Calls on the page: a heading, a tool's id, its arguments, perhaps a context.")
 
 (defvar demo-all nil
   "Non-nil if all replies are shown.")
 
 (defvar demo-replies 0
-  "How many replies came.")
+  "Number of replies so far.")
 
 (defconst demo-pings 200
-  "How many round trips to measure.")
+  "Number of round trips to measure.")
 
 (defvar demo-surprises 0
-  "How many replies were not of the expected kind.")
+  "Number of replies that were not of the expected kind.")
 
 
 ;;; Output
@@ -124,7 +123,7 @@
   (demo-print "\n%s\n%s" text (make-string (string-width text) ?=)))
 
 (defun demo-print-indented (text)
-  "Print TEXT, set off from what surrounds it."
+  "Print TEXT between blank lines."
   (demo-print "%s" (replace-regexp-in-string "^\\(.\\)" "    \\1" (string-trim-right text))))
 
 (defun demo-print-call (id arguments context)
@@ -132,7 +131,7 @@
   (demo-print "\n%S" `(backstaff-call ,id ',arguments ,@(and context `(',context)))))
 
 (defun demo-print-reply (reply)
-  "Print REPLY: its text as a model reads it, then all of it as Lisp has it."
+  "Print REPLY: its text as a model reads it, then all of it as Lisp."
   (demo-print-indented (plist-get reply :text))
   (terpri)
   ;; The text stands above.
@@ -140,11 +139,11 @@
     (demo-print-indented (demo-pretty rest 0))))
 
 (defconst demo-width 110
-  "How wide a line of Lisp may be.")
+  "Maximum width of a line of Lisp.")
 
 (defun demo-pretty (object column)
   "Return OBJECT as Lisp text that starts at COLUMN.
-What is too wide for a line is broken: a plist has a line for each of its
+A wide object has several lines: a plist has a line for each of its
 keys then, another list one for each of its items."
   (let ((flat (prin1-to-string object))
         (separator (concat "\n" (make-string (1+ column) ?\s))))
@@ -166,7 +165,7 @@ keys then, another list one for each of its items."
 ;;; Calls
 
 (defun demo-call (id arguments context expected)
-  "Call tool ID with ARGUMENTS and CONTEXT; if all is shown, print the reply, too.
+  "Call tool ID with ARGUMENTS and CONTEXT; print the reply if all are shown.
 EXPECTED is nil for success, or the code of an error."
   (let* ((reply (backstaff-call id arguments context))
          (code (plist-get (plist-get reply :error) :code))
@@ -182,7 +181,7 @@ EXPECTED is nil for success, or the code of an error."
                   (or expected "success") (or code "success")))))
 
 (defun demo-tool (tool)
-  "Show TOOL, a definition as `backstaff-tools' returns it, at work."
+  "Show TOOL, a definition of `backstaff-tools', at work."
   (let ((id (plist-get tool :id)))
     (when demo-all
       (demo-print-heading id)
@@ -199,7 +198,7 @@ EXPECTED is nil for success, or the code of an error."
         (demo-print "\n(The demo holds no call of this tool.)")))))
 
 (defun demo-unreadable-directory ()
-  "Show what is answered for a directory that may not be read.
+  "Show the answer about a directory that cannot be read.
 It lies in a root of its own: the caller chooses the root, never a model."
   (let* ((root (file-name-as-directory (make-temp-file "backstaff-demo" t)))
          (locked (expand-file-name "locked" root)))
@@ -224,7 +223,7 @@ It lies in a root of its own: the caller chooses the root, never a model."
                 (* 1e3 (nth (/ (* 95 demo-pings) 100) times)))))
 
 (defun demo-ping ()
-  "Ask the server whether it is there."
+  "Ping the server."
   (unless (eq (backstaff-server-call 'ping nil :timeout 5) t)
     (cl-incf demo-surprises)))
 

@@ -1,12 +1,12 @@
-"""Makes py_backend/libraries.zip: the libraries that the server imports, as Python alone.
+"""Makes py_backend/libraries.zip: the libraries that the server imports, in pure Python.
 
 With it the server runs on any Python 3.11 or newer, without pip, network or environment. The
 archive is committed, because package-vc, straight and MELPA copy the files of the repository and
-run no program of it. It holds no code of ours, so it changes only with `libraries.txt` beside this
+run no program of it. It holds none of our code, so it changes only with `libraries.txt` beside this
 file.
 
-`python dev/libraries.py` downloads the libraries that the file names, and writes the archive. A
-test compares it with the installed libraries, or with the published ones where those differ.
+`python dev/libraries.py` downloads the libraries that this file names, and writes the archive. A
+test compares it with the installed libraries, or with the published ones if those differ.
 """
 
 import subprocess
@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 PROJECT = Path(__file__).parents[1]
 PINS = PROJECT / "dev/libraries.txt"
 ARCHIVE = PROJECT / "py_backend/libraries.zip"
-# One file for everyone: PyYAML is published with a compiled part, which is left out.
+# The archive is the same for everyone: the compiled part of PyYAML is left out.
 ONE_PLATFORM = ["--platform", "manylinux2014_x86_64", "--python-version", "3.11"]
 # epc is published as sources only.
 SOURCES = ["--no-binary", "epc"]
@@ -30,7 +30,9 @@ THE_SAME_ALWAYS = (1980, 1, 1, 0, 0, 0)
 def wanted(name: str) -> str | None:
     """Return the name that `name`, a file of a distribution, has in the archive, or None."""
     path = PurePosixPath(name)
-    if path.parts[0].startswith("epc-"):  # a folder with all else, in an archive of sources
+    if path.parts[0].startswith(
+        "epc-"
+    ):  # a folder that holds everything else, in an archive of sources
         path = path.relative_to(path.parts[0])
         if path.name == "setup.py":
             return None
@@ -56,11 +58,11 @@ def members(distribution: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def published() -> dict[str, bytes]:
-    """Download what the list names, and return the archive's files by their names in it.
+    """Download the listed libraries, and return the archive's files by their names in it.
 
-    Raise `subprocess.CalledProcessError` if pip cannot download it.
+    Raises `subprocess.CalledProcessError` if pip cannot download it.
     """
-    # epc has no file with its licence, which is ours.
+    # epc has no file with its licence, which is the same as ours.
     files = {
         "libraries.txt": PINS.read_bytes(),
         "licenses/epc/LICENSE": (PROJECT / "LICENSE").read_bytes(),

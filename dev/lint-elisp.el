@@ -4,16 +4,16 @@
 
 ;;; Commentary:
 
-;; `make lint' runs this.  Left alone, checkdoc and check-declare print what
-;; they find and then exit with success, and so does the byte compiler for a
-;; warning.  Here whatever is found is a failure.
+;; `make lint' runs this.  By themselves, checkdoc and check-declare exit with
+;; success after a finding, and so does the byte compiler after a warning.  Here
+;; each finding is a failure.
 ;;
 ;;   emacs -Q --batch -L elisp -l dev/lint-elisp.el -f lint-elisp-compile FILE
 ;;   emacs    --batch -L elisp -l dev/lint-elisp.el -f lint-elisp-package FILE...
 ;;
-;; A file of the package wants a fresh Emacs: one that forgets a `require' compiles
+;; A file of the package needs a fresh Emacs: a file that forgets a `require' compiles
 ;; well after another has loaded the library.  Tests and tools are compiled in one
-;; Emacs, as each of them is loaded in many ways anyway.
+;; Emacs, because each of them is loaded in many ways anyway.
 
 ;;; Code:
 
@@ -28,7 +28,7 @@
 (defvar jka-compr-verbose)
 
 (defvar lint-elisp--findings 0
-  "How many things were found so far.")
+  "Number of findings so far.")
 
 (defun lint-elisp--count (&rest _)
   "Count one finding."
@@ -73,10 +73,10 @@ An .elc that stayed beside its source would be loaded when it is stale."
 
 (defconst lint-elisp--outdated
   "This makes the package uninstallable in all released Emacs versions."
-  "What package-lint 0.16 says of Emacs 28, which it believes unreleased.")
+  "A finding of package-lint 0.16 about Emacs 28, which it believes unreleased.")
 
 (defun lint-elisp--package-findings (file)
-  "Return what package-lint finds in FILE, as a list of (LINE COLUMN TYPE TEXT)."
+  "Return the findings of package-lint in FILE: a list of (LINE COLUMN TYPE TEXT)."
   (with-temp-buffer
     (insert-file-contents file t)
     (emacs-lisp-mode)
@@ -84,7 +84,7 @@ An .elc that stayed beside its source would be loaded when it is stale."
                :key #'cl-fourth :test #'equal)))
 
 (defun lint-elisp--package-lint (file)
-  "Report and count what package-lint finds in FILE."
+  "Report and count the findings of package-lint in FILE."
   (pcase-dolist (`(,line ,column ,type ,text) (lint-elisp--package-findings file))
     (lint-elisp--count)
     (message "%s:%d:%d: %s: %s"
@@ -95,10 +95,10 @@ An .elc that stayed beside its source would be loaded when it is stale."
   (require 'package-lint)
   (let ((files (lint-elisp--files))
         (package-lint-main-file lint-elisp--main-file)
-        ;; What the archives offer is not asked: the network may be absent.
+        ;; The archives are not asked, because the network may be absent.
         (package-archive-contents nil)
-        ;; This check takes any word of the first line for its verb, and blames
-        ;; "Return what the server says."
+        ;; This check takes any word of the first line for its verb, and rejects
+        ;; "Return the text that it prints."
         (checkdoc-verb-check-experimental-flag nil)
         (enable-dir-local-variables nil)
         (jka-compr-verbose nil))

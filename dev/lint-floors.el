@@ -4,8 +4,9 @@
 
 ;;; Commentary:
 
-;; `make lint' runs this.  The files of the package stand on floors, which their
-;; names begin with, and a file may import its own floor and lower ones.  There are four kinds of findings:
+;; `make lint' runs this.  Each file of the package belongs to a floor, which its name
+;; begins with.  A file may import its own floor and lower ones.  There are four kinds
+;; of findings:
 ;;
 ;; private   A file uses a private name of another, such as
 ;;           `backstaff-epc--process' outside of backstaff-epc.el.
@@ -13,7 +14,7 @@
 ;; cycle     Files import each other in a circle.
 ;; unused    No other file uses a public name, and no document mentions it.
 ;;
-;; These forms import a file, wherever they stand: `require',
+;; These forms import a file, at any place: `require',
 ;; `declare-function', and a `defvar' without a value for its variable.  An
 ;; `autoload' does not.  The byte compiler warns of any other use of a function
 ;; or variable that the file does not define.
@@ -210,7 +211,7 @@ Each is a list (KIND FILE WHAT), such as
                      append (lint-floors--unused file files documents)))))
 
 (defun lint-floors-batch ()
-  "Print the findings in the repository on the command line, or this; exit.
+  "Print the findings in the repository on the command line (default: this one).
 The exit code is 1 if there is any."
   (let ((findings (lint-floors-findings
                    (file-name-as-directory

@@ -2,10 +2,9 @@
 
     python3 dev/lint_prose.py [PATH ...]
 
-The phrases came from one habit: a clause without a noun ("what it has"), an object before its
-verb ("So begins a page"), a passive "told". Each line of output is `file:line: phrase: text`.
-A line that needs such a phrase ends with the comment `prose: REASON`; texts that the contracts
-fix are in `FIXED`.
+They come from three habits: a clause without a noun ("what it has"), an object before its verb
+("So begins a page"), and the passive "told". Each line of output is `file:line: phrase: text`. A
+line that needs such a phrase has a comment `prose: REASON`. `FIXED` has the texts of contracts.
 """
 
 import ast
@@ -30,24 +29,36 @@ PHRASES = {
     "shall": "must; will",
     "nor (is|are|does|do|has|have)": "and ... not",
     r"So (begins?|ends?|long|many|much|is|are|it is|does|do|has|have|far)": "subject first",
-    "Nothing but": "only",
+    "[Nn]othing but": "only",
     "and be it": "even",
-    "had (it|they|one)": "if",
+    "also where": "even if",
+    r"(Had|, had) (it|they|one)": "if",
 }
-"""Regular expressions of the phrases, each with words that say it plainly."""
+"""Regular expressions of the phrases, each with a plainer wording."""
 
-WHAT = r"\bwhat\b(?![^.!]*\?)"
-"""A "what" that asks nothing. Messages may have it: "say what to do" is plain English there."""
+WHAT = r"(?<![`'])\b[Ww]hat\b(?![`'])(?![^.!]*\?)"
+"""A "what" that asks nothing and is no name. It is allowed in messages: "say what to do"."""
+CLAUSE = r'^r?"""(As|Of|So|Such|That|Those|Why) '
+"""A docstring that begins as a clause, such as "Why the file is skipped." It lacks a noun."""
 
 FIXED = ("Returns current git branch",)
-"""Beginnings of texts that a contract fixes word for word."""
+"""Beginnings of texts that a contract prescribes word for word."""
+
+STRINGS = (tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING))
+"""Types of tokens with text. Python 3.12 and newer split an f-string into several tokens."""
+
+QUOTING = ("lint_prose.py", "test_lint_prose.py")
+"""Files that quote the phrases."""
 
 _PHRASE = re.compile("|".join(rf"\b(?:{phrase})\b" for phrase in PHRASES))
-_WHAT = re.compile(WHAT, re.IGNORECASE)
+_PROSE = re.compile(f"{WHAT}|{CLAUSE}")
 
 
 def python_texts(source: str) -> Iterator[tuple[int, str, bool]]:
-    """Yield (line, text, is prose and no message) of each docstring, comment and string."""
+    """Yield the number, the text and `is_prose` of each line of docstrings, comments and strings.
+
+    `is_prose` is False for strings, which may be messages.
+    """
     docstrings = set()
     tree = ast.parse(source)
     for node in ast.walk(tree):
@@ -58,14 +69,14 @@ def python_texts(source: str) -> Iterator[tuple[int, str, bool]]:
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string, True
-        elif token.type == tokenize.STRING:
+        elif token.type in STRINGS:
             is_prose = token.start[0] in docstrings
             for number, line in enumerate(token.string.split("\n"), token.start[0]):
                 yield number, line, is_prose
 
 
 def lisp_texts(source: str) -> Iterator[tuple[int, str, bool]]:
-    """Yield line, text and whether it is prose of each line that has a comment or a string."""
+    """Yield the number, the text and `is_prose` of each line with a comment or a string."""
     in_string = False
     for number, line in enumerate(source.split("\n"), 1):
         starts_inside, quotes = in_string, len(re.findall(r'(?<!\\)"', line.replace(r"\\", "")))
@@ -91,20 +102,20 @@ def findings(path: Path) -> Iterator[str]:
     for number, text, is_prose in texts:
         if "prose:" in lines[number - 1] or any(fixed in text for fixed in FIXED):
             continue
-        found = _PHRASE.search(text) or (is_prose and _WHAT.search(text))
+        found = _PHRASE.search(text) or (is_prose and _PROSE.search(text))
         if found:
             yield f"{path}:{number}: {found[0]}: {text.strip()[:120]}"
 
 
 def main(paths: list[str]) -> int:
-    """Print the findings in `paths` (default: all that git knows); return the exit status."""
+    """Print the findings in `paths` (default: all that git tracks); return the exit status."""
     command = ["git", "-C", str(ROOT), "ls-files", "-z", "*.py", "*.el", "*.org", "*.md"]
     listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split("\0")  # noqa: S603
     files = [ROOT / name for name in listed if name and "fixtures" not in name]
     if paths:
         wanted = [Path(path).resolve() for path in paths]
         files = [file for file in files if any(file.is_relative_to(path) for path in wanted)]
-    found = [line for file in files if file != Path(__file__) for line in findings(file)]
+    found = [line for file in files if file.name not in QUOTING for line in findings(file)]
     print(*found, sep="\n", end="\n" if found else "")
     print(f"prose: {len(found)} found" if found else "prose: nothing found", file=sys.stderr)
     return 1 if found else 0

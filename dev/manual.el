@@ -1,20 +1,18 @@
-;;; manual.el --- Write the manual's reference, and Texinfo of it all  -*- lexical-binding: t; -*-
+;;; manual.el --- Write the manual's reference, Texinfo and Info  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
 ;;; Commentary:
 
 ;; `make manual' runs this on docs/backstaff.org.  Commands, keys and options
-;; come from the Elisp itself: each has its room there, between a line BEGIN
-;; and a line END, and what stands between is never written by hand.  Then Org
-;; makes docs/backstaff.texi of it, and makeinfo elisp/backstaff.info of that.
+;; come from the Elisp.  Each is written between a line BEGIN and a line END.
+;; Then Org makes docs/backstaff.texi, and makeinfo makes elisp/backstaff.info.
 ;; The Info file is beside the Lisp, and so is the file `dir' that package
-;; managers look for: every way of installing the package brings both along.
+;; managers look for: every way of installing the package includes both.
 ;;
-;; What Org makes differs from one version of it to the next.  So that
-;; any Emacs can tell whether the Texinfo is that of the manual, its first line
-;; holds the manual's hash.  For the same reason `dir' holds the hash of the
-;; Texinfo and the Info file.
+;; Versions of Org write different Texinfo.  So the first line of the Texinfo
+;; holds the manual's hash, by which any Emacs sees if it is up to date.  For the
+;; same reason `dir' holds the hash of the Texinfo and the Info file.
 
 ;;; Code:
 
@@ -62,12 +60,12 @@
           (push (intern (match-string 1)) names))))))
 
 (defun manual-marked-up (text)
-  "Return TEXT of a docstring as Org has it: names and keys between tildes."
+  "Return TEXT of a docstring as Org: names and keys between tildes."
   (let* ((text-quoting-style 'grave)
          (plain (substitute-command-keys
                  (replace-regexp-in-string "\\\\`\\([^'\n]+\\)'" "`\\1'" text t)))
          (parts nil))
-    ;; Emacs gives the keys that it puts in a face.
+    ;; Emacs puts keys in a face.
     (while (not (string-empty-p plain))
       (let* ((face (get-text-property 0 'face plain))
              (end (or (next-single-property-change 0 'face plain) (length plain)))
@@ -88,7 +86,7 @@ version to version."
 
 (defun manual-table (columns rows)
   "Return ROWS, lists of texts, as a table of Org.
-COLUMNS tells Texinfo what part of a line each column takes."
+COLUMNS are the widths of the columns for Texinfo, as parts of a line."
   (concat "#+attr_texinfo: :columns " columns "\n"
           (mapconcat (lambda (row) (format "| %s |" (string-join row " | "))) rows "\n")))
 
@@ -207,7 +205,7 @@ All but the first stand four columns deeper."
   (expand-file-name name (expand-file-name "docs/" manual-project)))
 
 (defun manual-fill (name text)
-  "Put TEXT into this buffer's room for NAME."
+  "Put TEXT between this buffer's lines BEGIN and END of NAME."
   (goto-char (point-min))
   (unless (re-search-forward
            (format "^# BEGIN %s\\b.*\n\\(\\(?:.*\n\\)*?\\)# END %s$" name name) nil t)
@@ -215,7 +213,7 @@ All but the first stand four columns deeper."
   (replace-match (format "\n%s\n\n" text) t t nil 1))
 
 (defun manual-insert ()
-  "Insert the manual into this buffer, with the reference as it should be."
+  "Insert the manual into this buffer, with an up-to-date reference."
   (insert-file-contents (manual-file "backstaff.org"))
   (manual-fill "emacs-tools" (manual-emacs-tools))
   (manual-fill "commands" (manual-commands))
@@ -223,7 +221,7 @@ All but the first stand four columns deeper."
   (manual-fill "keys" (manual-keymaps)))
 
 (defun manual-hash ()
-  "Return what marks the Texinfo with the SHA-1 of its source."
+  "Return the mark of the Texinfo with the SHA-1 of its source."
   (with-temp-buffer
     (set-buffer-multibyte nil)
     (insert-file-contents-literally (manual-file "backstaff.org"))
@@ -239,7 +237,7 @@ Each version of Org exports a little differently."
       (insert (with-current-buffer (find-file-noselect (manual-file "backstaff.org") t)
                 (unwind-protect (org-export-as 'texinfo)
                   (kill-buffer))))
-      ;; The first line has to be Texinfo's own.
+      ;; The first line must be Texinfo's own.
       (goto-char (point-min))
       (forward-line)
       (insert (format "%s, with Org %s\n" (manual-hash) (org-version)))
@@ -259,7 +257,7 @@ Each version of Org exports a little differently."
             (secure-hash 'sha1 (current-buffer)))))
 
 (defun manual-run (program &rest arguments)
-  "Run PROGRAM with ARGUMENTS beside the Lisp; an error shows what it prints."
+  "Run PROGRAM with ARGUMENTS beside the Lisp; an error shows its output."
   (with-temp-buffer
     (setq default-directory (manual-info-file ""))
     (unless (eq 0 (apply #'call-process program nil t nil arguments))
@@ -274,13 +272,13 @@ Each version of Org exports a little differently."
   (let ((directory (manual-info-file "dir"))
         (exec-path (append exec-path '("/usr/sbin"))))
     (manual-makeinfo "backstaff.info")
-    ;; What install-info finds, it keeps.
+    ;; install-info keeps existing lines.
     (when (file-exists-p directory)
       (delete-file directory))
     (manual-run "install-info" "backstaff.info" "dir")
     (with-temp-file directory
       (insert-file-contents directory)
-      ;; Info shows nothing of what stands above the first node.
+      ;; Info does not show text above the first node.
       (search-forward "\n\^_")
       (backward-char)
       (insert (manual-info-hash)))))

@@ -36,7 +36,7 @@ def recipe() -> list[str]:
 
 
 def contents() -> Iterator[tuple[str, Path]]:
-    """Yield (place in the package, file) for all that the recipe names."""
+    """Yield (place in the package, file) for all files that the recipe names."""
     for pattern in recipe():
         for path in sorted(PROJECT.glob(pattern)):
             if path.is_file():

@@ -1,7 +1,7 @@
 """The project that the pictures show: `courier`, which looks like a client library for HTTP.
 
-It is made up. Only the files that a picture reads have a text; the others have their names. The
-commits have fixed authors and times, so that git answers the same each time.
+It is made up. Only the files that a picture shows have a text; the others are empty. The commits
+have fixed authors and times, so git always answers the same.
 """
 
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 TEXTS = {
     "README.md": "# courier\n\nHTTP for Python, with retries that you can reason about.\n",
     "src/courier/retry.py": '''\
-"""Which requests may be sent again, and when."""
+"""Decides which requests may be sent again."""
 
 from courier.models import Request
 
@@ -19,11 +19,11 @@ REPEATABLE = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE"})
 
 
 def may_repeat(request: Request) -> bool:
-    """Whether REQUEST does no harm when it arrives twice."""
+    """Return True if `request` does no harm when it arrives twice."""
     return request.method in REPEATABLE or "Idempotency-Key" in request.headers
 ''',
     "src/courier/session.py": '''\
-"""A session: what requests to several hosts share."""
+"""A session: the settings that requests share."""
 
 from courier.adapters import Adapter
 from courier.errors import Timeout
@@ -32,15 +32,15 @@ from courier.retry import may_repeat
 
 
 class Session:
-    """Connections, cookies, and the times to wait for an answer."""
+    """Connections, cookies and timeouts."""
 
     def __init__(self, attempts: int = 3) -> None:
-        """Make a session that sends a request up to ATTEMPTS times."""
+        """Make a session that sends a request up to `attempts` times."""
         self.attempts = attempts
         self.adapter = Adapter()
 
     def send(self, request: Request) -> Response:
-        """Send REQUEST, and again where no answer came in time."""
+        """Send `request`, and send it again if no answer comes in time."""
         for attempt in range(self.attempts):
             try:
                 return self.adapter.send(request)
@@ -50,7 +50,7 @@ class Session:
         raise AssertionError("the last attempt returns or raises")
 ''',
     "src/courier/adapters.py": '''\
-"""How a request reaches the network."""
+"""Sends requests over the network."""
 
 from courier.errors import StaleConnection
 from courier.models import Request, Response
@@ -64,11 +64,11 @@ class Adapter:
         self.pool = Pool()
 
     def send(self, request: Request) -> Response:
-        """Send REQUEST on a connection that is open already, if there is one."""
+        """Send `request` on an open connection if there is one."""
         try:
             return self.pool.exchange(request)
         except StaleConnection:
-            # The other side had hung up. A new connection will do.
+            # The peer has closed the connection: use a new one.
             return self.send(request)
 ''',
 }
@@ -105,7 +105,7 @@ EDITS = (
 
 
 def plant(folder: Path) -> None:
-    """Make the project in `folder`, which is not there yet."""
+    """Make the project in `folder`, which does not exist yet."""
     names = [f"{place}/{name}" for place, names in FOLDERS.items() for name in names.split()]
     for name in (*names, *TEXTS):
         path = folder / name
@@ -119,7 +119,7 @@ def plant(folder: Path) -> None:
             with (folder / name).open("a", encoding="utf-8") as file:
                 file.write("\n")
         _git(folder, day, "commit", "--quiet", "--all", f"--message=Change {changed}")
-    # The lines that the commits added go again.
+    # Remove the lines that the commits added.
     for name, text in TEXTS.items():
         (folder / name).write_text(text, "utf-8")
     _git(folder, len(EDITS) + 1, "commit", "--quiet", "--all", "--message=Tidy")

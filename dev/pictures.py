@@ -1,8 +1,8 @@
-"""`python -m dev.pictures -L DIR`: draws the pictures of the README, light and dark.
+"""`python -m dev.pictures -L DIR`: draws the pictures of the README and the manual.
 
 DIR is a clone of gptel, https://github.com/karthink/gptel. Before Emacs 29 a second `-L DIR` names
-the package compat. Each picture is the screen of an Emacs in a terminal, on the project in
-dev/pictured_project.py. Names draw some pictures alone:
+the package compat. Each picture is the screen of an Emacs in a terminal, in the project of
+dev/pictured_project.py. To draw some of them, give their names:
 
     python -m dev.pictures overview find
 
@@ -31,7 +31,7 @@ DOCS = PROJECT / "docs"
 PLACE = Path("/tmp/courier")  # noqa: S108  # the overview shows it, so it must not change
 THEMES = {"light": ("modus-operandi", "000000", "ffffff"),
           "dark": ("modus-vivendi", "ffffff", "000000")}  # fmt: skip
-"""The theme of Emacs, its text and its ground, for each kind of picture."""
+"""Emacs's theme, its text colour and its background, for each kind of picture."""
 COLUMNS = 100
 
 EMACS = """(progn
@@ -49,7 +49,13 @@ EMACS = """(progn
   (require 'backstaff)
   (global-set-key (kbd "C-c b") backstaff-map))"""
 
-GPTEL = """(progn
+UNSAVED = """(progn
+  (find-file "src/courier/session.py")
+  (search-forward "self.attempts - 1")
+  (insert " or not may_repeat(request)"))"""
+"""Changes a file and does not save it: only Emacs knows the new text."""
+
+GPTEL = f"""(progn
   (setq org-hide-emphasis-markers t)
   (require 'gptel-openai)
   (require 'gptel)
@@ -61,10 +67,7 @@ GPTEL = """(progn
   (add-hook 'gptel-mode-hook #'visual-line-mode)
   (add-hook 'gptel-post-response-functions
             (lambda (&rest _) (org-show-all) (goto-char (point-max)) (recenter -1) (message nil)))
-  ;; A text that is not saved: only Emacs knows it.
-  (find-file "src/courier/session.py")
-  (search-forward "self.attempts - 1")
-  (insert " or not may_repeat(request)")
+  {UNSAVED}
   (goto-line 19)
   (recenter 0)
   (goto-line 23)
@@ -91,7 +94,7 @@ ANSWER = (
 
 
 class Model(BaseHTTPRequestHandler):
-    """Answers as a model with OpenAI's interface: two calls of tools, and then the text."""
+    """Plays a model with OpenAI's interface: two calls of tools, and then the text."""
 
     def do_POST(self) -> None:
         """Answer a request."""
@@ -110,10 +113,7 @@ class Model(BaseHTTPRequestHandler):
 
 
 def said(replies: list[str], names: list[str]) -> dict[str, object]:
-    """Return the model's message after the `replies` of tools.
-
-    `names` are the tools that it has.
-    """
+    """Return the model's message after the `replies` of tools. `names` are its tools."""
     if not replies:
         return _calls(names, "regexp_search", SEARCH)
     asks, repeats = ASKS.search(replies[0]), REPEATS.search(replies[0])
@@ -126,7 +126,7 @@ def said(replies: list[str], names: list[str]) -> dict[str, object]:
 
 
 def _calls(names: list[str], tool: str, arguments: dict[str, object]) -> dict[str, object]:
-    # gptel has the tool by its name, or by that of its toolset and its name.
+    # In gptel a tool has its own name, or that of its toolset and its own.
     name = next(name for name in names if name in {tool, f"workspace_{tool}"})
     function = {"name": name, "arguments": json.dumps(arguments)}
     call = {"id": f"call_{name}", "type": "function", "function": function}
@@ -141,7 +141,7 @@ class Picture:
     """A screen of `rows`. `keys` are pressed, `text` is typed, then `more` is pressed.
 
     Keys have tmux's names. The screen is drawn when its text matches the regexp `shows`, for
-    example "read first".
+    example "read first". `kinds` are keys of `THEMES`.
     """
 
     rows: int
@@ -150,6 +150,7 @@ class Picture:
     text: str = ""
     more: tuple[str, ...] = ()
     setup: str = '(find-file "README.md")'
+    kinds: tuple[str, ...] = tuple(THEMES)
 
 
 PICTURES = {
@@ -158,11 +159,25 @@ PICTURES = {
     ),
     "overview": Picture(26, ("C-c", "b", "o"), "read first"),
     "find": Picture(14, ("C-c", "b", "f"), r"str cour\nsrc/courier/streams\.py\n", "str cour"),
+    "menu": Picture(20, ("C-c", "b", "m"), "List a directory", kinds=("light",)),
+    "tree": Picture(16, ("C-c", "b", "t"), "src/", kinds=("light",)),
+    "search": Picture(
+        13, ("C-c", "b", "/"), "finished", r"may_repeat\(", ("Enter",), UNSAVED, ("light",)
+    ),
+    "changes": Picture(19, ("C-c", "b", "g"), r"^\+.*may_repeat", setup=UNSAVED, kinds=("light",)),
+    "inspector": Picture(
+        26,
+        ("C-c", "b", "x"),
+        "tokens",
+        "workspace/outline",
+        ("Enter", "C-a", "C-k", "src/courier/adapters.py", "Enter", "Enter", "Enter"),
+        kinds=("light",),
+    ),
 }
 
 
 def screen(picture: Picture, theme: str, folders: list[str], model: str) -> Screen:
-    """The screen of `picture` with a `theme` of Emacs.
+    """Return the screen of `picture` with a `theme` of Emacs.
 
     `folders` are added to the load path. `model` is the model's host and port.
     """
@@ -181,7 +196,7 @@ def screen(picture: Picture, theme: str, folders: list[str], model: str) -> Scre
         paths = [part for name in (PROJECT / "elisp", *folders) for part in ("-L", str(name))]
         emacs = [os.environ.get("EMACS", "emacs"), "-Q", "-nw", *paths, "--eval", EMACS]
         terminal.run([*emacs, "--eval", picture.setup], PLACE, variables)
-        terminal.screen(r"(README\.md|\*gptel\*)   \(")
+        terminal.screen(r"(README\.md|session\.py|\*gptel\*)   \(")
         if picture.keys:
             terminal.press(*picture.keys)
         if picture.text:
@@ -194,11 +209,12 @@ def screen(picture: Picture, theme: str, folders: list[str], model: str) -> Scre
 
 
 def draw(names: list[str], folders: list[str]) -> Iterator[Path]:
-    """Draw the pictures `names`, light and dark, and return their files."""
+    """Draw the pictures `names` and yield their files."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     for name in names:
-        for kind, (theme, text, ground) in THEMES.items():
+        for kind in PICTURES[name].kinds:
+            theme, text, ground = THEMES[kind]
             shown = screen(PICTURES[name], theme, folders, f"127.0.0.1:{server.server_port}")
             path = DOCS / f"{name}-{kind}.svg"
             path.write_text(svg(shown, text, ground), "utf-8")
@@ -208,7 +224,7 @@ def draw(names: list[str], folders: list[str]) -> Iterator[Path]:
 
 def main() -> None:
     """Draw the pictures that the command line names."""
-    parser = argparse.ArgumentParser(description="Draws the pictures of the README.")
+    parser = argparse.ArgumentParser(description="Draws the pictures of the README and the manual.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(PICTURES)}")
     parser.add_argument("-L", dest="folders", action="append", default=[], metavar="DIR",
                         help="a folder for the load path, such as a clone of gptel")  # fmt: skip

@@ -1,7 +1,7 @@
 """`make manual`: writes the tools into the README and the manual, and the manifest.
 
-A file has room for it between two lines of its own, `BEGIN tools` and `END tools`, each within a
-comment. What stands between them is never written by hand.
+Each file has two lines for it, `BEGIN tools` and `END tools`, within comments. The text between
+them is generated.
 """
 
 import io
@@ -27,7 +27,7 @@ WIDTH = 90
 def summaries() -> Iterator[tuple[str, str]]:
     """The id of each tool, and the first line of its module's docstring without the id."""
     tools = discover().by_id
-    # Those of the workspace first: they are what most readers look for.
+    # The toolset workspace comes first: most readers look for it.
     for tool_id in sorted(tools, key=lambda one: (not one.startswith("workspace/"), one)):
         tool = tools[tool_id]
         first = (sys.modules[tool.run.__module__].__doc__ or "").partition("\n")[0]
@@ -38,7 +38,7 @@ def summaries() -> Iterator[tuple[str, str]]:
 
 
 def table() -> str:
-    """The tools that a model needs, as a table of Markdown."""
+    """Return the tools that a model needs, as a table of Markdown."""
     tools = discover().by_id
     rows = (
         f"| `{tool_id}` | {summary} |"
@@ -49,7 +49,7 @@ def table() -> str:
 
 
 def chapter() -> str:
-    """The tools as sections of Org, with what `backstaff tools` prints of their arguments."""
+    """Return the tools as sections of Org, with the arguments as `backstaff tools` prints them."""
     with redirect_stdout(io.StringIO()) as printed:
         main(["tools"])
     blocks = re.split(r"^(?=\S)", printed.getvalue(), flags=re.MULTILINE)
@@ -70,7 +70,7 @@ def _wrapped(line: str) -> list[str]:
 
 
 def filled(text: str, block: str, *, name: str = "tools") -> str:
-    """TEXT with `block` between the lines that begin and end `name`."""
+    """Return `text` with `block` between the lines that begin and end `name`."""
     room = re.compile(
         rf"(^[^\n]*BEGIN {name}\b[^\n]*\n).*?(^[^\n]*END {name}\b)", re.MULTILINE | re.DOTALL
     )
@@ -81,7 +81,7 @@ def filled(text: str, block: str, *, name: str = "tools") -> str:
 
 
 def manifest() -> str:
-    """The module that has the facts about tools of which a start cannot wait for their import."""
+    """Return the module with the facts about tools that a start needs before it imports them."""
     tools = discover().by_id
     preset = sorted((one for one in tools if tools[one].preset), key=lambda one: tools[one].preset)
     known = re.search(

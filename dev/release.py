@@ -1,7 +1,7 @@
-"""Makes and checks what a release consists of, in dist/: wheel, sources, package for Emacs.
+"""Makes and checks the parts of a release in dist/: wheel, sources, package for Emacs.
 
-Nothing is signed, sent or tagged. `build` and `twine` go into an environment of their own, below
-.cache, as nothing else needs them. melpazoid, with which MELPA looks at packages, takes part where
+Nothing is signed, sent or tagged. `build` and `twine` get an environment of their own below .cache,
+because nothing else needs them. melpazoid, MELPA's check of packages, runs if
 .cache/peers/melpazoid is a clone of it and Emacs has the packages package-lint and pkg-info.
 """
 
@@ -22,11 +22,11 @@ MELPAZOID = PROJECT / ".cache/peers/melpazoid/melpazoid/melpazoid.el"
 SITE_PACKAGES = Path("/usr/share/emacs/site-lisp/elpa")
 ACCEPTED = (
     "uninstallable in all released Emacs versions",  # package-lint 0.16 does not know Emacs 28
-    "should rarely add hooks",  # ours, on hooks of our own: so a lower floor names no higher one
-    "backstaff-remote.el:[0-9:]+ It's safer to sharp-quote",  # what is advised with is a variable
+    "should rarely add hooks",  # on our own hooks, so that a lower floor names no higher one
+    "backstaff-remote.el:[0-9:]+ It's safer to sharp-quote",  # the advised function is a variable
     "`error` takes an f-string",  # it is a clause of `condition-case`
 )
-"""What melpazoid finds and we keep, as regexps."""
+"""Findings of melpazoid that we accept, as regexps."""
 
 
 def run(*command: str) -> str:
@@ -45,7 +45,7 @@ def run(*command: str) -> str:
 
 
 def melpazoid() -> str:
-    """Return what is to be said of melpazoid's checks; exit if they find something new."""
+    """Return the lines to print about melpazoid's checks; exit if they find something new."""
     packages = [
         path
         for name in ("package-lint", "pkg-info", "epl")
@@ -74,11 +74,11 @@ def melpazoid() -> str:
     new = [line for line in found if not any(re.search(known, line) for known in ACCEPTED)]
     if new or done.returncode:
         sys.exit("\n".join(["release: melpazoid found:", *new, done.stderr[-2000:]]))
-    return f"melpazoid found nothing but {len(found)} things that we keep"
+    return f"melpazoid found only {len(found)} things that we accept"
 
 
 def main() -> None:
-    """Make all three, and say what is still missing for a release."""
+    """Make all three, and print the steps that are left before a release."""
     version = header("Version")
     python = TOOLS / "bin/python"
     if not (TOOLS / "bin/twine").exists():

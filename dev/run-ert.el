@@ -17,9 +17,9 @@
 ;;                  share the files: each file is run by the first that comes
 ;;
 ;; A test that cannot run is skipped with a reason that says "needs X"; see
-;; `backstaff-test-needs'.  What a run skipped is in .cache/skipped/SUITE.tsv, a
-;; line NEED<TAB>TEST for each test, and the seconds that each test took are in
-;; .cache/ert/SUITE.tsv, a line SECONDS<TAB>TEST.
+;; `backstaff-test-needs'.  The skipped tests of a run are in
+;; .cache/skipped/SUITE.tsv, a line NEED<TAB>TEST for each, and the seconds of each
+;; test are in .cache/ert/SUITE.tsv, a line SECONDS<TAB>TEST.
 
 ;;; Code:
 
@@ -92,7 +92,7 @@ ERT takes such a name for an error."
       (message "  %s%s" prefix info))
     (let ((backtrace-line-length 200))
       (message "%s" (backtrace-to-string
-                     ;; What follows called the test, and is the same for all.
+                     ;; The remaining frames called the test, and are the same for all.
                      (seq-take-while (lambda (frame)
                                        (not (eq (backtrace-frame-fun frame)
                                                 'ert--run-test-internal)))
@@ -150,7 +150,7 @@ Print only failures and how many tests there were."
           (skipped (run-ert--count #'ert-test-skipped-p)))
       (message "%s: %d tests, %d skipped, %d failed" (or (getenv "BACKSTAFF_SUITE") "ert")
                (length run-ert--results) skipped failures)
-      ;; That no test has this name is a slip; where files are shared, dev/ert looks.
+      ;; No test has this name: an error.  If files are shared, dev/ert checks it.
       (when (and (null run-ert--results) (null (getenv "BACKSTAFF_CLAIMS")))
         (message "No test matches SELECTOR=%S" selector)
         (kill-emacs 1))

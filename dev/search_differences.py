@@ -1,12 +1,12 @@
 """Compare workspace/regexp_search with `git grep -P` in the clones on the command line.
 
-Both search the files that git tracks or does not ignore, but for binary and large ones and names
+Both search the files that git tracks or does not ignore, except binary and large files and names
 that the contract excludes. With `--untracked`, git leaves out tracked files that a rule ignores, so
-it is asked about tracked files alone, too. A carriage return ends a line for the contract, and not
-for git: files where one stands within a line are left out. `(*UCP)` makes letters beyond ASCII
-letters for git, too. Attributes that call a text binary do not count, hence `-a`. Patterns are of
-the common dialect, made of words in the clone. Each is searched for in each mode: lines, files, and
-how many matches a file has. Prints each difference, and how many a clone has.
+it is asked about tracked files separately. A carriage return ends a line for the contract and not
+for git, so files with one inside a line are left out. `(*UCP)` makes git treat letters beyond ASCII
+as letters. `-a` ignores attributes that call a text binary. Patterns are of the common dialect,
+made of words in the clone. Each is searched in each mode: lines, files, and the number of matches
+in each file. Prints each difference, and their number for each clone.
 """
 
 import os
@@ -33,7 +33,7 @@ FORMS = (
     *(r"\d+.*{a}", "{a}$", "^{a}"),
 )
 Found = dict[str, object]
-"""What is found, by mode."""
+"""The results, by mode."""
 
 
 def main(clones: list[str]) -> int:
@@ -57,20 +57,20 @@ def main(clones: list[str]) -> int:
 
 
 def words_of(clone: str) -> list[str]:
-    """Words that occur in `clone`, where `git grep` sees them."""
+    """Return words that occur in `clone`, in files that `git grep` searches."""
     options = ("--untracked", "-h", "-o", "-I", "-w", "-E", "[A-Za-z_]{3,12}")
     return sorted(set(git(clone, *options).split())) or ["the"]
 
 
 def git(clone: str, *words: str) -> str:
-    """What `git grep` prints."""
+    """Return the output of `git grep`."""
     command = ("git", "-C", clone, "-c", "core.quotePath=false", "grep", *words)
     done = subprocess.run(command, capture_output=True, check=False, text=True, errors="replace")  # noqa: S603
     return done.stdout
 
 
 def by_git(clone: str, pattern: str, flags: str) -> Found:
-    """What `git grep -P` finds in files that the tool searches. No match is empty."""
+    """Return the results of `git grep -P` in files that the tool searches. No match is empty."""
     case = ("-i",) if flags else ()
     lines: dict[str, list[tuple[str, int]]] = {}
     for which in ((), ("--untracked",)):
@@ -88,7 +88,7 @@ def by_git(clone: str, pattern: str, flags: str) -> Found:
 
 @cache
 def searched(clone: str, name: str) -> bool:
-    """Whether the tool searches the file `name`."""
+    """Return True if the tool searches the file `name`."""
     path = Path(clone, name)
     if path.is_symlink() or EXCLUDED & set(name.split("/")):
         return False
@@ -98,7 +98,7 @@ def searched(clone: str, name: str) -> bool:
 
 
 def by_tool(server: Server, clone: str, pattern: str, flags: str) -> Found:
-    """What the tool finds, on all pages."""
+    """Return the tool's results, of all pages."""
     lines = pages(server, clone, {"pattern": pattern, "flags": flags})
     files = pages(server, clone, {"pattern": pattern, "flags": flags, "output": "files"})
     counts = pages(server, clone, {"pattern": pattern, "flags": flags, "output": "count"})
@@ -114,7 +114,7 @@ def by_tool(server: Server, clone: str, pattern: str, flags: str) -> Found:
 
 
 def pages(server: Server, clone: str, asked: dict[str, object]) -> list[Any]:
-    """The items of all pages."""
+    """Yield the items of all pages."""
     found: list[Any] = []
     offset: Any = 0
     while offset is not None:

@@ -33,7 +33,7 @@ GRAMMARS = {"shell": "bash", "lisp": "commonlisp"}
 LINES_A_FILE = 40
 MAX_FILES = 320
 LONGEST_LINE = 2000
-"""A file with a longer line was made by a program."""
+"""Skip a file with a longer line: a program made it."""
 
 _JS = (
     "function_declaration generator_function_declaration class_declaration method_definition"
@@ -73,11 +73,13 @@ NODES = {
     "lisp": "defun list_lit",
     "scheme": "list",
 }
-"""The nodes that define something; those with `?` count neither as missing nor as found."""
+"""Nodes that define something; those with `?` count neither as missing nor as found."""
 WRAPPERS = {"decorated_definition", "export_statement", "ambient_declaration"} | {
     "template_declaration"
 }
 FUNCTIONS = {"arrow_function", "function_expression", "function", "generator_function", "class"}
+UNNAMED = {"assignment_pattern", "binary_expression"}
+"""Nodes of JavaScript that give no name: defaults of parameters, and `a || function() {`."""
 NAMES = {"identifier", "field_identifier", "type_identifier", "simple_identifier", "constant"} | {
     "qualified_identifier",
     "destructor_name",
@@ -100,7 +102,7 @@ class Known(NamedTuple):
 
 
 def known(language: str, text: str, path: str = "") -> list[Known] | None:
-    """The definitions of `text` by tree-sitter; None if it cannot parse it."""
+    """Return the definitions of `text` by tree-sitter; None if it cannot parse it."""
     from tree_sitter_language_pack import get_parser
 
     source = text.encode()
@@ -151,6 +153,8 @@ def _node(node: Any, language: str, *, optional: bool) -> Known | None:  # noqa:
         name = _declared(node.child_by_field_name("declarator"))
     elif name is None:
         name = next((child for child in node.children if child.type in NAMES), None)
+    if kind == "singleton_class":
+        name = node.child_by_field_name("value")
     if "operator" in kind:
         name = node.child_by_field_name("operator") or next(
             one for one in node.children if one.type == "operator"
@@ -176,7 +180,7 @@ def _node(node: Any, language: str, *, optional: bool) -> Known | None:  # noqa:
 
 
 def _declared(node: Any) -> Any:  # noqa: ANN401
-    """The name in a declarator of C."""
+    """Return the name in a declarator of C."""
     while node is not None and node.type not in NAMES | {"primitive_type", "template_function"}:
         inner = node.child_by_field_name("declarator")
         if inner is None:
@@ -193,9 +197,9 @@ def _declared(node: Any) -> Any:  # noqa: ANN401
 
 
 def _assigned(node: Any) -> Known | None:  # noqa: ANN401
-    """A function of JavaScript that a name gets: `const f = () => {`."""
+    """Return a function of JavaScript that is assigned to a name: `const f = () => {`."""
     value = node.child_by_field_name("value") or node.child_by_field_name("right")
-    if value is None or value.type not in FUNCTIONS:
+    if value is None or value.type not in FUNCTIONS or node.type in UNNAMED:
         return None
     fields = ("key", "left", "name", "property")
     name = next(filter(None, map(node.child_by_field_name, fields)), None)
@@ -289,7 +293,7 @@ def _sections(found: list[tuple[int, int, str]], text: str) -> Iterator[Known]:
 
 
 def plain(name: str) -> str:
-    """The last part of `name`, without type parameters."""
+    """Return the last part of `name`, without type parameters."""
     if "operator" in name:
         return "operator"
     name = name.strip().removeprefix("(setf ").strip("()[]").removeprefix("<<").lstrip("~")
@@ -300,7 +304,7 @@ def plain(name: str) -> str:
 
 
 def pairs(ours: list[Definition], theirs: list[Known]) -> list[int | None]:
-    """The number among `theirs` of each of `ours`: the same name, within its head."""
+    """Return the index in `theirs` for each of `ours`: the same name, within its head."""
     by_name = defaultdict(list)
     for at, one in enumerate(theirs):
         by_name[plain(one.name)].append(at)
@@ -329,7 +333,7 @@ def pairs(ours: list[Definition], theirs: list[Known]) -> list[int | None]:
 
 
 def innermost(lines: list[tuple[int, int]], line: int) -> int | None:
-    """The number of the last of the ranges `lines` that holds `line`."""
+    """Return the index of the last of the ranges `lines` that holds `line`."""
     return max((at for at, (a, b) in enumerate(lines) if a <= line <= b), default=None)
 
 
@@ -384,7 +388,7 @@ def compare(text: str, path: str, counts: Counter[str], wrong: list[str]) -> Non
 
 
 def row(language: str, counts: Counter[str]) -> str:
-    """A row of the table."""
+    """Return a row of the table."""
 
     def part(a: str, *b: str) -> str:
         whole = sum(counts[one] for one in b)
@@ -399,7 +403,7 @@ def row(language: str, counts: Counter[str]) -> str:
 
 
 def files(trees: list[str]) -> Iterator[tuple[str, str]]:
-    """The path and the text of each file in `trees` that is in UTF-8 and made by people."""
+    """Yield the path and the text of each file in `trees` that is in UTF-8 and made by people."""
     for tree in trees:
         paths = sorted(Path(tree).rglob("*")) if Path(tree).is_dir() else [Path(tree)]
         for path in paths:

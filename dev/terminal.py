@@ -1,4 +1,4 @@
-"""A terminal that nobody sees: tmux runs a program, takes keys, and its screen becomes an SVG."""
+"""A hidden terminal: tmux runs a program and takes keys, and its screen becomes an SVG."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from xml.sax.saxutils import escape
 CELL_WIDTH, CELL_HEIGHT, FONT_SIZE, MARGIN = 8.4, 17, 14, 10
 """The size of a cell and of the font, and the margin around the screen, in pixels."""
 STILL, PATIENCE = 0.4, 30
-"""Seconds that a screen has to stand still, and maximum number of seconds to wait for it."""
+"""Seconds that a screen must not change, and maximum number of seconds to wait for it."""
 
 
 # ---------------------------------------------------------------------------- the terminal
@@ -22,7 +22,7 @@ STILL, PATIENCE = 0.4, 30
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """The rows, with their escape sequences, and the column and row of the cursor, if it shows."""
+    """The rows with their escape sequences, and the column and row of a visible cursor."""
 
     rows: tuple[str, ...]
     columns: int
@@ -36,7 +36,7 @@ class Screen:
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """A terminal of `columns` x `rows`. It closes when the block that it begins ends."""
+    """A terminal of `columns` x `rows`. It closes at the end of its `with` block."""
 
     columns: int
     rows: int
@@ -50,7 +50,7 @@ class Terminal:
         self._tmux("set-option", "-g", "status", "off")
 
     def press(self, *keys: str) -> None:
-        """Press `keys`, in the names that tmux has for them."""
+        """Press `keys`, by tmux's names."""
         self._tmux("send-keys", *keys)
 
     def type(self, text: str) -> None:
@@ -58,7 +58,7 @@ class Terminal:
         self._tmux("send-keys", "-l", text)
 
     def screen(self, shows: str) -> Screen:
-        """The screen, when it stands still and its text matches the regexp `shows`."""
+        """Return the screen once it stands still and its text matches the regexp `shows`."""
         deadline = time.monotonic() + PATIENCE
         last, since = Screen((), self.columns), time.monotonic()
         while time.monotonic() < deadline:
@@ -67,7 +67,7 @@ class Terminal:
                 last, since = new, time.monotonic()
             elif time.monotonic() - since > STILL and re.search(shows, new.text, re.MULTILINE):
                 return new
-            time.sleep(0.05)  # tmux has no event that says that the program has drawn
+            time.sleep(0.05)  # tmux has no event for a screen that was drawn
         sys.exit(f"terminal: {shows!r} never appeared, but:\n{last.text}")
 
     def __enter__(self) -> Self:
@@ -75,7 +75,7 @@ class Terminal:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End what runs in the terminal."""
+        """End the program in the terminal."""
         subprocess.run(["tmux", "-L", self.socket, "kill-server"], check=False)  # noqa: S603, S607
 
     def _look(self) -> Screen:
@@ -95,7 +95,7 @@ class Terminal:
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """The look of a cell. A colour is six hexadecimal digits, and "" is the terminal's own."""
+    """The look of a cell. A colour is six hexadecimal digits; "" is the terminal's default."""
 
     colour: str = ""
     ground: str = ""
@@ -108,7 +108,7 @@ class Style:
 NAMED = ("000000", "a60000", "006800", "6f5500", "0031a9", "721045", "00538b", "e1e1e1")
 BRIGHT = ("595959", "d00000", "008900", "808000", "3548cf", "a0132f", "005f5f", "ffffff")
 TEXT, GROUND = 38, 48
-"""The codes that a colour follows. The next code takes it back."""
+"""The codes that come before a colour. The next code resets it."""
 SIMPLE = {
     1: {"bold": True}, 3: {"italic": True}, 4: {"underlined": True}, 7: {"reverse": True},
     22: {"bold": False}, 23: {"italic": False}, 24: {"underlined": False}, 27: {"reverse": False},
@@ -116,7 +116,7 @@ SIMPLE = {
 
 
 def indexed(number: int) -> str:
-    """The colour `number` of 256."""
+    """Return the colour `number` of 256."""
     if number < 16:  # noqa: PLR2004  # the named colours, twice eight
         return (NAMED + BRIGHT)[number]
     if number >= 232:  # noqa: PLR2004  # greys
@@ -127,7 +127,7 @@ def indexed(number: int) -> str:
 
 
 def styled(style: Style, codes: list[int]) -> Style:
-    """STYLE after the `codes` of an escape sequence."""
+    """Return `style` after the `codes` of an escape sequence."""
     while codes:
         code = codes.pop(0)
         if code == 0:
@@ -162,7 +162,7 @@ def _named(style: Style, code: int) -> Style:
 
 
 def cells(row: str, columns: int) -> list[tuple[str, Style]]:
-    """The characters of `row`, each with its style, filled with blanks to `columns`."""
+    """Return the characters of `row` with their styles, filled with blanks to `columns`."""
     found: list[tuple[str, Style]] = []
     style = Style()
     for part in re.split(r"(\x1b\[[0-9;]*m)", row):
@@ -175,7 +175,7 @@ def cells(row: str, columns: int) -> list[tuple[str, Style]]:
 
 
 def drawn(row: Sequence[tuple[str, Style]], text: str, ground: str) -> str:
-    """ROW as SVG, at the left and the top. The colours of the terminal are `text` on `ground`."""
+    """Return `row` as SVG at the origin. The terminal's colours are `text` on `ground`."""
     runs: list[tuple[int, str, Style]] = []
     for column, (character, style) in enumerate(row):
         if runs and runs[-1][2] == style:
@@ -203,13 +203,13 @@ def _run(text: str, begin: int, style: Style, colour: str) -> str:
     look += ' font-weight="bold"' if style.bold else ""
     look += ' font-style="italic"' if style.italic else ""
     look += ' text-decoration="underline"' if style.underlined else ""
-    # The length keeps the columns below each other, whatever font a reader has.
+    # The length keeps columns aligned in any font.
     length = f' textLength="{len(text) * CELL_WIDTH:g}" lengthAdjust="spacingAndGlyphs"'
     return f'<text x="{begin * CELL_WIDTH:g}" y="13"{look}{length}>{escape(text)}</text>'
 
 
 def svg(screen: Screen, text: str, ground: str) -> str:
-    """SCREEN as a picture. The colours of the terminal are `text` on `ground`."""
+    """Return `screen` as a picture. The terminal's colours are `text` on `ground`."""
     width = screen.columns * CELL_WIDTH + 2 * MARGIN
     height = len(screen.rows) * CELL_HEIGHT + 2 * MARGIN
     lines = []

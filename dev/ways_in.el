@@ -4,8 +4,8 @@
 
 ;;; Commentary:
 
-;; dev/ways_in.py loads this after the lines that a user has in init.el.  It does
-;; what a user does first, and fails where that asks for a step by hand.
+;; dev/ways_in.py loads this after the lines of a user's init.el.  It does the first
+;; steps of a user, and fails if they need a step by hand.
 
 ;;; Code:
 
@@ -21,7 +21,7 @@
 (declare-function backstaff "backstaff-ui-menu" ())
 
 (defun ways-in-check (fact what)
-  "Leave Emacs if FACT is nil, and say that WHAT is not so."
+  "Leave Emacs if FACT is nil, with a message about WHAT."
   (unless fact
     (message "ways-in: not so: %s" what)
     (kill-emacs 1)))
@@ -51,7 +51,7 @@ its manual must be found."
                                                   backstaff-python-package-directory))
                  "Agent-Q's file in Lisp comes along")
   (when manual
-    ;; As C-h i d m Backstaff RET does.
+    ;; Like C-h i d m Backstaff RET.
     (info)
     (Info-directory)
     (ways-in-check (= 1 (how-many "^\\* Backstaff:" (point-min)))

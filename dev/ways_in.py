@@ -2,14 +2,13 @@
 
     python -m dev.ways_in [WAY...]
 
-EMACS names the Emacs. A table is printed, and kept in .cache/ways-in for the one that
-`dev/ways-in` prints of all versions. A way fails if it asks anything, needs a step by hand,
-leaves a file uncompiled, or if the doctor finds anything wrong.
+EMACS names the Emacs. A table is printed, and kept in .cache/ways-in for the table of all versions
+that `dev/ways-in` prints. A way fails if it asks anything, needs a step by hand, leaves a file
+uncompiled, or if the doctor finds anything wrong.
 
-What Emacs sees of the environment is a home, a path with Debian's programs, and no network, where
-that can be taken away. straight, elpaca and package-build do their work themselves where
-.cache/peers has a clone named straight.el, elpaca or package-build. Without it, what they lay out
-or pack is made here, from the recipe.
+Emacs sees a home, a path with Debian's programs, and no network if that can be taken away.
+straight, elpaca and package-build run themselves if .cache/peers has a clone named straight.el,
+elpaca or package-build. Without it, this program makes their files from the recipe.
 """
 
 import json
@@ -35,7 +34,7 @@ ACTIVATE = "(package-initialize)"
 
 
 class Failure(Exception):
-    """A way does not work; the text says why."""
+    """A way failed; the text says why."""
 
 
 class Blocked(Exception):
@@ -44,28 +43,28 @@ class Blocked(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where one way is tried: an empty home, a project, and a repository to install from."""
+    """The folders for one way: an empty home, a project, and a repository to install from."""
 
     folder: Path
 
     @property
     def home(self) -> Path:
-        """The user's, empty at first."""
+        """The user's home, empty at first."""
         return self.folder / "home"
 
     @property
     def project(self) -> Path:
-        """What the first call is about."""
+        """The project of the first call."""
         return self.folder / "project"
 
     @property
     def repository(self) -> Path:
-        """A repository of git with this checkout in it."""
+        """A git repository with this checkout."""
         return self.folder / "repository"
 
     @property
     def build(self) -> Path:
-        """Where straight and elpaca put what Emacs loads."""
+        """The folder from which straight and elpaca make Emacs load."""
         return self.home / ".emacs.d/build/backstaff"
 
 
@@ -73,8 +72,8 @@ class Place:
 class Way:
     """A way in. `install` does it and returns the lines for init.el.
 
-    `types` is what the user types. `since` is the first Emacs that has the command. `peer` is the
-    clone with the package manager itself: with it the manual must be found, too.
+    `types` is the text that the user types. `since` is the first Emacs that has the command. `peer`
+    is the clone of the package manager. If it is there, the manual must also be found.
     """
 
     name: str
@@ -91,7 +90,7 @@ class Way:
 
 @cache
 def without_network() -> tuple[str, ...]:
-    """Return the command that takes the network away from another, where there is one."""
+    """Return a command that runs another without the network, or nothing if there is none."""
     command = ("unshare", "--net")
     if os.geteuid() or not shutil.which("unshare"):
         return ()
@@ -103,7 +102,7 @@ def without_network() -> tuple[str, ...]:
 
 
 def run(place: Place, *command: str, offline: bool = True) -> str:
-    """Run `command` as a user with the home of `place` would, and return what it prints."""
+    """Run `command` as a user with the home of `place`, and return its output."""
     environment = {
         "HOME": str(place.home),
         "PATH": f"{place.home}/.local/bin:{SYSTEM_PATH}",
@@ -136,9 +135,9 @@ def command(*forms: str) -> list[str]:
 
 
 def emacs(place: Place, *forms: str) -> str:
-    """Evaluate `forms` in an Emacs that is as new, below the home of `place`."""
+    """Evaluate `forms` in a new Emacs, below the home of `place`."""
     told = run(place, *command(*forms))
-    # package-vc goes on after a file that does not compile.
+    # package-vc continues after a file that does not compile.
     if wrong := re.findall(
         r"(?m)^.*(?:[1-9]\d* (?:files? )?failed|Cannot open load file).*$", told
     ):
@@ -153,7 +152,7 @@ def version() -> str:
 
 
 def plant(place: Place) -> None:
-    """Make the home, the project, and a repository of what stands in this checkout."""
+    """Make the home, the project, and a repository of the files in this checkout."""
     place.home.mkdir()
     place.project.mkdir()
     (place.project / "hello.txt").write_text("Hello\n")
@@ -211,7 +210,7 @@ def use_package(place: Place) -> str:
 def melpa(place: Place) -> str:
     builder = PEERS / "package-build"
     if not builder.exists():
-        # The package is made of what the recipe names.
+        # The package is made of the files that the recipe names.
         return package_file(place)
     text = RECIPE.read_text().replace(":fetcher github", ":fetcher git")
     recipes = place.folder / "recipes"
@@ -236,7 +235,7 @@ def melpa(place: Place) -> str:
 
 
 def built(place: Place) -> str:
-    """Compile and prepare the folder of links, as straight and elpaca do."""
+    """Compile and prepare the folder of links, like straight and elpaca."""
     build = string(place.build)
     emacs(
         place,
@@ -252,36 +251,36 @@ def built(place: Place) -> str:
 
 
 def order(place: Place) -> str:
-    """Return what the manual has people type for straight and elpaca, with our own repository."""
+    """Return the forms that the manual has for straight and elpaca, with our own repository."""
     patterns = " ".join(string(pattern) for pattern in recipe() if pattern != "LICENSE")
     return f"(backstaff :host nil :repo {url(place)} :files ({patterns}))"
 
 
 def in_init_file(place: Place, *forms: str) -> str:
-    """Write `forms` into the user's init files, and let an Emacs go through them."""
+    """Write `forms` into the user's init files, and run an Emacs with them."""
     folder = place.home / ".emacs.d"
     folder.mkdir(exist_ok=True)
     (folder / "init.el").write_text("\n".join(forms))
-    # As Emacs starts. elpaca does its work behind the init file, and knows by that when it is done.
+    # Start Emacs normally. elpaca works after the init file, and that tells it when.
     start = (
         f"(progn (let ((after-init-time nil)) (load {string(folder / 'init.el')} nil t))"
         " (run-hooks 'after-init-hook)"
         " (while (and (featurep 'elpaca) (not (symbol-value 'elpaca-after-init-time)))"
         "   (accept-process-output nil 0.01)))"
     )
-    # elpaca goes on where a file of its own does not compile; ours are looked at later.
+    # elpaca continues if a file of its own does not compile; ours are checked later.
     run(place, *command(start))
     return start
 
 
 def straight(place: Place) -> str:
-    """Let straight install, or link each file as it does."""
+    """Let straight install, or link each file like straight."""
     if (PEERS / "straight.el").exists():
         own = place.home / ".emacs.d/straight/repos/straight.el"
         shutil.copytree(PEERS / "straight.el", own)
         return in_init_file(
             place,
-            # It would look in MELPA's repository for what our recipe does not say.
+            # It would look in MELPA's repository for facts that our recipe lacks.
             "(setq straight-allow-recipe-inheritance nil)",
             f"(load {string(own / 'bootstrap.el')} nil t)",
             f"(straight-use-package '{order(place)})",
@@ -294,14 +293,14 @@ def straight(place: Place) -> str:
 
 
 def elpaca(place: Place) -> str:
-    """Let elpaca install, or link what the recipe names, folders as such, as it does."""
+    """Let elpaca install, or link the files and folders of the recipe like elpaca."""
     if (PEERS / "elpaca").exists():
         installer = (PEERS / "elpaca/doc/installer.el").read_text()
         own = string((PEERS / "elpaca").as_uri())
         return in_init_file(
             place,
             installer.replace('"https://github.com/progfolio/elpaca.git"', own),
-            # It would ask the menus of MELPA and others what our recipe does not say.
+            # It would ask the menus of MELPA and others for facts that our recipe lacks.
             "(setq elpaca-menu-functions nil)",
             f"(elpaca {order(place)})",
         )
@@ -323,14 +322,14 @@ def clone(place: Place) -> str:
 
 
 def lisp_alone(place: Place) -> str:
-    """Install the Lisp without the server, which is a program on the path then."""
+    """Install only the Lisp; the server is a program on the path."""
     folder = place.home / "lisp"
     shutil.copytree(place.repository / "elisp", folder)
     return f"(progn (add-to-list 'load-path {string(folder)}) (require 'backstaff))"
 
 
 def tool(place: Place, name: str) -> str:
-    """Install `name` from the index of packages, apart from the home, and return its program."""
+    """Install `name` from the index of packages, outside the home, and return its program."""
     folder = place.folder / "tools"
     run(place, "/usr/bin/python3", "-m", "venv", str(folder), offline=False)
     run(place, f"{folder}/bin/pip", "install", "-q", name, offline=False)
@@ -390,7 +389,7 @@ def first_answer(way: Way) -> tuple[str, str]:
 
 
 def table(kept: list[Path]) -> None:
-    """Print one table of all that is `kept`, a file for each version of Emacs."""
+    """Print one table of the kept results, a file for each version of Emacs."""
     columns = {path.stem: json.loads(path.read_text()) for path in kept}
     print(
         f"\n{'seconds to the first answer':28} " + " ".join(f"{v:>9}" for v in columns) + "  typed"

@@ -20,7 +20,7 @@ CACHE = servers.REPOSITORY / ".cache" / "bench"
 
 
 def main() -> int:
-    """Measure; the exit status tells only whether all could be measured."""
+    """Measure. The exit status says only whether everything could be measured."""
     options = _options()
     if not sys.flags.no_site:
         return _in_default_installation()
@@ -40,9 +40,9 @@ def main() -> int:
 
 
 def _in_default_installation() -> int:
-    """Do this in a Python that has no other libraries than a default installation.
+    """Measure in a Python with only the libraries of a default installation.
 
-    An environment may have a parser of YAML in C.
+    An environment may have a YAML parser in C.
     """
     paths = [str(servers.REPOSITORY), str(servers.SOURCES), str(servers.LIBRARIES)]
     program = (
@@ -62,10 +62,10 @@ def _options() -> argparse.Namespace:
 
 
 def measured(*, quick: bool) -> Report:
-    """The report of a run; `quick` shows only that everything runs."""
+    """Return the report of a run; `quick` only shows that everything runs."""
     made = folders(CACHE, QUICK if quick else FULL)
     npm = "left out of a quick run" if quick else servers.mcp_command(CACHE)
-    enable_garbage_collection()  # what runs in this process shall collect garbage as a server does
+    enable_garbage_collection()  # this process must collect garbage as a server does
     peers = {"mcp": npm, "sdk": mcp.sdk_command(CACHE)}
     missing = {way: why for way, why in peers.items() if isinstance(why, str)}
     if not shutil.which("rg"):

@@ -1,4 +1,4 @@
-"""Servers over a pipe, as a program sees them: ours by EPC, the MCP one by JSON-RPC."""
+"""Servers over a pipe: ours by EPC, the MCP server by JSON-RPC."""
 
 import json
 import subprocess
@@ -12,7 +12,7 @@ STOP_SECONDS = 10
 
 
 class Piped:
-    """A process that answers on its stdout what is asked on its stdin."""
+    """A process that answers requests: stdin in, stdout out."""
 
     def __init__(self, command: Sequence[str]) -> None:
         """Start `command`."""
@@ -25,7 +25,7 @@ class Piped:
         self._uid = 0
 
     def __enter__(self) -> Self:
-        """Nothing: it runs already."""
+        """Do nothing: it runs already."""
         return self
 
     def __exit__(
@@ -34,7 +34,7 @@ class Piped:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End it as its client's end does."""
+        """End the process by closing its stdin."""
         self.requests.close()
         try:
             self.process.wait(STOP_SECONDS)
@@ -49,15 +49,15 @@ class Piped:
         self.requests.flush()
 
     def peak(self) -> int:
-        """The most memory that it ever had, in bytes."""
+        """Maximum memory so far, in bytes."""
         return self._status("VmHWM") * 1024
 
     def resident(self) -> int:
-        """The memory that it has, in bytes."""
+        """Current memory, in bytes."""
         return self._status("VmRSS") * 1024
 
     def descriptors(self) -> int:
-        """How many files it has open."""
+        """Number of open files."""
         return len(list(Path(f"/proc/{self.process.pid}/fd").iterdir()))
 
     def _status(self, key: str) -> int:
@@ -69,10 +69,10 @@ class Piped:
 
 
 class Epc(Piped):
-    """A server of ours; answers stay the bytes that they are."""
+    """Our server. Answers are kept as bytes."""
 
     def call(self, method: str, arguments: str = "nil") -> bytes:
-        """The message that answers `method` called with `arguments`, a Lisp list."""
+        """Return the reply to `method`, called with `arguments`, a Lisp list."""
         self._uid += 1
         body = f"(call {self._uid} {method} {arguments})\n".encode()
         self.exchange(b"%06x%b" % (len(body), body))
@@ -82,7 +82,7 @@ class Epc(Piped):
         return answer
 
     def tool(self, tool: str, arguments: str = "nil", context: str = "nil") -> bytes:
-        """The answer of a `tool`, which must be no failure."""
+        """Return the answer of a `tool`. Raises an error if it failed."""
         answer = self.call(tool, f"({arguments} {context})")
         if b" (:ok t " not in answer[:40]:
             raise RuntimeError(f"{tool} is answered with {answer[:200]!r}")
@@ -90,7 +90,7 @@ class Epc(Piped):
 
 
 class Mcp(Piped):
-    """An MCP server; the handshake is done."""
+    """An MCP server after the handshake."""
 
     def __init__(self, command: Sequence[str]) -> None:
         """Start `command` and shake hands."""
@@ -100,7 +100,7 @@ class Mcp(Piped):
         self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     def call(self, tool: str, **arguments: object) -> str:
-        """The text that `tool` answers."""
+        """Return the text of the tool's answer."""
         result = self.ask("tools/call", {"name": tool, "arguments": arguments})
         text: str = result["content"][0]["text"]
         if result.get("isError"):
@@ -108,7 +108,7 @@ class Mcp(Piped):
         return text
 
     def ask(self, method: str, parameters: dict[str, Any]) -> dict[str, Any]:
-        """The result of `method`."""
+        """Return the result of `method`."""
         self._uid += 1
         self._send({"jsonrpc": "2.0", "id": self._uid, "method": method, "params": parameters})
         while line := self.answers.readline():

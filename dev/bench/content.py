@@ -1,13 +1,13 @@
-"""What workspace/regexp_search costs beside ripgrep, where both read all files of the same tree.
+"""The time of workspace/regexp_search and of ripgrep, if both read all files of a tree.
 
-The tree is that of the search for names, with lines of words in each file, some of them in UTF-8. A
-needle stands in one file of 1,000, so no answer is full before the last file is read. Before
-anything is timed, `require_same_work` makes sure of that: each way says how many files it searched,
-and all found the same matches. Only for `first-100` both stop: ripgrep after any 100 lines, and the
-tool after the first 100 by path.
+The tree is that of the search for names, with lines of words in each file, some of them in UTF-8.
+One file in 1,000 has a needle, so no answer is full before the last file is read. Before anything
+is timed, `require_same_work` checks this: each way counts the files that it searched, and all found
+the same matches. Only in `first-100` both stop early: ripgrep after any 100 lines, and the tool
+after the first 100 by path.
 
-Both have searched there before, so what the system can keep of the files is in its memory. Ripgrep
-uses all processors, does not sort, and is a new process each time; the server is one that runs.
+Both have searched the tree before, so the system has the files in memory if it can. Ripgrep uses
+all processors, does not sort, and starts a new process each time. The server runs already.
 """
 
 import re
@@ -40,16 +40,16 @@ PATTERNS = {
     "no-literal": r"[a-z]+[-_]\d\d+",
 }
 MOST = 500
-"""The most files that one answer names; more match none of the patterns."""
+"""Maximum number of files that one answer names; no pattern matches in more."""
 LIMIT_SECONDS = 30
-"""The longest time that the tool allows a search."""
+"""Maximum time that the tool allows a search."""
 RG = ("rg", "--no-config", "--hidden")
 Read = tuple[int, int, int]
-"""How many files were read, how many of them match, and how often."""
+"""Numbers of files that were read, of files that match, and of matches."""
 
 
 def measure(turns: int, sizes: tuple[int, ...] = SIZES) -> Measures:
-    """Searches in trees of these `sizes`, and by ripgrep, where it is installed.
+    """Search trees of these `sizes` with the tool, and with ripgrep if it is installed.
 
     A search that does not end within `LIMIT_SECONDS` takes `inf` seconds.
     """
@@ -105,7 +105,7 @@ def _fill(folder: Path) -> None:
 
 
 def ours(server: Epc, pattern: str) -> Read:
-    """Let the tool count the matches of each file. Raises `TimeoutError`."""
+    """Make the tool count the matches of each file. Raises `TimeoutError`."""
     answer = _asked(server, pattern, "count", MOST)
     items = re.findall(rb":count (\d+)", answer)
     scanned = re.search(rb":scanned-files (\d+)", answer)
@@ -115,7 +115,7 @@ def ours(server: Epc, pattern: str) -> Read:
 
 
 def first_of_ours(server: Epc, pattern: str, lines: int = 100) -> bytes:
-    """Let the tool find so many `lines`."""
+    """Make the tool find `lines` lines."""
     answer = _asked(server, pattern, "content", lines)
     if answer.count(b":line ") != lines:
         raise ValueError(f"few lines match {pattern}")
@@ -137,14 +137,14 @@ def _asked(server: Epc, pattern: str, output: str, most: int) -> bytes:
 
 
 def rg(root: Path, pattern: str, *options: str) -> str:
-    """Let ripgrep do that, with these `options` besides."""
+    """Make ripgrep do the same, with additional `options`."""
     command = (*RG, "--count-matches", *options, "-e", pattern, str(root))
-    # Its status is 1 where nothing matches.
+    # The status is 1 if nothing matches.
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout  # noqa: S603
 
 
 def read_by_rg(root: Path, pattern: str) -> Read:
-    """What ripgrep reads for that. To tell costs it time, which is not measured."""
+    """Return the counts of a ripgrep run. Counting costs time, which is not measured."""
     told = rg(root, pattern, "--stats")
     counts = re.findall(r":(\d+)$", told, re.MULTILINE)
     searched = re.search(r"^(\d+) files searched$", told, re.MULTILINE)
@@ -152,7 +152,7 @@ def read_by_rg(root: Path, pattern: str) -> Read:
 
 
 def first_of_rg(root: Path, pattern: str, lines: int = 100) -> None:
-    """Wait for so many `lines` of ripgrep."""
+    """Wait for `lines` lines of ripgrep."""
     with subprocess.Popen((*RG, "-n", "-e", pattern, root), stdout=subprocess.PIPE) as process:  # noqa: S603
         if process.stdout is None or len(list(islice(process.stdout, lines))) < lines:
             raise ValueError(f"few lines match {pattern}")

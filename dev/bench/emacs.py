@@ -1,6 +1,6 @@
-"""The parts that run in Emacs, byte-compiled as an installed package is.
+"""The parts of the bench that run in Emacs, byte-compiled as in an installed package.
 
-As a program it only compiles, and prints the folder.
+As a program it only compiles and prints the folder.
 """
 
 import json
@@ -25,11 +25,11 @@ BARE = "-q --no-site-file -f package-initialize"
 
 
 class Failed(Exception):
-    """An Emacs that did not do its part."""
+    """An Emacs failed to measure its part."""
 
 
 def compiled(cache: Path) -> Path:
-    """A folder of the package and the bench as compiled Lisp, made anew."""
+    """A new folder with the package and the bench as compiled Lisp."""
     folder = cache / "elc"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -40,7 +40,7 @@ def compiled(cache: Path) -> Path:
 
 
 def measure(part: str, elc: Path, folders: Folders, *, turns: str) -> Measures:
-    """What the `part` called so measures, `turns` "full" or "quick"."""
+    """Return the measures of the part `called`; `turns` is "full" or "quick"."""
     out = elc / f"{part}.json"
     library = f"bench-{part}"
     settings = {
@@ -53,7 +53,7 @@ def measure(part: str, elc: Path, folders: Folders, *, turns: str) -> Measures:
         "BENCH_TURNS": turns,
     }
     arguments = ["-l", library, "-f", f"{library}-batch"]
-    if part == "stall":  # what the screen costs counts
+    if part == "stall":  # the time of drawing the screen counts
         _emacs_in_a_terminal(elc, arguments, settings | {"TERM": "xterm-256color"})
     else:
         with _one_processor() if part == "wire" else nullcontext():
@@ -64,10 +64,10 @@ def measure(part: str, elc: Path, folders: Folders, *, turns: str) -> Measures:
 
 @contextmanager
 def _one_processor() -> Iterator[None]:
-    """Let whatever is started run on one processor, where the system can do that.
+    """Run the processes started in this block on one processor, if the system can do that.
 
-    A message of a few bytes costs some microseconds, and to wake another processor for it ten times
-    as much: on which ones the system happens to put the two ends would decide who is the quicker.
+    A message of a few bytes takes some microseconds. To wake another processor for it takes ten
+    times as long, so the choice of processors by the system would decide which way is faster.
     """
     if not hasattr(os, "sched_setaffinity"):
         yield
@@ -85,7 +85,7 @@ def _batch() -> Path:
 
 
 def _emacs(elc: Path, arguments: list[str], settings: dict[str, str]) -> None:
-    done = subprocess.run(  # noqa: S603  # EMACS is whom `make` was told to use
+    done = subprocess.run(  # noqa: S603  # EMACS is chosen by the user
         _command(elc, ["--batch", *arguments]),
         env=os.environ | settings,
         capture_output=True,
@@ -106,7 +106,7 @@ def _emacs_in_a_terminal(elc: Path, arguments: list[str], settings: dict[str, st
         try:
             while output := os.read(ours, 1 << 16):
                 last = output
-        except OSError:  # the terminal has no other end any more
+        except OSError:  # the terminal's other end is closed
             pass
 
     termios.tcsetwinsize(theirs, (24, 80))
@@ -114,7 +114,7 @@ def _emacs_in_a_terminal(elc: Path, arguments: list[str], settings: dict[str, st
     screen.start()
     try:
         setsid = shutil.which("setsid") or "setsid"  # without it Emacs has no /dev/tty
-        subprocess.run(  # noqa: S603  # EMACS is whom `make` was told to use
+        subprocess.run(  # noqa: S603  # EMACS is chosen by the user
             [setsid, "--ctty", "--wait", *_command(elc, ["-nw", *arguments])],
             env=os.environ | settings,
             stdin=theirs,

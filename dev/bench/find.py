@@ -1,16 +1,16 @@
-"""How well the file is found that was meant: the mean reciprocal rank (MRR), by kind of query.
+"""How well the right file is found: the mean reciprocal rank (MRR), by kind of query.
 
     python -m dev.bench.find [--commits 200] [--only backstaff] [--save FILE] [CLONE ...]
 
-Each CLONE is a work tree of git; without any, this repository is measured. The project is searched
-as it stood before its latest commits, and what these touch are the files that somebody meant: so
-nobody knows them yet. Of each such file queries are made, as agents and people type them, from its
-name (`_queries`), from a symbol that it defines, and from the subject of the commit. Chance is
-seeded, so the same history gives the same queries.
+Each CLONE is a git work tree; the default is this repository. The project is searched as it stood
+before its latest commits. The files that these touch are the right files, and no engine can know
+them yet. For each such file, queries are made as agents and people type them: from its name
+(`_queries`), from a symbol that it defines, and from the subject of the commit. The random numbers
+are seeded, so the same history gives the same queries.
 
-The rank is that of the file in the answer, or of the first file of the commit for words of its
-subject; 1 / rank is 0 beyond `MOST`. Peers are fzf, and Emacs's `project-find-file` with the
-completion styles of a fresh Emacs, where these are installed. Both get the same list of files.
+The rank is that of the file in the answer. For words of a subject it is that of the first file of
+the commit. 1 / rank is 0 beyond `MOST`. Peers are fzf, and Emacs's `project-find-file` with the
+default completion styles, if they are installed. Both get the same list of files.
 """
 
 import argparse
@@ -32,17 +32,17 @@ from dev.bench.history import Commit, clone_before, commits, files, git
 
 COMMITS = 200
 SAMPLED = 100
-"""The most commits of which queries are made, spread evenly."""
+"""Maximum number of commits for queries, spread evenly."""
 MOST_FILES = 5
-"""A commit of more files says little about any of them."""
+"""Skip commits of more files: they say little about any of them."""
 MOST_TIMES = 3
-"""So often a file may be meant."""
+"""Maximum number of queries for which a file is the right one."""
 MOST = 100
 HERE = Path(__file__).resolve().parents[2]
 LISP = Path(__file__).parent / "emacs" / "bench-find.el"
 SHORTEST_STEM = 5
 SHORTEST_CUT = 3
-"""The fewest letters of a word that is cut."""
+"""Minimum number of letters of a word that is cut."""
 
 _NO_SOURCE = re.compile(
     r"\.(lock|sum|svg|png|snap|ya?ml|toml|json)$|(^|/)(\.|changelog|news)", re.IGNORECASE
@@ -56,7 +56,7 @@ _COMMON = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A query of a kind, and the files that it means."""
+    """A query of a kind, and the right files."""
 
     kind: str
     query: str
@@ -64,7 +64,7 @@ class Question:
 
 
 Engine = Callable[[Path, Sequence[str], Sequence[Question]], Iterator[Sequence[str]]]
-"""The answers to questions about the files of a project, the best `MOST` paths each."""
+"""Returns the answers to questions about the files of a project, the best `MOST` paths each."""
 
 
 def main() -> None:
@@ -90,7 +90,7 @@ def main() -> None:
 
 
 def table(ranks: Mapping[str, Mapping[str, Sequence[float]]]) -> list[str]:
-    """The mean reciprocal rank of each engine, a row for each kind of query."""
+    """Return the mean reciprocal rank of each engine, a row for each kind of query."""
     engines = list(next(iter(ranks.values()), {}))
     lines = ["find the file, MRR".ljust(34) + "".join(f"{engine:>20}" for engine in engines)]
     for kind, found in ranks.items():
@@ -103,7 +103,7 @@ def table(ranks: Mapping[str, Mapping[str, Sequence[float]]]) -> list[str]:
 def _measured(
     clone: Path, late: int, only: Sequence[str] | None
 ) -> list[tuple[str, Question, dict[str, float]]]:
-    """Ask every engine all questions about `clone`: its name, a question, 1 / rank by engine."""
+    """Return all questions about `clone`: its name, the question, and 1 / rank by engine."""
     history = commits(clone, "--first-parent", "--format=%H")
     late = min(late, len(history) - 1)
     with tempfile.TemporaryDirectory(prefix="backstaff-bench-") as folder:
@@ -126,7 +126,7 @@ def _measured(
 
 
 def questions(before: Path, latest: Sequence[Commit], paths: Sequence[str]) -> Iterator[Question]:
-    """Yield questions that mean files which the `latest` commits touch, of those in `before`."""
+    """Yield questions about the files in `before` that the `latest` commits touch."""
     there, times = set(paths), defaultdict[str, int](int)
     sources = [
         (commit.subject, meant)
@@ -184,7 +184,7 @@ _TYPED = (
 def _queries(
     path: str, text: str, paths: Sequence[str], chance: random.Random
 ) -> Iterator[tuple[str, str]]:
-    """Yield kinds with a query each that means `path`, a file with this `text`, among `paths`."""
+    """Yield queries, with their kinds, for `path`, a file with this `text`, among `paths`."""
     parent, _, name = path.rpartition("/")
     stem = name.lstrip(".").partition(".")[0] or name
     folder = parent.rpartition("/")[2]
@@ -224,9 +224,10 @@ def _queries(
 
 
 def _abbreviated(parent: str, stem: str, chance: random.Random) -> Iterator[tuple[str, str]]:
-    """Yield a query of two or three words of a path, at least one of them of its `stem`.
+    """Yield a query of two or three words of a path, at least one of them from its `stem`.
 
-    Each is cut to its beginning, as `fast` for `fastcgi`, or has no vowels, as `hdr` for `header`.
+    Each word is cut to its beginning, such as `fast` for `fastcgi`, or loses its vowels, such as
+    `hdr` for `header`.
     """
     long = [[w.lower() for w in _WORDS.findall(s) if len(w) > SHORTEST_CUT] for s in (parent, stem)]
     others, named = (list(dict.fromkeys(words)) for words in long)
@@ -247,7 +248,7 @@ def _abbreviated(parent: str, stem: str, chance: random.Random) -> Iterator[tupl
 
 
 def _misspelt(stem: str, chance: random.Random) -> str:
-    """STEM with one edit: a letter is missing, new, another one, or two are swapped."""
+    """Return `stem` with one edit: a letter missing, added or changed, or two letters swapped."""
     while True:
         at, letter = chance.randrange(1, len(stem) - 1), chance.choice("abcdefghijklmnopqrstuvwxyz")
         edited = chance.choice(
@@ -282,7 +283,7 @@ def _fzf(
     listed = "\n".join(paths).encode("utf-8", "surrogateescape")
     for one in asked:
         command = ["fzf", "--scheme=path", "--filter", one.query]
-        # It ends with an error where nothing matches.
+        # It ends with an error if nothing matches.
         answer = subprocess.run(command, input=listed, capture_output=True, check=False)  # noqa: S603
         yield answer.stdout.decode("utf-8", "surrogateescape").splitlines()[:MOST]
 

@@ -1,7 +1,7 @@
 """The folders that are measured, made once and kept in .cache/bench (`make clean` removes them).
 
-Files are empty but for the commands, and are made by one mknod(2) each; a listing is to show
-sizes, so those of flat folders are stretched, which takes no room on the disk.
+All files except the commands are empty, each made by one mknod(2). Files in flat folders are
+sparse, because a listing must show sizes; they need no room on the disk.
 """
 
 import os
@@ -20,7 +20,7 @@ MODE = 0o644
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much is made: files in flat folders and in rows, directories in a tree, and so on."""
+    """Numbers of files in flat folders and in rows, of directories in a tree, and so on."""
 
     flat: tuple[int, ...] = (1_000, 10_000, 100_000, 200_000)
     rows: int = 50_000
@@ -29,30 +29,30 @@ class Sizes:
     commands: int = 10_000
 
     def name(self) -> str:
-        """A name that tells these from other sizes."""
+        """Name of these sizes."""
         return "-".join(map(str, (*self.flat, self.rows, *self.tree, self.trees, self.commands)))
 
 
 FULL = Sizes()
 """A tree has 125,000 files in 10,000 directories, four of them half a million files."""
 QUICK = Sizes(flat=(10, 20, 30, 40), rows=50, tree=(2, 2), trees=2, commands=10)
-"""Enough to see that everything runs; what it takes says nothing."""
+"""Enough to see that everything runs; the times mean nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Folders:
-    """Where they are."""
+    """The folders that are made."""
 
     path: Path
     sizes: Sizes
 
     def flat(self, number: int) -> Path:
-        """A flat folder, by its place among the sizes."""
+        """Return a flat folder, by its index among the sizes."""
         return self.path / f"flat-{number}"
 
     @property
     def rows(self) -> Path:
-        """A flat folder for a listing that people see."""
+        """A flat folder for a listing in a view."""
         return self.path / "rows"
 
     @property
@@ -77,17 +77,17 @@ class Folders:
 
     @property
     def skills(self) -> Path:
-        """A project that has as many skills."""
+        """A project with the same number of skills."""
         return self.path / "skills"
 
     @property
     def skill_heads(self) -> Path:
-        """The folder of the skills themselves, each in a folder of its own."""
+        """The folder of the skills, each in a folder of its own."""
         return self.skills / ".agents" / "skills"
 
 
 def folders(cache: Path, sizes: Sizes) -> Folders:
-    """The folders of these `sizes` below `cache`, made if they are not there."""
+    """Return the folders of these `sizes` below `cache`; make them if they do not exist."""
     made = Folders(cache / f"folders-{sizes.name()}", sizes)
     for number, count in enumerate(sizes.flat):
         _once(made.flat(number), partial(_flat, count))
@@ -100,7 +100,7 @@ def folders(cache: Path, sizes: Sizes) -> Folders:
 
 
 def _once(path: Path, make: Callable[[Path], None]) -> None:
-    """MAKE the folder `path` unless it is there; one that was left half made is made anew."""
+    """Make the folder `path` with `make` unless it exists. Make it again if it is incomplete."""
     mark = path.with_name(path.name + MADE)
     if not mark.exists():
         shutil.rmtree(path, ignore_errors=True)

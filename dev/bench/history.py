@@ -1,4 +1,4 @@
-"""What the history of a work tree tells: the files of its commits, and the project before them."""
+"""The history of a work tree: the files of its commits, and the project before them."""
 
 import subprocess
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def git(folder: Path, *words: str) -> str:
-    """The output of git in `folder`."""
+    """Return the output of git in `folder`."""
     command = ["git", "-C", str(folder), *words]
     answer = subprocess.run(command, check=True, capture_output=True)  # noqa: S603 - our own words
     return answer.stdout.decode("utf-8", "surrogateescape")
@@ -21,7 +21,7 @@ class Commit:
 
 
 def commits(clone: Path, *options: str) -> list[Commit]:
-    """The commits of `clone`, the latest first. `options` are those of `git log`."""
+    """Return the commits of `clone`, the latest first. `options` are those of `git log`."""
     log = git(clone, "log", *options, "--name-only", "--no-renames", "--format=%x01%s", "-z")
     found: list[Commit] = []
     for text in log.split("\1")[1:]:
@@ -31,15 +31,15 @@ def commits(clone: Path, *options: str) -> list[Commit]:
 
 
 def files(clone: Path) -> set[str]:
-    """The tracked files of `clone`."""
+    """Return the tracked files of `clone`."""
     return set(git(clone, "ls-files", "-z").split("\0")) - {""}
 
 
 def clone_before(clone: Path, late: int, folder: Path) -> Path:
     """Make a work tree in `folder` as `clone` stood before its `late` last commits.
 
-    All files are empty.
-    Only names are measured. A commit of a branch that was merged counts with its merge.
+    All files are empty, because only names are measured. A commit of a merged branch counts with
+    its merge.
     """
     before = folder / clone.name
     git(clone, "clone", "-q", "--shared", "--no-checkout", ".", str(before))

@@ -1,6 +1,6 @@
-"""Our MCP server beside one of the SDK with the same tools, and the file system server from npm.
+"""Our MCP server, one of the SDK with the same tools, and the file system server from npm.
 
-`python -m dev.bench.mcp` prints what the definitions and a few answers cost a model.
+`python -m dev.bench.mcp` prints the size of the definitions and of some answers for a model.
 """
 
 import json
@@ -22,19 +22,19 @@ BYTES_A_TOKEN = 4
 
 
 def ours(root: Path) -> list[str]:
-    """How our MCP server starts for `root`."""
+    """Return the command that starts our MCP server for `root`."""
     return [*servers.PYTHON, str(servers.MAIN), "mcp", "--root", str(root)]
 
 
 def sdk_command(tools: Path) -> list[str] | str:
-    """How a server of the SDK starts that lists the `tools` of that file, or why it cannot."""
+    """Return the command of an SDK server that lists the `tools` of that file; or the reason."""
     if not SDK.exists():
         return "the Python package mcp is not installed (dev/setup mcp)"
     return [str(SDK), str(PEER), str(tools)]
 
 
 def measure(made: Folders, turns: int, npm: list[str] | str) -> Measures:
-    """The time from a start to the list of tools, in which a client's user waits."""
+    """Measure the time from a start to the list of tools, in which a client's user waits."""
     root = made.flat(0)
     tools = made.path / "tools.json"
     with Mcp(ours(root)) as server:
@@ -60,7 +60,7 @@ def listed(command: list[str]) -> None:
 
 
 def costs(root: Path, npm: list[str]) -> None:
-    """Print how many bytes definitions and answers of both servers take, about `root`."""
+    """Print the sizes of definitions and answers of both servers, about `root`."""
     with Mcp(ours(root)) as server, Mcp([*npm, str(root)]) as peer:
         for name, one in (("ours", server), ("npm", peer)):
             tools = one.ask("tools/list", {})["tools"]
@@ -90,8 +90,8 @@ if __name__ == "__main__":
     command = servers.mcp_command(servers.REPOSITORY / ".cache" / "bench")
     if isinstance(command, str):
         sys.exit(command)
-    # What git has and nobody edits, as the peer shows .git, .venv and .cache as well. It lies
-    # elsewhere, as all below .cache is ignored.
+    # Only files that git tracks, because the peer also shows .git, .venv and .cache. The copy is
+    # not below .cache, because git ignores that.
     with TemporaryDirectory() as folder:
         copied = f"git archive HEAD | tar x -C '{folder}'"
         subprocess.run(copied, shell=True, check=True, cwd=servers.REPOSITORY)  # noqa: S602  # ours

@@ -1,16 +1,17 @@
-"""How much of a project an overview shows, beside other texts of as many tokens.
+"""The share of a project that an overview shows, compared with other texts of as many tokens.
 
     python -m dev.bench.overview [--tokens 300 500 1000] [CLONE ...]
 
-Each CLONE is a work tree of git; without any, this repository is measured. All look at the project
-as it stood before its last 30 commits, and for two sets of files. "edited": the 50 files that the
+Each CLONE is a git work tree; the default is this repository. Every text is about the project as it
+stood before its last 30 commits. Two sets of files are looked for. "edited": the 50 files that the
 1,000 commits before touched most often; the overview knows them. "next": the files that the last 30
-commits touched, which nothing knew. For each set the share of files is told of which the directory
-is named, and of which the file itself is; "top" is the share of the directories at the top.
+commits touched; no text can know them. For each set the table has the share of files whose
+directory is named, and of files that are named themselves. "top" is the share of the top
+directories.
 
-The others are cut to as many tokens by the same estimate: a tree indented by two blanks, depth
-first; the JSON of workspace/tree; and the directories with the most edits, one to a line, which is
-the most that a text can show that tells nothing else.
+The other texts are cut to as many tokens by the same estimate: a tree indented by two blanks, depth
+first; the JSON of workspace/tree; and the directories with the most edits, one a line, which is the
+upper limit for a text that shows nothing else.
 """
 
 import argparse
@@ -44,7 +45,7 @@ class Shown:
     tokens: float
 
     def shares(self, wanted: Sequence[str]) -> tuple[float, float]:
-        """Of how many `wanted` files the directory is named, and of how many the file itself."""
+        """Return how many `wanted` files have their directory named, and how many are named."""
         if not wanted:
             return 0.0, 0.0
         directories = sum(_parent(path) in self.directories for path in wanted)
@@ -52,15 +53,15 @@ class Shown:
         return directories / len(wanted), files / len(wanted)
 
     def top(self, there: set[str]) -> float:
-        """The share of the directories at the top that is named, of a project with these files."""
+        """Return the share of the top directories that is named, of a project with these files."""
         tops = {path.partition("/")[0] for path in there if "/" in path}
         return len(tops & {path.partition("/")[0] for path in self.directories}) / (len(tops) or 1)
 
 
 Shares = tuple[float, ...]
-"""Tokens; shares of the top, of directories and of files of "edited", and of those of "next"."""
+"""Tokens; shares of the top, of directories and files of "edited", and of those of "next"."""
 Form = Callable[[Path, int], Shown]
-"""What an answer about a project shows in so many tokens."""
+"""Returns an answer about a project in that many tokens."""
 
 
 def main() -> None:
@@ -88,7 +89,7 @@ def _cells(shares: Sequence[float]) -> str:
 
 
 def _measured(clone: Path, sizes: Sequence[int]) -> list[tuple[str, int, str, Shares]]:
-    """A row for each size and form: the project, the tokens, the form, what it shows."""
+    """Return a row for each size and form: the project, the tokens, the form, the shares."""
     late = commits(clone, "--first-parent", "-m", f"-n{NEXT_COMMITS + 1}")[:-1]
     rows: list[tuple[str, int, str, Shares]] = []
     with tempfile.TemporaryDirectory(prefix="backstaff-bench-") as folder:
@@ -128,7 +129,7 @@ def _overview(root: Path, tokens: int) -> Shown:
     opened = {_relative(line["path"]) for line in lines}
     collapsed = {one["path"] for line in lines for one in line["collapsed"]}
     files = {_joined(line["path"], name) for line in lines for name in line["names"]}
-    # The head names files, too. Its words are those of the lines above the map.
+    # The head also names files. Its words are those of the lines above the map.
     words = set(reply.text.partition("\n./")[0].split())
     heads = {path for key in ("read_first", "build", "start", "edited") for path in reply.data[key]}
     files |= {path for path in heads if path in words}
@@ -145,7 +146,7 @@ def _joined(path: str, name: str) -> str:
 
 
 def _tree(root: Path, tokens: int) -> Shown:
-    """A tree of what is tracked, directories first, two blanks a level, cut to whole lines."""
+    """Return a tree of the tracked files: directories first, indented by two, whole lines."""
     taken, rows = 0.0, []
     for path, is_directory in _depth_first(files(root)):
         name = path.rpartition("/")[2] + ("/" if is_directory else "")
@@ -162,7 +163,7 @@ def _tree(root: Path, tokens: int) -> Shown:
 
 
 def _depth_first(paths: set[str]) -> list[tuple[str, bool]]:
-    """Yield each directory and file of `paths`, and whether it is a directory, in tree order."""
+    """Yield each directory and file of `paths` in tree order, and True for a directory."""
     directories = {
         "/".join(path.split("/")[:n]) for path in paths for n in range(1, path.count("/") + 1)
     }
@@ -176,10 +177,10 @@ def _depth_first(paths: set[str]) -> list[tuple[str, bool]]:
 
 
 def _json(root: Path, tokens: int) -> Shown:
-    """The JSON of workspace/tree, as much as one call gives, cut."""
+    """Return the JSON of workspace/tree, as much as one call gives, cut."""
     asked = {"path": ".", "entry_kind": "all", "max_depth": 12, "max_entries": 1000}
     whole = _call("workspace/tree", asked | {"include_hidden": True}, root).json
-    # The estimate of a longer beginning is no lower.
+    # A longer beginning never has a lower estimate.
     length = bisect_right(
         range(1, len(whole) + 1), float(tokens), key=lambda n: estimated(whole[:n])
     )
@@ -192,7 +193,7 @@ def _json(root: Path, tokens: int) -> Shown:
 
 
 def _hottest(root: Path, tokens: int) -> Shown:
-    """The directories whose own files the latest commits touched most often, one to a line."""
+    """Return the directories whose own files the latest commits touched most often, one a line."""
     there = files(root)
     touched = Counter(
         _parent(path)

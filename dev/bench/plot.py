@@ -1,7 +1,7 @@
-"""The picture for the README: what takes how long, beside what people use for it today.
+"""The picture for the README: times of tasks, and of the programs that people use for them today.
 
-It shows what a stranger knows by name; `rows` holds what we promise ourselves. A comparison that we
-lose is shown like the others.
+It shows programs that a stranger knows; `rows` has the promises. A comparison that we lose is shown
+like the others.
 """
 
 from collections.abc import Iterator
@@ -14,13 +14,13 @@ from dev.bench.timing import Measures, p50
 
 WIDTH, TOP, BAR, GAP = 860, 64, 18, 14
 LABELS, LONGEST = 300, 420
-"""Where bars begin, and how long that of the slowest of a comparison is, in pixels."""
+"""The x of the bars, and the length of the longest bar of a comparison, in pixels."""
 OURS, THEIRS, TEXT, QUIET = "#4c8f5c", "#b9c0c8", "#24292f", "#6b7480"
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A task, and its ways: what a reader calls each, and its name in `measure`. Ours is first."""
+    """A task and its ways: the label of each, and its name in `measure`. Ours is first."""
 
     task: str
     measure: str
@@ -87,7 +87,7 @@ COMPARISONS = (
 
 
 def svg(measures: Measures) -> str:
-    """The picture of all comparisons whose ways were all measured."""
+    """Return the picture of the comparisons in which every way was measured."""
     shown = [one for one in COMPARISONS if _seconds(one, measures)]
     bars = sum(len(one.ways) for one in shown)
     height = TOP + (BAR + 6) * len(shown) + (BAR + 4) * bars + GAP * len(shown)
@@ -95,7 +95,7 @@ def svg(measures: Measures) -> str:
 
 
 def _seconds(comparison: Comparison, measures: Measures) -> list[float]:
-    """The median of each way; nothing where one was not measured."""
+    """Return the median of each way; empty if one was not measured."""
     ways = measures.get(comparison.measure, {})
     names = [name for _, name in comparison.ways]
     return [p50(ways[name]) for name in names] if all(name in ways for name in names) else []
@@ -138,7 +138,7 @@ def _bars(shown: list[Comparison], measures: Measures) -> Iterator[str]:
 
 
 def _duration(seconds: float) -> str:
-    """SECONDS in two digits: `0.15 ms`, `89 ms`, `5.5 s`."""
+    """Return `seconds` in two digits: `0.15 ms`, `89 ms`, `5.5 s`."""
     if not isfinite(seconds):
         return f"no answer in {LIMIT_SECONDS} s"
     if seconds >= 1:

@@ -1,4 +1,4 @@
-"""What was measured, as a table, as JSON and as a picture; no verdict is left out."""
+"""The measures as a table, as JSON and as a picture. No verdict is left out."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,21 +16,21 @@ MEBIBYTE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The `measures`, and why some are `missing`."""
+    """The `measures`, and the reasons for those that are `missing`."""
 
     measures: Measures
     missing: Mapping[str, str]
 
     def verdicts(self) -> Sequence[tuple[Row, Verdict | None]]:
-        """A verdict for each row, None for one that was not measured."""
+        """A verdict for each row; None for a row that was not measured."""
         return [(row, row.judged(self.measures)) for row in ROWS]
 
     def missed(self) -> Sequence[Verdict]:
-        """The verdicts of the rows whose promise is not kept."""
+        """The verdicts of the rows that miss their promise."""
         return [verdict for _, verdict in self.verdicts() if verdict and verdict.reached is False]
 
     def table(self) -> Iterator[str]:
-        """The lines of the table, and below it which rows are missed."""
+        """Return the lines of the table, and below it the rows that miss their promise."""
         yield f"{'':58} {'ours':>10} {'peer':>10} {'ratio':>8} {'quiet':>8} {'at most':>8}"
         for promise, rows in groupby(self.verdicts(), key=lambda pair: pair[0].promise):
             yield promise
@@ -58,7 +58,7 @@ class Report:
         return f"{ours:>10} {peer:>10} {ratio:>8} {quiet:>8} {limit:>8} {word}".rstrip()
 
     def json(self) -> str:
-        """All of it for programs: rows, and each measure's p50 and p95 in seconds or bytes."""
+        """Return all for programs: rows, and p50 and p95 of each measure in seconds or bytes."""
         return json.dumps(
             {
                 "rows": [self._row(row, verdict) for row, verdict in self.verdicts()],
@@ -95,7 +95,7 @@ class Report:
 
 
 def _finite(number: float) -> float | None:
-    """NUMBER, or None for what JSON cannot say: no limit, or a time without an end."""
+    """Return `number`, or None for a value that JSON lacks: no limit, or a time without an end."""
     return number if isfinite(number) else None
 
 

@@ -1,4 +1,4 @@
-"""What is promised, and how it is measured: the one table of the bench (DESIGN 5; value 4a)."""
+"""The promises and how they are measured: the one table of the bench."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -31,7 +31,7 @@ class Promise(StrEnum):
 
 
 class Statistic(StrEnum):
-    """What is compared: medians, or the tail of one against its own median."""
+    """The compared figures: medians, or the tail of one against its own median."""
 
     MEDIAN = "p50"
     TAIL = "p95/p50"
@@ -41,10 +41,10 @@ class Statistic(StrEnum):
 class Row:
     """A promise: at most `target` times the `peer`. `ours` and `peer` are ways of `measure`.
 
-    Without a `target` nothing is promised: the row stands there for comparison.
+    A row without a `target` promises nothing: it is there for comparison.
 
     With `Statistic.TAIL`, the p95 of `ours` is at most `target` times its median, or as uneven as
-    the peer's is in the same run.
+    the peer's in the same run.
     """
 
     promise: Promise
@@ -56,7 +56,7 @@ class Row:
     statistic: Statistic = Statistic.MEDIAN
 
     def judged(self, measures: Measures) -> "Verdict | None":
-        """What the `measures` say of it; None if one of the two was not measured."""
+        """Return the verdict on the `measures`; None if one of the two was not measured."""
         ways = measures.get(self.measure, {})
         if self.ours not in ways or self.peer not in ways:
             return None
@@ -71,7 +71,7 @@ class Row:
 class Verdict:
     """A row with its figures, in seconds or bytes.
 
-    `quiet` is the ratio of the shortest times, which other programs disturb least. It is told, and
+    `quiet` is the ratio of the shortest times, which other programs disturb least. It is shown and
     decides nothing.
     """
 
@@ -83,12 +83,12 @@ class Verdict:
 
     @property
     def ratio(self) -> float:
-        """Ours by the peer's."""
+        """Our figure divided by the peer's."""
         return self.ours / self.peer
 
     @property
     def reached(self) -> bool | None:
-        """Whether the promise is kept; None if there is none."""
+        """True if the promise is kept; None if there is none."""
         return self.ratio <= self.limit if isfinite(self.limit) else None
 
 
@@ -115,7 +115,8 @@ def _content(number: int, files: str) -> tuple[Row, ...]:
         "ignore-case": ("case ignored", 1.5),
         "class": ("class and literal", 1.5),
         "no-literal": ("no literal", 4),
-        # Ripgrep prints what it finds first. Ours come in order, so all names are known before.
+        # Ripgrep prints matches as it finds them. Ours come in order, so all names are known
+        # before.
         "first-100": ("both stop after 100 matches", inf),
     }
     return tuple(

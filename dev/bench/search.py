@@ -1,9 +1,9 @@
-"""What workspace/search_files costs beside a bare walk of the same tree.
+"""The time of workspace/search_files, compared with a bare walk of the same tree.
 
-The tree is of the kind that a large project is: a dozen files a directory, four levels. It stands
-in a temporary directory, as git ignores the other folders of the bench. `cold` is the first search
-there is; the others find the tree as the one before left it, so their cost is that of making sure
-of it, and of searching. Each turn measures everything once, in one order.
+The tree looks like a large project: a dozen files a directory, four levels. It is in a temporary
+directory, because git ignores the other folders of the bench. `cold` is the first search of all.
+The others find the tree unchanged, so they cost the check of the tree and the search. Each turn
+measures everything once, in one order.
 """
 
 import os
@@ -40,7 +40,7 @@ QUERIES = {
 
 
 def measure(files: int, turns: int) -> Measures:
-    """Searches in a tree of so many `files`, and the bare walk."""
+    """Measure searches in a tree of `files` files, and the bare walk."""
     enable_garbage_collection()  # as in the server
     with tempfile.TemporaryDirectory() as folder:
         make_tree(Path(folder), files)
@@ -54,7 +54,7 @@ def measure(files: int, turns: int) -> Measures:
 
 
 def make_tree(root: Path, files: int) -> None:
-    """Make that many `files` below `root`, and the same ones each time."""
+    """Make `files` files below `root`, always the same ones."""
     chance = random.Random(1)  # noqa: S311 - no secret
     made = 0
     for a, b, c in _places():
@@ -73,9 +73,9 @@ def _places() -> Iterator[tuple[int, int, int]]:
 
 
 def bare_walk(root: str) -> int:
-    """Tell names and kinds of all below `root`, by descriptor and through no link; count them.
+    """Count names and kinds of everything below `root`, by descriptor and through no link.
 
-    That is the least that a search safe from swapped directories has to do (value 4a).
+    A search that is safe from swapped directories has to do at least this.
     """
     start = os.open(root, DIRECTORY)
     try:
@@ -99,7 +99,7 @@ def _below(directory: int) -> int:
 
 
 def search(root: str, kind: str, query: str, offset: int) -> int:
-    """Search as a call would; how many files match."""
+    """Search as a call does; return the number of files that match."""
     arguments = search_files.Arguments(
         query=query, path=".", kind=kind, include_ignored=False, max_results=50, offset=offset
     )
@@ -109,6 +109,6 @@ def search(root: str, kind: str, query: str, offset: int) -> int:
 
 
 def forget() -> None:
-    """Let what is kept go, as in a server that has just started."""
+    """Empty the caches, as in a server that has just started."""
     project_files.forget()
     search_files._LATEST.clear()  # noqa: SLF001 - the files of the latest search

@@ -1,4 +1,4 @@
-"""Whole processes: how soon they answer, how much memory they take; the MCP server as a peer."""
+"""Whole processes: start-up time and memory, with the MCP server as a peer."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ SOURCES = REPOSITORY / "py_backend"
 MAIN = SOURCES / "backstaff" / "__main__.py"
 LIBRARIES = SOURCES / "libraries.zip"
 PYTHON = (os.path.realpath(sys.executable), "-I", "-S")
-"""The Python of a default installation: it has no library but those that lie beside the sources."""
+"""The Python of a default installation: only the libraries beside the sources."""
 UNCAPPED = Path(__file__).parent / "peers" / "uncapped.py"
 MCP = "@modelcontextprotocol/server-filesystem"
 MCP_ENTRY = Path("node_modules") / MCP / "dist" / "index.js"
@@ -29,12 +29,12 @@ FIRST = '(:path "." :max_entries 200)'
 
 
 def ours(root: Path, program: Path = MAIN, python: Sequence[str] = PYTHON) -> Epc:
-    """Our server for `root`, as `python` runs it."""
+    """Return the command of our server for `root`, run by `python`."""
     return Epc([*python, str(program), "serve", "--stdio", "--root", str(root)])
 
 
 def mcp_command(cache: Path) -> list[str] | str:
-    """How the MCP server starts, installed in `cache` if it is not there; or why it cannot."""
+    """Return the command of the MCP server, installed in `cache` if needed; or the reason."""
     node, npm = shutil.which("node"), shutil.which("npm")
     if not (node and npm):
         return "node and npm are not installed"
@@ -59,7 +59,7 @@ def mcp_command(cache: Path) -> list[str] | str:
 
 
 def measure(folders: Folders, turns: int, mcp: list[str] | str) -> Measures:
-    """All of it; what needs the `mcp` server only if `mcp` tells how it starts."""
+    """Measure everything. The parts for the `mcp` server need its command."""
     return {
         "start": in_turns(turns, _starts(folders.flat(0), mcp)),
         "tree-peers": _tree_peers(folders.tree, mcp),
@@ -103,7 +103,7 @@ def _tree_peers(tree: Path, mcp: list[str] | str) -> dict[str, list[float]]:
 
 
 def _scale(folders: Folders) -> dict[str, list[float]]:
-    """Times of whole and bounded answers by size. 200,000 entries are more than one reply holds."""
+    """Measure whole and bounded answers by size. 200,000 entries do not fit into one reply."""
     with ours(folders.forest, UNCAPPED) as server:
         in_tree = f'(:root "{folders.tree}" {WHOLE[1:]}'
         ways: dict[str, Callable[[], object]] = {
@@ -122,12 +122,12 @@ def _scale(folders: Folders) -> dict[str, list[float]]:
 
 
 def _listed(server: Epc, root: Path) -> bytes:
-    """A listing, as much of it as a reply takes."""
+    """Return a listing, as much of it as fits into a reply."""
     return server.tool("agent-q/list_directory", '(:path ".")', f'(:root "{root}" {WHOLE[1:]}')
 
 
 def _memory(folders: Folders) -> dict[str, list[float]]:
-    """By how many bytes the most memory that a fresh server ever had grows with one call."""
+    """Return by how many bytes one call raises the maximum memory of a fresh server."""
     return {
         "bounded-forest": [_growth(folders.forest, "workspace/tree", BOUNDED)],
         "bounded-tree": [_growth(folders.tree, "workspace/tree", BOUNDED)],

@@ -1,7 +1,7 @@
-"""`python -m dev.bench.soak`: mixed calls; a server whose memory or descriptors grow fails.
+"""`python -m dev.bench.soak`: mixed calls; fails if the server's memory or descriptors grow.
 
-The calls come round and round in one order, so any two rounds are alike. After the first rounds,
-in which caches fill and the allocator settles, memory is to stay where it is.
+The calls repeat in one order, so any two rounds are alike. In the first rounds caches fill and the
+allocator settles. After them, memory must stay the same.
 """
 
 import argparse
@@ -18,20 +18,20 @@ from dev.bench.servers import BOUNDED, FIRST, REPOSITORY, ours
 
 WARM_ROUNDS = 20
 ALLOWED_GROWTH = 4 << 20
-"""Bytes by which the median of the last quarter of rounds may pass that of the first."""
+"""Maximum growth in bytes, from the median of the first quarter of rounds to that of the last."""
 MINUTE = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What the server holds after a round: bytes of memory, descriptors."""
+    """The server's state after a round: bytes of memory, descriptors."""
 
     memory: int
     descriptors: int
 
 
 def rounds(server: Epc, made: Folders) -> Iterator[State]:
-    """Make each of the calls once, again and again, and tell what the server holds then."""
+    """Make each of the calls once, again and again; yield the server's state after each round."""
     calls = (
         ("agent-q/list_directory", '(:path ".")', made.flat(1)),
         ("agent-q/list_directory", '(:path "." :sort_by "modified")', made.flat(0)),
@@ -54,7 +54,7 @@ def rounds(server: Epc, made: Folders) -> Iterator[State]:
 
 
 def growth(states: Sequence[State]) -> str:
-    """What is wrong with the `states`, one a round; empty if nothing is."""
+    """Return the problem with the `states`, one a round; empty if there is none."""
     if len({state.descriptors for state in states}) > 1:
         counts = sorted({state.descriptors for state in states})
         return f"descriptors vary between rounds that are alike: {counts}"
@@ -67,7 +67,7 @@ def growth(states: Sequence[State]) -> str:
 
 
 def soak(seconds: float, cache: Path, *, quick: bool) -> tuple[list[State], str]:
-    """The states of so many `seconds`, of one round at least, and what is wrong with them."""
+    """Return the states of at least one round in `seconds` seconds, and the problem with them."""
     made = folders(cache, QUICK if quick else FULL)
     states: list[State] = []
     with ours(made.path) as server:
@@ -81,7 +81,7 @@ def soak(seconds: float, cache: Path, *, quick: bool) -> tuple[list[State], str]
 
 
 def main() -> int:
-    """Soak; the exit status tells whether the server grew."""
+    """Soak. The exit status says whether the server grew."""
     parser = argparse.ArgumentParser(prog="soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=10)
     options = parser.parse_args()

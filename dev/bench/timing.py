@@ -1,4 +1,4 @@
-"""Times, taken in turns: a ratio of medians from one run says more than any single time."""
+"""Times, measured in turns: a ratio of medians from one run says more than any single time."""
 
 import gc
 import time
@@ -9,11 +9,11 @@ from statistics import median, quantiles
 Ways = Mapping[str, Callable[[], object]]
 """The ways of doing one thing, by name."""
 Measures = dict[str, dict[str, list[float]]]
-"""What was measured: by measure and way, each single time in seconds, or bytes of memory."""
+"""All measures: by measure and way, each single time in seconds, or bytes of memory."""
 
 
 def in_turns(turns: int, ways: Ways) -> dict[str, list[float]]:
-    """Return the seconds of each of `ways` in `turns` interleaved turns, after one unseen."""
+    """Return the seconds of each of `ways` in `turns` interleaved turns, after a first one."""
     times: dict[str, list[float]] = {name: [] for name in ways}
     for way in ways.values():
         seconds(way)
@@ -25,7 +25,7 @@ def in_turns(turns: int, ways: Ways) -> dict[str, list[float]]:
 
 
 def seconds(way: Callable[[], object]) -> float:
-    """How long a call of `way` takes; `inf` if it raises `TimeoutError`."""
+    """Return the seconds of a call of `way`; `inf` if it raises `TimeoutError`."""
     start = time.perf_counter()
     try:
         result = way()
@@ -37,10 +37,10 @@ def seconds(way: Callable[[], object]) -> float:
 
 
 def p50(times: list[float]) -> float:
-    """The median."""
+    """Return the median."""
     return median(times)
 
 
 def p95(times: list[float]) -> float:
-    """What 95 of 100 do not exceed."""
+    """Return the value that 95 of 100 do not exceed."""
     return quantiles(times, n=20, method="inclusive")[-1] if len(times) > 1 else times[0]

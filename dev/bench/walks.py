@@ -1,7 +1,7 @@
-"""The walk, the bounded listing and the commands, in this process, against what Python does bare.
+"""The walk, the bounded listing and the commands, in this process, compared with bare Python.
 
-A walk here tells the names and kinds of every directory. The peer that recurses over os.scandir is
-the plainest that does the same work.
+A walk here yields the names and kinds of every directory. The peer that recurses over os.scandir is
+the plainest program that does the same.
 """
 
 import os
@@ -40,7 +40,7 @@ GLOBS = (
 
 
 def measure(folders: Folders, turns: int) -> Measures:
-    """Walks, bounded listings, commands."""
+    """Measure walks, bounded listings and commands."""
     server = _server(folders)
     first = partial(_answered, server, "forge/list_directory", {"path": ".", "max_entries": 200})
     flat = folders.flat(3)
@@ -88,7 +88,7 @@ def _opened(path: Path, walk: Callable[[int, Budget], object]) -> object:
 
 
 def _pruned(globs: Globs, start: int, budget: Budget) -> object:
-    """The same walk with what the `globs` match left out, directories before they are entered."""
+    """Walk without the paths that the `globs` match; such directories are not entered."""
     found: list[tuple[str, list[Named]]] = []
     directory_kind = Kind.DIRECTORY
 
@@ -106,7 +106,7 @@ def _pruned(globs: Globs, start: int, budget: Budget) -> object:
 
 
 def _stepped(start: int, budget: Budget) -> object:
-    """The same walk, entry by entry, as the tools do that stop at a bound."""
+    """Walk entry by entry, like the tools that stop at a limit."""
     found = []
     with Walk(start, lambda directory, _: entries_in(directory, budget), budget) as walk:
         for step in walk:
@@ -137,9 +137,9 @@ def _kind(entry: os.DirEntry[str]) -> str:
 def _commands(
     server: Server, project: Path, heads: Path, file: str, turns: int
 ) -> dict[str, list[float]]:
-    """Cold, warm and bare in turns, so that each warm call follows a cold one.
+    """Measure cold, warm and bare in turns, so that each warm call follows a cold one.
 
-    `file` is what stands behind each name in `heads`: "" or "/SKILL.md".
+    `file` is appended to each name in `heads`: "" or "/SKILL.md".
     """
     times: dict[str, list[float]] = {"heads": [], "cold": [], "warm": []}
     listed = partial(_answered, server, "commands/list_commands", {}, project)

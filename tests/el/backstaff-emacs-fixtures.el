@@ -4,7 +4,7 @@
 
 ;;; Commentary:
 
-;; A file of its own, as ERT refuses to define the tests of a file twice.
+;; A file of its own, because ERT refuses to define the tests of a file twice.
 
 ;;; Code:
 
@@ -20,7 +20,7 @@
     (plist-get reply :text)))
 
 (defun backstaff-emacs-tests-error (id &rest args)
-  "Return (CODE MESSAGE) of the error that the tool ID answers ARGS with."
+  "Return (CODE MESSAGE) of the error of the tool ID, called with ARGS."
   (let* ((reply (backstaff-call (concat "emacs/" id) args))
          (problem (plist-get reply :error)))
     (ert-info ((format "%S" reply))
@@ -36,7 +36,7 @@
 ;;; Language servers
 
 (defun backstaff-emacs-tests-end-eglot ()
-  "End all language servers of eglot, at once, and kill what is left of them."
+  "End all language servers of eglot at once, and kill the rest."
   (dolist (process (process-list))
     (when (string-prefix-p "EGLOT" (process-name process))
       (set-process-sentinel process #'ignore)

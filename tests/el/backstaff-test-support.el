@@ -10,7 +10,7 @@
 ;;
 ;; The variable BACKSTAFF_PYTHON of the environment says which Python runs the
 ;; servers.  BACKSTAFF_GPTEL_DIR and BACKSTAFF_LLM_DIR may say where the real
-;; gptel and llm are, and what these need, as folders with colons between; else
+;; gptel and llm are, and their libraries, as folders with colons between; else
 ;; fakes stand in, unless the real ones are on `load-path'.
 
 ;;; Code:
@@ -67,10 +67,10 @@ Without these it may be anywhere on `load-path', and else is the fake."
                  (list (expand-file-name "fakes" backstaff-test-directory)))))
     (require library)))
 
-(defun backstaff-test-needs (what found)
-  "Skip the test, which needs WHAT, unless FOUND is non-nil; return FOUND.
-WHAT is a noun, such as \"Evil\": what a run skipped is summed up by it."
-  (or found (ert-skip (concat "needs " what))))
+(defun backstaff-test-needs (noun found)
+  "Skip the test, which needs NOUN, unless FOUND is non-nil; return FOUND.
+NOUN is such as \"Evil\", and a run counts the skipped tests by it."
+  (or found (ert-skip (concat "needs " noun))))
 
 
 ;;; Waiting
@@ -110,7 +110,7 @@ VARIABLE is set to the seconds between the runs of a timer every 10 ms."
        (- (float-time) ,start))))
 
 (defun backstaff-test-answers (&rest calls)
-  "Make CALLS, functions of a callback, at once, and return what each is told.
+  "Make CALLS, functions of a callback, at once, and return the answer to each.
 Each callback must be called once, with text, and not before the call that
 it belongs to has returned."
   (let ((answers (make-vector (length calls) nil))
@@ -140,7 +140,7 @@ it belongs to has returned."
   (should (plist-member reply :ok))
   (unless (plist-get reply :ok)
     (let ((problem (plist-get reply :error)))
-      ;; What to do may follow.
+      ;; Advice may follow.
       (should (string-prefix-p (concat "Error: " (plist-get problem :message))
                                (plist-get reply :text)))
       (plist-get problem :code))))
@@ -296,7 +296,7 @@ The project is the root of each call."
 
 (defmacro backstaff-test-with-sources (&rest body)
   "Run BODY with settings that list skills, and a home that has none of its own.
-BODY is to start the server and make what belongs into `root'."
+BODY is to start the server and fill `root'."
   (declare (indent 0) (debug t))
   `(let* ((home (make-temp-file "backstaff-home-" t))
           (backstaff-server-settings-file

@@ -1,11 +1,11 @@
-;;; backstaff-view-fixtures.el --- Fixtures for tests of what people see  -*- lexical-binding: t; -*-
+;;; backstaff-view-fixtures.el --- Fixtures for tests of views  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
 ;;; Commentary:
 
-;; A test presses keys, as a user does, in the selected window, and reads what
-;; is to be seen there.  After each key the answer is waited for.
+;; A test presses keys in the selected window, like a user, and reads the text
+;; there.  After each key it waits for the answer.
 
 ;;; Code:
 
@@ -29,7 +29,7 @@
        (backstaff-view-test--in-window root (lambda () ,@body)))))
 
 (defun backstaff-view-test--in-window (root body)
-  "Call BODY; afterwards bring the windows back and kill what visits ROOT."
+  "Call BODY; then restore the windows and kill buffers of files in ROOT."
   (unwind-protect
       (save-window-excursion
         (let ((backstaff-root-directory root)
@@ -51,21 +51,21 @@
                                (format "seq -f file-%%04g %d | xargs touch" count)))))
 
 (defun backstaff-view-test-wait ()
-  "Wait until the current buffer shows all that was asked for."
+  "Wait until the current buffer has its answers."
   (backstaff-test-wait-for (not backstaff-request--pending) 10))
 
 (defun backstaff-view-test-settle ()
-  "Wait until the selected window shows all that was asked for."
+  "Wait until the buffer of the selected window has its answers."
   (set-buffer (window-buffer))
   (backstaff-view-test-wait))
 
 (defun backstaff-view-test-open (function &rest arguments)
-  "Call FUNCTION with ARGUMENTS, let what it shows come, and make it current."
+  "Call FUNCTION with ARGUMENTS, wait for its view, and make that current."
   (apply function arguments)
   (backstaff-view-test-settle))
 
 (defun backstaff-view-test-press (&rest keys)
-  "Press KEYS, each as `kbd' takes them, and let what they show come."
+  "Press KEYS, each a string for `kbd', and wait for the view."
   (dolist (key keys)
     (execute-kbd-macro (kbd key))
     (backstaff-view-test-settle)))
@@ -77,7 +77,7 @@
   (backstaff-view-go-to-name))
 
 (defun backstaff-view-test-lines ()
-  "Return the lines that are to be seen, without what is folded."
+  "Return the visible lines, without folded ones."
   (let ((text ""))
     (save-excursion
       (goto-char (point-min))
@@ -90,7 +90,7 @@
     (split-string text "\n" t "[ \t]+\\(?:$\\|\n\\)")))
 
 (defun backstaff-view-test-notes ()
-  "Return what stands below the last line."
+  "Return the text below the last line."
   (string-remove-prefix
    "\n" (substring-no-properties
          (or (overlay-get backstaff-view--notes 'after-string) ""))))

@@ -1,4 +1,4 @@
-"""Build every golden tree below a folder, and write the cases there as they hold here."""
+"""Build every golden tree below a folder, and write the cases there with its paths filled in."""
 
 import json
 import sys
@@ -12,7 +12,7 @@ TEXTS = ("text", "data", "json")
 
 
 def main(folder: Path) -> None:
-    """Do it in `folder`, which must exist."""
+    """Build them in `folder`, which must exist."""
     built = []
     for number, case in enumerate(cases()):
         root = folder / f"case-{number}"

@@ -1,4 +1,4 @@
-"""The golden cases: reading, building their trees, filling in what only the file system knows."""
+"""The golden cases: reads them, builds their trees, and fills in facts of the file system."""
 
 import json
 import os
@@ -8,18 +8,18 @@ from typing import Any
 
 FOLDER = Path(__file__).parent
 MTIME = 1_700_000_000
-"""The time of everything that asks for none, so that no case depends on the clock."""
+"""The default time of files, so that no case depends on the clock."""
 
 Case = dict[str, Any]
 
 
 def files() -> list[Path]:
-    """The files of cases, one a tool."""
+    """The files of cases, one for each tool."""
     return sorted(FOLDER.glob("*.json"))
 
 
 def cases() -> list[Case]:
-    """Every case, in the order of files and lines."""
+    """All cases, in the order of files and lines."""
     return [case for path in files() for case in json.loads(path.read_text())]
 
 
@@ -36,7 +36,7 @@ def build(case: Case, root: Path) -> None:
 
 
 def make(path: Path, content: object) -> None:
-    """Make what `content` describes at `path`."""
+    """Make an entry at `path` as `content` describes it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     match content:
         case None:
@@ -62,14 +62,14 @@ def make(path: Path, content: object) -> None:
 
 
 def filled(expected: str, root: Path) -> str:
-    """EXPECTED with its placeholders replaced by what is true below `root`."""
+    """Return `expected` with its placeholders replaced by the facts below `root`."""
     path = Path(os.path.realpath(root))
     text = expected.replace("{root}", str(path)).replace("{name}", path.name)
     return re.sub(r"\{size:(.*?)\}", lambda match: str((root / match[1]).stat().st_size), text)
 
 
 def with_placeholders(actual: str, case: Case, root: Path) -> str:
-    """The inverse of `filled`, for writing expectations anew."""
+    """Do the inverse of `filled`, to write expectations again."""
     path = Path(os.path.realpath(root))
     text = actual.replace(str(path), "{root}").replace(path.name, "{name}")
     for name, content in case["tree"].items():

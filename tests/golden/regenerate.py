@@ -1,4 +1,4 @@
-"""Write the expected answers of all golden cases again, from the answers of the server now.
+"""Write the expected answers of all golden cases again, from the server's present answers.
 
 A tool without a file of cases gets one, with a first case to edit.
 """
@@ -24,7 +24,7 @@ from tests.py.servers import fitting
 
 
 def main() -> None:
-    """Rewrite each file of cases in place, and make those that are missing."""
+    """Rewrite each file of cases in place, and make the missing ones."""
     os.environ["TZ"] = "UTC0"
     time.tzset()
     registry = discover()
@@ -40,15 +40,15 @@ def main() -> None:
 
 
 def first_case(id_: str, tool: Tool[Any]) -> Case:
-    """A case for a new tool: a small tree, and a value for each required argument."""
+    """Return a case for a new tool: a small tree, and a value for each required argument."""
     tree = {"a.txt": "x", "b/c.txt": "xyz", ".claude/commands/go.md": "go on"}
     return {"name": "a small tree", "tool": id_, "tree": tree, "arguments": fitting(tool)}
 
 
 def renew(case: Case, server: Server) -> Case:
-    """The case with the expectations that hold now."""
+    """Return the case with the present answers as expectations."""
     with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder, "golden-case")  # nothing else in an answer is called that
+        root = Path(folder, "golden-case")  # nothing else in an answer has this name
         build(case, root)
         context = case.get("context", {}) | {"root": str(root)}
         reply = server.call(case["tool"], case["arguments"], context)
@@ -60,7 +60,7 @@ def renew(case: Case, server: Server) -> Case:
 
 
 def expected(reply: Reply) -> dict[str, str]:
-    """The texts of `reply` that a case holds."""
+    """Return the texts of `reply` that a case holds."""
     data = write(reply.data, ESCAPED).decode()
     asked = {"json": reply.json} if reply.json is not None else {}
     return {"text": reply.text, "data": data, **asked}

@@ -18,20 +18,22 @@ examples.register()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Hand the figures of a worker process to the one that prints them."""
+    """Pass the figures of a worker process to the process that prints them."""
     if (output := getattr(session.config, "workeroutput", None)) is not None:
         output["figures"] = dict(figures.FIGURES)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:  # noqa: ANN401  # of pytest-xdist
-    """Add the figures of a worker process; one that crashed has none."""
+    """Add the figures of a worker process. A crashed one has none."""
     figures.FIGURES.update(getattr(node, "workeroutput", {}).get("figures", {}))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
-    """Say how much was attacked, where anything was; before the closing line, what is missing."""
+    """Print the figures of attacks, if there were any, and before the closing line the skipped
+    needs.
+    """
     if figures.FIGURES:
         terminalreporter.section("attacks")
         for line in figures.lines():
@@ -61,7 +63,7 @@ def tree(folder: Path) -> Plant:
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Starts server processes, which are gone when the test is over."""
+    """Starts server processes, which end with the test."""
     clients: list[Client] = []
 
     def start(*arguments: str, command: tuple[str, ...] = ISOLATED, **options: Any) -> Client:  # noqa: ANN401
@@ -91,7 +93,7 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _umask() -> Iterator[None]:
-    """Modes of new files do not depend on who runs the suite."""
+    """Modes of new files do not depend on the user who runs the suite."""
     before = os.umask(0o022)
     yield
     os.umask(before)

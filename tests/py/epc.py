@@ -1,4 +1,4 @@
-"""The client's end of EPC, as small as it can be: frames over pipes, with a deadline on each."""
+"""The client's end of EPC, as small as possible: frames over pipes, with a deadline on each."""
 
 import os
 import select
@@ -27,18 +27,18 @@ Answer = tuple[str, int, Any]
 
 
 def frame(body: bytes) -> bytes:
-    """BODY as one frame, made without the code under test."""
+    """Return `body` as one frame, made without the code under test."""
     return f"{len(body):06x}".encode() + body
 
 
 def parsed(body: bytes) -> Answer:
-    """The message in `body`."""
+    """Return the message in `body`."""
     kind, uid, value = sexpdata.loads(body.decode())
     return kind.value(), uid, plain(value)
 
 
 def plain(value: object) -> Any:  # noqa: ANN401
-    """VALUE with its plists as mappings and its keywords as strings such as ":file"."""
+    """Return `value` with its plists as mappings and its keywords as strings such as ":file"."""
     match value:
         case sexpdata.Symbol():
             return value.value()
@@ -79,7 +79,7 @@ class Client:
         self.write(b"".join(map(frame, bodies)))
 
     def write(self, data: bytes) -> None:
-        """Send `data` as it is."""
+        """Send `data` unchanged."""
         assert self.process.stdin
         self.process.stdin.write(data)
 
@@ -92,15 +92,15 @@ class Client:
         return answer
 
     def receive(self) -> Answer:
-        """The next message."""
+        """Return the next message."""
         return parsed(self.receive_bytes())
 
     def receive_bytes(self) -> bytes:
-        """The next frame's body."""
+        """Return the next frame's body."""
         return self._take(int(self._take(HEADER), 16))
 
     def line(self) -> str:
-        """The next line of stdout."""
+        """Return the next line of stdout."""
         data = b""
         while not data.endswith(b"\n"):
             data += self._take(1)
@@ -129,31 +129,31 @@ class Client:
         return os.read(descriptor, 1 << 20)
 
     def close(self) -> int:
-        """End the connection; the exit status of the server, which must end by itself."""
+        """End the connection; return the exit status of the server, which must end by itself."""
         assert self.process.stdin
         self.process.stdin.close()
         return self.wait()
 
     def wait(self) -> int:
-        """The exit status of the server, which must be about to end."""
+        """Return the exit status of the server, which must be about to end."""
         try:
             return self.process.wait(DEADLINE)
         except subprocess.TimeoutExpired:
             pytest.fail(f"the server goes on without its client\n{self.log()}")
 
     def rest(self) -> bytes:
-        """What else there is on stdout, once the server has ended."""
+        """Return the rest of stdout, once the server has ended."""
         assert self.process.stdout
         rest: bytes = self.process.stdout.read()
         return bytes(self._buffer) + rest
 
     def log(self) -> str:
-        """What the server wrote to stderr."""
+        """Return the server's stderr."""
         self._log.seek(0)
         return self._log.read().decode(errors="replace")
 
     def end(self) -> None:
-        """Leave nothing behind, whatever the test did."""
+        """End the process, whatever the test did."""
         self.process.kill()
         self.process.wait()
         for stream in (self.process.stdin, self.process.stdout, self._log):

@@ -1,6 +1,6 @@
-"""How many examples a test of Hypothesis tries: a share of what the profile says.
+"""The number of examples of a Hypothesis test: a share of the profile's number.
 
-A number of its own would keep a deeper profile from deepening the test.
+With a fixed number in the test, a deeper profile would not deepen it.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ from hypothesis import settings
 def register() -> None:
     """Register the profiles for `--hypothesis-profile`, and load "suite", the default.
 
-    "suite" and "quick" try the same examples in each run, as a suite that guards changes must.
+    "suite" and "quick" try the same examples in each run, because a suite that guards changes must.
     "scheduled" and "thorough" try new ones, and print how to reproduce one that fails.
     """
     for name, most, same in (
@@ -20,7 +20,7 @@ def register() -> None:
         ("scheduled", 300, False),
         ("thorough", 5_000, False),
     ):
-        # Hypothesis has defaults of its own where CI is in the environment, so nothing is left out.
+        # Hypothesis has other defaults if CI is in the environment, so all of them are given here.
         settings.register_profile(
             name, deadline=None, derandomize=same, max_examples=most, print_blob=not same
         )
@@ -28,7 +28,7 @@ def register() -> None:
 
 
 def examples(share: float, *, least: float = 1, **options: Any) -> settings:  # noqa: ANN401
-    """The `share` of the profile's examples, 2 for twice as many; `least` of them at least.
+    """Use `share` of the profile's examples (2: twice as many), but at least `least`.
 
     `options` are those of `hypothesis.settings`.
     """
@@ -36,5 +36,5 @@ def examples(share: float, *, least: float = 1, **options: Any) -> settings:  # 
 
 
 def times(share: float) -> int:
-    """How many examples that `share` is, for a test that chooses them itself."""
+    """Return the number of examples of `share`, for a test that chooses them itself."""
     return int(max(settings().max_examples * share, 1))

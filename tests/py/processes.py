@@ -1,4 +1,4 @@
-"""Children of the test's own process: for limits and for rights that must not touch the suite."""
+"""Children of the test's own process, for limits and rights that must not affect the suite."""
 
 import ctypes
 import os
@@ -22,7 +22,7 @@ Value = TypeVar("Value")
 
 
 def in_child(function: Callable[[], Value]) -> Value:
-    """What `function` returns in a forked child; what it raises fails the test."""
+    """Return the result of `function` in a forked child; an exception fails the test."""
     reading, writing = os.pipe()
     child = fork()
     if not child:
@@ -45,7 +45,7 @@ as_root = pytest.mark.skipif(os.getuid() != 0, reason="needs root")
 
 
 def unprivileged(function: Callable[[], Value]) -> Value:
-    """What `function` returns where the modes of files count, as they do for everyone but root."""
+    """Return the result of `function` without root's rights, so that the modes of files count."""
 
     def bound_by_modes() -> Value:
         give_up_privileges()
@@ -55,7 +55,7 @@ def unprivileged(function: Callable[[], Value]) -> Value:
 
 
 def as_nobody(function: Callable[[], Value]) -> Value:
-    """What `function` returns as another user than root.
+    """Return the result of `function`, run as another user than root.
 
     It must import nothing: that user may not enter a checkout in the home of root.
     """
@@ -70,10 +70,10 @@ def as_nobody(function: Callable[[], Value]) -> Value:
 
 
 def give_up_privileges() -> None:
-    """Become an owner of files with no rights beyond their modes, nor do children have any.
+    """Become an owner of files with no rights beyond their modes; children have none either.
 
-    For root, give up all capabilities. A change of user would do as well, but for a checkout that
-    other users cannot enter.
+    Root gives up all capabilities. To become another user would be simpler, but other users cannot
+    enter every checkout.
     """
     if os.getuid() == 0:
         libc = ctypes.CDLL(None, use_errno=True)
@@ -83,7 +83,7 @@ def give_up_privileges() -> None:
 
 
 def fork() -> int:
-    """Fork; that idle worker threads of other tests stay behind is no harm."""
+    """Fork. The idle worker threads of other tests stay behind, which does no harm."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         return os.fork()

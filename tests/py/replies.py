@@ -1,10 +1,10 @@
-"""What tests ask of any reply."""
+"""Checks that hold for any reply."""
 
 from backstaff.server import Reply
 
 
 def code(reply: Reply) -> str | None:
-    """The code of the error of `reply`, whose text tells its message; None if all went well."""
+    """Return the code of the error of `reply`, whose text has its message; None if ok."""
     if reply.error is None:
         assert reply.ok, reply.text
         return None

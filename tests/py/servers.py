@@ -1,4 +1,4 @@
-"""Servers in this process: with the real tools, or with tools made up by a test."""
+"""Servers in this process: with the real tools, or with tools that a test defines."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,12 +21,14 @@ Run = Callable[[Nothing, Context], Result]
 
 
 def server_at(root: Path | str, registry: Registry | None = None) -> Server:
-    """A server of REGISTRY's tools (default: the real ones) with the built-in settings."""
+    """Return a server of the tools in `registry` (default: the real ones) with the default
+    settings.
+    """
     return Server(registry or discover(), Settings(), str(root))
 
 
 def tool(run: Run, name: str = "probe") -> Tool[Nothing]:
-    """A tool that does `run`, without parameters."""
+    """Return a tool that does `run`, without parameters."""
     return Tool(
         description=f"A tool called {name}.",
         arguments=Nothing,
@@ -41,12 +43,12 @@ def registry_of(**runs: Run) -> Registry:
 
 
 def saying(text: str) -> Run:
-    """A run that returns `text`."""
+    """Return a run that returns `text`."""
     return lambda _, __: Result(text=text, data={})
 
 
 FITTING = {"path": ".", "pattern": "*", "query": "go", "command_name": "go", "flags": "i"}
-"""A value for some required arguments, in a tree with a command named go."""
+"""Values for some required arguments, in a tree with a command named go."""
 A_FILE = ".claude/commands/go.md"
 """The path for tools that read files: the command in that tree."""
 BY_TYPE: dict[ParameterType, object] = {
@@ -57,7 +59,7 @@ BY_TYPE: dict[ParameterType, object] = {
 
 
 def fitting(tool: Tool[Any]) -> dict[str, object]:
-    """Arguments with which `tool` answers."""
+    """Return arguments with which `tool` answers."""
     known = FITTING | ({"path": A_FILE} if tool.reads_content else {})
     # The pattern of most tools is a glob.
     known |= {"pattern": ".*"} if "regular expression" in tool.description else {}

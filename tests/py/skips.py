@@ -1,6 +1,6 @@
-"""What tests were skipped for want of, over all runs of one `make test`.
+"""The missing needs for which tests were skipped, in all runs of one `make test`.
 
-Each run leaves a file in .cache/skipped, where a line is what a test needs, a tab, and the test:
+Each run writes a file in .cache/skipped. Its lines are a need of a test, a tab, and the test:
 `ripgrep<TAB>tests/py/bench/test_bench.py::test_name`. The runs of ERT write the same. `make test`
 empties the folder before its first run, and the last run counts the lines of all.
 """
@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parents[2] / ".cache" / "skipped"
 
 
 def summary(reporter: pytest.TerminalReporter, folder: Path = FOLDER) -> str:
-    """Write the file of this run, and return the line that counts what is missing in all runs."""
+    """Write the file of this run, and return the line that counts the missing needs of all runs."""
     skipped = {
         (need(report), report.nodeid.replace("\n", " "))
         for report in reporter.stats.get("skipped", ())
@@ -31,6 +31,6 @@ def summary(reporter: pytest.TerminalReporter, folder: Path = FOLDER) -> str:
 
 
 def need(report: pytest.TestReport) -> str:
-    """What the test needs; the reason must say so in the form `needs ripgrep`."""
+    """Return the need of the test; the reason must have the form `needs ripgrep`."""
     reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
     return re.sub(r"^(Skipped: )?(needs ((an?|the) )?)?", "", reason)

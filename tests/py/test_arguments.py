@@ -1,4 +1,4 @@
-"""Arguments: the forms they come in, what fits and how a misfit is named."""
+"""Arguments: their forms, the values that are accepted, and the messages about others."""
 
 import json
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ def key(name: str) -> Symbol:
 
 
 def given_values(raw: object) -> dict[str, object]:
-    """What is understood of `raw`, without what was not given."""
+    """Return the decoded `raw`, without the arguments that were not given."""
     values, _ = decode(PARAMETERS, raw)
     absent, _ = decode(PARAMETERS, None)
     return {name: value for name, value in values.items() if value != absent[name]}
@@ -211,7 +211,7 @@ def test_value_that_fits_is_taken(name: str, value: object, understood: object) 
         ("order", "", "Argument 'order' must be one of 'name', 'size'"),
     ],
 )
-def test_misfit_is_named_with_what_fits(name: str, value: object, message: str) -> None:
+def test_misfit_is_named_with_the_accepted_values(name: str, value: object, message: str) -> None:
     error = refusal({name: value})
     assert (error.code, error.message) == ("INVALID_ARGUMENT", message)
 
@@ -227,7 +227,7 @@ def test_missing_argument_is_named() -> None:
         assert refusal(raw, (parameter,)).message == "Missing required argument 'path'"
 
 
-def test_missing_argument_is_told_with_what_may_be_its_misspelling() -> None:
+def test_missing_argument_is_named_with_its_possible_misspelling() -> None:
     parameter = Parameter(name="path", type=ParameterType.STRING, required=True)
     message = refusal({"pfad": ".", "a\nb": 1}, (parameter,)).message
     assert message == "Missing required argument 'path'; there is no argument \"a\\nb\", pfad"
@@ -293,7 +293,7 @@ def test_any_json_is_understood_or_refused_and_alike_in_both_forms(raw: dict[str
 # ---------------------------------------------------------------------------- the published form
 
 
-def test_schema_publishes_what_is_enforced() -> None:
+def test_schema_publishes_the_enforced_limits() -> None:
     parameters = (
         Parameter(name="path", type=ParameterType.STRING, required=True, description="Where"),
         *PARAMETERS[2:3],
@@ -344,5 +344,5 @@ def test_schema_publishes_what_is_enforced() -> None:
         ),
     ],
 )
-def test_a_parameter_in_words_tells_default_and_limits(facts: dict[str, Any], text: str) -> None:
-    assert Parameter(name="x", type=ParameterType.NUMBER, **facts).in_words() == text
+def test_description_for_models_has_default_and_limits(facts: dict[str, Any], text: str) -> None:
+    assert Parameter(name="x", type=ParameterType.NUMBER, **facts).described() == text

@@ -1,4 +1,4 @@
-"""The budget of a call: by itself, and in the hands of every tool there is."""
+"""The budget of a call: by itself, and in every tool."""
 
 import os
 import threading
@@ -26,7 +26,7 @@ REGISTRY = discover()
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
-    """The clock of budgets, which stands still."""
+    """A clock of budgets that stands still."""
     clock = SimpleNamespace(now=100.0)
     monkeypatch.setattr(budget_module, "time", SimpleNamespace(monotonic=lambda: clock.now))
     return clock
@@ -48,7 +48,7 @@ def test_budget_without_a_deadline_never_expires(clock: SimpleNamespace) -> None
     assert not Budget().expired()
 
 
-def test_budget_for_what_has_to_be_done_yet_lasts(clock: SimpleNamespace) -> None:
+def test_budget_for_required_work_lasts(clock: SimpleNamespace) -> None:
     budget = Budget.lasting(250, threading.Event())
     clock.now += 1
     assert not budget.at_least(0.5).expired()
@@ -97,7 +97,7 @@ def full(tree: Plant) -> Path:
 
 @pytest.fixture
 def entries_read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names that were read from directories so far."""
+    """Counts the names that were read from directories so far."""
     read: list[str] = []
     real = os.scandir
 
@@ -124,7 +124,7 @@ def entries_read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def ran(tool_id: str, root: Path, budget: Budget) -> Result | ToolError:
-    """What the tool answers."""
+    """Return the tool's answer."""
     tool = REGISTRY.by_id[tool_id]
     settings = tool.settings()
     given = fitting(tool)
@@ -162,7 +162,7 @@ def test_cancelled_call_gives_an_answer_before_anything_is_read(
     assert reply.error["code"] == ErrorCode.CANCELLED
 
 
-def test_count_of_what_is_read_is_true(full: Path, entries_read: list[str]) -> None:
+def test_count_of_read_names_is_true(full: Path, entries_read: list[str]) -> None:
     assert isinstance(ran("agent-q/list_directory", full, Budget()), Result)
     assert len(entries_read) == 6
 

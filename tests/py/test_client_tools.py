@@ -1,4 +1,4 @@
-"""Tools that a client has itself are described, judged and checked as the server's own are."""
+"""Tools of a client are described, judged and checked like the server's own."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from tests.py.servers import server_at
 
 
 def plist(**fields: object) -> list[object]:
-    """FIELDS as the wire reads a plist: {"id": "a"} is (:id "a")."""
+    """Return `fields` as the wire reads a plist: {"id": "a"} is (:id "a")."""
     return [item for key, value in fields.items() for item in (Symbol(f":{key}"), value)]
 
 

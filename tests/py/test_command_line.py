@@ -30,7 +30,7 @@ def run(
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
 ) -> Completed:
-    """The outcome of a command; nothing of the user's own configuration is in the way."""
+    """Return the outcome of a command, without the user's own configuration."""
     environment = {**os.environ, "XDG_CONFIG_HOME": "/nonexistent", **(env or {})}
     return subprocess.run(  # noqa: S603
         (*command, *arguments),
@@ -151,7 +151,7 @@ ESCAPED_NAME = "a\\u009b31m\\u202eb\\u200b\\udb40\\udc41\U0001f469\u200d\U0001f4
 
 
 def on_terminal(*arguments: str) -> str:
-    """What a command prints on a terminal."""
+    """Return the output of a command on a terminal."""
     screen, terminal = pty.openpty()
     done = subprocess.Popen((*ISOLATED, *arguments), stdout=terminal, stdin=subprocess.DEVNULL)  # noqa: S603
     os.close(terminal)
@@ -239,7 +239,7 @@ def test_package_can_be_run_by_its_name(root: Path) -> None:
         ("tools", "--root", "."),
     ],
 )
-def test_misuse_is_told_with_the_usage(arguments: tuple[str, ...]) -> None:
+def test_misuse_is_reported_with_the_usage(arguments: tuple[str, ...]) -> None:
     done = run(*arguments)
     assert done.returncode == 2
     assert done.stderr.startswith("usage: backstaff")
@@ -299,7 +299,7 @@ UNREADABLE: dict[str, tuple[Callable[[Path], None], str]] = {
 def test_configuration_that_is_there_and_cannot_be_read_stops_the_start(
     tmp_path: Path, kind: str, command: tuple[str, ...]
 ) -> None:
-    """Else a policy that denies would deny nothing."""
+    """Otherwise a policy that denies would deny nothing."""
     make, words = UNREADABLE[kind]
     config = tmp_path / "backstaff" / "config.toml"
     config.parent.mkdir()
@@ -341,9 +341,7 @@ def test_configuration_in_the_project_is_never_read(root: Path) -> None:
 
 
 @pytest.mark.parametrize("named", [True, False])
-def test_configuration_inside_the_root_counts_only_in_what_it_forbids(
-    tree: Plant, *, named: bool
-) -> None:
+def test_configuration_inside_the_root_can_only_forbid(tree: Plant, *, named: bool) -> None:
     home = tree({"d/": None, ".config/backstaff/config.toml": CONFIGURATION})
     config = home / ".config" / "backstaff" / "config.toml"
     options = ("--config", str(config)) if named else ()

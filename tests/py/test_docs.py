@@ -1,4 +1,4 @@
-"""The Python in the documents runs, as it stands there."""
+"""The Python in the documents runs as it is, and links and names in them exist."""
 
 import os
 import re
@@ -22,7 +22,7 @@ PROGRAMS = Path(sys.executable).parent
 
 
 def blocks(document: str) -> list[str]:
-    """The Python in `document`, which is Markdown or Org."""
+    """Return the Python blocks in `document`, which is Markdown or Org."""
     text = (DOCS / document).read_text()
     fences = r"^(?:```|#\+begin_src )python\n(.*?)^(?:```|#\+end_src)$"
     return re.findall(fences, text, re.MULTILINE | re.DOTALL)
@@ -86,9 +86,7 @@ def test_tool_in_the_guide_answers(
     [(reference.README, reference.table), (reference.MANUAL, reference.chapter)],
     ids=["readme", "manual"],
 )
-def test_what_documents_say_of_the_tools_is_what_the_tools_say(
-    path: Path, block: Callable[[], str]
-) -> None:
+def test_documents_describe_the_tools_as_they_are(path: Path, block: Callable[[], str]) -> None:
     text = path.read_text("utf-8")
     assert reference.filled(text, block()) == text, f"{path.name} is out of date: make manual"
 

@@ -1,4 +1,4 @@
-"""A profile of Hypothesis reaches every test, and the ones that look for new examples do."""
+"""A profile of Hypothesis applies to every test, and some profiles try new examples."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Front matter: what counts as what, and that no file can hurt."""
+"""Front matter: its values, and no harm from any file."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,7 +18,7 @@ often = examples(2)
 
 
 def fields(text: str) -> dict[str, Any]:
-    """What the front matter `text` says."""
+    """Return the values of the front matter `text`."""
     return dict(parse(f"---\n{text}\n---\nbody\n".encode()).fields)
 
 
@@ -187,7 +187,7 @@ def test_a_text_that_begins_with_a_rule_keeps_its_body() -> None:
     assert parse(b"---\n\nA text.\n").body() == "---\n\nA text.\n"
 
 
-def test_a_block_that_does_not_end_in_what_was_read_asks_for_more() -> None:
+def test_block_that_does_not_end_in_the_read_part_asks_for_more() -> None:
     assert parse(b"---\ndescription: D\n", whole=False).unfinished
     assert not parse(b"---\ndescription: D\n---\n", whole=False).unfinished
 
@@ -204,7 +204,7 @@ def test_a_block_is_cut_at_64_kib(line: bytes) -> None:
     assert document.body() == ""
 
 
-def test_what_is_not_utf_8_is_told() -> None:
+def test_text_that_is_not_utf_8_is_reported() -> None:
     latin = parse("---\ndescription: Größe\n---\n".encode("latin-1"))
     assert latin.fields["description"] == "Gr\ufffd\ufffde"
     assert "not UTF-8" in latin.warning
@@ -215,7 +215,7 @@ def test_what_is_not_utf_8_is_told() -> None:
 
 @pytest.fixture
 def events_read(monkeypatch: pytest.MonkeyPatch) -> list[yaml.Event]:
-    """The events that were asked for of the YAML library."""
+    """Counts the events that were requested of the YAML library."""
     read: list[yaml.Event] = []
     library = yaml.parse
 
@@ -279,7 +279,7 @@ LINES = st.one_of(
 @example(["description: a:"])
 @example(["description: ---"])
 @example(["title: \u3000x"])
-def test_simple_lines_mean_what_the_library_says(lines: list[str]) -> None:
+def test_simple_lines_mean_the_same_as_in_the_library(lines: list[str]) -> None:
     text = "".join(f"{line}\n" for line in lines)
     head = f"---\n{text}---\n".encode()
     simple = block._SIMPLE.match(head)  # noqa: SLF001  # the way in which it was read
@@ -309,7 +309,7 @@ def test_nothing_raises(*, head: bytes, whole: bool) -> None:
 
 @pytest.fixture
 def without_c(monkeypatch: pytest.MonkeyPatch) -> None:
-    """PyYAML as it is where it was built without its C part."""
+    """PyYAML as it is without its C part."""
     monkeypatch.setattr(events, "_LOADER", yaml.SafeLoader)
 
 
@@ -355,7 +355,7 @@ def test_a_broken_block_is_read_more_leniently_for_more_keys(text: str, descript
 
 @often
 @given(st.lists(LINES, max_size=6), st.booleans())
-def test_more_keys_change_nothing_of_what_is_yaml(lines: list[str], whole: bool) -> None:  # noqa: FBT001  # Hypothesis's
+def test_more_keys_do_not_change_valid_yaml(lines: list[str], whole: bool) -> None:  # noqa: FBT001  # Hypothesis's
     head = "\n".join(["---", *lines, "---", "Body", ""]).encode()
     few, more = parse(head, whole=whole), parse(head, whole=whole, keys=MORE)
     if not few.warning and not more.warning:

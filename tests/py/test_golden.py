@@ -23,11 +23,11 @@ CHANGES = (
 
 
 MATCHER = [sys.executable, "-I", "-S", "-B"]
-"""How the process starts that matches regular expressions."""
+"""The command of the process that matches regular expressions."""
 
 
 def answer(case: Case, root: Path) -> Reply:
-    """What the server says to `case`, whose tree is built at `root`."""
+    """Return the server's answer to `case`, whose tree is built at `root`."""
     context = case.get("context", {}) | {"root": str(root)}
     return server_at("/").call(case["tool"], case["arguments"], context)
 
@@ -71,7 +71,7 @@ def test_no_call_writes_starts_any_process_but_git_and_the_matcher_or_opens_a_so
             ):
                 return
             if event == "os.truncate" and isinstance(arguments[0], int):
-                return  # memory to share: whatever a name was opened for is seen below
+                return  # shared memory; files opened by name for writing are checked below
             if event.startswith(CHANGES):
                 seen.append(f"{event}{arguments}")
             elif event == "open" and isinstance(arguments[0], int):

@@ -1,4 +1,4 @@
-"""The log: written where there is room, dropped and counted where there is none, and no failure."""
+"""The log: written if there is room, otherwise dropped and counted; it never fails a call."""
 
 import logging
 import os
@@ -29,7 +29,7 @@ def record(text: str) -> logging.LogRecord:
 
 
 def fill(descriptor: int) -> int:
-    """Write to the pipe until nothing more finds room; return how much did."""
+    """Write to the pipe until it is full; return the number of bytes."""
     os.set_blocking(descriptor, False)
     written = 0
     try:
@@ -84,10 +84,7 @@ def test_record_that_cannot_be_formatted_is_no_failure(
 
 
 def log(file: Path, line: str) -> str:
-    """Log `line` to `file` as a process does that has just started.
-
-    What the system said against it.
-    """
+    """Log `line` to `file` like a process that has just started; return the system's error."""
     logging.getLogger().handlers.clear()
     try:
         start(str(file), "warning")

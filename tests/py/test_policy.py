@@ -1,4 +1,4 @@
-"""The policy over all tools: what it says, that the server keeps to it, and how a file sets it."""
+"""The policy over all tools: its verdicts, their effect in the server, and its settings file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -106,7 +106,7 @@ def test_approval_is_a_boolean_and_nothing_like_it(approved: object) -> None:
     assert code(prompting.call("test/probe", {}, {"approved": approved})) == "INVALID_ARGUMENT"
 
 
-def test_approval_is_not_needed_for_what_is_allowed() -> None:
+def test_approval_is_not_needed_for_allowed_tools() -> None:
     allowing = server("/", Policy(allow=("test/probe",)), registry_of(probe=saying("ran")))
     assert allowing.call("test/probe").text == "ran"
 
@@ -152,7 +152,7 @@ def test_denied_call_tells_nothing_of_its_arguments_or_root(tree: Plant) -> None
             assert code(denying.call(LISTING, arguments, context)) == "POLICY_DENIED"
 
 
-def test_description_of_a_tool_carries_what_the_policy_says() -> None:
+def test_description_of_a_tool_carries_the_verdict_of_the_policy() -> None:
     mixed = Policy(deny=("forge/*",), prompt=("workspace/*",))
     told = {d["id"]: d["policy"] for d in server("/", mixed).definitions()}
     assert set(told) == set(REGISTRY.by_id)

@@ -1,4 +1,4 @@
-"""The children that tests start have no more rights than the tests say."""
+"""Children of tests have no more rights than the tests say."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Facts that stand in more than one file of the project agree."""
+"""Facts that several files of the project state agree."""
 
 import json
 import re
@@ -35,7 +35,7 @@ def test_every_library_that_the_server_needs_comes_along_in_a_version_it_may_hav
     assert list(PINS) == sorted(need.name for need in dependencies())
 
 
-def test_archive_of_the_libraries_is_made_of_what_is_named() -> None:
+def test_archive_of_the_libraries_is_made_of_the_listed_ones() -> None:
     with zipfile.ZipFile(ARCHIVE) as archive:
         named = archive.read("libraries.txt").decode()
         assert named == (PROJECT / "dev/libraries.txt").read_text(), "run: python dev/libraries.py"
@@ -44,7 +44,7 @@ def test_archive_of_the_libraries_is_made_of_what_is_named() -> None:
 
 
 def installed(module: str) -> dict[str, bytes]:
-    """The files of `module` as it is installed, by their names in the archive."""
+    """Return the installed files of `module`, by their names in the archive."""
     spec = find_spec(module)
     assert spec is not None
     assert spec.origin is not None
@@ -60,7 +60,7 @@ def installed(module: str) -> dict[str, bytes]:
 
 @cache
 def published() -> dict[str, bytes]:
-    """All files of the archive, from the distributions that it is made of."""
+    """Return all files of the archive, from its distributions."""
     try:
         return libraries.published()
     except subprocess.CalledProcessError:
@@ -76,14 +76,14 @@ def test_library_that_comes_along_is_the_published_one(library: str) -> None:
 
     with zipfile.ZipFile(ARCHIVE) as archive:
         along = own({name: archive.read(name) for name in archive.namelist()})
-    # Where another release is installed, the published one is downloaded.
+    # If another release is installed, the published one is downloaded.
     same = version(library) == PINS[library]
     assert along == own(installed(module) if same else published())
     assert along
 
 
 def bare(*arguments: str) -> bytes:
-    """Run the server as Emacs does on a Python without libraries."""
+    """Run the server like Emacs, on a Python without libraries."""
     command = [sys.executable, "-I", "-S", str(PROJECT / "py_backend/backstaff/__main__.py")]
     done = subprocess.run([*command, *arguments], stdout=subprocess.PIPE, check=True)  # noqa: S603
     return done.stdout
@@ -120,7 +120,7 @@ def test_emacs_and_server_have_one_version_and_the_changelog_knows_it() -> None:
     changelog = (PROJECT / "CHANGELOG.md").read_text()
     assert re.findall(r"(?m)^;; Version: (.+)$", lisp) == [__version__]
     assert re.findall(r'backstaff-server-version "(.+)"', constant) == [__version__]
-    # The newest heading is this version's, or says that it is to come.
+    # The newest heading is this version's, or Unreleased.
     heading = re.search(r"(?m)^## \[(.+?)\].*\n\n(.*)", changelog)
     assert heading is not None
     assert __version__ in (heading[1], *re.findall(r"\b\d+\.\d+\.\d+\b", heading[2]))

@@ -1,4 +1,4 @@
-"""The registry: it finds every tool, and no improper one."""
+"""The registry: it finds every tool, and refuses a wrong one."""
 
 import json
 import os
@@ -14,7 +14,7 @@ import pytest
 
 from backstaff import tools
 from backstaff.errors import ErrorCode, ToolError
-from backstaff.registry import Registry, discover, table
+from backstaff.registry import Registry, discover
 from backstaff.render.tokens import tokens
 from backstaff.tool import ESSENTIAL, Tool
 from tests.py.epc import DEADLINE
@@ -42,7 +42,7 @@ TOOL = Tool(description="Does.", arguments=Arguments, run=None, result_kind=Resu
 
 @pytest.fixture
 def toolset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The folder of an empty toolset `made-up`, the only one there is."""
+    """The folder of an empty toolset `made-up`, the only one."""
     folder = tmp_path / "made_up"
     folder.mkdir()
     (folder / "__init__.py").touch()
@@ -83,7 +83,7 @@ def test_file_is_a_tool_and_its_place_is_the_id(toolset: Path) -> None:
         ("import backstaff.nothing", "No module named 'backstaff.nothing'"),
     ],
 )
-def test_improper_tool_is_told_of_wherever_it_is_needed_and_the_others_go_on(
+def test_improper_tool_is_reported_wherever_it_is_needed_and_the_others_go_on(
     toolset: Path, text: str, words: str
 ) -> None:
     (toolset / "walk.py").write_text(text)
@@ -105,7 +105,7 @@ def test_every_tool_can_be_used() -> None:
         assert found.definition(tool_id)["id"] == tool_id
 
 
-def test_tool_is_one_whichever_thread_asks_first(toolset: Path) -> None:
+def test_all_threads_get_the_same_tool(toolset: Path) -> None:
     write(toolset, "walk")
     found = discover()
     together = threading.Barrier(4)
@@ -129,7 +129,7 @@ print("\\n", *sys.modules)
 """
 
 
-def test_start_imports_only_what_the_first_call_needs(tmp_path: Path) -> None:
+def test_start_imports_only_modules_of_the_first_call(tmp_path: Path) -> None:
     script = STARTED.format(source=str(Path(tools.__file__).parents[2]))
     environment = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path)}
     done = subprocess.run(  # noqa: S603
@@ -184,7 +184,7 @@ def test_unknown_name_is_not_found(name: str) -> None:
 
 def test_settings_table_is_the_contract_s_or_the_id() -> None:
     found = discover()
-    names = {table(name, what) for name, what in found.by_id.items()}
+    names = {tool.table or name for name, tool in found.by_id.items()}
     assert set(found.settings_tables()) == names
     assert "agent-q/list_directory" in names
 
@@ -235,7 +235,7 @@ def test_every_tool_is_read_only_by_its_definition() -> None:
         assert definition["safety_level"] == "safe", definition["id"]
 
 
-def test_every_argument_is_described_whatever_the_contract_leaves_out() -> None:
+def test_every_argument_is_described_even_if_the_contract_omits_it() -> None:
     definitions = {definition["id"]: definition for definition in discover().definitions()}
     for tool_id, definition in definitions.items():
         for argument in definition["arguments"]:  # type: ignore[attr-defined]
@@ -250,7 +250,7 @@ def test_every_argument_is_described_whatever_the_contract_leaves_out() -> None:
     }
     assert depth["forge/list_directory"]["minimum"] == 1
     assert "maximum" not in depth["forge/list_directory"]
-    # The contract publishes no limits of these, and the server enforces them.
+    # The contract publishes no limits of these; the server enforces them.
     assert (depth["workspace/tree"]["minimum"], depth["workspace/tree"]["maximum"]) == (0, 12)
     published = definitions["workspace/tree"]["parameters"]["properties"]  # type: ignore[index]
     assert "maximum" not in published["max_depth"]
@@ -267,7 +267,7 @@ def test_name_for_models_is_the_bare_one_only_where_that_is_the_tool() -> None:
     }
 
 
-def test_models_are_told_of_tools_by_the_names_they_know() -> None:
+def test_models_read_the_names_of_tools_that_they_know() -> None:
     by_id = {
         "a/one": tool(saying("1"), "b/two, a/one or docs/one"),
         "b/two": tool(saying("2")),
@@ -281,7 +281,7 @@ def test_models_are_told_of_tools_by_the_names_they_know() -> None:
     }
 
 
-def test_models_are_told_every_argument_whole() -> None:
+def test_models_read_every_argument_whole() -> None:
     for tool_id, definition in {d["id"]: d for d in discover().definitions()}.items():
         texts = definition["model"]["arguments"]  # type: ignore[index]
         for argument, text in zip(definition["arguments"], texts, strict=True):  # type: ignore[call-overload]
@@ -292,7 +292,7 @@ def test_models_are_told_every_argument_whole() -> None:
 
 
 def as_gptel_sends(definition: dict[str, Any]) -> dict[str, Any]:
-    """DEFINITION as an item of `tools` in a request to OpenAI's interface."""
+    """Return `definition` as an item of `tools` in a request to OpenAI's interface."""
     told, properties = definition["model"], {}
     for one, text in zip(definition["arguments"], told["arguments"], strict=True):
         if not one.get("hidden"):
@@ -309,5 +309,5 @@ def test_essential_tools_are_few_and_cost_little_in_each_turn() -> None:
     essential = [one for one in told if ESSENTIAL in one["categories"]]
     assert len(essential) == 8
     texts = [as_gptel_sends(one) for one in essential]
-    # The estimate is from above: a tokenizer (o200k) counts 1,325 where it has 1,766.
+    # The estimate is an upper one: a tokenizer (o200k) counts 1,325, and the estimate is 1,766.
     assert tokens(json.dumps(texts, separators=(",", ":"))) / 1.25 <= 1800

@@ -159,12 +159,14 @@ def test_missing_file_is_not_asked_about(tree: Plant) -> None:
     assert code(server(tree({})).call("workspace/read_file", {"path": ".env"})) == "NOT_FOUND"
 
 
-def test_command_that_is_a_link_to_a_secret_is_not_told(tree: Plant) -> None:
+def test_command_that_is_a_link_to_a_secret_is_not_shown(tree: Plant) -> None:
     root = tree({".env": "KEY=1", ".claude/commands/go.md": {"link": "../../.env"}})
     asked = server(root)
     seen = asked.call("commands/list_commands", {}, {"person": True})
     assert "KEY=1" in seen.text
-    listed = asked.call("commands/list_commands", {})  # what the person saw is kept, but not for it
+    listed = asked.call(
+        "commands/list_commands", {}
+    )  # the file that the person saw is kept, but not for the model
     assert "KEY=1" not in f"{listed.text}{listed.data}"
     reply = asked.call("commands/get_command", {"command_name": "go"})
     assert (code(reply), "KEY=1" in reply.text) == ("APPROVAL_REQUIRED", False)
@@ -210,7 +212,7 @@ def test_names_of_secrets_stand_in_listings(tree: Plant) -> None:
 # ---------------------------------------------------------------------------- settings, persons
 
 
-def test_settings_say_what_is_secret(tree: Plant, folder: Path) -> None:
+def test_settings_choose_the_secret_files(tree: Plant, folder: Path) -> None:
     config = folder / "config.toml"
     config.write_text('[policy]\nsecrets = ["diary/", "!diary/public*"]\n')
     root = tree({"diary/a": "x", "diary/public.txt": "y", ".env": "z"})

@@ -35,13 +35,13 @@ def test_bare_name_is_answered_under_the_id(folder: Path) -> None:
     assert server_at(folder).call("list_directory", {"path": "."}).tool == "agent-q/list_directory"
 
 
-def test_unknown_tool_is_told_with_those_there_are(folder: Path) -> None:
+def test_unknown_tool_is_reported_with_the_known_ones(folder: Path) -> None:
     reply = server_at(folder).call("agent-q/nothing")
     assert code(reply) == "UNKNOWN_TOOL"
     assert "agent-q/list_directory" in reply.text
 
 
-def test_arguments_that_do_not_fit_are_told(folder: Path) -> None:
+def test_arguments_that_do_not_fit_are_named(folder: Path) -> None:
     reply = server_at(folder).call("agent-q/list_directory", {"path": 3})
     assert code(reply) == "INVALID_ARGUMENT"
     assert reply.text == "Error: Argument 'path' must be a string, not the number 3"
@@ -62,15 +62,15 @@ def test_unknown_argument_ends_the_text_for_a_model(folder: Path, key: str) -> N
     whole = server.call("workspace/read_file", {"path": "f"}, {key: True, "max_output_bytes": 1000})
     reply = server.call("workspace/read_file", arguments, {key: True, "max_output_bytes": 1000})
     assert len(reply.text.encode()) <= 1000
-    # The tool itself has made room, so that its own last line still tells how to go on.
+    # The tool itself has made room, so its own last line still says how to continue.
     last = whole.text.splitlines()[-1]
     assert last.startswith("[")
     assert reply.text.removesuffix(note).splitlines()[-1][:12] == last[:12]
     assert reply.text.endswith(note)
-    # Little room: the note does not name the arguments that there are.
+    # There is little room, so the note does not name the valid arguments.
     some = server.call("workspace/read_file", arguments, {key: True, "max_output_bytes": 300})
     assert some.text.endswith("\n[Unknown argument ignored: lines]\n")
-    # No room for a note: the answer is more important.
+    # There is no room for a note: the answer is more important.
     short = server.call("workspace/read_file", arguments, {key: True, "max_output_bytes": 100})
     assert "Unknown" not in short.text
     assert short.truncated
@@ -128,7 +128,7 @@ def test_context_may_say_nothing(folder: Path, context: object) -> None:
     assert server_at(folder).call("agent-q/list_directory", {"path": "."}, context).ok
 
 
-def test_missing_root_is_told_and_found_again(tree: Plant) -> None:
+def test_missing_root_is_reported_and_found_again(tree: Plant) -> None:
     root = tree({"f": ""})
     server = server_at(root)
     root.rename(root.parent / "moved")
@@ -258,7 +258,7 @@ def test_deadline_and_elapsed_time_count_from_the_arrival_of_a_call(folder: Path
     ],
 )
 @pytest.mark.parametrize("wrapped", [False, True])
-def test_lack_of_resources_is_told_and_no_bug(
+def test_lack_of_resources_is_reported_and_is_no_bug(
     folder: Path, error: Exception, words: str, *, wrapped: bool
 ) -> None:
     def run(_: Nothing, __: Context) -> Result:

@@ -40,7 +40,7 @@ def config(tmp_path: Path) -> Path:
 
 
 def refusal(config: Path, text: str | bytes) -> str:
-    """The message with which a file of `text` is refused."""
+    """Return the message that refuses a file of `text`."""
     config.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(SettingsError) as caught:
         load(config, TABLES)
@@ -150,7 +150,7 @@ def test_unreadable_file_is_refused(config: Path, text: str | bytes, words: str)
     assert words in told
 
 
-def test_long_line_is_told_by_its_number(config: Path) -> None:
+def test_long_line_is_named_by_its_number(config: Path) -> None:
     assert refusal(config, "\n\n" + "a." * 600).startswith(f"{config}:3: ")
 
 
@@ -193,7 +193,7 @@ def test_file_of_another_user_is_refused_and_root_s_is_taken(folder: Path) -> No
 
 
 def told(config: Path) -> str:
-    """What is said of the file `config`."""
+    """Return the message about the file `config`."""
     try:
         load(config, TABLES)
     except SettingsError as error:

@@ -1,4 +1,4 @@
-"""What tests are skipped for want of is told in one line, at the end of the last run."""
+"""One line, at the end of the last run, says for which missing needs tests were skipped."""
 
 import os
 import subprocess
@@ -37,7 +37,7 @@ def pytest_terminal_summary(terminalreporter):
 
 
 def last_lines(folder: Path, *options: str) -> list[str]:
-    """The last two lines, but for empty ones, that pytest prints about the TESTS in `folder`."""
+    """Return the last two lines that are not empty of pytest's output about `TESTS`."""
     (folder / "test_some.py").write_text(TESTS)
     (folder / "conftest.py").write_text(CONFTEST)
     (folder / "pytest.ini").write_text("[pytest]\nmarkers = alone\naddopts = -ra\n")

@@ -40,7 +40,7 @@ def answer(_: Nothing, context: Context) -> Result:
 
 @pytest.fixture
 def server(folder: Path) -> Server:
-    """A server of a tool that reads what files hold, and of one that does not."""
+    """Return a server of a tool that reads files, and of one that does not."""
     reader: Tool[Any] = replace(tool(answer, "reader"), reads_content=True)
     registry = Registry({"test/reader": reader, "test/other": tool(answer, "other")})
     return server_at(folder, registry)
@@ -104,7 +104,7 @@ def test_texts_that_were_not_named_for_longest_are_forgotten(server: Server) -> 
 
 
 def pieces(data: bytes, most: int) -> list[list[object]]:
-    """The arguments of `keep_text` that hand `data` over in pieces of `most` bytes."""
+    """Return the arguments of `keep_text` that send `data` in pieces of `most` bytes."""
     return [
         [digest(data), len(data), start, base64.b64encode(data[start : start + most]).decode()]
         for start in range(0, len(data), most)
@@ -200,7 +200,7 @@ def test_one_call_has_a_limit_of_bytes_sent_now_or_before(server: Server) -> Non
         ([named("a", b"")] * 1001, "has 1001 items, more than the 1000 allowed"),
     ],
 )
-def test_what_has_another_form_is_refused(server: Server, items: object, words: str) -> None:
+def test_other_forms_are_refused(server: Server, items: object, words: str) -> None:
     reply = server.call("reader", {}, {"unsaved": items})
     assert words in refused(reply)
     assert "Context key 'unsaved'" in reply.text
@@ -232,6 +232,6 @@ def test_text_is_known_to_a_call_that_was_sent_right_behind(client: Client) -> N
     assert all("Type: directory" in json.dumps(client.receive()[2]) for _ in calls)
 
 
-def test_hello_tells_which_tools_read_content(client: Client) -> None:
+def test_hello_lists_the_tools_that_read_content(client: Client) -> None:
     told: Any = client.call("hello")[2]
     assert told[":reads-content"] == list(READS_CONTENT)

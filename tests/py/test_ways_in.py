@@ -1,4 +1,4 @@
-"""The two ways in that need neither network nor another Emacs; `dev/ways-in` has the rest."""
+"""The two ways in that need no network and no second Emacs; `dev/ways-in` has the others."""
 
 import subprocess
 import sys

@@ -42,7 +42,7 @@ class Clock:
 
 @dataclass
 class DeadDisk:
-    """A tool that asks a file system that gives no answer until it comes back."""
+    """A tool that waits for a file system until the test releases it."""
 
     entered: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     back: threading.Event = field(default_factory=threading.Event)
@@ -56,7 +56,7 @@ class DeadDisk:
         return Result(text="too late", data={})
 
     def has(self, count: int) -> None:
-        """Wait until so many more calls hang."""
+        """Wait until `count` more calls hang."""
         for _ in range(count):
             assert self.entered.acquire(timeout=DEADLINE)
 
@@ -75,7 +75,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def pool(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Workers:
-    """Workers that are looked at only when the test says so."""
+    """Workers that are watched only when the test says so."""
     monkeypatch.setattr(Workers, "_watch", lambda _: None)
     return Workers(clock)
 
@@ -153,15 +153,14 @@ def test_workers_that_come_back_are_taken_on_again(
     pool.check_deadlines()
     assert pool.saturated
     back = threading.Event()
-    real = pool._is_done  # noqa: SLF001  # to know when they are
+    real = pool._begin  # noqa: SLF001  # called once a job is done
 
-    def counting(run: Any) -> bool:  # noqa: ANN401
-        wanted = real(run)
+    def counting() -> None:
+        real()
         if not pool._stuck:  # noqa: SLF001
             back.set()
-        return wanted
 
-    pool._is_done = counting  # type: ignore[method-assign]  # noqa: SLF001
+    pool._begin = counting  # type: ignore[method-assign]  # noqa: SLF001
     disk.back.set()
     assert back.wait(DEADLINE)
     done = threading.Event()
@@ -174,7 +173,7 @@ def test_workers_that_come_back_are_taken_on_again(
 
 
 def begun(pool: Workers, disk: DeadDisk, count: int, **job: Any) -> list[Doing]:  # noqa: ANN401
-    """COUNT jobs of one tool that hang, and have begun."""
+    """Return `count` jobs of one tool that have begun and hang."""
     jobs = [Doing(disk.hang, **job) for _ in range(count)]
     assert all(pool.submit(job) for job in jobs)
     disk.has(count)
@@ -366,7 +365,7 @@ def test_job_that_stops_computing_and_hangs_counts_as_stuck(
     assert pool._stuck < 1  # noqa: SLF001
     toils[0].enough.set()
     disk.has(1)
-    pool.check_deadlines()  # it has worked since the last look
+    pool.check_deadlines()  # it has worked since the last check
     pool.check_deadlines()
     assert pool._stuck == 1  # noqa: SLF001
 
@@ -407,7 +406,7 @@ def test_there_are_so_many_threads_at_most_and_then_the_server_is_busy(
 
 
 class Talk:
-    """A connection whose workers are looked at when the test says so."""
+    """A connection whose workers are watched when the test says so."""
 
     def __init__(self, folder: Path, pool: Workers, **runs: Any) -> None:  # noqa: ANN401
         self.sent: SimpleQueue[bytes] = SimpleQueue()
@@ -419,7 +418,7 @@ class Talk:
             self.connection.receive(frame(body.encode()))
 
     def answers(self, count: int) -> dict[int, Any]:
-        """The values of the next `count` answers by uid."""
+        """Return the values of the next `count` answers by uid."""
         return {
             uid: value
             for _, uid, value in (parsed(self.sent.get(timeout=DEADLINE)[6:]) for _ in range(count))
@@ -447,7 +446,7 @@ def test_call_to_a_dead_file_system_is_answered_at_its_deadline(
     assert talk.sent.empty(), "the first call was answered twice"
 
 
-def test_client_is_told_to_move_when_too_many_workers_are_stuck(
+def test_client_is_asked_to_move_when_too_many_workers_are_stuck(
     folder: Path, pool: Workers, clock: Clock, disk: DeadDisk
 ) -> None:
     talk = Talk(folder, pool, dead=disk.run, fine=saying("fine"))

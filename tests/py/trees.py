@@ -1,4 +1,4 @@
-"""Directory trees for tests: what stands in them, and who may reach them."""
+"""Directory trees for tests: their entries, and access to them."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,12 +8,12 @@ from backstaff.project.packed import Directory, PackedPaths
 from tests.golden.cases import make
 
 Content = Mapping[str, object]
-"""Paths and what is at each: a string, None for a directory, `{"link": TARGET}`, ...; see
+"""Paths and their contents: a string, None for a directory, `{"link": TARGET}`, ...; see
 `tests.golden.cases.make`."""
 
 
 class Plant(Protocol):
-    """Makes a tree; two of one test are neighbours."""
+    """Makes a tree; two trees of one test are neighbours."""
 
     def __call__(self, content: Content, name: str = "R") -> Path: ...
 
@@ -27,7 +27,7 @@ def plant(root: Path, content: Content) -> Path:
 
 
 def packed(files: Mapping[str, Sequence[str]]) -> PackedPaths:
-    """The paths of `files`, the names by directory in pre-order."""
+    """Yield the paths of `files`, the names by directory, in pre-order."""
     directories, found = list[Directory](), 0
     for path, names in files.items():
         paths = [f"{path}/{name}" if path else name for name in names]

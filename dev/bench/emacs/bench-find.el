@@ -1,11 +1,11 @@
-;;; bench-find.el --- What project-find-file offers  -*- lexical-binding: t; -*-
+;;; bench-find.el --- The answers of project-find-file  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
 ;;; Commentary:
 
-;; The completions of a fresh Emacs for the category of `project-find-file', in the order in
-;; which an interface shows them: the shorter ones first, then by their letters.
+;; The completions of a fresh Emacs for the category of `project-find-file', in the usual
+;; order of an interface: shorter ones first, then by letters.
 
 ;;; Code:
 

@@ -1,4 +1,4 @@
-;;; bench-flight.el --- Many calls at once, against one after the other  -*- lexical-binding: t; -*-
+;;; bench-flight.el --- Many calls at once, compared with one after the other  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 

@@ -1,21 +1,21 @@
-;;; bench-listing.el --- Listings, against what Emacs does itself  -*- lexical-binding: t; -*-
+;;; bench-listing.el --- Listings, compared with those of Emacs alone  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
 ;;; Commentary:
 
-;; The peer is what contract 000 has Emacs do: `directory-files-and-attributes',
-;; a plist for each entry, an order, and a text.
+;; The peer is Emacs alone by contract 000: `directory-files-and-attributes', a plist
+;; for each entry, sorting, and a text.
 
 ;;; Code:
 
 (require 'bench)
 
 (defconst bench-listing-turns 18
-  "How often each way lists a small folder; big ones, less often.")
+  "Number of turns for a small folder; big ones have fewer.")
 
 (defun bench-listing-native (directory)
-  "Return what is in DIRECTORY, as the handler of contract 000 tells it."
+  "Return the entries of DIRECTORY like the handler of contract 000."
   (let ((entries
          (cl-loop for (name . attributes)
                   in (directory-files-and-attributes directory nil nil t)
@@ -31,7 +31,7 @@
                     (string< (plist-get a :name) (plist-get b :name))))))
 
 (defun bench-listing-native-text (directory)
-  "Return what is in DIRECTORY with the text that contract 000 makes of it."
+  "Return the entries of DIRECTORY with the text of contract 000."
   (let* ((entries (bench-listing-native directory))
          (files (cl-count :file entries :key (lambda (entry) (plist-get entry :type))))
          (column (cl-loop for entry in entries
@@ -52,7 +52,7 @@
               (/ (plist-get entry :size) 1024.0)))))
 
 (defun bench-listing-ours (directory)
-  "Return what our server says is in DIRECTORY, all of it."
+  "Return all entries of DIRECTORY by our server."
   (bench-listing--whole
    (backstaff-call "agent-q/list_directory" '(:path ".")
                    (list :root directory :max-output-bytes (ash 15 20)))))
@@ -71,7 +71,7 @@
              :data))
 
 (defun bench-listing--whole (reply)
-  "Return REPLY, unless it is not all that was asked for."
+  "Return REPLY, which must be complete."
   (if (and (plist-get reply :ok) (not (plist-get reply :truncated)))
       reply
     (error "This is no whole reply: %.200S" reply)))

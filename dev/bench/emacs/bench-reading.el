@@ -1,14 +1,14 @@
-;;; bench-reading.el --- A page of a file, against what Emacs does itself  -*- lexical-binding: t; -*-
+;;; bench-reading.el --- A page of a file, compared with Emacs alone  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
 ;;; Commentary:
 
-;; The peer is what a tool in Emacs Lisp does for a page: `insert-file-contents',
-;; which decodes the whole file, and the lines of the page as a string.  Ours
-;; hashes and counts the whole, too.
+;; The peer is a tool in Emacs Lisp: `insert-file-contents', which decodes the whole
+;; file, and the lines of the page as a string.  Ours also hashes the whole file and
+;; counts its lines.
 ;;
-;; And the same call beside 20 modified buffers whose text the server knows.
+;; The same call is measured beside 20 modified buffers whose text the server knows.
 
 ;;; Code:
 
@@ -30,7 +30,7 @@
       (buffer-substring from (point)))))
 
 (defun bench-reading-ours (file start)
-  "Return what our server says of 200 lines of FILE from the line START on."
+  "Return 200 lines of FILE from the line START on, by our server."
   (let ((reply (backstaff-call "workspace/read_file"
                                (list :path (file-name-nondirectory file) :start_line start)
                                (list :root (file-name-directory file)))))
@@ -67,7 +67,7 @@
                `(("ours" . ,(lambda () (bench-reading-ours file start)))
                  ("native" . ,(lambda () (bench-reading-native file start)))))))
           (let ((page (lambda () (bench-reading-ours (concat directory "10kB") 1))))
-            ;; They take turns by the hundred, as buffers come and go between.
+            ;; They take turns by the hundred, because buffers come and go between.
             (dotimes (_ (bench-turns 5))
               (bench-measure "unsaved" 20 `(("alone" . ,page)))
               (bench-reading-with-buffers

@@ -1,14 +1,14 @@
-;;; bench-stall.el --- For how long a listing keeps Emacs busy  -*- lexical-binding: t; -*-
+;;; bench-stall.el --- The longest time that a listing keeps Emacs busy  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
 ;;; Commentary:
 
 ;; A timer is due every 10 ms while a listing of 50,000 files is opened, refreshed, and
-;; sorted twice.  The longest time between two of its runs is the longest in which Emacs
-;; looks at no key.  The peer is Dired, which reads and draws all at once.
+;; sorted twice.  The longest time between two of its runs is the longest time without
+;; reading a key.  The peer is Dired, which reads and draws all at once.
 ;;
-;; This runs in a terminal, as drawing on the screen counts.
+;; This runs in a terminal, because drawing on the screen counts.
 
 ;;; Code:
 
@@ -19,7 +19,7 @@
   "Seconds between two runs of the timer.")
 
 (defconst bench-stall-limit 0.1
-  "Seconds that people do not notice.")
+  "Maximum number of seconds that people do not notice.")
 
 (defun bench-stall--longest (function)
   "Call FUNCTION; return the longest stall until the buffer waits for nothing.
@@ -34,15 +34,15 @@ This is a pair of seconds: by the clock, and of the processor for Emacs."
                            busiest (max busiest (- used processor)) processor used))))))
     (unwind-protect
         (progn (funcall function)
-               ;; `sit-for' waits as for a user's key, and only then is the screen drawn, which
-               ;; counts.  No event says that it is drawn, so three periods follow the reply.
+               ;; `sit-for' waits for a key, and only then Emacs draws the screen, which
+               ;; counts.  No event follows the drawing, so three periods follow the reply.
                (while (progn (sit-for bench-stall-period) backstaff-request--pending))
                (sit-for (* 3 bench-stall-period)))
       (cancel-timer timer))
     (cons longest busiest)))
 
 (defun bench-stall--processor ()
-  "Return how many seconds the processor has worked for this Emacs."
+  "Return the seconds of processor time of this Emacs."
   (float-time (get-internal-run-time)))
 
 (defun bench-stall--measure ()
@@ -67,7 +67,7 @@ This is a pair of seconds: by the clock, and of the processor for Emacs."
 (defun bench-stall-batch ()
   "Measure, write, leave."
   (setq inhibit-startup-screen t)
-  ;; Emacs would compile what it loads, in processes of its own.
+  ;; Native compilation would run in processes of its own.
   (set (if (boundp 'native-comp-jit-compilation) 'native-comp-jit-compilation
          'native-comp-deferred-compilation)
        nil)

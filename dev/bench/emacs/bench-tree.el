@@ -1,18 +1,18 @@
-;;; bench-tree.el --- A whole tree, against what Emacs does itself  -*- lexical-binding: t; -*-
+;;; bench-tree.el --- A whole tree, compared with Emacs alone  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
 ;;; Commentary:
 
-;; The contracts bound what their tools return far below a whole tree, so our side is a server
-;; with the same walk and the same text, and without that bound: peers/uncapped.py.
+;; The limits of the contracts are far below a whole tree.  So our side is a server with the
+;; same walk and the same text, but without limits: peers/uncapped.py.
 
 ;;; Code:
 
 (require 'bench)
 
 (defconst bench-tree-turns 3
-  "How often each way walks the tree.")
+  "Number of walks for each way.")
 
 (defun bench-tree-native-list (directory)
   "Return all files below DIRECTORY."
@@ -26,7 +26,7 @@
 
 (defun bench-tree--insert (directory path)
   "Insert a line for DIRECTORY, as PATH, and for each one below it.
-Of what Emacs has, only the attributes tell a directory from a link to one."
+In Emacs only the attributes distinguish a directory from a link to one."
   (let ((entries (sort (directory-files-and-attributes directory nil nil t)
                        (lambda (a b) (string< (car a) (car b)))))
         (below nil))

@@ -1,11 +1,11 @@
-;;; bench-wire.el --- A tiny call, against the clients there are  -*- lexical-binding: t; -*-
+;;; bench-wire.el --- A tiny call, compared with other clients  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
 ;;; Commentary:
 
-;; A ping by our client, and its peers: a pipe to a Python that echoes bytes, below which nothing
-;; can be; jsonrpc.el, which comes with Emacs; and epc.el with python-epc, as both come.
+;; A ping by our client, and its peers: a pipe to a Python that echoes bytes, the lower limit of
+;; all; jsonrpc.el, which is part of Emacs; and epc.el with python-epc, unchanged.
 
 ;;; Code:
 
@@ -14,10 +14,10 @@
 (require 'jsonrpc)
 
 (defconst bench-wire-turns 600
-  "How often each way is called; epc.el, which takes 0.3 s a call, less often.")
+  "Number of calls for each way; epc.el has fewer, because each takes 0.3 s.")
 
 (defconst bench-wire-stock-turns 12
-  "How often epc.el is called.")
+  "Number of calls for epc.el.")
 
 
 ;;; A raw pipe
@@ -26,7 +26,7 @@
   "Non-nil when the echo has come back.")
 
 (defun bench-wire-start-echo ()
-  "Return a process that sends back what it gets."
+  "Return a process that echoes its input."
   (make-process
    :name "echo" :command (bench-peer "peers/echo.py") :connection-type 'pipe
    :coding 'binary :noquery t
@@ -58,7 +58,7 @@
 ;;; Ours
 
 (defun bench-wire-ping ()
-  "Ask our server for a sign of life."
+  "Ping our server."
   (unless (eq (backstaff-server-call 'ping nil :timeout 5) t)
     (error "A ping was not answered with t")))
 
@@ -67,7 +67,7 @@
   (backstaff-call "agent-q/get_file_info" '(:path "README.md")))
 
 (defun bench-wire-measure-after (echo)
-  "Measure a ping that follows a big answer at once, and one to ECHO."
+  "Measure a ping right after a big answer, and one to ECHO."
   (dotimes (_ (bench-turns 60))
     (backstaff-call "agent-q/list_directory" '(:path ".")
                     (list :root (bench-folder "flat-1")))

@@ -4,9 +4,9 @@
 
 ;;; Commentary:
 
-;; What the Emacs parts of `make bench' share.  Times of one machine say little,
-;; so the ways of doing a thing take turns, one call each, in one Emacs; what
-;; is written down is every single time, by way, and others make sense of them.
+;; The common code of the Emacs parts of `make bench'.  Times of one machine say
+;; little, so the ways of doing a thing take turns, one call each, in one Emacs.
+;; Every single time is written down, by way.
 ;;
 ;; The variable BENCH_OUT of the environment names the file to write.
 
@@ -18,14 +18,14 @@
 
 (defconst bench-directory
   (expand-file-name "../" (getenv "BENCH_EMACS_DIRECTORY"))
-  "Where the bench is.")
+  "The folder of the bench.")
 
 (defconst bench-python (list (getenv "BACKSTAFF_PYTHON") "-I" "-S")
   "The interpreter of our server and of the peers, which has no libraries.
 So a default installation starts its own.")
 
 (defvar bench--measures nil
-  "What was measured so far: measures with ways with lists of seconds.")
+  "The measures so far: measures with ways with lists of seconds.")
 
 (defun bench-folder (name)
   "Return the generated folder NAME, with a slash."
@@ -46,17 +46,17 @@ So a default installation starts its own.")
   (backstaff-server-call 'ping nil :timeout 10))
 
 (defun bench-time (function)
-  "Return how many seconds a call of FUNCTION takes."
+  "Return the seconds that a call of FUNCTION takes."
   (let ((start (current-time)))
     (funcall function)
     (float-time (time-since start))))
 
 (defun bench-turns (turns)
-  "Return TURNS, or 1 in a quick run, which shows only that all runs."
+  "Return TURNS, or 1 in a quick run, which only shows that everything runs."
   (if (equal (getenv "BENCH_TURNS") "quick") 1 turns))
 
 (defun bench-measure (measure turns ways &rest options)
-  "Write down under MEASURE what each of WAYS takes, in so many TURNS.
+  "Write down under MEASURE the times of each of WAYS, in TURNS turns.
 WAYS are conses of a name and a function.  Each is called once before, and a
 turn is one call of each.  OPTIONS are `:collect', to collect garbage before
 each call and outside of its time, and `:per', how many calls each is."
@@ -75,7 +75,7 @@ each call and outside of its time, and `:per', how many calls each is."
     (push seconds (alist-get way (cdr ways) nil nil #'equal))))
 
 (defun bench-finish ()
-  "Write what was measured to the file BENCH_OUT and leave Emacs."
+  "Write the measures to the file BENCH_OUT and leave Emacs."
   (backstaff-stop)
   (let ((json-encoding-pretty-print nil)
         (coding-system-for-write 'utf-8-unix))

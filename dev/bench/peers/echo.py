@@ -1,4 +1,4 @@
-"""The least that a process at the other end of a pipe can do: send back what comes."""
+"""The smallest process at the other end of a pipe: it sends everything back."""
 
 import os
 

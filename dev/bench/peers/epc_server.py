@@ -1,4 +1,4 @@
-"""python-epc's server as its documentation shows it: the peer of our wire for the stock client."""
+"""The server of python-epc, as in its documentation: the peer of our wire for the stock client."""
 
 import sys
 from pathlib import Path

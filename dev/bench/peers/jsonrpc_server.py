@@ -1,4 +1,4 @@
-"""A JSON-RPC server as small as can be, a peer of our wire: it answers every request with true."""
+"""A minimal JSON-RPC server, a peer of our wire: it answers every request with true."""
 
 import json
 import sys

@@ -1,6 +1,6 @@
-"""An MCP server made of the Python SDK 2.x: a peer that lists the tools of ours, and calls none.
+"""An MCP server made with the Python SDK 2.x: a peer that lists our tools and calls none.
 
-`python mcp_sdk.py TOOLS.json`, by a Python that has the SDK; the file holds what ours lists.
+`python mcp_sdk.py TOOLS.json` needs a Python that has the SDK. The file holds our list of tools.
 """
 
 import asyncio

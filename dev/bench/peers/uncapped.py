@@ -1,7 +1,7 @@
-"""Our server with what the contracts bound left unbounded, so that a whole tree can be measured.
+"""Our server without the limits of the contracts, so that a whole tree can be measured.
 
-`bench/paths` returns every path below the root; `bench/tree` is workspace/tree with neither depth
-nor entries limited, and its text alone. The walk, the text, the wire and the sandbox are the
+`bench/paths` returns every path below the root. `bench/tree` is workspace/tree without limits of
+depth and entries, and only its text. The walk, the text, the wire and the sandbox are the
 product's.
 """
 
@@ -29,7 +29,7 @@ class Nothing:
 
 
 def folders_below(start: int, budget: Budget) -> list[tuple[str, list[Named]]]:
-    """Every directory below the open `start`, with the names and kinds in it."""
+    """Yield every directory below the open `start`, with the names and kinds in it."""
     found: list[tuple[str, list[Named]]] = []
     directory_kind = Kind.DIRECTORY
 
@@ -45,7 +45,7 @@ def folders_below(start: int, budget: Budget) -> list[tuple[str, list[Named]]]:
 
 
 def run_paths(_: Nothing, context: Context) -> Result:
-    """Every path, and in the text how many."""
+    """Return every path; the text has their number."""
     with context.root.resolve(".") as place:
         found = folders_below(place.listing(), context.budget)
     paths = [
@@ -55,7 +55,7 @@ def run_paths(_: Nothing, context: Context) -> Result:
 
 
 def run_tree(_: Nothing, context: Context) -> Result:
-    """The text of the whole tree, without the data."""
+    """Return the text of the whole tree, without the data."""
     everything = tree.Arguments(
         path=".",
         entry_kind="all",
@@ -68,7 +68,7 @@ def run_tree(_: Nothing, context: Context) -> Result:
 
 
 def tool(name: str, run: Callable[[Nothing, Context], Result]) -> Tool[Nothing]:
-    """The tool of this `name` without parameters."""
+    """Return the tool of this `name` without parameters."""
     return Tool(
         description=name,
         arguments=Nothing,
@@ -78,7 +78,7 @@ def tool(name: str, run: Callable[[Nothing, Context], Result]) -> Tool[Nothing]:
 
 
 def discover() -> registry.Registry:
-    """The product's tools and these."""
+    """The product's tools and these two."""
     ours = {"bench/paths": tool("paths", run_paths), "bench/tree": tool("tree", run_tree)}
     return registry.Registry({**registry.discover().by_id, **ours})
 

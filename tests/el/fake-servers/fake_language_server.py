@@ -1,9 +1,9 @@
-"""A language server that answers requests for definitions in the way its first argument names.
+"""A language server that answers requests for definitions in the way of its first argument.
 
-`prompt` answers at once, `late` after a second, `never` not at all, `ends` ends instead. The places
-that it answers with are in the variable PLACES of the environment, as JSON. It publishes one error
-in each document that is opened. `deaf` answers at once, but once a document is opened it reads
-nothing until it gets SIGUSR1.
+`prompt` answers at once, `late` after a second, `never` not at all, `ends` ends instead. It answers
+with the places in the environment variable PLACES, as JSON. It publishes one error in each opened
+document. `deaf` answers at once, but after a document is opened it reads nothing until it gets
+SIGUSR1.
 """
 
 import json
@@ -35,7 +35,7 @@ def send(**fields: object) -> None:
 
 
 def find(uid: object) -> None:
-    """Answer the request `uid` for places."""
+    """Answer the request `uid` with places."""
     if WAY in {"prompt", "deaf"}:
         send(id=uid, result=PLACES)
     elif WAY == "late":
@@ -45,7 +45,7 @@ def find(uid: object) -> None:
 
 
 def publish(uri: str) -> None:
-    """Tell of an error on the first line of the document `uri`."""
+    """Publish an error on the first line of the document `uri`."""
     start, end = ({"line": 0, "character": at} for at in (0, 3))
     problem = {"range": {"start": start, "end": end}, "severity": 1, "message": "made up"}
     send(

@@ -1,8 +1,8 @@
 """An EPC server whose methods show every way in which a server can misbehave.
 
-`fake_server.py START`: START says what goes wrong before the first call, if anything, or `A=B` lets
-the method B answer in A's place. Else what is called chooses the fault. Frames are written by hand,
-as most faults are in them.
+`fake_server.py START`: START names a fault before the first call, or `A=B` lets the method B answer
+in A's place. Else the called method chooses the fault. Frames are written by hand, because most
+faults are in them.
 """
 
 import os
@@ -149,7 +149,7 @@ def flood(_uid: int, _: bytes) -> None:
 
 @method
 def junk(_uid: int, _: bytes) -> None:
-    """Print what is no frame."""
+    """Print a line that is no frame."""
     write(b"Traceback (most recent call last):\n")
 
 
@@ -277,7 +277,7 @@ def serve(methods: dict[str, Method] = METHODS) -> None:
 
 
 def serve_with(exchange: str) -> None:
-    """Serve, but for `exchange`: in `A=B`, B answers in A's place."""
+    """Serve with `exchange`: in `A=B`, B answers in A's place."""
     name, _, other = exchange.partition("=")
     serve({**METHODS, name: METHODS[other]})
 

@@ -1,7 +1,7 @@
-"""What the attacks share: a project with a secret beside it, all tools, and how to tell a leak.
+"""Parts of all attacks: a project with a secret beside it, all tools, and a check for leaks.
 
-Whatever is outside carries the secret: in names, in contents, in sizes and in times. The tools come
-from the registry, so one that is added later is attacked without a word being said.
+Everything outside carries the secret: in names, in contents, in sizes and in times. The tools come
+from the registry, so a new tool is attacked without any change here.
 """
 
 import mmap
@@ -23,22 +23,24 @@ from tests.py.servers import FITTING, fitting
 from tests.py.trees import plant
 
 TOOLS: Mapping[str, Tool[Any]] = discover().by_id
-SECRET = "top-secret"  # noqa: S105  # it is what must not be seen
+SECRET = "top-secret"  # noqa: S105  # a made-up secret
 SECRET_SIZE = 7_654_321
 SECRET_TIME = 1_111_111_111
-"""2005-03-18 UTC, which no clock shows here; nothing else has this size or this time."""
+"""2005-03-18 UTC. No other file has this time or this size."""
 MARKS = tuple(
     mark.encode()
     for mark in (SECRET, str(SECRET_SIZE), "7.3 MB", str(SECRET_TIME), "2005-03-18", "2005-03-17")
 )
 BUG = "failed unexpectedly"
-"""What a reply says of a bug."""
+"""The code of a reply after a bug."""
 PATHS = ("d", "d/sub", "d/same", ".", "d/sub/../same", "d/./", "l", "d/sub/../sub")
 PATH_NAMES = ("path", "cwd", "directory", "folder", "file", "root", "root_path", "start")
 
 
 def with_a_secret(folder: Path) -> Path:
-    """A root with links to a folder outside that is built alike, so that each step finds a way."""
+    """A root with links to a folder outside that has the same structure, so that each step finds a
+    path.
+    """
     outside = plant(
         folder / "outside",
         {
@@ -93,9 +95,10 @@ SWAPS: Mapping[str, Callable[[Path], None]] = {
 
 @contextmanager
 def swapping(swap: Callable[[Path], None], root: Path) -> Iterator[Callable[[], int]]:
-    """Another process does `swap` in `root` as fast as it can; yields how often it has so far."""
+    """Let another process repeat `swap` in `root` as fast as it can; yields the count so far."""
     (root.parent / "outside" / "empty").mkdir(exist_ok=True)
-    # A cast view writes a number at once; `struct.pack_into` writes zeros first, which can be read.
+    # A cast view writes a number at once. `struct.pack_into` writes zeros first, which a reader can
+    # see.
     with mmap.mmap(-1, 8) as shared, memoryview(shared) as plain, plain.cast("Q") as count:
 
         def step() -> None:
@@ -107,20 +110,20 @@ def swapping(swap: Callable[[Path], None], root: Path) -> Iterator[Callable[[], 
 
 
 def leak(reply: Reply) -> str:
-    """The parts of `reply` that show the secret: text, data, JSON, error and warnings."""
+    """Return the parts of `reply` that show the secret: text, data, JSON, error and warnings."""
     said = write(replace(reply, elapsed_ms=0).fields(), PLAIN)
     return ", ".join(mark.decode() for mark in MARKS if mark in said)
 
 
 def takes_path(tool: Tool[Any]) -> str:
-    """The name of the parameter of `tool` that is a path, empty if it has none."""
+    """Return the name of the parameter of `tool` that is a path; empty if it has none."""
     return next((p.name for p in tool.parameters if p.name in PATH_NAMES), "")
 
 
 def random_arguments(
     tool: Tool[Any], random: Random, paths: Sequence[str] = PATHS
 ) -> dict[str, object]:
-    """Arguments that `tool` takes, with all that it can do in reach."""
+    """Arguments that let `tool` do everything it can."""
     return {
         p.name: _random_value(p, random, paths, FITTING | fitting(tool))
         for p in tool.parameters
@@ -144,6 +147,6 @@ def _random_value(
         case ParameterType.STRING:
             return known.get(parameter.name, "name")
         case _:
-            # What a millisecond is enough for differs from call to call.
+            # The work that fits into a millisecond differs from call to call.
             few = [] if parameter.name == "timeout_ms" else [low, min(high, low + 3)]
             return random.choice([high, *few])

@@ -1,7 +1,7 @@
-"""The acceptance checks of safety, section 8, by number: what goes in, and what has to come out.
+"""The acceptance checks of safety by number: the attack, and the required answer.
 
-A test that shows one carries its number: `@pytest.mark.check(7)` in Python, `:tags '(check-36)` in
-ERT. `python -m tests.py.attack.checks`, in the root of the project, prints which test shows what.
+A test of a check carries its number: `@pytest.mark.check(7)` in Python, `:tags '(check-36)` in ERT.
+`python -m tests.py.attack.checks`, in the root of the project, prints the tests of each check.
 """
 
 import re
@@ -30,7 +30,7 @@ CHECKS: Mapping[int, str] = {
     18: "in a directory without search permission every entry is unknown",
     19: "a directory that can only be passed is unreadable, but what is in it is found",
     20: "10 descriptors are enough; with fewer there is an error as data",
-    21: "fifos, sockets and devices are told as such and never opened",
+    21: "fifos, sockets and devices are named as such and never opened",
     22: "two names that are equal in the output are both listed, in a stable order",
     23: "while two others write, what stays is listed exactly once",
     24: "names with control, bidi, invisible characters are quoted, on one line",
@@ -65,7 +65,7 @@ _NUMBER = re.compile(r"\b(?:check-)?(\d+)\b")
 
 
 def shown() -> dict[int, list[str]]:
-    """The tests that show each check, by file and name."""
+    """Return the tests of each check, by file and name."""
     found: dict[int, list[str]] = defaultdict(list)
     for path, name, rows in marked():
         for number in _NUMBER.findall(rows):
@@ -74,7 +74,7 @@ def shown() -> dict[int, list[str]]:
 
 
 def marked() -> Iterator[tuple[Path, str, str]]:
-    """File, name and rows of each test that names some."""
+    """Yield file, name and check numbers of each test that has some."""
     for path in sorted(TESTS.rglob("test_*.py")):
         for rows, name in _PYTHON.findall(path.read_text("utf-8")):
             yield path, name, rows

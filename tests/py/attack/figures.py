@@ -1,7 +1,7 @@
-"""How much was attacked, for how long, and what came of it; printed when the suite is over.
+"""The amount, duration and result of the attacks, printed at the end of the suite.
 
-`BACKSTAFF_MINUTES` in the environment (`dev/torture MINUTES`) says how long it may all take;
-without it each attack is as short as it can be and still mean something.
+`BACKSTAFF_MINUTES` in the environment (`dev/torture MINUTES`) is the time for all attacks. Without
+it, each attack is as short as it can be without losing its meaning.
 """
 
 import os
@@ -28,13 +28,13 @@ def tally(**counts: float) -> None:
 
 
 def seconds(short: float, share: float) -> float:
-    """How long an attack may go on: `short`, or its `share` of the minutes that were given."""
+    """Return the seconds of an attack: `short`, or its `share` of the given minutes."""
     return max(short, MINUTES * 60 * share)
 
 
 @contextmanager
 def racing() -> Iterator[None]:
-    """Count the seconds that this takes as a race."""
+    """Count the seconds of this block as a race."""
     start = time.monotonic()
     try:
         yield
@@ -43,6 +43,6 @@ def racing() -> Iterator[None]:
 
 
 def lines() -> Iterator[str]:
-    """The figures of the attacks that ran, one a line; the last three always."""
+    """Return the figures of the attacks that ran, one a line. The last three are always there."""
     for name in (name for name in ORDER if FIGURES[name] or name in ORDER[-3:]):
         yield f"{name:>22}  {FIGURES[name]:,.0f}"

@@ -1,7 +1,7 @@
-"""A reader of answers who does what their notes tell, to the letter, and knows nothing else.
+"""A reader who follows the notes of answers literally and knows nothing else.
 
-What it has seen are the paths of files that stood in some text, and the names of commands. A note
-that it does not understand is a fault: whoever words a new one has to teach it here.
+It remembers the paths of files in the texts, and the names of commands. A note that it does not
+understand is a fault: whoever writes a new one must teach it here.
 """
 
 import json
@@ -23,7 +23,7 @@ _BARE = re.compile(r'("(?:[^"\\]|\\.)*"|[^"]*?)(/…|/\(\S+\)|/|@|)')
 
 @dataclass(frozen=True)
 class Answer:
-    """What a call was answered, and its text: the lines of its body, and its notes."""
+    """The answer to a call, and its text: the lines of its body, and its notes."""
 
     tool: str
     given: dict[str, object]
@@ -43,18 +43,18 @@ class Answer:
 
     @property
     def path(self) -> str:
-        """The directory that was asked about."""
+        """The directory of the call."""
         return str(self.given.get("path", "."))
 
     def lines(self) -> Iterator[tuple[str, list[str]]]:
-        """For a tree or a map: each directory with a line, and the words in that."""
+        """For a tree or a map: each directory with a line, and the words in that line."""
         for line in self.body:
             first, *words = _WORD.findall(line)
             if first.endswith("/"):
                 yield named(first)[0], words
 
     def rows(self) -> Iterator[tuple[int, str, bool]]:
-        """For a listing: the depth of each row, its name, and if it is a directory."""
+        """For a listing: the depth of each row, its name, and True for a directory."""
         for line in self.body:
             found = re.fullmatch(r"( *)\[(DIR|FILE)\] +(.*?)(/| +\([^()]*\))", line)
             if found:
@@ -62,22 +62,22 @@ class Answer:
 
 
 def named(word: str) -> tuple[str, str]:
-    """The name that `word` stands for, and the mark behind it."""
+    """Return the name that `word` stands for, and the mark behind it."""
     found = _BARE.fullmatch(word)
     assert found, word
     return json.loads(found[1]) if found[1].startswith('"') else found[1], found[2]
 
 
 def joined(above: str, name: str) -> str:
-    """The path of `name` in the directory `above`."""
+    """Return the path of `name` in the directory `above`."""
     return name if above == "." else f"{above}/{name}"
 
 
-# ---------------------------------------------------------------------------- what is seen
+# ---------------------------------------------------------------------------- the things in a text
 
 
 def seen_in(answer: Answer) -> Iterator[str]:
-    """The files that the text names, by their paths; commands by their names."""
+    """Return the files that the text names, by their paths; commands by their names."""
     match answer.tool:
         case "workspace/tree" | "workspace/project_overview":
             yield from _on_lines(answer)
@@ -94,7 +94,7 @@ def seen_in(answer: Answer) -> Iterator[str]:
 
 
 def _on_lines(answer: Answer) -> Iterator[str]:
-    """Of a tree or a map: what is neither a directory nor a count, such as `+9 .py` of a map."""
+    """Yield the words of a tree or map, except directories and counts such as `+9 .py`."""
     for path, words in answer.lines():
         is_map = answer.tool == "workspace/project_overview"
         counts = [at for at, word in enumerate(words) if re.fullmatch(r"\+\d+", word)]
@@ -120,7 +120,7 @@ def _in_row(answer: Answer, line: str) -> str:
 
 
 def paths_in(answer: Answer) -> Iterator[tuple[str, bool]]:
-    """The rows of a directory_tree by their paths, and if they are directories; but the first."""
+    """Return the rows of a directory_tree, except the first: by path, True for a directory."""
     above: list[str] = []
     for depth, name, directory in answer.rows():
         if not depth:
@@ -131,13 +131,13 @@ def paths_in(answer: Answer) -> Iterator[tuple[str, bool]]:
         yield path, directory
 
 
-# ---------------------------------------------------------------------------- what is told to do
+# ---------------------------------------------------------------------------- the suggested calls
 
 Rule = Callable[[Answer, re.Match[str]], Iterator[Call]]
 
 
 def same(answer: Answer, **changed: object) -> Call:
-    """The call that was answered, with some arguments `changed`."""
+    """Return the answered call with some arguments `changed`."""
     return answer.tool, answer.given | changed
 
 
@@ -313,6 +313,7 @@ RULES: tuple[tuple[str, Rule], ...] = (
     (r"the nearest names: (.*)", _examples),
     (rf"^({'|'.join(kind.heading for kind in MatchKind if kind.heading)})$", _nothing),
     (r"^more: offset=(\d+)", _offset),
+    (r"^'include' matches no file from the workspace on: here it counts from ", _nothing),
     (r"^not searched: |^not saved, searched as in Emacs: ", _nothing),
     (rf"\d+ in {_DIRECTORIES}.*?, to be given as root_path( with include_ignored)?", _root_paths),
     (rf"within, to be given as root_path: {_DIRECTORIES}()", _root_paths),
@@ -328,7 +329,7 @@ RULES: tuple[tuple[str, Rule], ...] = (
 
 
 def told_by(answer: Answer) -> Iterator[Call]:
-    """Every call that the notes of `answer` tell to make."""
+    """Yield every call that the notes of `answer` suggest."""
     head = answer.reply.text.partition("\n")[0]
     for note in [*answer.notes, *([head] if "list_commands tells all" in head else [])]:
         found = [(rule, match) for words, rule in RULES if (match := re.search(words, note))]
@@ -339,7 +340,7 @@ def told_by(answer: Answer) -> Iterator[Call]:
 
 @dataclass
 class Follower:
-    """Calls the SERVER's tools with texts of `limit` bytes; if it is `loyal`, one tool alone."""
+    """Calls the tools of `server` with texts of `limit` bytes; if `loyal`, only one tool."""
 
     server: Server
     limit: int
@@ -348,7 +349,7 @@ class Follower:
     calls: list[Call] = field(default_factory=list)
 
     def follow(self, tool: str, given: dict[str, object], wanted: set[str]) -> set[str]:
-        """Make this call and all that are told, until `wanted` was seen; what of it was not."""
+        """Make this call and all suggested ones until `wanted` was seen; return the rest of it."""
         waiting: deque[Call] = deque([(tool, given)])
         made: set[str] = set()
         while waiting and not wanted <= self.seen:

@@ -1,7 +1,7 @@
-"""Fuzzes the wire with atheris, led by the code that each input reaches: `dev/fuzz`.
+"""Fuzzes the wire with atheris, guided by the code that each input reaches: `dev/fuzz`.
 
-`python fuzz.py CORPUS OPTIONS-OF-LIBFUZZER`. It ends with a traceback, and keeps the input, when
-something does not hold that has to: see `tests.py.attack.wire_target`.
+`python fuzz.py CORPUS OPTIONS-OF-LIBFUZZER`. If a condition of `tests.py.attack.wire_target` fails,
+it ends with a traceback and keeps the input.
 """
 
 import sys
@@ -28,7 +28,7 @@ SEEDS = (
 
 
 def main() -> None:
-    """Fuzz as the command line says."""
+    """Fuzz with the options of the command line."""
     for number, seed in enumerate(SEEDS):
         (Path(sys.argv[1]) / f"seed-{number}").write_bytes(seed)
     with tempfile.TemporaryDirectory() as root:

@@ -1,4 +1,4 @@
-"""No text is longer than it may be, of any tool, whatever a project is called and a model sends."""
+"""No tool's text exceeds its limit, with any names in the project and any arguments of a model."""
 
 import json
 import re
@@ -23,7 +23,7 @@ from tests.py.trees import Plant, plant
 pytestmark = pytest.mark.slow
 
 LEAST = 64
-"""The fewest bytes in which every tool keeps its text."""
+"""Minimum limit in bytes that every tool keeps."""
 CALLS = max(100, int(MINUTES * 300))
 ODD = (*("日" * 80, "\U0001f525" * 60, "\x01" * 40), *("x" * 250, "#" * 200, "\udcff" * 200, "a b"))
 DEEP = f"{'y' * 200}/" * 15
@@ -39,7 +39,7 @@ LONG = (
 
 
 def hostile(folder: Path) -> Path:
-    """A project with long and odd names, folders to be closed, and broken commands."""
+    """A project with long and odd names, unreadable folders, and broken commands."""
     content: dict[str, object] = {f"{name}/{other}": "" for name in ODD for other in ODD}
     content |= {f"deep/{DEEP}z": "", "loop": {"link": "loop"}, "go": ""}
     content |= {f".claude/commands/{name[:60]}.md": f"{name[:9]!r} " * 99 for name in ODD}
@@ -51,7 +51,7 @@ def hostile(folder: Path) -> Path:
 
 
 def asked(tool_id: str, random: Random) -> dict[str, object]:
-    """Arguments that the tool takes, some of them long, and now and then some that it does not."""
+    """Arguments of the tool, some of them long, and sometimes one that it does not have."""
     tool = TOOLS[tool_id]
     paths = (".", "closed", "deep", f"deep/{DEEP}", ODD[0], "loop", "..", *LONG)
     given = random_arguments(tool, random, paths)
@@ -74,7 +74,7 @@ def _long(parameter: Parameter, random: Random) -> Iterator[tuple[str, object]]:
 
 
 def wrong(reply: Reply, whole: Reply, limit: int) -> Iterator[str]:
-    """What is wrong with `reply`, which is `whole` in `limit` bytes."""
+    """Return the fault of `reply`, which is `whole` in `limit` bytes; empty if there is none."""
     size = len(reply.text.encode(errors="replace"))
     if size > limit:
         yield f"{size} bytes in {limit}"
@@ -82,8 +82,8 @@ def wrong(reply: Reply, whole: Reply, limit: int) -> Iterator[str]:
         yield "no answer"
     if re.search(r"\b0 more", reply.text):
         yield "0 more"
-    # An overview that names all files has cut nothing, even where its first line is shorter.
-    # Over MCP, warnings come after it.
+    # An overview that names all files has cut nothing, even if its first line is shorter.
+    # Over MCP, the warnings follow it.
     complete = re.search(r"^\[(the file is|all \d+ files are) named\]$", reply.text, re.MULTILINE)
     if reply.ok and reply.text != whole.text and not (reply.truncated or complete):
         yield "cut without a word"

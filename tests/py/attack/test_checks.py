@@ -1,4 +1,4 @@
-"""Every acceptance check of safety, section 8, has a test, and no test names one that is none."""
+"""Every acceptance check of safety has a test, and no test names an unknown check."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Whatever fails below a call, at whichever step: an answer, nothing open, and the next works."""
+"""Any step of a call may fail: there is an answer, nothing stays open, and the next call works."""
 
 import errno
 import json
@@ -53,14 +53,14 @@ def server(root: Path) -> Server:
 
 
 def everything(tool_id: str) -> dict[str, object]:
-    """Arguments with which the tool goes deep."""
+    """Return arguments with which the tool goes deep."""
     wide = {"recursive": True, "entry_kind": "all", "include_hidden": True, "show_hidden": True}
     known = {parameter.name for parameter in TOOLS[tool_id].parameters}
     return fitting(TOOLS[tool_id]) | {name: wide[name] for name in wide if name in known}
 
 
 def called(server: Server, tool_id: str) -> Reply:
-    """The reply, without what is new each time."""
+    """Return the reply without the parts that differ in each call."""
     reply = server.call(tool_id, everything(tool_id), {"json": True})
     json = re.sub('"took_ms":[0-9]+', "", reply.json) if reply.json else None
     return replace(reply, elapsed_ms=0, json=json)
@@ -68,13 +68,10 @@ def called(server: Server, tool_id: str) -> Reply:
 
 @contextmanager
 def failing_at(step: int, number: int) -> Iterator[list[str]]:
-    """Let the `step`-th question to the system fail with error `number`.
-
-    Yields what failed, if any.
-    """
+    """Let system call number `step` fail with error `number`; yields the failed call, if any."""
     left, failed = [step], list[str]()
     real = {name: getattr(os, name) for name in STEPS}
-    # These are bound to the class, as the walk calls them for every directory.
+    # These are bound to the class, because the walk calls them for every directory.
     bound = {name: getattr(Descriptors, name) for name in ("scan", "status", "duplicate")}
 
     def failing(name: str) -> Callable[..., Any]:
@@ -101,14 +98,14 @@ def failing_at(step: int, number: int) -> Iterator[list[str]]:
 
 
 def descriptors() -> int:
-    """How many descriptors are open, when no process takes the place of another one."""
+    """Return the number of open descriptors, once no process is being replaced."""
     for thread in threading.enumerate():
         if thread.name == REPLACES:
             thread.join(DEADLINE)
     return len(os.listdir("/proc/self/fd"))  # noqa: PTH208
 
 
-# A fault inside of `Popen` itself leaves a git behind, which ends by itself.
+# A fault inside `Popen` itself leaves a git behind, which ends by itself.
 @pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning")
 @pytest.mark.check(17)
 @pytest.mark.parametrize("tool_id", TOOLS)
@@ -133,7 +130,7 @@ def test_fault_at_any_step_is_an_answer_and_leaves_nothing_open(
             pytest.fail(f"more than {MOST_STEPS} steps")
         assert step > 3, "hardly anything was asked"
         if number == errno.EACCES:
-            # A directory stays unreadable until its permissions change. Here they never did.
+            # A directory stays unreadable until its permissions change, which does not happen here.
             project_files.forget()
         assert called(server, tool_id) == whole, f"after {number} the next call is another"
 
@@ -142,8 +139,8 @@ def test_fault_at_any_step_is_an_answer_and_leaves_nothing_open(
 @pytest.mark.parametrize("tool_id", TOOLS)
 def test_few_descriptors_are_enough_and_fewer_are_an_answer(server: Server, tool_id: str) -> None:
     def within(spare: int) -> tuple[bool, str]:
-        called(server, tool_id)  # what is imported late is read now
-        # What is open stays so. A limit is about numbers, and free ones may stand among the others.
+        called(server, tool_id)  # load late imports now
+        # Open descriptors stay open. A limit counts numbers, and free ones may be among the others.
         *free, limit = [os.dup(0) for _ in range(spare + 1)]
         for number in (*free, limit):
             os.close(number)
@@ -151,7 +148,7 @@ def test_few_descriptors_are_enough_and_fewer_are_an_answer(server: Server, tool
         reply = called(server, tool_id)
         return reply.ok, reply.text
 
-    needed = 20 if "/git_" in tool_id else 10  # a process of git's has pipes, too
+    needed = 20 if "/git_" in tool_id else 10  # a process of git also has pipes
     for spare in range(needed + 2):
         ok, text = in_child(lambda spare=spare: within(spare))  # type: ignore[misc]
         tally(faults_injected=1)
@@ -174,7 +171,7 @@ if limit == "AS":  # more bytes than there are now
 resource.setrlimit(getattr(resource, "RLIMIT_" + limit), (bound, bound))
 print(server.call(tool_id, arguments).text)
 """
-"""A process in which a call is the first to need some modules, and there is little to have."""
+"""A process with few resources, in which a call is the first to need some modules."""
 
 
 @pytest.mark.parametrize("tool_id", TOOLS)
@@ -250,7 +247,7 @@ def test_full_disk_for_the_log_is_no_hindrance(start: Start, root: Path) -> None
 
 
 def test_stderr_that_nobody_reads_stops_nothing(root: Path) -> None:
-    # Stock EPC clients read nothing but the socket while they wait for an answer.
+    # Stock EPC clients read only the socket while they wait for an answer.
     with subprocess.Popen(  # noqa: S603
         (*ISOLATED, "serve", "--stdio", "--root", str(root)),
         stdin=subprocess.PIPE,
@@ -310,7 +307,7 @@ def test_tree_of_many_levels_does_not_take_all_descriptors(
 ) -> None:
     levels = plant(folder, {".claude/commands/go.md": "", "d/" * (3 * DEEPEST) + "f": ""})
     server = server_at(levels)
-    server.call(tool_id, everything(tool_id))  # the process that matches stays
+    server.call(tool_id, everything(tool_id))  # the process that matches patterns stays
     before, held = descriptors(), [0]
 
     def enter(_: Descriptors, name: str, directory: int) -> int:
@@ -327,9 +324,9 @@ def test_tree_of_many_levels_does_not_take_all_descriptors(
 
 @pytest.fixture
 def hanging(start: Start) -> Client:
-    """A server with a tool that hangs for ever, and one that holds the log's lock besides.
+    """A server with a tool that hangs for ever, and one that also holds the log's lock.
 
-    It inherits no ignored SIGHUP, as the suite does under nohup.
+    It does not inherit an ignored SIGHUP, which the suite has under nohup.
     """
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     try:
@@ -339,7 +336,7 @@ def hanging(start: Start) -> Client:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
-def test_signal_ends_the_server_whatever_it_does(hanging: Client, number: int) -> None:
+def test_signal_ends_a_busy_server(hanging: Client, number: int) -> None:
     hanging.send(*(b"(call %d test/dead ())" % uid for uid in range(1, 9)))
     assert hanging.call("ping")[0] == "return"
     hanging.process.send_signal(number)
@@ -353,7 +350,9 @@ def test_server_ends_with_its_client_though_the_log_is_held(hanging: Client) -> 
     assert hanging.close() == 0
 
 
-def test_stuck_workers_are_answered_for_and_the_client_is_told_to_move(hanging: Client) -> None:
+def test_calls_of_stuck_workers_are_answered_and_the_client_is_asked_to_move(
+    hanging: Client,
+) -> None:
     hanging.send(*(b"(call %d test/dead (nil (:deadline-ms 1)))" % uid for uid in range(1, 5)))
     answers = [hanging.receive() for _ in range(4)]
     assert {uid for _, uid, _ in answers} == {1, 2, 3, 4}

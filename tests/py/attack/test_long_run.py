@@ -1,4 +1,4 @@
-"""Four clients call at random while a tree changes under them: nothing grows, nothing is wrong."""
+"""Four clients call at random while a tree changes: nothing grows, and no answer is wrong."""
 
 import re
 import shutil
@@ -26,7 +26,7 @@ STABLE = {f"stable-{number}" for number in range(40)}
 PASSING = {f"passing-{number}" for number in range(40)}
 PATHS = ("quiet", "quiet/sub", "quiet/sub/x", "quiet/../quiet")
 GROWTH = 24 << 20
-"""Bytes that a server may grow by between its first calls and its last: caches fill up once."""
+"""Maximum growth in bytes between a server's first calls and its last; caches fill once."""
 
 
 def plant(folder: Path) -> Path:
@@ -42,7 +42,7 @@ def plant(folder: Path) -> Path:
 
 
 def churn(root: Path) -> None:
-    """Let names come and go, move, and be swapped for links to the secret, and all come back."""
+    """Let names come and go, move, and be swapped for links to the secret; all come back."""
     busy = root / "busy"
     for name in PASSING:
         (busy / name).write_text("x")
@@ -63,12 +63,12 @@ def churn(root: Path) -> None:
 
 
 def steady(value: Mapping[str, Any]) -> str:
-    """A reply without what is new each time: how long it took, and when a thing was last read."""
+    """Return a reply without the parts that differ each time: durations and access times."""
     return re.sub(r"':(elapsed-ms|accessed[a-z-]*)': [^,}]*|Accessed: [-0-9 :]*", "", repr(value))
 
 
 class Talker:
-    """One client with a server of its own, and the model that its answers are held to."""
+    """A client with a server of its own, and the model that its answers are compared with."""
 
     def __init__(self, client: Client, name: str) -> None:
         self.client = client
@@ -78,7 +78,7 @@ class Talker:
         self.failure: BaseException | None = None
 
     def run(self, until: float) -> None:
-        """Call until it is time; what fails is kept for the thread that waits."""
+        """Call until the time is up. A failure is kept for the waiting thread."""
         try:
             while time.monotonic() < until:
                 self.call_some()
@@ -86,7 +86,7 @@ class Talker:
             self.failure = failure
 
     def call_some(self) -> None:
-        """Have some calls under way at once; each must be answered once, and rightly."""
+        """Make some calls at the same time. Each must be answered once, and correctly."""
         asked = {self.calls + number: self.question() for number in range(MAX_WORKERS + 2)}
         self.calls += len(asked)
         self.client.send(
@@ -103,13 +103,13 @@ class Talker:
             self.judge(*asked[uid], value)
 
     def question(self) -> tuple[str, Mapping[str, object]]:
-        """A tool and arguments for it: for the quiet part, or for all that there is."""
+        """Return a tool and arguments for it: for the quiet part, or for everything."""
         tool_id = self.random.choice(list(TOOLS))
         paths = PATHS if self.random.random() < 0.5 else ("busy", "busy/deep", ".", "d", "l", "..")
         return tool_id, random_arguments(TOOLS[tool_id], self.random, paths)
 
     def judge(self, tool_id: str, given: Mapping[str, object], value: Mapping[str, Any]) -> None:
-        """Hold an answer to the model."""
+        """Compare an answer with the model."""
         said = repr({**value, ":elapsed-ms": 0}).encode()
         leaked = [mark for mark in MARKS if mark in said]
         tally(escapes=len(leaked))
@@ -127,7 +127,7 @@ class Talker:
 
 
 def vitals(client: Client) -> tuple[int, int, int]:
-    """The memory, descriptors and threads of the server."""
+    """Return the memory, descriptors and threads of the server."""
     folder = Path(f"/proc/{client.process.pid}")
     if not folder.exists():
         pytest.skip("needs /proc")
@@ -136,7 +136,7 @@ def vitals(client: Client) -> tuple[int, int, int]:
 
 
 def together(talkers: list[Talker], duration: float) -> None:
-    """Let all talk for so long, at the same time."""
+    """Let all clients call at the same time for `seconds`."""
     until = time.monotonic() + duration
     threads = [threading.Thread(target=talker.run, args=(until,)) for talker in talkers]
     for thread in threads:

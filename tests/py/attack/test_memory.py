@@ -1,4 +1,4 @@
-"""Nothing that a model sends stays in memory, whichever tool and argument it uses for it."""
+"""Values that a model sends do not stay in memory, for any tool and argument."""
 
 import gc
 import tracemalloc
@@ -50,7 +50,7 @@ def called(server: Server, tool_id: str, name: str, values: Iterator[str]) -> No
 @pytest.mark.parametrize(("tool_id", "name"), TEXTS)
 def test_long_values_of_an_argument_are_not_kept(server: Server, tool_id: str, name: str) -> None:
     values = (f"q{number}".ljust(CHARACTERS, "z") for number in count())
-    called(server, tool_id, name, values)  # loads modules, and fills what is bounded
+    called(server, tool_id, name, values)  # load modules, and fill the bounded caches
     gc.collect()
     before, _ = tracemalloc.get_traced_memory()
     called(server, tool_id, name, values)

@@ -1,4 +1,4 @@
-"""What a name can do in the text of every tool: nothing. A row is an entry, whatever its name."""
+"""A name has no effect in the text of any tool: a row is one entry, with any name."""
 
 import json
 import os
@@ -23,7 +23,7 @@ from tests.py.servers import fitting
 
 pytestmark = pytest.mark.slow
 
-# Each would do something if it came bare: to a terminal, to a reader of rows, to an Emacs buffer.
+# Each of these would affect a terminal, a reader of rows or an Emacs buffer if it were raw.
 NASTY = (
     *(
         "new\nline",
@@ -74,7 +74,7 @@ def plant(folder: Path, names: list[str]) -> Path:
 
 
 def arguments(tool_id: str) -> Iterator[dict[str, object]]:
-    """Arguments that have the tool name what was planted."""
+    """Return arguments with which the tool names the planted entries."""
     tool = TOOLS[tool_id]
     known = {p.name for p in tool.parameters}
     wide = {"entry_kind": "all", "show_hidden": True, "page_size": 100, "max_results": 100}
@@ -104,13 +104,13 @@ def strings(value: object) -> Iterator[str]:
 
 
 def replies(tool_id: str, root: Path) -> list[Reply]:
-    """What the tool says of all that was planted."""
+    """Return the tool's text about all planted entries."""
     server = server_at(root)
     return [server.call(tool_id, given, {"json": True}) for given in arguments(tool_id)]
 
 
 def lines(reply: Reply) -> int:
-    """How many lines the text has, by whatever a reader may take for the end of one."""
+    """Count the lines of the text, by every character that a reader may take for a line's end."""
     return len(reply.text.splitlines())
 
 
@@ -122,10 +122,10 @@ def lines(reply: Reply) -> int:
 @example(names=list(NASTY[:12]))
 @example(names=list(NASTY[12:24]))
 @example(names=list(NASTY[24:]))
-def test_text_has_one_row_an_entry_whatever_they_are_called(tool_id: str, names: list[str]) -> None:
-    # A folder named as tests are has a row more in an overview, as it should.
+def test_text_has_one_row_for_an_entry_with_any_name(tool_id: str, names: list[str]) -> None:
+    # A folder with a name such as tests has one more row in an overview, as intended.
     names = [name for name in names if name not in DEFAULT_EXCLUDES and name.lower() not in TESTS]
-    # Of the same kinds, as an overview counts them.
+    # They have the same types, because an overview counts types.
     plain = [f"{number:03}{kind_of_name(name)}" for number, name in enumerate(names)]
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
         odd = replies(tool_id, plant(Path(one).resolve(), names))
@@ -134,7 +134,7 @@ def test_text_has_one_row_an_entry_whatever_they_are_called(tool_id: str, names:
     long = {name for name in names if len(os.fsencode(name)) > 250}
     for found, wanted in zip(odd, even, strict=True):
         assert BUG not in found.text
-        if found.text == found.json:  # the contract writes JSON, and every name raw
+        if found.text == found.json:  # the contract demands JSON with raw names
             assert len(json.loads(found.text)) == len(json.loads(wanted.text))
             continue
         assert visible(found.text) == found.text, "the text holds what nobody can see"
@@ -142,7 +142,7 @@ def test_text_has_one_row_an_entry_whatever_they_are_called(tool_id: str, names:
             assert lines(found) == lines(wanted), f"{found.text}\n--- but\n{wanted.text}"
 
 
-# What git does not know is in no diff and no history.
+# An untracked file is in no diff and no history.
 WITH_NAMES = [tool for tool in TOOLS if takes_path(TOOLS[tool]) and "/git_" not in tool]
 
 

@@ -1,4 +1,4 @@
-"""What an answer that was cut tells to do works when it is done to the letter: all is seen then."""
+"""The notes of a cut answer work if they are followed literally: then everything is seen."""
 
 import re
 from pathlib import Path
@@ -29,7 +29,7 @@ def project(folder: Path, wide: int = WIDE) -> Path:
 
 
 def files(root: Path, below: str = ".") -> set[str]:
-    """The files of the project, by their paths from `root`."""
+    """Return the files of the project, by their paths from `root`."""
     return {str(p.relative_to(root)) for p in (root / below).rglob("*") if p.is_file()}
 
 
@@ -78,7 +78,7 @@ def narrow(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_all_files_are_seen_from_an_overview(
     narrow: Path, given: dict[str, object], limit: int
 ) -> None:
-    # No limit of an overview is a number of files, and a follower asks about each folder.
+    # No limit of an overview counts files, and a follower asks about each folder.
     follower = Follower(server_at(narrow), limit)
     assert not follower.follow("workspace/project_overview", given, files(narrow))
 
@@ -222,7 +222,7 @@ def test_all_commands_are_seen_in_the_end(
     ],
     ids=str,
 )
-def test_reason_why_nothing_matches_leads_to_what_would(
+def test_reason_for_no_match_leads_to_a_match(
     tree: Plant, given: dict[str, object], wanted: str
 ) -> None:
     content = {"src/deep/parser.c": "int main", "built/out.o": "", ".gitignore": "built\n", "a": ""}
@@ -230,7 +230,7 @@ def test_reason_why_nothing_matches_leads_to_what_would(
     assert not follower.follow("workspace/search_files", given, {wanted})
 
 
-def test_repositories_and_what_git_ignores_are_found_as_told(folder: Path) -> None:
+def test_repositories_and_ignored_files_are_found_by_their_notes(folder: Path) -> None:
     content = {"src/a.c": "", "inner/b.c": "", "built/x/y.o": "", ".gitignore": "built\n"}
     root = plant(folder / "R", content)
     with alone(folder / "home"):
@@ -259,7 +259,7 @@ def test_command_that_was_meant_is_one(tree: Plant) -> None:
 
 NEVER_CUT = {"agent-q/get_file_info", "agent-q/get_project_root"}
 NO_MORE_TO_SEE = {"commands/get_command", "forge/list_directory"}
-"""Their contracts have no argument that would show another part, or no place for a note."""
+"""Tools whose contracts have no argument for another part, or no place for a note."""
 # tests/py/tools/test_read_file.py follows these to the last line.
 READ_ELSEWHERE = {"workspace/read_file", "agent-q/read_file"}
 READ_ELSEWHERE |= {one for one in TOOLS if "/git_" in one}  # in tests/py/changes/test_tools.py
@@ -268,7 +268,7 @@ READ_ELSEWHERE |= {"workspace/outline"}  # in tests/py/tools/test_outline.py
 
 @pytest.mark.parametrize("tool_id", [one for one in TOOLS if one not in READ_ELSEWHERE])
 def test_answer_that_is_cut_tells_of_calls_that_show_more(tree: Plant, tool_id: str) -> None:
-    # Whoever adds a tool that cuts its answers has to teach the follower what its notes mean.
+    # Whoever adds a tool that cuts its answers must teach the follower the meaning of its notes.
     content = {f".claude/commands/go-{number:02}.md": "go " * 900 for number in range(50)}
     content |= {f"folder-{number:02}/go{number}": "go" for number in range(90)}
     server = server_at(tree(content | {".claude/commands/go.md": "go on\n" * 900}))

@@ -1,4 +1,4 @@
-"""A process swaps what is inside for links to a secret, as fast as it can, under every tool."""
+"""While every tool runs, a process swaps inner entries for links to a secret, as fast as it can."""
 
 import os
 import time
@@ -32,12 +32,12 @@ from tests.py.servers import Nothing, registry_of
 pytestmark = pytest.mark.alone
 
 FEWEST = 20
-"""Calls a race takes at least. A loaded machine made as few as none in the time it was given."""
+"""Minimum number of calls in a race; a loaded machine may make none in the given time."""
 
 
 def attack(tool_id: str, folder: Path, swap: str, duration: float) -> Counter[str]:
-    """Call the tool for so long while `swap` goes on; how often it gave which kind of answer."""
-    root = with_a_secret(folder / swap)  # one of its own: a swap may be left half done
+    """Call the tool for this time while `swap` goes on; return the number of answers by kind."""
+    root = with_a_secret(folder / swap)  # one of its own, because a swap may be left half done
     server = server_at(root)
     random = Random(f"{tool_id} {swap}")  # noqa: S311  # repeatable
     outcomes: Counter[str] = Counter()
@@ -47,7 +47,7 @@ def attack(tool_id: str, folder: Path, swap: str, duration: float) -> Counter[st
             outcomes.total() < FEWEST and now < until + DEADLINE
         ):
             if swaps() <= (outcomes.total() + 1) / 10 and now < until + DEADLINE:
-                os.sched_yield()  # where the machine is loaded, they have to catch up
+                os.sched_yield()  # on a loaded machine they have to catch up
                 continue
             arguments = random_arguments(TOOLS[tool_id], random)
             reply = server.call(tool_id, arguments, {"json": True})
@@ -68,7 +68,7 @@ def test_no_tool_shows_a_byte_of_the_outside_while_things_are_swapped(
     folder: Path, tool_id: str
 ) -> None:
     outcomes: Counter[str] = Counter()
-    # A fifth of the time for all tools and all swaps.
+    # One fifth of the time for all tools and all swaps.
     duration = seconds(0.05, 0.2 / len(TOOLS) / len(SWAPS))
     for swap in SWAPS:
         outcomes += attack(tool_id, folder, swap, duration)
@@ -79,7 +79,7 @@ def test_no_tool_shows_a_byte_of_the_outside_while_things_are_swapped(
 
 @pytest.mark.check(13)
 @pytest.mark.usefixtures("transport")
-def test_entry_is_a_link_or_a_file_but_never_what_the_link_leads_to(folder: Path) -> None:
+def test_entry_is_a_link_or_a_file_and_never_the_target_of_the_link(folder: Path) -> None:
     root = with_a_secret(folder)
     server = server_at(root)
     kinds: Counter[object] = Counter()
@@ -97,7 +97,7 @@ def test_entry_is_a_link_or_a_file_but_never_what_the_link_leads_to(folder: Path
 
 
 def test_a_tool_that_checks_first_and_looks_later_is_caught(folder: Path) -> None:
-    # Else the race would be none, and nothing above would mean anything.
+    # Otherwise there was no race, and the checks above would mean nothing.
     root = with_a_secret(folder)
 
     def naive(_: Nothing, __: Context) -> Result:
@@ -121,7 +121,7 @@ def test_every_tool_with_a_path_is_given_one_that_is_swapped() -> None:
     without = {
         tool_id: names for tool_id, names in strings.items() if not takes_path(TOOLS[tool_id])
     }
-    # A tool with a string that may be a path under another name belongs into PATH_NAMES.
+    # A tool whose path has another parameter name must be added to PATH_NAMES.
     assert all(
         set(names) <= {"command_name", "query", "pattern", "name"} for names in without.values()
     ), without

@@ -1,4 +1,4 @@
-"""Under strace: every tool, in all that it can do, writes but the log and starts only git."""
+"""Under strace: every tool, with all arguments, writes only the log and starts only git."""
 
 import re
 import shutil
@@ -21,7 +21,7 @@ from tests.py.mcp.session import McpClient, text
 
 pytestmark = pytest.mark.slow
 
-# A question mark lets strace pass over a call that a machine does not have.
+# A question mark makes strace skip a system call that the machine lacks.
 CHANGING = (
     *("creat", "mkdir", "mkdirat", "mknod", "mknodat", "rename", "renameat", "renameat2", "rmdir"),
     *("unlink", "unlinkat", "link", "linkat", "symlink", "symlinkat", "truncate", "ftruncate"),
@@ -33,19 +33,19 @@ STARTING = ("execve", "execveat", "fork", "vfork")
 TALKING = ("socket", "bind", "listen", "connect", "accept", "accept4")
 OPENING = ("open", "openat", "openat2")
 WRITING = re.compile(r"O_WRONLY|O_RDWR|O_CREAT|O_TRUNC|O_APPEND|O_TMPFILE")
-# git asks for nothing but its own descriptors, which it would have open were they closed.
+# git only asks for its own descriptors, which it opens if they are closed.
 GIT = re.compile(
     r'execve\("(?:/[\w.-]+)+/git", |v?fork\(|openat\(AT_FDCWD, "/dev/null", O_RDWR[) ]'
 )
-# The process that matches regular expressions is a Python which writes no bytecode.
+# The process that matches regular expressions is a Python that writes no bytecode.
 MATCHER = re.compile(r'execve\("[^"]+", \["[^"]+", "-I", "-S", "-B", ')
-# It shares memory, which gets a size. A file that a name was opened for to write would show below.
+# It shares memory, which has a size. A file opened by name for writing would show below.
 MEMORY = re.compile(rf"ftruncate\(\d+, {SHARED}\)")
 CALL = re.compile(r"^(?:\d+ +)?(\w+)\((.*)")
 
 
 def strace(folder: Path) -> tuple[tuple[str, ...], Path]:
-    """A command that notes what another does, and where it does; skips the test without one."""
+    """Return a command that records the system calls of another; skips the test without strace."""
     program = shutil.which("strace")
     if not program:
         pytest.skip("needs strace")
@@ -58,7 +58,7 @@ def strace(folder: Path) -> tuple[tuple[str, ...], Path]:
 
 
 def changes(notes: Path) -> list[str]:
-    """The system calls in `notes` that change something, or could."""
+    """Return the system calls in `notes` that change something, or could."""
     found = []
     for line in notes.read_text(errors="replace").splitlines():
         match = CALL.match(line)
@@ -71,13 +71,13 @@ def changes(notes: Path) -> list[str]:
 
 
 def over_epc(client: Client, tool_id: str, arguments: dict[str, object]) -> str:
-    """The text of a tool's reply."""
+    """Return the text of a tool's reply."""
     _, _, value = client.call(tool_id, to_json(to_json(arguments)), "(:json t)")
     return str(value[":text"])
 
 
 def over_mcp(client: Client, tool_id: str, arguments: dict[str, object]) -> str:
-    """The text of a tool's result."""
+    """Return the text of a tool's result."""
     assert isinstance(client, McpClient)
     return text(client.tool(REGISTRY.model_name(tool_id), arguments))
 
@@ -94,11 +94,13 @@ TRANSPORTS: Mapping[str, tuple[type[Client], tuple[str, ...], Callable[..., str]
         b'not JSON\n{"jsonrpc": "2.0", "id": 999, "method": "nothing"}\n',
     ),
 }
-"""For each: its client, how the server starts, a call of a tool, and what no client should send."""
+"""For each: its client, the server's command, a call of a tool, and bytes that no client should
+send.
+"""
 
 
 def call_every_tool(client: Client, call: Callable[..., str]) -> None:
-    """Have each tool called in many ways, right and wrong, and wait for all answers."""
+    """Call each tool in many ways, right and wrong, and wait for all answers."""
     random = Random("strace")  # noqa: S311  # repeatable
     calls = 0
     for tool_id, tool in TOOLS.items():
@@ -119,7 +121,7 @@ def test_every_tool_changes_nothing_but_the_log(folder: Path, transport: str) ->
     options = ("--root", str(root), "--log-file", str(log), "--log-level", "debug")
     clients = []
     try:
-        # Once before, as the interpreter keeps what it compiled beside our own sources.
+        # Run it once before, because the interpreter caches bytecode beside our sources.
         clients.append(client_of((*ISOLATED, *serve, *options)))
         call_every_tool(clients[0], call)
         command, notes = strace(folder)
@@ -141,7 +143,7 @@ def test_every_tool_changes_nothing_but_the_log(folder: Path, transport: str) ->
     assert others, "the watch sees nothing"
 
 
-def test_the_watch_sees_what_changes(folder: Path) -> None:
+def test_the_watch_sees_changes(folder: Path) -> None:
     command, notes = strace(folder)
     script = (
         f"import os; os.chdir({str(folder)!r}); os.mkdir('d'); open('f', 'w'); os.rename('f', 'g')"

@@ -1,4 +1,4 @@
-"""The resolver beside a slow model of it while a tree is made, moved and unmade, step by step."""
+"""The resolver compared with a slow model of it, while a tree changes step by step."""
 
 import os
 import shutil
@@ -25,7 +25,7 @@ SIDE = st.sampled_from(("R", "R", "R", "out"))
 
 
 class Tree(RuleBasedStateMachine):
-    """A root that stays open, a neighbour, and things that go back and forth between them."""
+    """A root that stays open, a neighbour, and entries that move between them."""
 
     @initialize()
     def plant(self) -> None:
@@ -63,7 +63,7 @@ class Tree(RuleBasedStateMachine):
         if there.is_symlink() or not there.is_dir():
             try_to(there.unlink)
         elif inside(there, self.folder):
-            shutil.rmtree(there.resolve())  # the path may lead through what is removed
+            shutil.rmtree(there.resolve())  # the path may lead through the removed entry
 
     @precondition(lambda self: hasattr(self, "root"))
     @rule(texts=st.lists(TEXT, min_size=1, max_size=6))
@@ -83,18 +83,18 @@ class Tree(RuleBasedStateMachine):
 
 
 def try_to(change: Callable[[], object]) -> None:
-    """Do `change`, unless the tree is not such that it can be done."""
+    """Do `change`, unless the tree makes it impossible."""
     with suppress(OSError):
         change()
 
 
 def inside(there: Path, folder: Path) -> bool:
-    """Whether what is to be removed really is below `folder`, also through links."""
+    """Return True if the removed entry really is below `folder`, even through links."""
     return str(there.resolve()).startswith(f"{folder}/")
 
 
 def descriptors() -> int:
-    """How many descriptors are open."""
+    """Return the number of open descriptors."""
     return len(os.listdir("/proc/self/fd"))  # noqa: PTH208
 
 

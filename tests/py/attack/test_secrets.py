@@ -1,4 +1,4 @@
-"""No tool tells a model what a file with secrets holds, by whatever name and over any transport."""
+"""No tool shows a model the contents of a file with secrets, by any name and over any transport."""
 
 import base64
 import hashlib
@@ -15,7 +15,7 @@ from tests.py.trees import plant
 pytestmark = pytest.mark.usefixtures("transport")
 
 SECRETS = (".env", "d/.ENV.local", ".ssh/id_rsa", "d/key.PEM", ".netrc~", "d/#.env#", ".git/config")
-"""Where the secret is."""
+"""Path of the secret."""
 LINKS = {
     "notes.txt": ".env",
     "d/deep": "../.ssh/id_rsa",
@@ -24,19 +24,19 @@ LINKS = {
     ".claude/commands/go.md": "../../.env",
     ".claude/commands/in.md": "../../hop",
 }
-"""Links to it, but for one whose own name is that of a secret."""
+"""Links to it; the name of one is itself that of a secret."""
 
 
 @pytest.fixture
 def root(folder: Path) -> Path:
-    """A project with secrets in it."""
+    """A project with secrets."""
     held = dict.fromkeys((*SECRETS, "d/plain"), f"# {SECRET}\n\n{SECRET}\n")
     commands = {".claude/commands/key.md/x": "", ".claude/commands/a.key.md": "plain"}
     return plant(folder / "R", held | commands | {k: {"link": v} for k, v in LINKS.items()})
 
 
 @pytest.mark.parametrize("tool_id", TOOLS)
-def test_no_tool_tells_what_a_secret_file_holds(root: Path, tool_id: str) -> None:
+def test_no_tool_shows_the_content_of_a_secret_file(root: Path, tool_id: str) -> None:
     (root / "d/plain").write_text("plain")
     (root / "to-npmrc").symlink_to(".npmrc")
     tool, server = TOOLS[tool_id], server_at(root)

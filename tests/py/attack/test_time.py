@@ -1,7 +1,7 @@
-"""No call goes on after its deadline, whatever a model or a project makes it do.
+"""No call goes on after its deadline, with any project and any arguments of a model.
 
-The clock of budgets is the tests' own: it goes on by a millisecond with each step of the work that
-is looked at, so that nothing here depends on how fast a machine is.
+The tests have a clock of their own for budgets. Each observed step of work advances it by a
+millisecond, so nothing here depends on the speed of a machine.
 """
 
 import os
@@ -41,12 +41,12 @@ LISTS = [
 
 
 class Clock(SimpleNamespace):
-    """A clock that stands still but for what is worked."""
+    """A clock that advances only with observed work."""
 
     now: float
 
     def costing(self, work: Callable[..., Any]) -> Callable[..., Any]:
-        """WORK, which takes a millisecond."""
+        """Return `work` as a function that takes a millisecond of this clock."""
 
         def worked(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401
             self.now += 0.001
@@ -63,7 +63,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
 
 
 def ended_in_time(clock: Clock, call: Callable[[], Reply], *, more_ms: int) -> Reply:
-    """The reply to `call`, which has 100 ms and may notice the end that much later."""
+    """Return the reply to `call`, which has 100 ms and may notice the end up to that much later."""
     start = clock.now
     reply = call()
     took = (clock.now - start) * 1000
@@ -72,14 +72,14 @@ def ended_in_time(clock: Clock, call: Callable[[], Reply], *, more_ms: int) -> R
 
 
 def number_of(reply: Reply, key: str) -> int:
-    """The number that the data of `reply` have under `key`."""
+    """Return the number that the data of `reply` have under `key`."""
     assert reply.data
     number = reply.data[key]
     assert isinstance(number, int)
     return number
 
 
-# ---------------------------------------------------------------------------- what a model sends
+# ---------------------------------------------------------------------------- arguments of a model
 
 
 @pytest.mark.parametrize(("tool_id", "name"), LISTS)
@@ -140,7 +140,7 @@ def test_globs_that_are_compared_hear_that_the_call_is_taken_back(
     assert len(matched) == STRIDE
 
 
-# ---------------------------------------------------------------------------- what a project holds
+# ---------------------------------------------------------------------------- contents of a project
 
 
 def test_files_are_counted_in_a_part_of_the_time_and_the_map_is_drawn_in_the_rest(
@@ -239,7 +239,7 @@ def test_run_of_combining_marks_is_normalized_in_no_time() -> None:
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> int:
-    """So many items as are sorted at once."""
+    """Maximum number of items that are sorted in one step."""
     monkeypatch.setattr(Budget, "AT_ONCE", 5000)
     return Budget.AT_ONCE
 

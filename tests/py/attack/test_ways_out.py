@@ -1,4 +1,6 @@
-"""Every way in and out, through every tool that takes a path: what leaves the root is refused."""
+"""Every way in and out, through every tool that takes a path: a path that leaves the root is
+refused.
+"""
 
 import os
 import time
@@ -16,12 +18,12 @@ from tests.py.trees import plant
 
 WITH_PATH = [tool_id for tool_id, tool in TOOLS.items() if takes_path(tool)]
 NO_LINK = {"workspace/tree", "workspace/regexp_search"}
-"""Tools whose contract takes no link as the directory to start in."""
+"""Tools whose contract does not accept a link as the start directory."""
 OUTSIDE = {"SANDBOXVIOLATION"}
 INVALID = {"INVALIDARGUMENT", "BADARGS"}
 STATUS = "workspace/git_status_summary"
 ABSENT = ({"NOTFOUND", "EXECUTIONFAILED"}, {"NOTDIRECTORY"})
-"""The codes for what does not exist; the second are those of `STATUS`, by its contract."""
+"""The codes for a missing entry; the second are those of `STATUS`, by its contract."""
 every_tool = pytest.mark.parametrize("tool_id", WITH_PATH)
 
 
@@ -57,7 +59,7 @@ def server(root: Path) -> Attacked:
 
 
 def asked(server: Attacked, tool_id: str, path: str) -> Reply:
-    """What the tool says of `path`; it may not tell the secret, whatever it says."""
+    """Return the tool's answer about `path`, which must not show the secret."""
     tool = TOOLS[tool_id]
     arguments = fitting(tool) | {takes_path(tool): path}
     reply = server.call(tool_id, arguments, {"json": True})
@@ -70,24 +72,24 @@ def asked(server: Attacked, tool_id: str, path: str) -> Reply:
 
 
 def code(reply: Reply) -> str:
-    """The code of REPLY's error in one spelling; empty if there is none."""
+    """Return the code of the error of `reply` in one spelling; empty if there is none."""
     return str((reply.error or {"code": ""})["code"]).replace("_", "").upper()
 
 
 def to_answer(tool_id: str, directory: str) -> str:
-    """DIRECTORY, or the file in it for a tool whose path is that of a file."""
+    """Return `directory`, or the file in it for a tool whose path is that of a file."""
     tool = TOOLS[tool_id]
     reads_file = tool.reads_content and takes_path(tool) == "path"
     return f"{directory.rstrip('/')}/same" if reads_file else directory
 
 
 def codes(server: Attacked, tool_id: str, paths: Iterable[str]) -> dict[str, str]:
-    """How each of `paths` is answered."""
+    """Return the answer for each of `paths`."""
     return {path: code(asked(server, tool_id, path)) for path in paths}
 
 
 def all_in(found: dict[str, str], wanted: set[str]) -> None:
-    """Each answer has to be one of those `wanted`."""
+    """Each answer must be one of `wanted`."""
     assert set(found.values()) <= wanted, {p: c for p, c in found.items() if c not in wanted}
 
 
@@ -103,12 +105,14 @@ def test_words_that_leave_are_outside(server: Attacked, tool_id: str) -> None:
 @pytest.mark.check(2)
 @pytest.mark.usefixtures("transport")
 @every_tool
-def test_link_to_the_outside_is_outside_whatever_follows(server: Attacked, tool_id: str) -> None:
+def test_link_to_the_outside_is_outside_with_any_rest_of_the_path(
+    server: Attacked, tool_id: str
+) -> None:
     for link in ("l", "chained", "slashed", "d/out", "up", "up2", "gone"):
         tails = ("", "/", "/.", "/x", "/nonexistent", "/sub/..")
         found = codes(server, tool_id, (f"{link}{tail}" for tail in tails))
         all_in(found, OUTSIDE)
-    # Nor do the words tell whether there is something.
+    # The words must not say whether the entry exists.
     there, nothing = (asked(server, tool_id, f"l/{name}").text for name in ("x", "y"))
     assert there.replace("/x", "/y") == nothing
 
@@ -119,7 +123,7 @@ def test_link_that_ends_inside_is_followed(server: Attacked, tool_id: str) -> No
     for path in ("in", "in/", "abs", "in/sub", "round"):
         reply = asked(server, tool_id, to_answer(tool_id, path))
         assert reply.ok or tool_id in NO_LINK, path
-    # The contracts of two tools refuse what others follow; neither may find something else.
+    # The contracts of two tools refuse paths that others follow; neither may find something else.
     assert code(asked(server, tool_id, to_answer(tool_id, "../R/d"))) in {"", *OUTSIDE}
 
 
@@ -173,7 +177,8 @@ def test_links_in_a_circle_end_at_once(server: Attacked, root: Path, tool_id: st
 def test_path_too_long_for_the_system_is_no_way_out(
     server: Attacked, root: Path, tool_id: str
 ) -> None:
-    # `long` is a link whose words are as long as the system takes; what follows makes it too long.
+    # `long` is a link whose target is as long as the system allows; the rest of the path is too
+    # much.
     steps = "/".join(["d/.."] * 700)
     (root / "long").symlink_to(f"{steps[:4000]}/d")
     for path in (f"long/{'./' * 140}../../outside", f"{steps}/../outside", f"{'d/../' * 800}../x"):
@@ -183,7 +188,9 @@ def test_path_too_long_for_the_system_is_no_way_out(
 @pytest.mark.check(8)
 @every_tool
 @pytest.mark.parametrize("path", ["  ", "a\0b", "\ud800", "x" * 5_000, "a/" * 2_500])
-def test_what_is_no_path_is_an_invalid_argument(server: Attacked, tool_id: str, path: str) -> None:
+def test_text_that_is_not_a_path_is_an_invalid_argument(
+    server: Attacked, tool_id: str, path: str
+) -> None:
     reply = asked(server, tool_id, path)
     blank = {"NOTFOUND", "EXECUTIONFAILED", ""} if not path.strip() else set()
     assert code(reply) in INVALID | blank, reply.text
@@ -217,7 +224,7 @@ def test_names_are_literal(server: Attacked, root: Path, tool_id: str) -> None:
 def test_file_with_a_slash_is_no_directory(server: Attacked, tool_id: str) -> None:
     for path in ("d/same/", "d/same/.", "d/same/x", "d/same/./x"):
         reply = asked(server, tool_id, path)
-        # One contract normalizes the words first, and looks then.
+        # One contract normalizes the path first, and then looks.
         assert not reply.ok or (tool_id == "forge/list_directory" and path[-1] in "/."), path
         assert code(reply) not in OUTSIDE, path
 
@@ -281,7 +288,7 @@ def test_twins_by_case_and_by_normal_form_are_two_things(folder: Path, tool_id: 
     if len(os.listdir(folder)) < len(names):  # noqa: PTH208
         pytest.skip("needs a file system with case")
     tool = TOOLS[tool_id]
-    if not takes_path(tool) or tool_id == STATUS:  # its answer is about all of the work tree
+    if not takes_path(tool) or tool_id == STATUS:  # its answer is about the whole work tree
         assert not leak(server_at(folder).call(tool_id, fitting(tool)))
         return
     texts = {

@@ -1,4 +1,4 @@
-"""Anything at all comes over the wire: it is answered, or that one connection is given up."""
+"""Any bytes on the wire are answered, or only that one connection is given up."""
 
 import socket
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 
 fuzzing = examples(1, least=MINUTES * 300)
 
-# Read syntax of Lisps, and what sexpdata, Emacs and Python each take for something of their own.
+# Read syntax of Lisps, and texts that sexpdata, Emacs and Python may read as their own.
 PIECES = (
     *(b"(", b")", b"[", b"]", b'"', b"\\", b"'", b"`", b",", b",@", b"#", b"#.", b"#s(", b"#["),
     *(b".", b"#1=", b"#1#", b"#@9 ", b"#&3", b"?a", b"?\\C-a", b";x\n", b"|", b"\n", b" ", b"\0"),
@@ -65,7 +65,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Server:
 
 @fuzzing
 @given(frames=st.lists(framed, min_size=1, max_size=6))
-def test_every_frame_is_answered_whatever_is_in_it(server: Server, frames: list[bytes]) -> None:
+def test_every_frame_is_answered_with_any_content(server: Server, frames: list[bytes]) -> None:
     outcome = fed(server, [b"".join(frames)])
     assert not outcome.given_up
     tally(inputs_fuzzed=len(frames))
@@ -153,14 +153,14 @@ def test_large_hostile_request_holds_nothing_up(client: Client, kind: str) -> No
     request = b"(call 1 list_directory (" + HOSTILE[kind] + b"))"
     assert len(request) <= MAX_LISP_BYTES
     client.send(request, b"(call 2 ping ())")
-    uids = {client.receive()[1] for _ in range(2)}  # each within the deadline of the client
+    uids = {client.receive()[1] for _ in range(2)}  # each within the client's deadline
     assert uids == {1, 2}
     tally(inputs_fuzzed=1)
 
 
 @pytest.mark.check(30)
 @pytest.mark.parametrize("header", [b"00000x", b"-00001", b"0x0012", b"  0012", b"\0\0\0\0\0\0"])
-def test_what_is_no_header_ends_that_server_and_the_next_works(
+def test_invalid_header_ends_that_server_and_the_next_works(
     start: Start, folder: Path, header: bytes
 ) -> None:
     first, second = (start("serve", "--stdio", "--root", str(folder)) for _ in range(2))
@@ -252,7 +252,7 @@ def test_client_of_tcp_that_sends_rubbish_loses_its_connection_alone(
     assert server.wait() == 0
 
 
-def test_the_watch_over_answers_sees_what_is_missing(
+def test_the_watch_over_answers_sees_missing_ones(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stream = [frame(b"(call 1 ping ())")]
@@ -260,4 +260,4 @@ def test_the_watch_over_answers_sees_what_is_missing(
     monkeypatch.setattr(AtOnce, "submit", lambda *_: True)
     with pytest.raises(AssertionError, match="never answered"):
         fed(server, [frame(b"(call 1 list_directory ())")])
-    tally(lost_answers=-1)  # that one was meant to be
+    tally(lost_answers=-1)  # that one was intended

@@ -1,7 +1,7 @@
 """The ways to the tools: the server itself, as the EPC connection calls it, and MCP around it.
 
-An attack makes its server by `server_at` of this module. MCP wraps the same server, so five attacks
-stand for all: those that use the fixture `transport` run once for each way.
+An attack makes its server with `server_at` of this module. MCP wraps the same server, so five
+attacks are enough for it: those that use the fixture `transport` run once for each way.
 """
 
 from collections.abc import Mapping
@@ -17,11 +17,11 @@ from tests.py import servers
 from tests.py.mcp.session import Session, text
 
 WHOLE = 1 << 20
-"""The bytes of a text where the attack names no limit."""
+"""Default limit of an attack's texts, in bytes."""
 
 
 class Attacked(Protocol):
-    """What answers the calls of an attack."""
+    """The calls of an attack that a way must answer."""
 
     def call(
         self, tool_id: str, arguments: object = None, context: Mapping[str, object] | None = None
@@ -33,8 +33,9 @@ class Attacked(Protocol):
 class OverMcp:
     """The same server, whose replies come out of an MCP connection.
 
-    They are sent with their data, so that an attack sees all that can leave this way. Of the
-    context a client of MCP chooses nothing but, when it starts the server, the length of texts.
+    They are sent with their data, so that an attack sees everything that can leave this way. A
+    client of MCP chooses only one value of the context: the length of texts, when it starts the
+    server.
     """
 
     server: Server
@@ -59,7 +60,7 @@ class OverMcp:
         result = answer["result"]
         fields, said = result["structuredContent"], text(result)
         assert result["isError"] is not fields.pop("ok")
-        # One contract's text is its JSON; the others' comes over EPC only.
+        # One contract's text is its JSON; the others' JSON comes over EPC only.
         whole = self.server.registry.by_id[tool_id].allow_truncation
         return Reply(text=said, json=None if whole else said, **fields)
 
@@ -69,11 +70,11 @@ _chosen = ["direct"]
 
 
 def choose(way: str) -> None:
-    """Let `server_at` make servers that are reached by this `way` from now on."""
+    """Make `server_at` return servers that are reached by this `way`."""
     _chosen[0] = way
 
 
 def server_at(root: Path | str, registry: Registry | None = None) -> Attacked:
-    """A server as `servers.server_at` makes it, reached by the way that was chosen."""
+    """Return a server like that of `servers.server_at`, reached by the chosen way."""
     attacked: Attacked = WAYS[_chosen[0]](servers.server_at(root, registry))
     return attacked

@@ -1,8 +1,8 @@
-"""What a fuzzer throws at the wire, and what must hold whatever that is.
+"""The target of a fuzzer of the wire, and the conditions that always hold.
 
-`fed` is given any bytes. The connection answers every call whose number can be read, once, in a
-frame that a reader understands; or it gives the connection up. It raises nothing else, keeps
-nothing, and a connection that it has not given up answers the next question.
+`fed` takes any bytes. The connection answers every call whose number can be read, once, in a
+readable frame; or it gives the connection up. It raises nothing else and keeps nothing. A
+connection that it has not given up answers the next question.
 """
 
 import re
@@ -26,23 +26,23 @@ PING = 999_999_999_999_999
 
 
 class AtOnce(Workers):
-    """Workers that do a job while it is submitted, so that a fuzzer need not wait."""
+    """Workers that run a job while it is submitted, so that a fuzzer need not wait."""
 
     def submit(self, job: Job) -> bool:
-        """Do `job`."""
+        """Run `job`."""
         job.run()
         return True
 
 
 class Outcome(NamedTuple):
-    """What came of a stream: how many answers, and if the connection was given up."""
+    """The result of a stream: the number of answers, and True if the connection was given up."""
 
     answers: int
     given_up: bool
 
 
 def fed(server: Server, chunks: Sequence[bytes]) -> Outcome:
-    """Feed `chunks` to a connection; fails where something does not hold."""
+    """Feed `chunks` to a connection; fails if a condition does not hold."""
     sent: list[bytes] = []
     connection = Connection(server, sent.append, AtOnce())
     stream, given_up = b"".join(chunks), False
@@ -66,12 +66,12 @@ def fed(server: Server, chunks: Sequence[bytes]) -> Outcome:
 
 
 def kept(connection: Connection) -> int:
-    """The bytes that the connection keeps for later."""
-    return len(connection._frames._buffer)  # noqa: SLF001  # what a client cannot see must not grow
+    """Return the bytes that the connection keeps for later."""
+    return len(connection._frames._buffer)  # noqa: SLF001  # internal state must not grow
 
 
 def answer_to(data: bytes) -> int:
-    """Whose answer the frame `data` is; it has to be one that can be read."""
+    """Return the uid of the answer in the frame `data`, which must be readable."""
     assert int(data[:HEADER_BYTES], 16) == len(data) - HEADER_BYTES, data[:40]
     kind, uid, _ = sexpdata.loads(data[HEADER_BYTES:].decode())
     assert kind.value().encode() in ANSWERS
@@ -80,9 +80,9 @@ def answer_to(data: bytes) -> int:
 
 
 def expected(stream: bytes) -> tuple[Counter[int], Counter[int], bool | None]:
-    """Whom `stream` wants answered, whom it may, and if it ends with a whole frame (None: broken).
+    """Return the uids that `stream` must and may have answered, and if it ends with a whole frame.
 
-    A slow and simple reader of frames, by itself.
+    The last is None for a broken frame. This is a slow and simple reader of frames of its own.
     """
     must, may = Counter[int](), Counter[int]()
     for body in bodies(stream):
@@ -94,7 +94,9 @@ def expected(stream: bytes) -> tuple[Counter[int], Counter[int], bool | None]:
 
 
 def bodies(stream: bytes) -> Iterator[bytes | None]:
-    """The frames in `stream`; of one that is too large its beginning; None for what is no frame."""
+    """Return the frames in `stream`: for one that is too large its beginning, for a broken one
+    None.
+    """
     while len(stream) >= HEADER_BYTES:
         if not HEADER.fullmatch(stream[:HEADER_BYTES]):
             yield None
@@ -109,7 +111,7 @@ def bodies(stream: bytes) -> Iterator[bytes | None]:
 
 
 def ends_whole(stream: bytes) -> bool:
-    """Whether the last frame in `stream` has come whole."""
+    """Return True if the last frame in `stream` is complete."""
     while len(stream) >= HEADER_BYTES:
         length = int(stream[:HEADER_BYTES], 16)
         if len(stream) < HEADER_BYTES + length:

@@ -1,4 +1,4 @@
-"""The bench: its arithmetic, its table, and that every part of it runs. Nothing is timed here."""
+"""The bench: its arithmetic and its table, and every part of it runs. Nothing is timed here."""
 
 import json
 import os
@@ -32,12 +32,12 @@ def judged(row: Row, us: list[float], them: list[float]) -> tuple[float, float, 
     return verdict.ratio, verdict.limit, verdict.reached
 
 
-def test_ratio_is_that_of_the_medians() -> None:
+def test_ratio_compares_the_medians() -> None:
     assert judged(ROW, [1, 2, 90], [4, 5, 6]) == (0.4, 0.5, True)
     assert judged(ROW, [1, 3, 90], [4, 5, 6]) == (0.6, 0.5, False)
 
 
-def test_exactly_what_is_allowed_is_reached() -> None:
+def test_exactly_the_allowed_amount_is_reached() -> None:
     assert judged(ROW, [1], [2]) == (0.5, 0.5, True)
 
 
@@ -83,7 +83,7 @@ def everything(ratio: float) -> Measures:
     return measures
 
 
-def test_row_without_its_peer_shows_what_ours_took() -> None:
+def test_row_without_its_peer_shows_our_time() -> None:
     measures = {"content/0/literal": {"ours": [0.045]}}
     lines = list(Report(measures, {"rg": "ripgrep is not installed"}).table())
     row = next(line for line in lines if "3,000, one file of 1,000" in line)
@@ -146,12 +146,12 @@ def test_measured_server_has_no_library_but_those_beside_the_sources(tmp_path: P
     command = [*servers.PYTHON, "-c", probe]
     assert subprocess.run(command, check=True, capture_output=True).stdout == b"None None\n"  # noqa: S603
     with servers.ours(tmp_path) as server:
-        server.call("ping")  # only then has the new process become Python for certain
+        server.call("ping")  # only now has the new process certainly become Python
         command = Path(f"/proc/{server.process.pid}/cmdline").read_text().split("\0")
     assert tuple(command[:3]) == servers.PYTHON
 
 
-def test_picture_has_a_bar_for_each_way_of_what_was_measured() -> None:
+def test_picture_has_a_bar_for_each_measured_way() -> None:
     measures = {one.measure: {name: [2.0] for _, name in one.ways} for one in COMPARISONS[:2]}
     picture = ET.fromstring(svg(measures))  # noqa: S314  # our own
     bars = sum(len(one.ways) for one in COMPARISONS[:2])
@@ -165,7 +165,7 @@ def test_every_comparison_of_the_picture_has_its_way_among_the_rows() -> None:
     assert sorted(shown - ways) == []
 
 
-def test_folders_hold_what_they_are_said_to_and_are_made_once(tmp_path: Path) -> None:
+def test_folders_hold_the_declared_files_and_are_made_once(tmp_path: Path) -> None:
     made = folders(tmp_path, QUICK)
     assert [len(list(made.flat(n).iterdir())) for n in range(4)] == list(QUICK.flat)
     files = [path for path in made.forest.rglob("*.py") if path.is_file()]

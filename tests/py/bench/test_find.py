@@ -17,7 +17,7 @@ PROJECT = Path(__file__).parents[3]
 
 @pytest.fixture
 def clone(folder: Path) -> Path:
-    """A work tree of four commits, of which the latest two touch files that were there before."""
+    """A work tree of four commits, of which the latest two touch files that existed before."""
     with alone(folder / "home"):
         clone = folder / "clone"
         history = (
@@ -44,7 +44,7 @@ def clone(folder: Path) -> Path:
 def test_queries_mean_files_that_the_latest_commits_touch(clone: Path, folder: Path) -> None:
     before = clone_before(clone, 2, folder / "before")
     asked = list(find.questions(before, commits(clone, "HEAD~2..HEAD"), sorted(files(before))))
-    # A file that came later can mean nothing in the project as it stood before.
+    # A file that was added later cannot be found in the earlier project.
     meant = {"src/dir_entry.rs", "lib/parse_node.py"}
     assert {path for one in asked for path in one.meant} == meant
     by_kind = {one.kind: one.query for one in asked if "src/dir_entry.rs" in one.meant}

@@ -1,29 +1,30 @@
 r"""The glob language of `backstaff.globs.globs`, slow and plain, for tests to compare with.
 
-Braces first, as a shell does it: `{a,b}` stands for each alternative, braces without a comma for
-themselves. A bracket that belongs to no class stands for itself where the brackets are balanced.
-Then tokens, segments, names; everything by trying all that is possible. Sequences
-(`{1..3}`) and `${` are left to examples.
+Braces come first, as in a shell: `{a,b}` stands for each alternative; braces without a comma are
+literal. If the brackets are balanced, a bracket outside a class is literal. Then come tokens,
+segments and names, by trying all possibilities. Sequences (`{1..3}`) and `${` are left to examples.
 """
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 Fits = Callable[[str], bool]
-"""Whether one character fits a token."""
+"""Return True if one character matches a token."""
 Token = str | Fits
 STAR, SLASH = "*", "/"
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Whether `pattern` matches `path`, as `p` or as `p/`. Raises ValueError on a bad pattern."""
+    """Return True if `pattern` matches `path`, as `p` or as `p/`. Raises ValueError on a bad
+    pattern.
+    """
     names = path.split("/")
     segments = [segments_of(plain) for plain in alternatives(pattern.removeprefix("./"))]
     return any(fits(one, way) for one in segments for way in (names, [*names, ""]))
 
 
 def alternatives(text: str) -> list[str]:
-    """Every pattern that `text` stands for."""
+    """Yield every pattern that `text` stands for."""
     if not balanced(text, "{}"):
         raise ValueError("unbalanced braces")
     start = next((i for i in unescaped(text) if text[i] == "{"), None)
@@ -39,7 +40,7 @@ def alternatives(text: str) -> list[str]:
 
 
 def balanced(text: str, pair: str) -> bool:
-    """Whether each bracket of the `pair` has its partner."""
+    """Return True if each bracket of the `pair` has its partner."""
     depth = 0
     for i in unescaped(text):
         depth += {pair[0]: 1, pair[1]: -1}.get(text[i], 0)
@@ -49,7 +50,7 @@ def balanced(text: str, pair: str) -> bool:
 
 
 def closing(text: str, start: int) -> tuple[int, list[int]]:
-    """Where the brace at `start` ends, and where the commas are that are its own."""
+    """Return the end of the brace at `start`, and the places of its own commas."""
     depth, commas = 0, []
     for i in unescaped(text):
         if i >= start:
@@ -62,7 +63,7 @@ def closing(text: str, start: int) -> tuple[int, list[int]]:
 
 
 def unescaped(text: str) -> Iterator[int]:
-    """The places of the characters that no backslash precedes."""
+    """Return the places of the characters without a backslash before them."""
     i = 0
     while i < len(text):
         if text[i] == "\\":
@@ -73,7 +74,7 @@ def unescaped(text: str) -> Iterator[int]:
 
 
 def segments_of(pattern: str) -> list[list[Token]]:
-    """The tokens of `pattern` between its slashes."""
+    """Return the tokens of `pattern` between its slashes."""
     segments: list[list[Token]] = [[]]
     rest = pattern
     literal = "[]" if balanced(pattern, "[]") else ""
@@ -87,7 +88,7 @@ def segments_of(pattern: str) -> list[list[Token]]:
 
 
 def first_token(text: str, literal: str) -> tuple[Token, str]:
-    """The first token of `text` and what is left; what is `literal` may be a token of its own."""
+    """Return the first token of `text` and the rest; a `literal` character may be a token."""
     match text[0]:
         case "\\":
             if len(text) == 1:
@@ -106,7 +107,7 @@ def first_token(text: str, literal: str) -> tuple[Token, str]:
 
 
 def first_class(text: str) -> tuple[Fits, str] | None:
-    """The class that `text`, which follows a bracket, begins with, and what is left; None: none."""
+    """Return the class that `text` starts with, after its bracket, and the rest; None if none."""
     negated = text[:1] in ("!", "^")
     rest = text[1:] if negated else text
     members: list[tuple[str, bool]] = []
@@ -123,7 +124,7 @@ def first_class(text: str) -> tuple[Fits, str] | None:
 
 
 def ranges_of(members: list[tuple[str, bool]]) -> Iterator[tuple[str, str]]:
-    """The first and last characters of what a class with these `members` holds."""
+    """Return the first and last characters of the ranges in a class with these `members`."""
     while members:
         first = members[0][0]
         if members[1:2] == [("-", False)] and members[2:]:
@@ -136,7 +137,7 @@ def ranges_of(members: list[tuple[str, bool]]) -> Iterator[tuple[str, str]]:
 
 
 def fits(segments: list[list[Token]], names: list[str]) -> bool:
-    """Whether the `names` fit; the last is empty where the path ends with a slash."""
+    """Return True if the `names` match; the last is empty if the path ends with a slash."""
     if not segments:
         return not names
     first, *rest = segments
@@ -148,14 +149,14 @@ def fits(segments: list[list[Token]], names: list[str]) -> bool:
 
 
 def fits_name(tokens: list[Token], name: str) -> bool:
-    """Whether one `name` fits. Stars alone need a name."""
+    """Return True if one `name` matches. Stars alone need a name."""
     if tokens and all(token == STAR for token in tokens):
         return bool(name)
     return fits_rest(tokens, name)
 
 
 def fits_rest(tokens: list[Token], name: str) -> bool:
-    """Whether the rest of a name fits the rest of its tokens."""
+    """Return True if the rest of a name matches the rest of its tokens."""
     if not tokens:
         return not name
     first, *rest = tokens

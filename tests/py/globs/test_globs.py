@@ -1,4 +1,4 @@
-"""The glob language: what matches, what is refused, and that no pattern costs time."""
+"""The glob language: matches, refusals, and no pattern that costs time."""
 
 import re
 import signal
@@ -213,8 +213,8 @@ def assert_names_it(error: BadGlob, pattern: str) -> None:
 @given(patterns, st.lists(paths, min_size=1, max_size=4))
 @example("**/a*b/**", ["x/a\nb"])
 @example("[!-a]", ["-", "a"])
-def test_patterns_match_what_a_plain_model_says(pattern: str, paths: list[str]) -> None:
-    if ".." in pattern:  # a sequence, perhaps, which the model does not know
+def test_patterns_match_like_a_plain_model(pattern: str, paths: list[str]) -> None:
+    if ".." in pattern:  # possibly a sequence, which the model does not know
         return
     assert {path: actual(pattern, path) for path in paths} == {
         path: expected(pattern, path) for path in paths
@@ -245,7 +245,7 @@ def test_names_of_a_directory_match_as_each_path_does(
 
 
 def as_pattern(path: str, holes: list[bool]) -> str:
-    """A pattern that `path` fits, with a wildcard in the place of each character with a hole."""
+    """Return a pattern that matches `path`, with a wildcard for each character with a hole."""
     plain = "".join(c if c == "/" else f"\\{c}" for c in path)
     pieces = re.findall(r"\\.|/", plain, re.DOTALL)
     wild = [
@@ -374,11 +374,11 @@ HOSTILE_PATHS = (
 
 def slow_matches() -> list[tuple[str, str, float]]:
     """The patterns and paths that took too long, in seconds of this process."""
-    signal.alarm(ALARM_SECONDS)  # nobody waits for the end of what is exponential
+    signal.alarm(ALARM_SECONDS)  # do not wait for an exponential one
     slow = []
     for pattern in HOSTILE_PATTERNS:
         globs = compile_globs((pattern,))
-        globs.match("")  # is made for it when it is asked first
+        globs.match("")  # it is made at the first question
         for path in HOSTILE_PATHS:
             start = time.process_time()
             globs.match(path)

@@ -19,7 +19,7 @@ def session(folder: Path) -> Session:
 
 @pytest.fixture
 def serve() -> Iterator[Serve]:
-    """Starts server processes, which are gone when the test is over."""
+    """Starts server processes, which end with the test."""
     clients: list[McpClient] = []
 
     def start(

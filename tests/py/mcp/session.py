@@ -1,4 +1,4 @@
-"""A client's end of MCP: of a connection in this process, or of a server process over its pipes."""
+"""A client's end of MCP, for a connection in this process or a server process."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ HELLO: Message = {
 
 
 def request(method: str, params: object = None, uid: object = 1) -> Message:
-    """A request, without params if they are None."""
+    """A request; without params if they are None."""
     message = {"jsonrpc": "2.0", "id": uid, "method": method}
     return message if params is None else message | {"params": params}
 
@@ -40,7 +40,7 @@ def notification(method: str, **params: object) -> Message:
 
 
 class Session:
-    """A connection, and the messages that came out of it."""
+    """A connection, and the messages that it sent."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Session:
             self.connection.receive(json.dumps(message).encode() + b"\n")
 
     def heard(self) -> Message:
-        """The next message."""
+        """Return the next message."""
         line = self.sent.get(timeout=DEADLINE)
         assert line.endswith(b"\n")
         assert line.count(b"\n") == 1
@@ -69,32 +69,32 @@ class Session:
         return dict(json.loads(line))
 
     def ask(self, method: str, params: object = None) -> Message:
-        """The answer to a request."""
+        """Return the answer to a request."""
         self.say(request(method, params))
         answer = self.heard()
         assert answer["id"] == 1
         return answer
 
     def result(self, method: str, params: object = None) -> Message:
-        """The result of a request that must not fail."""
+        """Return the result of a request that must not fail."""
         return dict(self.ask(method, params)["result"])
 
     def error(self, method: str, params: object = None) -> tuple[int, str]:
-        """The code and the message of a request that must fail."""
+        """Return the code and the message of a request that must fail."""
         error = self.ask(method, params)["error"]
         return error["code"], error["message"]
 
     def call(self, name: str, arguments: Mapping[str, object] | None = None) -> Message:
-        """The result of calling the tool `name`."""
+        """Return the result of calling the tool `name`."""
         return self.result("tools/call", {"name": name, "arguments": arguments or {}})
 
     def silent(self) -> bool:
-        """Whether nothing more has come out."""
+        """Return True if the connection has sent nothing more."""
         return self.sent.empty()
 
 
 def text(result: Message) -> str:
-    """The text of a call's `result`, which has one block."""
+    """Return the text of a call's `result`, which has one block."""
     (block,) = result["content"]
     assert block["type"] == "text"
     return str(block["text"])
@@ -108,18 +108,18 @@ class McpClient(Client):
         self.write(b"".join(json.dumps(message).encode() + b"\n" for message in messages))
 
     def heard(self) -> Message:
-        """The next message."""
+        """Return the next message."""
         return dict(json.loads(self.line()))
 
     def ask(self, method: str, params: object = None) -> Message:
-        """The answer to a request; progress that is told meanwhile is passed over."""
+        """Return the answer to a request; progress notifications are skipped."""
         self.say(request(method, params))
         while "id" not in (answer := self.heard()):
             pass
         return answer
 
     def tool(self, name: str, arguments: Mapping[str, object] | None = None) -> Message:
-        """The result of calling the tool `name`."""
+        """Return the result of calling the tool `name`."""
         given = {"name": name, "arguments": arguments or {}}
         return dict(self.ask("tools/call", given)["result"])
 

@@ -1,7 +1,7 @@
-"""Clients of others: each lists the tools of our server and calls every one of them.
+"""Clients by others: each lists the tools of our server and calls every one of them.
 
-`dev/setup mcp` installs them below .cache/mcp. Where one cannot be had its tests are skipped.
-mcp.el is in tests/el/backstaff-mcp-tests.el.
+`dev/setup mcp` installs them below .cache/mcp. The tests of a missing one are skipped. mcp.el is in
+tests/el/backstaff-mcp-tests.el.
 """
 
 import json
@@ -49,12 +49,12 @@ def root(tree: Plant) -> Path:
 
 
 def server(root: Path) -> list[str]:
-    """How the server starts that has all tools."""
+    """Return the command of a server with all tools."""
     return [*ISOLATED, "mcp", "--root", str(root), "--toolsets", TOOLSETS]
 
 
 def python(version: int) -> str:
-    """The Python that has the SDK of that `version`; skips the test without it."""
+    """Return a Python with the SDK of that `version`; skips the test without it."""
     program = CACHE / f"sdk-{version}" / "bin" / "python"
     if not (program.parent / "mcp").exists():
         pytest.skip(f"needs the MCP SDK {version}")
@@ -62,7 +62,7 @@ def python(version: int) -> str:
 
 
 def printed(*command: str, **options: Any) -> str:  # noqa: ANN401
-    """What `command` prints; it must not fail."""
+    """Return the output of `command`, which must not fail."""
     done = subprocess.run(  # noqa: S603
         command, capture_output=True, text=True, timeout=SECONDS, check=False, **options
     )
@@ -92,7 +92,7 @@ def test_python_sdk_lists_and_calls_every_tool(
     assert answers["errors"] == [False] * len(calls)
     assert all(len(texts) == 1 and texts[0] for texts in answers["texts"])
     assert answers["unknown"].startswith("No such tool: nothing (there are ")
-    if mode != STATELESS_VERSION:  # this one never asks what the server says of itself
+    if mode != STATELESS_VERSION:  # this client never asks for the server's description
         assert str(root) in answers["instructions"]
 
 
@@ -154,7 +154,9 @@ def test_opener_of_any_kind_lists_and_calls_every_tool(
 
 
 def conversation(client: McpClient, version: str) -> list[tuple[str, str, Message]]:
-    """All kinds of messages that a server sends, each with `version` and the method it answers."""
+    """Return all kinds of messages that a server sends, each with `version` and the method it
+    answers.
+    """
     said: list[tuple[str, str, Message]] = []
     more = STATELESS if version == STATELESS_VERSION else {}
 
@@ -180,7 +182,7 @@ def conversation(client: McpClient, version: str) -> list[tuple[str, str, Messag
         name = REGISTRY.model_name(tool_id)
         for given in (fitting(tool), {"path": "../..", "nonsense": "x"}):
             ask("tools/call", {"name": name, "arguments": given, **more})
-    # What is ahead is nothing that RE2 could look for.
+    # A look-ahead: RE2 could not search for it.
     slow = {"pattern": "(a+)+(?!.)", "timeout_ms": 1500}
     meta = {"_meta": more.get("_meta", {}) | {"progressToken": "p"}}
     ask("tools/call", {"name": "regexp_search", "arguments": slow, **meta})
@@ -203,7 +205,7 @@ def test_every_message_is_valid_by_the_schema_of_its_version(
 ) -> None:
     (root / "slow").write_text("a" * 5000 + "!")
     said = []
-    # The models are made of the two schemas that have all there is: the oldest have no newer field.
+    # The models come from the two newest schemas; older ones have no additional fields.
     for version in (HANDSHAKE_VERSIONS[-1], STATELESS_VERSION):
         client = serve("--root", str(root), "--toolsets", TOOLSETS, *structured)
         said += conversation(client, version)
@@ -214,7 +216,7 @@ def test_every_message_is_valid_by_the_schema_of_its_version(
         python(2), str(PEERS / "validate.py"), input=json.dumps(said), env=dict(os.environ)
     )
     assert wrong == ""
-    # Else the check would be none.
+    # Otherwise this would check nothing.
     bad = {"jsonrpc": "2.0", "id": 1, "result": {"content": 7}}
     broken = [(v, "tools/call", bad) for v in (HANDSHAKE_VERSIONS[-1], STATELESS_VERSION)]
     found = printed(python(2), str(PEERS / "validate.py"), input=json.dumps(broken))

@@ -1,4 +1,4 @@
-"""One MCP connection: what each request is answered with, in both eras, and what on misuse."""
+"""One MCP connection: the answers to each request in both eras, and to misuse."""
 
 import json
 import threading
@@ -75,11 +75,11 @@ def test_both_eras_are_answered_on_one_connection(session: Session) -> None:
     session.result("initialize", HELLO)
     second = session.result("tools/list")
     assert second == {"tools": first["tools"]}
-    # A client that has discovered the server may send the handshake all the same.
+    # A client that has discovered the server may still send the handshake.
     assert session.result("initialize", HELLO | STATELESS)["protocolVersion"] == "2025-11-25"
 
 
-def test_request_of_an_unknown_version_is_told_the_known_one(session: Session) -> None:
+def test_answer_to_an_unknown_version_names_the_known_ones(session: Session) -> None:
     meta = STATELESS["_meta"] | {f"{META}protocolVersion": "2031-01-01"}
     error = session.ask("tools/list", {"_meta": meta})["error"]
     assert error["code"] == VERSION
@@ -89,7 +89,7 @@ def test_request_of_an_unknown_version_is_told_the_known_one(session: Session) -
 @pytest.mark.parametrize(
     "missing", [f"{META}protocolVersion", f"{META}clientCapabilities"], ids=["version", "client"]
 )
-def test_discover_without_what_it_must_name_is_refused(session: Session, missing: str) -> None:
+def test_discover_without_required_fields_is_refused(session: Session, missing: str) -> None:
     meta = {key: value for key, value in STATELESS["_meta"].items() if key != missing}
     code, message = session.error("server/discover", {"_meta": meta})
     assert code == INVALID_PARAMS
@@ -163,7 +163,7 @@ def test_line_that_is_no_request_is_an_error_and_the_next_one_works(
     ],
     ids=str,
 )
-def test_what_asks_for_nothing_gets_no_answer(session: Session, message: object) -> None:
+def test_message_that_asks_for_nothing_gets_no_answer(session: Session, message: object) -> None:
     session.say(message)
     assert session.result("ping") == {}
     assert session.silent()
@@ -221,7 +221,7 @@ MESSAGES = st.fixed_dictionaries(
 
 
 @given(messages=st.lists(MESSAGES | JSON, max_size=5))
-def test_each_request_gets_one_answer_whatever_it_holds(messages: list[object]) -> None:
+def test_each_request_gets_one_answer_with_any_content(messages: list[object]) -> None:
     session = session_of(probe=saying("fine"))
     session.say(*messages, request("ping", uid="last"))
     requests = [
@@ -281,7 +281,7 @@ class Broken(dict[str, object]):
         return super().__getitem__(tool_id)
 
 
-def test_broken_tool_is_left_out_of_the_list_and_told_when_called() -> None:
+def test_broken_tool_is_left_out_of_the_list_and_reported_when_called() -> None:
     tools = registry_of(fine=saying("fine"), broken=saying("never")).by_id
     session = Session(server_at("/", Registry(Broken(tools))))  # type: ignore[arg-type]
     assert [tool["name"] for tool in session.result("tools/list")["tools"]] == ["fine"]
@@ -321,7 +321,7 @@ def test_failure_of_a_tool_is_a_text_for_the_model(
 
 def test_unknown_tool_is_an_error_that_names_the_known_ones(folder: Path) -> None:
     session = Session(server_at(folder), ["workspace/tree"])
-    # What is not offered is unknown.
+    # A tool that is not offered is unknown.
     for name in ("nothing", "list_directory", "agent-q/list_directory", "", None, 7, ["tree"]):
         code, message = session.error("tools/call", {"name": name})
         assert code == INVALID_PARAMS
@@ -349,7 +349,7 @@ def test_answers_name_tools_as_the_model_knows_them(tree: Plant, *, structured: 
         assert words in text(answer)
         if structured and answer["isError"]:
             assert words in answer["structuredContent"]["error"]["message"]
-    # The content of files and their names stay as they are.
+    # The contents and names of files are unchanged.
     assert text(session.call("read_file", {"path": "workspace/tree"})).startswith(
         "workspace/tree\n"
     )
@@ -366,7 +366,7 @@ def test_arguments_may_be_left_out(session: Session) -> None:
         assert session.result("tools/call", params)["isError"] is False
 
 
-def test_unknown_argument_is_told_at_the_end_of_the_text(session: Session) -> None:
+def test_unknown_argument_is_named_at_the_end_of_the_text(session: Session) -> None:
     result = session.call("tree", {"path": ".", "limit": 3, "x\ny": 1})
     assert result["isError"] is False
     there_are = "path, entry_kind, max_depth, max_entries, include_hidden, exclude"
@@ -432,7 +432,7 @@ def test_text_that_is_no_unicode_becomes_so() -> None:
     assert rb"a\ufffd\ufffd\u2028z" in line
 
 
-def test_bug_in_a_tool_is_told_without_details(caplog: pytest.LogCaptureFixture) -> None:
+def test_bug_in_a_tool_is_reported_without_details(caplog: pytest.LogCaptureFixture) -> None:
     def bug(_: Nothing, __: Context) -> Result:
         raise ZeroDivisionError("secret")
 
@@ -451,7 +451,7 @@ def test_bug_in_a_tool_is_told_without_details(caplog: pytest.LogCaptureFixture)
 
 
 class Gate:
-    """A tool that waits until it is let go, or until its call is taken back."""
+    """A tool that waits until it is released, or until its call is cancelled."""
 
     def __init__(self) -> None:
         self.started = threading.Semaphore(0)
@@ -477,7 +477,7 @@ def test_cancelled_call_stops_and_is_answered_no_more() -> None:
     assert not gate.ended.acquire(blocking=False)
     session.say(notification("notifications/cancelled", requestId="g", reason="enough"))
     assert gate.ended.acquire(timeout=DEADLINE), "the call goes on"
-    # Its worker takes the next call only when it is done with this one.
+    # Its worker takes the next call only after this one has ended.
     gate.opened.set()
     for uid in range(20):
         session.say(request("tools/call", {"name": "gate"}, uid=uid))
@@ -496,11 +496,11 @@ def test_requests_are_answered_while_calls_run() -> None:
     assert {session.heard()["id"] for _ in range(30)} == {f"g{uid}" for uid in range(30)}
 
 
-def test_progress_is_told_where_a_token_asks_and_never_after_the_answer(
+def test_progress_is_sent_if_a_token_asks_and_never_after_the_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(connection, "PROGRESS_S", 0.005)
-    for round_ in range(5):  # the thread that tells it ends, and starts again
+    for round_ in range(5):  # the thread that reports it ends, and starts again
         gate = Gate()
         session = session_of(gate=gate.run, quick=saying("fine"))
         token = f"t{round_}"
@@ -516,7 +516,7 @@ def test_progress_is_told_where_a_token_asks_and_never_after_the_answer(
         assert text(message["result"]) == "through"
         for uid in range(20):
             session.say(request("tools/call", {"name": "quick"}, uid=uid))
-            assert session.heard()["id"] == uid, "progress was told after the answer"
+            assert session.heard()["id"] == uid, "progress was sent after the answer"
 
 
 def test_no_progress_without_a_token(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The server as a process that an MCP client starts, and maybe leaves."""
+"""The server as a process that an MCP client starts, and may abandon."""
 
 import json
 import os
@@ -61,12 +61,12 @@ command_line.main(["mcp", "--root", "/", "--toolsets", "test"])
 
 @pytest.fixture
 def made_up(serve: Serve) -> McpClient:
-    """A client of a server whose tools hang, or print what they like."""
+    """A client of a server with tools that hang, or print to stdout."""
     return serve(command=(sys.executable, "-c", WITH_MADE_UP_TOOLS))
 
 
 def names(client: McpClient) -> list[str]:
-    """The names of the tools that the server lists."""
+    """Return the names of the tools that the server lists."""
     return [tool["name"] for tool in client.ask("tools/list")["result"]["tools"]]
 
 
@@ -111,7 +111,7 @@ def test_server_ends_while_tools_hang_and_with_half_a_line(made_up: McpClient) -
 
 
 def answered(client: McpClient) -> dict[object, dict[str, object]]:
-    """What `client` is answered, by id, after it has ended its requests."""
+    """Return the answers that `client` gets after it has closed its end, by id."""
     assert client.close() == 0
     messages = [json.loads(line) for line in client.rest().splitlines()]
     return {message["id"]: message["result"] for message in messages}
@@ -153,7 +153,7 @@ def test_server_ends_when_nobody_reads_its_answers(serve: Serve) -> None:
 
 
 def test_interrupt_ends_the_server_without_a_traceback(serve: Serve) -> None:
-    # What runs in the background of a shell inherits that interrupts are ignored.
+    # A background process of a shell ignores interrupts.
     client = serve(preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     client.ask("ping")
     client.process.send_signal(signal.SIGINT)
@@ -181,7 +181,7 @@ time.sleep(60)
 
 
 def processes() -> Iterator[tuple[int, int]]:
-    """Each process and its parent."""
+    """Return each process and its parent."""
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = stat.read_text().rpartition(")")[2].split()
@@ -192,7 +192,7 @@ def processes() -> Iterator[tuple[int, int]]:
 
 
 def descendants(pid: int) -> set[int]:
-    """The process `pid`, if it runs, and all below it."""
+    """Return the process `pid`, if it runs, and all its descendants."""
     pairs = list(processes())
     found = {pid} & {one for one, _ in pairs}
     while more := {one for one, parent in pairs if parent in found} - found:
@@ -238,7 +238,9 @@ def test_options_choose_the_tools(serve: Serve) -> None:
     assert names(serve("--tools", "workspace_read_file")) == ["workspace_read_file"]
 
 
-def test_tools_that_the_policy_leaves_out_are_told_at_the_start(folder: Path, serve: Serve) -> None:
+def test_tools_that_the_policy_leaves_out_are_named_at_the_start(
+    folder: Path, serve: Serve
+) -> None:
     config = folder / "config.toml"
     config.write_text('[policy]\ndeny = ["workspace/tree"]\nprompt = ["forge/*"]\n')
     config.chmod(0o600)
@@ -263,7 +265,7 @@ def test_tools_that_the_policy_leaves_out_are_told_at_the_start(folder: Path, se
         (("--stdio",), "unrecognized arguments: --stdio"),
     ],
 )
-def test_wrong_option_is_told_on_stderr_and_ends_the_server(
+def test_wrong_option_is_named_on_stderr_and_ends_the_server(
     serve: Serve, options: tuple[str, ...], said: str
 ) -> None:
     client = serve(*options)

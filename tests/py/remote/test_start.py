@@ -1,4 +1,4 @@
-"""The start on another host: what is kept there, what is trusted, and what is refused."""
+"""The start on another host: the kept files, trust and refusals."""
 
 import os
 import subprocess
@@ -94,7 +94,7 @@ class Start:
 
     @property
     def how(self) -> str:
-        """How the payload came: sent, cached or uncached."""
+        """Return the source of the payload: sent, cached or uncached."""
         assert self.answer.startswith(b"(return 1 (:ok t"), (self.words, self.answer, self.errors)
         return self.words[-1].rpartition(":")[2].split()[0]
 
@@ -281,7 +281,7 @@ def test_first_starts_at_once_leave_one_whole_file(folder: Path) -> None:
     assert listed(cache_of(folder)) == [kept(folder).name]
 
 
-def test_what_nobody_ran_for_a_month_is_deleted(folder: Path) -> None:
+def test_program_unused_for_a_month_is_deleted(folder: Path) -> None:
     Start(folder).run()
     for name, age in (("old", MONTH + 60), ("young", MONTH - 3600)):
         path = cache_of(folder) / name
@@ -330,7 +330,7 @@ def test_bundle_tells_nothing_of_where_it_was_made() -> None:
     assert place not in zlib.decompress(bundle().source)
 
 
-def test_bundle_leaves_out_what_only_tcp_needs() -> None:
+def test_bundle_leaves_out_modules_that_only_tcp_needs() -> None:
     text = zlib.decompress(bundle().source)
     assert b"backstaff/wire/stdio.py" in text
     assert b"backstaff/wire/tcp.py" not in text

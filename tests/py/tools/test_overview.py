@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from backstaff.budget import Budget
 from backstaff.fs.handles import DEEPEST
 from backstaff.project.files import ProjectFiles
-from backstaff.project.git import NoGit
+from backstaff.project.running_git import NoGit
 from backstaff.render.tokens import tokens as estimated
 from backstaff.server import Reply
 from backstaff.tools.workspace import _best_map

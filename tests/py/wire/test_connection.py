@@ -1,4 +1,4 @@
-"""One connection: what is answered, by whom, in which order, and with what on misuse."""
+"""One connection: the answers, their senders and order, and the answers to misuse."""
 
 import json
 import logging
@@ -28,7 +28,7 @@ from tests.py.wire.jobs import Doing
 
 
 class Line:
-    """A connection, and the frames that came out of it."""
+    """A connection, and the frames that it sent."""
 
     def __init__(self, server: Server) -> None:
         self.sent: SimpleQueue[bytes] = SimpleQueue()
@@ -39,7 +39,7 @@ class Line:
             self.connection.receive(frame(body if isinstance(body, bytes) else body.encode()))
 
     def body(self) -> bytes:
-        """The body of the next frame."""
+        """Return the body of the next frame."""
         whole = self.sent.get(timeout=DEADLINE)
         assert int(whole[:6], 16) == len(whole) - 6
         assert whole.endswith(b"\n")
@@ -53,18 +53,18 @@ class Line:
         return self.answer()
 
     def value(self, body: str) -> Any:  # noqa: ANN401
-        """The value that is returned to `body`."""
+        """Return the value of the answer to `body`."""
         kind, _, value = self.ask(body)
         assert kind == "return", value
         return value
 
     def silent(self) -> bool:
-        """Whether nothing more has come out."""
+        """Return True if the connection has sent nothing more."""
         return self.sent.empty()
 
 
 class Gate:
-    """A tool that waits until it is let go; it tells when it has started and why it ended."""
+    """A tool that waits until it is released; it notes its start and the reason for its end."""
 
     def __init__(self) -> None:
         self.started = threading.Semaphore(0)
@@ -377,7 +377,7 @@ def test_cancelled_call_is_answered_as_such(line_to: MakeLine) -> None:
 
 @pytest.fixture
 def _always_young(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let slow calls keep their places, so that others wait."""
+    """Let slow calls keep their workers, so that others wait."""
     monkeypatch.setattr(workers_module, "YOUNG_S", float("inf"))
 
 
@@ -401,7 +401,7 @@ def test_cancel_takes_one_uid(line: Line, arguments: str) -> None:
     )
 
 
-def test_closing_cancels_what_runs(line_to: MakeLine) -> None:
+def test_closing_cancels_running_calls(line_to: MakeLine) -> None:
     gate = Gate()
     line = line_to(slow=gate.run)
     line.send("(call 1 test/slow ())")
@@ -437,7 +437,7 @@ def test_many_calls_are_each_answered_once(tree: Plant) -> None:
     assert line.silent()
 
 
-# ---------------------------------------------------------------------------- what goes wrong
+# ---------------------------------------------------------------------------- failures
 
 
 def test_bug_in_a_tool_is_logged_and_not_sent(
@@ -488,7 +488,7 @@ def test_largest_reply_is_sent_whole(line_to: MakeLine) -> None:
     probe = line_to(empty=saying(""))
     probe.send("(call 1 test/empty ())")
     around = len(probe.body())
-    text = "x" * (MAX_FRAME_BYTES - around - 3)  # for digits of the time that it takes
+    text = "x" * (MAX_FRAME_BYTES - around - 3)  # for the digits of its duration
     line = line_to(large=saying(text))
     assert line.value("(call 1 test/large ())")[":text"] == text
 
@@ -504,7 +504,7 @@ def test_largest_reply_is_sent_whole(line_to: MakeLine) -> None:
         ('workspace/search_files ((:query "*" :kind "glob" :max_results 1000', ":files"),
     ],
 )
-def test_reply_is_cut_to_what_a_frame_can_hold(
+def test_reply_is_cut_to_fit_a_frame(
     folder: Path, monkeypatch: pytest.MonkeyPatch, odd: str, call: str, shown: str
 ) -> None:
     monkeypatch.setattr(connection, "MAX_FRAME_BYTES", 12_000)
@@ -569,7 +569,7 @@ def test_empty_registry_still_answers(folder: Path) -> None:
     assert line.ask("(call 2 list_directory ())")[0] == "epc-error"
 
 
-def test_tool_that_cannot_be_used_is_told_of_and_the_server_goes_on(
+def test_unusable_tool_is_reported_and_the_server_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     toolset = tmp_path / "unfinished"

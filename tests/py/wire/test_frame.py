@@ -1,4 +1,4 @@
-"""Frames: how a stream of bytes is cut, and what is no frame."""
+"""Frames: how a stream of bytes is cut, and which frames are invalid."""
 
 import pytest
 from hypothesis import given
@@ -18,7 +18,7 @@ bodies = st.lists(st.binary(max_size=40), max_size=6)
 
 
 def cut(*pieces: bytes) -> list[Frame]:
-    """The frames in `pieces`, fed one after the other."""
+    """Return the frames in `pieces`, fed one after the other."""
     reader = FrameReader()
     return [whole for piece in pieces for whole in reader.feed(piece)]
 
@@ -66,7 +66,7 @@ def test_hexadecimal_digits_may_be_of_either_case(digits: bytes) -> None:
         b"00\x00012",
     ],
 )
-def test_what_is_no_header_ends_the_stream(bad: bytes) -> None:
+def test_invalid_header_ends_the_stream(bad: bytes) -> None:
     assert cut(bad[:5]) == []
     with pytest.raises(BadFrame) as caught:
         cut(bad)
@@ -83,7 +83,7 @@ def test_frames_before_a_bad_header_are_still_read() -> None:
 
 @pytest.mark.parametrize("length", [MAX_REQUEST_BYTES + 1, MAX_FRAME_BYTES])
 @pytest.mark.parametrize("size", [1 << 24, 1 << 16, 1000, KEPT_BYTES])
-def test_request_too_large_is_told_and_skipped(length: int, size: int) -> None:
+def test_request_too_large_is_reported_and_skipped(length: int, size: int) -> None:
     body = b"(call 7 x ".ljust(length, b"a")
     stream = header(length) + body + header(2) + b"ok"
     pieces = [stream[start : start + size] for start in range(0, len(stream), size)]
@@ -95,7 +95,7 @@ def test_largest_request_is_read() -> None:
     assert cut(header(len(body)) + body) == [Frame(body)]
 
 
-def test_excess_is_told_before_all_of_it_has_come() -> None:
+def test_excess_is_reported_before_all_of_it_has_come() -> None:
     assert len(cut(header(MAX_FRAME_BYTES) + b"a" * KEPT_BYTES)) == 1
     assert cut(header(MAX_FRAME_BYTES) + b"a" * (KEPT_BYTES - 1)) == []
 

@@ -18,7 +18,7 @@ from backstaff.wire.lisp import ESCAPED, PLAIN, Dialect, Message, Unreadable, re
 
 
 def value(text: bytes) -> object:
-    """The one argument `text` of a call, as it is read."""
+    """Return the one argument `text` of a call, as the server reads it."""
     match read(b"(call 1 x (" + text + b"))"):
         case Message("call", 1, [Symbol("x"), [argument]]):
             return argument
@@ -85,7 +85,7 @@ def test_value_is_read(text: bytes, expected: object) -> None:
         (b'(:exclude (#("a" 0 1 (f t)) "b"))', [Symbol(":exclude"), ["a", "b"]]),
         (b'[#("a" 0 1 (f t)) #("b" 0 1 (f t))]', ["a", "b"]),
         (b'((path . #("x" 0 1 (f t))))', [[Symbol("path"), Symbol("."), "x"]]),
-        # What the properties hold is never looked at.
+        # The values of the properties are ignored.
         (b'#("a" 0 1 (p #("b" 0 1 (q r)) q #<marker at 1 in b> s #[1 2] t #s(x)))', "a"),
         (b'"#(\\"a\\" 0 1 (f t))"', '#("a" 0 1 (f t))'),
         (b'("#" ("a" 0 1 (f t)))', ["#", ["a", 0, 1, [Symbol("f"), True]]]),
@@ -107,7 +107,7 @@ def test_string_with_text_properties_is_the_string(text: bytes, expected: object
         *((text, "'#'") for text in (b"#[1 2]", b"#()", b"#(1 2)", b'#("a" 0 1)', b"#", b'#"a"')),
     ],
 )
-def test_what_is_no_plain_data_is_named(text: bytes, named: str) -> None:
+def test_value_that_is_not_plain_data_is_named(text: bytes, named: str) -> None:
     told = str(unreadable(b"(call 7 x ((:path " + text + b")))"))
     assert f"the request holds {named}" in told or f"a {named} that" in told
 
@@ -122,7 +122,7 @@ def test_call_without_arguments_is_read_alike_however_it_is_written(
 
 
 @pytest.mark.parametrize("text", [b"nan", b"inf", b"1_000", b"infinity", b"NaN"])
-def test_what_only_python_takes_for_a_number_is_no_method_name(text: bytes) -> None:
+def test_number_in_python_only_is_no_method_name(text: bytes) -> None:
     message = read(b"(call 1 " + text + b" ())")
     assert not isinstance(message.rest[0], Symbol)
 
@@ -165,7 +165,7 @@ file_names = st.lists(
 
 
 def prin1(name: bytes) -> bytes:
-    """NAME as `prin1' of Emacs writes it: what is no UTF-8 becomes octal."""
+    """Return `name` as `prin1' of Emacs writes it: bytes that are not UTF-8 become octal."""
     text = name.decode("utf-8", "surrogateescape").replace("\\", "\\\\").replace('"', '\\"')
     octal = re.sub("[\udc80-\udcff]", lambda match: f"\\{ord(match[0]) - 0xDC00:o}", text)
     return b'"' + octal.encode() + b'"'
@@ -301,7 +301,7 @@ def test_value_is_written(what: object, text: bytes, dialect: Dialect) -> None:
 
 
 @pytest.mark.parametrize("what", [{1}, b"bytes", object()])
-def test_what_has_no_lisp_form_is_a_bug(what: object) -> None:
+def test_value_without_a_lisp_form_is_a_bug(what: object) -> None:
     with pytest.raises(TypeError, match=type(what).__name__):
         write([what], PLAIN)
 
@@ -332,7 +332,7 @@ def test_plain_strings_escape_only_quote_and_backslash() -> None:
         ("\ud800.\udc00.\udce9", b'"\\ufffd.\\ufffd.\xe9"'),
     ],
 )
-def test_escaped_string_is_ascii_but_for_undecodable_bytes(text: str, written: bytes) -> None:
+def test_escaped_string_is_ascii_except_undecodable_bytes(text: str, written: bytes) -> None:
     assert write(text, ESCAPED) == written
 
 
@@ -343,7 +343,7 @@ _CONTROLS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
 def read_by_emacs(literal: bytes) -> str:
-    """What Emacs reads in the string `literal`: a tiny reader of the escapes that it knows."""
+    """Return the value of the string `literal` in Emacs, by a tiny reader of its escapes."""
     text = literal.decode("utf-8", "surrogateescape")
     assert text[0] == text[-1] == '"'
     read_back, place = [], 1
@@ -385,7 +385,7 @@ values = st.recursive(scalars | st.none(), lambda inner: st.lists(inner, max_siz
 
 
 def lisp(what: object) -> object:
-    """WHAT as Lisp has it: false, nothing and empty are one."""
+    """Return `what` as Lisp sees it: false, nothing and empty are one."""
     if isinstance(what, list):
         return [lisp(item) for item in what]
     return [] if what is None or what is False else what

@@ -1,4 +1,4 @@
-"""What is written here is what Emacs reads, and what sexpdata reads: one truth, three readers."""
+"""Emacs and sexpdata read the same value that the server wrote."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ from tests.py.examples import examples
 PROJECT = Path(__file__).parents[3]
 EMACS = os.environ.get("EMACS", "emacs")
 RAW = 0x3FFF00
-"""Emacs has the byte B of a name that is not UTF-8 as the character RAW + B."""
+"""Emacs represents the byte B of a name that is not UTF-8 as the character RAW + B."""
 
 names = st.text(max_size=8) | st.binary(max_size=6).map(os.fsdecode)
 scalars = (
@@ -38,7 +38,7 @@ values = st.recursive(
 
 
 def read_by_emacs(bodies: Sequence[bytes]) -> list[object]:
-    """The plain form of what Emacs reads in each of `bodies`, all in one Emacs."""
+    """Return the plain form of the values that Emacs reads in `bodies`, all in one Emacs."""
     with tempfile.NamedTemporaryFile(suffix=".frames") as file:
         file.write(b"".join(map(frame, bodies)))
         file.flush()
@@ -49,7 +49,7 @@ def read_by_emacs(bodies: Sequence[bytes]) -> list[object]:
 
 
 def parsed(line: str) -> object:
-    """The lists and numbers in `line`, symbols as strings."""
+    """Return the lists and numbers in `line`, symbols as strings."""
     return unquoted(sexpdata.loads(line))
 
 
@@ -64,7 +64,7 @@ def unquoted(item: object) -> object:
 
 
 def in_emacs(what: object) -> object:  # noqa: PLR0911  # a return a type
-    """The plain form of `what`, said without the writer."""
+    """Return the plain form of `what`, made without the writer."""
     match what:
         case None | False:
             return ["l"]
@@ -96,7 +96,7 @@ def code(character: str) -> int:
 
 
 def in_sexpdata(what: object) -> object:  # noqa: PLR0911  # a return a type
-    """What sexpdata makes of `what`: strings without what is no Unicode."""
+    """Return the form of `what` in sexpdata: strings lack the bytes that are not Unicode."""
     match what:
         case None | False:
             return []
@@ -115,14 +115,14 @@ def in_sexpdata(what: object) -> object:  # noqa: PLR0911  # a return a type
             return what
 
 
-# Each example starts an Emacs: looking for a smaller one would take minutes.
+# Each example starts an Emacs: a search for a smaller one would take minutes.
 @examples(1 / 25, phases=[Phase.explicit, Phase.generate])
 @given(st.lists(values, min_size=60, max_size=120))
-def test_emacs_reads_what_was_written(written: list[object]) -> None:
+def test_emacs_reads_the_written_value(written: list[object]) -> None:
     bodies = [write([value], ESCAPED) for value in written]
     assert read_by_emacs(bodies) == [in_emacs([value]) for value in written]
 
 
 @given(values)
-def test_sexpdata_reads_what_was_written(value: object) -> None:
+def test_sexpdata_reads_the_written_value(value: object) -> None:
     assert unquoted(sexpdata.loads(write(value, PLAIN).decode())) == in_sexpdata(value)

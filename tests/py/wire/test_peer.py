@@ -1,4 +1,4 @@
-"""Who is at the other end of a loopback connection."""
+"""The user at the other end of a loopback connection."""
 
 import os
 import socket
@@ -26,13 +26,13 @@ def ends() -> Iterator[tuple[socket.socket, socket.socket]]:
 
 
 def listed(address: tuple[str, int]) -> str:
-    """ADDRESS as the kernel's table has it on a little-endian machine."""
+    """Return `address` as in the kernel's table on a little-endian machine."""
     assert address[0] == "127.0.0.1"
     return f"0100007F:{address[1]:04X}"
 
 
 def table(tmp_path: Path, *rows: tuple[str, str, int], state: str = "01") -> Path:
-    """A table of `rows`: local address, remote address, user."""
+    """Return a table of `rows`: local address, remote address, user."""
     path = tmp_path / "tcp"
     queues = "00000000:00000000 00:00000000 00000000"
     lines = [
@@ -76,7 +76,7 @@ def test_peer_that_is_listed_twice_is_a_stranger(ends: Ends, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("state", ["02", "04", "05", "06", "08", "0B"])
 def test_peer_whose_end_is_not_open_is_a_stranger(ends: Ends, tmp_path: Path, state: str) -> None:
-    """The kernel tells the user 0 of a closed end, whoever had it."""
+    """For a closed end, the kernel always reports user 0."""
     server, client = ends
     here, there = listed(server.getsockname()), listed(client.getsockname())
     row = (there, here, os.getuid())
@@ -96,7 +96,7 @@ def test_peer_that_has_reset_the_connection_is_a_stranger(ends: Ends) -> None:
 
 
 def reset(connection: socket.socket) -> None:
-    """Hang up without a farewell."""
+    """Hang up abruptly."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     connection.close()
 

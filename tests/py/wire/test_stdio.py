@@ -50,7 +50,7 @@ command_line.main(["serve", "--stdio", "--root", "/"])
 
 @pytest.fixture
 def made_up(start: Start) -> Client:
-    """A client of a server whose tools hang, or print what they like."""
+    """A client of a server with tools that hang, or print to stdout."""
     return start(command=(sys.executable, "-c", WITH_MADE_UP_TOOLS))
 
 

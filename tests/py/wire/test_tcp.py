@@ -1,4 +1,4 @@
-"""The server over TCP, as python-epc's own client and stock Emacs clients find it."""
+"""The server over TCP, as python-epc's own client and stock Emacs clients use it."""
 
 import logging
 import socket
@@ -26,7 +26,7 @@ LOOPBACK = "127.0.0.1"
 
 
 class Stock:
-    """python-epc's client, which must be taken apart with care."""
+    """The client of python-epc, which needs care to be closed."""
 
     def __init__(self, port: int) -> None:
         logging.getLogger("epc").setLevel(logging.CRITICAL)
@@ -59,7 +59,7 @@ def port(server: Client) -> int:
 
 @pytest.fixture
 def stock(port: int) -> Iterator[Stock]:
-    """A stock client that is admitted."""
+    """A stock client that was accepted."""
     client = Stock(port)
     assert client.call("ping") is True
     yield client
@@ -67,7 +67,7 @@ def stock(port: int) -> Iterator[Stock]:
 
 
 def receive(connection: socket.socket) -> bytes:
-    """The next frame's body, or nothing if the other end hung up."""
+    """Return the next frame's body, or nothing if the other end hung up."""
     with connection.makefile("rb") as stream:
         header = stream.read(6)
         return stream.read(int(header, 16)) if header else b""
@@ -79,7 +79,7 @@ def test_stock_client_calls_every_tool(stock: Stock) -> None:
         pairs = fitting(tool).items()
         arguments = [item for key, value in pairs for item in (Symbol(f":{key}"), value)]
         value = stock.call(name, arguments)
-        # Without a git repository nothing is known of changes.
+        # Without a git repository there are no changes.
         assert (value[":ok"] is True) is ("/git_" not in name), value
         assert value[":tool"] == name
         assert value[":text"]
@@ -143,7 +143,7 @@ def test_second_client_is_refused(port: int, stock: Stock) -> None:
 
 @pytest.mark.check(43)
 def test_only_the_loopback_address_is_listened_to(port: int) -> None:
-    # The whole of 127/8 is this machine: who listened everywhere would answer there as well.
+    # All of 127/8 is this machine, so a server that listened everywhere would also answer there.
     for address in ("127.0.0.2", "::1"):
         with pytest.raises(OSError, match=r"."):
             socket.create_connection((address, port), DEADLINE).close()
@@ -176,10 +176,10 @@ def connected(port: int, *words: bytes) -> socket.socket:
 
 
 def hung_up(connection: socket.socket) -> bool:
-    """Whether the other end closes `connection` without a word."""
+    """Return True if the other end closes `connection` without an answer."""
     try:
         return connection.recv(1) == b""
-    except ConnectionResetError:  # it had not read all
+    except ConnectionResetError:  # it had not read everything
         return True
 
 
@@ -219,7 +219,7 @@ def test_client_is_who_speaks_first_however_many_wait_and_all_others_are_hung_up
     try:
         assert all(map(hung_up, silent[:4]))
         speaker, *others = silent[10:]
-        speaker.sendall(b"0")  # the beginning of a length is enough to tell
+        speaker.sendall(b"0")  # the beginning of a length is enough to see that
         assert all(map(hung_up, others + silent[4:10]))
         with pytest.raises(ConnectionRefusedError):
             connected(port)

@@ -1,4 +1,4 @@
-"""A client made of the Python SDK 1.x, run by a Python that has it: lists tools and calls some.
+"""A client made with the Python SDK 1.x, run by a Python that has it: lists and calls tools.
 
 `sdk_1.py '{"command": [...], "calls": [["tree", {"path": "."}]], "mode": ""}'` prints JSON.
 """
@@ -13,7 +13,7 @@ from mcp.shared.exceptions import McpError
 
 
 async def main(command: list[str], calls: list[tuple[str, dict[str, object]]], mode: str) -> None:
-    """Do it all; `mode` is for other clients."""
+    """List and call the tools; `mode` is for other clients."""
     del mode
     parameters = StdioServerParameters(command=command[0], args=command[1:])
     async with stdio_client(parameters) as (read, write), ClientSession(read, write) as session:

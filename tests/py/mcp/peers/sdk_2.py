@@ -1,7 +1,7 @@
-"""A client made of the Python SDK 2.x, run by a Python that has it: lists tools and calls some.
+"""A client made with the Python SDK 2.x, run by a Python that has it: lists and calls tools.
 
-`sdk_2.py '{"command": [...], "calls": [["tree", {"path": "."}]], "mode": "auto"}'` prints JSON.
-The mode is "legacy" (the handshake), "auto" (discover, or else the handshake), or a version.
+`sdk_2.py '{"command": [...], "calls": [["tree", {"path": "."}]], "mode": "auto"}'` prints JSON. The
+mode is "legacy" (the handshake), "auto" (discover, or else the handshake), or a version.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from mcp import Client, MCPError, StdioServerParameters
 
 
 async def main(command: list[str], calls: list[tuple[str, dict[str, object]]], mode: str) -> None:
-    """Do it all."""
+    """List and call the tools."""
     parameters = StdioServerParameters(command=command[0], args=command[1:])
     async with Client(parameters, mode=mode) as client:
         listed = await client.list_tools()

@@ -1,10 +1,10 @@
-"""Says what is wrong with messages of a server, by the models that SDK 2.x makes of each schema.
+"""Validates messages of a server with the models that SDK 2.x makes of each schema.
 
-Its stdin is a JSON list of `[version, method, message]`: the version that was spoken, the method
-that MESSAGE answers ("" for a notification), and MESSAGE. It prints a line for each wrong one.
+Its stdin is a JSON list of `[version, method, message]`: the version in use, the method that
+`message` answers ("" for a notification), and `message`. It prints a line for each invalid one.
 
-The models ignore unknown fields. Where BACKSTAFF_MCP_SCHEMAS names the folder `schema` of the
-protocol's own repository, the published schema files judge as well.
+The models ignore unknown fields. If BACKSTAFF_MCP_SCHEMAS names the folder `schema` of the
+protocol's own repository, the published schema files are used as well.
 """
 
 import json
@@ -24,12 +24,12 @@ RESULTS = {
     "tools/list": "ListToolsResult",
     "tools/call": "CallToolResult",
 }
-"""The name in the schemas of what each method answers."""
+"""The schema's name of the answer to each method."""
 
 
 def check_by_models(version: str, method: str, message: dict[str, Any]) -> None:
-    """Raise an error if `message` is wrong."""
-    # The models want an id in each error, which the schemas do not.
+    """Raise an error if `message` is invalid."""
+    # The models demand an id in each error, which the schemas do not.
     named = message if "method" in message else {"id": 0, **message}
     jsonrpc_message_adapter.validate_python(named)
     if "method" in message:
@@ -39,7 +39,7 @@ def check_by_models(version: str, method: str, message: dict[str, Any]) -> None:
 
 
 def check_by_schema(folder: str, version: str, method: str, message: dict[str, Any]) -> None:
-    """Raise an error if `message` is wrong."""
+    """Raise an error if `message` is invalid."""
     schema = json.loads((Path(folder) / version / "schema.json").read_text("utf-8"))
 
     def check(name: str, value: object) -> None:
@@ -56,7 +56,7 @@ def check_by_schema(folder: str, version: str, method: str, message: dict[str, A
 
 
 def main() -> None:
-    """Judge all."""
+    """Validate all messages."""
     folder = os.environ.get("BACKSTAFF_MCP_SCHEMAS")
     for version, method, message in json.load(sys.stdin):
         try:
