@@ -185,7 +185,11 @@ server's settings limit their number and depth."
          (focus (plist-get state :focus))
          (room (- (window-body-width (get-buffer-window nil t)) 35))
          (widest (cl-loop for entry in entries repeat backstaff-list--page
-                          maximize (string-width (aref (cadr (backstaff-list--row entry)) 0)))))
+                          for target = (plist-get entry :target)
+                          maximize (+ (string-width (backstaff-view-label
+                                                     (or (plist-get entry :path)
+                                                         (plist-get entry :name))))
+                                      (if target (+ 4 (string-width target)) 1)))))
     (when (plist-get state :reverse)
       ;; Directories stay first.
       (setq entries (mapcan (lambda (group) (nreverse (cdr group)))
