@@ -117,8 +117,11 @@ rank the files in their own way."
                                    (cycle-sort-function . identity)))
              (`(boundaries . ,_) nil)
              ('t (files string))
-             ;; RET takes any input that some file matches.
-             ('lambda (and (not (string-blank-p string)) (if (files string) t (tell))))
+             ;; RET takes any input that some file matches.  After such an input the first TAB
+             ;; would list nothing.
+             ('lambda (and (not (string-blank-p string))
+                           (not (eq this-command 'completion-at-point)) ; TAB
+                           (if (files string) t (tell))))
              (_ (and (files string) string))))
          (set-up ()
            (setq-local completion-styles '(backstaff-find)

@@ -135,6 +135,14 @@
         (backstaff-find-tests-at-prompt "a"
           (should (equal (minibuffer-prompt) prompt)))))))
 
+(ert-deftest backstaff-find-file-lists-the-matches-at-the-first-tab ()
+  (backstaff-view-test-project backstaff-find-tests-tree
+    (ignore-errors (kill-buffer "*Completions*"))
+    (backstaff-find-tests-at-prompt "parser TAB"
+      (should (equal (minibuffer-contents) "parser"))
+      (with-current-buffer "*Completions*"
+        (should (string-match-p "src/parser\\.c\\(.*\n?\\)*tests/test_parser\\.c" (buffer-string)))))))
+
 (ert-deftest backstaff-find-file-visits-a-name-that-stands-in-full ()
   (backstaff-view-test-project backstaff-find-tests-tree
     (should (equal (backstaff-find-tests-type "README.md RET") "README.md"))
