@@ -606,8 +606,9 @@ For example eglot, told of a problem, looks for the buffer of its file."
           (with-current-buffer buffer
             (should (string-match-p "@host\\*" (buffer-name)))
             (should (equal default-directory far))
-            (should (string-match-p (regexp-quote (directory-file-name far))
-                                    header-line-format))
+            ;; A long path loses its start.
+            (should (string-search (file-name-nondirectory (directory-file-name far))
+                                   header-line-format))
             (should (backstaff-view-go-to "a.txt"))
             (backstaff-view-visit)
             (setq visited (get-file-buffer (concat far "a.txt")))
