@@ -152,7 +152,7 @@
     (should (equal (backstaff-view-test-names) '("c" "a" "b")))
     (should (string-match-p "^ a \\{25\\}file" (buffer-string)))))
 
-(ert-deftest backstaff-list-sorts-by-name-where-there-is-no-column ()
+(ert-deftest backstaff-list-sorts-by-name-outside-of-the-columns ()
   (backstaff-view-test-project '(("a" . "12") ("b" . "1"))
     (backstaff-view-test-open #'backstaff-list-directory root)
     (dolist (names '(("b" "a") ("a" "b")))
@@ -489,7 +489,7 @@
 
 ;;; Up, and between listing and tree
 
-(ert-deftest backstaff-list-goes-up-where-there-is-no-project ()
+(ert-deftest backstaff-list-goes-up-without-a-project ()
   (backstaff-view-test-project '(("photos" ("2026" ("a.jpg" . ""))) ("b.txt" . ""))
     (let ((backstaff-root-directory nil)
           (photos (expand-file-name "photos/" root)))

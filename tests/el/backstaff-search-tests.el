@@ -41,7 +41,7 @@
   (execute-kbd-macro (kbd keys))
   (backstaff-view-test-wait))
 
-(ert-deftest backstaff-search-shows-lines-and-what-was-not-searched ()
+(ert-deftest backstaff-search-shows-lines-and-counts-files-that-were-not-searched ()
   (backstaff-search-tests-found "run"
     (should (derived-mode-p 'grep-mode))
     (should (equal (backstaff-search-tests-lines)
@@ -178,7 +178,7 @@
     (should (string-search "2 files match as Emacs's regexp: in Python it is /int|Run/"
                            (buffer-string)))))
 
-(ert-deftest backstaff-search-says-which-key-does-what-a-note-advises ()
+(ert-deftest backstaff-search-names-the-key-for-the-advice-of-a-note ()
   (backstaff-view-test-project '(("a" . "run\n") ("build" ("b" . "x")))
     (backstaff-search "RUN" root)
     (with-current-buffer (window-buffer)
@@ -252,7 +252,7 @@
       (should (string-match-p "Search cancelled" (buffer-string)))
       (kill-buffer))))
 
-(ert-deftest backstaff-search-keeps-what-came-before-a-file-without-end ()
+(ert-deftest backstaff-search-keeps-the-matches-before-a-file-that-times-out ()
   (backstaff-view-test-project
       `(("a" . ,(apply #'concat (make-list 12 "ax\n"))) ("b" . ,(concat (make-string 60 ?a) "b\n")))
     (let ((backstaff-search--milliseconds 300))
