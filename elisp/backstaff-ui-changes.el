@@ -65,7 +65,7 @@
 
 ;;;###autoload
 (defun backstaff-changes (&optional base)
-  "Show what has changed in the project since its last commit.
+  "Show the changes of the project since its last commit.
 Text that is not saved counts.  With a prefix argument, ask for another commit,
 branch or tag, BASE, to compare with; \"index\" stands for the staged changes."
   (interactive (list (and current-prefix-arg (backstaff-changes--read))))

@@ -294,7 +294,7 @@ server's settings limit their number and depth."
                            (substitute-command-keys "\\[backstaff-list-more] shows more")))))))
 
 (defun backstaff-list--remedy ()
-  "Return what the user can do to see the rows that + cannot show, or nil."
+  "Return advice on the rows that + cannot show, or nil."
   (let ((forge (backstaff-list--forge-p backstaff-view-state)))
     (cond ((or backstaff-list--waiting (backstaff-list--paged-p backstaff-view-state)) nil)
           ((not forge) "Only the listing by name has all")

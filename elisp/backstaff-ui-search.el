@@ -257,8 +257,8 @@ A glob without a slash counts in any directory."
   (backstaff-search--ask 0 (car backstaff-search--pages)))
 
 (defun backstaff-search--describe (state)
-  "Say in the header line how many matches there are, and of which search.
-STATE says before that how far the search is."
+  "Write the number of matches and the search into the header line.
+STATE is the text before them, such as \"Searching: \"."
   (pcase-let (((map :pattern :literal :flags :root_path :include :include_ignored)
                backstaff-search--arguments)
               (`(,matches ,files . ,_) backstaff-search--counts))
@@ -299,7 +299,7 @@ STATE says before that how far the search is."
          :deadline-ms (+ backstaff-search--milliseconds 1000))))
 
 (defun backstaff-search--end (reply)
-  "Insert what REPLY, the last one, says of the search, and the keys."
+  "Insert the notes or the error of REPLY, the last one, and the keys."
   (let* ((error (plist-get reply :error))
          (text
           (cl-flet ((advise (note kind)
@@ -355,7 +355,7 @@ STATE says before that how far the search is."
         (backstaff-search--insert-line path line items)))))
 
 (defun backstaff-search--insert-line (path line items)
-  "Insert the LINE of the file PATH with the matches ITEMS, or one beside a match."
+  "Insert the LINE of the file PATH, with the matches ITEMS or beside a match."
   (let* ((context (plist-get (car items) :text))
          (text (copy-sequence (or context (plist-get (car items) :line-text)))))
     (if context
@@ -385,7 +385,7 @@ STATE says before that how far the search is."
 ;;; Consult
 
 (defun backstaff-search--as-you-type (root arguments)
-  "Visit a match below ROOT; ARGUMENTS are those of the search but its pattern."
+  "Visit a match below ROOT; ARGUMENTS are those of the search, without a pattern."
   (let ((default-directory root))
     (consult--read
      (consult--dynamic-collection

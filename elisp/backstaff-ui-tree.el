@@ -184,7 +184,7 @@ and each closed directory gets the number of names in it."
                       return (plist-get one :count))))
 
 (defun backstaff-tree--draw (reply)
-  "Draw the tree in REPLY, or request one of a level less if it was cut."
+  "Draw the tree in REPLY.  If it was cut, request one with a level less."
   (let* ((data (plist-get reply :data)) (root (plist-get data :root))
          (depth (backstaff-view-get :depth)) (focus (backstaff-view-get :focus))
          (again (and (plist-get data :missing) (> depth 1))))
