@@ -50,7 +50,8 @@
 \\{backstaff-changes-mode-map}"
   :group 'backstaff
   (setq buffer-read-only t
-        buffer-undo-list t)
+        buffer-undo-list t
+        word-wrap t)
   (setq-local minor-mode-overriding-map-alist nil ; more keys of `diff-mode'
               ;; To highlight as in the files, or within lines, would run programs.
               diff-font-lock-syntax nil
