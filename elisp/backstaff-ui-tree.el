@@ -25,6 +25,8 @@
 (require 'backstaff-ui-path)
 (require 'backstaff-ui-view)
 
+(defvar revert-buffer-restore-functions)
+
 (defgroup backstaff-tree nil
   "Trees of directories."
   :group 'backstaff :prefix "backstaff-tree-")
@@ -136,6 +138,8 @@ TAB on a directory such as \"src/ … 12\", which has 12 entries, shows them.
   (add-hook 'imenu-after-jump-hook #'backstaff-tree--reveal nil t)
   (add-hook 'imenu-after-jump-hook #'backstaff-view-go-to-name 50 t)
   (outline-minor-mode)
+  ;; Emacs 30 would fold the old text before the reply comes, and move point.
+  (setq-local revert-buffer-restore-functions nil)
   ;; A count stands for a folded text, in place of an ellipsis.
   (remove-from-invisibility-spec '(outline . t))
   (add-to-invisibility-spec 'outline))

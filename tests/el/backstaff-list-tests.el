@@ -34,7 +34,7 @@
     (backstaff-view-test-go-to "sub/")
     (should (eq (get-text-property (point) 'face) 'dired-directory))
     (should (equal (backstaff-view-test-header) "2 files, 2 directories, hidden off"))
-    (should (string-match-p " Name .* Type +Size +Modified" header-line-format))
+    (should (string-match-p " Name .* Type +Size +Modified" (format "%s" header-line-format)))
     (should (equal (backstaff-view-test-notes) ""))
     (should (equal default-directory root))))
 
@@ -139,10 +139,10 @@
     (backstaff-view-test-open #'backstaff-list-directory root)
     (search-forward "file")
     (search-forward "2")
-    (should (string-match-p " Name ▼" header-line-format))
+    (should (string-match-p " Name ▼" (format "%s" header-line-format)))
     (dolist (names '(("c" "a" "b") ("b" "a" "c") ("c" "a" "b")))
       (backstaff-view-test-press "S")
-      (should (string-match-p "Size [▼▲]" header-line-format))
+      (should (string-match-p "Size [▼▲]" (format "%s" header-line-format)))
       (should (equal (backstaff-view-test-names) names)))))
 
 (ert-deftest backstaff-list-columns-become-wider-and-keep-their-order ()
