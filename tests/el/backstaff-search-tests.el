@@ -253,9 +253,10 @@
       (kill-buffer))))
 
 (ert-deftest backstaff-search-keeps-the-matches-before-a-file-that-times-out ()
+  :tags '(clock)
   (backstaff-view-test-project
       `(("a" . ,(apply #'concat (make-list 12 "ax\n"))) ("b" . ,(concat (make-string 60 ?a) "b\n")))
-    (let ((backstaff-search--milliseconds 300))
+    (let ((backstaff-search--milliseconds 600))
       (backstaff-search "(a|aa)+(?=x)" root)
       (with-current-buffer (window-buffer)
         (backstaff-view-test-wait)
