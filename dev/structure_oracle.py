@@ -78,6 +78,8 @@ WRAPPERS = {"decorated_definition", "export_statement", "ambient_declaration"} |
     "template_declaration"
 }
 FUNCTIONS = {"arrow_function", "function_expression", "function", "generator_function", "class"}
+UNNAMED = {"assignment_pattern", "binary_expression"}
+"""Nodes of JavaScript that give no name: defaults of parameters, and `a || function() {`."""
 NAMES = {"identifier", "field_identifier", "type_identifier", "simple_identifier", "constant"} | {
     "qualified_identifier",
     "destructor_name",
@@ -151,6 +153,8 @@ def _node(node: Any, language: str, *, optional: bool) -> Known | None:  # noqa:
         name = _declared(node.child_by_field_name("declarator"))
     elif name is None:
         name = next((child for child in node.children if child.type in NAMES), None)
+    if kind == "singleton_class":
+        name = node.child_by_field_name("value")
     if "operator" in kind:
         name = node.child_by_field_name("operator") or next(
             one for one in node.children if one.type == "operator"
@@ -195,7 +199,7 @@ def _declared(node: Any) -> Any:  # noqa: ANN401
 def _assigned(node: Any) -> Known | None:  # noqa: ANN401
     """Return a function of JavaScript that is assigned to a name: `const f = () => {`."""
     value = node.child_by_field_name("value") or node.child_by_field_name("right")
-    if value is None or value.type not in FUNCTIONS:
+    if value is None or value.type not in FUNCTIONS or node.type in UNNAMED:
         return None
     fields = ("key", "left", "name", "property")
     name = next(filter(None, map(node.child_by_field_name, fields)), None)

@@ -16,8 +16,8 @@
 ;;
 ;; A model in a buffer sees the project that the buffer is in.
 ;;
-;; gptel hands a tool the arguments that it has, and drops all others that a model made up.
-;; So no tool can tell of them, as the server does to other clients; llm refuses such a call.
+;; gptel hands a tool the arguments that the tool has, and drops others that a model made up.
+;; So no answer names those, as it does for other clients; llm refuses such a call.
 
 ;;; Code:
 
@@ -29,11 +29,11 @@
 (defvar gptel-confirm-tool-calls)
 
 (defcustom backstaff-gptel-skills nil
-  "Whether gptel's preset tells of the skills of the project and the user.
+  "Whether gptel's preset lists the skills of the project and the user.
 If non-nil, the preset adds `backstaff-skills-catalog' to the system message
 when it is applied, and the tool get_command, which reads a skill.  It does
-neither where the policy denies that tool.  `backstaff-gptel-register' looks
-at this."
+neither if the policy denies that tool.  `backstaff-gptel-register' looks at
+this option."
   :type 'boolean :group 'backstaff)
 
 ;;;###autoload
@@ -70,8 +70,8 @@ Never signal an error: where there are no tools, warn and return nil."
                                           (backstaff-gptel--make-tool described)))))
          (preset (lambda (name description added &rest more)
                    (apply #'gptel-make-preset name :description description
-                          ;; Several models refuse a request in which a tool stands twice, as
-                          ;; after two presets that share it: gptel itself only appends.
+                          ;; Several models refuse a request in which a tool stands twice,
+                          ;; which is so after two presets that share it: gptel only appends.
                           :tools (list :append added :function #'seq-uniq) more))))
     (when (and made (fboundp 'gptel-make-preset))
       (pcase-dolist (`(,name ,description ,added)
@@ -80,8 +80,7 @@ Never signal an error: where there are no tools, warn and return nil."
                                       ,tools)))
         (apply preset name description
                (if (or (null reader) (memq reader added)) added (append added (list reader)))
-               (and reader
-                    (list :system (list :function #'backstaff-gptel--with-skills)))))
+               (and reader (list :system (list :function #'backstaff-gptel--with-skills)))))
       (pcase-dolist (`(,toolset . ,entries)
                      (seq-group-by (lambda (entry) (plist-get (car entry) :toolset)) made))
         (funcall preset (intern (concat "backstaff-" toolset))
@@ -94,11 +93,11 @@ Never signal an error: where there are no tools, warn and return nil."
 (defun backstaff-gptel--with-skills (system)
   "Return SYSTEM, gptel's system message, with the catalog of skills behind it.
 A message of another kind than text, and one that has the catalog already, is
-returned as it is.  An error is only told: the request goes on without skills."
+returned as it is.  An error is a message: the request goes on without skills."
   (let ((catalog (and (or (null system) (stringp system))
                       (condition-case problem
                           (backstaff-skills-catalog)
-                        (error (message "Backstaff tells of no skills: %s"
+                        (error (message "Backstaff lists no skills: %s"
                                         (backstaff-error-text problem))
                                nil)))))
     (cond ((null catalog) system)
@@ -110,8 +109,8 @@ returned as it is.  An error is only told: the request goes on without skills."
   "Make TOOL, of `backstaff-agent-tools', known to gptel and return gptel's."
   (let* ((id (plist-get tool :id))
          (prompts (eq (plist-get tool :policy) :prompt))
-         ;; The policy may be another one by now.  Where a new server has not been asked what it
-         ;; is, gptel does not ask, but the call will.
+         ;; The policy may be another one by now.  If a new server has not been asked for it,
+         ;; gptel does not ask, but the call will.
          (asks (lambda (&rest _) (and prompts (eq (backstaff-server-policy id) :prompt)))))
     (gptel-make-tool
      :name (copy-sequence (plist-get tool :name))

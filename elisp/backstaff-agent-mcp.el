@@ -13,8 +13,8 @@
 ;; The entry starts the server as Emacs does: on a Python by its absolute name,
 ;; isolated, with the libraries that come along.  Nothing is installed.
 ;;
-;; Such a server knows nothing of Emacs.  It reads files as they are on disk:
-;; what you have not saved yet it does not see.
+;; Such a server knows nothing of Emacs.  It reads files as they are on disk, without
+;; your unsaved changes.
 
 ;;; Code:
 
@@ -65,8 +65,7 @@ DIRECTORY and TOOLSETS are as in `backstaff-mcp-server'."
                (signal 'backstaff-start-error (list (format "there is no program %s" program))))
           ,@arguments "mcp"
           ,@(and root (list "--root" root))
-          ,@(and toolsets
-                 (list "--toolsets" (string-join (ensure-list toolsets) ",")))
+          ,@(and toolsets (list "--toolsets" (string-join (ensure-list toolsets) ",")))
           ,@(and backstaff-agent-max-output-bytes
                  ;; The server takes no less.
                  (list "--max-output-bytes"

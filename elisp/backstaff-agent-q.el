@@ -27,8 +27,7 @@
 (require 'backstaff-agent)
 
 (declare-function sly-connected-p "ext:sly" ())
-(declare-function sly-eval-async "ext:sly"
-                  (sexp &optional cont package env))
+(declare-function sly-eval-async "ext:sly" (sexp &optional cont package env))
 (declare-function slime-connected-p "ext:slime" ())
 (declare-function slime-eval-async "ext:slime" (sexp &optional cont package))
 
@@ -36,7 +35,7 @@
 ;;; Calls from the Lisp
 
 (defconst backstaff-agent-q--largest-answer (* 1024 1024)
-  "How many bytes go to the Lisp at most.
+  "Maximum number of bytes of an answer to the Lisp.
 A message of 16 MiB would cost the connection, and an answer may take
 twice its size on the way.")
 
@@ -106,8 +105,7 @@ Agent-Q must be loaded there, and Emacs must let the Lisp evaluate forms."
   (interactive)
   (let* ((sly (and (fboundp 'sly-connected-p) (sly-connected-p)))
          (slime (and (not sly) (fboundp 'slime-connected-p) (slime-connected-p)))
-         (option (if sly 'sly-enable-evaluate-in-emacs
-                   'slime-enable-evaluate-in-emacs))
+         (option (if sly 'sly-enable-evaluate-in-emacs 'slime-enable-evaluate-in-emacs))
          (form (format "(handler-case (progn (load %S) (funcall (intern \"INSTALL\"\
  \"BACKSTAFF-AGENT-Q\"))) (error (problem) (format nil \"Error: ~A\" problem)))"
                        (expand-file-name "backstaff-agent-q.lisp"

@@ -1,18 +1,18 @@
-;;; backstaff-agent.el --- What every agent gets  -*- lexical-binding: t; -*-
+;;; backstaff-agent.el --- Tools for libraries of agents  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
 ;;; Commentary:
 
-;; A library of agents wants three things of a tool: a name that no other tool
+;; A library of agents needs three things of a tool: a name that no other tool
 ;; has, a list of parameters, and a function that takes a callback and the
-;; arguments by position.  This file makes them of the server's descriptions,
+;; arguments by position.  This file makes them from the server's descriptions,
 ;; so that no adapter knows any tool: `backstaff-agent-tools',
 ;; `backstaff-agent-parameters' and `backstaff-agent-function'.
 ;;
-;; A model goes on when the callbacks of all its tools were called, and few
-;; libraries catch an error.  So the function never signals one, and it calls
-;; the callback once, with text.
+;; A model goes on after the callbacks of all its tools were called, and few
+;; libraries catch an error.  Therefore the function never signals one, and it
+;; calls the callback once, with text.
 ;;
 ;; The root is that of the project that the current buffer is in when the model
 ;; calls.  No argument of the model can change it.
@@ -26,11 +26,10 @@
 ;;; Options
 
 (defcustom backstaff-agent-max-output-bytes 16384
-  "How many bytes of text an agent may get for a call.
+  "Maximum number of bytes of text that an agent gets for a call.
 The server cuts a longer text and says so.  If nil, the server's own settings
 count."
-  :type '(choice (const :tag "The server's settings" nil)
-                 (integer :tag "Bytes"))
+  :type '(choice (const :tag "The server's settings" nil) (integer :tag "Bytes"))
   :group 'backstaff)
 
 
@@ -38,10 +37,10 @@ count."
 
 (defun backstaff-agent-definitions ()
   "Return all tools as in `backstaff-tools', but with the texts for models.
-No two have the same `:name', whichever of them an agent gets: where toolsets
+No two have the same `:name', whichever of them an agent gets: if toolsets
 share a name it is agent-q's, and the others go by their ids, as in
 \"forge_list_directory\".  Descriptions call the tools by these names, and
-that of an argument tells its default and limits.  Arguments that few calls
+that of an argument has its default and limits.  Arguments that few calls
 need are left out."
   (cl-loop for tool in (backstaff-tools)
            for model = (plist-get tool :model)
@@ -72,8 +71,8 @@ nil for all.  A tool is a plist as in `backstaff-agent-definitions'."
 
 (defun backstaff-agent-or-warn (library remedy function)
   "Load LIBRARY, call FUNCTION and return its value.
-Where an error is signalled, return nil, so that an init file goes on.  A
-warning tells of it, once, and of REMEDY, what to do when its cause is gone."
+If an error is signalled, return nil, so that an init file goes on.  A warning
+gives the error, once, and REMEDY, which is for when its cause is gone."
   (condition-case problem
       (if (require library nil t)
           (funcall function)
@@ -95,18 +94,25 @@ warning tells of it, once, and of REMEDY, what to do when its cause is gone."
 (defun backstaff-agent-parameters (tool)
   "Return the parameters of TOOL as gptel and llm want them, as a fresh list.
 Both read the same plists: `:name', `:type', a symbol, `:description',
-`:enum', a vector, `:items' and `:optional'."
-  (cl-flet ((symbol (keyword) (intern (substring (symbol-name keyword) 1))))
-    (mapcar (lambda (parameter)
-              (cl-destructuring-bind (&key name type description enum items required
-                                           &allow-other-keys)
-                  parameter
-                `(:name ,(copy-sequence name) :type ,(symbol type)
-                  :description ,(copy-sequence description)
-                  ,@(and enum (list :enum (vconcat (mapcar #'copy-sequence enum))))
-                  ,@(and items (list :items (list :type (symbol items))))
-                  ,@(and (not required) (list :optional t)))))
-            (plist-get tool :arguments))))
+`:enum', a vector, `:items' and `:optional'.  Items that are objects have
+`:properties', which are part of a JSON Schema."
+  (cl-flet ((symbol (keyword) (intern (substring (symbol-name keyword) 1)))
+            (properties (name)
+              (cl-reduce #'plist-get (list :properties (intern (concat ":" name)) :items :properties)
+                         :initial-value (plist-get tool :parameters))))
+    (cl-loop for parameter in (plist-get tool :arguments)
+             collect
+             (cl-destructuring-bind (&key name type description enum items required
+                                          &allow-other-keys)
+                 parameter
+               `(:name ,(copy-sequence name) :type ,(symbol type)
+                 :description ,(copy-sequence description)
+                 ,@(and enum (list :enum (vconcat (mapcar #'copy-sequence enum))))
+                 ,@(and items
+                        `(:items (:type ,(symbol items)
+                                  ,@(when-let ((parts (properties name)))
+                                      (list :properties (copy-tree parts))))))
+                 ,@(and (not required) (list :optional t)))))))
 
 
 ;;; Calls
@@ -118,28 +124,26 @@ order; nil and `:null' stand for a missing argument.
 
 APPROVED-FUNCTION is called without arguments at each call.  It returns non-nil
 if the user has approved the call.  LIBRARY is the library's name."
-  (let ((id (plist-get tool :id))
-        (parameters (plist-get tool :arguments)))
+  (let ((id (plist-get tool :id)) (parameters (plist-get tool :arguments)))
     (lambda (callback &rest values)
       (backstaff-agent--call
        id (backstaff-agent--arguments parameters values) callback
-       ;; Nobody was told that a file may hold secrets.
+       ;; The user did not learn that a file may hold secrets.
        (and approved-function (funcall approved-function) '(:approved t :secret ""))
        library))))
 
 (defun backstaff-agent--arguments (parameters values)
   "Return VALUES of PARAMETERS, in the same order, as a plist."
-  (cl-loop
-   for parameter in parameters
-   for value in values
-   for key = (intern (concat ":" (plist-get parameter :name)))
-   append (cond ((memq value '(:json-false :false)) (list key :false))
-                ((not (memq value '(nil :null))) (list key value))
-                ;; Some libraries hand over nil for false.  A required argument
-                ;; is not missing.
-                ((and (plist-get parameter :required)
-                      (eq (plist-get parameter :type) :boolean))
-                 (list key :false)))))
+  (cl-loop for parameter in parameters
+           for value in values
+           for key = (intern (concat ":" (plist-get parameter :name)))
+           append (cond ((memq value '(:json-false :false)) (list key :false))
+                        ((not (memq value '(nil :null))) (list key value))
+                        ;; Some libraries hand over nil for false.  A required argument
+                        ;; is not missing.
+                        ((and (plist-get parameter :required)
+                              (eq (plist-get parameter :type) :boolean))
+                         (list key :false)))))
 
 (defun backstaff-agent--call (id args callback &optional context library)
   "Call the tool ID with ARGS and return at once; never signal anything.
@@ -164,8 +168,7 @@ CALLBACK, which is LIBRARY's, signals an error, a message says so."
            ,@(and backstaff-agent-max-output-bytes
                   (list :max-output-bytes backstaff-agent-max-output-bytes))))
       ;; A quit may come when the call is on its way already.
-      ((error quit)
-       (run-at-time 0 nil answer (backstaff-error-text problem))))
+      ((error quit) (run-at-time 0 nil answer (backstaff-error-text problem))))
     nil))
 
 
@@ -179,37 +182,35 @@ file, as in \"- pdf: Fills forms (/home/me/.agents/skills/pdf/SKILL.md)\".
 Skills that others shadow are left out.  Return nil if there is none.
 
 The server lists skills only if its settings say `sources' under
-[tools.list_commands].  What a skill says of itself is text of the project,
-or of whoever wrote the skill: ask for it only where you trust them.
+[tools.list_commands].  The description of a skill is text of the project, or
+of the skill's author: ask for it only where you trust them.
 
 ROOT is that of `default-directory' by default.  This waits for the server.
 Signal a `user-error' if the server lists nothing.  The text has at most
 `backstaff-agent-max-output-bytes'."
-  (cl-loop
-   for page from 1
-   for reply = (backstaff-call "commands/list_commands" (list :page page :page_size 100)
-                               (and root (list :root root)))
-   for labels = (backstaff-names-labels reply)
-   for data = (plist-get reply :data)
-   for code = (plist-get (plist-get reply :error) :code)
-   unless (or (plist-get reply :ok) (equal code "DIRECTORY_NOT_FOUND"))
-   do (user-error "%s" (plist-get reply :text))
-   append (cl-loop for entry in (plist-get data :commands)
-                   when (and (eq (plist-get entry :kind) :skill)
-                             (plist-get entry :model-invocable)
-                             (not (plist-get entry :shadowed-by)))
-                   collect (apply #'format "- %s: %s (%s)\n"
-                                  (mapcar (lambda (key)
-                                            (let ((text (plist-get entry key)))
-                                              (gethash text labels text)))
-                                          '(:name :description :path))))
-   into skills
-   while (plist-get (plist-get data :pagination) :has-next)
-   finally return (and skills (backstaff-agent--catalog skills))))
-
-(defun backstaff-agent--catalog (skills)
-  "Return the text about SKILLS, a list of lines, within the limit for agents."
-  (let* ((head "Skills, each with its file. When a task fits one, first read it with get_command,\
+  (let* ((skills
+          (cl-loop
+           for page from 1
+           for reply = (backstaff-call "commands/list_commands" (list :page page :page_size 100)
+                                       (and root (list :root root)))
+           for labels = (backstaff-names-labels reply)
+           for data = (plist-get reply :data)
+           for code = (plist-get (plist-get reply :error) :code)
+           unless (or (plist-get reply :ok) (equal code "DIRECTORY_NOT_FOUND"))
+           do (user-error "%s" (plist-get reply :text))
+           append (cl-loop for entry in (plist-get data :commands)
+                           when (and (eq (plist-get entry :kind) :skill)
+                                     (plist-get entry :model-invocable)
+                                     (not (plist-get entry :shadowed-by)))
+                           collect (apply #'format "- %s: %s (%s)\n"
+                                          (mapcar (lambda (key)
+                                                    (let ((text (plist-get entry key)))
+                                                      (gethash text labels text)))
+                                                  '(:name :description :path))))
+           into skills
+           while (plist-get (plist-get data :pagination) :has-next)
+           finally return skills))
+         (head "Skills, each with its file. When a task fits one, first read it with get_command,\
  and do as it says. The files that it names are beside its own; no tool here reads those of a skill\
  outside the project.\n")
          (room (and backstaff-agent-max-output-bytes
@@ -219,9 +220,10 @@ Signal a `user-error' if the server lists nothing.  The text has at most
                            while (or (null room) (<= size room))
                            collect skill))
          (missing (- (length skills) (length fitting))))
-    (concat head (apply #'concat fitting)
-            (and (> missing 0)
-                 (format "[%d more left out: search_commands finds them]\n" missing)))))
+    (and skills
+         (concat head (apply #'concat fitting)
+                 (and (> missing 0)
+                      (format "[%d more left out: search_commands finds them]\n" missing))))))
 
 (provide 'backstaff-agent)
 ;;; backstaff-agent.el ends here

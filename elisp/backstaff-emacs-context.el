@@ -4,7 +4,7 @@
 
 ;;; Commentary:
 
-;; Tells what the user is looking at, as far as it is below the root:
+;; Shows the files and the place that the user is looking at, if they are below the root:
 ;;
 ;;   Selected: src/a.c, line 12 of 340, not saved yet
 ;;   Region, lines 10-12:
@@ -14,8 +14,8 @@
 ;;   Not saved yet: src/a.c
 ;;   Last compilation: make -k in ./src/: exit [2], 1 error, 0 warnings; its buffer: *compilation*
 ;;
-;; An agent's own buffer is often the one that is selected.  Then the file that was
-;; selected last is told as well.
+;; An agent's own buffer is often the one that is selected.  Then the answer also has the
+;; file that was selected last.
 
 ;;; Code:
 
@@ -35,10 +35,10 @@
   "The definition of the tool emacs/context.")
 
 (defconst backstaff-emacs-context--most-bytes 2048
-  "How many bytes the answer has at most.")
+  "Maximum number of bytes of the answer.")
 
 (defconst backstaff-emacs-context--region-size 1024
-  "How many bytes of the region's text are shown.")
+  "Maximum number of bytes of the region's text that are shown.")
 
 (defun backstaff-emacs-context--run (_arguments context _done)
   "Do the work of emacs/context in CONTEXT."
@@ -65,14 +65,27 @@
                      "none")))
          (whole (concat
                  "Selected: "
-                 (cond (path (backstaff-emacs-context--told state))
+                 (cond (path (backstaff-emacs-context--lines state))
                        (other (concat (backstaff-names-show other) ", which visits no file\n"))
                        (t "nothing below the root\n"))
-                 (and latest (concat "Last selected file: "
-                                     (backstaff-emacs-context--told state)))
+                 (and latest
+                      (concat "Last selected file: " (backstaff-emacs-context--lines state)))
                  "Visible files: " (funcall listed visible)
-                 "\nNot saved yet: " (funcall listed modified) "\n"
-                 (backstaff-emacs-context--compilation-told compilation)))
+                 "\nNot saved yet: " (funcall listed modified)
+                 "\nLast compilation: "
+                 (if (null compilation) "none below the root\n"
+                   (format "%s in %s: %s, %s, %s; its buffer: %s\n"
+                           (backstaff-names-prose
+                            (truncate-string-to-width
+                             (or (plist-get compilation :command) "a command") 200 nil nil t))
+                           (backstaff-names-show (concat "./" (plist-get compilation :directory)))
+                           (cond ((plist-get compilation :running) "still running")
+                                 ((plist-get compilation :status)
+                                  (backstaff-names-prose (plist-get compilation :status)))
+                                 (t "ended"))
+                           (backstaff-emacs-plural (plist-get compilation :errors) "error")
+                           (backstaff-emacs-plural (plist-get compilation :warnings) "warning")
+                           (backstaff-names-show (plist-get compilation :buffer))))))
          (text (backstaff-lisp-tools-clipped
                 whole (min backstaff-emacs-context--most-bytes (plist-get context :limit)))))
     (list :text text
@@ -82,35 +95,32 @@
                       :compilation compilation))))
 
 (defun backstaff-emacs-context--state (path buffer)
-  "Return what there is to tell of BUFFER, which visits PATH, as a plist."
+  "Return the state of BUFFER, which visits PATH, as a plist."
   (with-current-buffer buffer
     ;; Each window has a point of its own.
     (let* ((window (get-buffer-window buffer 'visible))
            (point (if window (window-point window) (point)))
-           (mark (and transient-mark-mode mark-active (mark t))))
+           (mark (and transient-mark-mode mark-active (mark t)))
+           (size backstaff-emacs-context--region-size))
       (list :path path :buffer (substring-no-properties (buffer-name))
             :line (backstaff-emacs-line point)
             :line-count (save-restriction (widen) (backstaff-emacs-line (point-max)))
             :modified (buffer-modified-p)
-            :region (and mark (/= mark point)
-                         (backstaff-emacs-context--region (min mark point)
-                                                          (max mark point)))))))
+            :region
+            (and mark (/= mark point)
+                 (save-restriction
+                   (widen)
+                   (let* ((start (min mark point))
+                          (end (max mark point))
+                          (text (backstaff-names-text (buffer-substring-no-properties
+                                                       start (min end (+ start size))))))
+                     (list :first-line (backstaff-emacs-line start)
+                           :last-line (backstaff-emacs-line end)
+                           :text (backstaff-lisp-tools-clipped text size)
+                           :truncated (> (max (- end start) (string-bytes text)) size)))))))))
 
-(defun backstaff-emacs-context--region (start end)
-  "Return the region of the current buffer from START to END as a plist."
-  (save-restriction
-    (widen)
-    (let ((text (backstaff-names-text
-                 (buffer-substring-no-properties
-                  start (min end (+ start backstaff-emacs-context--region-size))))))
-      (list :first-line (backstaff-emacs-line start)
-            :last-line (backstaff-emacs-line end)
-            :text (backstaff-lisp-tools-clipped text backstaff-emacs-context--region-size)
-            :truncated (or (> (- end start) backstaff-emacs-context--region-size)
-                           (> (string-bytes text) backstaff-emacs-context--region-size))))))
-
-(defun backstaff-emacs-context--told (state)
-  "Return lines that tell of STATE."
+(defun backstaff-emacs-context--lines (state)
+  "Return the lines that describe STATE."
   (let ((region (plist-get state :region)))
     (concat (format "%s, line %d of %d%s\n" (backstaff-names-show (plist-get state :path))
                     (plist-get state :line) (plist-get state :line-count)
@@ -125,7 +135,8 @@
 
 (defun backstaff-emacs-context--compilation (roots)
   "Return the last compilation below one of ROOTS as a plist, or nil.
-A search in files, of which the matches count as errors, is none."
+If the one that was started last is elsewhere, the one that was selected last
+counts.  A search in files, of which the matches count as errors, is none."
   (when-let ((buffer (cl-find-if
                       (lambda (buffer)
                         (with-current-buffer buffer
@@ -140,33 +151,17 @@ A search in files, of which the matches count as errors, is none."
                         (buffer-list)))))
     (with-current-buffer buffer
       (let ((running (process-live-p (get-buffer-process buffer)))
+            (command (car-safe (bound-and-true-p compilation-arguments)))
             (status (car-safe mode-line-process)))
         (list :buffer (substring-no-properties (buffer-name))
               :directory (backstaff-emacs-directory buffer roots)
-              :command (and (stringp (car-safe (bound-and-true-p compilation-arguments)))
-                            (substring-no-properties (car compilation-arguments)))
+              :command (and (stringp command) (substring-no-properties command))
               :running (and running t)
-              ;; It is such as ":exit [2]", and its tooltip tells it in words.
+              ;; For example ":exit [2]".
               :status (and (not running) (stringp status)
                            (string-trim (substring-no-properties status) "[: ]+"))
               :errors (or (bound-and-true-p compilation-num-errors-found) 0)
               :warnings (or (bound-and-true-p compilation-num-warnings-found) 0))))))
-
-(defun backstaff-emacs-context--compilation-told (compilation)
-  "Return a line that tells of COMPILATION, a plist or nil."
-  (if (null compilation) "Last compilation: none below the root\n"
-    (format "Last compilation: %s in %s: %s, %s, %s; its buffer: %s\n"
-            (backstaff-names-prose
-             (truncate-string-to-width (or (plist-get compilation :command) "a command")
-                                       200 nil nil t))
-            (backstaff-names-show (concat "./" (plist-get compilation :directory)))
-            (cond ((plist-get compilation :running) "still running")
-                  ((plist-get compilation :status)
-                   (backstaff-names-prose (plist-get compilation :status)))
-                  (t "ended"))
-            (backstaff-emacs-plural (plist-get compilation :errors) "error")
-            (backstaff-emacs-plural (plist-get compilation :warnings) "warning")
-            (backstaff-names-show (plist-get compilation :buffer)))))
 
 (provide 'backstaff-emacs-context)
 ;;; backstaff-emacs-context.el ends here

@@ -4,7 +4,7 @@
 
 ;;; Commentary:
 
-;; Tells what the checkers in Emacs say of the files that are open:
+;; Shows the findings of the checkers in Emacs for the files that are open:
 ;;
 ;;   2 problems in 1 file: 1 error, 1 warning
 ;;   src/a.py:7:1 error undefined name 'x' [flymake]
@@ -12,13 +12,13 @@
 ;;   [no checker runs in: README.md]
 ;;   [only files that are open in Emacs are checked]
 ;;
-;; The checkers are Flymake and Flycheck, which also have what eglot and lsp-mode were told
-;; by a language server.  Both may tell of the same problem: of two on one line, one whose
+;; The checkers are Flymake and Flycheck, which also have the findings of language servers
+;; from eglot and lsp-mode.  Both may have the same problem: of two on one line, one whose
 ;; message is a part of the other's is the same.
 ;;
-;; No checker is started: what the last check found is shown, and whether one is under
-;; way.  "No errors or warnings" is said only where a check has ended.  Else the first line
-;; says why nothing was checked:
+;; No checker is started: the tool shows the results of the last check, and whether one is
+;; under way.  "No errors or warnings" is said only if a check has ended.  Else the first
+;; line gives the reason:
 ;;
 ;;   Not checked: no checker runs in: README.md
 ;;
@@ -53,7 +53,7 @@
     :description "Shows the problems that Emacs's checkers (Flymake, Flycheck, eglot, lsp-mode) have found in the files that are open, also in text that is not saved yet. Files that are not open are not checked."
     :arguments
     ((:name "path" :type :string
-      :description "File or directory to tell of; without it, all of the project.")
+      :description "File or directory; without it, all of the project.")
      (:name "severity" :type :string :enum ("error" "warning" "note") :default "warning"
       :description "The least severe problems to show.")
      (:name "max_results" :type :integer :default 100 :minimum 1 :maximum 500
@@ -95,31 +95,22 @@
      severity checked unchecked waiting failed
      (and (null files) scope) (plist-get arguments :max-results) (plist-get context :limit))))
 
-(defun backstaff-emacs-diagnostics--problem (path line column severity message source)
-  "Return a problem: LINE and COLUMN of PATH count from 1, and SOURCE is a string.
-SEVERITY and MESSAGE are the checker's."
-  (list :path path :line line :column column :severity severity
-        :message (backstaff-names-prose
-                  (truncate-string-to-width (or message "") 500 nil nil t))
-        :sources (list source)))
-
 (defun backstaff-emacs-diagnostics--of-buffer (path buffer roots)
   "Return (STATE PROBLEMS . FAILURES) of BUFFER; PATH is below one of ROOTS.
-STATE is nil, `unchecked' if no checker runs there, `failed' if all that should
-have failed, or `waiting' if one has not reported yet.  FAILURES are texts that
-tell which checkers have failed."
+STATE is nil, `unchecked' if no checker runs there, `failed' if all of them have
+failed, or `waiting' if one has not reported yet.  FAILURES are texts about the
+checkers that have failed."
   (let ((checked nil) (waiting nil) (problems nil) (failures nil))
     (backstaff-emacs-in buffer
       (when (bound-and-true-p flymake-mode)
         (let* ((disabled (flymake-disabled-backends))
                (running (cl-set-difference (flymake-running-backends) disabled)))
-          ;; Flymake asks a checker that has signalled an error no more.
-          (setq failures (mapcar (lambda (backend)
-                                   (format "Flymake has disabled %s, which failed,"
-                                           (if (symbolp backend)
-                                               (backstaff-names-show (symbol-name backend))
-                                             "a checker")))
-                                 disabled)
+          ;; Flymake no longer asks a checker that has signalled an error.
+          (setq failures (cl-loop for backend in disabled
+                                  collect (format "Flymake has disabled %s, which failed,"
+                                                  (if (symbolp backend)
+                                                      (backstaff-names-show (symbol-name backend))
+                                                    "a checker")))
                 checked (and running t)
                 waiting (cl-set-difference running (flymake-reporting-backends))
                 problems (backstaff-emacs-diagnostics--of-flymake path))))
@@ -130,7 +121,7 @@ tell which checkers have failed."
           (status (setq checked t
                         waiting (or waiting (memq status '(not-checked running))))))
         (dolist (error (reverse flycheck-current-errors))
-          ;; A checker may tell of other files; they count if they are below a root.
+          ;; A checker may find problems in other files; they count if they are below a root.
           (let* ((file (flycheck-error-filename error))
                  (path (if (and file (file-name-absolute-p file))
                            (backstaff-emacs-below file roots)
@@ -148,34 +139,42 @@ tell which checkers have failed."
 (defun backstaff-emacs-diagnostics--of-flymake (path)
   "Return the problems that Flymake has found in the current buffer, of PATH."
   ;; They are sorted, so that each line is counted once.
-  (let ((line 1) (last (point-min)))
-    (cl-loop
-     for diagnostic in (cl-sort (cl-remove-if-not
-                                 (lambda (diagnostic)
-                                   (integer-or-marker-p (flymake-diagnostic-beg diagnostic)))
-                                 (flymake-diagnostics))
-                                #'< :key #'flymake-diagnostic-beg)
-     for start = (min (flymake-diagnostic-beg diagnostic) (point-max))
-     for type = (flymake-diagnostic-type diagnostic)
-     do (goto-char start)
-     (cl-incf line (count-lines last (line-beginning-position)))
-     (setq last (line-beginning-position))
-     collect (backstaff-emacs-diagnostics--problem
-              path line (1+ (- start last))
-              (or (car (memq type backstaff-emacs-diagnostics--severities))
-                  (pcase (get type 'flymake-category)
-                    ('flymake-warning :warning) ('flymake-note :note) (_ :error)))
-              (flymake-diagnostic-text diagnostic) "flymake"))))
+  (cl-loop
+   with line = 1 and last = (point-min)
+   for diagnostic in (cl-sort (cl-remove-if-not
+                               (lambda (diagnostic)
+                                 (integer-or-marker-p (flymake-diagnostic-beg diagnostic)))
+                               (flymake-diagnostics))
+                              #'< :key #'flymake-diagnostic-beg)
+   for start = (min (flymake-diagnostic-beg diagnostic) (point-max))
+   for type = (flymake-diagnostic-type diagnostic)
+   do (goto-char start)
+   (cl-incf line (count-lines last (line-beginning-position)))
+   (setq last (line-beginning-position))
+   collect (backstaff-emacs-diagnostics--problem
+            path line (1+ (- start last))
+            (or (car (memq type backstaff-emacs-diagnostics--severities))
+                (pcase (get type 'flymake-category)
+                  ('flymake-warning :warning) ('flymake-note :note) (_ :error)))
+            (flymake-diagnostic-text diagnostic) "flymake")))
+
+(defun backstaff-emacs-diagnostics--problem (path line column severity message source)
+  "Return a problem: LINE and COLUMN of PATH count from 1, and SOURCE is a string.
+SEVERITY and MESSAGE are the checker's."
+  (list :path path :line line :column column :severity severity
+        :message (backstaff-names-prose
+                  (truncate-string-to-width (or message "") 500 nil nil t))
+        :sources (list source)))
 
 (defun backstaff-emacs-diagnostics--once (problems)
   "Return PROBLEMS sorted by their places, each once.
 Of two on one line, one whose message is a part of the other's is the same."
+  (dolist (key '(:column :line))
+    (setq problems (cl-sort problems #'< :key (lambda (one) (plist-get one key)))))
   (let ((kept nil)
         (rank (lambda (problem) (length (memq (plist-get problem :severity)
                                               backstaff-emacs-diagnostics--severities)))))
-    (dolist (problem (cl-sort (cl-sort (cl-sort problems #'< :key (lambda (one) (plist-get one :column)))
-                                       #'< :key (lambda (one) (plist-get one :line)))
-                              #'string< :key (lambda (one) (plist-get one :path)))
+    (dolist (problem (cl-sort problems #'string< :key (lambda (one) (plist-get one :path)))
                      (nreverse kept))
       (let* ((message (plist-get problem :message))
              (same (cl-loop
@@ -196,7 +195,7 @@ Of two on one line, one whose message is a part of the other's is the same."
             (plist-put same :message message)))))))
 
 (defun backstaff-emacs-diagnostics--counts (problems)
-  "Return how many PROBLEMS there are of each severity: \"2 errors, 1 note\"."
+  "Return the number of PROBLEMS of each severity: \"2 errors, 1 note\"."
   (string-join
    (cl-loop for severity in backstaff-emacs-diagnostics--severities
             for number = (cl-count severity problems
@@ -208,16 +207,15 @@ Of two on one line, one whose message is a part of the other's is the same."
 (defun backstaff-emacs-diagnostics--result
     (found hidden severity checked unchecked waiting failed closed most limit)
   "Return the result that shows MOST of the problems FOUND in LIMIT bytes.
-HIDDEN are those below SEVERITY.  CHECKED is nil where no check has ended.
+HIDDEN are those below SEVERITY.  CHECKED is nil if no check has ended.
 UNCHECKED and WAITING are paths of files, and FAILED is an alist of failures
 and paths.  CLOSED is nil, or the path that was asked for if no file there is
 open; \"\" is the whole project."
   (let* ((named (lambda (text paths)
                   (and paths
                        (list (format "%s: %s" text
-                                     (backstaff-emacs-some
-                                      (mapcar #'backstaff-names-show paths)
-                                      (min 500 (/ limit 4))))))))
+                                     (backstaff-emacs-some (mapcar #'backstaff-names-show paths)
+                                                           (min 500 (/ limit 4))))))))
          (notes (append (and hidden
                              (list (format "%s below the severity %s %s not shown"
                                            (backstaff-emacs-diagnostics--counts hidden) severity
@@ -230,9 +228,8 @@ open; \"\" is the whole project."
                              (list (format "%s is not open" (backstaff-names-show closed))))))
          (head (cond
                 ((not checked)
-                 (prog1 (format "Not checked: %s\n"
-                                (string-join (or notes '("no file of the project is open")) "; "))
-                   (setq notes nil)))
+                 (format "Not checked: %s\n"
+                         (string-join (or notes '("no file of the project is open")) "; ")))
                 ((null found)
                  (format "No %s%s\n"
                          (pcase severity
@@ -245,7 +242,9 @@ open; \"\" is the whole project."
                           "file")
                          (backstaff-emacs-diagnostics--counts found)))))
          (notes (mapconcat (lambda (note) (format "[%s]\n" note))
-                           (append notes '("only files that are open in Emacs are checked")) ""))
+                           (append (and checked notes)
+                                   '("only files that are open in Emacs are checked"))
+                           ""))
          (lines (backstaff-emacs-fitting
                  (mapcar (lambda (one)
                            (format "%s:%d:%d %s %s [%s]"

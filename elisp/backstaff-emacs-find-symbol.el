@@ -4,7 +4,7 @@
 
 ;;; Commentary:
 
-;; Tells where a symbol is defined or used, by the xref back end of a buffer that is open,
+;; Finds where a symbol is defined or used, by the xref back end of a buffer that is open,
 ;; which with eglot asks the language server:
 ;;
 ;;   2 definitions of 'frob', asked of eglot in src/a.py
@@ -13,14 +13,19 @@
 ;;   [1 outside the workspace left out]
 ;;
 ;; Emacs waits while the back end works.  If the user types meanwhile, the back end is
-;; stopped, and asked again half a second later.  So it is if eglot has not yet told the
-;; language server of all changes, which it does when Emacs is idle.
+;; stopped, and asked again half a second later.  The same happens while eglot has changes
+;; that the language server does not have yet: eglot sends them when Emacs is idle.
 ;;
-;; Unlike the other tools, this one cannot promise that nothing else happens: a back end
-;; may read files or start a program for its answer.  The two that are known to do more
-;; are not asked: that of tags tables, which asks the user for one, and a search for
-;; references by grep.  For a project on another host none is asked, because it would
-;; read that host's files over the network while Emacs waits.
+;; Unlike the other tools, this one cannot promise that nothing else happens:
+;;
+;; - A back end may read files or start a program for its answer.  The two that are known
+;;   to do more are not asked: that of tags tables, which asks the user for one, and a
+;;   search for references by grep.
+;; - If a language server stops reading while eglot sends it changes, the wait ends in the
+;;   midst of that, and eglot may send the same changes again later.
+;;
+;; For a project on another host no back end is asked, because it would read that host's
+;; files over the network while Emacs waits.
 
 ;;; Code:
 
@@ -42,7 +47,7 @@
 
 (defconst backstaff-emacs-find-symbol-tool
   '(:id "emacs/find_symbol"
-    :description "Finds where a symbol is defined or used, by what Emacs has for the language of a file that is open: a language server or another xref back end. That back end may read other files for its answer. For a project on another host, and where there is no back end, use workspace/regexp_search."
+    :description "Finds where a symbol is defined or used. Asks the back end that Emacs has for the language of an open file, such as a language server, which may read other files and, if it hangs, may get the user's last changes twice. For a project on another host, and where there is no back end, use workspace/regexp_search."
     :arguments
     ((:name "symbol" :type :string :required t
       :description "The symbol, as it is written in the file.")
@@ -53,8 +58,6 @@
      (:name "what" :type :string :enum ("definition" "references") :default "definition"
       :description "What to find."))
     :categories (:emacs :search)
-    ;; The first call of all needs both.
-    :libraries (project xref)
     :function backstaff-emacs-find-symbol--run)
   "The definition of the tool emacs/find_symbol.")
 
@@ -74,6 +77,7 @@ Emacs refuses regexps of some ten thousand characters.")
 
 (defun backstaff-emacs-find-symbol--run (arguments context done)
   "Do the work of emacs/find_symbol with ARGUMENTS in CONTEXT; call DONE."
+  (require 'xref)
   (let* ((roots (backstaff-emacs-roots (plist-get context :root)))
          (files (backstaff-emacs-buffers roots))
          (given (or (plist-get arguments :path) ""))
@@ -100,13 +104,12 @@ Emacs refuses regexps of some ten thousand characters.")
     (backstaff-emacs-find-symbol--ask
      (list :symbol symbol :references (equal (plist-get arguments :what) "references")
            :path (car open) :buffer (cdr open) :line (plist-get arguments :line)
-           :roots roots :files files
-           :limit (plist-get context :limit)
+           :roots roots :files files :limit (plist-get context :limit)
            :seconds seconds :end (+ (float-time) seconds) :done done))
     nil))
 
 (defun backstaff-emacs-find-symbol--none (reason)
-  "Fail, as no back end can be asked for REASON."
+  "Fail, because no back end can be asked for REASON."
   (backstaff-lisp-tools-fail "NO_BACKEND" "No back end here: %s; use %s"
                              reason backstaff-emacs-find-symbol--search))
 
@@ -122,11 +125,9 @@ Emacs refuses regexps of some ten thousand characters.")
                 (with-timeout (seconds late)
                   (pcase (backstaff-emacs-find-symbol--items call)
                     (`(,backend . ,items)
-                     (backstaff-emacs-find-symbol--result
-                      call backend (mapcar #'backstaff-emacs-find-symbol--place items)))
+                     (backstaff-emacs-find-symbol--result call backend items))
                     (_ t))))
-            (backstaff-lisp-tools-failure
-             (list :code (nth 1 problem) :message (nth 2 problem)))
+            (backstaff-lisp-tools-failure (list :code (nth 1 problem) :message (nth 2 problem)))
             (error
              (list :code "BACKEND_FAILED"
                    :message (concat "The back end failed: "
@@ -137,7 +138,7 @@ Emacs refuses regexps of some ten thousand characters.")
 
 (defun backstaff-emacs-find-symbol--items (call)
   "Return a cons of the back end for CALL and the items that it finds.
-Return nil if it is eglot, which has changes to tell of first."
+Return nil if it is eglot, and the language server lacks the last changes."
   (cl-destructuring-bind (&key symbol references path buffer line &allow-other-keys) call
     (backstaff-emacs-in buffer
       (goto-char (point-min))
@@ -164,7 +165,8 @@ Return nil if it is eglot, which has changes to tell of first."
                                (cl-find-method 'xref-backend-references nil
                                                (list specializer t)))
                              `((eql ,backend) (eql ',backend)))))
-          (backstaff-emacs-find-symbol--none "Emacs knows no way to find symbols that are used in this buffer")))
+          (backstaff-emacs-find-symbol--none
+           "Emacs knows no way to find symbols that are used in this buffer")))
         (unless (and (eq backend 'eglot)
                      (not (jsonrpc-connection-ready-p (eglot-current-server) 'xref)))
           (let ((there (and found (xref-backend-identifier-at-point backend))))
@@ -173,54 +175,36 @@ Return nil if it is eglot, which has changes to tell of first."
                            ;; The back end may have put its properties on it.
                            backend (if (equal there symbol) there symbol)))))))))
 
-(defun backstaff-emacs-find-symbol--place (item)
-  "Return (NAME LINE SUMMARY) of ITEM of xref; NAME and LINE may be nil."
-  (let* ((location (xref-item-location item))
-         (buffer (and (xref-buffer-location-p location)
-                      (xref-buffer-location-buffer location)))
-         (group (xref-location-group location)))
-    (list (if buffer (car (backstaff-unsaved-file-names (or (buffer-base-buffer buffer) buffer)))
-            (and (stringp group) (string-prefix-p "/" group)
-                 (if (string-suffix-p ".elc" group) (substring group 0 -1) group)))
-          (if buffer (with-current-buffer buffer
-                       (backstaff-emacs-line (xref-buffer-location-position location)))
-            (xref-location-line location))
-          (xref-item-summary item))))
-
 
 ;;; The answer
 
-(defun backstaff-emacs-find-symbol--within (name roots)
-  "Return NAME, of a file, as it is below one of ROOTS, or nil.
-A link that leads out of them does not count."
-  (let ((path (and name (backstaff-emacs-below name roots))))
-    (and path
-         (let ((file-name-handler-alist nil))
-           (backstaff-emacs-below (file-truename name) roots)))))
-
-(defun backstaff-emacs-find-symbol--result (call backend places)
-  "Return the result of CALL: PLACES, lists (NAME LINE SUMMARY), from BACKEND.
-Of a file that is open the buffer's line is shown, not the summary."
+(defun backstaff-emacs-find-symbol--result (call backend items)
+  "Return the result of CALL: the ITEMS of xref that BACKEND found."
   (cl-destructuring-bind (&key symbol references path roots files limit &allow-other-keys) call
     (let* ((outside 0)
            (all (cl-loop
-                 for (name line summary) in places
-                 for below = (backstaff-emacs-find-symbol--within name roots)
+                 for item in items
+                 for (name line) = (backstaff-emacs-find-symbol--place (xref-item-location item))
+                 ;; A link that leads out of the root does not count.
+                 for below = (and name (backstaff-emacs-below name roots)
+                                  (let ((file-name-handler-alist nil))
+                                    (backstaff-emacs-below (file-truename name) roots)))
                  for buffer = (cdr (assoc below files))
                  if (null below) do (cl-incf outside)
                  else unless (backstaff-emacs-secret-p (list name) roots)
+                 ;; The line of an open file comes from its buffer.
                  collect (pcase-let ((`(,line . ,text)
                                       (if buffer
                                           (backstaff-emacs-find-symbol--line buffer line symbol)
-                                        (cons line (string-limit (or summary "") 300)))))
+                                        (cons line
+                                              (string-limit (or (xref-item-summary item) "") 300)))))
                            (list :path below :line line :text text))))
            (all (cl-delete-duplicates
                  all :from-end t
                  :test (lambda (one other)
                          (and (equal (plist-get one :path) (plist-get other :path))
-                              (if (plist-get one :line)
-                                  (equal (plist-get one :line) (plist-get other :line))
-                                (equal (plist-get one :text) (plist-get other :text)))))))
+                              (let ((key (if (plist-get one :line) :line :text)))
+                                (equal (plist-get one key) (plist-get other key)))))))
            (by (if (eq backend 'eglot) "eglot"
                  (format "the xref back end %s" (backstaff-names-show (format "%s" backend)))))
            (noun (if references "reference" "definition"))
@@ -236,21 +220,32 @@ Of a file that is open the buffer's line is shown, not the summary."
                                        (and text (concat ": " (backstaff-names-prose text))))))
                            (seq-take all backstaff-emacs-find-symbol--most))
                    (- limit (string-bytes head) 120)))
-           (left (- (length all) (length lines))))
+           (left (- (length all) (length lines)))
+           (search backstaff-emacs-find-symbol--search))
       (list :text (concat head (mapconcat (lambda (line) (concat line "\n")) lines "")
-                          (and (> left 0) (format "[%d more: use %s]\n" left
-                                                  backstaff-emacs-find-symbol--search))
+                          (and (> left 0) (format "[%d more: use %s]\n" left search))
                           (and (> outside 0)
                                (format "[%d outside the workspace left out]\n" outside))
-                          (and (null places)
+                          (and (null items)
                                (concat (if (eq backend 'elisp)
                                            "[Emacs knows the Lisp that it has loaded, and no other: "
                                          "[")
-                                       backstaff-emacs-find-symbol--search
-                                       " may find more]\n")))
+                                       search " may find more]\n")))
             :truncated (> left 0)
             :data (list :places (seq-take all (length lines)) :total (length all)
                         :outside outside :back-end by)))))
+
+(defun backstaff-emacs-find-symbol--place (location)
+  "Return the name of the file of LOCATION, of xref, and the line; both may be nil."
+  (let ((buffer (and (xref-buffer-location-p location) (xref-buffer-location-buffer location)))
+        (group (xref-location-group location)))
+    (if buffer
+        (list (car (backstaff-unsaved-file-names (or (buffer-base-buffer buffer) buffer)))
+              (with-current-buffer buffer
+                (backstaff-emacs-line (xref-buffer-location-position location))))
+      (list (and (stringp group) (string-prefix-p "/" group)
+                 (if (string-suffix-p ".elc" group) (substring group 0 -1) group))
+            (xref-location-line location)))))
 
 (defun backstaff-emacs-find-symbol--line (buffer line symbol)
   "Return a cons of LINE and its text in BUFFER.

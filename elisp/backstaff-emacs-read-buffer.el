@@ -46,23 +46,32 @@ settings file counts besides."
   "The definition of the tool emacs/read_buffer.")
 
 (defconst backstaff-emacs-read-buffer--line-size 2000
-  "How many characters of a line are shown.
-One that is asked for alone may fill the answer.")
+  "Maximum number of characters of a line that are shown.
+A line that is asked for alone may fill the answer.")
 
 (defun backstaff-emacs-read-buffer--run (arguments context _done)
   "Do the work of emacs/read_buffer with ARGUMENTS in CONTEXT."
   (let* ((roots (backstaff-emacs-roots (plist-get context :root)))
          (buffer (backstaff-emacs-read-buffer--find (plist-get arguments :buffer) roots))
-         (path (backstaff-emacs-path buffer roots t)))
+         (path (backstaff-emacs-path buffer roots t))
+         (approved (plist-get context :approved)))
     (cond ((not path)
-           (backstaff-emacs-read-buffer--judge buffer (plist-get context :approved)))
-          ((and (not (backstaff-emacs-path buffer roots))
-                (not (and (plist-get context :approved)
-                          (member (plist-get context :secret) (list nil path)))))
+           (pcase backstaff-emacs-buffers-without-file
+             ('allow nil)
+             ((and 'prompt (guard approved)) nil)
+             ('prompt (backstaff-lisp-tools-fail
+                       "APPROVAL_REQUIRED"
+                       "Buffer %s visits no file: a person has to approve first"
+                       (backstaff-names-show (buffer-name buffer))))
+             (_ (backstaff-lisp-tools-fail
+                 "POLICY_DENIED" "Emacs's user lets no tool read buffers that visit no file"))))
+          ((not (or (backstaff-emacs-path buffer roots)
+                    (and approved (member (plist-get context :secret) (list nil path)))))
            (signal 'backstaff-lisp-tools-failure
                    (list "APPROVAL_REQUIRED"
                          (format "Buffer %s visits a file that may hold secrets; the user can\
- allow it, or change secrets below [policy] in backstaff's config.toml" (backstaff-emacs-quote (buffer-name buffer)))
+ allow it, or change secrets below [policy] in backstaff's config.toml"
+                                 (backstaff-emacs-quote (buffer-name buffer)))
                          path))))
     (backstaff-emacs-in buffer
       (backstaff-emacs-read-buffer--window
@@ -78,10 +87,11 @@ One that is asked for alone may fill the answer.")
 (defun backstaff-emacs-read-buffer--find (name roots)
   "Return the buffer called NAME, or that visits the file NAME below one of ROOTS.
 Fail if there is none, or if it belongs to no root."
-  ;; Errors about a path are ignored, because NAME may be a buffer's and no path at all.
   (let ((buffer (or (get-buffer name)
-                    (cdr (assoc (ignore-errors (backstaff-emacs-argument-path name roots))
-                                (backstaff-emacs-buffers roots t)))))
+                    (cdr (assoc
+                          ;; NAME may be a buffer's and no path at all.
+                          (ignore-errors (backstaff-emacs-argument-path name roots))
+                          (backstaff-emacs-buffers roots t)))))
         (shown (backstaff-emacs-quote name)))
     (cond ((null buffer)
            (backstaff-lisp-tools-fail
@@ -96,32 +106,19 @@ Fail if there is none, or if it belongs to no root."
           ((not (or (backstaff-emacs-path buffer roots t)
                     (backstaff-emacs-directory buffer roots)))
            (backstaff-lisp-tools-fail
-            "SANDBOX_VIOLATION"
-            (if (backstaff-emacs-file-p buffer)
-                "Buffer %s visits a file outside the workspace"
-              "Buffer %s belongs to a directory outside the workspace")
+            "SANDBOX_VIOLATION" (if (backstaff-emacs-file-p buffer)
+                                    "Buffer %s visits a file outside the workspace"
+                                  "Buffer %s belongs to a directory outside the workspace")
             shown)))
     buffer))
-
-(defun backstaff-emacs-read-buffer--judge (buffer approved)
-  "Fail if BUFFER, which visits no file, may not be read.
-APPROVED is non-nil if a user agreed."
-  (pcase backstaff-emacs-buffers-without-file
-    ('allow nil)
-    ((and 'prompt (guard approved)) nil)
-    ('prompt (backstaff-lisp-tools-fail
-              "APPROVAL_REQUIRED" "Buffer %s visits no file: a person has to approve first"
-              (backstaff-names-show (buffer-name buffer))))
-    (_ (backstaff-lisp-tools-fail
-        "POLICY_DENIED" "Emacs's user lets no tool read buffers that visit no file"))))
 
 (defun backstaff-emacs-read-buffer--window (name path start count from-end limit)
   "Return COUNT lines of the current buffer from START on, or the last FROM-END.
 The text begins with NAME and has at most LIMIT bytes.  PATH is for the data."
   (let* ((total (if (zerop (buffer-size)) 0 (backstaff-emacs-line (point-max))))
          (backward (and from-end (not start)))
+         (step (if backward -1 1))
          (number (cond (backward total) (start) (t 1)))
-         ;; A line that is asked for alone may fill the answer.
          (size (if (= count 1) (max 64 (- limit 300)) backstaff-emacs-read-buffer--line-size))
          ;; The longest head and notes there can be.
          (room (- limit (string-bytes name) 160))
@@ -137,21 +134,23 @@ The text begins with NAME and has at most LIMIT bytes.  PATH is for the data."
              (line-beginning-position)
              (min (line-end-position) (+ (line-beginning-position) size)))
             texts)
-      (cl-incf number (if backward -1 1))
-      (forward-line (if backward -1 1)))
-    (let ((first (if backward (1+ number) (- number (length rows))))
-          (last (if backward total (1- number))))
-      (unless backward (setq rows (nreverse rows) texts (nreverse texts)))
+      (cl-incf number step)
+      (forward-line step))
+    (unless backward (setq rows (nreverse rows) texts (nreverse texts)))
+    (let* ((first (if backward (1+ number) (- number (length rows))))
+           (last (if backward total (1- number)))
+           (earlier (and backward (> first 1)))
+           (later (and rows (< last total))))
       (list :text (concat name
                           (cond ((zerop total) ": empty, 0 lines\n")
                                 ((null rows) (format ": no line %d, as there are %s\n" number
                                                      (backstaff-emacs-plural total "line")))
                                 (t (format ": lines %d-%d of %d\n" first last total)))
                           (string-join rows)
-                          (and backward (> first 1)
+                          (and earlier
                                (format "[earlier: start_line=%d]\n" (max 1 (- first count))))
-                          (and rows (< last total) (format "[more: start_line=%d]\n" (1+ last))))
-            :truncated (and rows (or (< last total) (and backward (> first 1))))
+                          (and later (format "[more: start_line=%d]\n" (1+ last))))
+            :truncated (and rows (or later earlier))
             :data (list :buffer (substring-no-properties (buffer-name)) :path path
                         :content (string-join texts "\n") :modified (buffer-modified-p)
                         :first-line first :last-line last :line-count total)))))

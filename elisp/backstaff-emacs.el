@@ -1,13 +1,13 @@
-;;; backstaff-emacs.el --- What the tools of the toolset emacs share  -*- lexical-binding: t; -*-
+;;; backstaff-emacs.el --- Common parts of the toolset emacs  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
 ;;; Commentary:
 
-;; The tools `emacs/…' tell a model what only Emacs knows: which buffers there are, what
-;; they hold, what checkers say of them, where a symbol is defined.  They look and do
-;; nothing else: no tool visits a file, runs a mode or a hook, starts a process, connects
-;; to a host, moves point or changes a window.
+;; The tools `emacs/…' show a model facts that only Emacs knows: buffers and their texts,
+;; the findings of checkers, the places of a symbol.  They look and do nothing else: no tool
+;; visits a file, runs a mode or a hook, starts a process, connects to a host, moves point
+;; or changes a window.
 ;;
 ;; The wall around the project is here.  A buffer belongs to the root of a call if the true
 ;; name of its file is below it.  A buffer without a file belongs where its
@@ -44,7 +44,7 @@ The root itself is \"\", with a slash at the end of NAME or without."
                              ((equal (concat name "/") root) ""))))))
 
 (defun backstaff-emacs-hidden-p (buffer)
-  "Return non-nil if no tool may tell of BUFFER, wherever it belongs."
+  "Return non-nil if no tool may show BUFFER, wherever it belongs."
   (let ((base (or (buffer-base-buffer buffer) buffer)))
     (or (minibufferp buffer)
         (string-prefix-p " " (buffer-name buffer))
@@ -62,7 +62,7 @@ of the exceptions, does not.")
 
 (defun backstaff-emacs--globs-regexp (globs end)
   "Return a regexp for paths between slashes that GLOBS match, before END.
-The server's fs/secrets.py says what a glob means."
+The server's fs/secrets.py defines the globs."
   (if (null globs) regexp-unmatchable
     (concat "/\\(?:"
             (mapconcat (lambda (glob)
@@ -103,18 +103,17 @@ The server's fs/secrets.py says what a glob means."
 
 (defun backstaff-emacs-path (buffer roots &optional secret)
   "Return the path below one of ROOTS of the file that BUFFER visits.
-It is nil if there is none, and if no tool may tell of BUFFER.  If the file may
-hold secrets it is nil, too, but for a tool with SECRET, which asks first."
-  (when-let ((names (backstaff-unsaved-file-names
-                     (or (buffer-base-buffer buffer) buffer))))
+It is nil if there is none, and if no tool may show BUFFER.  If the file may
+hold secrets it is nil unless SECRET is non-nil, for a tool that asks first."
+  (when-let ((names (backstaff-unsaved-file-names (or (buffer-base-buffer buffer) buffer))))
     (and (not (backstaff-emacs-hidden-p buffer))
          (or secret (not (backstaff-emacs-secret-p names roots)))
          (backstaff-emacs-below (car names) roots))))
 
 (defun backstaff-emacs-directory (buffer roots)
   "Return the directory below one of ROOTS of BUFFER, which visits no file.
-It ends with a slash, or is \"\" for the root.  It is nil where
-`backstaff-emacs-path' would be, too."
+It ends with a slash, or is \"\" for the root.  It is nil for the same reasons
+as a `backstaff-emacs-path'."
   (when-let ((directory (and (not (backstaff-emacs-file-p buffer))
                              (not (backstaff-emacs-hidden-p buffer))
                              (buffer-local-value 'default-directory buffer))))
@@ -149,7 +148,7 @@ The root itself is \"\".  Fail if PATH leads out of it."
       (string-join names "/"))))
 
 (defun backstaff-emacs-quote (text)
-  "Return TEXT, which a model gave, as a message echoes it."
+  "Return TEXT from a model, quoted for a message."
   (let ((shown (backstaff-names-show (truncate-string-to-width text 200 nil nil t))))
     (if (string-prefix-p "\"" shown) shown (format "'%s'" shown))))
 
@@ -168,24 +167,23 @@ The root itself is \"\".  Fail if PATH leads out of it."
            ,@body)))))
 
 (defun backstaff-emacs-line (position)
-  "Return the number of the line of POSITION in the current buffer, all of it."
+  "Return the line number of POSITION in the whole current buffer."
   (line-number-at-pos position t))
 
 (defun backstaff-emacs-line-text (most)
   "Return the text of the current line, at most MOST characters, for an answer.
-Its end tells how many others there are."
+Its end counts the others."
   (let ((start (line-beginning-position)) (end (line-end-position)))
     (concat (backstaff-names-text
              (buffer-substring-no-properties start (min end (+ start most))))
-            (and (> (- end start) most)
-                 (format "[+%d characters]" (- end start most))))))
+            (and (> (- end start) most) (format "[+%d characters]" (- end start most))))))
 
 (defun backstaff-emacs-plural (count noun)
   "Return COUNT with its NOUN: \"1 line\", \"2 lines\"."
   (format "%d %s%s" count noun (if (= count 1) "" "s")))
 
 (defun backstaff-emacs-some (words most)
-  "Return the first WORDS in MOST bytes, and how many others there are."
+  "Return the first WORDS in MOST bytes, and the number of the others."
   (let* ((room most)
          (shown (cl-loop for word in words
                          while (>= (cl-decf room (+ 2 (string-bytes word))) 0)

@@ -4,21 +4,20 @@
 
 ;;; Commentary:
 
-;; EPC carries calls between two programs as s-expressions.  This file has
-;; the connections, the calls in flight, and the waiting for answers.
+;; EPC carries calls between two programs as s-expressions.  This file has the
+;; connections, the calls in flight, and the waiting for answers;
 ;; backstaff-message.el has the form of a message.
 ;;
-;; `backstaff-epc-connect' makes a connection of a process.  Then
-;; `backstaff-epc-call' waits for an answer, and `backstaff-epc-call-async'
-;; does not.  Each call ends once, with its value or with a condition below
-;; `backstaff-error'.
+;; `backstaff-epc-connect' makes a connection of a process.  Then `backstaff-epc-call'
+;; waits for an answer, and `backstaff-epc-call-async' does not.  Each call ends once,
+;; with its value or with a condition below `backstaff-error'.
 ;;
-;; - A frame is parsed when it is complete, and leaves the buffer before its
-;;   call ends.  So a continuation may wait for another call.
-;; - After the first byte out of order nobody knows where the next frame
-;;   begins.  Then the connection breaks, and all its calls end.
-;; - A continuation may exit by a `throw'.  The rest of the work then goes on
-;;   in a timer (`backstaff-epc--until-done').
+;; - A frame is parsed when it is complete, and leaves the buffer before its call ends,
+;;   so that a callback may wait for another call.
+;; - After the first byte out of order nobody knows where the next frame begins.  Then
+;;   the connection breaks, and all its calls end.
+;; - A callback may exit by a `throw'.  The rest of the work then goes on in a timer
+;;   (`backstaff-epc--until-done').
 
 ;;; Code:
 
@@ -29,8 +28,7 @@
 
 ;;; Conditions
 
-(define-error 'backstaff-connection-lost "Backstaff connection lost"
-  'backstaff-error)
+(define-error 'backstaff-connection-lost "Backstaff connection lost" 'backstaff-error)
 (define-error 'backstaff-timeout "Backstaff call timed out" 'backstaff-error)
 (define-error 'backstaff-remote-error "Backstaff call refused" 'backstaff-error)
 (define-error 'backstaff-cancelled "Backstaff call cancelled" 'backstaff-error)
@@ -39,8 +37,7 @@
   "Return the text of CONDITION, for people and models to read.
 CONDITION comes from `condition-case'.  `error-message-string' would quote
 the text of a `backstaff-error'."
-  (let ((data (cdr condition))
-        (message (get (car condition) 'error-message)))
+  (let ((data (cdr condition)) (message (get (car condition) 'error-message)))
     (cond ((not (and (memq 'backstaff-error (get (car condition) 'error-conditions))
                      (stringp (car data))))
            (error-message-string condition))
@@ -55,28 +52,20 @@ the text of a `backstaff-error'."
                (:conc-name backstaff-epc--)
                (:copier nil))
   "A process that speaks EPC, and the calls that it has not answered.
-POSITION is the start of the next frame in BUFFER.  PENDING maps uids to calls.
-HELD-BACK lists the uids of the calls that are not sent yet.  SENT counts the
-bytes of requests that were sent, and READ those that the peer has surely read.
-CLOSED is nil, t while the connection breaks, or the condition that broke it."
+BUFFER has the bytes of the next frames, and PENDING maps uids to calls.  CLOSED
+is nil, t while the connection breaks, or the condition that broke it."
   process name buffer remote log-function stderr-function
-  (position 1)
   (pending (make-hash-table) :read-only t)
-  (last-uid 0) (in-flight 0) held-back (sent 0) (read 0) (silent-timeouts 0)
-  closed)
+  (last-uid 0) (silent-timeouts 0) closed)
 
-(cl-defstruct (backstaff-epc--call
-               (:constructor backstaff-epc--make-call)
-               (:copier nil))
+(cl-defstruct (backstaff-epc--call (:constructor backstaff-epc--make-call) (:copier nil))
   "A call in flight.
-FRAME is the encoded request until it is sent.  END is the number of bytes
-that were sent up to its end.  TIMER ends the call if nobody waits for it.
-COMPLETE is called when the call ends, and is nil from then on."
-  method complete timeout deadline timer frame (end 0))
+TIMER ends the call after TIMEOUT seconds if nobody waits for it.  COMPLETE is
+called when the call ends, and is nil from then on."
+  method complete timeout timer)
 
 (cl-defun backstaff-epc-connect
-    (process &key (name "the server") (log-function #'ignore) stderr-function
-             remote)
+    (process &key (name "the server") (log-function #'ignore) (stderr-function #'ignore) remote)
   "Return a connection that speaks EPC over PROCESS.
 PROCESS gets a new filter and a new sentinel.  NAME is the peer's in messages.
 LOG-FUNCTION is called with a line of text for the log.  STDERR-FUNCTION is
@@ -94,13 +83,11 @@ between: then requests are small, and one sent in part ends the connection."
     (set-process-query-on-exit-flag process nil)
     ;; Any thread may call, so any thread may have to read.
     (set-process-thread process nil)
-    (set-process-filter
-     process (lambda (_process chunk)
-               (backstaff-epc--receive connection chunk)))
-    (set-process-sentinel
-     process (lambda (process _event)
-               (unless (process-live-p process)
-                 (backstaff-epc--break-ended connection))))
+    (set-process-filter process (lambda (_process chunk)
+                                  (backstaff-epc--receive connection chunk)))
+    (set-process-sentinel process (lambda (process _event)
+                                    (unless (process-live-p process)
+                                      (backstaff-epc--break-ended connection))))
     connection))
 
 (defun backstaff-epc-live-p (connection)
@@ -122,11 +109,10 @@ last words are added to REASON.  ADVICE is a string for the user, or nil."
     (setf (backstaff-epc--closed connection) t)
     (delete-process (backstaff-epc--process connection))
     (let ((condition `(,(or symbol 'backstaff-connection-lost) ,reason
-                        ,@(and advice (list advice))))
-          (stderr (backstaff-epc--stderr-function connection)))
+                        ,@(and advice (list advice)))))
       (unwind-protect
-          (let ((words (and stderr (string-trim (or (funcall stderr) "")))))
-            (unless (member words '(nil ""))
+          (let ((words (string-trim (or (funcall (backstaff-epc--stderr-function connection)) ""))))
+            (unless (equal words "")
               (setf (cadr condition) (format "%s:\n%s" reason words))))
         (setf (backstaff-epc--closed connection) condition)
         (unwind-protect
@@ -164,14 +150,10 @@ last words are added to REASON.  ADVICE is a string for the user, or nil."
 
 (defun backstaff-epc--log (connection format-string &rest arguments)
   "Note FORMAT-STRING with ARGUMENTS in the log of CONNECTION."
-  (funcall (backstaff-epc--log-function connection)
-           (apply #'format format-string arguments)))
+  (funcall (backstaff-epc--log-function connection) (apply #'format format-string arguments)))
 
 
 ;;; Frames from the peer
-
-(defconst backstaff-epc--keep-bytes (* 1024 1024)
-  "Maximum bytes of old frames that stay, as deleting moves all behind them.")
 
 (defun backstaff-epc--receive (connection chunk)
   "Take CHUNK from the peer of CONNECTION and deliver the complete messages."
@@ -198,16 +180,9 @@ last words are added to REASON.  ADVICE is a string for the user, or nil."
 Signal a `backstaff-protocol-error' if it is not a message."
   (when (buffer-live-p (backstaff-epc--buffer connection))
     (with-current-buffer (backstaff-epc--buffer connection)
-      (let* ((inhibit-modification-hooks t)
-             (start (backstaff-epc--position connection))
-             (end (backstaff-message-frame-end start)))
-        (when end
-          (setf (backstaff-epc--position connection) end)
-          (prog1 (backstaff-message-read-frame
-                  (+ start backstaff-message-header-size) end)
-            (when (or (= end (point-max)) (> end backstaff-epc--keep-bytes))
-              (delete-region (point-min) end)
-              (setf (backstaff-epc--position connection) (point-min)))))))))
+      (when-let ((inhibit-modification-hooks t) (end (backstaff-message-frame-end (point-min))))
+        (prog1 (backstaff-message-read-frame (+ (point-min) backstaff-message-header-size) end)
+          (delete-region (point-min) end))))))
 
 (defun backstaff-epc--deliver (connection message)
   "End the call over CONNECTION that MESSAGE answers."
@@ -216,17 +191,12 @@ Signal a `backstaff-protocol-error' if it is not a message."
     (`(,(and kind (or 'return 'return-error 'epc-error))
        ,(and uid (or (pred integerp) 'nil)) ,value)
      (if-let ((call (backstaff-epc--pop-call connection uid)))
-         (progn
-           (setf (backstaff-epc--read connection)
-                 (max (backstaff-epc--read connection) (backstaff-epc--call-end call)))
-           (if (eq kind 'return)
-               (backstaff-epc--complete connection call value nil)
-             (backstaff-epc--complete
-              connection call nil
-              (list 'backstaff-remote-error
-                    (if (stringp value) value (format "%S" value))))))
-       (backstaff-epc--log connection "dropped a late or stray answer: %s %s"
-                           kind uid)))
+         (if (eq kind 'return)
+             (backstaff-epc--complete connection call value nil)
+           (backstaff-epc--complete
+            connection call nil
+            (list 'backstaff-remote-error (if (stringp value) value (format "%S" value)))))
+       (backstaff-epc--log connection "dropped a late or stray answer: %s %s" kind uid)))
     (_ (backstaff-message-refuse
         "an answer has not the form (return UID VALUE): %s"
         (truncate-string-to-width (format "%S" message) 200 nil nil t)))))
@@ -237,10 +207,6 @@ Signal a `backstaff-protocol-error' if it is not a message."
     (remhash uid (backstaff-epc--pending connection))
     (when (backstaff-epc--call-timer call)
       (cancel-timer (backstaff-epc--call-timer call)))
-    (unless (backstaff-epc--call-frame call)
-      (cl-decf (backstaff-epc--in-flight connection))
-      (when (backstaff-epc--held-back connection)
-        (run-at-time 0 nil #'backstaff-epc--send-held-back connection)))
     call))
 
 (defun backstaff-epc--complete (connection call value condition)
@@ -251,77 +217,69 @@ An error in the caller's function goes to the log and the echo area."
         (setf (backstaff-epc--call-complete call) nil)
         (funcall complete value condition))
     ((error quit)
-     (let ((text (format "error in what waited for %s: %s"
+     (let ((text (format "the callback for %s failed: %s"
                          (backstaff-epc--call-method call)
                          (error-message-string problem))))
        (backstaff-epc--log connection "%s" text)
        (message "Backstaff: %s" text)))))
 
 
+;;; Waiting for any process
+
+(defun backstaff-epc-wait (process seconds function)
+  "Call FUNCTION again and again while PROCESS runs, until it returns non-nil.
+Return that value, or nil if PROCESS ended or has run for SECONDS.  Then it is
+killed, and its property `backstaff-late' is non-nil."
+  (let* ((value nil) (live t)
+         ;; A timer runs even while the process floods Emacs with output, or has closed its
+         ;; output and lives: both keep `accept-process-output' busy.
+         (timer (run-at-time seconds nil (lambda ()
+                                           (process-put process 'backstaff-late t)
+                                           (delete-process process)))))
+    (unwind-protect
+        (while (and (not (setq value (funcall function)))
+                    (progn
+                      (setq live (process-live-p process))
+                      ;; Other processes are not read: TRAMP, if it is in the midst of a
+                      ;; command, would miss its output.
+                      (or (accept-process-output process 0.02 nil t) live))))
+      (cancel-timer timer))
+    value))
+
+
 ;;; Requests to the peer
 
 (defconst backstaff-epc--max-remote-request (* 64 1024)
-  "Maximum bytes of a request that goes over a network.")
+  "Maximum number of bytes of a request that goes over a network.")
 
-(defvar backstaff-epc--most-in-flight 200
-  "Maximum number of calls in flight; more are held back.
-A server refuses calls when 256 of them wait.")
-
-(defconst backstaff-epc--pipe-size 16384
-  "Bytes that surely fit in a pipe that nobody reads.")
-
-(defun backstaff-epc--unread (connection)
-  "Return how many bytes the peer of CONNECTION may not have read yet."
-  (- (backstaff-epc--sent connection) (backstaff-epc--read connection)))
+(defconst backstaff-epc--cancel-seconds 0.1
+  "Maximum number of seconds for sending word that a call was cancelled.")
 
 (defun backstaff-epc--start-call (connection method args complete timeout)
   "Send a call of METHOD with ARGS over CONNECTION; return its uid.
 COMPLETE is called with a value and nil, or with nil and a condition, when
-the call ends, but not if this function signals an error.  TIMEOUT limits
-the sending."
+the call ends, but not if this function signals an error.
+
+Emacs waits while the pipe is full.  TIMEOUT, in seconds, limits that wait.
+The unsent part of a request then stays in Emacs's own queue, and the next
+frame follows it."
   (backstaff-epc--check-open connection)
   (let* ((uid (cl-incf (backstaff-epc--last-uid connection)))
+         (process (backstaff-epc--process connection))
          (symbol (if (stringp method) (make-symbol method) method))
-         (call (backstaff-epc--make-call
-                :method method :complete complete :timeout timeout
-                :deadline (and timeout (+ (float-time) timeout))
-                :frame (backstaff-message-frame
-                        (list 'call uid symbol args)
-                        (if (backstaff-epc--remote connection)
-                            backstaff-epc--max-remote-request
-                          backstaff-message-largest-frame)))))
+         (frame (backstaff-message-frame (list 'call uid symbol args)
+                                         (if (backstaff-epc--remote connection)
+                                             backstaff-epc--max-remote-request
+                                           backstaff-message-largest-frame)))
+         (call (backstaff-epc--make-call :method method :complete complete :timeout timeout))
+         (sent nil) (failure nil))
     (puthash uid call (backstaff-epc--pending connection))
-    (if (and (>= (backstaff-epc--in-flight connection)
-                 backstaff-epc--most-in-flight)
-             (not (eq method 'cancel)))
-        (setf (backstaff-epc--held-back connection)
-              (nconc (backstaff-epc--held-back connection) (list uid)))
-      (backstaff-epc--send connection uid call))
-    uid))
-
-(defun backstaff-epc--send (connection uid call)
-  "Send the request of CALL, which has UID, over CONNECTION.
-Emacs waits while the pipe is full, for ever if need be.  So a timer limits
-the wait, except where the request surely fits.  A part that has not gone out
-stays in Emacs's own queue, and the next frame follows it.  If the sending
-fails, forget CALL and signal the failure, unless CALL has ended with it."
-  (let ((process (backstaff-epc--process connection))
-        (frame (backstaff-epc--call-frame call))
-        (deadline (backstaff-epc--call-deadline call))
-        (sent nil) (failure nil))
-    (cl-incf (backstaff-epc--in-flight connection))
-    (setf (backstaff-epc--call-frame call) nil
-          (backstaff-epc--call-end call)
-          (cl-incf (backstaff-epc--sent connection) (length frame)))
     (unwind-protect
         (condition-case problem
             (progn
-              (if (or (null deadline)
-                      (<= (backstaff-epc--unread connection) backstaff-epc--pipe-size))
-                  (process-send-string process frame)
+              (if (null timeout) (process-send-string process frame)
                 (with-timeout
-                    ;; A call that was held back has less than its timeout left.
-                    ((max 0 (- deadline (float-time)))
+                    (timeout
                      (cl-incf (backstaff-epc--silent-timeouts connection))
                      (signal 'backstaff-timeout
                              (list (backstaff-epc--slowness connection "took no request" call))))
@@ -339,13 +297,15 @@ fails, forget CALL and signal the failure, unless CALL has ended with it."
               ;; Nobody knows which part of the request is under way.
               ((backstaff-epc--remote connection)
                (backstaff-epc-close connection "the sending of a request was cut short")))))
+    ;; If the process died meanwhile, COMPLETE has been called.
     (when (and failure (backstaff-epc--call-complete call))
       (unless (eq (car failure) 'backstaff-timeout)
         (backstaff-epc--check-open connection))
-      (signal (car failure) (cdr failure)))))
+      (signal (car failure) (cdr failure)))
+    uid))
 
 (defun backstaff-epc--slowness (connection failure call)
-  "Return the text that the peer of CONNECTION showed FAILURE in the time of CALL."
+  "Return the message that the peer of CONNECTION showed FAILURE in CALL's time."
   (format "%s %s within %s seconds%s" (backstaff-epc--name connection)
           failure (backstaff-epc--call-timeout call)
           (if (backstaff-epc--remote connection)
@@ -356,44 +316,19 @@ fails, forget CALL and signal the failure, unless CALL has ended with it."
   (pcase (backstaff-epc--closed connection)
     ('nil nil)
     (`(,symbol . ,data) (signal symbol data))
-    ;; It breaks just now: its last words are being read further up the stack.
+    ;; The connection breaks just now: its last words are being read further up the stack.
     (_ (signal 'backstaff-connection-lost
-               (list (format "%s has just ended"
-                             (backstaff-epc--name connection)))))))
-
-(defun backstaff-epc--send-held-back (connection)
-  "Send the calls over CONNECTION that were held back, as many as may go."
-  (backstaff-epc--until-done (backstaff-epc--send-held-back connection)
-    (while (and (backstaff-epc--held-back connection)
-                (not (backstaff-epc--closed connection))
-                (< (backstaff-epc--in-flight connection)
-                   backstaff-epc--most-in-flight))
-      (let* ((uid (pop (backstaff-epc--held-back connection)))
-             (call (gethash uid (backstaff-epc--pending connection))))
-        (when call
-          ;; Nobody is here to catch an error, so it ends the call.
-          (condition-case problem
-              (backstaff-epc--send connection uid call)
-            (backstaff-error (backstaff-epc--complete connection call nil problem))
-            (quit (backstaff-epc--complete
-                   connection call nil (backstaff-epc--cancellation call))
-                  (signal (car problem) (cdr problem)))))))))
+               (list (format "%s has just ended" (backstaff-epc--name connection)))))))
 
 (defun backstaff-epc--notify-cancelled (connection uid)
-  "Tell the peer of CONNECTION that nobody waits for call UID any more.
-A peer that does not read gets no message, as that would have to wait."
-  (when (and (backstaff-epc-live-p connection)
-             (< (backstaff-epc--unread connection)
-                (/ backstaff-epc--pipe-size 2)))
+  "Tell the peer of CONNECTION that nobody waits for call UID any more."
+  (when (backstaff-epc-live-p connection)
     (let ((inhibit-quit t))
       ;; An error is ignored, because the call has ended here already.  The process's
       ;; sentinel or the next call says why nothing can be sent.
       (ignore-errors
-        (backstaff-epc--start-call connection 'cancel (list uid) #'ignore nil)))))
-
-(defun backstaff-epc--cancellation (call)
-  "Return the condition that CALL was cancelled."
-  `(backstaff-cancelled ,(format "%s was cancelled" (backstaff-epc--call-method call))))
+        (backstaff-epc--start-call connection 'cancel (list uid) #'ignore
+                                   backstaff-epc--cancel-seconds)))))
 
 
 ;;; Calls
@@ -402,20 +337,17 @@ A peer that does not read gets no message, as that would have to wait."
   "Seconds between two looks at the clock and the peer.")
 
 (defconst backstaff-epc--grace 0.5
-  "Seconds after its limit at which a call that waits ends in any case.")
+  "Seconds after its timeout at which a call that waits ends in any case.")
 
 (defconst backstaff-epc--undisturbed 0.1
-  "Seconds for which a call that waits keeps other processes waiting, too.")
+  "Seconds for which other processes wait for a call that waits.")
 
 (defconst backstaff-epc--gc-cons-threshold (* 16 1024 1024)
   "Bytes that are allocated in a wait before garbage is collected.
 With the usual 800 kB an answer of 13 MB brings on 16 collections.  With
 128 MB a single one took Emacs 28 half a minute.")
 
-(defconst backstaff-epc--guard-seconds 0.5
-  "Seconds between two looks at a wait that `accept-process-output' may not end.")
-
-(defvar backstaff-epc--waits nil
+(defvar backstaff-epc--waiting nil
   "The uid of the innermost call that waits for output.")
 
 (cl-defun backstaff-epc-call (connection method args &key (timeout 15))
@@ -426,50 +358,36 @@ if the connection breaks.
 
 For the first tenth of a second, in which most answers come, Emacs reads
 only from the peer, so that no filter of another package interrupts the
-caller.  For a peer on another host it goes on so, as TRAMP would wait for
-ever for output that was read here.  Timers run throughout.
+caller.  For a peer on another host it does so throughout, because TRAMP would
+wait for ever for output that was read here.  Timers run throughout.
 
 A quit (\\[keyboard-quit]) ends the wait and cancels the call.  That holds
 even where `inhibit-quit' is non-nil, as in another process's filter: the
 caller gets a `quit', once."
   (let* ((outcome nil)
          (start (float-time))
-         (last start)
-         (gc-cons-threshold
-          (max gc-cons-threshold backstaff-epc--gc-cons-threshold))
+         (gc-cons-threshold (max gc-cons-threshold backstaff-epc--gc-cons-threshold))
          (read-process-output-max (max read-process-output-max 65536))
          (uid (backstaff-epc--start-call
                connection method args
-               (lambda (value condition)
-                 (setq outcome (cons value condition)))
+               (lambda (value condition) (setq outcome (cons value condition)))
                timeout))
-         (late 0)
-         (end (lambda (what)
-                (backstaff-epc-close connection (format "%s %s, but kept Emacs reading"
-                                                        (backstaff-epc--name connection) what))))
-         ;; `accept-process-output' does not return as long as there is something to read.
-         ;; A peer that floods has always something.  In Emacs 28 so has a peer that has
-         ;; closed its output and lives on.  Timers run meanwhile.
-         (guard (run-at-time
-                 backstaff-epc--guard-seconds backstaff-epc--guard-seconds
-                 (lambda ()
-                   (cond
-                    (outcome
-                     ;; Not if the wait of an inner call keeps this one from returning.
-                     (when (and (eq backstaff-epc--waits uid) (> (cl-incf late) 3))
-                       (funcall end "answered")))
-                    ((and timeout
-                          (> (- (float-time) start) (+ timeout backstaff-epc--grace)))
-                     (funcall end (format "sent no answer within %s seconds" timeout))))))))
+         ;; `accept-process-output' does not return while there is something to read: always, if
+         ;; the peer floods.  In Emacs 28 a peer that has closed its output and lives on is like that.
+         (guard (and timeout
+                     (run-at-time
+                      (+ timeout backstaff-epc--grace) 1
+                      (lambda ()
+                        ;; A call inside the wait of this one has a guard of its own.
+                        (when (eq backstaff-epc--waiting uid)
+                          (backstaff-epc-close
+                           connection
+                           (format "%s kept Emacs reading, beyond the %s seconds of a call"
+                                   (backstaff-epc--name connection) timeout))))))))
     (unwind-protect
         (while (not outcome)
-          (let ((now (float-time)))
-            ;; If the clock was set back, the time before does not count twice.
-            (when (< now last)
-              (cl-decf start (- last now)))
-            (setq last now)
-            (backstaff-epc--wait connection uid (- now start) timeout)))
-      (cancel-timer guard)
+          (backstaff-epc--wait connection uid (- (float-time) start) timeout))
+      (when guard (cancel-timer guard))
       (unless outcome
         (backstaff-epc--pop-call connection uid)
         (backstaff-epc--notify-cancelled connection uid)))
@@ -480,12 +398,8 @@ caller gets a `quit', once."
 
 (defun backstaff-epc--wait (connection uid elapsed timeout)
   "Wait a little for call UID over CONNECTION, made ELAPSED seconds ago.
-End the call if it has had TIMEOUT seconds, or if the peer has died."
-  (let* ((process (backstaff-epc--process connection))
-         (undisturbed (or (backstaff-epc--remote connection)
-                          (< elapsed backstaff-epc--undisturbed)))
-         (slice (if timeout (min backstaff-epc--slice (- timeout elapsed))
-                  backstaff-epc--slice)))
+End the call after TIMEOUT seconds, or if the peer has died."
+  (let ((process (backstaff-epc--process connection)))
     (cond
      ((and timeout (>= elapsed timeout))
       ;; If Emacs was suspended meanwhile, the answer may lie in the pipe.
@@ -496,8 +410,10 @@ End the call if it has had TIMEOUT seconds, or if the peer has died."
       ;; Sleep, because `accept-process-output' returns at once if the process is stopped.
       (sleep-for backstaff-epc--slice))
      ((process-live-p process)
-      (let ((backstaff-epc--waits uid))
-        (accept-process-output process slice nil undisturbed)))
+      (let ((backstaff-epc--waiting uid))
+        (accept-process-output
+         process (if timeout (min backstaff-epc--slice (- timeout elapsed)) backstaff-epc--slice)
+         nil (or (backstaff-epc--remote connection) (< elapsed backstaff-epc--undisturbed)))))
      (t
       ;; The answer may be among its last words.
       (accept-process-output process 0 nil t)
@@ -508,11 +424,10 @@ End the call if it has had TIMEOUT seconds, or if the peer has died."
       (signal 'quit nil))))
 
 (defun backstaff-epc--time-out (connection uid)
-  "End call UID over CONNECTION, as its time is up."
+  "End call UID over CONNECTION, because its time is up."
   (when-let ((call (backstaff-epc--pop-call connection uid)))
-    (unless (backstaff-epc--call-frame call)
-      (cl-incf (backstaff-epc--silent-timeouts connection))
-      (backstaff-epc--notify-cancelled connection uid))
+    (cl-incf (backstaff-epc--silent-timeouts connection))
+    (backstaff-epc--notify-cancelled connection uid)
     (backstaff-epc--complete
      connection call nil
      (list 'backstaff-timeout
@@ -524,7 +439,7 @@ End the call if it has had TIMEOUT seconds, or if the peer has died."
   "Call METHOD with the list ARGS over CONNECTION and return at once.
 SUCCESS-FN is called with the value, or ERROR-FN with a condition as
 `condition-case' binds it: one of them, once.  No answer within TIMEOUT
-seconds (nil: wait for ever) is a condition, too.  Both run in a process
+seconds (nil: wait for ever) is also a condition.  Both run in a process
 filter or a timer, and an error in them goes to the log.
 
 Return a handle for `backstaff-epc-cancel'.  A call that cannot be sent
@@ -547,9 +462,10 @@ signals an error here, and neither function is called."
 The call ends with a `backstaff-cancelled' condition, and the peer stops.
 Return nil if it had ended before."
   (when-let ((call (backstaff-epc--pop-call connection handle)))
-    (unless (backstaff-epc--call-frame call)
-      (backstaff-epc--notify-cancelled connection handle))
-    (backstaff-epc--complete connection call nil (backstaff-epc--cancellation call))
+    (backstaff-epc--notify-cancelled connection handle)
+    (backstaff-epc--complete
+     connection call nil
+     `(backstaff-cancelled ,(format "%s was cancelled" (backstaff-epc--call-method call))))
     t))
 
 (provide 'backstaff-epc)

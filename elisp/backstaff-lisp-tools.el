@@ -4,7 +4,7 @@
 
 ;;; Commentary:
 
-;; Some tools tell what only Emacs knows.  Such a tool is one definition in Lisp, the
+;; Some tools report facts that only Emacs knows.  Such a tool is one definition in Lisp, the
 ;; constant that `backstaff-lisp-tools' names:
 ;;
 ;;   (defconst my-clock-tool
@@ -17,10 +17,10 @@
 ;; plists and a function, (FUNCTION ARGUMENTS CONTEXT DONE):
 ;;
 ;; ARGUMENTS  has a value for every argument: (:utc nil).
-;; CONTEXT    has `:root', a directory; `:limit', how many bytes of text may be returned;
+;; CONTEXT    has `:root', a directory; `:limit', the maximum number of bytes of text;
 ;;            `:approved', non-nil if the user has agreed to the call; `:secret', the one
 ;;            file that may hold secrets and be read then, or nil for any; and `:seconds',
-;;            how long the caller waits.
+;;            the time for which the caller waits.
 ;; DONE       takes the result later, if the function returned nil.
 ;;
 ;; A result is a plist: `:text', `:data', `:truncated' and `:warnings', or for a failure
@@ -28,9 +28,6 @@
 ;; `backstaff-lisp-tools-fail'.  A text or message that points to another tool names it
 ;; with `backstaff-lisp-tools-name', as models know tools by other names than people.
 ;;
-;; A tool that needs large libraries names them in `:libraries'.  They are loaded before
-;; its first run, one by one, so that Emacs does not stall.
-
 ;;; Code:
 
 (require 'cl-lib)
@@ -42,10 +39,10 @@
     ("emacs/find_symbol" backstaff-emacs-find-symbol backstaff-emacs-find-symbol-tool)
     ("emacs/read_buffer" backstaff-emacs-read-buffer backstaff-emacs-read-buffer-tool))
   "The tools in Lisp: lists of an id, a library, and the definition in it.
-The server lets the policy name these ids, too.")
+The policy in the server's settings may name these ids.")
 
 (defconst backstaff-lisp-tools--limit 16384
-  "How many bytes of text a tool may return if the caller does not say.")
+  "Maximum number of bytes of text that a tool returns if the caller names none.")
 
 (define-error 'backstaff-lisp-tools-failure "A tool failed")
 
@@ -60,12 +57,11 @@ People read the id, models read their own name for the tool."
 
 (defun backstaff-lisp-tools--named (text for-model)
   "Return TEXT without properties; FOR-MODEL says that a model reads it.
-Only what `backstaff-lisp-tools-name' put there changes, and no content."
+Only names by `backstaff-lisp-tools-name' change, and no content."
   (let ((from 0) (parts nil))
     (while (< from (length text))
       (let ((id (get-text-property from 'backstaff-lisp-tools-id text))
-            (to (next-single-property-change from 'backstaff-lisp-tools-id text
-                                             (length text))))
+            (to (next-single-property-change from 'backstaff-lisp-tools-id text (length text))))
         (push (if (and id for-model) (backstaff-server-model-name id)
                 (substring-no-properties text from to))
               parts)
@@ -81,35 +77,16 @@ Only what `backstaff-lisp-tools-name' put there changes, and no content."
 
 (defun backstaff-lisp-tools-definitions ()
   "Return the definitions of all tools in Lisp as the server wants them."
-  (mapcar (pcase-lambda (`(,id . ,_))
-            (backstaff-lisp-tools--sent (backstaff-lisp-tools-find id)))
-          backstaff-lisp-tools))
+  (cl-loop for (id) in backstaff-lisp-tools
+           collect (backstaff-lisp-tools--sent (backstaff-lisp-tools-find id))))
 
 (defun backstaff-lisp-tools--sent (tool)
   "Return the part of TOOL, a definition, that the server needs."
   (cl-loop for (key value) on tool by #'cddr
-           unless (memq key '(:function :libraries)) append (list key value)))
-
-(defun backstaff-lisp-tools--steps (tool)
-  "Return functions that load what TOOL needs, to be called one by one.
-After each library comes a step of its own for the garbage that loading leaves,
-as to collect that takes as long again."
-  (cl-loop for library in (plist-get tool :libraries)
-           unless (featurep library)
-           append (list (apply-partially #'require library) #'garbage-collect)))
-
-(defun backstaff-lisp-tools--check (tool args context)
-  "Return the arguments of the server's method `check' for a call of TOOL.
-ARGS and CONTEXT are as in `backstaff-call'."
-  (list (backstaff-lisp-tools--sent tool) args
-        (append (and (plist-get context :approved) '(:approved t))
-                (and (plist-get context :person) '(:person t))
-                (and (plist-get context :text-only)
-                     (list :for-model t
-                           :max-output-bytes (backstaff-lisp-tools--room context))))))
+           unless (eq key :function) append (list key value)))
 
 (defun backstaff-lisp-tools--room (context)
-  "Return how many bytes of text the caller of CONTEXT allows."
+  "Return the number of bytes of text that the caller of CONTEXT allows."
   (apply #'min (or (delq nil (list (plist-get context :max-output-bytes)
                                    (plist-get context :available-capacity-bytes)))
                    (list backstaff-lisp-tools--limit))))
@@ -117,10 +94,10 @@ ARGS and CONTEXT are as in `backstaff-call'."
 (defun backstaff-lisp-tools--run (tool checked context timeout callback)
   "Run TOOL and call CALLBACK with the reply, once, now or later.
 CHECKED is the server's answer to `check'.  CONTEXT is as in `backstaff-call';
-the caller waits for TIMEOUT seconds, or without end if that is nil."
+the caller waits for TIMEOUT seconds, or for ever if that is nil."
   (let* ((start (float-time))
          (text-only (plist-get context :text-only))
-         ;; A last line that tells a model of arguments that were ignored, or empty.
+         ;; A last line for a model about arguments that were ignored, or empty.
          (note (plist-get checked :text))
          (limit (- (backstaff-lisp-tools--room context) (string-bytes note)))
          (answer
@@ -155,8 +132,7 @@ the caller waits for TIMEOUT seconds, or without end if that is nil."
             (backstaff-lisp-tools-failure
              (list :code (nth 1 problem) :message (nth 2 problem) :secret (nth 3 problem)))
             (error
-             (backstaff-server-note (format "bug in the tool %s: %S"
-                                            (plist-get tool :id) problem))
+             (backstaff-server-note (format "bug in the tool %s: %S" (plist-get tool :id) problem))
              ;; Some errors have no message, only a name.
              (let ((reason (error-message-string problem)))
                (list :code "INTERNAL"
@@ -169,18 +145,18 @@ the caller waits for TIMEOUT seconds, or without end if that is nil."
 (defun backstaff-lisp-tools-clipped (text limit)
   "Return TEXT, or its first lines in LIMIT bytes and \"[cut to LIMIT bytes]\".
 The limit is at least 64."
-  (let ((limit (max 64 limit)))
+  (let* ((limit (max 64 limit))
+         (note (format "…\n[cut to %d bytes]\n" limit))
+         (room (- limit (string-bytes note)))
+         (kept (substring text 0 (min room (length text))))
+         (excess 0))
     (if (<= (string-bytes text) limit) text
-      (let* ((note (format "…\n[cut to %d bytes]\n" limit))
-             (room (- limit (string-bytes note)))
-             (kept (substring text 0 (min room (length text))))
-             (excess 0))
-        ;; A character has five bytes at most.
-        (while (> (setq excess (- (string-bytes kept) room)) 0)
-          (setq kept (substring kept 0 (- (/ (+ excess 4) 5)))))
-        (concat (if (string-match "\n[^\n]*\\'" kept)
-                    (concat (substring kept 0 (1+ (match-beginning 0))) (substring note 2))
-                  (concat kept note)))))))
+      ;; A character has five bytes at most.
+      (while (> (setq excess (- (string-bytes kept) room)) 0)
+        (setq kept (substring kept 0 (- (/ (+ excess 4) 5)))))
+      (if (string-match "\n[^\n]*\\'" kept)
+          (concat (substring kept 0 (1+ (match-beginning 0))) (substring note 2))
+        (concat kept note)))))
 
 
 ;;; Calls
@@ -209,40 +185,38 @@ there is no reply within TIMEOUT seconds."
        (signal (car condition) (cdr condition)))
       (`(,reply) reply))))
 
-(cl-defun backstaff-lisp-tools-call-async
-    (tool args context &key success-fn error-fn timeout)
+(cl-defun backstaff-lisp-tools-call-async (tool args context &key success-fn error-fn timeout)
   "Call TOOL, a definition, with ARGS in CONTEXT, and return at once.
 ARGS and CONTEXT are as in `backstaff-call'.  Later SUCCESS-FN is called with
 the reply, or ERROR-FN with a condition, if there is no reply within TIMEOUT
 seconds.  Return a function that cancels the call; it returns nil if the call
 had ended before."
-  (let ((pending t) (checked nil) (check nil) (alarm nil))
+  (let ((pending t) (checked nil) (check nil) (timer nil))
     (cl-labels
         ((end (function value)
            (when pending
              (setq pending nil)
-             (when alarm (cancel-timer alarm))
+             (when timer (cancel-timer timer))
              (funcall function value)
              t))
-         (run (steps)
+         (run ()
            (when pending
              ;; In a timer nothing can be quit, unless it says so.
              (unless (with-local-quit
-                       (if (null steps)
-                           (backstaff-lisp-tools--run tool checked context timeout
-                                                      (lambda (reply) (end success-fn reply)))
-                         (funcall (car steps))
-                         (run-at-time 0 nil #'run (cdr steps)))
+                       (backstaff-lisp-tools--run tool checked context timeout
+                                                  (lambda (reply) (end success-fn reply)))
                        t)
                (setq quit-flag nil)
-               (end error-fn '(quit)))))
-         (cancel ()
-           (if checked
-               (end error-fn '(backstaff-cancelled "the call was cancelled"))
-             (backstaff-server-cancel check))))
+               (end error-fn '(quit))))))
       (setq check
             (backstaff-server-call-async
-             "check" (backstaff-lisp-tools--check tool args context)
+             "check"
+             (list (backstaff-lisp-tools--sent tool) args
+                   (append (and (plist-get context :approved) '(:approved t))
+                           (and (plist-get context :person) '(:person t))
+                           (and (plist-get context :text-only)
+                                (list :for-model t
+                                      :max-output-bytes (backstaff-lisp-tools--room context)))))
              :timeout timeout
              :error-fn (lambda (condition) (end error-fn condition))
              :success-fn
@@ -251,14 +225,17 @@ had ended before."
                (if (not (plist-get checked :ok))
                    (end success-fn checked)
                  (when timeout
-                   (setq alarm (run-at-time
+                   (setq timer (run-at-time
                                 timeout nil #'end error-fn
                                 (list 'backstaff-timeout
                                       (format "%s gave no answer within %s seconds"
                                               (plist-get tool :id) timeout)))))
                  ;; A process filter is no place to work in.
-                 (run-at-time 0 nil #'run (backstaff-lisp-tools--steps tool))))))
-      #'cancel)))
+                 (run-at-time 0 nil #'run)))))
+      (lambda ()
+        (if checked
+            (end error-fn '(backstaff-cancelled "the call was cancelled"))
+          (funcall check))))))
 
 (provide 'backstaff-lisp-tools)
 ;;; backstaff-lisp-tools.el ends here

@@ -4,9 +4,8 @@
 
 ;;; Commentary:
 
-;; The messages of EPC as bytes: how they are written and read, what they may
-;; hold, and how large and deep they may be.  backstaff-epc.el has connections
-;; and calls.
+;; Writes and reads the messages of EPC as bytes, and limits their contents, size
+;; and depth.  backstaff-epc.el has connections and calls.
 ;;
 ;; A frame is six hex digits, the length of the rest in bytes, and one message,
 ;; an s-expression:
@@ -47,13 +46,12 @@ With the usual 800 kB a big answer costs half its time in collections.
 The largest that there can be takes some 100 MB until it is read.")
 
 (defun backstaff-message-frame-end (start)
-  "Return where the frame at START ends, nil if not all of it has come."
+  "Return the end of the frame at START, nil if a part of it has not come yet."
   (let ((body (+ start backstaff-message-header-size)))
     (goto-char start)
     (skip-chars-forward "0-9a-f" body)
     (cond ((= (point) body)
-           (let ((end (+ body (string-to-number
-                               (buffer-substring start body) 16))))
+           (let ((end (+ body (string-to-number (buffer-substring start body) 16))))
              (and (<= end (point-max)) end)))
           ((eobp) nil)
           (t (backstaff-message-refuse
@@ -65,8 +63,7 @@ The largest that there can be takes some 100 MB until it is read.")
   (save-restriction
     (narrow-to-region start end)
     (goto-char start)
-    (let ((gc-cons-threshold
-           (max gc-cons-threshold backstaff-message--gc-cons-threshold))
+    (let ((gc-cons-threshold (max gc-cons-threshold backstaff-message--gc-cons-threshold))
           (tokens (backstaff-message--scan)))
       (goto-char start)
       (condition-case problem
@@ -93,8 +90,7 @@ and then it is not `equal' to the name of the file, as Emacs has it."
              (setcar tail (backstaff-message--with-stray-bytes (car tail)))
              (setq tail (cdr tail))))
          value)
-        ((vectorp value)
-         (vconcat (mapcar #'backstaff-message--with-stray-bytes value)))
+        ((vectorp value) (vconcat (mapcar #'backstaff-message--with-stray-bytes value)))
         (t value)))
 
 (defconst backstaff-message--max-depth 100
@@ -120,8 +116,8 @@ Left out are modifiers: `read' recurses on each in \\C-\\C-\\C-.")
 Signal a `backstaff-protocol-error' otherwise.  Return the number of strings
 and parentheses if all is ASCII, and nil if the text needs decoding.
 
-This is cheap, as searches for single characters go: less than half of
-what `read' costs afterwards."
+This is cheap: it searches for single characters, and takes less than half of
+the time of `read' afterwards."
   (let ((depth 0) (ascii t) (left backstaff-message--max-tokens) char)
     (unless (eq (char-after) ?\()
       (backstaff-message--refuse-here "a message is not a list"))
@@ -134,15 +130,12 @@ what `read' costs afterwards."
        ((eq char ?\")
         (while (progn (skip-chars-forward "^\"\\\\#\200-\377")
                       (not (eq (setq char (char-after)) ?\")))
-          (cond ((null char)
-                 (backstaff-message-refuse "a string has no end"))
-                ((eq char ?#)
-                 (backstaff-message--refuse-here "unexpected text"))
+          (cond ((null char) (backstaff-message-refuse "a string has no end"))
+                ((eq char ?#) (backstaff-message--refuse-here "unexpected text"))
                 ((not (eq char ?\\))
                  (setq ascii nil)
                  (skip-chars-forward "\200-\377"))
-                ((memq (char-after (1+ (point)))
-                       backstaff-message--string-escapes)
+                ((memq (char-after (1+ (point))) backstaff-message--string-escapes)
                  (forward-char 2))
                 (t (backstaff-message--refuse-here "unexpected escape"))))
         (forward-char))
@@ -154,16 +147,14 @@ what `read' costs afterwards."
           (skip-chars-forward " \t\r\n")
           (unless (eobp)
             (backstaff-message--refuse-here "text follows a message"))))
-       (t (backward-char)
-          (backstaff-message--refuse-here "unexpected text"))))
+       (t (backward-char) (backstaff-message--refuse-here "unexpected text"))))
     (unless (zerop depth)
       (backstaff-message-refuse "a message has no end"))
     (and ascii (- backstaff-message--max-tokens left))))
 
 (defun backstaff-message-refuse (format-string &rest arguments)
   "Signal a `backstaff-protocol-error' of FORMAT-STRING with ARGUMENTS."
-  (signal 'backstaff-protocol-error
-          (list (apply #'format format-string arguments))))
+  (signal 'backstaff-protocol-error (list (apply #'format format-string arguments))))
 
 (defun backstaff-message--refuse-here (problem)
   "Signal a `backstaff-protocol-error' of PROBLEM, quoting the text at point."
@@ -176,7 +167,7 @@ what `read' costs afterwards."
 (defvar print-integers-as-characters)
 
 (defvar backstaff-message--nodes-left nil
-  "Number of objects that may still be found in the argument at hand.")
+  "Number of objects that the rest of the argument may have.")
 
 (defconst backstaff-message--max-nodes 500000
   "Maximum number of objects in an argument; a circular list has more.")
@@ -187,22 +178,18 @@ Signal a `backstaff-argument-error' if it is not plain data: strings,
 symbols, numbers, and lists and vectors of these."
   (setq depth (or depth 0)
         backstaff-message--nodes-left (1- backstaff-message--nodes-left))
-  (when (or (< backstaff-message--nodes-left 0)
-            (> depth backstaff-message--max-depth))
-    (signal 'backstaff-argument-error
-            '("an argument is circular or far too big")))
+  (when (or (< backstaff-message--nodes-left 0) (> depth backstaff-message--max-depth))
+    (signal 'backstaff-argument-error '("an argument is circular or far too big")))
   (cond ((stringp object)
          ;; In a multibyte string `prin1' writes a stray byte as \351.
          (string-to-multibyte (substring-no-properties object)))
         ((or (symbolp object) (numberp object)) object)
-        ((vectorp object)
-         (vconcat (backstaff-message--plain (append object nil) depth)))
+        ((vectorp object) (vconcat (backstaff-message--plain (append object nil) depth)))
         ((consp object)
          (let ((items nil))
            (while (consp object)
              (push (backstaff-message--plain (pop object) (1+ depth)) items))
-           (nconc (nreverse items)
-                  (and object (backstaff-message--plain object (1+ depth))))))
+           (nconc (nreverse items) (and object (backstaff-message--plain object (1+ depth))))))
         (t (signal 'backstaff-argument-error
                    (list (format "an argument is of type %s: %s" (type-of object)
                                  (truncate-string-to-width
@@ -224,8 +211,7 @@ symbols, numbers, and lists and vectors of these."
          (room (or room backstaff-message-largest-frame)))
     (when (> size room)
       (signal 'backstaff-argument-error
-              (list (format "the arguments make %d bytes, %d are allowed"
-                            size room))))
+              (list (format "the arguments make %d bytes, %d are allowed" size room))))
     (concat (format "%06x" size) body)))
 
 (provide 'backstaff-message)

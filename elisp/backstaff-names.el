@@ -8,8 +8,8 @@
 ;; of writing, or bytes that are no character.  Shown unchanged, it could look like
 ;; another name or like two.  A reply has labels for such names, which are JSON string
 ;; literals.  `backstaff-names-show' makes labels for other names, such as those of
-;; buffers and roots; `backstaff-names-text' and `backstaff-names-prose' do the same for
-;; what buffers hold and for messages.
+;; buffers and roots; `backstaff-names-text' and `backstaff-names-prose' escape the texts
+;; of buffers and messages.
 
 ;;; Code:
 
@@ -40,8 +40,7 @@ blank becomes \" a\"."
   (let ((name (string-to-multibyte (substring-no-properties name))))
     (if (and (cl-every #'backstaff-names--visible-p name)
              (not (string-match-p "[\"\\]\\|  \\|\\`[ [(<'-]\\| \\'\\|\\`\\'" name))
-             (not (memq (get-char-code-property (aref name 0) 'general-category)
-                        '(Mn Mc Me))))
+             (not (memq (get-char-code-property (aref name 0) 'general-category) '(Mn Mc Me))))
         name
       (concat "\"" (mapconcat #'backstaff-names--escaped name "") "\""))))
 
@@ -61,11 +60,11 @@ blank becomes \" a\"."
 (defconst backstaff-names--controls
   (rx (any (0 . 8) (#x0b . #x1f) (#x7f . #x9f) (#x202a . #x202e) (#x2066 . #x2069)
            (#x3fff80 . #x3fffff)))
-  "What drives a terminal, turns the direction of text, or is no text.")
+  "Characters that drive a terminal or turn the direction of text, and stray bytes.")
 
 (defun backstaff-names-text (text)
   "Return TEXT of a buffer with escapes for control characters and stray bytes.
-Other invisible characters stay: who edits the file needs them as they are."
+Other invisible characters stay, because who edits the file needs them."
   (let ((text (string-to-multibyte (substring-no-properties text))))
     (if (string-match-p backstaff-names--controls text)
         (replace-regexp-in-string backstaff-names--controls
@@ -75,7 +74,7 @@ Other invisible characters stay: who edits the file needs them as they are."
 
 (defun backstaff-names-prose (text)
   "Return TEXT, a message of another program, on one line.
-Everything invisible but the blank is escaped."
+All invisible characters except the blank are escaped."
   (mapconcat (lambda (character)
                (if (backstaff-names--visible-p character) (string character)
                  (backstaff-names--escaped character)))

@@ -15,10 +15,10 @@
 ;; take up all the sessions that an ssh connection may have, which are ten.
 ;;
 ;; The host needs a Python and nothing else.  A small program on its command
-;; line runs what was kept of the last start if that has the right hash, and
-;; asks for it otherwise: see py_backend/backstaff_remote.  It runs in a session
-;; without a terminal, which shares TRAMP's connection.  Where that cannot be or
-;; does not work (several hops, sudo, su, an odd login shell) it runs in a second
+;; line runs the sources that the last start left there if they have the right
+;; hash, and asks for them otherwise: see py_backend/backstaff_remote.  It runs in
+;; a session without a terminal, which shares TRAMP's connection.  If that is
+;; impossible (several hops, sudo, su, an odd login shell) it runs in a second
 ;; login of TRAMP's, on a terminal.
 ;;
 ;; Emacs waits for a start.  C-g ends that, and so does the limit, whatever the
@@ -43,7 +43,7 @@
   :risky t)
 
 (defcustom backstaff-remote-start-limit 10
-  "For how many seconds at most each way of starting a server is tried.
+  "Maximum number of seconds for each way of starting a server.
 There are two: a session without a terminal, and a login of TRAMP's own.  The
 second is for hosts that are reached by several hops, sudo or su, and for those
 where the first one fails.  Emacs waits meanwhile; \\[keyboard-quit] ends that."
@@ -56,7 +56,8 @@ where the first one fails.  Emacs waits meanwhile; \\[keyboard-quit] ends that."
 ;;;###autoload (add-hook 'backstaff-server-starters #'backstaff-remote-starter)
 ;;;###autoload
 (defun backstaff-remote-starter (directory)
-  "Return what `backstaff-server-starters' says if TRAMP has a shell at DIRECTORY."
+  "Return functions for `backstaff-server-starters' if TRAMP has a shell there.
+DIRECTORY is on the host."
   (and (memq (find-file-name-handler directory 'file-remote-p)
              '(tramp-file-name-handler tramp-autoload-file-name-handler))
        (tramp-tramp-file-p directory)
@@ -79,37 +80,35 @@ where the first one fails.  Emacs waits meanwhile; \\[keyboard-quit] ends that."
           (backstaff-epc-call (backstaff-server-connection server) 'ping nil)
           (message "The server on %s is up: %s" host
                    (plist-get (backstaff-server-start-info server) :text)))
-      (backstaff-error
-       (user-error "%s" (backstaff-epc-error-text problem))))))
+      (backstaff-error (user-error "%s" (backstaff-epc-error-text problem))))))
 
 (defvar backstaff-remote--roots (make-hash-table :test #'equal)
-  "What FUNCTION, which looks for a project, found, by (FUNCTION . DIRECTORY).
+  "Results of functions that look for a project, by (FUNCTION . DIRECTORY).
 To look for one costs TRAMP several round trips.")
 
 (defun backstaff-remote--root (directory)
   "Return the root of the project that DIRECTORY, on another host, is in.
-It is looked for once, by TRAMP, and known until `backstaff-restart'."
+TRAMP looks for it once, until `backstaff-restart'."
   (backstaff-remote--found backstaff-root-function directory))
 
 (defun backstaff-remote--project-p (root)
   "Return non-nil if ROOT, on another host, is in a project.
-TRAMP finds that out once."
-  (backstaff-remote--found #'backstaff-in-project-p root))
+TRAMP looks for it once, until `backstaff-restart'."
+  (backstaff-remote--found #'backstaff-project-root root t))
 
-(defun backstaff-remote--found (function directory)
-  "Return what FUNCTION, which looks for a project, returns for DIRECTORY."
-  (let* ((key (cons function directory))
-         (known (gethash key backstaff-remote--roots 'unknown)))
+(defun backstaff-remote--found (function directory &rest more)
+  "Return the value of FUNCTION, which looks for a project, for DIRECTORY.
+MORE are more arguments for it."
+  (let* ((key (cons function directory)) (known (gethash key backstaff-remote--roots 'unknown)))
     (if (not (eq known 'unknown)) known
       (puthash key
                (backstaff-remote--limited
-                directory
-                (concat "find the project's root on " (file-remote-p directory))
-                (lambda () (funcall function (expand-file-name directory))))
+                directory (concat "find the project's root on " (file-remote-p directory))
+                (lambda () (apply function (expand-file-name directory) more)))
                backstaff-remote--roots))))
 
 (defvar backstaff-remote--bundle nil
-  "What a start on another host needs, or nil before it was made.
+  "The program for other hosts, or nil before it was made.
 It is a list (PROGRAM ARGUMENTS PAYLOADS): a program and arguments for the
 command line there, and an alist of hashes and payloads in Base64.")
 
@@ -124,10 +123,10 @@ command line there, and an alist of hashes and payloads in Base64.")
 (defconst backstaff-remote--network-advice
   "See whether that host is up and the network between is, by ssh or ping; then \
 type M-x backstaff-connect in a directory of that host"
-  "What a user may do about a host that is silent.")
+  "Advice for a user about a host that is silent.")
 
 (defun backstaff-remote--limited (directory purpose function)
-  "Return what FUNCTION returns, which uses TRAMP on DIRECTORY's host.
+  "Return the value of FUNCTION, which uses TRAMP on DIRECTORY's host.
 Signal a `backstaff-timeout' that names PURPOSE if it takes longer than
 `backstaff-remote-start-limit', not counting the time to type a password, and
 end TRAMP's connection: it broke off in the midst of a command, whose answer
@@ -152,13 +151,11 @@ would be taken for that to the next."
       (advice-remove 'tramp-accept-process-output wait)
       (advice-remove 'tramp-read-passwd ask))
     (when (eq value tag)
-      (when-let ((process (tramp-get-connection-process
-                           (tramp-dissect-file-name directory))))
+      (when-let ((process (tramp-get-connection-process (tramp-dissect-file-name directory))))
         (delete-process process))
       (signal 'backstaff-timeout
-              (list (format "TRAMP could not %s within %s seconds; the network may be\
- down, or that host asleep"
-                            purpose limit)
+              (list (format "TRAMP could not %s within %s seconds; the network may be down, or\
+ that host asleep" purpose limit)
                     backstaff-remote--network-advice 'final)))
     value))
 
@@ -167,8 +164,7 @@ would be taken for that to the next."
 `direct' is a session without a terminal, `tramp' a login of TRAMP's own."
   (let ((name (tramp-dissect-file-name host)))
     (if (and (tramp-get-method-parameter name 'tramp-direct-async)
-             (or (not (tramp-multi-hop-p name))
-                 (null (cdr (tramp-compute-multi-hops name)))))
+             (or (not (tramp-multi-hop-p name)) (null (cdr (tramp-compute-multi-hops name)))))
         '(direct tramp)
       '(tramp))))
 
@@ -181,10 +177,9 @@ ARGUMENTS are those of `make-process'."
         (tramp-methods
          (cl-sublis '(((tramp-direct-async ("-t" "-t")) . (tramp-direct-async t)))
                     tramp-methods :test #'equal))
-        ;; TRAMP sends the host what differs from this, for all to see.
-        (process-environment
-         (copy-sequence (default-toplevel-value 'process-environment))))
-    ;; What decides this is a connection property in Emacs 28, later a variable.
+        ;; TRAMP sends the host the difference from this, for all to see.
+        (process-environment (copy-sequence (default-toplevel-value 'process-environment))))
+    ;; This function asks a connection property in Emacs 28, later a variable.
     (cl-letf (((symbol-function 'tramp-direct-async-process-p)
                (lambda (&rest _) (eq way 'direct))))
       (let ((process (apply #'make-process :file-handler t :noquery t
@@ -196,28 +191,6 @@ ARGUMENTS are those of `make-process'."
         process))))
 
 
-;;; Processes
-
-(defun backstaff-remote--wait (process seconds function)
-  "Call FUNCTION again and again while PROCESS runs, until it returns non-nil.
-Return that value, or nil if PROCESS ended or has run for SECONDS; then it is
-killed."
-  (let* ((value nil) (live t)
-         ;; A timer runs even while the process floods Emacs with output, or has
-         ;; closed its output and lives: both keep `accept-process-output' busy.
-         (timer (run-at-time seconds nil (lambda ()
-                                           (process-put process 'backstaff-late t)
-                                           (delete-process process)))))
-    (unwind-protect
-        (while (and (not (setq value (funcall function)))
-                    (progn
-                      (setq live (process-live-p process))
-                      ;; Other processes are not read: TRAMP, if it is in the midst
-                      ;; of a command, would not learn of what came for it.
-                      (or (accept-process-output process 0.05 nil t) live))))
-      (cancel-timer timer))
-    value))
-
 (defun backstaff-remote--one-line (text)
   "Return the end of TEXT, bytes that a program wrote, on one line."
   (let ((line (string-trim
@@ -228,32 +201,29 @@ killed."
     (substring line (max 0 (- (length line) 300)))))
 
 
-;;; What goes to a host
+;;; The bundle for a host
 
 (defun backstaff-remote--make-bundle ()
-  "Let the server's Python on this machine make what goes to a host.
-Return a value for `backstaff-remote--bundle'."
+  "Let the server's Python on this machine make a `backstaff-remote--bundle'."
   (condition-case problem
       (backstaff-python-with-own-environment (backstaff-python-sources)
-        (let ((command (append (backstaff-server-program) '("bundle"))))
-          (with-temp-buffer
-            (let ((status (apply #'call-process (car command) nil t nil (cdr command))))
-              (goto-char (point-min))
-              ;; Warnings may stand before it.
-              (if (and (eql status 0) (re-search-forward "^(\"" nil t))
-                  (read (progn (goto-char (match-beginning 0)) (current-buffer)))
-                (signal 'backstaff-start-error
-                        (list (if (eql status 0)
-                                  "The server's program does not know the command\
- bundle; update it"
-                                (concat "The command bundle failed: "
-                                        (backstaff-remote--one-line (buffer-string))))
-                              "Update the server's program: what runs on a host is made\
- by it; or set `backstaff-server-command' to nil")))))))
+        (with-temp-buffer
+          (let* ((command (append (backstaff-server-program) '("bundle")))
+                 (status (apply #'call-process (car command) nil t nil (cdr command))))
+            (goto-char (point-min))
+            ;; Warnings may stand before it.
+            (if (and (eql status 0) (re-search-forward "^(\"" nil t))
+                (read (progn (goto-char (match-beginning 0)) (current-buffer)))
+              (signal 'backstaff-start-error
+                      (list (if (eql status 0)
+                                "The server's program does not know the command bundle; update it"
+                              (concat "The command bundle failed: "
+                                      (backstaff-remote--one-line (buffer-string))))
+                            "Update the server's program, which makes the bundle that runs on a\
+ host; or set `backstaff-server-command' to nil"))))))
     (backstaff-start-error
      (signal 'backstaff-start-error
-             (list (concat "what goes to a host is made on this machine: "
-                           (cadr problem))
+             (list (concat "what goes to a host is made on this machine: " (cadr problem))
                    (backstaff-server-advice problem))))))
 
 
@@ -262,19 +232,19 @@ Return a value for `backstaff-remote--bundle'."
 (defconst backstaff-remote--python-advice
   "Install one on that host; if it is there by another name, customize \
 `backstaff-remote-python'"
-  "What a user may do about a host without a recent Python.")
+  "Advice for a user about a host without a recent Python.")
 
 (defconst backstaff-remote--noise-size (* 64 1024)
-  "How many bytes a host may say before the server is ready.")
+  "Maximum number of bytes from a host before the server is ready.")
 
 (defvar backstaff-remote--starting nil
   "The hosts on which a server is being started.")
 
 (defun backstaff-remote--start (host)
   "Start a server on HOST, wait until it is ready, and return a plist.
-`backstaff-server-starters' describes it.  Where one way fails, try the next."
+`backstaff-server-starters' describes it.  If one way fails, try the next."
   (when (member host backstaff-remote--starting)
-    ;; A timer or another thread: what it would wait for is further up the stack.
+    ;; A timer or another thread would wait for a start that goes on further up the stack.
     (signal 'backstaff-start-error
             (list (format "it is just being started on %s; try again" host))))
   (push host backstaff-remote--starting)
@@ -297,12 +267,10 @@ Return a value for `backstaff-remote--bundle'."
             (backstaff-server-starter (concat host "/"))
             (backstaff-server-note (format "starting on %s, %s" host (car ways)))
             (condition-case problem
-                (setq started (backstaff-remote--open-session
-                               host (car ways) begun settings))
+                (setq started (backstaff-remote--open-session host (car ways) begun settings))
               (error
                (pcase-let ((`(,text ,advice ,final)
-                            (if (memq (car problem)
-                                      '(backstaff-start-error backstaff-timeout))
+                            (if (memq (car problem) '(backstaff-start-error backstaff-timeout))
                                 (cdr problem)
                               (list (backstaff-epc-error-text problem)))))
                  (backstaff-server-note (format "start on %s failed: %s" host text))
@@ -315,21 +283,19 @@ Return a value for `backstaff-remote--bundle'."
 
 (defun backstaff-remote--give-up (host problems)
   "Signal that no server starts on HOST, for PROBLEMS, a list of (TEXT . ADVICE)."
-  (let ((python (rassq backstaff-remote--python-advice problems)))
-    (signal 'backstaff-start-error
-            (if python
-                ;; No other failure tells more.
-                (list (format "on %s, Python 3.11 or newer is needed: %s\
- (`backstaff-remote-python' may name another)"
-                              host (car python))
-                      (cdr python))
-              (list (format "on %s, %s" host (mapconcat #'car problems "; then "))
-                    (or (cl-some #'cdr problems)
-                        "See in the log what that host says, and whether ssh, sudo or su\
- does by hand; then type M-x backstaff-connect in a directory of that host"))))))
+  (signal 'backstaff-start-error
+          (if-let ((python (rassq backstaff-remote--python-advice problems)))
+              ;; No other failure says more.
+              (list (format "on %s, Python 3.11 or newer is needed: %s\
+ (`backstaff-remote-python' may name another)" host (car python))
+                    (cdr python))
+            (list (format "on %s, %s" host (mapconcat #'car problems "; then "))
+                  (or (cl-some #'cdr problems)
+                      "See in the log what that host says, and whether ssh, sudo or su does by\
+ hand; then type M-x backstaff-connect in a directory of that host")))))
 
 (defun backstaff-remote--open-session (host way begun settings)
-  "Start a server on HOST in WAY, and return what `backstaff-remote--start' does.
+  "Start a server on HOST in WAY; return the plist of `backstaff-remote--start'.
 The start began at BEGUN.  The host is sent SETTINGS, the bytes of the user's
 file.  An error's data are a text, an advice, and non-nil if no other way could
 do better."
@@ -341,8 +307,7 @@ do better."
        ;; A word that nobody else says.  The host says it backwards, so that an
        ;; echo of the command line does not look like an answer.
        (nonce (format "n%08x%08x" (random #xffffffff) (random #xffffffff)))
-       (answer (format "BS-\\(NEED\\|READY\\|FAIL\\):%s:\\([^\r\n]*\\)\r?\n"
-                       (reverse nonce)))
+       (answer (format "BS-\\(NEED\\|READY\\|FAIL\\):%s:\\([^\r\n]*\\)\r?\n" (reverse nonce)))
        (case-fold-search nil))
     (cl-flet*
         ((said ()
@@ -352,14 +317,13 @@ do better."
                          (< (float-time) end))
                (accept-process-output stderr 0.02 nil t)))
            (let ((words (backstaff-remote--one-line
-                         (concat (with-current-buffer errors (buffer-string)) " "
-                                 output))))
+                         (concat (with-current-buffer errors (buffer-string)) " " output))))
              (if (string-empty-p words) "; the host said nothing"
                (concat "; the host said: " words))))
          (fail (text &optional advice final)
            (signal 'backstaff-start-error (list text advice final)))
+         ;; Do the step that the next line from the host asks for.
          (step ()
-           ;; Do what the next line that the host has said asks for.
            (when (string-match answer output)
              (let* ((word (match-string 1 output))
                     (rest (match-string 2 output))
@@ -393,45 +357,42 @@ do better."
                       :command `(,backstaff-remote-python
                                  "-I" "-S" "-X" "utf8" "-c" ,program ,nonce ,@arguments
                                  ,(number-to-string (length settings)))))))
-            (pcase (backstaff-remote--wait process backstaff-remote-start-limit #'step)
+            (pcase (backstaff-epc-wait process backstaff-remote-start-limit #'step)
               (`(,sources ,python)
                (set-process-buffer process nil)
                (setq started
-                     (list :process process :output output
-                           :stderr (get-buffer-process errors)
-                           :info
-                           (list
-                            :text (format "%s, Python %s, sources %s, started in %.2f s"
-                                          (if (eq way 'direct)
-                                              "a session without a terminal"
-                                            "a login of TRAMP's on a terminal")
-                                          python sources (- (float-time) begun))
-                            :advice
-                            (cond ((eq way 'tramp)
-                                   "Nothing, if the host is reached by several hops, sudo\
- or su; else see in the log why the session without a terminal failed: its calls\
- are as quick, its start is not a second login")
-                                  ;; That is, sent and not kept.
-                                  ((equal sources "uncached")
-                                   "Let ~/.cache/backstaff on that host be a directory of\
- yours alone (chmod 700), so that the sources need not be sent at each start"))))))
+                     (list
+                      :process process :output output :stderr (get-buffer-process errors)
+                      :info
+                      (list
+                       :text (format "%s, Python %s, sources %s, started in %.2f s"
+                                     (if (eq way 'direct) "a session without a terminal"
+                                       "a login of TRAMP's on a terminal")
+                                     python sources (- (float-time) begun))
+                       :advice
+                       (cond ((eq way 'tramp)
+                              "Nothing, if the host is reached by several hops, sudo or su; else\
+ see in the log why the session without a terminal failed: its calls are as quick, its start is\
+ not a second login")
+                             ;; That is, sent and not kept.
+                             ((equal sources "uncached")
+                              "Let ~/.cache/backstaff on that host be a directory of yours alone\
+ (chmod 700), so that the sources need not be sent at each start"))))))
               ((guard (> (length output) backstaff-remote--noise-size))
                (fail (concat "the host says too much and never \"ready\"" (said))))
               ((guard (process-get process 'backstaff-late))
-               (fail (format "it was not ready within %s seconds; the network may be\
- down, or that host asleep%s"
-                             backstaff-remote-start-limit (said))
+               (fail (format "it was not ready within %s seconds; the network may be down, or\
+ that host asleep%s" backstaff-remote-start-limit (said))
                      backstaff-remote--network-advice 'final))
               (_
                (let ((status (process-exit-status process)) (said (said)))
-                 (if (and (= status 127)
-                          (string-match-p "not found\\|[Nn]o such file" said))
+                 (if (and (= status 127) (string-match-p "not found\\|[Nn]o such file" said))
                      ;; Without a directory it may be in TRAMP's own path alone.
                      (fail (format "there is no %s%s" backstaff-remote-python said)
                            backstaff-remote--python-advice
                            (string-search "/" backstaff-remote-python))
-                   (fail (format "the process there ended with status %s before it was\
- ready%s" status said)))))))
+                   (fail (format "the process there ended with status %s before it was ready%s"
+                                 status said)))))))
         (dolist (buffer (list buffer (unless (plist-get started :stderr) errors)))
           (when (buffer-live-p buffer)
             (when-let ((process (get-buffer-process buffer)))
@@ -444,10 +405,9 @@ do better."
   "Send BYTES to PROCESS, and leave the output of TRAMP's processes unread.
 While Emacs waits to send, it reads from all processes.  A command of TRAMP
 that is under way would lose that output.  If PROCESS has ended, do nothing."
-  (let ((filters (mapcar (lambda (process)
-                           (cons process (process-filter process)))
-                         (delq nil (mapcar #'tramp-get-connection-process
-                                           (tramp-list-connections))))))
+  (let ((filters (cl-loop for connection in (tramp-list-connections)
+                          for process = (tramp-get-connection-process connection)
+                          when process collect (cons process (process-filter process)))))
     (unwind-protect
         (progn
           (pcase-dolist (`(,process . ,_) filters)

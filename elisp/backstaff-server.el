@@ -12,15 +12,9 @@
 ;; there, which `backstaff-server-starters' start.  A host is a string such as
 ;; "/ssh:host:", as `file-remote-p' returns it; nil is this host.
 ;;
-;; The program is the first of these:
-;;
-;; 1. `backstaff-server-command', if that is non-nil;
-;; 2. the sources shipped beside this file, which are sure to have the version
-;;    of this package, run by a Python that backstaff-python.el finds;
-;; 3. a program named `backstaff' on `exec-path'.
-;;
-;; It runs in the directory of its sources and isolated from the environment.
-;; So no file of a project is ever run, and no setting of a project counts.
+;; backstaff-python.el finds the program.  It runs in the directory of its sources
+;; and isolated from the environment, so that no file of a project is ever run, and
+;; no setting of a project counts.
 
 ;;; Code:
 
@@ -32,35 +26,24 @@
 
 ;;; Options
 
-(defcustom backstaff-server-command nil
-  "The program that serves, and its arguments, as a list of strings.
-For example (\"/opt/venv/bin/python\" \"-m\" \"backstaff\"); the arguments
-\"serve\" and \"--stdio\" are appended.  If nil, look for the sources
-shipped with this package and a Python that can run them, then for a program
-named backstaff.
-
-No variable of the environment whose name starts with PYTHON reaches it."
-  :type '(choice (const :tag "Look for it" nil)
-                 (repeat :tag "Program and arguments" string))
-  :risky t
-  :group 'backstaff)
-
 (defcustom backstaff-server-settings-file nil
   "The file with the server's settings, in TOML.
-If nil, the server looks for config.toml in the folder backstaff below the
-user's configuration folder, and does without if there is none.  Settings
-are read when the server starts."
+If nil, it is config.toml in the folder backstaff below the user's
+configuration folder, if there is one.  Settings are read when the server
+starts."
   :type '(choice (const :tag "The usual one" nil) file)
   :group 'backstaff
   :risky t)
 
+(defun backstaff-server-settings-file-name ()
+  "Return the file that the server reads its settings from if it exists."
+  (let ((folder (getenv "XDG_CONFIG_HOME")))
+    (expand-file-name (or backstaff-server-settings-file "backstaff/config.toml")
+                      (expand-file-name (if (member folder '(nil "")) "~/.config" folder) "/"))))
+
 
 ;;; Conditions
 
-(define-error 'backstaff-start-error "Backstaff cannot start its server"
-  'backstaff-connection-lost)
-(define-error 'backstaff-python-missing "Backstaff cannot start its server"
-  'backstaff-start-error)
 (define-error 'backstaff-remote-directory "Backstaff root out of reach"
   '(backstaff-error user-error))
 
@@ -74,7 +57,6 @@ M-x backstaff-show-log, and whether the machine, or the network, is overloaded")
     (backstaff-remote-directory
      . "Type M-x backstaff-connect there; or M-x cd to a local directory, or \
 customize `backstaff-root-directory'")
-    (backstaff-python-missing . "Install Python 3.11 or newer")
     (backstaff-start-error
      . "Customize `backstaff-server-command' to name a program that exists, or \
 set it to nil to have one found")
@@ -93,45 +75,15 @@ A `backstaff-error' may bring it as a second string, behind the text, as in
                thereis (alist-get symbol backstaff-server--advice))
       "Read the log: M-x backstaff-show-log"))
 
-
-;;; The program
-
-(defun backstaff-server-program (&optional note)
-  "Return the program that serves, and its first arguments.
-Signal a `backstaff-start-error' if there is none.  NOTE is as in
-`backstaff-python-command'."
-  (let ((sources (backstaff-python-sources)) (answers nil) (python nil))
-    (cond
-     (backstaff-server-command
-      (unless (and (listp backstaff-server-command)
-                   (cl-every #'stringp backstaff-server-command))
-        (signal 'backstaff-start-error
-                '("`backstaff-server-command' is not a list of strings"
-                  "Customize `backstaff-server-command' to be a list of strings,\
- or nil to have the program found")))
-      (let ((program (car backstaff-server-command)))
-        (cons (if (file-name-absolute-p program) (expand-file-name program) program)
-              (cdr backstaff-server-command))))
-     ((and sources
-           (setq python (backstaff-python-command
-                         sources (lambda (program answer)
-                                   (push (cons program answer) answers)
-                                   (when note
-                                     (funcall note program answer))))))
-      (append python (list (expand-file-name "backstaff/__main__.py" sources))))
-     ((executable-find "backstaff") (list (executable-find "backstaff")))
-     (sources
-      (signal 'backstaff-python-missing (backstaff-python-problem (nreverse answers))))
-     (t (signal 'backstaff-start-error
-                '("found neither the server's sources nor a program named backstaff"
-                  "Type in a shell: pipx install backstaff; or install the package anew,\
- with its folder py_backend; or customize `backstaff-server-command'"))))))
-
-(defun backstaff-server-settings-file-name ()
-  "Return the file that the server reads its settings from if it exists."
-  (let ((folder (getenv "XDG_CONFIG_HOME")))
-    (expand-file-name (or backstaff-server-settings-file "backstaff/config.toml")
-                      (expand-file-name (if (member folder '(nil "")) "~/.config" folder) "/"))))
+(defun backstaff-error-text (condition)
+  "Return the text of a reply that CONDITION ended, without properties.
+If no server starts, the text includes advice: there is no other help then."
+  (concat "Error: " (if (memq 'quit (get (car condition) 'error-conditions))
+                        "The user cancelled the call"
+                      (string-to-multibyte (substring-no-properties
+                                            (backstaff-epc-error-text condition))))
+          (and (memq 'backstaff-start-error (get (car condition) 'error-conditions))
+               (concat ".\n" (backstaff-server-advice condition)))))
 
 
 ;;; Log
@@ -140,7 +92,7 @@ Signal a `backstaff-start-error' if there is none.  NOTE is as in
   "The buffer with the server's standard error and our own notes.")
 
 (defconst backstaff-server--log-size (* 256 1024)
-  "How many characters of the log are kept.")
+  "Maximum number of characters of the log that are kept.")
 
 (defun backstaff-server--log (text)
   "Append TEXT to the log, and delete the oldest lines if it is too long."
@@ -161,8 +113,7 @@ Signal a `backstaff-start-error' if there is none.  NOTE is as in
 
 (defun backstaff-server-note (text)
   "Append TEXT to the log as a note of our own."
-  (backstaff-server--log
-   (format "%s Emacs: %s\n" (format-time-string "%F %T") text)))
+  (backstaff-server--log (format "%s Emacs: %s\n" (format-time-string "%F %T") text)))
 
 ;;;###autoload
 (defun backstaff-show-log ()
@@ -181,24 +132,19 @@ Signal a `backstaff-start-error' if there is none.  NOTE is as in
 (defconst backstaff-server--protocol 1
   "The version of the protocol that both have to speak.")
 
-(cl-defstruct (backstaff-server
-               (:constructor backstaff-server--make)
-               (:copier nil))
+(cl-defstruct (backstaff-server (:constructor backstaff-server--make) (:copier nil))
   "A server process.
 LAST-WORDS is the end of its standard error, which comes from the process
-STDERR.  RESTARTED is non-nil if it took the place of one that
-had died.  ANSWERED is non-nil once it has answered a tool's call, and STUCK
-once too many of its calls hang in a dead file system.  DEFINITIONS describe
-its tools, once that was asked.  START-INFO, a plist, describes a start on
-another host."
-  connection process stderr
-  (last-words "")
-  (restarted nil :read-only t)
-  (started (float-time) :read-only t)
-  answered stuck definitions start-info)
+STDERR.  RESTARTED is non-nil if it took the place of one that had died.
+ANSWERED is non-nil once it has answered a tool's call.  DEFINITIONS describe
+its tools, once the server was asked.  START-INFO, a plist, describes a start
+on another host."
+  connection process stderr (last-words "")
+  (restarted nil :read-only t) (started (float-time) :read-only t)
+  answered definitions start-info)
 
 (defvar backstaff-server--pause 60
-  "How many seconds after its start a server that died twice is tried again.
+  "Seconds from a start until a server that died twice is tried again.
 One project that brings it down must not take the tools from all others.")
 
 (defvar backstaff-server--current nil
@@ -207,25 +153,21 @@ One project that brings it down must not take the tools from all others.")
 (defvar backstaff-server--elsewhere nil
   "The servers on other hosts, as an alist of (HOST . SERVER).")
 
+(defvar backstaff-server-content-readers 'unknown
+  "The ids of the tools that read the contents of files.
+It is the symbol `unknown' until a server has shaken hands.")
+
+(defvar backstaff-server-secrets nil
+  "Globs of the files that may hold secrets, from the server's handshake.
+One that starts with an exclamation mark names exceptions.")
+
 (defun backstaff-server-status ()
   "Return nil, `unresponsive', `ended' or the process id of this host's server."
   (when-let* ((server backstaff-server--current)
               (connection (backstaff-server-connection server)))
     (cond ((backstaff-epc-unresponsive-p connection) 'unresponsive)
-          ((backstaff-epc-live-p connection)
-           (process-id (backstaff-server-process server)))
+          ((backstaff-epc-live-p connection) (process-id (backstaff-server-process server)))
           (t 'ended))))
-
-(defun backstaff-server--start (restarted &optional host)
-  "Start a server on HOST and return it; RESTARTED if the last one died.
-On this host nothing waits for the start: calls wait behind the handshake."
-  (let ((server (backstaff-server--make :restarted restarted)))
-    (backstaff-server--launch server host)
-    (if host
-        (setf (alist-get host backstaff-server--elsewhere nil nil #'equal) server)
-      (setq backstaff-server--current server))
-    (backstaff-server--shake-hands server)
-    server))
 
 (defun backstaff-server-try (callback timeout)
   "Start another server on this host, apart from the one that calls use.
@@ -233,54 +175,49 @@ Return the connection with it, which the caller closes.  CALLBACK is called
 once: with the server's identity, a plist of `:version', `:protocol' and more,
 or with nil and a condition, after TIMEOUT seconds at most."
   (let ((server (backstaff-server--make)))
-    (backstaff-server--launch server)
+    (backstaff-server--launch server nil)
     (backstaff-server--shake-hands server callback timeout)
     (backstaff-server-connection server)))
 
-(defun backstaff-server--launch (server &optional host)
+(defun backstaff-server--launch (server host)
   "Start the process of SERVER, on HOST, and the connection with it."
   (condition-case problem
-      (if (null host)
-          (backstaff-server--launch-here server)
-        (let* ((starter (backstaff-server-starter (concat host "/")))
-               (started (funcall (plist-get starter :start) host))
-               (process (plist-get started :process)))
-          (setf (backstaff-server-start-info server) (plist-get started :info))
-          (backstaff-server--connect server (plist-get started :stderr) process
-                                     :name (format "the server on %s" host) :remote t)
-          ;; The connection reads by the filter that it has set.
-          (funcall (process-filter process) process (plist-get started :output))))
+      (if host
+          (let* ((starter (backstaff-server-starter (concat host "/")))
+                 (started (funcall (plist-get starter :start) host))
+                 (process (plist-get started :process)))
+            (setf (backstaff-server-start-info server) (plist-get started :info))
+            (backstaff-server--connect server (plist-get started :stderr) process
+                                       :name (format "the server on %s" host) :remote t)
+            ;; The connection reads by the filter that it has set.
+            (funcall (process-filter process) process (plist-get started :output)))
+        (backstaff-python-with-own-environment (backstaff-python-sources)
+          (let ((command (append (backstaff-server-program) '("serve" "--stdio")
+                                 (and backstaff-server-settings-file
+                                      (list "--config" (expand-file-name
+                                                        backstaff-server-settings-file))))))
+            (backstaff-server-note (format "starting %S" command))
+            ;; Emacs itself would make a child that fails to become the program.
+            (unless (executable-find (car command))
+              (signal 'backstaff-start-error
+                      (list (format "there is no program %s" (car command)))))
+            (let* ((errors (generate-new-buffer " *backstaff-stderr*" t))
+                   (stderr (make-pipe-process :name "backstaff-stderr" :buffer errors
+                                              :noquery t :sentinel #'ignore)))
+              (unwind-protect
+                  (backstaff-server--connect
+                   server stderr
+                   (make-process :name "backstaff" :buffer nil :command command :noquery t
+                                 :connection-type 'pipe :coding 'binary :stderr stderr))
+                ;; Where a connection was made, this buffer is dead.
+                (when (buffer-live-p errors)
+                  (delete-process stderr)
+                  (kill-buffer errors)))))))
     (error
      (backstaff-server-note (error-message-string problem))
      (if (memq 'backstaff-error (get (car problem) 'error-conditions))
          (signal (car problem) (cdr problem))
        (signal 'backstaff-start-error (list (error-message-string problem)))))))
-
-(defun backstaff-server--launch-here (server)
-  "Start the process of SERVER on this host, and the connection with it."
-  (backstaff-python-with-own-environment (backstaff-python-sources)
-    (let ((command (append (backstaff-server-program) '("serve" "--stdio")
-                           (and backstaff-server-settings-file
-                                (list "--config" (expand-file-name
-                                                  backstaff-server-settings-file))))))
-      (backstaff-server-note (format "starting %S" command))
-      ;; Else it is a child of Emacs that fails to become the program.
-      (unless (executable-find (car command))
-        (signal 'backstaff-start-error
-                (list (format "there is no program %s" (car command)))))
-      (let* ((errors (generate-new-buffer " *backstaff-stderr*" t))
-             (stderr (make-pipe-process :name "backstaff-stderr" :buffer errors
-                                        :noquery t :sentinel #'ignore)))
-        (unwind-protect
-            (backstaff-server--connect
-             server stderr
-             (make-process :name "backstaff" :buffer nil :command command
-                           :connection-type 'pipe :coding 'binary :noquery t
-                           :stderr stderr))
-          ;; It is dead if there is a connection.
-          (when (buffer-live-p errors)
-            (delete-process stderr)
-            (kill-buffer errors)))))))
 
 (defun backstaff-server--connect (server stderr process &rest options)
   "Let SERVER run in PROCESS, whose standard error the process STDERR prints.
@@ -304,29 +241,15 @@ OPTIONS are more arguments for `backstaff-epc-connect'."
         (backstaff-server-connection server)
         (apply #'backstaff-epc-connect process
                :log-function #'backstaff-server-note
-               :stderr-function
-               (lambda () (backstaff-server--collect-words server))
+               :stderr-function (lambda () (backstaff-server--collect-words server))
                options)))
 
 (defun backstaff-server--collect-words (server)
   "Return the last lines that SERVER, now dead, wrote to its standard error.
 A child of the server may hold the pipe open, so this waits little."
   (when-let ((stderr (backstaff-server-stderr server)))
-    ;; While output floods in, the inner wait does not return.  A timer does.
-    (let ((end (run-at-time 0.2 nil #'delete-process stderr)))
-      (while (process-live-p stderr)
-        (accept-process-output stderr 0.02 nil t))
-      (cancel-timer end)))
-  (let ((lines (split-string (backstaff-server-last-words server) "\n" t)))
-    (string-join (last lines 8) "\n")))
-
-(defvar backstaff-server-content-readers 'unknown
-  "The ids of the tools that read what files hold.
-It is the symbol `unknown' until a server has shaken hands.")
-
-(defvar backstaff-server-secrets nil
-  "Globs of the files that may hold secrets, as the server shook hands.
-One that starts with an exclamation mark excepts what it matches.")
+    (backstaff-epc-wait stderr 0.2 #'ignore))
+  (string-join (last (split-string (backstaff-server-last-words server) "\n" t) 8) "\n"))
 
 (defun backstaff-server--shake-hands (server &optional callback timeout)
   "Shake hands with SERVER before any call; close the connection on failure.
@@ -341,61 +264,54 @@ CALLBACK and TIMEOUT are as in `backstaff-server-try'."
      :timeout (or timeout 15)
      :success-fn
      (lambda (identity)
-       (if (backstaff-server--compatible-p identity)
-           (progn (backstaff-server-note (format "connected: %S" identity))
-                  (setq backstaff-server-content-readers (plist-get identity :reads-content)
-                        backstaff-server-secrets (plist-get identity :secrets))
-                  (funcall callback identity nil))
-         (apply fail (backstaff-server--mismatch identity))))
+       (if-let ((mismatch (backstaff-server--mismatch identity)))
+           (apply fail mismatch)
+         (backstaff-server-note (format "connected: %S" identity))
+         (setq backstaff-server-content-readers (plist-get identity :reads-content)
+               backstaff-server-secrets (plist-get identity :secrets))
+         (funcall callback identity nil)))
      :error-fn
      (lambda (condition)
-       (funcall fail (format "it did not shake hands: %s"
-                             (backstaff-epc-error-text condition))
+       (funcall fail (format "it did not shake hands: %s" (backstaff-epc-error-text condition))
                 ;; Every server of ours answers, so it is another program.
                 (backstaff-server-advice
                  (if (eq (car condition) 'backstaff-remote-error) '(backstaff-protocol-error)
                    condition)))))))
 
 (defun backstaff-server--mismatch (identity)
-  "Return why a server of IDENTITY is none for us, and what to do, as two strings."
+  "Return nil if a server of IDENTITY and this package understand each other.
+Otherwise return the reason and the remedy, two strings.  The protocol must be
+the same, and the first number of the version; before 1.0 the second number,
+too.  IDENTITY may be anything, even no plist."
   (let* ((version (plist-get identity :version))
-         (protocol (and version (plist-get identity :protocol)))
-         (newer (if (eql protocol backstaff-server--protocol)
-                    ;; The version of another program may have any form.
-                    (ignore-errors (version< backstaff-server-version version))
-                  (and (integerp protocol) (> protocol backstaff-server--protocol)))))
-    (if (not (stringp version))
-        (list (format "Emacs has Backstaff %s, the server is something else"
-                      backstaff-server-version)
-              (backstaff-server-advice '(backstaff-protocol-error)))
-      (list (format "Emacs has Backstaff %s (protocol %d), the server is %s (protocol %s);\
+         (protocol (plist-get identity :protocol))
+         (same (eql protocol backstaff-server--protocol))
+         (series (lambda (version)
+                   (and (string-match "\\`\\(?:0\\.[0-9]+\\|[1-9][0-9]*\\)\\." version)
+                        (match-string 0 version)))))
+    (cond
+     ((not (stringp version))
+      (list (format "Emacs has Backstaff %s, the server is something else"
+                    backstaff-server-version)
+            (backstaff-server-advice '(backstaff-protocol-error))))
+     ((not (and same
+                (equal (funcall series version) (funcall series backstaff-server-version))))
+      (let ((newer (if same
+                       ;; The version of another program may have any form.
+                       (ignore-errors (version< backstaff-server-version version))
+                     (and (integerp protocol) (> protocol backstaff-server--protocol)))))
+        (list (format "Emacs has Backstaff %s (protocol %d), the server is %s (protocol %s);\
  update %s" backstaff-server-version backstaff-server--protocol version protocol
  (if newer "Emacs's package" "the server"))
-            (backstaff-server--update-advice newer)))))
-
-(defun backstaff-server--update-advice (package)
-  "Return how to update Emacs's package if PACKAGE is non-nil, else the server."
-  (cond ((not package)
-         "Type in a shell: pipx upgrade backstaff (or as you installed it); or set\
+              (cond ((not newer)
+                     "Type in a shell: pipx upgrade backstaff (or as you installed it); or set\
  `backstaff-server-command' to nil.  Then type M-x backstaff-restart")
-        ((fboundp 'package-upgrade)
-         "Type M-x package-upgrade RET backstaff RET, then start Emacs anew")
-        (t "Type M-x list-packages RET, U and x, then start Emacs anew")))
-
-(defun backstaff-server--compatible-p (identity)
-  "Return non-nil if a server of IDENTITY understands us, and we it.
-The protocol must be the same, and the first number of the version; before 1.0
-the second number, too.  IDENTITY may be anything, even no plist."
-  (let ((series (lambda (version)
-                  (and (stringp version)
-                       (string-match "\\`\\(?:0\\.[0-9]+\\|[1-9][0-9]*\\)\\." version)
-                       (match-string 0 version)))))
-    (and (eql (plist-get identity :protocol) backstaff-server--protocol)
-         (equal (funcall series (plist-get identity :version))
-                (funcall series backstaff-server-version)))))
+                    ((fboundp 'package-upgrade)
+                     "Type M-x package-upgrade RET backstaff RET, then start Emacs anew")
+                    (t "Type M-x list-packages RET, U and x, then start Emacs anew"))))))))
 
 (defun backstaff-server--stop (reason)
-  "Stop all servers, and fail what is under way for REASON."
+  "Stop all servers, and fail the calls under way for REASON."
   (dolist (server (delq nil (cons backstaff-server--current
                                   (mapcar #'cdr backstaff-server--elsewhere))))
     (backstaff-epc-close (backstaff-server-connection server) reason))
@@ -415,9 +331,9 @@ returns nil if it cannot start one there, or a plist of functions:
 `:project-p'  returns whether a directory is in a project.
 `:start'  starts a server on a host, such as \"/ssh:host:\", that Emacs is
           connected to, waits until it is ready, and returns a plist:
-          `:process', which speaks EPC; `:output', what it printed since it
-          is ready; `:stderr', nil or a process that prints its standard
-          error into a buffer; and `:info', a plist of `:text', which
+          `:process', which speaks EPC; `:output', the bytes that it printed
+          since it is ready; `:stderr', nil or a process that prints its
+          standard error into a buffer; and `:info', a plist of `:text', which
           describes the start, and `:advice', nil or how to improve it.
           It ends in a reasonable time, perhaps with a `backstaff-error'.")
 
@@ -437,46 +353,50 @@ connected to the host."
     (unless (and starter (backstaff-server-connected-p directory))
       (signal 'backstaff-remote-directory
               (list (format "%s is on another machine, and %s" directory
-                            (if starter "Emacs is not connected to it;\
- M-x backstaff-connect connects"
+                            (if starter
+                                "Emacs is not connected to it; M-x backstaff-connect connects"
                               "Backstaff cannot start a server there")))))
     starter))
 
 
 ;;; The server
 
-(defun backstaff-server--on (host)
-  "Return the server on HOST that was started last, dead or alive, or nil."
-  (if host (cdr (assoc host backstaff-server--elsewhere)) backstaff-server--current))
+(defun backstaff-server--start (restarted host)
+  "Start a server on HOST and return it; RESTARTED if the last one died.
+On this host nothing waits for the start: calls wait behind the handshake."
+  (let ((server (backstaff-server--make :restarted restarted)))
+    (backstaff-server--launch server host)
+    (if host
+        (setf (alist-get host backstaff-server--elsewhere nil nil #'equal) server)
+      (setq backstaff-server--current server))
+    (backstaff-server--shake-hands server)
+    server))
 
 (defun backstaff-server-ensure (&optional host)
   "Return the server on HOST, started if there is none that lives.
 Signal a `backstaff-connection-lost' if that fails."
-  (let* ((server (backstaff-server--on host))
+  (let* ((server (if host (cdr (assoc host backstaff-server--elsewhere))
+                   backstaff-server--current))
          (connection (and server (backstaff-server-connection server))))
-    (when connection
-      (cond ((backstaff-epc-unresponsive-p connection)
-             (backstaff-epc-close connection "the server does not respond any more"))
-            ((backstaff-server-stuck server)
-             (backstaff-epc-close connection "the server hangs in a dead file system"))))
+    (when (and connection (backstaff-epc-unresponsive-p connection))
+      (backstaff-epc-close connection "the server does not respond any more"))
     (cond ((null server) (backstaff-server--start nil host))
           ((backstaff-epc-live-p connection) server)
           ((or (backstaff-server-answered server)
                (not (backstaff-server-restarted server))
-               (> (- (float-time) (backstaff-server-started server))
-                  backstaff-server--pause))
+               (> (- (float-time) (backstaff-server-started server)) backstaff-server--pause))
            (backstaff-server--start t host))
           (t (signal 'backstaff-connection-lost
-                     '("the server was started anew and died again; see why\
- with M-x backstaff-show-log, then type M-x backstaff-restart, or wait a\
- minute"))))))
+                     '("the server was started anew and died again; see why with\
+ M-x backstaff-show-log, then type M-x backstaff-restart, or wait a minute"))))))
 
 (defun backstaff-server--note-reply (server reply)
-  "Note that SERVER has answered, and whether its REPLY says that it is stuck.
-If so, the next call starts another server and does not wait for this one."
+  "Note that SERVER has answered, and return its REPLY.
+If that says that the server is stuck, the next call starts another one."
   (setf (backstaff-server-answered server) t)
   (when (plist-get (plist-get reply :error) :server-stuck)
-    (setf (backstaff-server-stuck server) t))
+    (backstaff-epc-close (backstaff-server-connection server)
+                         "the server hangs in a dead file system"))
   reply)
 
 (cl-defun backstaff-server-call (method args &key timeout host)
@@ -485,30 +405,25 @@ Start the server if need be.  Signal a `backstaff-error' if there is no
 value within TIMEOUT seconds."
   (let ((server (backstaff-server-ensure host)))
     (backstaff-server--note-reply
-     server (backstaff-epc-call (backstaff-server-connection server)
-                                method args :timeout timeout))))
+     server
+     (backstaff-epc-call (backstaff-server-connection server) method args :timeout timeout))))
 
-(cl-defun backstaff-server-call-async
-    (method args &key success-fn error-fn timeout host)
+(cl-defun backstaff-server-call-async (method args &key success-fn error-fn timeout host)
   "Call METHOD, a tool, with ARGS on HOST and return at once.
 Start the server if need be.  SUCCESS-FN, ERROR-FN and TIMEOUT are as in
-`backstaff-epc-call-async'.  Return a handle for `backstaff-server-cancel'."
+`backstaff-epc-call-async'.  Return a function that cancels the call; it
+returns nil if the call had ended before."
   (let* ((server (backstaff-server-ensure host))
-         (connection (backstaff-server-connection server)))
-    (cons connection
-          (backstaff-epc-call-async
-           connection method args :error-fn error-fn :timeout timeout
-           :success-fn (lambda (value)
-                         (funcall success-fn
-                                  (backstaff-server--note-reply server value)))))))
-
-(defun backstaff-server-cancel (handle)
-  "Cancel the asynchronous call HANDLE; return nil if it had ended before."
-  (backstaff-epc-cancel (car handle) (cdr handle)))
+         (connection (backstaff-server-connection server))
+         (uid (backstaff-epc-call-async
+               connection method args :error-fn error-fn :timeout timeout
+               :success-fn (lambda (value)
+                             (funcall success-fn (backstaff-server--note-reply server value))))))
+    (lambda () (backstaff-epc-cancel connection uid))))
 
 (defvar backstaff-server--model-names nil
   "An alist of the ids of tools and their names for models.
-It outlives the server, as agents keep the tools that they were given.")
+It outlives the server, because agents keep the tools that they were given.")
 
 (defun backstaff-server-model-name (id)
   "Return the name that models know of the tool ID; ID if none was described."
@@ -516,9 +431,10 @@ It outlives the server, as agents keep the tools that they were given.")
 
 (defun backstaff-server-policy (id)
   "Return the policy's verdict on the tool ID, nil if the server was not asked."
-  (cl-loop for tool in (and backstaff-server--current
-                            (backstaff-server-definitions backstaff-server--current))
-           thereis (and (equal (plist-get tool :id) id) (plist-get tool :policy))))
+  (when-let ((server backstaff-server--current))
+    (plist-get (cl-find id (backstaff-server-definitions server) :test #'equal
+                        :key (lambda (tool) (plist-get tool :id)))
+               :policy)))
 
 (defun backstaff-server-tools (timeout &optional definitions)
   "Return the server's description of its tools; ask for it once a server.
@@ -530,10 +446,9 @@ own, as well.  Signal a `backstaff-error' if none comes within TIMEOUT seconds."
                                          (and definitions (list (funcall definitions)))
                                          :timeout timeout)))
           (setq backstaff-server--model-names
-                (mapcar (lambda (tool)
-                          (cons (plist-get tool :id)
-                                (plist-get (plist-get tool :model) :name)))
-                        tools))
+                (cl-loop for tool in tools
+                         collect (cons (plist-get tool :id)
+                                       (plist-get (plist-get tool :model) :name))))
           (setf (backstaff-server-definitions server) tools)))))
 
 ;;;###autoload
@@ -553,7 +468,7 @@ Those on other hosts are stopped too; the next call there starts one."
   (backstaff-server--stop "the server was restarted")
   (setq backstaff-python-found nil)
   (run-hooks 'backstaff-server-restart-hook)
-  (backstaff-server--start nil)
+  (backstaff-server--start nil nil)
   (when (called-interactively-p 'interactive)
     (message "The server is started anew")))
 

@@ -22,27 +22,22 @@ ROOT is the root of the call.  The data get `:buffer', the buffer's name, and
 `:buffer-modified'.  If there are unsaved changes, the text gets a last line
 such as \"Buffer: a.c (unsaved changes)\".  Replies of other tools and about
 files without a buffer do not change."
-  (let* ((path (and (equal (plist-get reply :tool) "agent-q/get_file_info")
-                    (concat (file-remote-p root)
-                            (plist-get (plist-get reply :data) :path))))
-         (buffer
-          (and path
-               (cl-find-if (lambda (buffer)
-                             (member path (backstaff-unsaved-file-names buffer)))
-                           (buffer-list)))))
-    (when buffer
-      (let ((modified (buffer-modified-p buffer))
-            (name (substring-no-properties (buffer-name buffer)))
-            (text (plist-get reply :text)))
-        (plist-put reply :data (append (plist-get reply :data)
-                                       (list :buffer name :buffer-modified modified)))
-        (when modified
-          (plist-put reply :text
-                     (format (if (string-suffix-p "\n" text)
-                                 "%sBuffer: %s (unsaved changes)\n"
-                               "%s\nBuffer: %s (unsaved changes)")
-                             text (backstaff-names-show name))))))
-    reply))
+  (when-let* (((equal (plist-get reply :tool) "agent-q/get_file_info"))
+              (path (concat (file-remote-p root) (plist-get (plist-get reply :data) :path)))
+              (buffer (cl-find-if (lambda (buffer)
+                                    (member path (backstaff-unsaved-file-names buffer)))
+                                  (buffer-list)))
+              (name (substring-no-properties (buffer-name buffer)))
+              (text (plist-get reply :text)))
+    (plist-put reply :data (append (plist-get reply :data)
+                                   (list :buffer name
+                                         :buffer-modified (buffer-modified-p buffer))))
+    (when (buffer-modified-p buffer)
+      (plist-put reply :text
+                 (format (if (string-suffix-p "\n" text) "%sBuffer: %s (unsaved changes)\n"
+                           "%s\nBuffer: %s (unsaved changes)")
+                         text (backstaff-names-show name)))))
+  reply)
 
 (provide 'backstaff-ui-buffer-state)
 ;;; backstaff-ui-buffer-state.el ends here

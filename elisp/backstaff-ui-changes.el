@@ -1,13 +1,13 @@
-;;; backstaff-ui-changes.el --- What has changed since the last commit  -*- lexical-binding: t; -*-
+;;; backstaff-ui-changes.el --- Changes since the last commit  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
 ;;; Commentary:
 
 ;; `backstaff-changes' shows the status of a project's work tree, and below it all
-;; changes as a diff, with the text of buffers that are not saved.  RET visits the
-;; line at point, g asks again.  The server reads git's files itself: no program that
-;; a repository names is run, and no command here changes anything.
+;; changes as a diff, with the text of buffers that are not saved.  RET visits the line
+;; at point, and g asks again.  The server reads git's files itself: no program that a
+;; repository names is run, and no command here changes anything.
 
 ;;; Code:
 
@@ -26,7 +26,7 @@
   "The commit with which the buffer compares, or \"index\".")
 
 (defvar-local backstaff-changes--next nil
-  "How many files the buffer shows if there are more, or nil.")
+  "Number of files that the buffer shows if there are more, or nil.")
 
 (defvar backstaff-changes-mode-map
   (let ((map (make-sparse-keymap)))
@@ -67,26 +67,17 @@
 (defun backstaff-changes (&optional base)
   "Show what has changed in the project since its last commit.
 Text that is not saved counts.  With a prefix argument, ask for another commit,
-branch or tag, BASE, to compare with; \"index\" stands for what is staged."
+branch or tag, BASE, to compare with; \"index\" stands for the staged changes."
   (interactive (list (and current-prefix-arg (backstaff-changes--read))))
-  (let* ((root (file-name-as-directory (backstaff-command-project)))
-         (name (format "*backstaff changes: %s*"
-                       (backstaff-names-show
-                        (file-name-nondirectory (directory-file-name root)))))
-         (buffer (or (cl-find-if (lambda (buffer)
-                                   (and (string-prefix-p name (buffer-name buffer))
-                                        (equal root (buffer-local-value 'default-directory
-                                                                        buffer))))
-                                 (buffer-list))
-                     (generate-new-buffer name))))
-    (with-current-buffer buffer
-      (setq default-directory root)
-      (unless (derived-mode-p 'backstaff-changes-mode)
-        (backstaff-changes-mode))
-      (setq backstaff-changes--base (or base "HEAD")
-            next-error-last-buffer buffer)
-      (backstaff-changes--ask))
-    (pop-to-buffer buffer)))
+  (let ((root (file-name-as-directory (backstaff-command-project))))
+    ;; C-g cancels where the changes are to come.
+    (pop-to-buffer (format "*backstaff changes: %s*"
+                           (backstaff-names-show (abbreviate-file-name root))))
+    (setq default-directory root)
+    (unless (derived-mode-p 'backstaff-changes-mode)
+      (backstaff-changes-mode))
+    (setq next-error-last-buffer (current-buffer))
+    (backstaff-changes-from (or base "HEAD"))))
 
 (defun backstaff-changes--read ()
   "Read the commit to compare with."
@@ -107,7 +98,22 @@ branch or tag, BASE, to compare with; \"index\" stands for what is staged."
    "workspace/git_status_summary" nil
    (lambda (status)
      (backstaff-changes--ask-for-files
-      0 (lambda (diff) (backstaff-changes--draw status diff))))
+      0
+      (lambda (diff)
+        (let ((inhibit-read-only t) (line (line-number-at-pos)))
+          (erase-buffer)
+          ;; The last line of a status names a tool for models.
+          (backstaff-changes--insert
+           (concat (replace-regexp-in-string "^\\[.*\\]\n\\'" "" (plist-get status :text)) "\n"))
+          (when (plist-get diff :ok)
+            (backstaff-changes--insert
+             (format "%s since %s:\n"
+                     (if (plist-get (plist-get diff :data) :files) "Changes" "No changes")
+                     backstaff-changes--base)))
+          (when (or (plist-get diff :ok) (plist-get status :ok))
+            (backstaff-changes--insert-files diff))
+          (goto-char (point-min))
+          (forward-line (1- line))))))
    (list :root default-directory)))
 
 (defun backstaff-changes--ask-for-files (offset callback)
@@ -116,49 +122,29 @@ branch or tag, BASE, to compare with; \"index\" stands for what is staged."
                      (list :base backstaff-changes--base :offset offset)
                      callback (list :root default-directory)))
 
-(defun backstaff-changes--draw (status diff)
-  "Show the replies STATUS and DIFF in place of the old text."
-  (let ((inhibit-read-only t)
-        (line (line-number-at-pos)))
-    (erase-buffer)
-    ;; The last line of a status names a tool for models.
-    (backstaff-changes--insert
-     (concat (replace-regexp-in-string "^\\[.*\\]\n\\'" "" (plist-get status :text)) "\n"))
-    (when (or (plist-get diff :ok) (plist-get status :ok))
-      (backstaff-changes--insert-files diff))
-    (goto-char (point-min))
-    (forward-line (1- line))))
-
 (defun backstaff-changes--insert-files (reply)
   "Insert the files of REPLY, and say how to see those that have no room."
-  (let ((data (plist-get reply :data)))
-    (unless (plist-get reply :ok)
-      (backstaff-changes--insert (concat (plist-get reply :text) "\n")))
-    (when (plist-get reply :ok)
-      (backstaff-changes--insert
-       (format "%s since %s:\n" (if (plist-get data :files) "Changes" "No changes")
-               backstaff-changes--base)))
-    (dolist (file (plist-get data :files))
-      (let ((start (point-max))
-            (patch (plist-get file :patch)))
-        (backstaff-changes--insert
-         (or patch
-             (format "[%s: no lines are shown: they may be secret, too many, or no text]\n"
-                     (backstaff-names-show (plist-get file :path)))))
-        (let ((inhibit-read-only t))
-          (put-text-property start (point-max) 'backstaff-file file))))
-    (setq backstaff-changes--next (plist-get data :next-offset))
-    (when backstaff-changes--next
-      (backstaff-changes--insert
-       (substitute-command-keys "[more files: \\[backstaff-changes-more]]\n")))))
+  (unless (plist-get reply :ok)
+    (backstaff-changes--insert (concat (plist-get reply :text) "\n")))
+  (dolist (file (plist-get (plist-get reply :data) :files))
+    (backstaff-changes--insert
+     (or (plist-get file :patch)
+         (format "[%s: no lines are shown: they may be secret, too many, or no text]\n"
+                 (backstaff-names-show (plist-get file :path))))
+     file))
+  (setq backstaff-changes--next (plist-get (plist-get reply :data) :next-offset))
+  (when backstaff-changes--next
+    (backstaff-changes--insert
+     (substitute-command-keys "[more files: \\[backstaff-changes-more]]\n"))))
 
-(defun backstaff-changes--insert (text)
-  "Insert TEXT at the end, and leave point where it is."
+(defun backstaff-changes--insert (text &optional file)
+  "Insert TEXT, which belongs to FILE, at the end, and leave point where it is."
   (save-excursion
     (goto-char (point-max))
     (let ((inhibit-read-only t))
       ;; A carriage return before each line end would hide the lines.
-      (insert (backstaff-names-text (replace-regexp-in-string "\r$" "" text))))))
+      (insert (propertize (backstaff-names-text (replace-regexp-in-string "\r$" "" text))
+                          'backstaff-file file)))))
 
 (defun backstaff-changes-more ()
   "Show more files below those that are shown."
@@ -172,22 +158,15 @@ branch or tag, BASE, to compare with; \"index\" stands for what is staged."
   (when-let ((file (get-text-property (line-beginning-position) 'backstaff-file)))
     (save-excursion
       (forward-line 0)
-      (let* ((here (point))
-             (start (previous-single-property-change
-                     (min (point-max) (1+ here)) 'backstaff-file nil (point-min)))
-             (line (if (and (not (looking-at-p "@@ "))
-                            (re-search-backward "^@@ -[0-9,]+ \\+\\([0-9]+\\)" start t))
-                       (string-to-number (match-string 1))
-                     (and (re-search-forward "^@@ -[0-9,]+ \\+\\([0-9]+\\)" (line-end-position) t)
-                          (string-to-number (match-string 1))))))
-        (when line
-          (forward-line 1)
-          (while (< (point) here)
-            ;; What was removed is on no line any more.
-            (unless (memq (char-after) '(?- ?\\))
-              (cl-incf line))
-            (forward-line 1)))
-        (cons (plist-get file :path) (max 1 (or line 1)))))))
+      (let ((here (point)) (head "^@@ -[0-9,]+ \\+\\([0-9]+\\)"))
+        (cons (plist-get file :path)
+              (if (and (or (looking-at head) (re-search-backward head nil t))
+                       (eq file (get-text-property (point) 'backstaff-file)))
+                  (max 1 (+ (string-to-number (match-string 1))
+                            ;; A removed line is in the file no more.
+                            (if (= (point) here) 0
+                              (how-many "^[^-\\]" (line-beginning-position 2) here))))
+                1))))))
 
 (defun backstaff-changes-visit (&optional other-window)
   "Visit the line at point in its file, as it is now.

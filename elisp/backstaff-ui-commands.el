@@ -12,6 +12,7 @@
 ;;; Code:
 
 (require 'cl-lib)
+(require 'map)
 (require 'subr-x)
 (require 'backstaff-ui-path)
 (require 'backstaff-ui-view)
@@ -40,7 +41,8 @@ Invisible characters are written as escapes.  RET visits the file itself.
            (let ((file (backstaff-path-relative
                         (file-local-name (backstaff-view-get :root))
                         (plist-get (plist-get (plist-get reply :data) :metadata) :path))))
-             (setq backstaff-view-subject (list :path file :kind :file))
+             (put-text-property (point-min) (point-max)
+                                'backstaff-entry (list :path file :kind :file))
              (backstaff-view-set-header file)))
    :title (lambda (state)
             (format "*backstaff command: %s*"
@@ -60,21 +62,19 @@ Interactively, complete the name."
 (defun backstaff-list-commands ()
   "List the commands of the project, and show the one that you choose."
   (interactive)
-  (let ((root (backstaff-command-root)))
-    (backstaff-find-command (backstaff-commands--read root 'list) root)))
+  (minibuffer-with-setup-hook
+      (:append (lambda ()
+                 (unless (bound-and-true-p vertico-mode)
+                   (minibuffer-completion-help))))
+    (call-interactively #'backstaff-find-command)))
 
-(defun backstaff-commands--read (root &optional list)
-  "Read the name of a command of the project ROOT.
-If LIST is non-nil, list all at once."
+(defun backstaff-commands--read (root)
+  "Read the name of a command of the project ROOT."
   (let* ((commands (backstaff-commands--fetch root))
          (annotate (lambda (label)
                      (concat (make-string (max 2 (- 24 (string-width label))) ?\s)
                              (nth 2 (assoc label commands)))))
-         (label (minibuffer-with-setup-hook
-                    (:append (lambda ()
-                               (backstaff-prompt-allow-blanks)
-                               (when (and list (not (bound-and-true-p vertico-mode)))
-                                 (minibuffer-completion-help))))
+         (label (minibuffer-with-setup-hook (:append #'backstaff-prompt-allow-blanks)
                   (completing-read
                    "Command: "
                    (lambda (string predicate action)
@@ -101,8 +101,21 @@ the server."
        "%s" (if (equal (plist-get (plist-get reply :error) :missing) '(".claude/commands"))
                 "No commands here yet: each is a Markdown file in the project's .claude/commands"
               (plist-get reply :text)))
-   append (mapcar (lambda (command) (backstaff-commands--candidate command labels root))
-                  (plist-get data :commands))
+   append
+   (cl-flet ((label (text) (gethash text labels text))
+             (below (file) (backstaff-path-relative (file-local-name root) file)))
+     (mapcar
+      (pcase-lambda ((map :name :description :path :kind :folder :shadowed-by :problems
+                          :argument-hint))
+        (list (label (if shadowed-by (below path) name))
+              (if shadowed-by path name)
+              (concat (and kind (format "%s in %s; " (substring (symbol-name kind) 1)
+                                        (label folder)))
+                      (and shadowed-by (format "shadowed by %s; " (label (below shadowed-by))))
+                      (mapconcat (lambda (problem) (concat (label problem) "; ")) problems "")
+                      (and argument-hint (concat (label argument-hint) " "))
+                      (label description))))
+      (plist-get data :commands)))
    into commands
    while (plist-get (plist-get data :pagination) :has-next)
    finally return
@@ -112,22 +125,6 @@ the server."
                        (format "; those in sub-folders (%d) need sources under\
  [tools.list_commands] in the settings" (plist-get nested :files))
                      "")))))
-
-(defun backstaff-commands--candidate (command labels root)
-  "Return (LABEL NAME ANNOTATION) for COMMAND, with LABELS, of the project ROOT."
-  (cl-flet ((label (text) (gethash text labels text))
-            (below (file) (backstaff-path-relative (file-local-name root) file)))
-    (cl-destructuring-bind (&key name description path kind folder shadowed-by problems
-                                 argument-hint &allow-other-keys)
-        command
-      (list (label (if shadowed-by (below path) name))
-            (if shadowed-by path name)
-            (concat (and kind (format "%s in %s; " (substring (symbol-name kind) 1)
-                                      (label folder)))
-                    (and shadowed-by (format "shadowed by %s; " (label (below shadowed-by))))
-                    (mapconcat (lambda (problem) (concat (label problem) "; ")) problems "")
-                    (and argument-hint (concat (label argument-hint) " "))
-                    (label description))))))
 
 (provide 'backstaff-ui-commands)
 ;;; backstaff-ui-commands.el ends here

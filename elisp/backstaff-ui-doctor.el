@@ -5,13 +5,12 @@
 ;;; Commentary:
 
 ;; `backstaff-doctor' checks all that a call needs, in the order in which the call
-;; needs it, and says for each failure what to do.  The report is plain text, ready
-;; to paste into a bug report.
+;; needs it, and gives advice for each failure.  The report is plain text, ready to
+;; paste into a bug report.
 ;;
-;; The doctor starts a server of its own; the one that calls use is left alone.
-;; Emacs is free while that starts.  For answers it waits, each time for
-;; `backstaff-doctor-limit' seconds at most, and for the start of a server on
-;; another host, as it does for any command.
+;; The doctor starts a server of its own, and Emacs is free while that starts.  For
+;; answers it waits, each time for `backstaff-doctor-limit' seconds at most, and for
+;; the start of a server on another host, as any command does.
 
 ;;; Code:
 
@@ -26,7 +25,10 @@
   :type '(number :tag "Seconds") :group 'backstaff)
 
 (defvar-local backstaff-doctor--checking nil
-  "The name of the check that goes on, or nil.")
+  "The name of the check that goes on.")
+
+(defvar-local backstaff-doctor--failed nil
+  "The names of the checks that failed, the last first.")
 
 (defvar backstaff-doctor-mode-map
   (let ((map (make-sparse-keymap)))
@@ -44,15 +46,14 @@
 \\{backstaff-doctor-mode-map}"
   :group 'backstaff
   (setq buffer-undo-list t mode-line-process '("" backstaff-request-indicator)
-        backstaff-request-cancelled-function
-        (lambda () (backstaff-doctor--fail '(quit))))
+        backstaff-request-cancelled-function (lambda () (backstaff-doctor--fail '(quit))))
   (setq-local revert-buffer-function (lambda (&rest _) (backstaff-doctor--check-all)))
   (visual-line-mode))
 
 ;;;###autoload
 (defun backstaff-doctor ()
   "Check all that Backstaff needs, and report what is wrong and what to do.
-The report fills by and by; \\<backstaff-doctor-mode-map>\\[revert-buffer] \
+The report grows step by step; \\<backstaff-doctor-mode-map>\\[revert-buffer] \
 checks again and \\[backstaff-doctor-copy] copies it."
   (interactive)
   (let ((directory default-directory))
@@ -78,23 +79,32 @@ checks again and \\[backstaff-doctor-copy] copies it."
         header-line-format (format " Still checking: %s…" name))
   (redisplay))
 
-(defun backstaff-doctor--note (name state text &optional advice)
-  "Append to the report that the check NAME has STATE, with TEXT and ADVICE.
-STATE is `ok', `note', `failed' or `heading'; that one is about what follows."
+(defun backstaff-doctor--insert (&rest strings)
+  "Append STRINGS to the report."
   (let ((inhibit-read-only t))
     (save-excursion
       (goto-char (point-max))
-      (insert (pcase state
-                ('heading (concat "\n" (propertize text 'face 'bold)))
-                ('ok (propertize "ok     " 'face 'success))
-                ('note (propertize "note   " 'face 'shadow))
-                ('failed (propertize "FAILED " 'face 'error))))
-      (unless (eq state 'heading)
-        (insert (format "%-12s " name) (backstaff-doctor--indented text 20)))
-      (insert "\n")
-      (when advice
-        (insert (make-string 20 ?\s) "To do: " (backstaff-doctor--indented advice 27) "\n")))
+      (apply #'insert strings))
     (set-buffer-modified-p nil)))
+
+(defun backstaff-doctor--note (name state text &optional advice)
+  "Append to the report that the check NAME has STATE, with TEXT and ADVICE.
+STATE is `ok', `note' or `failed'."
+  (when (eq state 'failed)
+    (push name backstaff-doctor--failed))
+  (backstaff-doctor--insert
+   (pcase state
+     ('ok (propertize "ok     " 'face 'success))
+     ('note (propertize "note   " 'face 'shadow))
+     (_ (propertize "FAILED " 'face 'error)))
+   (format "%-12s " name) (backstaff-doctor--indented text 20) "\n")
+  (when advice
+    (backstaff-doctor--insert (make-string 20 ?\s) "To do: "
+                              (backstaff-doctor--indented advice 27) "\n")))
+
+(defun backstaff-doctor--heading (text)
+  "Append the heading TEXT, for the checks that follow."
+  (backstaff-doctor--insert "\n" (propertize text 'face 'bold) "\n"))
 
 (defun backstaff-doctor--indented (text column)
   "Return TEXT with its further lines at COLUMN, and nothing invisible in it."
@@ -113,12 +123,8 @@ STATE is `ok', `note', `failed' or `heading'; that one is about what follows."
   (backstaff-doctor--conclude))
 
 (defun backstaff-doctor--conclude ()
-  "End the report with the number of failures and the end of the log."
-  (let* ((inhibit-read-only t) (case-fold-search nil)
-         (failed (save-excursion
-                   (goto-char (point-min))
-                   (cl-loop while (re-search-forward "^FAILED \\(.\\{12\\}\\)" nil t)
-                            collect (string-trim (match-string-no-properties 1)))))
+  "End the report with the names of the failed checks and the end of the log."
+  (let* ((failed (reverse backstaff-doctor--failed))
          (verdict (if (null failed) (propertize "All is well." 'face 'success)
                     (propertize (format "%s failed: %s."
                                         (if (cdr failed) (format "%d checks" (length failed))
@@ -127,22 +133,21 @@ STATE is `ok', `note', `failed' or `heading'; that one is about what follows."
                                 'face 'error))))
     ;; The report is longer than a small window.
     (setq header-line-format (concat " " verdict))
-    (save-excursion
-      (goto-char (point-max))
-      (insert "\n" verdict "\n\n"
-              (substitute-command-keys
-               (if failed "Do what follows \"To do\", then type \\[revert-buffer]."
-                 "Type \\[backstaff-overview] to see the project on a page."))
-              "\n\nThe log ends with:\n\n"
-              (with-current-buffer (get-buffer-create backstaff-server-log-buffer)
-                (save-excursion
-                  (goto-char (point-max))
-                  (forward-line -10)
-                  (buffer-substring-no-properties (point) (point-max))))))
-    (set-buffer-modified-p nil)
-    ;; What to do has to be on the screen, unless the user reads elsewhere already.
+    (backstaff-doctor--insert
+     "\n" verdict "\n\n"
+     (substitute-command-keys
+      (if failed "Do what follows \"To do\", then type \\[revert-buffer]."
+        "Type \\[backstaff-overview] to see the project on a page."))
+     "\n\nThe log ends with:\n\n"
+     (with-current-buffer (get-buffer-create backstaff-server-log-buffer)
+       (save-excursion
+         (goto-char (point-max))
+         (forward-line -10)
+         (buffer-substring-no-properties (point) (point-max)))))
+    ;; The first failure has to be on the screen, unless the user reads elsewhere already.
     (when (and failed (bobp))
-      (re-search-forward "^FAILED ")
+      (let ((case-fold-search nil))
+        (re-search-forward "^FAILED "))
       (forward-line 0)
       (dolist (window (get-buffer-window-list nil nil t))
         (set-window-point window (point))
@@ -150,7 +155,7 @@ STATE is `ok', `note', `failed' or `heading'; that one is about what follows."
           (recenter 2))))))
 
 (defun backstaff-doctor--file (name)
-  "Return NAME, of a file, as the report has it."
+  "Return the file NAME for the report."
   (backstaff-names-show (abbreviate-file-name name)))
 
 (defmacro backstaff-doctor--guarded (&rest body)
@@ -170,85 +175,76 @@ STATE is `ok', `note', `failed' or `heading'; that one is about what follows."
 The last of those here starts a server, which answers later."
   (backstaff-request-cancel)
   (let ((inhibit-read-only t) (directory default-directory) (buffer (current-buffer))
-        (sources nil) (host nil) (connection nil) (command nil))
+        (host nil) (connection nil) (command nil))
     (erase-buffer)
+    (setq backstaff-doctor--failed nil)
     (insert (propertize "Backstaff doctor" 'face 'bold) (format-time-string ", %F %T\n\n"))
     (goto-char (point-min))
     (backstaff-doctor--guarded
       (backstaff-doctor--begin "Package")
-      (setq sources (backstaff-python-sources))
-      (backstaff-doctor--note
-       "Emacs" 'ok (format "%s, %s, %s" emacs-version system-configuration
-                           (if window-system (format "window system %s" window-system)
-                             "text terminal")))
-      (backstaff-doctor--note
-       "Package" 'ok (format "Backstaff %s in %s" backstaff-server-version
-                             (backstaff-doctor--file
-                              (or backstaff-python-package-directory "no file"))))
-      (backstaff-doctor--note
-       "Sources" (if (or sources backstaff-server-command) 'ok 'note)
-       (if sources (concat "the server's are in " (backstaff-doctor--file sources))
-         "the server's are not beside the package"))
-      (condition-case problem
-          (let ((root (backstaff-root directory)))
-            (setq host (file-remote-p root))
-            (if (or host (file-accessible-directory-p root))
-                (backstaff-doctor--note "Root" 'ok (backstaff-doctor--file root))
-              (backstaff-doctor--note
-               "Root" 'failed (concat (backstaff-doctor--file root) " cannot be entered")
-               "Make it a directory that you may read, or go to another one")))
-        (error
-         (backstaff-doctor--note
-          "Root" 'failed (backstaff-epc-error-text problem)
-          (if (memq 'backstaff-error (get (car problem) 'error-conditions))
-              (backstaff-server-advice problem)
-            "Check `backstaff-root-function' and `backstaff-root-directory'"))))
-      (when (file-remote-p directory)
-        (backstaff-doctor--note nil 'heading "On this machine, for local projects"))
-      ;; The server itself judges the settings.
-      (let* ((file (backstaff-server-settings-file-name)) (name (backstaff-doctor--file file)))
-        (cond ((file-readable-p file) (backstaff-doctor--note "Settings" 'note name))
-              ((or backstaff-server-settings-file (file-exists-p file))
-               (backstaff-doctor--note
-                "Settings" 'failed (concat name " cannot be read")
-                "Check `backstaff-server-settings-file' and the file's permissions"))
-              (t (backstaff-doctor--note "Settings" 'note
-                                         (concat "none, as there is no " name)))))
-      (pcase (backstaff-server-status)
-        ('unresponsive (backstaff-doctor--note
-                        "Running" 'failed "the server does not respond any more"
-                        "Type M-x backstaff-restart"))
-        ((and (pred integerp) pid)
-         (backstaff-doctor--note "Running" 'ok (format "process %s" pid)))
-        (_ (backstaff-doctor--note "Running" 'note "no server; the next call starts one")))
-      (backstaff-doctor--begin "Command")
-      ;; The Python found before may not work any more.
-      (setq backstaff-python-found nil
-            command (string-join (backstaff-python-with-own-environment nil
-                                   (backstaff-server-program #'backstaff-doctor--note-python))
-                                 " "))
-      (backstaff-request-start
-       (lambda (answer)
-         (setq connection (backstaff-server-try
-                           (lambda (identity condition)
-                             (funcall answer (cons identity condition)))
-                           backstaff-doctor-limit))
-         (lambda () (backstaff-epc-close connection "the doctor was stopped")))
-       (pcase-lambda (`(,identity . ,condition))
-         ;; Not in the process filter: the rest waits for answers.
-         (run-at-time 0 nil #'backstaff-doctor--check-server
-                      buffer connection identity condition host)))
-      (backstaff-doctor--note
-       "Command" 'ok
-       (concat command (and backstaff-server-command "\nby `backstaff-server-command'")))
-      (backstaff-doctor--begin "Handshake"))))
+      (cl-flet ((note #'backstaff-doctor--note) (file #'backstaff-doctor--file))
+        (note "Emacs" 'ok (format "%s, %s, %s" emacs-version system-configuration
+                                  (if window-system (format "window system %s" window-system)
+                                    "text terminal")))
+        (note "Package" 'ok (format "Backstaff %s in %s" backstaff-server-version
+                                    (file (or backstaff-python-package-directory "no file"))))
+        (if-let ((sources (backstaff-python-sources)))
+            (note "Sources" 'ok (concat "the server's are in " (file sources)))
+          (note "Sources" (if backstaff-server-command 'ok 'note)
+                "the server's are not beside the package"))
+        (condition-case problem
+            (let ((root (backstaff-root directory)))
+              (setq host (file-remote-p root))
+              (if (or host (file-accessible-directory-p root))
+                  (note "Root" 'ok (file root))
+                (note "Root" 'failed (concat (file root) " cannot be entered")
+                      "Make it a directory that you may read, or go to another one")))
+          (error
+           (note "Root" 'failed (backstaff-epc-error-text problem)
+                 (if (memq 'backstaff-error (get (car problem) 'error-conditions))
+                     (backstaff-server-advice problem)
+                   "Check `backstaff-root-function' and `backstaff-root-directory'"))))
+        (when (file-remote-p directory)
+          (backstaff-doctor--heading "On this machine, for local projects"))
+        ;; The server itself judges the settings.
+        (let* ((settings (backstaff-server-settings-file-name)) (name (file settings)))
+          (cond ((file-readable-p settings) (note "Settings" 'note name))
+                ((or backstaff-server-settings-file (file-exists-p settings))
+                 (note "Settings" 'failed (concat name " cannot be read")
+                       "Check `backstaff-server-settings-file' and the file's permissions"))
+                (t (note "Settings" 'note (concat "none, as there is no " name)))))
+        (pcase (backstaff-server-status)
+          ('unresponsive (note "Running" 'failed "the server does not respond any more"
+                               "Type M-x backstaff-restart"))
+          ((and (pred integerp) pid) (note "Running" 'ok (format "process %s" pid)))
+          (_ (note "Running" 'note "no server; the next call starts one")))
+        (backstaff-doctor--begin "Command")
+        ;; The Python found before may not work any more.
+        (setq backstaff-python-found nil
+              command (string-join (backstaff-python-with-own-environment nil
+                                     (backstaff-server-program #'backstaff-doctor--note-python))
+                                   " "))
+        (backstaff-request-start
+         (lambda (answer)
+           (setq connection (backstaff-server-try
+                             (lambda (identity condition)
+                               (funcall answer (cons identity condition)))
+                             backstaff-doctor-limit))
+           (lambda () (backstaff-epc-close connection "the doctor was stopped")))
+         (pcase-lambda (`(,identity . ,condition))
+           ;; Not in the process filter: the rest waits for answers.
+           (run-at-time 0 nil #'backstaff-doctor--check-server
+                        buffer connection identity condition host)))
+        (note "Command" 'ok
+              (concat command (and backstaff-server-command "\nby `backstaff-server-command'")))
+        (backstaff-doctor--begin "Handshake")))))
 
 (defun backstaff-doctor--note-python (program answer)
   "Note whether the Python PROGRAM, which gave ANSWER, can run the server."
   (let ((usable (backstaff-python-usable-p answer)))
     (backstaff-doctor--note
      "Python" (if usable 'ok 'note)
-     (if (not (consp answer)) (concat (backstaff-doctor--file program) " " answer)
+     (if (stringp answer) (concat (backstaff-doctor--file program) " " answer)
        (format "%s is %s and %s" (backstaff-doctor--file (plist-get answer :executable))
                (plist-get answer :version)
                (if usable "can run the server" "too old: 3.11 or newer is needed"))))))
@@ -282,7 +278,7 @@ non-nil, check the server there, too; that is the one that calls use."
                                     (mapconcat (lambda (tool) (plist-get tool :id)) tools ", ")))
                           (seq-group-by (lambda (tool) (plist-get tool :policy)) tools) "\n")))
             (when host
-              (backstaff-doctor--note nil 'heading (format "On %s, for this project" host))
+              (backstaff-doctor--heading (format "On %s, for this project" host))
               (backstaff-doctor--begin "Host")
               (let* ((server (backstaff-server-ensure host))
                      (info (backstaff-server-start-info server)))
@@ -300,7 +296,7 @@ non-nil, check the server there, too; that is the one that calls use."
          (times (cl-loop repeat 30 for start = (float-time) while (< start end)
                          do (backstaff-epc-call connection 'ping nil :timeout (- end start))
                          collect (* 1e3 (- (float-time) start))))
-         ;; The first are slow, as nothing is at hand.  A slow line has no others.
+         ;; The first calls are slow, because nothing is warm.  A slow line has no others.
          (warm (seq-sort #'< (or (nthcdr 5 times) times))))
     (backstaff-doctor--note
      name 'ok

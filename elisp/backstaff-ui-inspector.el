@@ -52,17 +52,14 @@
               "Run tool: "
               (lambda (string predicate action)
                 (if (eq action 'metadata)
-                    `(metadata (category . backstaff-tool)
-                               (annotation-function . ,annotate))
+                    `(metadata (category . backstaff-tool) (annotation-function . ,annotate))
                   (complete-with-action action tools string predicate)))
               nil t nil 'backstaff-inspector--history)))
-    (or (cdr (assoc id tools))
-        (user-error "There is no tool %s" id))))
+    (or (cdr (assoc id tools)) (user-error "There is no tool %s" id))))
 
 (defun backstaff-inspector--path-p (definition)
   "Return non-nil if the argument of DEFINITION is a path below the root."
-  (and (equal (plist-get definition :name) "path")
-       (eq (plist-get definition :type) :string)))
+  (and (equal (plist-get definition :name) "path") (eq (plist-get definition :type) :string)))
 
 (defun backstaff-inspector--text (value)
   "Return VALUE of an argument as the user types it, such as \"yes\" for t."
@@ -150,8 +147,7 @@ The server lists the directory that was typed so far."
 
 (defun backstaff-inspector--suggestion (tool root)
   "Return the arguments of TOOL, a definition, that the current buffer suggests.
-If TOOL tells what a file is or holds, that is the path of the visited file,
-below ROOT."
+If TOOL describes or reads a file, suggest the visited one, below ROOT."
   (when-let* ((definition (cl-find-if #'backstaff-inspector--path-p
                                       (plist-get tool :arguments)))
               ((or (eq (plist-get tool :result-kind) :file-info)
@@ -170,8 +166,7 @@ below ROOT."
 Interactively, ask for the tool and for each argument; an empty argument is
 omitted.  Tools see the project of the current directory."
   (interactive
-   (let ((tool (backstaff-inspector--read-tool))
-         (root (backstaff-command-root)))
+   (let ((tool (backstaff-inspector--read-tool)) (root (backstaff-command-root)))
      (list (plist-get tool :id)
            (backstaff-inspector--read-arguments
             tool root (backstaff-inspector--suggestion tool root)))))
@@ -188,7 +183,7 @@ omitted.  Tools see the project of the current directory."
                    (user-error "The server has no tool %s" id)))
          (arguments (backstaff-inspector--read-arguments
                      tool (backstaff-view-get :root) (backstaff-view-get :arguments))))
-    ;; Whoever gives other arguments wants to see the answer.
+    ;; Who gives other arguments wants to see the answer.
     (outline-show-all)
     (backstaff-view-change :arguments arguments)))
 
@@ -209,11 +204,6 @@ omitted.  Tools see the project of the current directory."
                                           ((pred listp) (vconcat value))
                                           (_ value)))))))
 
-(defun backstaff-inspector--copy (text)
-  "Put TEXT into the kill ring and say so."
-  (kill-new text)
-  (message "Copied: %s" text))
-
 (defun backstaff-inspector-copy-lisp ()
   "Copy the call as Lisp."
   (interactive nil backstaff-inspector-mode)
@@ -223,6 +213,11 @@ omitted.  Tools see the project of the current directory."
   "Copy the arguments of the call as JSON."
   (interactive nil backstaff-inspector-mode)
   (backstaff-inspector--copy (backstaff-inspector--json (backstaff-view-get :arguments))))
+
+(defun backstaff-inspector--copy (text)
+  "Put TEXT into the kill ring and say so."
+  (kill-new text)
+  (message "Copied: %s" text))
 
 
 ;;; Showing the reply
@@ -259,7 +254,7 @@ omitted.  Tools see the project of the current directory."
               (list (plist-get state :tool) (plist-get state :arguments) '(:json t)))
    :before-draw #'backstaff-inspector--note-folds
    :draw #'backstaff-inspector--draw
-   :draw-failure #'backstaff-inspector--draw
+   :draw-failures t
    :title (lambda (state) (format "*backstaff run: %s*" (plist-get state :tool)))
    :wrap t)
   (setq-local outline-regexp "\\* \\(?:Text\\|Plist\\|JSON\\)$"
@@ -276,46 +271,45 @@ omitted.  Tools see the project of the current directory."
                       (point-min) (point-max)))
 
 (defun backstaff-inspector--draw (reply)
-  "Draw REPLY and its call."
-  (let* ((seconds (- (float-time) backstaff-inspector--start))
-         (forms (backstaff-view-get :forms))
-         (data (plist-get reply :data))
-         (print-length nil) (print-level nil) (print-escape-newlines t)
-         (texts (cl-loop for (name form text)
-                         in `(("Text" text ,(plist-get reply :text))
-                              ("Plist" plist ,(and data (prin1-to-string data)))
-                              ("JSON" json ,(plist-get reply :json)))
-                         when (and (memq form forms)
-                                   ;; A failure has a text and nothing else.
-                                   (or text (plist-get reply :ok)))
-                         collect (list name form text))))
+  "Draw REPLY and its call; for the text alone, nothing else."
+  (let ((forms (backstaff-view-get :forms))
+        (seconds (- (float-time) backstaff-inspector--start))
+        (print-length nil) (print-level nil) (print-escape-newlines t))
     (if (equal forms '(text))
         (insert (string-limit (plist-get reply :text) backstaff-inspector-max-characters))
       (insert (backstaff-inspector--lisp) "\n\n")
       (cl-flet ((line (label text &optional face)
-                  (insert (propertize (format "%-10s" label) 'face 'backstaff-detail)
+                  (insert (propertize (format "%-10s" label) 'face 'shadow)
                           " " (if face (propertize text 'face face) text) "\n")))
         (line "Root" (backstaff-names-show (abbreviate-file-name (backstaff-view-get :root))))
         (if (plist-get reply :error)
             (line "Failure" (format "%s" (plist-get (plist-get reply :error) :code))
-                  'backstaff-failure)
+                  'error)
           (line "Success" (if (plist-get reply :truncated) "but truncated" "and complete")))
         (line "Time" (format "%s ms in the server, %.1f ms there and back"
                              (plist-get reply :elapsed-ms) (* 1e3 seconds)))
         (dolist (warning (plist-get reply :warnings))
           (line "Warning" (backstaff-names-prose (format "%s" warning)) 'warning)))
-      ;; English prose has about 4 bytes a token.  Names and numbers, of which most
-      ;; replies consist, have about 2.5.
-      (insert (propertize (format "\n%-10s %12s   %s\n" "Form" "bytes"
-                                  "tokens, roughly: bytes/4 to /2.5")
-                          'face 'backstaff-detail))
-      (pcase-dolist (`(,name ,_ ,text) texts)
-        (when-let ((bytes (and text (length (encode-coding-string text 'utf-8-unix t)))))
-          (insert (format "%-10s %12s   %s to %s\n" name (backstaff-view-number bytes)
-                          (backstaff-view-number (/ (+ bytes 3) 4))
-                          (backstaff-view-number (ceiling bytes 2.5))))))
-      (pcase-dolist (`(,name ,form ,text) texts)
-        (backstaff-inspector--draw-form name form text))
+      (let ((texts (cl-loop
+                    with data = (plist-get reply :data)
+                    for (name form text) in `(("Text" text ,(plist-get reply :text))
+                                              ("Plist" plist ,(and data (prin1-to-string data)))
+                                              ("JSON" json ,(plist-get reply :json)))
+                    ;; A failure has a text and nothing else.
+                    when (and (memq form forms) (or text (plist-get reply :ok)))
+                    collect (list name form text))))
+        ;; English prose has about 4 bytes a token.  Names and numbers, of which most
+        ;; replies consist, have about 2.5.
+        (insert (propertize (format "\n%-10s %12s   %s\n" "Form" "bytes"
+                                    "tokens, roughly: bytes/4 to /2.5")
+                            'face 'shadow))
+        (pcase-dolist (`(,name ,_ ,text) texts)
+          (when-let ((bytes (and text (length (encode-coding-string text 'utf-8-unix t)))))
+            (insert (format "%-10s %12s   %s to %s\n" name (backstaff-view-number bytes)
+                            (backstaff-view-number (/ (+ bytes 3) 4))
+                            (backstaff-view-number (ceiling bytes 2.5))))))
+        (pcase-dolist (`(,name ,form ,text) texts)
+          (backstaff-inspector--draw-form name form text)))
       (dolist (heading backstaff-inspector--folded)
         (goto-char (point-min))
         (when (re-search-forward (concat "^" (regexp-quote heading) "$") nil t)
@@ -326,7 +320,7 @@ omitted.  Tools see the project of the current directory."
   (insert "\n" (propertize (concat "* " name) 'face 'outline-1) "\n")
   (let ((start (point)) (long (> (length text) backstaff-inspector-max-characters)))
     (insert (if text (string-limit text backstaff-inspector-max-characters)
-              (propertize "The reply has no such form.\n" 'face 'backstaff-detail)))
+              (propertize "The reply has no such form.\n" 'face 'shadow)))
     (cond ((or (null text) (eq form 'text)))
           ((or long (eq form 'plist)) (backstaff-inspector--break-lines start))
           (t (json-pretty-print start (point))))
@@ -336,7 +330,7 @@ omitted.  Tools see the project of the current directory."
                (format "\n… and more: %s has %s characters, see `%s'.\n" name
                        (backstaff-view-number (length text))
                        'backstaff-inspector-max-characters)
-               'face 'backstaff-detail)))))
+               'face 'shadow)))))
 
 (defun backstaff-inspector--break-lines (start)
   "Begin a line at each pair and each object from START to point, by its depth.

@@ -8,8 +8,8 @@
 ;; lists them.  `backstaff-list-entries' shows them as Forge's tool does, with
 ;; the directories below on request.
 ;;
-;; The server sorts.  A listing shows 1,000 rows at first, which Emacs draws in less
-;; than a tenth of a second, and 1,000 more with each +.
+;; The server sorts.  A listing shows 1,000 rows at first, and 1,000 more with each +.
+;; They are drawn in pieces.  Between two pieces Emacs reads the keys that the user types.
 
 ;;; Code:
 
@@ -28,10 +28,10 @@
   :group 'backstaff)
 
 (defconst backstaff-list--page 1000
-  "Number of rows that are drawn at once.")
+  "Number of rows that a new listing has at most, and + adds.")
 
-(defconst backstaff-list--gc-cons-threshold (* 32 1024 1024)
-  "Bytes that a page may take before Emacs collects garbage.")
+(defconst backstaff-list--piece 250
+  "Number of rows that are drawn at once.")
 
 (defconst backstaff-list--most-sought 50000
   "Maximum number of rows that are drawn to reach the file that point goes to.")
@@ -62,8 +62,8 @@ another order there is one reply, with at most about 5,500 entries.")
 (defvar-local backstaff-list--shown 0
   "Number of rows that are drawn.")
 
-(defvar-local backstaff-list--links 0
-  "Number of links among the rows that are drawn.")
+(defvar-local backstaff-list--seeking nil
+  "Non-nil while rows are drawn to reach the file that point goes to.")
 
 ;;;###autoload
 (define-derived-mode backstaff-list-mode tabulated-list-mode "Listing"
@@ -74,20 +74,17 @@ another order there is one reply, with at most about 5,500 entries.")
   (backstaff-view-setup
    :request #'backstaff-list--request
    :draw #'backstaff-list--draw
-   :draw-failure (lambda (reply)
-                   (setq header-line-format nil
-                         mode-line-process '("" backstaff-request-indicator " failed"))
-                   (backstaff-view-insert-text (plist-get reply :text) 'backstaff-failure))
    :title (lambda (state)
             (backstaff-view-title (if (backstaff-list--forge-p state) "entries" "list")
                                   state))
    :defaults (lambda () (list :tool "agent-q/list_directory" :sort "name"
                               :rows backstaff-list--page :hidden backstaff-show-hidden))
    :open (lambda (entry)
-           (list major-mode :path (plist-get entry :path) :rows backstaff-list--page
-                 ;; A link may lead out of the project.
-                 :try (eq (plist-get entry :kind) :symlink))))
+           (list major-mode :path (plist-get entry :path) :rows backstaff-list--page)))
   (setq tabulated-list-padding 1
+        tabulated-list-format (vector (list "Name" 20 t) '("Type" 6 nil)
+                                      '("Size" 7 t :right-align t :pad-right 2)
+                                      '("Modified" 16 t))
         ;; A column that becomes wider draws the same rows anew.
         tabulated-list-entries
         (lambda ()
@@ -133,8 +130,7 @@ server's settings limit their number and depth."
 
 (defun backstaff-list--request (state)
   "Return the call for STATE."
-  (let ((path (plist-get state :path)) (hidden (plist-get state :hidden))
-        (sort (plist-get state :sort)))
+  (let ((path (plist-get state :path)) (hidden (plist-get state :hidden)))
     (if (backstaff-list--forge-p state)
         ;; Forge's tool strips blanks from both ends of a path.  "./" and "/"
         ;; protect those of a name.
@@ -144,7 +140,7 @@ server's settings limit their number and depth."
            :include_hidden ,hidden :include_other t)
           (:max-output-bytes ,(plist-get backstaff-list--bytes :forge)))
       `("agent-q/list_directory"
-        (:path ,path :show_hidden ,hidden :sort_by ,sort)
+        (:path ,path :show_hidden ,hidden :sort_by ,(plist-get state :sort))
         (:max-output-bytes ,(plist-get backstaff-list--bytes
                                        (if (backstaff-list--paged-p state) :page :whole))
          :after ,(or (plist-get state :after) ""))))))
@@ -152,132 +148,107 @@ server's settings limit their number and depth."
 
 ;;; Drawing
 
-(defun backstaff-list--entries (reply)
-  "Return the entries of REPLY, of either tool, each as a view has it."
-  (mapcar
-   (lambda (entry)
-     (let* ((forge (plist-get entry :path)) (name (or forge (plist-get entry :name)))
-            (kind (pcase (plist-get entry (if forge :type :kind))
-                    (:dir :directory)
-                    (kind kind)))
-            (milliseconds (plist-get entry :modified-epoch-ms)))
-       (list :path (backstaff-path-child (plist-get backstaff-view-state :path) name)
-             :name name :kind kind :target (plist-get entry :target)
-             :size (and (not (eq kind :directory))
-                        (plist-get entry (if forge :size-bytes :size)))
-             :modified (if milliseconds (floor milliseconds 1000) (plist-get entry :modified))
-             :error (plist-get entry :error))))
-   (plist-get (plist-get reply :data) :entries)))
-
-(defun backstaff-list--row (entry)
-  "Return the cells of ENTRY, a vector."
-  (let* ((kind (plist-get entry :kind)) (target (plist-get entry :target))
-         (name (backstaff-view-label (plist-get entry :name))))
-    (vector (concat (propertize name 'face (backstaff-view-kind-face kind))
-                    (if target (propertize (concat " -> " (backstaff-view-label target))
-                                           'face 'backstaff-detail)
-                      (backstaff-view-kind-suffix kind)))
-            (pcase kind
-              (:directory "dir")
-              (:symlink "link")
-              (:character-device "char")
-              (:block-device "block")
-              (:unknown "?")
-              (_ (substring (symbol-name kind) 1)))
-            (if-let ((size (plist-get entry :size))) (file-size-human-readable size) "")
-            (or (plist-get entry :error)
-                (condition-case nil
-                    (format-time-string backstaff-time-format (plist-get entry :modified))
-                  (error (format "@%s" (plist-get entry :modified))))))))
+(defun backstaff-list--row (raw)
+  "Return the entry and the cells for RAW, an entry in a reply of either tool."
+  (let* ((forge (plist-get raw :path)) (name (or forge (plist-get raw :name)))
+         (kind (pcase (plist-get raw (if forge :type :kind))
+                 (:dir :directory)
+                 (kind kind)))
+         (size (and (not (eq kind :directory)) (plist-get raw (if forge :size-bytes :size))))
+         (modified (if-let ((milliseconds (plist-get raw :modified-epoch-ms)))
+                       (floor milliseconds 1000)
+                     (plist-get raw :modified))))
+    (list (list :path (backstaff-path-child (plist-get backstaff-view-state :path) name)
+                :name name :kind kind)
+          (vector (concat (propertize (backstaff-view-label name) 'backstaff-name t
+                                      'face (backstaff-view-kind-face kind))
+                          (if-let ((target (plist-get raw :target)))
+                              (propertize (concat " -> " (backstaff-view-label target))
+                                          'face 'shadow)
+                            (backstaff-view-kind-suffix kind)))
+                  (pcase kind
+                    (:directory "dir")
+                    (:symlink "link")
+                    (:character-device "char")
+                    (:block-device "block")
+                    (:unknown "?")
+                    (_ (substring (symbol-name kind) 1)))
+                  (if size (file-size-human-readable size) "")
+                  (or (plist-get raw :error)
+                      (condition-case nil
+                          (format-time-string backstaff-time-format modified)
+                        (error (format "@%s" modified))))))))
 
 (defun backstaff-list--draw (reply)
   "Draw the first rows of the listing in REPLY."
-  (let* ((entries (backstaff-list--entries reply)) (state backstaff-view-state)
-         (first (seq-take entries backstaff-list--page))
+  (let* ((entries (plist-get (plist-get reply :data) :entries)) (state backstaff-view-state)
+         (focus (plist-get state :focus))
          (room (- (window-body-width (get-buffer-window nil t)) 35))
-         (widest (cl-loop for entry in first for target = (plist-get entry :target)
-                          maximize (+ (string-width (backstaff-view-label (plist-get entry :name)))
-                                      (if target
-                                          (+ 4 (string-width (backstaff-view-label target)))
-                                        1)))))
+         (widest (cl-loop for entry in entries repeat backstaff-list--page
+                          maximize (string-width (aref (cadr (backstaff-list--row entry)) 0)))))
     (when (plist-get state :reverse)
       ;; Directories stay first.
-      (setq entries (cl-loop for (_ . group) in (seq-group-by
-                                                 (lambda (entry)
-                                                   (eq (plist-get entry :kind) :directory))
-                                                 entries)
-                             append (nreverse group))))
-    (setq tabulated-list-format
-          `[("Name" ,(max 20 (min (or widest 0) room)) t)
-            ("Type" 6 nil)
-            ("Size" 7 t :right-align t :pad-right 2)
-            ("Modified" 16 t)]
-          backstaff-list--shown 0
-          backstaff-list--links 0
+      (setq entries (mapcan (lambda (group) (nreverse (cdr group)))
+                            (seq-group-by (lambda (entry) (eq (plist-get entry :kind) :directory))
+                                          entries))))
+    (setf (nth 1 (aref tabulated-list-format 0)) (max 20 (min (or widest 0) room)))
+    (setq backstaff-list--shown 0
           backstaff-list--last (car (last entries))
-          backstaff-list--waiting entries)
+          backstaff-list--waiting entries
+          backstaff-list--seeking (and focus (equal (backstaff-path-parent focus)
+                                                    (plist-get state :path))))
     ;; The rows come sorted.
     (let ((tabulated-list-sort-key
            (and (not (backstaff-list--forge-p state))
                 (cons (capitalize (plist-get state :sort)) (plist-get state :reverse)))))
       (tabulated-list-init-header))
-    (backstaff-list--go-on (and (equal (backstaff-path-parent (or (plist-get state :focus) "."))
-                                       (plist-get state :path))
-                                (plist-get state :focus)))))
+    (backstaff-list--go-on)))
 
-(defun backstaff-list--go-on (focus)
-  "Draw the rows that wait, at most a page, and see to it that enough come.
-If FOCUS is non-nil, these include its row."
-  (let ((start (point)) (end (point-max)) (inhibit-read-only t) (wanted (backstaff-view-get :rows))
-        ;; Else collecting garbage takes most of the time.
-        (gc-cons-threshold (max gc-cons-threshold backstaff-list--gc-cons-threshold)))
+(defun backstaff-list--go-on ()
+  "Draw a piece of the rows that wait, and see to it that enough come."
+  (let* ((end (point-max)) (inhibit-read-only t)
+         ;; A piece makes 2 MB of garbage.  To collect it takes longer than to draw.
+         (gc-cons-threshold (max gc-cons-threshold (* 32 1024 1024)))
+         (wanted (if backstaff-list--seeking backstaff-list--most-sought
+                   (plist-get backstaff-view-state :rows))))
     (with-silent-modifications
       (save-excursion
-        (goto-char (point-max))
-        (cl-loop repeat backstaff-list--page
-                 for entry = (pop backstaff-list--waiting)
-                 while entry
-                 do (tabulated-list-print-entry entry (backstaff-list--row entry))
-                 (cl-incf backstaff-list--shown)
-                 (when (eq (plist-get entry :kind) :symlink)
-                   (cl-incf backstaff-list--links))
-                 (when (equal (plist-get entry :path) focus)
-                   (setq focus nil)))))
-    (backstaff-view-seek start end)
-    (setq backstaff-view-state
-          (map-merge 'plist backstaff-view-state
-                     (list :rows (max wanted backstaff-list--shown))))
+        (goto-char end)
+        (cl-loop repeat (min backstaff-list--piece (- wanted backstaff-list--shown))
+                 while backstaff-list--waiting
+                 do (apply #'tabulated-list-print-entry
+                           (backstaff-list--row (pop backstaff-list--waiting)))
+                 (cl-incf backstaff-list--shown))))
+    (backstaff-view-seek end)
+    ;; The row is drawn, or the user moved point.
+    (when (and backstaff-list--seeking (null backstaff-view-sought))
+      (setq backstaff-list--seeking nil wanted (plist-get backstaff-view-state :rows)))
+    (cl-callf max (plist-get backstaff-view-state :rows) backstaff-list--shown)
     (backstaff-list--describe)
-    (cond ((>= backstaff-list--shown (if focus backstaff-list--most-sought wanted)))
+    (cond ((>= backstaff-list--shown wanted))
           (backstaff-list--waiting
-           (run-at-time 0 nil #'backstaff-list--later (current-buffer) backstaff-view-reply
-                        focus))
-          (t (backstaff-list--fetch focus)))))
+           (run-at-time 0 nil #'backstaff-list--later (current-buffer) backstaff-view-reply))
+          ((and backstaff-list--last (backstaff-list--left)
+                (backstaff-list--paged-p backstaff-view-state))
+           (backstaff-view-call
+            `(:after ,(concat (plist-get backstaff-list--last :name)
+                              (and (eq (plist-get backstaff-list--last :kind) :directory) "/"))
+              ,@backstaff-view-state)
+            (lambda (reply)
+              (if (not (plist-get reply :ok))
+                  (progn (message "%s" (plist-get reply :text))
+                         (setf (plist-get backstaff-view-state :rows) backstaff-list--shown))
+                (backstaff-names-labels reply backstaff-view-labels)
+                (setq backstaff-list--waiting (plist-get (plist-get reply :data) :entries)
+                      backstaff-list--last (car (last backstaff-list--waiting)))
+                (backstaff-list--go-on))))))))
 
-(defun backstaff-list--later (buffer reply focus)
-  "Go on in BUFFER with FOCUS, if it still shows REPLY."
+(defun backstaff-list--later (buffer reply)
+  "Go on in BUFFER, if it still shows REPLY."
   (when (buffer-live-p buffer)
     (with-current-buffer buffer
       (when (eq reply backstaff-view-reply)
-        (backstaff-list--go-on focus)))))
-
-(defun backstaff-list--fetch (focus)
-  "Request the entries behind the last one, if the server has more, and go on.
-FOCUS is as in `backstaff-list--go-on'."
-  (when (and backstaff-list--last (backstaff-list--left)
-             (backstaff-list--paged-p backstaff-view-state))
-    (backstaff-view-call
-     (append (list :after (concat (plist-get backstaff-list--last :name)
-                                  (and (eq (plist-get backstaff-list--last :kind) :directory)
-                                       "/")))
-             backstaff-view-state)
-     (lambda (reply)
-       (if (not (plist-get reply :ok))
-           (message "%s" (plist-get reply :text))
-         (backstaff-names-labels reply backstaff-view-labels)
-         (setq backstaff-list--waiting (backstaff-list--entries reply)
-               backstaff-list--last (car (last backstaff-list--waiting)))
-         (backstaff-list--go-on focus))))))
+        (backstaff-list--go-on)))))
 
 (defun backstaff-list--left ()
   "Return the number of entries that are not shown, t if it is unknown, or nil."
@@ -295,15 +266,13 @@ FOCUS is as in `backstaff-list--go-on'."
          (directories (or (plist-get data :directories)
                           (cl-count :dir (plist-get data :entries)
                                     :key (lambda (entry) (plist-get entry :type)))))
-         ;; The tools count all that is no directory as a file.
-         (files (- (or (plist-get data :files) (- backstaff-list--shown directories))
-                   backstaff-list--links)))
+         ;; Links and the like count as files.
+         (files (or (plist-get data :files) (- backstaff-list--shown directories))))
     (setq mode-line-process
           (list "" 'backstaff-request-indicator " "
                 (string-join
                  (delq nil (list (and left "CUT")
                                  (or (backstaff-view-count files "file" "files") "no file")
-                                 (backstaff-view-count backstaff-list--links "link" "links")
                                  (backstaff-view-count directories "directory" "directories")
                                  (and (backstaff-view-get :recursive) "recursive")
                                  (if hidden "hidden shown" "hidden off")))
@@ -341,10 +310,11 @@ FOCUS is as in `backstaff-list--go-on'."
     (user-error "The listing is complete"))
   (when-let ((remedy (backstaff-list--remedy)))
     (user-error "%s" remedy))
-  (setq backstaff-view-state
-        (map-merge 'plist backstaff-view-state
-                   (list :rows (+ backstaff-list--shown backstaff-list--page))))
-  (backstaff-list--go-on nil))
+  (let* ((rows (plist-get backstaff-view-state :rows))
+         (drawing (or backstaff-list--seeking (< backstaff-list--shown rows))))
+    (setf (plist-get backstaff-view-state :rows) (+ rows backstaff-list--page))
+    (unless drawing
+      (backstaff-list--go-on))))
 
 (defun backstaff-list-sort (&optional column)
   "Sort by the column at point, the largest or newest first.

@@ -7,7 +7,7 @@
 ;; `backstaff-overview' shows the page that a model gets about a project: the files
 ;; to read first, those that build it, those edited lately, and a map of the most
 ;; important directories, one line for each.  The names in it are buttons.  The notes
-;; in brackets at its end tell a model what to do; people are told keys.
+;; in brackets at its end are for models; people get notes that name keys instead.
 
 ;;; Code:
 
@@ -77,7 +77,7 @@ Interactively this is the root of the project; with a prefix argument, ask."
     (flush-lines "^\\[")
     (forward-line)
     (while (looking-at "\\([a-z ]+:\\) ")
-      (put-text-property (point) (match-end 1) 'face 'backstaff-detail)
+      (put-text-property (point) (match-end 1) 'face 'shadow)
       (pcase (match-string 1)
         ("types:")
         ("test:" (backstaff-overview--make-buttons
@@ -92,7 +92,7 @@ Interactively this is the root of the project; with a prefix argument, ask."
       (forward-line))
     (insert "\n")
     (dolist (line (plist-get data :map))
-      (let ((path (plist-get line :path)) (start (point)))
+      (let ((path (plist-get line :path)))
         (backstaff-overview--make-buttons (list path) :directory "")
         (dolist (name (plist-get line :names))
           (backstaff-overview--make-buttons
@@ -101,9 +101,7 @@ Interactively this is the root of the project; with a prefix argument, ask."
         (backstaff-overview--make-buttons
          (mapcar (lambda (inner) (plist-get inner :path)) (plist-get line :collapsed))
          :directory path)
-        (forward-line)
-        (add-text-properties start (point)
-                             `(backstaff-entry (:path ,path :name ,path :kind :directory)))))
+        (forward-line)))
     (put-text-property (point-min) (point-max) 'wrap-prefix "    ")
     (backstaff-view-set-header (plist-get data :path))
     (apply #'backstaff-view-set-notes
@@ -136,7 +134,7 @@ page is removed from the text, where it would be repeated in each."
             (add-text-properties
              start end `( face ,(backstaff-view-kind-face kind) backstaff-name t
                           button t category backstaff-name ; buttons need a category
-                          backstaff-place (:path ,path :name ,name :kind ,kind)))
+                          backstaff-entry (:path ,path :name ,name :kind ,kind)))
             (goto-char start)
             ;; A line does not end within a name.
             (while (search-forward " " end t)

@@ -34,13 +34,6 @@ A file outside of ROOT keeps its absolute name, which the tools refuse."
   "Return the path of the file NAME in the directory with the path DIRECTORY."
   (if (equal directory ".") name (concat directory "/" name)))
 
-(defun backstaff-path-name-less-p (one other)
-  "Return non-nil if the name ONE comes before OTHER.
-Case counts only between names that are equal otherwise."
-  (pcase (compare-strings one nil nil other nil nil t)
-    ('t (string< one other))
-    (order (< order 0))))
-
 (defun backstaff-path-file-name (name root)
   "Return NAME, an absolute file name, quoted against handlers of its directory.
 Otherwise a directory called \"ssh:host:\" or \"a.zip\" would lead to another

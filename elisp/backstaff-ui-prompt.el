@@ -1,4 +1,4 @@
-;;; backstaff-ui-prompt.el --- Ask the user where a command shall look  -*- lexical-binding: t; -*-
+;;; backstaff-ui-prompt.el --- Ask the user where a command looks  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -16,8 +16,7 @@
 This is `backstaff-root' with a question: whether to connect to the host, if
 Emacs is not connected.  A root that is out of reach, or is not there, is a
 `user-error'."
-  (backstaff-prompt-connect (or backstaff-root-directory directory
-                                (backstaff-directory)))
+  (backstaff-prompt-connect (or backstaff-root-directory directory (backstaff-directory)))
   (let ((root (condition-case problem
                   (backstaff-root directory)
                 ;; The command loop would quote the text of any other condition.
@@ -90,8 +89,7 @@ would quote both."
 On another host any name will do: to look there TRAMP would connect unasked."
   (let ((directory (backstaff-directory)))
     ;; Without a default it would be the file that the buffer visits.
-    (read-file-name prompt directory directory t nil
-                    #'backstaff-prompt--perhaps-directory-p)))
+    (read-file-name prompt directory directory t nil #'backstaff-prompt--perhaps-directory-p)))
 
 (defun backstaff-prompt--perhaps-directory-p (name)
   "Return non-nil if NAME, typed or a completion, may be a directory."
@@ -104,8 +102,7 @@ On another host any name will do: to look there TRAMP would connect unasked."
   "Connect to HOST, which may ask for a password; return non-nil if that works."
   ;; TRAMP does not connect where it believes that nobody waits for it.
   (let ((non-essential nil))
-    (and (file-exists-p (concat host "/"))
-         (backstaff-server-connected-p host))))
+    (and (file-exists-p (concat host "/")) (backstaff-server-connected-p host))))
 
 (defun backstaff-prompt-connect (directory)
   "Ask whether to connect to DIRECTORY's host, if Emacs is not connected to it.

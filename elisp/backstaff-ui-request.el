@@ -10,9 +10,9 @@
 ;;   (backstaff-request "workspace/tree" '(:path ".") #'my-draw)
 ;;
 ;; After half a second the mode line and the echo area say that the buffer waits.
-;; C-g cancels the call, also on the server.  So does killing the buffer or changing
-;; its major mode.  A cancelled request never calls back.  A new request leaves older
-;; ones alone; call `backstaff-request-cancel' first to replace them.
+;; C-g cancels the call, also on the server, and killing the buffer or changing its
+;; major mode does the same.  A cancelled request never calls back.  A new request
+;; leaves older ones alone; call `backstaff-request-cancel' first to replace them.
 
 ;;; Code:
 

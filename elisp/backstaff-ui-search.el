@@ -1,4 +1,4 @@
-;;; backstaff-ui-search.el --- Search what is in files  -*- lexical-binding: t; -*-
+;;; backstaff-ui-search.el --- Search the text of files  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -6,12 +6,12 @@
 
 ;; `backstaff-search' shows the lines that match a regular expression in a buffer of
 ;; `grep-mode', so `next-error', RET and wgrep work there.  It returns at once; C-g in
-;; the buffer cancels the search, and g makes it again.  Each file has a heading; the
-;; name of the file in each of its lines is there as well, but invisible.  The last
-;; lines count what was not searched: ignored, binary or large files.
+;; the buffer cancels the search, and g makes it again.  Each file has a heading; its
+;; name also begins each of its lines, but invisible.  The last lines count the files that
+;; were not searched: ignored, binary or large ones.
 ;;
-;; Where Consult is loaded, the command shows the matches as you type instead, by
-;; backstaff-ui-consult.el.
+;; If Consult is loaded, the command shows the matches as you type instead, and the place
+;; of the chosen one.  Text behind a second # filters them, as in `consult-grep'.
 
 ;;; Code:
 
@@ -25,14 +25,22 @@
 (require 'backstaff-ui-prompt)
 (require 'backstaff-ui-request)
 
+(declare-function consult--dynamic-collection "ext:consult" t t)
+(declare-function consult--grep-state "ext:consult" t)
+(declare-function consult--lookup-member "ext:consult" t)
+(declare-function consult--read "ext:consult" t)
+
 (defconst backstaff-search--pages '(100 500)
-  "How many matches the first call asks for, and each later one.")
+  "Number of matches that the first call asks for, and each later one.")
 
 (defconst backstaff-search--few 10
-  "How many matches to ask for where more take too long.")
+  "Number of matches to ask for if more take too long.")
+
+(defconst backstaff-search--most-candidates 200
+  "Maximum number of matches that Consult shows.")
 
 (defconst backstaff-search--milliseconds 30000
-  "How long one call may take; nobody waits for it, and it can be cancelled.")
+  "Maximum milliseconds of one call.  Nobody waits for it, and it can be cancelled.")
 
 (defconst backstaff-search--remedies
   '((:case . "c searches so") (:ignored . "i searches them") (:literal . "t searches so")
@@ -42,16 +50,16 @@
 
 (defface backstaff-search-file '((t :inherit bold))
   "Face for the name of a file above its matches."
-  :group 'backstaff-faces)
+  :group 'backstaff)
 
-(defvar backstaff-search-history nil
+(defvar backstaff-search--history nil
   "The patterns of `backstaff-search'.")
 
 (defvar-local backstaff-search--arguments nil
   "The arguments of the search in this buffer, a plist.")
 
 (defvar-local backstaff-search--counts nil
-  "The number of matches and of files that are shown, and the last file, a list.")
+  "A list of the number of matches, the number of files, and the last file.")
 
 (defvar backstaff-search-mode-map
   (let ((map (make-sparse-keymap)))
@@ -75,24 +83,30 @@
 
 \\{backstaff-search-mode-map}"
   :group 'backstaff
-  ;; `next-error' goes to the first place in a line that has the face of a match.
-  (setq-local grep-highlight-matches t
-              revert-buffer-function (lambda (&rest _) (backstaff-search--change))
-              backstaff-request-cancelled-function
-              (lambda () (backstaff-search--insert "\nSearch cancelled\n")))
+  (setq-local
+   word-wrap t
+   ;; `next-error' goes to the first place in a line that has the face of a match.
+   grep-highlight-matches t
+   ;; A name with a newline stands there as its label.
+   compilation-error-regexp-alist
+   (let ((hit (copy-sequence (car grep-regexp-alist))))
+     (setf (nth 1 hit) (lambda () (or (get-text-property (match-beginning 1) 'backstaff-search-path)
+                                      (match-string-no-properties 1))))
+     (list hit))
+   revert-buffer-function (lambda (&rest _) (backstaff-search--change))
+   backstaff-request-cancelled-function
+   (lambda () (backstaff-search--insert "\nSearch cancelled\n")))
   (run-hooks 'grep-setup-hook)  ; where wgrep binds its key
   ;; Wgrep looks in a command's words for the end of a file's name, and takes the first
   ;; four lines for a head.
   (set (make-local-variable 'wgrep-line-file-regexp) "^\\(?1:[^\0\n]+\\)\0\\(?3:[0-9]+\\):")
-  (set (make-local-variable 'wgrep-header&footer-parser) #'backstaff-search--mark-foot))
-
-(defun backstaff-search--mark-foot ()
-  "Mark the first line and those below the matches for wgrep."
-  (goto-char (point-min))
-  (add-text-properties (point) (line-beginning-position 2) '(read-only t wgrep-header t))
-  (goto-char (point-max))
-  (when (re-search-backward "^$" nil t)
-    (add-text-properties (point) (point-max) '(read-only t wgrep-footer t))))
+  (set (make-local-variable 'wgrep-header&footer-parser)
+       (lambda ()
+         (goto-char (point-min))
+         (add-text-properties (point) (line-beginning-position 2) '(read-only t wgrep-header t))
+         (goto-char (point-max))
+         (when (re-search-backward "^$" nil t)
+           (add-text-properties (point) (point-max) '(read-only t wgrep-footer t))))))
 
 ;;;###autoload
 (defun backstaff-search (pattern &optional directory literal)
@@ -102,11 +116,11 @@ If LITERAL is non-nil, PATTERN is text; a key in the prompt says so.
 With a prefix argument, ask for a DIRECTORY of the project to search below.
 
 Case counts only where PATTERN has a capital letter.  Files that git ignores
-are left out; the last line counts what was not searched.  In the buffer, t, i,
+are left out, and the last lines count those that were not searched.  In the buffer, t, i,
 c and d change how it was searched.  Modified buffers are searched as they are."
   (interactive (let ((directory (and current-prefix-arg
                                      (backstaff-read-directory "Search below directory: "))))
-                 ;; A host that is out of reach is told before the question.
+                 ;; If the host is out of reach, this says so before the question.
                  (if directory (backstaff-command-root directory) (backstaff-command-project))
                  (if (featurep 'consult)
                      (list nil directory)
@@ -117,7 +131,7 @@ c and d change how it was searched.  Modified buffers are searched as they are."
                           :root_path (backstaff-search--below directory root)
                           :context_lines 0 :timeout_ms backstaff-search--milliseconds)))
     (if (null pattern)
-        (backstaff-consult-search root arguments)
+        (backstaff-search--as-you-type root arguments)
       ;; C-g cancels where the matches are to come.
       (pop-to-buffer (backstaff-search--name pattern root))
       (setq default-directory root)
@@ -145,12 +159,10 @@ Case counts only if PATTERN has a capital letter."
 
 (defun backstaff-search--read (&optional pattern literal)
   "Read a pattern; return it and whether it is text.
-The default is the symbol at point, but not what a search says of itself.
+The default is the symbol at point.
 PATTERN is one to edit, which is text if LITERAL is non-nil."
-  (let* ((symbol (and (or (not (derived-mode-p 'backstaff-search-mode))
-                          (backstaff-search--match-p))
-                      (thing-at-point 'symbol t)))
-         (map (make-sparse-keymap)) (again t) (history-add-new-input nil) (default nil))
+  (let ((symbol (thing-at-point 'symbol t))
+        (map (make-sparse-keymap)) (again t) (history-add-new-input nil) (default nil))
     (set-keymap-parent map minibuffer-local-map)
     (define-key map (kbd "M-r") (lambda ()
                                   (interactive)
@@ -163,34 +175,21 @@ PATTERN is one to edit, which is text if LITERAL is non-nil."
                      (format-prompt (if literal "Search for text (M-r: Python regexp)"
                                       "Search for Python regexp (M-r: text)")
                                     default)
-                     pattern map nil 'backstaff-search-history default)))
+                     pattern map nil 'backstaff-search--history default)))
     (when (string-empty-p pattern)
       (setq pattern (or default "")))
     (when (string-blank-p pattern)
       (user-error "Give a regular expression"))
-    (add-to-history 'backstaff-search-history pattern)
+    (add-to-history 'backstaff-search--history pattern)
     (cons pattern literal)))
-
-(defun backstaff-search--match-p ()
-  "Return non-nil if the line at point shows a match."
-  (compilation--ensure-parse (line-end-position))
-  (text-property-not-all (line-beginning-position) (line-end-position)
-                         'compilation-message nil))
 
 (defun backstaff-search-visit ()
   "Visit the match on this line, or else the next one."
   (interactive)
-  (pcase (get-text-property (point) 'backstaff-search-place)
-    ;; `grep-mode' cannot read the name of such a file.
-    (`(,path . ,line)
-     (backstaff-path-visit (concat default-directory path) default-directory)
-     (goto-char (point-min))
-     (forward-line (1- line)))
-    (_ (unless (backstaff-search--match-p)
-         (condition-case nil
-             (compilation-next-error 1)
-           (user-error (user-error "No match is on this line or below it"))))
-       (compile-goto-error))))
+  (condition-case nil
+      (compilation-next-error 0)
+    (user-error (compilation-next-error 1)))
+  (compile-goto-error))
 
 (defun backstaff-search-toggle-text ()
   "Search for the pattern as text, or as a regular expression again."
@@ -257,9 +256,9 @@ A glob without a slash counts in any directory."
   (compilation-forget-errors)
   (backstaff-search--ask 0 (car backstaff-search--pages)))
 
-(defun backstaff-search--describe (&optional state)
-  "Tell in the header line how many matches there are, and of which search.
-STATE says how far the search is, if it is not over."
+(defun backstaff-search--describe (state)
+  "Say in the header line how many matches there are, and of which search.
+STATE says before that how far the search is."
   (pcase-let (((map :pattern :literal :flags :root_path :include :include_ignored)
                backstaff-search--arguments)
               (`(,matches ,files . ,_) backstaff-search--counts))
@@ -267,17 +266,18 @@ STATE says how far the search is, if it is not over."
           (string-replace
            "%" "%%"
            (concat
-            " " (propertize (format "%s%d match%s in %d file%s" (or state "") matches
-                                    (if (= matches 1) "" "es") files (if (= files 1) "" "s"))
+            " " (propertize (format "%s%d match%s in %d file%s" state
+                                    matches (if (= matches 1) "" "es")
+                                    files (if (= files 1) "" "s"))
                             'face 'bold)
             (if literal " for the text " " for regexp ")
             ;; As it was typed: a label would double its backslashes.
             (string-replace "\n" "\\n" (backstaff-names-text pattern))
-            (if (equal root_path ".") ""
+            (unless (equal root_path ".")
               (format " in %s/" (backstaff-names-show root_path)))
-            (if include (concat ", files " (string-join include " ")) "")
-            (if (equal flags "i") ", in any case" "")
-            (if include_ignored ", with what git ignores" ""))))
+            (and include (concat ", files " (string-join include " ")))
+            (and (equal flags "i") ", in any case")
+            (and include_ignored ", with ignored files"))))
     (force-mode-line-update)))
 
 (defun backstaff-search--ask (offset most)
@@ -287,77 +287,72 @@ STATE says how far the search is, if it is not over."
    "workspace/regexp_search"
    (append backstaff-search--arguments (list :offset offset :max_results most))
    (lambda (reply)
-     (let* ((data (plist-get reply :data)) (next (plist-get data :next-offset))
-            (error (plist-get reply :error)))
+     (let* ((data (plist-get reply :data)) (next (plist-get data :next-offset)))
        (backstaff-search--insert-matches data)
        (cond (next (backstaff-search--ask next (cadr backstaff-search--pages)))
              ;; A file in which matching takes for ever costs none of the matches before it.
-             ((and (equal (plist-get error :code) "TIMEOUT") (> most backstaff-search--few))
+             ((and (equal (plist-get (plist-get reply :error) :code) "TIMEOUT")
+                   (> most backstaff-search--few))
               (backstaff-search--ask offset backstaff-search--few))
-             ((plist-get reply :ok)
-              (backstaff-search--end
-               (mapconcat (lambda (note)
-                            (format "[%s]" (backstaff-search--told note (plist-get note :kind))))
-                          (plist-get data :notes) "\n")))
-             ((equal (plist-get error :code) "INVALID_REGEX")
-              (backstaff-search--end
-               (format "Not a valid regular expression: %s.  Press t to search for it as plain text."
-                       ;; More of Python's reason repeats the first words.
-                       (car (split-string (plist-get error :reason) ", ")))
-               "failed"))
-             (t (backstaff-search--end
-                 (if (plist-get error :problem)
-                     (backstaff-search--told
-                      (list :text (concat "Error: " (plist-get error :problem))
-                            :remedy (plist-get error :remedy))
-                      (intern (plist-get error :code)))
-                   (plist-get reply :text))
-                 "failed")))))
+             (t (backstaff-search--end reply)))))
    (list :root default-directory
          :deadline-ms (+ backstaff-search--milliseconds 1000))))
 
-(defun backstaff-search--told (note kind)
-  "Return the text of NOTE with its remedy; a person has another one for KIND."
-  (let ((remedy (plist-get note :remedy)))
-    (if (member remedy '(nil "")) (plist-get note :text)
-      (format "%s: %s" (plist-get note :text)
-              (or (alist-get kind backstaff-search--remedies) remedy)))))
-
-(defun backstaff-search--end (text &optional outcome)
-  "Insert TEXT, which ends the search, and the keys.
-The last line says OUTCOME, by default \"finished\"."
-  (backstaff-search--describe (and outcome "Search failed: "))
-  (backstaff-search--insert
-   (concat (if (or outcome (> (car backstaff-search--counts) 0)) "" "No matches\n")
-           "\n" text "\n"
-           (substitute-command-keys
-            (concat "\\<backstaff-search-mode-map>[keys: \\[backstaff-search-edit] pattern,"
-                    " \\[backstaff-search-toggle-text] text,"
-                    " \\[backstaff-search-toggle-case] case,"
-                    " \\[backstaff-search-in-files] files,"
-                    " \\[backstaff-search-in-directory] directory,"
-                    " \\[backstaff-search-toggle-ignored] ignored files,"
-                    " \\[backstaff-search-more-context] context]\nSearch "))
-           (or outcome "finished") "\n")))
+(defun backstaff-search--end (reply)
+  "Insert what REPLY, the last one, says of the search, and the keys."
+  (let* ((error (plist-get reply :error))
+         (text
+          (cl-flet ((advise (note kind)
+                      (let ((remedy (plist-get note :remedy)))
+                        (if (member remedy '(nil "")) (plist-get note :text)
+                          (format "%s: %s" (plist-get note :text)
+                                  (or (alist-get kind backstaff-search--remedies) remedy))))))
+            (cond ((null error)
+                   (mapconcat (lambda (note)
+                                (format "[%s]" (advise note (plist-get note :kind))))
+                              (plist-get (plist-get reply :data) :notes) "\n"))
+                  ((equal (plist-get error :code) "INVALID_REGEX")
+                   (format "Not a valid regular expression: %s.  Press t to search for it as\
+ plain text."
+                           ;; More of Python's reason repeats the first words.
+                           (car (split-string (plist-get error :reason) ", "))))
+                  ((plist-get error :problem)
+                   (advise (list :text (concat "Error: " (plist-get error :problem))
+                                 :remedy (plist-get error :remedy))
+                           (intern (plist-get error :code))))
+                  (t (plist-get reply :text))))))
+    (backstaff-search--describe (if error "Search failed: " ""))
+    (backstaff-search--insert
+     (concat (if (or error (> (car backstaff-search--counts) 0)) "" "No matches\n")
+             "\n" text "\n"
+             (substitute-command-keys
+              (concat "\\<backstaff-search-mode-map>[keys: \\[backstaff-search-edit] pattern,"
+                      " \\[backstaff-search-toggle-text] text,"
+                      " \\[backstaff-search-toggle-case] case,"
+                      " \\[backstaff-search-in-files] files,"
+                      " \\[backstaff-search-in-directory] directory,"
+                      " \\[backstaff-search-toggle-ignored] ignored,"
+                      " \\[backstaff-search-more-context] context]\nSearch "))
+             (if error "failed\n" "finished\n")))))
 
 (defun backstaff-search--insert-matches (data)
   "Insert the matches in DATA, those of a file below its name."
-  (dolist (group (seq-group-by (lambda (item) (plist-get item :path)) (plist-get data :items)))
-    (pcase-let ((`(,path . ,items) group)
-                (`(,matches ,files ,last) backstaff-search--counts))
+  (pcase-dolist (`(,path . ,items) (seq-group-by (lambda (item) (plist-get item :path))
+                                                 (plist-get data :items)))
+    (pcase-let ((`(,matches ,files ,last) backstaff-search--counts)
+                (rows (seq-group-by (lambda (item) (plist-get item :line)) items)))
       (setq backstaff-search--counts
             (list (+ matches (length items)) (if (equal path last) files (1+ files)) path))
       (unless (equal path last)
         (backstaff-search--insert (propertize (concat (backstaff-names-show path) "\n")
                                               'font-lock-face 'backstaff-search-file)))
-      (let ((rows (seq-group-by (lambda (item) (plist-get item :line)) items)))
-        (dolist (around (plist-get (cl-find path (plist-get data :around) :test #'equal
-                                            :key (lambda (one) (plist-get one :path)))
-                                   :lines))
-          (unless (assoc (plist-get around :line) rows)
-            (push (list (plist-get around :line) around) rows)))
-        (pcase-dolist (`(,line . ,items) (sort rows #'car-less-than-car))
-          (backstaff-search--insert-line path line items))))))
+      (dolist (around (plist-get (cl-find path (plist-get data :around) :test #'equal
+                                          :key (lambda (one) (plist-get one :path)))
+                                 :lines))
+        (unless (assoc (plist-get around :line) rows)
+          (push (list (plist-get around :line) around) rows)))
+      (pcase-dolist (`(,line . ,items) (sort rows #'car-less-than-car))
+        (backstaff-search--insert-line path line items)))))
 
 (defun backstaff-search--insert-line (path line items)
   "Insert the LINE of the file PATH with the matches ITEMS, or one beside a match."
@@ -366,22 +361,18 @@ The last line says OUTCOME, by default \"finished\"."
     (if context
         (put-text-property 0 (length text) 'font-lock-face grep-context-face text)
       (dolist (item items)
-        (backstaff-search--highlight text item)))
+        (let* ((start (1- (plist-get item :column)))
+               (end (+ start (length (plist-get item :match)))))
+          ;; Of a long line, the text is a part.
+          (when (and (> end start) (<= end (length text))
+                     (equal (substring text start end) (plist-get item :match)))
+            (put-text-property start end 'font-lock-face grep-match-face text)))))
     (backstaff-search--insert
-     (if (string-search "\n" path)
-         (propertize (format "%d: %s\n" line text) 'backstaff-search-place (cons path line))
-       ;; With the character NUL `grep-mode' knows where any name ends.
-       (concat (propertize (concat path "\0") 'invisible t)
-               (format (if context "%d-" "%d:") line) text "\n")))))
-
-(defun backstaff-search--highlight (text item)
-  "Give the match of ITEM the face of a match in TEXT, its line."
-  (let* ((start (1- (plist-get item :column)))
-         (end (+ start (length (plist-get item :match)))))
-    ;; Of a long line, the text is a part.
-    (when (and (> end start) (<= end (length text))
-               (equal (substring text start end) (plist-get item :match)))
-      (put-text-property start end 'font-lock-face grep-match-face text))))
+     ;; With the character NUL `grep-mode' knows where a name ends.
+     (concat (propertize (concat (if (string-search "\n" path) (backstaff-names-show path) path)
+                                 "\0")
+                         'invisible t 'backstaff-search-path path)
+             (format (if context "%d-" "%d:") line) text "\n"))))
 
 (defun backstaff-search--insert (text)
   "Insert TEXT at the end, and leave point where it is."
@@ -389,6 +380,48 @@ The last line says OUTCOME, by default \"finished\"."
     (goto-char (point-max))
     (let ((inhibit-read-only t))
       (insert text))))
+
+
+;;; Consult
+
+(defun backstaff-search--as-you-type (root arguments)
+  "Visit a match below ROOT; ARGUMENTS are those of the search but its pattern."
+  (let ((default-directory root))
+    (consult--read
+     (consult--dynamic-collection
+      (lambda (input) (backstaff-search--candidates input root arguments)))
+     :prompt "Search for Python regexp: "
+     :category 'consult-grep
+     :require-match t
+     :sort nil
+     :lookup #'consult--lookup-member
+     :group (lambda (candidate transform)
+              (let ((file (get-text-property 0 'consult--prefix-group candidate)))
+                (if transform (substring candidate (1+ (length file))) file)))
+     :state (consult--grep-state)
+     :add-history (thing-at-point 'symbol)
+     :history 'backstaff-search--history)))
+
+(defun backstaff-search--candidates (input root arguments)
+  "Return the matches of INPUT below ROOT as lines of a grep.
+ARGUMENTS are those of the search.  There are none while INPUT is no regular
+expression."
+  (let ((reply (backstaff-prompt-call-tool
+                "workspace/regexp_search"
+                `(:pattern ,input :flags ,(backstaff-search--flags input nil)
+                  :max_results ,backstaff-search--most-candidates ,@(cddr arguments))
+                (list :root root)))
+        (last nil))
+    (cl-loop for item in (plist-get (plist-get reply :data) :items)
+             for path = (plist-get item :path)
+             for place = (cons path (plist-get item :line))
+             unless (or (equal place last) (string-search "\n" path))
+             collect (concat (propertize path 'face 'consult-file 'consult--prefix-group path)
+                             ":"
+                             (propertize (number-to-string (cdr place))
+                                         'face 'consult-line-number)
+                             ":" (backstaff-names-text (plist-get item :line-text)))
+             do (setq last place))))
 
 (provide 'backstaff-ui-search)
 ;;; backstaff-ui-search.el ends here

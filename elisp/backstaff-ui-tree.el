@@ -49,19 +49,17 @@ the root itself, \"**/*.log\" those at any depth."
 
 (defcustom backstaff-tree-leave-out 'contract
   "The names that a new tree leaves out.
-`contract' is what agents get: .git, node_modules, dist, build, target, .vscode
-and .DS_Store are missing.  `ignored' leaves out what git ignores, and `nothing'
-shows everything.  \\<backstaff-tree-mode-map>\\[backstaff-tree-leave-out] changes it in a buffer."
+`contract' is the choice for agents: .git, node_modules, dist, build, target,
+.vscode and .DS_Store are missing.  `ignored' leaves out the files that git
+ignores, and `nothing' shows everything.  \\<backstaff-tree-mode-map>\\[backstaff-tree-leave-out] changes it in a buffer."
   :type '(choice (const contract) (const ignored) (const nothing)))
 
 (defconst backstaff-tree--most-entries 1000
   "The most entries that the tool allows.")
 
-(defvar-local backstaff-tree--opened nil
-  "The paths of directories that the user opened below the tree's depth.")
-
-(defvar-local backstaff-tree--folded nil
-  "The paths of the directories that are to be folded.")
+(defvar-local backstaff-tree--folds nil
+  "A hash table from the paths of directories to `folded' or `open'.
+Those that the user opened below the tree's depth are `open'.")
 
 (defvar-local backstaff-tree--fitted nil
   "The root and path of the tree that was fitted to the window.")
@@ -114,6 +112,7 @@ TAB on a directory such as \"src/ … 12\", which has 12 entries, shows them.
                  (list 'backstaff-list-mode :path path)
                ;; A focus below the directory unfolds it.
                (list major-mode :path path :focus (concat path "/"))))))
+  (setq backstaff-tree--folds (make-hash-table :test #'equal))
   (setq-local outline-regexp "."
               ;; The lines of a failure have no level.
               outline-level (lambda () (or (get-text-property (line-beginning-position)
@@ -135,7 +134,7 @@ TAB on a directory such as \"src/ … 12\", which has 12 entries, shows them.
   (add-hook 'imenu-after-jump-hook #'backstaff-tree--reveal nil t)
   (add-hook 'imenu-after-jump-hook #'backstaff-view-go-to-name 50 t)
   (outline-minor-mode)
-  ;; A count stands for what is folded, in place of an ellipsis.
+  ;; A count stands for a folded text, in place of an ellipsis.
   (remove-from-invisibility-spec '(outline . t))
   (add-to-invisibility-spec 'outline))
 
@@ -151,17 +150,10 @@ Interactively this is the root of the project; with a prefix argument, ask."
 
 ;;; Drawing
 
-(defun backstaff-tree--root ()
-  "Return the root node of the tree, or nil."
-  (plist-get (plist-get backstaff-view-reply :data) :root))
-
-(defun backstaff-tree--find (key value &optional node)
-  "Return the first node in NODE, by default the tree, whose KEY has VALUE."
-  (let ((node (or node (backstaff-tree--root))))
-    (if (equal (plist-get node key) value)
-        node
-      (cl-some (apply-partially #'backstaff-tree--find key value)
-               (plist-get node :children)))))
+(defun backstaff-tree--nodes (&optional node)
+  "Return NODE, by default the root, and all nodes below it."
+  (let ((node (or node (plist-get (plist-get backstaff-view-reply :data) :root))))
+    (cons node (mapcan #'backstaff-tree--nodes (copy-sequence (plist-get node :children))))))
 
 (defun backstaff-tree--unread-p (node)
   "Return non-nil if the children of NODE were not requested yet."
@@ -174,18 +166,15 @@ and each closed directory gets the number of names in it."
   (let ((counts (make-hash-table :test #'equal)))
     (dolist (closed (plist-get data :closed))
       (puthash (plist-get closed :path) (plist-get closed :count) counts))
-    (cl-labels ((directory-p (node) (eq (plist-get node :kind) :directory))
-                (less-p (one other)
-                  (if (eq (directory-p one) (directory-p other))
-                      (backstaff-path-name-less-p (plist-get one :name) (plist-get other :name))
-                    (directory-p one)))
-                (prepare (node)
-                  (when-let ((count (gethash (plist-get node :path) counts)))
-                    (plist-put node :count count))
-                  (when-let ((children (plist-get node :children)))
-                    (mapc #'prepare children)
-                    (plist-put node :children (sort children #'less-p)))))
-      (prepare node)))
+    (dolist (one (backstaff-tree--nodes node))
+      (plist-put one :count (gethash (plist-get one :path) counts))
+      (plist-put one :children
+                 (cl-sort (plist-get one :children) #'string<
+                          ;; Directories come first, and case counts only between equal names.
+                          :key (lambda (child)
+                                 (let ((name (plist-get child :name)))
+                                   (concat (if (eq (plist-get child :kind) :directory) "a" "b")
+                                           (upcase name) "\0" name)))))))
   (plist-put node :limited (plist-get data :limit-reached))
   (plist-put node :missing
              (cl-loop for one in (plist-get data :missing)
@@ -194,24 +183,26 @@ and each closed directory gets the number of names in it."
 
 (defun backstaff-tree--draw (reply)
   "Draw the tree in REPLY, or request one of a level less if it was cut."
-  (let ((data (plist-get reply :data)) (depth (backstaff-view-get :depth)))
-    (backstaff-tree--prepare (plist-get data :root) data)
-    ;; A level less shows all siblings before anything below them.
-    (if (and (plist-get data :missing) (> depth 1))
-        (progn (backstaff-tree--insert)
-               (backstaff-view-change
-                :depth (1- depth) :wanted (or (backstaff-view-get :wanted) depth)))
+  (let* ((data (plist-get reply :data)) (root (plist-get data :root))
+         (depth (backstaff-view-get :depth)) (focus (backstaff-view-get :focus))
+         (again (and (plist-get data :missing) (> depth 1))))
+    (backstaff-tree--prepare root data)
+    (unless again
       (backstaff-tree--fit)
-      (backstaff-tree--insert)
-      (backstaff-tree--open-again ""))))
+      (while (setq focus (and focus (backstaff-path-parent focus)))
+        (puthash focus 'open backstaff-tree--folds)))
+    (backstaff-tree--insert-all)
+    ;; A level less shows all siblings before anything below them.
+    (if again
+        (backstaff-view-change
+         :depth (1- depth) :wanted (or (backstaff-view-get :wanted) depth))
+      (backstaff-tree--open-again root))))
 
 (defun backstaff-tree--fit ()
-  "Fold a new tree below the levels that the window has room for.
-Open the way to the file that point goes to."
+  "Fold a new tree below the levels that the window has room for."
   (let ((place (list (backstaff-view-get :root) (backstaff-view-get :path)))
         (room (window-body-height (get-buffer-window nil t)))
-        (focus (backstaff-view-get :focus))
-        (level (list (backstaff-tree--root))) (depth 0))
+        (level (list (plist-get (plist-get backstaff-view-reply :data) :root))) (depth 0))
     (unless (equal place backstaff-tree--fitted)
       (setq backstaff-tree--fitted place)
       (while level
@@ -222,74 +213,11 @@ Open the way to the file that point goes to."
         (when (and (> depth 1) (< room (length level)))
           (setq room -1)
           (dolist (node level)
-            (cl-pushnew (backstaff-path-parent (plist-get node :path)) backstaff-tree--folded
-                        :test #'equal)))))
-    (while (setq focus (and focus (backstaff-path-parent focus)))
-      (setq backstaff-tree--folded (delete focus backstaff-tree--folded))
-      (cl-pushnew focus backstaff-tree--opened :test #'equal))))
+            (puthash (backstaff-path-parent (plist-get node :path)) 'folded
+                     backstaff-tree--folds)))))))
 
-(defun backstaff-tree--insert ()
-  "Insert the tree, fold its folded directories, and write header and notes."
-  (backstaff-tree--insert-node (backstaff-tree--root) "" "" 1)
-  (save-excursion
-    (goto-char (point-min))
-    (while (not (eobp))
-      (when (and (not (outline-invisible-p))
-                 (member (plist-get (get-text-property (point) 'backstaff-entry) :path)
-                         backstaff-tree--folded))
-        (outline-hide-subtree))
-      (forward-line)))
-  (let* ((exclude (backstaff-view-get :exclude))
-         (limit (backstaff-view-get :max))
-         (limited (backstaff-tree--find :limited t))
-         (left-out (plist-get (plist-get backstaff-view-reply :data) :left-out))
-         (names (and left-out (concat ": " (truncate-string-to-width
-                                            (string-join left-out " ") 24 nil nil "…"))))
-         (counts (list :directory 0 :file 0 :symlink 0)))
-    (cl-labels ((count (node)
-                  (dolist (child (plist-get node :children))
-                    (cl-incf (plist-get counts (plist-get child :kind)))
-                    (count child))))
-      (count (backstaff-tree--root)))
-    (backstaff-view-set-header
-     (backstaff-view-get :path)
-     (and limited "CUT")
-     ;; What is left out stands before what a narrow window cuts off.
-     (and exclude (format "without %s" (string-join exclude " ")))
-     (pcase (backstaff-view-get :left-out)
-       ('nothing "nothing left out")
-       ('ignored (concat "ignored left out" names))
-       (_ (and names (concat "left out" names))))
-     (string-join
-      (delq nil (list (backstaff-view-count (plist-get counts :directory)
-                                            "directory" "directories")
-                      (backstaff-view-count (plist-get counts :file) "file" "files")
-                      (backstaff-view-count (plist-get counts :symlink) "link" "links")))
-      ", ")
-     (format "depth %d%s" (backstaff-view-get :depth)
-             (if (backstaff-view-get :wanted)
-                 (format " of %d" (backstaff-view-get :wanted))
-               ""))
-     (if (backstaff-view-get :hidden) "hidden shown" "hidden off"))
-    (backstaff-view-set-notes
-     (and limited
-          ;; `substitute-command-keys' must not change the path.
-          (concat
-           (format "… stopped at %d entries%s%s: " limit
-                   (if (plist-get limited :missing)
-                       (format ", with %d more" (plist-get limited :missing))
-                     "")
-                   (if (eq limited (backstaff-tree--root)) ""
-                     (format " in %s/" (backstaff-view-label (plist-get limited :path)))))
-           (substitute-command-keys
-            (concat (if (< limit backstaff-tree--most-entries)
-                        "\\[backstaff-tree-more] shows more"
-                      "\\[backstaff-view-visit] on a directory starts there")
-                    ", \\[backstaff-tree-set-depth] and \\[backstaff-tree-add-exclude]\
- make the tree smaller")))))))
-
-(defun backstaff-tree--insert-node (node before branch level)
-  "Insert NODE and its children at LEVEL.
+(defun backstaff-tree--insert (node before branch level)
+  "Insert NODE and its children at LEVEL, folded as they were.
 The line starts with BEFORE and BRANCH, such as \"│  \" and \"├─ \"."
   (unless (bobp)
     (insert "\n"))
@@ -302,7 +230,7 @@ The line starts with BEFORE and BRANCH, such as \"│  \" and \"├─ \"."
                      ;; The name of the root "/" is empty; its slash follows.
                      ((equal root "") "")
                      (t (backstaff-names-show root)))))
-    (insert (propertize (concat before branch) 'face 'backstaff-detail)
+    (insert (propertize (concat before branch) 'face 'shadow)
             (propertize (bidi-string-mark-left-to-right name)
                         'face (backstaff-view-kind-face kind) 'backstaff-name t)
             (backstaff-view-kind-suffix kind)
@@ -310,15 +238,70 @@ The line starts with BEFORE and BRANCH, such as \"│  \" and \"├─ \"."
                 (backstaff-tree--count (plist-get node :count))
               ""))
     (add-text-properties start (point) `(backstaff-entry ,node backstaff-level ,level))
-    (setq before (concat before (pcase branch ("" "") ("├─ " "│  ") (_ "   "))))
+    (setq before (concat before (pcase branch ("" "") ("├─ " "│  ") (_ "   ")))
+          start (point))
     (while children
-      (backstaff-tree--insert-node (pop children) before
-                                   (if children "├─ " "└─ ") (1+ level)))))
+      (backstaff-tree--insert (pop children) before (if children "├─ " "└─ ") (1+ level)))
+    (when (and (> (point) start)
+               (eq (gethash (plist-get node :path) backstaff-tree--folds) 'folded))
+      (outline-flag-region start (point) t))))
 
 (defun backstaff-tree--count (count)
   "Return the text behind a closed directory with COUNT names; nil is unknown."
   (if (eql count 0) ""
-    (propertize (if count (format " … %d" count) " …") 'face 'backstaff-detail)))
+    (propertize (if count (format " … %d" count) " …") 'face 'shadow)))
+
+(defun backstaff-tree--insert-all ()
+  "Insert the tree, count its files in the header, and note where it is cut."
+  (backstaff-tree--insert (car (backstaff-tree--nodes)) "" "" 1)
+  (backstaff-tree--count-folded)
+  (let* ((nodes (cdr (backstaff-tree--nodes)))
+         (exclude (backstaff-view-get :exclude))
+         (limit (backstaff-view-get :max))
+         (limited (backstaff-tree--limited))
+         (left-out (plist-get (plist-get backstaff-view-reply :data) :left-out))
+         (names (and left-out (concat ": " (truncate-string-to-width
+                                            (string-join left-out " ") 24 nil nil "…")))))
+    (cl-flet ((count (kind one many)
+                (backstaff-view-count (cl-count kind nodes :key (lambda (it) (plist-get it :kind)))
+                                      one many)))
+      (backstaff-view-set-header
+       (backstaff-view-get :path)
+       (and limited "CUT")
+       ;; A narrow window cuts off the end, so the names that are left out come first.
+       (and exclude (format "without %s" (string-join exclude " ")))
+       (pcase (backstaff-view-get :left-out)
+         ('nothing "nothing left out")
+         ('ignored (concat "ignored left out" names))
+         (_ (and names (concat "left out" names))))
+       (string-join (delq nil (list (count :directory "directory" "directories")
+                                    (count :file "file" "files")
+                                    (count :symlink "link" "links")))
+                    ", ")
+       (concat (format "depth %d" (backstaff-view-get :depth))
+               (and (backstaff-view-get :wanted)
+                    (format " of %d" (backstaff-view-get :wanted))))
+       (if (backstaff-view-get :hidden) "hidden shown" "hidden off")))
+    (backstaff-view-set-notes
+     (and limited
+          (concat
+           (format "… stopped at %d entries%s%s: " limit
+                   (if (plist-get limited :missing)
+                       (format ", with %d more" (plist-get limited :missing))
+                     "")
+                   (if (equal (plist-get limited :path) (backstaff-view-get :path)) ""
+                     (format " in %s/" (backstaff-view-label (plist-get limited :path)))))
+           ;; It would change a path with \\[.
+           (substitute-command-keys
+            (concat (if (< limit backstaff-tree--most-entries)
+                        "\\[backstaff-tree-more] shows more"
+                      "\\[backstaff-view-visit] on a directory starts there")
+                    ", \\[backstaff-tree-set-depth] and \\[backstaff-tree-add-exclude]\
+ make the tree smaller")))))))
+
+(defun backstaff-tree--limited ()
+  "Return the first node whose tree was cut at the limit of entries, or nil."
+  (cl-find-if (lambda (node) (plist-get node :limited)) (backstaff-tree--nodes)))
 
 
 ;;; Folding
@@ -334,18 +317,18 @@ The line starts with BEFORE and BRANCH, such as \"│  \" and \"├─ \"."
 
 (defun backstaff-tree--note-folds ()
   "Note which visible directories are folded; return non-nil if any is."
-  (let ((folded nil))
+  (let ((any nil))
     (outline-map-region
      (lambda ()
-       (let ((node (get-text-property (point) 'backstaff-entry)))
-         ;; The children of others may come, and are folded then.
+       (let* ((node (get-text-property (point) 'backstaff-entry)) (path (plist-get node :path)))
          (when (and (plist-get node :children) (not (outline-invisible-p)))
-           (setq backstaff-tree--folded (delete (plist-get node :path) backstaff-tree--folded))
-           (when (outline-invisible-p (line-end-position))
-             (push (plist-get node :path) folded)))))
+           (cond ((outline-invisible-p (line-end-position))
+                  (puthash path 'folded backstaff-tree--folds)
+                  (setq any t))
+                 ((gethash path backstaff-tree--folds)
+                  (puthash path 'open backstaff-tree--folds))))))
      (point-min) (point-max))
-    (setq backstaff-tree--folded (append folded backstaff-tree--folded))
-    folded))
+    any))
 
 (defun backstaff-tree--reveal (&rest _)
   "Unfold the directories around point."
@@ -378,36 +361,36 @@ If its children were not requested yet, request them."
 
 (defun backstaff-tree--load (path &optional again)
   "Request the children of the directory PATH and draw them.
-AGAIN is non-nil if the user opened it before; then it may be folded."
+AGAIN is non-nil if the user opened it before."
   (backstaff-view-call
    `(:path ,path :depth 1 ,@backstaff-view-state)
    (lambda (reply)
-     (let ((node (backstaff-tree--find :path path)) (data (plist-get reply :data))
-           (start (point)))
+     (let ((data (plist-get reply :data))
+           (node (cl-find path (backstaff-tree--nodes) :test #'equal
+                          :key (lambda (it) (plist-get it :path)))))
        (cond ((not (plist-get reply :ok)) (message "%s" (plist-get reply :text)))
              (node
-              (cl-pushnew path backstaff-tree--opened :test #'equal)
               (backstaff-names-labels reply backstaff-view-labels)
               (plist-put node :children (plist-get (plist-get data :root) :children))
               (plist-put node :truncated nil)
               (backstaff-tree--prepare node data)
-              (unless again
-                (setq backstaff-tree--folded (delete path backstaff-tree--folded))
-                (unless (plist-get node :children)
-                  (message "%s/ has no entries to show" (backstaff-view-label path))))
-              (backstaff-view-redraw #'backstaff-tree--insert)
-              (backstaff-view-seek start)
-              (backstaff-tree--open-again (concat path "/"))))))))
+              (backstaff-tree--note-folds)
+              (puthash path 'open backstaff-tree--folds)
+              (unless (or again (plist-get node :children))
+                (message "%s/ has no entries to show" (backstaff-view-label path)))
+              (backstaff-view-redraw #'backstaff-tree--insert-all)
+              (backstaff-view-seek (point-min))
+              (backstaff-tree--open-again node)))))))
 
-(defun backstaff-tree--open-again (prefix)
-  "Request the children of opened directories whose path starts with PREFIX."
-  (dolist (path backstaff-tree--opened)
-    (when (and (string-prefix-p prefix path)
-               (backstaff-tree--unread-p (backstaff-tree--find :path path)))
-      (backstaff-tree--load path t))))
+(defun backstaff-tree--open-again (node)
+  "Request the children of the directories below NODE that the user opened."
+  (dolist (one (backstaff-tree--nodes node))
+    (when (and (backstaff-tree--unread-p one)
+               (eq (gethash (plist-get one :path) backstaff-tree--folds) 'open))
+      (backstaff-tree--load (plist-get one :path) t))))
 
 
-;;; What the tree holds
+;;; Choosing the files
 
 (defun backstaff-tree-toggle-files ()
   "Show or hide files and links."
@@ -421,9 +404,9 @@ AGAIN is non-nil if the user opened it before; then it may be folded."
              (prefix-numeric-value current-prefix-arg)
            (read-number "Depth (0 to 12): " (backstaff-view-get :depth))))
    backstaff-tree-mode)
-  (setq backstaff-tree--opened nil)
+  (clrhash backstaff-tree--folds)
   (outline-show-all)
-  (backstaff-view-change :depth depth :wanted nil :try t))
+  (backstaff-view-change :depth depth :wanted nil))
 
 (defun backstaff-tree-add-exclude (glob)
   "Also exclude files and directories that match GLOB.
@@ -435,8 +418,7 @@ If GLOB is nil, which is the prefix argument, exclude nothing."
   (when (equal glob "")
     (user-error "Type a glob, such as *.log"))
   (backstaff-view-change
-   :exclude (and glob (append (backstaff-view-get :exclude) (list glob)))
-   :try t))
+   :exclude (and glob (append (backstaff-view-get :exclude) (list glob)))))
 
 (defun backstaff-tree-leave-out (names)
   "Leave NAMES out of the tree: `contract', `nothing' or `ignored'.
@@ -444,7 +426,7 @@ Interactively, go from each of these to the next."
   (interactive (list (pcase (backstaff-view-get :left-out)
                        ('contract 'nothing) ('nothing 'ignored) (_ 'contract)))
                backstaff-tree-mode)
-  (backstaff-view-change :left-out names :try t)
+  (backstaff-view-change :left-out names)
   (message "%s" (pcase names
                   ('contract "The tree is what agents get: it leaves out .git, build and such")
                   ('nothing "The tree leaves out nothing but hidden names")
@@ -454,13 +436,13 @@ Interactively, go from each of these to the next."
   "Request twice as many entries, up to 1000."
   (interactive nil backstaff-tree-mode)
   (let ((limit (backstaff-view-get :max)))
-    (cond ((not (or (backstaff-view-get :wanted) (backstaff-tree--find :limited t)))
+    (cond ((not (or (backstaff-view-get :wanted) (backstaff-tree--limited)))
            (user-error "The tree is complete to its depth"))
           ((>= limit backstaff-tree--most-entries)
            (user-error "A tree has at most %d entries" limit)))
     (backstaff-view-change :max (min (* 2 limit) backstaff-tree--most-entries)
                            :depth (or (backstaff-view-get :wanted) (backstaff-view-get :depth))
-                           :wanted nil :try t)))
+                           :wanted nil)))
 
 (provide 'backstaff-ui-tree)
 ;;; backstaff-ui-tree.el ends here

@@ -6,20 +6,20 @@
 
 ;; A view is a buffer with a state, such as (:root "/home/me/a/" :path "src").  The
 ;; mode turns a state into a call of a tool, which returns at once.  When the reply
-;; comes, the buffer takes the new state and draws the reply.  Until then it keeps
-;; the old ones, so commands act on the text that the user sees.  A view opens
-;; another by its mode and a state, without loading its file.
+;; comes, the buffer takes the new state and draws the reply.  Until then, and if the
+;; call fails, it keeps the old ones, so commands act on the text that the user sees.
+;; A view opens another by its mode and a state, without loading its file.
 ;;
-;; A line that stands for a file has an entry, such as (:path "src/a.c" :kind :file
-;; :size 12).  Paths are below the root and have the file's exact bytes.  The entry
-;; is the id of a line of `tabulated-list-mode', or else the text property
-;; `backstaff-entry'.  Where a line has several names, the property `backstaff-place'
-;; holds the entry of each.  The property `backstaff-name' marks the name, where
-;; point goes.  Only the commands that visit a file touch it.
+;; A file that a line shows has an entry, such as (:path "src/a.c" :kind :file :size
+;; 12).  Paths are below the root and have the file's exact bytes.  The entry is the
+;; id of a line of `tabulated-list-mode', or else the text property `backstaff-entry',
+;; of the whole line or of a name in it.  The property `backstaff-name' marks the name,
+;; where point goes.  Only the commands that visit a file touch it.
 
 ;;; Code:
 
 (require 'cl-lib)
+(require 'dired)  ; faces
 (require 'map)
 (require 'subr-x)
 (require 'tabulated-list)
@@ -32,7 +32,6 @@
 (defvar ffap-alist)
 (defvar thing-at-point-provider-alist)
 (declare-function bookmark-prop-get "bookmark" (bookmark property))
-(declare-function dired-get-filename "dired" (&optional localp no-error-if-not-filep))
 (declare-function evil-make-overriding-map "ext:evil-core" (keymap &optional state copy))
 (declare-function evil-set-initial-state "ext:evil-core" (mode state))
 
@@ -40,26 +39,6 @@
   "Whether new listings and trees show files whose names start with a dot.
 \\`.' shows or hides them in a buffer."
   :type 'boolean :group 'backstaff)
-
-(defgroup backstaff-faces nil
-  "Faces of Backstaff."
-  :group 'backstaff :group 'faces)
-
-(defface backstaff-directory '((t :inherit font-lock-function-name-face))
-  "Face for the names of directories.")
-
-(defface backstaff-symlink '((t :inherit font-lock-keyword-face))
-  "Face for the names of symbolic links.")
-
-(defface backstaff-special '((t :inherit font-lock-variable-name-face))
-  "Face for the names of fifos, sockets, devices and the like.")
-
-(defface backstaff-detail '((t :inherit shadow))
-  "Face for details, which matter less than names.")
-
-(defface backstaff-failure '((t :inherit error))
-  "Face for the text of a failure.")
-
 
 ;;; State
 
@@ -74,19 +53,13 @@ or file below the root.")
 (defvar-local backstaff-view-labels nil
   "The hash table of labels that `backstaff-names-labels' made of the reply.")
 
-(defvar-local backstaff-view-subject nil
-  "The entry of all lines without an entry of their own, or nil.")
-
 (defvar-local backstaff-view--requested nil
   "The state for which the buffer awaits a reply, or nil.")
 
 (defvar-local backstaff-view--functions nil
   "The arguments of `backstaff-view-setup', a plist.")
 
-(defvar-local backstaff-view--places nil
-  "The places of point before the buffer showed a failure.")
-
-(defvar-local backstaff-view--sought nil
+(defvar-local backstaff-view-sought nil
   "The path that point goes to once its line is drawn, or nil.")
 
 (defvar-local backstaff-view--notes nil
@@ -119,7 +92,8 @@ or file below the root.")
   "Make the current buffer a view.  FUNCTIONS is a plist:
 `:request' turns a state into a list (TOOL ARGUMENTS [CONTEXT]).
 `:draw' draws a successful reply into the empty buffer.
-`:draw-failure' draws any other reply (optional).
+`:draw-failures' is non-nil if `:draw' draws the other replies as well.  If not,
+  a buffer with a text keeps it, and the failure is a message.
 `:before-draw' is called before the text is erased (optional).
 `:title' returns the buffer's name for a state.
 `:defaults' returns a state that a new buffer starts with (optional).
@@ -135,23 +109,15 @@ or file below the root.")
         (lambda ()
           (if (null backstaff-view-state)
               (backstaff-view--draw
-               (lambda () (backstaff-view-insert-text "Cancelled" 'backstaff-detail)))
-            ;; The buffer shows its old state.
-            (backstaff-view--rename backstaff-view-state)
-            (setq backstaff-view--requested nil)))
-        backstaff-view-labels (make-hash-table :test #'equal)
-        backstaff-view--functions
-        (append functions
-                (list :draw-failure
-                      (lambda (reply)
-                        (backstaff-view-set-header (backstaff-view-get :path) "failed")
-                        (backstaff-view-insert-text (plist-get reply :text)
-                                                    'backstaff-failure)))))
+               (lambda () (backstaff-view--insert-text "Cancelled" 'shadow)))
+            (setq backstaff-view--requested nil)
+            (backstaff-view--rename backstaff-view-state)))
+        backstaff-view--functions functions)
   (when (featurep 'evil)
     (evil-set-initial-state major-mode 'motion)
     (evil-make-overriding-map (current-local-map) 'motion))
   ;; A user who does something wants point to stay.
-  (add-hook 'pre-command-hook (lambda () (setq backstaff-view--sought nil)) nil t)
+  (add-hook 'pre-command-hook (lambda () (setq backstaff-view-sought nil)) nil t)
   (add-hook 'file-name-at-point-functions #'backstaff-view--file-name nil t)
   (setq-local ffap-alist (list (cons major-mode (lambda (_) (backstaff-view--file-name))))
               thing-at-point-provider-alist
@@ -172,11 +138,8 @@ or file below the root.")
 (defun backstaff-view-open (mode state)
   "Show STATE in a buffer in major mode MODE, and return the buffer.
 A view opens another one in the same window."
-  (let ((view-p backstaff-view--functions)
-        (buffer (backstaff-view-buffer mode state)))
-    (if view-p
-        (pop-to-buffer-same-window buffer)
-      (pop-to-buffer buffer))))
+  (funcall (if backstaff-view--functions #'pop-to-buffer-same-window #'pop-to-buffer)
+           (backstaff-view-buffer mode state)))
 
 (defun backstaff-view-open-directory (mode directory &rest state)
   "Show DIRECTORY in major mode MODE; STATE is the rest of the state.
@@ -185,14 +148,13 @@ Point goes to the file that the user comes from."
          (root (backstaff-command-root directory))
          (name (cond (buffer-file-name)
                      (backstaff-view--functions (backstaff-view--file-name))
-                     ((derived-mode-p 'dired-mode) (dired-get-filename nil t))))
-         ;; To resolve the links of another host takes round trips.
-         (path (and name (not (file-remote-p root)) (backstaff-path-relative root name))))
-    (backstaff-view-open mode `( :root ,root :path ,(backstaff-path-relative root directory)
-                                 :focus ,(if (string-prefix-p root (or name ""))
-                                             (substring name (length root))
-                                           path)
-                                 ,@state))))
+                     ((derived-mode-p 'dired-mode) (dired-get-filename nil t)))))
+    (backstaff-view-open
+     mode `( :root ,root :path ,(backstaff-path-relative root directory)
+             ;; To resolve the links of another host takes round trips.
+             :focus ,(and name (or (string-prefix-p root name) (not (file-remote-p root)))
+                          (backstaff-path-relative root name))
+             ,@state))))
 
 (defun backstaff-view-switch (mode path &rest state)
   "Show PATH of this project in major mode MODE; STATE is the rest of the state.
@@ -203,68 +165,40 @@ Point goes to the file at point."
 (defun backstaff-view-buffer (mode state)
   "Request STATE in a buffer in major mode MODE, and return the buffer.
 A buffer with the same mode, root, path and tool is used again."
-  (let ((found (backstaff-view--buffer-of mode state)))
-    (with-current-buffer (or found (generate-new-buffer "*backstaff*"))
-      (unless found
-        (funcall mode)
-        (setq backstaff-view--requested (backstaff-view--call :defaults)))
-      (apply #'backstaff-view-change state)
-      (current-buffer))))
-
-(defun backstaff-view--buffer-of (mode state)
-  "Return a buffer in MODE that has or awaits the root, path and tool of STATE."
-  (cl-find-if (lambda (buffer)
-                (with-current-buffer buffer
-                  (and (eq major-mode mode)
-                       (cl-loop for key in '(:root :path :tool)
-                                always (or (not (plist-member state key))
-                                           (equal (plist-get state key)
-                                                  (backstaff-view-get key)))))))
-              (buffer-list)))
-
-(defun backstaff-view--move (&rest changes)
-  "Let the window show the state with CHANGES, which are of another place.
-If another buffer shows this place, the window gets it, and the current buffer
-is killed.  So moving about makes no buffers."
-  (let* ((state (map-merge 'plist (or backstaff-view--requested backstaff-view-state) changes))
-         (here (current-buffer))
-         (there (or (backstaff-view--buffer-of major-mode state) here)))
-    (unless (eq there here)
-      (pop-to-buffer-same-window there)
-      (unless (get-buffer-window here t)
-        (kill-buffer here)))
-    (with-current-buffer there
-      (apply #'backstaff-view-change state))))
+  (with-current-buffer
+      (or (cl-find-if (lambda (buffer)
+                        (with-current-buffer buffer
+                          (and (eq major-mode mode)
+                               (cl-loop for key in '(:root :path :tool)
+                                        always (or (not (plist-member state key))
+                                                   (equal (plist-get state key)
+                                                          (backstaff-view-get key)))))))
+                      (buffer-list))
+          (with-current-buffer (generate-new-buffer "*backstaff*")
+            (funcall mode)
+            (setq backstaff-view--requested (backstaff-view--call :defaults))
+            (current-buffer)))
+    (apply #'backstaff-view-change state)
+    (current-buffer)))
 
 (defun backstaff-view-change (&rest changes)
   "Request the latest state with CHANGES, a plist.
-If `:try' in CHANGES is non-nil and the tool fails, keep the old state and
-show the failure in the echo area.  Do the same if the connection fails and
-the buffer shows this place already."
-  (let* ((state (map-merge 'plist (or backstaff-view--requested backstaff-view-state) changes))
-         (try (and (plist-get state :try) t))
-         (shown (and (plist-get backstaff-view-reply :ok)
-                     (not (backstaff-view--moved-p state)))))
+If the tool fails, keep the text of the buffer, and show the failure in the echo
+area."
+  (let ((state (map-merge 'plist (or backstaff-view--requested backstaff-view-state) changes)))
     (backstaff-prompt-connect (plist-get state :root))
     (backstaff-request-cancel)
-    (setq backstaff-view--requested (if (and try backstaff-view-state) nil state))
-    (unless try
-      (backstaff-view--rename state))
+    (setq backstaff-view--requested state)
+    (backstaff-view--rename state)
     (backstaff-view-call
      state
      (lambda (reply)
-       (if (or (plist-get reply :ok)
-               (not (or try (and shown (member (plist-get (plist-get reply :error) :code)
-                                               '("CONNECTION_LOST" "TIMEOUT"))))))
-           (backstaff-view--show state reply)
-         (setq backstaff-view--requested nil)
-         (backstaff-view--rename backstaff-view-state)
-         (message "%s" (plist-get reply :text)))))))
-
-(defun backstaff-view--moved-p (state)
-  "Return non-nil if STATE is of another place than the one that is shown."
-  (cl-loop for key in '(:root :path :tool :query)
-           thereis (not (equal (plist-get state key) (plist-get backstaff-view-state key)))))
+       (if (and (plist-get backstaff-view-reply :ok) (not (plist-get reply :ok))
+                (not (plist-get backstaff-view--functions :draw-failures)))
+           (progn (setq backstaff-view--requested nil)
+                  (backstaff-view--rename backstaff-view-state)
+                  (message "%s" (plist-get reply :text)))
+         (backstaff-view--show state reply))))))
 
 (defun backstaff-view-call (state callback)
   "Call the tool for STATE, and later CALLBACK with the reply.
@@ -283,54 +217,79 @@ CALLBACK decides whether the state of the buffer changes."
 
 (defun backstaff-view--show (state reply)
   "Let the buffer have STATE and draw REPLY, with point in its old place."
-  (let* ((ok (plist-get reply :ok)) (path (plist-get state :path))
+  (let* ((ok (plist-get reply :ok))
          (focus (and ok (plist-get state :focus)))
-         (moved (backstaff-view--moved-p state))
-         (places (or backstaff-view--places (backstaff-view--places))))
+         (moved (cl-loop for key in '(:root :path :tool)
+                         thereis (not (equal (plist-get state key)
+                                             (plist-get backstaff-view-state key)))))
+         (draw (lambda ()
+                 (if (or ok (plist-get backstaff-view--functions :draw-failures))
+                     (backstaff-view--call :draw reply)
+                   (backstaff-view-set-header (plist-get state :path) "failed")
+                   (backstaff-view--insert-text (plist-get reply :text) 'error)))))
     (backstaff-view--rename state)
     (backstaff-view--call :before-draw)
     (setq backstaff-view-state state
           backstaff-view-reply reply
           backstaff-view-labels (backstaff-names-labels reply)
-          backstaff-view-subject nil
           backstaff-view--requested nil
-          backstaff-view--places (unless (or ok moved) places)
-          truncate-lines (not (plist-get backstaff-view--functions :wrap)))
-    (backstaff-view--draw (lambda () (backstaff-view--call (if ok :draw :draw-failure) reply)))
-    (when ok
-      (setq backstaff-view-state (map-merge 'plist backstaff-view-state '(:focus nil :try nil))))
-    (setq default-directory
-          (backstaff-path-file-name
-           (backstaff-view--absolute
-            ;; A path that cannot be shown may be no directory, or a link that
-            ;; leads out of the project.
-            (cond ((not ok) ".")
-                  ((memq (plist-get backstaff-view-subject :kind) '(nil :directory)) path)
-                  (t (or (backstaff-path-parent path) ".")))
-            'directory)
-           (backstaff-view-get :root)))
-    (if (and ok (not moved) (not focus))
-        (backstaff-view--restore places)
-      (backstaff-view--go-to-start focus)
+          backstaff-view-sought focus
+          truncate-lines (not (plist-get backstaff-view--functions :wrap))
+          default-directory (backstaff-path-file-name
+                             (backstaff-view--absolute (if ok (plist-get state :path) ".")
+                                                       'directory)
+                             (plist-get state :root)))
+    (if (not (or moved focus))
+        (backstaff-view-redraw draw)
+      (backstaff-view--draw draw)
+      (goto-char (point-min))
+      (if (and focus (backstaff-view-go-to focus))
+          (setq backstaff-view-sought nil)
+        ;; An overview names files above the first line with an entry.
+        (while (not (or (eobp) (backstaff-view--line-entry)
+                        (text-property-not-all (point) (line-end-position)
+                                               'backstaff-entry nil)))
+          (forward-line))
+        (if (eobp) (goto-char (point-min)) (backstaff-view-go-to-name)))
       (dolist (window (get-buffer-window-list nil t t))
         (set-window-start window (point-min) t)
-        (set-window-point window (point))))))
+        (set-window-point window (point))))
+    (setq backstaff-view-state (map-merge 'plist backstaff-view-state '(:focus nil)))))
+
+(defun backstaff-view-redraw (function)
+  "Call FUNCTION to draw the buffer anew, and keep the places of point.
+These are on the line of the same entry, or else on the line of the same number,
+in the buffer and in each of its windows."
+  (let ((places
+         (mapcar (lambda (window)
+                   (save-excursion
+                     (when window (goto-char (window-point window)))
+                     (list window (plist-get (backstaff-view--line-entry) :path)
+                           (line-number-at-pos) (current-column)
+                           (and window (> (window-start window) (point-min))
+                                (count-lines (window-start window) (line-beginning-position))))))
+                 (cons nil (get-buffer-window-list nil t t)))))
+    (backstaff-view--draw function)
+    (pcase-dolist (`(,window ,path ,line ,column ,above) (reverse places))
+      (unless (and path (backstaff-view-go-to path))
+        (unless (or window backstaff-view-sought) (setq backstaff-view-sought path))
+        (goto-char (point-min))
+        (forward-line (1- line)))
+      (move-to-column column)
+      (when window
+        (set-window-point window (point))
+        (set-window-start window (if above (line-beginning-position (- 1 above)) (point-min))
+                          t)))))
 
 (defun backstaff-view--draw (function)
-  "Replace the text of the buffer by what FUNCTION inserts."
+  "Erase the buffer and call FUNCTION to draw it."
   (let ((inhibit-read-only t))
     (with-silent-modifications
       (erase-buffer)
       (remove-overlays)
       (funcall function))))
 
-(defun backstaff-view-redraw (function)
-  "Replace the text by what FUNCTION inserts, with point in its old place."
-  (let ((places (backstaff-view--places)))
-    (backstaff-view--draw function)
-    (backstaff-view--restore places)))
-
-(defun backstaff-view-insert-text (text face)
+(defun backstaff-view--insert-text (text face)
   "Insert TEXT in FACE, in place of a reply."
   (setq truncate-lines nil)
   (insert (propertize (substring-no-properties text) 'face face)
@@ -343,24 +302,17 @@ CALLBACK decides whether the state of the buffer changes."
 
 (defun backstaff-view-set-header (path &rest facts)
   "Show PATH, below the root, and FACTS in the header line.
-Facts are strings; nil is ignored."
-  (setq header-line-format
-        `(:eval (backstaff-view--header-line
-                 ,(backstaff-names-show (backstaff-view--absolute path))
-                 ,(string-join (remove nil facts) " · ")))))
-
-(defun backstaff-view--header-line (path facts)
-  "Return a header line with PATH, without its start if it is long, and FACTS.
-The last name in PATH is shown, with its last 30 characters, before all FACTS."
-  (let ((room (max 12 (- (window-width) (string-width facts) 4)
-                   (min 30 (+ 2 (string-width (file-name-nondirectory path)))))))
-    (when (> (string-width path) room)
-      (setq path (concat "…" (string-limit path (1- room) t))))
-    (string-replace
-     "%" "%%"
-     (truncate-string-to-width
-      (concat " " (propertize (bidi-string-mark-left-to-right path) 'face 'bold) "  " facts)
-      (window-width) nil nil "…"))))
+Facts are strings; nil is ignored.  Of a long path the end is shown, at least
+30 columns."
+  (let* ((facts (string-join (remove nil facts) " · "))
+         (name (backstaff-names-show (backstaff-view--absolute path)))
+         (room (max 30 (- (window-width (get-buffer-window nil t)) (string-width facts) 4))))
+    (when (> (string-width name) room)
+      (setq name (concat "…" (string-limit name (1- room) t))))
+    (setq header-line-format
+          (string-replace "%" "%%" (concat " " (propertize (bidi-string-mark-left-to-right name)
+                                                           'face 'bold)
+                                           "  " facts)))))
 
 (defun backstaff-view-set-notes (&rest notes)
   "Show NOTES and the warnings of the reply below the last line.
@@ -392,10 +344,10 @@ For example \"*backstaff tree: project/src*\"."
 (defun backstaff-view-kind-face (kind)
   "Return the face for names of files of KIND."
   (pcase kind
-    (:directory 'backstaff-directory)
-    (:symlink 'backstaff-symlink)
+    (:directory 'dired-directory)
+    (:symlink 'dired-symlink)
     (:file nil)
-    (_ 'backstaff-special)))
+    (_ 'dired-special)))
 
 (defun backstaff-view-kind-suffix (kind)
   "Return the suffix for names of files of KIND, such as \"/\"."
@@ -425,9 +377,8 @@ For example \"*backstaff tree: project/src*\"."
 
 (defun backstaff-view--entry ()
   "Return the entry at point, or nil."
-  (or (get-text-property (point) 'backstaff-place)
-      (backstaff-view--line-entry)
-      backstaff-view-subject))
+  (or (get-text-property (point) 'backstaff-entry)
+      (backstaff-view--line-entry)))
 
 (defun backstaff-view-entry-at-point ()
   "Return the entry at point, or signal a `user-error' if there is none."
@@ -452,10 +403,7 @@ For example \"*backstaff tree: project/src*\"."
 (defun backstaff-view-go-to-name ()
   "Go to the name on the line at point."
   (beginning-of-line)
-  (cond ((get-text-property (point) 'backstaff-name))
-        ((tabulated-list-get-id) (forward-char tabulated-list-padding))
-        (t (goto-char (next-single-property-change
-                       (point) 'backstaff-name nil (line-end-position))))))
+  (goto-char (or (text-property-any (point) (line-end-position) 'backstaff-name t) (point))))
 
 (defun backstaff-view-go-to (path &optional from)
   "Go to the line of PATH and return non-nil, or stay if there is none.
@@ -468,60 +416,15 @@ Look from the position FROM on, by default everywhere."
     (if found (backstaff-view-go-to-name) (goto-char start))
     found))
 
-(defun backstaff-view--go-to-start (focus)
-  "Go to the line of the path FOCUS, or to the first line that names a file."
-  (goto-char (point-min))
-  (unless (and focus (backstaff-view-go-to focus))
-    (setq backstaff-view--sought focus)
-    (while (not (or (backstaff-view--line-entry) (eobp)
-                    ;; An overview names files above the first line with an entry.
-                    (text-property-not-all (point) (line-end-position)
-                                           'backstaff-place nil)))
-      (forward-line)))
-  (if (eobp) (goto-char (point-min)) (backstaff-view-go-to-name)))
-
-(defun backstaff-view-seek (start &optional from)
+(defun backstaff-view-seek (from)
   "Go to the path that point waits for, if its line is drawn by now.
-START is the position of point before lines were drawn, and FROM is that of the
-first of these lines."
-  (when (and backstaff-view--sought (backstaff-view-go-to backstaff-view--sought from))
-    (setq backstaff-view--sought nil)
-    (dolist (window (get-buffer-window-list nil t t))
-      (when (= (window-point window) start)
-        (set-window-point window (point))))))
-
-(defun backstaff-view--places ()
-  "Return the places of point in the buffer and in its windows.
-Each is a list (WINDOW PATH LINE COLUMN ABOVE).  WINDOW is nil for the buffer
-itself.  PATH is the path of the entry.  ABOVE is the number of lines between
-the window's start and point, nil if the window shows the buffer's start."
-  (mapcar
-   (lambda (window)
-     (save-excursion
-       (when window
-         (goto-char (window-point window)))
-       (list window
-             (plist-get (backstaff-view--line-entry) :path)
-             (line-number-at-pos)
-             (current-column)
-             (and window
-                  (> (window-start window) (point-min))
-                  (- (line-number-at-pos) (line-number-at-pos (window-start window)))))))
-   (cons nil (get-buffer-window-list nil t t))))
-
-(defun backstaff-view--restore (places)
-  "Move point in buffer and windows back to PLACES.
-See the function `backstaff-view--places'."
-  (pcase-dolist (`(,window ,path ,line ,column ,above) (reverse places))
-    (unless (and path (backstaff-view-go-to path))
-      (unless window (setq backstaff-view--sought path))
-      (goto-char (point-min))
-      (forward-line (1- line)))
-    (move-to-column column)
-    (when (and (window-live-p window) (eq (window-buffer window) (current-buffer)))
-      (set-window-point window (point))
-      (set-window-start
-       window (if above (line-beginning-position (- 1 above)) (point-min)) t))))
+FROM is the position of the first of the lines that were drawn last."
+  (let ((start (point)))
+    (when (and backstaff-view-sought (backstaff-view-go-to backstaff-view-sought from))
+      (setq backstaff-view-sought nil)
+      (dolist (window (get-buffer-window-list nil t t))
+        (when (= (window-point window) start)
+          (set-window-point window (point)))))))
 
 (defun backstaff-view--absolute (path &optional directory)
   "Return the absolute name of PATH, a path below the buffer's root.
@@ -534,13 +437,14 @@ If DIRECTORY is non-nil, the name ends with a slash."
 
 (defun backstaff-view--bookmark ()
   "Return a bookmark of the buffer's mode and state."
-  (let* ((state (or backstaff-view-state (user-error "There is nothing to bookmark yet")))
-         (name (backstaff-names-show
-                (backstaff-view--absolute (plist-get state :path) 'directory)))
-         (focus (list :focus (plist-get (backstaff-view--entry) :path))))
+  (unless backstaff-view-state
+    (user-error "There is nothing to bookmark yet"))
+  (let ((name (backstaff-names-show
+               (backstaff-view--absolute (backstaff-view-get :path) 'directory)))
+        (focus (list :focus (plist-get (backstaff-view--entry) :path))))
     `(,name (location . ,name)
             (backstaff-mode . ,major-mode)
-            (backstaff-state . ,(map-merge 'plist state focus))
+            (backstaff-state . ,(map-merge 'plist backstaff-view-state focus))
             (handler . backstaff-view-jump))))
 
 ;;;###autoload
@@ -560,14 +464,14 @@ Do so in another window if OTHER-WINDOW is non-nil."
     (unless (and (not (eq (plist-get entry :kind) :directory))
                  (backstaff-path-visit (backstaff-view--absolute (plist-get entry :path))
                                        root other-window))
-      (pcase-let* ((`(,mode . ,changes) (backstaff-view--call :open entry))
-                   (state (if (eq mode major-mode)
-                              (map-merge 'plist backstaff-view-state changes)
-                            `(:root ,root ,@changes))))
+      (pcase-let ((`(,mode . ,changes) (backstaff-view--call :open entry)))
         (cond (other-window
-               (switch-to-buffer-other-window (backstaff-view-buffer mode state)))
-              ((eq mode major-mode) (apply #'backstaff-view--move changes))
-              (t (backstaff-view-open mode state)))))))
+               (switch-to-buffer-other-window
+                (backstaff-view-buffer
+                 mode (if (eq mode major-mode) (map-merge 'plist backstaff-view-state changes)
+                        `(:root ,root ,@changes)))))
+              ((eq mode major-mode) (apply #'backstaff-view-change changes))
+              (t (backstaff-view-open mode `(:root ,root ,@changes))))))))
 
 (defun backstaff-view-visit-other-window ()
   "Visit the file at point, or show the directory at point, in another window."
@@ -582,12 +486,12 @@ A directory without a project is its own root, and has a parent, too."
          (root (backstaff-view-get :root))
          (name (directory-file-name root))
          (parent (backstaff-path-parent path)))
-    (cond (parent (backstaff-view--move :path parent :focus path))
+    (cond (parent (backstaff-view-change :path parent :focus path))
           ((or (file-remote-p root) (backstaff-project-p root))
            (user-error "This is the root of the project, %s" (abbreviate-file-name root)))
           ((equal name "/") (user-error "This is the root of the file system"))
-          (t (backstaff-view--move :root (file-name-directory name) :path "."
-                                  :focus (file-name-nondirectory name))))))
+          (t (backstaff-view-change :root (file-name-directory name) :path "."
+                                    :focus (file-name-nondirectory name))))))
 
 (defun backstaff-view-toggle-hidden ()
   "Show or hide files whose names start with a dot."
@@ -638,7 +542,7 @@ Interactively this is the current file; with a prefix argument, ask."
     (backstaff-view--open-info root (backstaff-path-relative root name))))
 
 (defun backstaff-view--open-info (root path)
-  "Show what the tool get_file_info tells of PATH below ROOT."
+  "Show the reply of the tool get_file_info about PATH below ROOT."
   (backstaff-view-open 'backstaff-inspector-mode
                        (list :root root :path "." :tool "agent-q/get_file_info"
                              :arguments (list :path path) :forms '(text))))

@@ -4,12 +4,11 @@
 
 ;;; Commentary:
 
-;; A tool that reads files should see what the user sees.  So a call of such a tool
-;; names the modified buffers that visit files below its root, each with the SHA-256
+;; A tool that reads files should see the same text as the user.  So a call of such a
+;; tool names the modified buffers that visit files below its root, each with the SHA-256
 ;; of its text, encoded as saving would encode it (but without the newline that some
 ;; modes add at the end).  The bytes travel with the first call that names a digest,
-;; and again if the server says that it does not know it.  A digest is computed once a
-;; change, so buffers that stay the same cost the comparison of a number.
+;; and again if the server asks for them.  A digest is computed once a change.
 ;;
 ;; Text leaves no root: a buffer that visits a file elsewhere is never sent, nor one
 ;; whose file is encrypted or holds credentials.
@@ -29,7 +28,7 @@
 
 (defcustom backstaff-send-unsaved-text t
   "Whether tools that read files get the text of modified buffers.
-If nil, they answer with what is on the disk."
+If nil, they read the files on the disk."
   :type 'boolean
   :group 'backstaff)
 
@@ -52,13 +51,9 @@ The rest is for arguments.  A text that does not fit goes ahead of the call.")
   "Length of a piece of a text, in Base64, that goes ahead of a call.
 It is a multiple of four, and with its digest it fits in one request.")
 
-(defconst backstaff-unsaved--gc-cons-threshold (* 32 1024 1024)
-  "Bytes that are allocated for texts before garbage is collected.
-With the usual 800 kB a text of 4 MiB takes twice as long.")
-
 (defconst backstaff-unsaved-most-seconds 5
   "Maximum number of seconds for which texts go ahead of a call.
-The disk counts for those that are not there by then, and the next call goes on.")
+After that the files on the disk count, and the next call sends the rest.")
 
 (defconst backstaff-unsaved-secret
   (rx (or (: ".gpg" eos) (: (or bos "/") (or ".authinfo" ".netrc") (* nonl) eos)))
@@ -87,8 +82,7 @@ which may start a program or ask another host."
   "Return NAME with the home directory for which \"~\" stands in it.
 Emacs abbreviates true names: \"~/a\", and since Emacs 29 \"/ssh:host:~/a\".
 TRAMP, which did that, has noted the directory, so the host is not asked."
-  (cond ((string-prefix-p "~/" name)
-         (concat (expand-file-name "~/") (substring name 2)))
+  (cond ((string-prefix-p "~/" name) (concat (expand-file-name "~/") (substring name 2)))
         ((and (string-match "\\`/[^/:]+:[^/~]*:\\(~\\)/" name)
               (fboundp 'tramp-get-connection-property))
          (let ((home (save-match-data
@@ -98,18 +92,6 @@ TRAMP, which did that, has noted the directory, so the host is not asked."
                                                         "~" nil)))))
            (if home (replace-match (string-remove-suffix "/" home) t t name 1) name)))
         (t name)))
-
-(defun backstaff-unsaved--relative (roots far)
-  "Return the name of the current buffer's file below one of ROOTS, or nil.
-ROOTS are names of the same directory, absolute, each with a slash at its end.
-If it is FAR, on another host, its true name is not known.  So there the file's
-given name counts as well, though it may be a link that leads elsewhere; the
-server there does not follow such a link."
-  (cl-loop for name in (backstaff-unsaved-file-names (current-buffer))
-           thereis (cl-loop for root in roots
-                            when (string-prefix-p root name)
-                            return (substring name (length root)))
-           while far))
 
 (defun backstaff-unsaved--eligible-p ()
   "Return non-nil if the current buffer has a text that a server may get.
@@ -154,43 +136,26 @@ It needs none for UTF-8, nor for a file that begins with a byte order mark."
   "Return (CODING DIGEST SIZE) of the text of the current buffer."
   (let ((state (cons (buffer-chars-modified-tick) buffer-file-coding-system)))
     (unless (equal state (car backstaff-unsaved--known))
-      (let* ((coding (backstaff-unsaved--coding))
-             (bytes (backstaff-unsaved--bytes coding)))
+      (let* ((coding (backstaff-unsaved--coding)) (bytes (backstaff-unsaved--bytes coding)))
         (setq backstaff-unsaved--known
               (list state coding (secure-hash 'sha256 bytes) (length bytes)))))
     (cdr backstaff-unsaved--known)))
 
-(defun backstaff-unsaved--read-by-p (method)
-  "Return non-nil if the tool METHOD reads files, or if that is not known yet."
-  (or (eq backstaff-server-content-readers 'unknown)
-      (cl-some (lambda (id) (or (equal id method)
-                                (string-suffix-p (concat "/" method) id)))
-               backstaff-server-content-readers)))
-
-(defun backstaff-unsaved--pieces (digest size text)
-  "Return TEXT, in Base64, as a list of pieces (DIGEST SIZE OFFSET BASE64).
-SIZE and OFFSET count bytes, of which TEXT has three for four characters."
-  (cl-loop for start from 0 below (length text) by backstaff-unsaved--piece-characters
-           for end = (min (length text) (+ start backstaff-unsaved--piece-characters))
-           collect (list digest size (/ (* 3 start) 4) (substring text start end))))
-
 (defun backstaff-unsaved-context (method root &optional all)
-  "Return what a call of METHOD about ROOT says of texts in buffers.
-With ALL, send the bytes of each text, also if they were sent before.
-It is a plist:
+  "Return the texts in buffers that belong to a call of METHOD about ROOT.
+With ALL, send the bytes of each text, even if they were sent before.
+The value is a plist:
 
 `:items'     (NAME DIGEST CODING [BASE64]) for each text that is not saved
 `:codings'   (NAME CODING) for saved files that are not in UTF-8
 `:ahead'     pieces (DIGEST SIZE OFFSET BASE64) of texts that the call has no
              room for, to be sent before it: see `backstaff-unsaved-pieces-left'
-`:bytes'     how many bytes of text go with the call and ahead of it
+`:bytes'     number of bytes of text that go with the call and ahead of it
 `:left-out'  the names of files whose texts are too much
 `:host'      the host of ROOT"
   (let* ((host (file-remote-p root))
          ;; The true name of a directory on another host would cost a round trip.
          (roots (if host (list root) (delete-dups (list (file-truename root) root))))
-         ;; A text of 4 MiB is copied a few times.
-         (gc-cons-threshold (max gc-cons-threshold backstaff-unsaved--gc-cons-threshold))
          (room (if host (car backstaff-unsaved--remote-rooms) most-positive-fixnum))
          (text-room (if host (cdr backstaff-unsaved--remote-rooms) most-positive-fixnum))
          (items nil) (codings nil) (ahead nil) (left-out nil)
@@ -219,8 +184,8 @@ It is a plist:
                         (add-coding name))
                (cl-incf total size)
                (cl-decf room (cost name))
-               ;; Until the server has said which tools read files, it gets no
-               ;; text: one of them asks for it.
+               ;; Until the server has named the tools that read files, it gets no text: one
+               ;; of them asks for it.
                (when (and (listp backstaff-server-content-readers)
                           (or all (not (gethash key backstaff-unsaved--sent))))
                  (when (> (hash-table-count backstaff-unsaved--sent) 1000)
@@ -230,42 +195,51 @@ It is a plist:
                  (setq data (base64-encode-string (backstaff-unsaved--bytes coding) t))
                  (if (<= (length data) text-room)
                      (cl-decf text-room (length data))
-                   (setq ahead (nconc ahead (backstaff-unsaved--pieces digest size data))
-                         data nil)))
-               (push `(,name ,digest ,(symbol-name coding) ,@(and data (list data)))
-                     items)))))
-      (when (backstaff-unsaved--read-by-p method)
+                   ;; The offset counts bytes, three for four characters.
+                   (cl-loop with length = backstaff-unsaved--piece-characters
+                            for start from 0 below (length data) by length
+                            for end = (min (length data) (+ start length))
+                            collect (list digest size (/ (* 3 start) 4) (substring data start end))
+                            into pieces
+                            finally (setq ahead (nconc ahead pieces) data nil))))
+               (push `(,name ,digest ,(symbol-name coding) ,@(and data (list data))) items)))))
+      (when (or (eq backstaff-server-content-readers 'unknown)
+                (cl-some (lambda (id) (or (equal id method)
+                                          (string-suffix-p (concat "/" method) id)))
+                         backstaff-server-content-readers))
         (dolist (buffer (buffer-list))
           (with-current-buffer buffer
-            ;; Most buffers have nothing to tell, and that is found out soonest.
+            ;; Most buffers visit no file, and that is found out soonest.
             (when-let* ((add (cond ((null buffer-file-name) nil)
                                    ((backstaff-unsaved--eligible-p) #'add-text)
                                    ((backstaff-unsaved--coding-to-name) #'add-coding)))
-                        (name (backstaff-unsaved--relative roots host)))
+                        ;; On another host a true name is not known.  So there the given name of
+                        ;; the file counts as well.  It may be a link that leads elsewhere; the
+                        ;; server there does not follow it.
+                        (name (cl-loop for name in (backstaff-unsaved-file-names buffer)
+                                       thereis (cl-loop for root in roots
+                                                        when (string-prefix-p root name)
+                                                        return (substring name (length root)))
+                                       while host)))
               (funcall add name))))))
     (list :items items :codings codings :ahead ahead :bytes bytes
           :left-out left-out :host host)))
 
 (defun backstaff-unsaved-pieces-left (pieces have)
-  "Return those of PIECES that are to be sent once the first is answered.
-HAVE, the answer, is how many bytes of that text the server has: more than the
-first piece has if an earlier call was given up."
-  (let ((digest (caar pieces)))
-    (cl-remove-if (lambda (piece)
-                    (and (equal (car piece) digest)
-                         (natnump have)
-                         (< (nth 2 piece) have)))
-                  (cdr pieces))))
+  "Return the PIECES that are to be sent once the first is answered.
+HAVE, the answer, is the number of bytes of that text that the server has: more
+than the first piece has if an earlier call was given up."
+  (cl-remove-if (lambda (piece)
+                  (and (equal (car piece) (caar pieces)) (natnump have) (< (nth 2 piece) have)))
+                (cdr pieces)))
 
 (defun backstaff-unsaved-without (texts pieces)
   "Return TEXTS, a `backstaff-unsaved-context', without those that lack PIECES.
 Their files are among `:left-out'."
-  (let ((texts (copy-sequence texts))
-        (digests (delete-dups (mapcar #'car pieces))))
-    (dolist (digest digests)
-      (remhash (cons (plist-get texts :host) digest) backstaff-unsaved--sent))
+  (let ((texts (copy-sequence texts)))
     (dolist (item (plist-get texts :items) texts)
-      (when (member (cadr item) digests)
+      (when (assoc (cadr item) pieces)
+        (remhash (cons (plist-get texts :host) (cadr item)) backstaff-unsaved--sent)
         (plist-put texts :items (remq item (plist-get texts :items)))
         (plist-put texts :left-out (cons (car item) (plist-get texts :left-out)))))))
 
@@ -279,23 +253,21 @@ Their files are among `:left-out'."
              (mapconcat #'backstaff-names-show left-out " ") 100 nil nil t))))
 
 (defun backstaff-unsaved-room (limit texts)
-  "Return how much of LIMIT, in bytes, is left for an answer beside the note.
-The note is that of TEXTS; a limit too small for both is for the answer."
+  "Return the part of LIMIT, in bytes, for an answer beside the note on TEXTS.
+A limit too small for both is for the answer."
   (let ((note (backstaff-unsaved--note texts)))
     (if (and note (natnump limit) (> limit (* 2 (string-bytes note))))
         (- limit (string-bytes note) (length "\n[]\n"))
       limit)))
 
-(defun backstaff-unsaved-told (reply texts)
-  "Return REPLY with what TEXTS, a `backstaff-unsaved-context', cost and lack.
+(defun backstaff-unsaved-noted (reply texts)
+  "Return REPLY with notes about TEXTS, a `backstaff-unsaved-context'.
 `:unsaved-bytes' counts the bytes that were sent for the call.  A warning,
 which is also the last line of the text, names the files whose texts were left
 out, so that the disk answered for them."
-  (let ((note (backstaff-unsaved--note texts))
-        (bytes (plist-get texts :bytes))
-        (reply (copy-sequence reply)))
-    (when (> bytes 0)
-      (setq reply (plist-put reply :unsaved-bytes bytes)))
+  (let ((note (backstaff-unsaved--note texts)) (reply (copy-sequence reply)))
+    (when (> (plist-get texts :bytes) 0)
+      (setq reply (plist-put reply :unsaved-bytes (plist-get texts :bytes))))
     (when note
       (plist-put reply :text (format "%s\n[%s]\n"
                                      (string-trim-right (plist-get reply :text) "\n") note))

@@ -12,11 +12,9 @@
 ;;; Commentary:
 
 ;; Tools that look at a project and cannot change it, for agents that live in
-;; Emacs and for the people beside them.  The tools run in a Python process
-;; beside Emacs: a walk over a hundred thousand files holds up nobody, no path
-;; leads out of the project, and every answer has a limit.
-;;
-;; An answer comes as text, fit for a model, and as data, a plist:
+;; Emacs and for the people beside them.  They run in a Python process, so that
+;; a walk over a hundred thousand files holds up nobody.  No path leads out of the
+;; project, and every answer has a limit.  It is a text, fit for a model, and data:
 ;;
 ;;   (backstaff-call "agent-q/list_directory" '(:path "src"))
 ;;   => (:ok t :tool "agent-q/list_directory"
@@ -39,8 +37,9 @@
 
 (declare-function project-root "project" (project))
 
-;; Package managers look for an Info file in the package's top folder only.  In what package-vc clones,
-;; it is beside this file.  The form stands in the autoloads alone: loading this file changes nothing.
+;; Package managers look for an Info file in the package's top folder only.  In a clone by
+;; package-vc it is beside this file.  The form stands in the autoloads alone: loading this
+;; file changes nothing.
 ;;;###autoload (when load-file-name (eval-after-load 'info `(progn (info-initialize) (add-to-list 'Info-directory-list ,(directory-file-name (file-name-directory load-file-name))))))
 
 
@@ -53,24 +52,22 @@
   :link '(url-link "https://github.com/backstaff/backstaff"))
 
 (defcustom backstaff-call-timeout 15
-  "For how many seconds to wait for the answer to a call.
+  "Maximum number of seconds to wait for the answer to a call.
 A server on another host is started before that counts; see
 `backstaff-remote-start-limit'."
   :type '(number :tag "Seconds"))
 
 (defcustom backstaff-root-function #'backstaff-project-root
   "The function that finds the root of the project a call is about.
-It is called with a directory and returns a directory.  Tools see what is
-below it and nothing else.  For a directory on another host it is called
-once, as that takes several round trips; `backstaff-restart' forgets."
-  :type 'function
-  :risky t)
+It is called with a directory and returns a directory.  Tools see only the
+files below it.  For a directory on another host it is called once, because
+that takes several round trips; `backstaff-restart' forgets."
+  :type 'function :risky t)
 
 (defcustom backstaff-root-directory nil
   "The directory that tools may look at, whatever the project is.
 If nil, `backstaff-root-function' finds it."
-  :type '(choice (const :tag "The project's" nil) directory)
-  :risky t)
+  :type '(choice (const :tag "The project's" nil) directory) :risky t)
 
 (defcustom backstaff-approval-function #'backstaff-ask-for-approval
   "The function that decides on a call that needs a person's approval.
@@ -78,21 +75,19 @@ The server's policy stops the call, or the file may hold secrets, or an agent
 is in no project.  The function is called with a tool's id and the arguments,
 while `backstaff-approval-question' is the question.  Non-nil lets the call
 run, nil refuses, and `:unasked' says that there was nobody to ask."
-  :type 'function
-  :risky t)
+  :type 'function :risky t)
 
 (defvar backstaff-approval-question nil
   "The question that `backstaff-approval-function' decides, a string.
-It names what is to be approved: the tool, its arguments and the root, or the
-file that may hold secrets, or the directory that is in no project.")
+It names the tool, its arguments and the root, or the file that may hold
+secrets, or the directory that is in no project.")
 
 (defvar backstaff--asking nil
   "Non-nil while the user is asked about a call.")
 
 (defvar backstaff-reply-functions nil
-  "Functions that add to a successful reply what only Emacs knows.
-Each is called with the reply and the root of the call.  It returns a reply:
-a new one, or the one it was given.")
+  "Functions that add facts to a successful reply that only Emacs knows.
+Each is called with the reply and the root of the call, and returns a reply.")
 
 
 ;;; Keys
@@ -125,14 +120,15 @@ For example: (global-set-key (kbd \"C-c b\") backstaff-map)")
 
 ;;; Root
 
-(defun backstaff-project-root (directory)
-  "Return the root of the project that DIRECTORY is in, or DIRECTORY itself."
-  ;; To learn what a submodule counts as, project.el would evaluate all that
-  ;; the project's own .dir-locals.el says, unasked.
+(defun backstaff-project-root (directory &optional outside)
+  "Return the root of the project that DIRECTORY is in, or DIRECTORY itself.
+With OUTSIDE, return nil if it is in no project."
+  ;; To learn how a submodule counts, project.el would evaluate the project's
+  ;; own .dir-locals.el, unasked.
   (let ((enable-dir-local-variables nil))
     (if-let ((project (project-current nil directory)))
         (project-root project)
-      directory)))
+      (and (not outside) directory))))
 
 (defvar backstaff--root-answers nil
   "An alist of directories outside of projects, and t if models may look there.
@@ -146,21 +142,15 @@ Otherwise a call was made outside of any project, in the directory ROOT."
                   (file-name-unquote (backstaff--checked-root backstaff-root-directory))))
       (not (eq backstaff-root-function #'backstaff-project-root))
       (if (file-remote-p root)
-          ;; This is found once, as it takes several round trips.
+          ;; This is found once, because it takes several round trips.
           (funcall (plist-get (backstaff-server-starter root) :project-p) root)
-        (backstaff-in-project-p root))))
-
-(defun backstaff-in-project-p (directory)
-  "Return non-nil if DIRECTORY is in a project."
-  (let ((enable-dir-local-variables nil))
-    (and (project-current nil directory) t)))
+        (backstaff-project-root root t))))
 
 (defun backstaff-directory ()
   "Return the directory that a command looks at by default.
 For a command that `project-switch-project' runs it is the new project's."
   ;; Since Emacs 29 project.el no longer binds `default-directory' to it.
-  (or (bound-and-true-p project-current-directory-override)
-      default-directory))
+  (or (bound-and-true-p project-current-directory-override) default-directory))
 
 (defun backstaff-root (&optional directory)
   "Return the absolute root for a call made in DIRECTORY.
@@ -172,10 +162,8 @@ that host alone; `backstaff-command-root' asks."
      (backstaff--checked-root
       (cond (backstaff-root-directory)
             ((file-remote-p directory)
-             (funcall (plist-get (backstaff-server-starter directory) :root)
-                      directory))
-            (t (funcall backstaff-root-function
-                        (expand-file-name directory))))))))
+             (funcall (plist-get (backstaff-server-starter directory) :root) directory))
+            (t (funcall backstaff-root-function (expand-file-name directory))))))))
 
 (defun backstaff--checked-root (root)
   "Return ROOT, a directory, in full, if it is one that tools may look at."
@@ -190,12 +178,12 @@ that host alone; `backstaff-command-root' asks."
 
 (defun backstaff-call (id args &optional context)
   "Call the tool ID with ARGS, wait, and return the reply, a plist.
-ID is a string or a symbol such as `agent-q/list_directory'.  ARGS is what
-a model may say: a plist (:path \"src\"), an alist, or a string of JSON.
-CONTEXT is what it may not: a plist of `:root' (default: `backstaff-root'
-of the directory that is current now), `:max-output-bytes' and such.  With
-`:person' the user typed the call, which no policy stops; with `:agent' a
-model made it, which needs a project for its root, or the user's leave.
+ID is a string or a symbol such as `agent-q/list_directory'.  ARGS is chosen
+by a model: a plist (:path \"src\"), an alist, or a string of JSON.  CONTEXT
+is not: a plist of `:root' (default: `backstaff-root' of the directory that is
+current now), `:max-output-bytes' and such.  With `:person' the user typed the
+call, which no policy stops; with `:agent' a model made it, which needs a
+project for its root, or the user's leave.
 
 If the tool fails, the reply's `:ok' is nil.  If the server's policy demands
 approval, `backstaff-approval-function' is asked.  Signal a `backstaff-error'
@@ -207,8 +195,8 @@ is lost or sends no reply."
      :server (lambda (method arguments success &rest options)
                (funcall success (apply #'backstaff-server-call method arguments options)))
      :tool (lambda (tool context success)
-             (funcall success (backstaff-lisp-tools-call tool args context
-                                                         backstaff-call-timeout))))
+             (funcall success
+                      (backstaff-lisp-tools-call tool args context backstaff-call-timeout))))
     reply))
 
 (defun backstaff-call-async (id args callback &optional context)
@@ -222,25 +210,19 @@ Return a handle for `backstaff-cancel'."
   (unless (functionp callback)
     (signal 'backstaff-argument-error (list (format "%S is no callback" callback))))
   ;; The handle is a symbol, because that prints short.  Its value cancels the call.
-  (let ((handle (make-symbol "backstaff-call"))
-        (ended nil))
+  (let ((handle (make-symbol "backstaff-call")) (ended nil))
     (set handle nil)
     (cl-labels
-        ((finish (reply)
-           (setq ended t)
-           (funcall callback reply))
-         (fail (condition)
-           (finish (backstaff--failure id condition)))
+        ((finish (reply) (setq ended t) (funcall callback reply))
+         (fail (condition) (finish (backstaff--failure id condition)))
          ;; An error before CALLBACK is called is the reply.
          (guarded (function &rest arguments)
            (condition-case problem
                (apply function arguments)
-             (backstaff-error (if ended (signal (car problem) (cdr problem))
-                                (fail problem)))))
+             (backstaff-error (if ended (signal (car problem) (cdr problem)) (fail problem)))))
          (later (seconds function)
-           (let ((timer (run-at-time seconds nil (lambda ()
-                                                   (set handle nil)
-                                                   (guarded function)))))
+           (let ((timer (run-at-time seconds nil
+                                     (lambda () (set handle nil) (guarded function)))))
              (set handle (lambda ()
                            (set handle nil)
                            (cancel-timer timer)
@@ -250,10 +232,9 @@ Return a handle for `backstaff-cancel'."
           (backstaff--perform
            id args (backstaff--context context) #'finish
            :server (lambda (method arguments success &rest options)
-                     (let ((call (apply #'backstaff-server-call-async method arguments
+                     (set handle (apply #'backstaff-server-call-async method arguments
                                         :success-fn (apply-partially #'guarded success)
                                         :error-fn #'fail options)))
-                       (set handle (lambda () (backstaff-server-cancel call)))))
            :tool (lambda (tool context success)
                    (set handle (backstaff-lisp-tools-call-async
                                 tool args context :timeout backstaff-call-timeout
@@ -299,10 +280,11 @@ a call that waits."
              (let ((texts (backstaff-unsaved-without texts pieces)))
                (funcall server method (list args (backstaff--sent-context context texts))
                         (lambda (value)
-                          (let ((reply (backstaff--reply value root)))
-                            (if (and (not all) (equal (plist-get (plist-get reply :error) :code) "UNSAVED_NEEDED"))
+                          (let* ((reply (backstaff--reply value root))
+                                 (code (plist-get (plist-get reply :error) :code)))
+                            (if (and (not all) (equal code "UNSAVED_NEEDED"))
                                 (after 0 #'start context t)
-                              (judge context (backstaff-unsaved-told reply texts)))))
+                              (judge context (backstaff-unsaved-noted reply texts)))))
                         :host (file-remote-p root) :timeout (backstaff--patience context)))))
          (judge (context reply)
            (if (backstaff--approval-required-p reply context)
@@ -323,7 +305,14 @@ a call that waits."
                               (backstaff--ask id args context reply))
                           (quit nil)))
                  (:unasked (funcall finish reply))
-                 ('nil (funcall finish (backstaff--refusal id context)))
+                 ('nil (funcall finish
+                                (or (backstaff--root-refusal id context)
+                                    (backstaff--error-reply
+                                     id "APPROVAL_REFUSED"
+                                     (format "The user did not approve of the call of %s"
+                                             (if (plist-get context :text-only)
+                                                 (backstaff-server-model-name method)
+                                               method))))))
                  (approved (start approved)))))))
       (start context))))
 
@@ -345,33 +334,30 @@ The user has to type \"yes\", because the question may come in the midst of
 typing, where a y would be meant for the text."
   (if (or noninteractive inhibit-quit) :unasked
     (yes-or-no-p (or backstaff-approval-question
-                  (format "Let %s run with %s? " id (backstaff--shown args))))))
+                     (format "Let %s run with %s? " id (backstaff--shown args))))))
 
 (defun backstaff--shown (value)
   "Return VALUE as a question shows it, on one line.
 A model chose it; it must not pass for another question."
-  (let ((print-escape-newlines t) (print-escape-control-characters t)
-        (print-escape-multibyte t))
+  (let ((print-escape-newlines t) (print-escape-control-characters t) (print-escape-multibyte t))
     (truncate-string-to-width (prin1-to-string value) 300 nil nil t)))
 
 (defun backstaff--approval-required-p (reply context)
   "Return non-nil if REPLY says that the user must approve the call of CONTEXT.
-That is not so for what the user has approved already."
+That is not so if the user has approved it already."
   (let ((problem (plist-get reply :error)))
     (and (equal (plist-get problem :code) "APPROVAL_REQUIRED")
          (if-let ((root (plist-get problem :root)))
              (not (assoc root backstaff--root-answers))
            (not (and (plist-get context :approved)
-                     (equal (plist-get context :secret)
-                            (or (plist-get problem :secret) ""))))))))
+                     (equal (plist-get context :secret) (or (plist-get problem :secret) ""))))))))
 
 (defun backstaff--ask (id args context reply)
   "Ask `backstaff-approval-function' about the tool ID with ARGS in CONTEXT.
-REPLY says what is to be approved.  Return the context of an approved call,
-nil if the user refused it, or `:unasked'."
-  (let* ((problem (plist-get reply :error))
-         (root (plist-get problem :root))
-         (secret (plist-get problem :secret))
+REPLY names the file or the root that needs approval.  Return the context of an
+approved call, nil if the user refused it, or `:unasked'."
+  (let* ((root (plist-get (plist-get reply :error) :root))
+         (secret (plist-get (plist-get reply :error) :secret))
          (directory (backstaff--short (plist-get context :root)))
          (backstaff--asking t)
          (backstaff-approval-question
@@ -384,9 +370,8 @@ nil if the user refused it, or `:unasked'."
       (push (cons root (and answer t)) backstaff--root-answers))
     (cond ((memq answer '(nil :unasked)) answer)
           (root context)
-          ;; Whoever lets a tool run has not let it read a file that may hold secrets.
-          (t (plist-put (plist-put (copy-sequence context) :approved t)
-                        :secret (or secret ""))))))
+          ;; A user who lets a tool run has not let it read a file that may hold secrets.
+          (t `(:approved t :secret ,(or secret "") ,@context)))))
 
 (defun backstaff--short (root)
   "Return the name ROOT as a person reads it; no handler of file names is called."
@@ -411,22 +396,13 @@ Return nil if the root is a project's, or the user has let agents look there."
         (plist-put (plist-get reply :error) :root root)
         reply))))
 
-(defun backstaff--refusal (id context)
-  "Return the reply to a call of ID in CONTEXT that the user did not approve."
-  (let ((id (backstaff--method id)))
-    (or (backstaff--root-refusal id context)
-        (backstaff--error-reply
-         id "APPROVAL_REFUSED"
-         (format "The user did not approve of the call of %s"
-                 (if (plist-get context :text-only) (backstaff-server-model-name id) id))))))
-
 
 ;;; Text and definitions
 
 (defun backstaff-call-text (id args &optional context)
   "Call the tool ID with ARGS and return the text of its reply.
 ID, ARGS and CONTEXT are as in `backstaff-call'.  The server sends no data.
-As a model reads it, the text ends with a note about arguments that the tool
+The text is for a model: it ends with a note about arguments that the tool
 does not have: \"[Unknown argument ignored: depth; there are: path]\".
 
 Never signal anything: an error or a quit is a text that starts with
@@ -454,17 +430,13 @@ The server is asked once, and starts for that."
 The server gives up a little before Emacs does: a listing of half the entries
 that says so is worth more than no answer."
   (let ((root (plist-get context :root)))
-    (setq context
-          (plist-put (copy-sequence context) :root
-                     (if root (backstaff--checked-root root)
-                       (backstaff-root))))
-    (if (or (plist-member context :deadline-ms) (null backstaff-call-timeout))
-        context
-      (plist-put context :deadline-ms
-                 (max 1 (floor (* 900 backstaff-call-timeout)))))))
+    `(:root ,(if root (backstaff--checked-root root) (backstaff-root))
+      ,@(and backstaff-call-timeout (not (plist-member context :deadline-ms))
+             (list :deadline-ms (max 1 (floor (* 900 backstaff-call-timeout)))))
+      ,@context)))
 
 (defun backstaff--patience (context)
-  "Return for how many seconds to wait for the answer to a call with CONTEXT.
+  "Return the number of seconds to wait for the answer to a call with CONTEXT.
 That is `backstaff-call-timeout', or more if the deadline in CONTEXT is later:
 a search may take 30 seconds."
   (and backstaff-call-timeout
@@ -473,18 +445,16 @@ a search may take 30 seconds."
 (defun backstaff--sent-context (context texts)
   "Return CONTEXT with the root's name on its own host, and with TEXTS.
 TEXTS is a `backstaff-unsaved-context', whose note needs a part of the limit."
-  (setq context (plist-put (cl-loop for (key value) on context by #'cddr
-                                    unless (eq key :agent) append (list key value))
-                           :root (file-name-unquote
-                                  (file-local-name (plist-get context :root)))))
-  (when (plist-get context :max-output-bytes)
-    (plist-put context :max-output-bytes
-               (backstaff-unsaved-room (plist-get context :max-output-bytes) texts)))
-  (append context
-          (and (plist-get texts :items)
-               (list :unsaved (plist-get texts :items)))
-          (and (plist-get texts :codings)
-               (list :codings (plist-get texts :codings)))))
+  (append (cl-loop with seen = nil
+                   for (key value) on context by #'cddr
+                   unless (or (eq key :agent) (memq key seen))
+                   append (list key (pcase key
+                                      (:root (file-name-unquote (file-local-name value)))
+                                      (:max-output-bytes (backstaff-unsaved-room value texts))
+                                      (_ value)))
+                   do (push key seen))
+          (and (plist-get texts :items) (list :unsaved (plist-get texts :items)))
+          (and (plist-get texts :codings) (list :codings (plist-get texts :codings)))))
 
 
 ;;; Replies
@@ -499,17 +469,7 @@ TEXTS is a `backstaff-unsaved-context', whose note needs a part of the limit."
     (backstaff-argument-error . "INVALID_ARGUMENT")
     (backstaff-remote-directory . "REMOTE_DIRECTORY")
     (error . "INTERNAL_ERROR"))
-  "The codes under which conditions, and their children, appear in replies.")
-
-(defun backstaff-error-text (condition)
-  "Return the text of a reply that CONDITION ended, without properties.
-If no server starts, this says what to do, too: there is no other help then."
-  (concat "Error: " (if (memq 'quit (get (car condition) 'error-conditions))
-                        "The user cancelled the call"
-                      (string-to-multibyte (substring-no-properties
-                                            (backstaff-epc-error-text condition))))
-          (and (memq 'backstaff-start-error (get (car condition) 'error-conditions))
-               (concat ".\n" (backstaff-server-advice condition)))))
+  "The codes in replies of conditions and their children.")
 
 (defun backstaff--error-reply (id code message &optional text)
   "Return a reply to a call of the tool ID that failed with CODE and MESSAGE.
@@ -527,10 +487,9 @@ TEXT is its text, by default MESSAGE after \"Error: \"."
    (backstaff-epc-error-text condition) (backstaff-error-text condition)))
 
 (defun backstaff--reply (value root)
-  "Return VALUE, which the server sent, as the reply to a call about ROOT.
+  "Return VALUE from the server as the reply to a call about ROOT.
 Signal a `backstaff-protocol-error' if VALUE is no reply."
-  (unless (and (listp value) (plist-member value :ok)
-               (stringp (plist-get value :text)))
+  (unless (and (listp value) (plist-member value :ok) (stringp (plist-get value :text)))
     (signal 'backstaff-protocol-error '("the answer of a tool is no reply")))
   (when (plist-get value :ok)
     (dolist (function backstaff-reply-functions)

@@ -17,11 +17,11 @@ from backstaff.errors import ErrorCode, ToolError
 from backstaff.result import Verbatim
 
 MAX_NAMED, MAX_NAME = 5, 200
-"""Unknown arguments that a message names, and characters of each."""
+"""Maximum number of unknown arguments that a message names, and characters of each."""
 UNKNOWN_ARGUMENT = "Unknown argument ignored: "
-"""So begins the warning of an argument that a tool does not have."""
+"""Prefix of the warning about an argument that a tool does not have."""
 MAX_ITEMS = 1000
-"""Items of a list: some tools compare each item with each name that they read."""
+"""Maximum number of items in a list: some tools compare each item with each name they read."""
 
 
 class Nil(Enum):
@@ -74,12 +74,11 @@ class Parameter:
     An omitted argument gets its value from the field `setting` of the tool's settings, or from
     `default`, or from `absent`, a default that the schema does not publish. The schema publishes
     `minimum` and `maximum`, but not `limits` (lowest, highest), which some contracts write in
-    prose. `whole` refuses 2.5 for a `number`. `code` is the error code for a value that does not
-    fit, where the contract has one; else the tool's own is used. `help` describes the parameter
-    where the contract has no description of it. Models are not told of a `hidden` one: few calls
-    need it, and each word costs tokens in every turn. `several` takes a list of strings, too, which
-    only settings have. `form` reads a value that none of the types fits, which only a context has;
-    it may raise `ToolError`.
+    prose. `whole` refuses 2.5 for a `number`. `code` is the contract's error code for a value that
+    does not fit; without it the tool's own is used. `help` is the description where the contract
+    has none. Models do not see a `hidden` parameter: few calls need it, and each word costs tokens
+    in every turn. With `several`, a setting may also be a list of strings. `form` reads a value of
+    a call's context that has none of these types; it may raise `ToolError`.
     """
 
     name: str
@@ -103,8 +102,12 @@ class Parameter:
 
     def schema(self) -> dict[str, object]:
         """Return the JSON Schema of this parameter, keys in the order of the contracts."""
+        items: dict[str, object] = {"type": "string"}
+        if self.items:
+            parameters = {one.name: {"type": one.type.value} for one in parameters_of(self.items)}
+            items = {"type": "object", "properties": Verbatim(parameters)}
         optional = {
-            "items": self.of_items(),
+            "items": items if self.type is ParameterType.ARRAY else None,
             "enum": [str(choice) for choice in self.choices] or None,
             "default": self.default,
             "minimum": self.minimum,
@@ -113,40 +116,33 @@ class Parameter:
         }
         return {"type": self.type.value} | {k: v for k, v in optional.items() if v is not None}
 
-    def of_items(self) -> dict[str, object] | None:
-        """Return the JSON Schema of an array's items."""
-        if self.items:
-            parameters = {one.name: {"type": one.type.value} for one in parameters_of(self.items)}
-            return {"type": "object", "properties": Verbatim(parameters)}
-        return {"type": "string"} if self.type is ParameterType.ARRAY else None
-
     def bounds(self) -> tuple[int | None, int | None]:
         """Return the lowest and the highest number that fits; None is no limit."""
         return self.limits or (self.minimum, self.maximum)
 
     def schema_for_models(self) -> dict[str, object]:
-        """Return the schema with limits and a description, also where the contract's has none."""
+        """Return the schema for models: always with limits and a description."""
         bounds = zip(("minimum", "maximum"), self.bounds(), strict=True)
         limits = {word: bound for word, bound in bounds if bound is not None}
         return self.schema() | limits | {"description": self.description or self.help}
 
-    def in_words(self) -> str:
+    def described(self) -> str:
         """Return the description with default and limits: some agents' libraries keep no others.
 
-        That a switch is off by default goes without saying.
+        Everybody expects that a switch is off by default, so the description does not say so.
         """
         text = self.description or self.help
-        facts = [f"default {json.dumps(self.default)}"]
-        facts = [] if self.default is None or self.default is False else facts
-        facts = [] if "default" in text else facts
-        facts += filter(None, [limits_in_words(*self.bounds())])
+        facts = []
+        if not (self.default is None or self.default is False or "default" in text):
+            facts.append(f"default {json.dumps(self.default)}")
+        facts += filter(None, [range_text(*self.bounds())])
         if not facts:
             return text
         # One bracket is read more easily than two.
         return f"{text.removesuffix('.')} ({'; '.join(facts)})".replace(") (", "; ")
 
 
-def limits_in_words(low: int | None, high: int | None) -> str:
+def range_text(low: int | None, high: int | None) -> str:
     """Return "from 1 to 9", "at least 1", "at most 9", or nothing."""
     if low is None:
         return "" if high is None else f"at most {high}"
@@ -205,7 +201,10 @@ def decode(
     values that fit.
     """
     given = _given(raw)
-    unknown = [_shown_name(name) for name in sorted(given.keys() - {p.name for p in parameters})]
+    unknown = []
+    for name in sorted(given.keys() - {parameter.name for parameter in parameters}):
+        shown = name if len(name) <= MAX_NAME else name[:MAX_NAME] + "..."
+        unknown.append(shown if shown.isidentifier() else json.dumps(shown))
     values: dict[str, object] = {}
     for parameter in parameters:
         value = given.get(parameter.name)
@@ -228,18 +227,12 @@ def decode(
     return values, [f"{UNKNOWN_ARGUMENT}{name}" for name in unknown]
 
 
-def _shown_name(name: str) -> str:
-    """Return `name`, which may hold anything, on one line."""
-    name = name if len(name) <= MAX_NAME else name[:MAX_NAME] + "..."
-    return name if name.isidentifier() else json.dumps(name)
-
-
 def checked(parameter: Parameter, value: object, subject: str) -> object:
     """Return `value` as `parameter` has it. Raises `ToolError`, a sentence about `subject`."""
     if parameter.form:
         return parameter.form(value)
-    kind = parameter.type
-    match kind, value:
+    strings = isinstance(value, list) and all(isinstance(item, str) for item in value)
+    match parameter.type, value:
         case ParameterType.BOOLEAN, bool():
             return value
         case ParameterType.STRING, str():
@@ -254,31 +247,33 @@ def checked(parameter: Parameter, value: object, subject: str) -> object:
             low, high = parameter.bounds()
             if (low is None or number >= low) and (high is None or number <= high):
                 return number
-            limits = limits_in_words(low, high)
+            limits = range_text(low, high)
             raise _refusal(parameter, f"{subject} must be {limits}, but it is {number}")
-        case ParameterType.STRING, list() if parameter.several and _are_strings(value):
+        case ParameterType.STRING, list() if parameter.several and strings:
             one = replace(parameter, several=False)
             return tuple(checked(one, item, subject) for item in value)
-        case ParameterType.ARRAY, list() if parameter.items or _are_strings(value):
+        case ParameterType.ARRAY, list() if parameter.items or strings:
             if len(value) > MAX_ITEMS:
                 problem = f"has {len(value)} items, more than the {MAX_ITEMS} allowed"
                 raise _refusal(parameter, f"{subject} {problem}")
             return tuple(_items(parameter, value) if parameter.items else value)
-    expected = _expected(parameter)
-    mixed = (kind is ParameterType.ARRAY or parameter.several) and isinstance(value, list)
-    found = "a list of other things" if mixed else _shown(value)
-    raise _refusal(parameter, f"{subject} must be {expected}, not {found}")
+    raise _refusal(parameter, f"{subject} must be {_mismatch(parameter, value)}")
 
 
-def _expected(parameter: Parameter) -> str:
-    if parameter.items:
-        return "a list of objects"
+def _mismatch(parameter: Parameter, value: object) -> str:
+    """Return, for example, `a whole number, not a string`."""
     expected = "a whole number" if parameter.whole else _EXPECTED[parameter.type]
-    return expected + " or a list of strings" * parameter.several
-
-
-def _are_strings(items: Sequence[object]) -> bool:
-    return all(isinstance(item, str) for item in items)
+    expected = "a list of objects" if parameter.items else expected
+    expected += " or a list of strings" * parameter.several
+    kinds = {str: "a string", Symbol: "a symbol", list: "a list"}
+    found = kinds.get(type(value), "an object")
+    if isinstance(value, bool):
+        found = "true" if value else "false"
+    elif isinstance(value, int | float):
+        found = "a huge number" if abs(value) >= 10**15 else f"the number {value}"
+    elif isinstance(value, list) and (parameter.type is ParameterType.ARRAY or parameter.several):
+        found = "a list of other things"
+    return f"{expected}, not {found}"
 
 
 def _items(parameter: Parameter, values: Sequence[object]) -> Iterator[Any]:
@@ -300,15 +295,6 @@ def _fits(parameter: Parameter, value: float) -> bool:
     # Neither NaN nor an infinity passes, nor an integer that no float can hold.
     finite = not isinstance(value, bool) and abs(value) <= float_info.max
     return finite and not (whole and value != int(value))
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return "a huge number" if abs(value) >= 10**15 else f"the number {value}"
-    kinds = {str: "a string", Symbol: "a symbol", list: "a list"}
-    return kinds.get(type(value), "an object")
 
 
 def _refusal(parameter: Parameter, message: str) -> ToolError:

@@ -25,7 +25,7 @@ class Budget:
     """Entries between two looks at the clock: a look costs as much as several entries."""
     AT_ONCE: ClassVar[int] = 200_000
     PIECES: ClassVar[int] = 64
-    """Entries that are sorted at once, and into how many pieces more of them are taken apart."""
+    """Maximum number of entries sorted in one call; a longer list is split into so many pieces."""
 
     deadline: float = float("inf")
     cancelled: threading.Event = field(default_factory=threading.Event)
@@ -72,7 +72,7 @@ class Budget:
             yield item
 
     def ordered(self, items: Sequence[Item], key: Callable[[Item], Any]) -> list[Item]:
-        """ITEMS in the order of `sorted`; a long list is sorted in pieces, while there is time.
+        """Return `items` in the order of `sorted`; a long list is sorted in pieces, in time.
 
         No other thread runs while a list is sorted, and a million names take a second.
         """

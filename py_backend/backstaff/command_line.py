@@ -83,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
         "--format",
         choices=("text", "json", "sexp"),
         default="text",
-        help="the text; the tool's output (or the reply that tells of a failure) as JSON;"
+        help="the text; the tool's output (or the reply, if it is a failure) as JSON;"
         " the whole reply as Lisp; warnings go to stderr",
     )
     for command in serve, mcp, call:
@@ -109,7 +109,7 @@ def _mcp(options: argparse.Namespace) -> int:
     from backstaff.mcp.stdio import serve
 
     server = _server(options)
-    Root(server.root).close()  # a missing root is told at once, not at each call
+    Root(server.root).close()  # reports a missing root at once, not at each call
     if options.max_output_bytes < LEAST_OUTPUT_BYTES:
         least = f"--max-output-bytes must be at least {LEAST_OUTPUT_BYTES}"
         raise ToolError(ErrorCode.INVALID_ARGUMENT, least)
@@ -133,11 +133,11 @@ def _mcp(options: argparse.Namespace) -> int:
 
 
 def _no_project(root: str) -> str:
-    """Return the sentence that each call is answered with if `root` is no project's; "" if it is.
+    """Return the sentence that answers each call if `root` is no project's; "" if it is.
 
-    Clients start servers wherever they run themselves, often in a home directory. A server that
-    ends at once is shown as "failed", and its reason is in a log of debugging; but each client
-    shows the answer to a call, and its model tells the user of it.
+    Clients start servers wherever they run themselves, often in a home directory. They show a
+    server that ends at once as "failed", and the reason only in a log; but each client shows the
+    answer to a call, and its model tells the user.
     """
     home, here = os.path.realpath(os.path.expanduser("~")), os.path.realpath(root)
     above = [here]

@@ -1,8 +1,8 @@
 """Failures as values with a code. Imports nothing.
 
-A `ToolError` is an expected failure. Its message is for the caller: it says what was wrong and what
-to do, and never holds a traceback or a path that the caller did not name. Any other exception is a
-bug, and the caller learns only that there was one.
+A `ToolError` is an expected failure. Its message is for the caller: it names the problem and the
+remedy, and never holds a traceback or a path that the caller did not name. Any other exception is
+a bug, and the caller learns only that there was one.
 """
 
 from enum import StrEnum
@@ -75,7 +75,7 @@ class InvalidPath(PathError):
 
 
 class OutsideRoot(PathError):
-    """Leaves the root, by its words or through a link, whether or not anything is there."""
+    """A path that leaves the root, as written or through a link; something may be there or not."""
 
     CODE = ErrorCode.SANDBOX_VIOLATION
     fault = Fault.OUTSIDE
@@ -99,7 +99,7 @@ class NotFound(PathError):
 class NotADirectory(PathError):
     """A directory was needed and something else is there.
 
-    `last` says that it ends the path; else what the path names is missing.
+    `last` says that it ends the path; else the file that the path names is missing.
     """
 
     CODE = ErrorCode.NOT_DIRECTORY
@@ -156,7 +156,7 @@ def path_error(error: OSError) -> PathError:
 
 
 class SettingsError(Exception):
-    """A configuration file that cannot be used; the message names file, line, key and what fits."""
+    """A configuration file that cannot be used; the message names file, line, key and values."""
 
 
 class DeadlineExceeded(ToolError):

@@ -1,8 +1,8 @@
 """The log, to a file or to stderr. Writing to stderr never waits.
 
-The client may not read the server's stderr just now, or not at all (a stock EPC client reads only
-its socket while it waits), and writing to a full pipe would stop the server for good. So lines are
-dropped while the pipe is full, and the log says how many when there is room again.
+A client may read the server's stderr late or never (a stock EPC client reads only its socket while
+it waits), and writing to a full pipe would stop the server for good. So lines are dropped while the
+pipe is full, and the log says how many when there is room again.
 """
 
 import errno
@@ -18,11 +18,10 @@ PIECE = 1024
 
 
 def start(file: str | None, level: str) -> None:
-    """Log messages of `level` or above to `file` (None: stderr).
+    """Log messages of `level` or above to `file` (None: stderr). Raises OSError.
 
-    Raises OSError if it cannot be opened.
-    A new file is the user's alone, as a log names paths and arguments. A link is not followed, and
-    a pipe without a reader is not waited for.
+    A new file is the user's alone, because a log names paths and arguments. A link is not followed,
+    and a pipe without a reader is not waited for.
     """
     logging.raiseExceptions = False  # on a full disk, do not print an error for each line
     flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)

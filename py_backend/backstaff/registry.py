@@ -1,9 +1,9 @@
 """Finds the tools: `tools/<toolset>/<name>.py` defines the tool with the id `<toolset>/<name>`.
 
 The tools of a toolset share modules whose names start with an underscore. A tool is imported when
-it is first used, as importing all of them would make a start a third longer. A broken tool is
+it is first used, because importing all of them would make a start a third longer. A broken tool is
 therefore reported when it is called, by `describe`, and at a start with a configuration file; the
-other tools go on.
+other tools work.
 """
 
 import logging
@@ -18,14 +18,12 @@ from typing import Any
 from backstaff import tools
 from backstaff.arguments import schema
 from backstaff.errors import ErrorCode, ToolError
-from backstaff.manifest import READS_CONTENT
 from backstaff.tool import Tool
 
 logger = logging.getLogger(__name__)
 
-NO_TOOLS: Mapping[str, Tool[Any]] = {}
 AGENT_Q = "agent-q/"
-"""The toolset whose tools keep their bare names where another toolset has them as well."""
+"""The toolset whose tools keep their bare names if another toolset has the same."""
 
 
 class Registry:
@@ -49,23 +47,27 @@ class Registry:
         tool_id = self._ids.get(name, name)
         return tool_id if tool_id in self.by_id else None
 
-    def content_readers(self) -> list[str]:
-        """Return the ids of the tools to which a client sends unsaved texts."""
-        return [tool_id for tool_id in READS_CONTENT if tool_id in self.by_id]
-
     def model_name(self, tool_id: str) -> str:
         """Return the tool's name for models: the bare name if that is this tool, else of its id."""
         name = tool_id.rpartition("/")[2]
         return name if self.aliases.get(name) == tool_id else re.sub(r"[^a-zA-Z0-9]", "_", tool_id)
 
-    def definitions(self, client: Mapping[str, Tool[Any]] = NO_TOOLS) -> list[dict[str, object]]:
+    def definitions(self, client: Mapping[str, Tool[Any]] | None = None) -> list[dict[str, object]]:
         """Answer `describe`, with the tools of the `client` last.
 
-        Raises `ToolError` if a tool cannot be used.
+        `model` has the texts for models, where tools have the names that models know. Raises
+        `ToolError` if a tool cannot be used.
         """
-        tools = {**self.by_id, **client}
+        tools = {**self.by_id, **(client or {})}
         return [
-            tool.definition(tool_id) | {"model": self._for_models(tool_id, tool, tools)}
+            tool.definition(tool_id)
+            | {
+                "model": {
+                    "name": self.model_name(tool_id),
+                    "description": self._named(tool.description, tools),
+                    "arguments": [self._named(one.described(), tools) for one in tool.parameters],
+                }
+            }
             for tool_id, tool in tools.items()
         ]
 
@@ -80,33 +82,19 @@ class Registry:
             low, high = parameter.bounds()
             if parameter.hidden or (low is not None and low == high):
                 continue  # accepted, but worth no tokens
-            told = parameter.schema_for_models()
+            shown = parameter.schema_for_models()
             text = self._named(parameter.description or parameter.help, self.by_id)
             if "default" in text or parameter.default is False:
-                told.pop("default", None)  # to say what everybody expects would cost tokens
+                shown.pop("default", None)  # a default that everybody expects costs tokens
             if parameter.items:
-                told["items"] = {"type": "object"}  # the description names its keys
-            told["description"] = text
-            properties[parameter.name] = told
+                shown["items"] = {"type": "object"}  # the description names its keys
+            properties[parameter.name] = shown | {"description": text}
         required = schema(tool.parameters)["required"]
         return {
             "name": self.model_name(tool_id),
             "description": self._named(tool.description, self.by_id),
             "schema": {"type": "object", "properties": properties}
             | ({"required": required} if required else {}),
-        }
-
-    def _for_models(
-        self, tool_id: str, tool: Tool[Any], tools: Mapping[str, Tool[Any]]
-    ) -> dict[str, object]:
-        """The definition that `describe` has for models: whole, with their names of `tools`."""
-        return {
-            "name": self.model_name(tool_id),
-            "description": self._named(tool.description, tools),
-            # In the order of `arguments`.
-            "arguments": [
-                self._named(parameter.in_words(), tools) for parameter in tool.parameters
-            ],
         }
 
     def _named(self, text: str, tools: Mapping[str, Tool[Any]]) -> str:
@@ -118,8 +106,11 @@ class Registry:
         )
 
     def settings_tables(self) -> dict[str, Any]:
-        """Return the settings class of each table. Raises `ToolError` as `definitions` does."""
-        return {table(tool_id, tool): tool.settings for tool_id, tool in self.by_id.items()}
+        """Return the settings class of each table in the configuration file.
+
+        Raises `ToolError` if a tool cannot be used.
+        """
+        return {tool.table or tool_id: tool.settings for tool_id, tool in self.by_id.items()}
 
 
 class Package(UserDict[str, Any]):
@@ -156,11 +147,6 @@ class Package(UserDict[str, Any]):
 def discover() -> Registry:
     """Return the registry of all tools in the package."""
     return Registry(Package())
-
-
-def table(tool_id: str, tool: Tool[Any]) -> str:
-    """Return the tool's table in the configuration file: the contract's name, else the id."""
-    return tool.table or tool_id
 
 
 def _checked(module: str, tool: object) -> Tool[Any]:

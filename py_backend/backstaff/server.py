@@ -16,7 +16,7 @@ from backstaff.errors import ErrorCode, ToolError
 from backstaff.fs.paths import components
 from backstaff.fs.root import Root
 from backstaff.fs.secrets import OPEN, SECRETS, Guard
-from backstaff.registry import Registry, table
+from backstaff.registry import Registry
 from backstaff.render.lines import clipped, shortened, size
 from backstaff.render.names import MAX_ECHO, quote
 from backstaff.settings import Settings, Verdict
@@ -28,9 +28,9 @@ logger = logging.getLogger(__name__)
 MAX_MESSAGE = 2000
 """Bytes of an error's message."""
 MAX_WARNINGS, MAX_WARNING = 100, 1000
-"""Warnings in a reply, and bytes of each."""
+"""Maximum number of warnings in a reply, and bytes of each."""
 NOTE_SHARE = 4
-"""A note is added to a text where it takes at most this part, a quarter, of the bytes allowed."""
+"""A text gets a note that takes at most this part, a quarter, of the bytes allowed."""
 
 
 def enable_garbage_collection() -> None:
@@ -43,7 +43,7 @@ def enable_garbage_collection() -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    r"""The answer to one call, also where the tool failed.
+    r"""The answer to one call; a failure of the tool is one, too.
 
     `text` is for a model and never empty. `error` holds code, message and details of a failure.
     `json` is None unless the context asked for it; `data` is None if it asked for text only.
@@ -66,7 +66,7 @@ class Reply:
         return self.error is None
 
     def fields(self) -> dict[str, object]:
-        """Return the reply as it is sent; `labels`, `json` and `error` only where there are any."""
+        """Return the reply as it is sent: without `labels`, `json` and `error` if it has none."""
         return {
             "ok": self.ok,
             "tool": self.tool,
@@ -94,10 +94,10 @@ class Call:
 
     The keys of the context are the fields that `argument` declares. With `text_only` or `for_model`
     the answer is a model's, and names tools as models know them. A `person` typed the call: the
-    policy is for agents. With `approved` somebody has allowed what the policy asks about, and also
-    to read the file `secret` (None: any) if that may hold secrets. `arrived` is a time
+    policy is for agents. With `approved` somebody has agreed to a call that the policy asks about,
+    and to reading the file `secret` (None: any) although it may hold secrets. `arrived` is a time
     of the monotonic clock; the deadline counts from then, because a call can wait for a worker.
-    `client_tool` is the tool if it is the client's own, and not in the registry.
+    `client_tool` is set if the tool is the client's own, which the registry does not have.
     """
 
     tool_id: str
@@ -122,7 +122,7 @@ class Call:
 
     @property
     def limit(self) -> int | None:
-        """How many bytes the text may have, or None if the caller does not say."""
+        """Maximum number of bytes of the text; None if the caller sets no limit."""
         bounds = (self.max_output_bytes, self.available_capacity_bytes)
         return min((bound for bound in bounds if bound is not None), default=None)
 
@@ -131,9 +131,9 @@ class Server:
     """Answers calls for the tools of a registry, below one root unless a call names another."""
 
     def __init__(self, registry: Registry, settings: Settings, root: str) -> None:
-        """Serve the REGISTRY's tools with `settings`; `root` is an absolute path.
+        """Serve the tools of `registry` with `settings`; `root` is an absolute path.
 
-        Without `knows_persons` no client can say that a person typed a call.
+        Unless `knows_persons`, no client can say that a person typed a call.
         """
         self.knows_persons = True
         self.registry = registry
@@ -178,7 +178,7 @@ class Server:
             message = "Context key 'person' counts over a pipe only, for Emacs"
             raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
         warnings = tuple(warning.replace("argument", "context key") for warning in unknown)
-        # Here, on the thread that reads: a second call may name a text right behind this one.
+        # On the thread that reads, because the next call may already name these texts.
         reads = decoded["unsaved"] and (tool or self.registry.by_id[tool_id]).reads_content
         texts = self.texts.received(decoded["unsaved"]) if reads else {}
         return Call(
@@ -193,7 +193,7 @@ class Server:
         )
 
     def fail(self, call: Call, error: ToolError) -> Reply:
-        """Return the reply to a `call` that hangs, or was rejected."""
+        """Return the reply to a `call` that hangs or will never run."""
         return self._fitting(failure(call.tool_id, error), call)
 
     def _fitting(self, reply: Reply, call: Call) -> Reply:
@@ -236,19 +236,11 @@ class Server:
     def _answer(self, call: Call, cancelled: threading.Event) -> Reply:
         # Models know tools by other names than people and programs.
         named = self.registry.model_name if call.for_model or call.text_only else str
-        match self.settings.policy.verdict(call.tool_id):  # SRD FR-LD-DEF-05
-            case _ if call.person:
-                pass
-            case Verdict.DENY:
-                message = f"The policy of this server denies the tool {named(call.tool_id)}"
-                raise ToolError(ErrorCode.POLICY_DENIED, message)
-            case Verdict.PROMPT if not call.approved:
-                message = f"The tool {named(call.tool_id)} needs the approval of a person first"
-                raise ToolError(ErrorCode.APPROVAL_REQUIRED, message)
+        if not call.person:
+            self._admit(call, named(call.tool_id))
         tool = self._tool(call)
         with Root(os.fspath(call.root or self.root)) as root:
-            root.guard = self._guard(call, root)
-            settings, unused = self._settings(call.tool_id, tool, root)
+            settings, unused = self._judged_settings(call, tool, root)
             try:
                 values, warnings = decode(tool.parameters, call.arguments, settings)
             except ToolError as error:
@@ -311,8 +303,8 @@ class Server:
 
         The data of the reply are the values of all arguments; its text is the note that the text of
         the client's answer ends with, or empty. If the policy forbids the call, or the arguments
-        do not fit, the reply is an error, and the tool's own. Raises `ToolError` if the definition
-        cannot be read.
+        do not fit, the reply is an error in the tool's own format. Raises `ToolError` if the
+        definition cannot be read.
         """
         from backstaff.client_tools import client_tools  # as in `definitions`
 
@@ -322,27 +314,35 @@ class Server:
         except ToolError as error:
             return failure(shortened(tool_id, MAX_ECHO), error)
 
-    def _settings(self, tool_id: str, tool: Tool[Any], root: Root) -> tuple[object, list[str]]:
-        """Return the settings of `tool` below `root`, and a warning if the file's are not used."""
-        source, built_in = self.settings.source, tool.settings()
-        chosen = self.settings.tables.get(table(tool_id, tool), built_in)
-        if chosen == built_in or not self._may_be_the_projects(root):
+    def _admit(self, call: Call, name: str) -> None:
+        """Raise `ToolError` if the policy forbids the tool `name` (SRD FR-LD-DEF-05)."""
+        match self.settings.policy.verdict(call.tool_id):
+            case Verdict.DENY:
+                message = f"The policy of this server denies the tool {name}"
+                raise ToolError(ErrorCode.POLICY_DENIED, message)
+            case Verdict.PROMPT if not call.approved:
+                message = f"The tool {name} needs the approval of a person first"
+                raise ToolError(ErrorCode.APPROVAL_REQUIRED, message)
+
+    def _judged_settings(self, call: Call, tool: Tool[Any], root: Root) -> tuple[object, list[str]]:
+        """Set the guard of `root`. Return the settings of `tool`, and a warning if not the file's.
+
+        A settings file inside the root may be the project's, and then it can only forbid.
+        """
+        source, globs, built_in = (
+            self.settings.source,
+            self.settings.policy.secrets,
+            tool.settings(),
+        )
+        suspect = bool(source) and root.within(components(source)) is not None
+        if suspect:
+            globs = (*SECRETS, *(glob for glob in globs if not glob.startswith("!")))
+        root.guard = OPEN if call.person else Guard(globs, call.approved, call.secret)
+        chosen = self.settings.tables.get(tool.table or call.tool_id, built_in)
+        if chosen == built_in or not suspect:
             return chosen, []
         problem = "lies inside the root: it may be the project's, so only its policy holds"
         return built_in, [f"The settings file {quote(source)} {problem}"]
-
-    def _may_be_the_projects(self, root: Root) -> bool:
-        """Whether the settings file lies inside `root`; then it can only forbid."""
-        source = self.settings.source
-        return bool(source) and root.within(components(source)) is not None
-
-    def _guard(self, call: Call, root: Root) -> Guard:
-        if call.person:
-            return OPEN
-        globs = self.settings.policy.secrets
-        if self._may_be_the_projects(root):
-            globs = (*SECRETS, *(glob for glob in globs if not glob.startswith("!")))
-        return Guard(globs, call.approved, call.secret)
 
 
 def _notes(call: Call, tool: Tool[Any], warnings: Sequence[str]) -> tuple[str, ...]:
@@ -350,8 +350,8 @@ def _notes(call: Call, tool: Tool[Any], warnings: Sequence[str]) -> tuple[str, .
 
     For example `[Unknown argument ignored: lines; there are: path, max_lines]`. `warnings` are
     those of the arguments. A model that misspells an argument has to learn that it had no effect: a
-    search of everything looks like one of a folder. The shorter line does not name the arguments
-    that there are. People see all warnings.
+    search of everything looks like one of a folder. The shorter line omits the list of valid
+    arguments. People see all warnings.
     """
     if not (warnings and (call.for_model or call.text_only) and tool.allow_truncation):
         return ("",)
@@ -366,9 +366,9 @@ def _less(limit: int | None, room: int) -> int | None:
 
 
 def unexpected(error: BaseException) -> ToolError:
-    """Return what a client gets for `error`, which no tool handles: a lack of resources, or a bug.
+    """Return the client's error for `error`, which no tool handles: a lack of resources, or a bug.
 
-    A module that a call is the first to need is loaded in that call, so an import can fail, too.
+    An import can fail, too: a call loads the modules that it is the first to need.
     """
     causes = [error]
     while cause := causes[-1].__cause__ or causes[-1].__context__:

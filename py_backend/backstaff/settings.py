@@ -27,7 +27,8 @@ from backstaff.errors import SettingsError, ToolError
 from backstaff.fs.secrets import SECRETS, UNSUPPORTED
 
 MAX_FILE_BYTES = 64 * 1024
-MAX_LINE_BYTES = 1024  # a dotted key of 40 KB costs the TOML reader seconds
+MAX_LINE_BYTES = 1024
+"""Maximum number of bytes in a line: a dotted key of 40 KB costs the TOML reader seconds."""
 
 
 class Verdict(StrEnum):
@@ -184,7 +185,8 @@ class _Document:
                 raise self.refusal(f"{name}.{key}" if name else key, problem)
         return value
 
-    def table(self, name: str, values: object, make: Callable[..., Any]) -> Any:  # noqa: ANN401  # MAKE's
+    def table(self, name: str, values: object, make: Callable[..., Any]) -> Any:  # noqa: ANN401  # of `make`
+        """Return the settings that `make` makes of the table `name` with these `values`."""
         known = {field.name: field for field in fields(make)}  # type: ignore[arg-type]  # a dataclass
         given = self.mapping(values, name, known)
         fits = {}

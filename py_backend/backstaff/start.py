@@ -1,4 +1,4 @@
-"""The start of every server, whatever hosts it: its settings first, and last its only loop."""
+"""Starts every server, for the command line and for another host: first settings, then its loop."""
 
 import os
 import sys

@@ -10,7 +10,7 @@ def take_over_stdio() -> tuple[int, int, Callable[[bytes], None]]:
     """Return the descriptors of requests and of answers, and a function that writes a whole answer.
 
     Only the main thread calls this, and once. A stray `print`, also a child's, goes to stderr from
-    here on, and nothing else can read what the client sends.
+    then on, and nothing else can read the client's requests.
     """
     incoming, outgoing = os.dup(0), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

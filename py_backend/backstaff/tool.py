@@ -29,9 +29,9 @@ Arguments = TypeVar("Arguments")
 
 
 DEFAULT_TEXT_BYTES = 1 << 20
-"""The bytes that a text may have where neither the caller nor the tool says."""
+"""Maximum number of bytes of a text if neither the caller nor the tool sets another."""
 ESSENTIAL = "essential"
-"""The category of the few tools that an agent is offered unless it is told otherwise.
+"""The category of the few tools that an agent gets by default.
 
 Each definition costs tokens in every turn. These do all that a model needs in a project.
 """
@@ -49,7 +49,7 @@ class ResultKind(StrEnum):
 
 
 class LeftOut(StrEnum):
-    """The names that a tree leaves out: those of its contract, none, or what git ignores."""
+    """The names that a tree leaves out: those of its contract, none, or those that git ignores."""
 
     CONTRACT = "contract"
     NOTHING = "nothing"
@@ -58,7 +58,7 @@ class LeftOut(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What the view of a person asks of a tool beyond its arguments; a model has the defaults.
+    """Wishes of a person's view beyond a tool's arguments; a model has the defaults.
 
     `left_out` and `count_closed` are for workspace/tree: the names to leave out, one of `LeftOut`,
     and whether to count the entries of closed directories. `after` is the last entry that a view
@@ -86,7 +86,7 @@ class Context:
     is the free room of the model's window. `settings` is an instance of the tool's settings class.
     With `text_only` nobody reads the data, and a tool need not make it. `named` turns the id
     of a tool into the name that the caller knows; sentences that point to a tool go through it, as
-    in `f"{context.named('workspace/tree')} shows what is in it"`.
+    in `f"{context.named('workspace/tree')} shows its files"`.
 
     `unsaved` has the texts of modified Emacs buffers, and `codings` the names of the codings of
     saved ones that are not UTF-8, both by the path below the root with all links resolved
@@ -141,8 +141,8 @@ class Tool(Generic[Arguments]):
     (`argument`). `settings` is the frozen dataclass of the configuration table `[tools.TABLE]`.
     `allow_truncation=False` forbids to cut the text. `invalid` is the contract's error code for
     arguments that do not fit. With `reads_content` the tool answers with the content of files, so a
-    client sends it the texts that are not saved yet. `preset` is its place among the tools that MCP
-    clients get by default, from 1 on, or 0: each definition costs a model tokens at every turn.
+    client sends it the texts that are not saved yet. `preset` is its place, from 1 on, among the
+    tools that MCP clients get by default, or 0: each definition costs a model tokens in every turn.
     """
 
     description: str

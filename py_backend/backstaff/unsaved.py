@@ -8,25 +8,25 @@ A text that is too long for one request comes in pieces before the call (`keep_t
 """
 
 import base64
-import binascii
 import hashlib
 import re
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
-from backstaff.arguments import MAX_ITEMS, NIL, Symbol
+from backstaff.arguments import MAX_ITEMS, NIL, Nil, Symbol
 from backstaff.cache import LRUCache
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.render.lines import some_of
 from backstaff.render.names import quote
 
 MAX_CALL_BYTES = 4 << 20
-"""Bytes of all texts of one call together, sent now or before."""
+"""Maximum number of bytes of all texts of one call together, sent now or before."""
 MAX_KEPT_BYTES = 16 << 20
-"""Bytes that a server keeps: the texts of four such calls."""
+"""Maximum number of bytes that a server keeps: the texts of four such calls."""
 MAX_BEGUN = 4
-"""Texts of which a part has come. Each takes up to `MAX_CALL_BYTES`."""
+"""Maximum number of unfinished texts. Each takes up to `MAX_CALL_BYTES`."""
 
 _DIGEST = re.compile("[0-9a-f]{64}")
 
@@ -55,9 +55,9 @@ class Named:
 
 @dataclass(slots=True)
 class UnsavedTexts:
-    """The texts that a server keeps, by digest; the one that was not named for longest goes first.
+    """The texts that a server keeps, by digest; the least recently named one goes first.
 
-    Only the thread that reads requests comes here, so the next request finds the texts of this one.
+    Only the thread that reads requests uses it, so the next request finds the texts of this one.
     """
 
     kept: LRUCache[str, bytes] = field(
@@ -69,16 +69,15 @@ class UnsavedTexts:
     def keep_text(self, arguments: Sequence[object]) -> int:
         """Take a piece of a text, (SHA256 SIZE OFFSET BASE64); return how many bytes are here.
 
-        A piece counts if it begins where those before it end. SIZE is that of the whole text. Once
-        all of it is here, calls can name it. Raises `ToolError`.
+        A piece counts if it begins where those before it end. SIZE is that of the whole text. Calls
+        can name a text once all of it is here. Raises `ToolError`.
         """
         match arguments:
             case [str() as digest, int() as size, int() as offset, str() as data]:
                 pass
             case _:
-                raise ToolError(
-                    ErrorCode.INVALID_ARGUMENT, "keep_text takes SHA256 SIZE OFFSET BASE64"
-                )
+                message = "keep_text takes SHA256 SIZE OFFSET BASE64"
+                raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
         if digest in self.kept:
             return size
         if not 0 <= size <= MAX_CALL_BYTES:
@@ -120,23 +119,22 @@ class UnsavedTexts:
 def unsaved(value: object) -> tuple[Named, ...]:
     """Decode `((NAME DIGEST CODING BASE64) ...)`. Raises `ToolError`.
 
-    CODING may be a symbol or nil; BASE64 is absent or nil where the bytes were sent before.
+    CODING may be a symbol or nil; BASE64 is absent or nil if the bytes were sent before.
     """
     key, form = "unsaved", "(NAME SHA256 CODING BASE64)"
     found = []
-    for item in _items(value, key, form):
-        match item:
-            case [str() as name, str() as digest, coding, *rest] if len(rest) <= 1:
-                data = rest[0] if rest else None
+    for name, rest in _items(value, key, form):
+        match rest:
+            case [str() as digest, coding, *data] if len(data) <= 1:
+                content = None if data in ([], [None], [NIL]) else _decoded(name, data[0])
             case _:
                 raise _refusal(key, f"has an item that is not {form}")
         if not _DIGEST.fullmatch(digest):
             problem = f"has {quote(digest)} for {quote(name)}, not 64 hex digits in lower case"
             raise _refusal(key, problem)
-        content = None if data in (None, NIL) else _decoded(name, data)
         if content is not None and hashlib.sha256(content).hexdigest() != digest:
             raise _refusal(key, f"has bytes for {quote(name)} that have another digest")
-        found.append(Named(_place(name, key), digest, _coding(coding, key), content))
+        found.append(Named(name, digest, _coding(coding, key), content))
     return tuple(found)
 
 
@@ -144,28 +142,31 @@ def codings(value: object) -> dict[str, str]:
     """Decode `((NAME CODING) ...)`, the codings of buffers that are saved. Raises `ToolError`."""
     key, form = "codings", "(NAME CODING)"
     found = {}
-    for item in _items(value, key, form):
-        match item:
-            case [str() as name, coding]:
-                found[_place(name, key)] = _coding(coding, key)
-            case _:
-                raise _refusal(key, f"has an item that is not {form}")
+    for name, rest in _items(value, key, form):
+        if len(rest) != 1:
+            raise _refusal(key, f"has an item that is not {form}")
+        found[name] = _coding(rest[0], key)
     return found
 
 
-def _items(value: object, key: str, form: str) -> list[object]:
+def _items(value: object, key: str, form: str) -> Iterator[tuple[str, list[object]]]:
+    """Yield the name that each item begins with, and the rest of it.
+
+    The name must be a path below the root in its shortest form, as `Place.relative` is.
+    """
     if not isinstance(value, list):
         raise _refusal(key, f"must be a list of {form}")
     if len(value) > MAX_ITEMS:
         raise _refusal(key, f"has {len(value)} items, more than the {MAX_ITEMS} allowed")
-    return value
-
-
-def _place(name: str, key: str) -> str:
-    """NAME, which must be a path below the root in its shortest form, as `Place.relative` is."""
-    if "\0" in name or not {"", ".", ".."}.isdisjoint(name.split("/")):
-        raise _refusal(key, f"has the name {quote(name)}: it must be a path below the root")
-    return name
+    for item in value:
+        match item:
+            case [str() as name, *rest]:
+                if "\0" in name or not {"", ".", ".."}.isdisjoint(name.split("/")):
+                    problem = f"has the name {quote(name)}: it must be a path below the root"
+                    raise _refusal(key, problem)
+                yield name, rest
+            case _:
+                raise _refusal(key, f"has an item that is not {form}")
 
 
 def _coding(value: object, key: str) -> str:
@@ -174,19 +175,15 @@ def _coding(value: object, key: str) -> str:
             return value
         case Symbol(name=name):
             return name
-        case None:
+        case None | Nil.NIL:
             return ""
-    if value is NIL:
-        return ""
     raise _refusal(key, "has a coding that is neither a string, a symbol nor nil")
 
 
 def _decoded(name: str, data: object) -> bytes:
-    try:
+    with suppress(ValueError):
         if isinstance(data, str):
             return base64.b64decode(data, validate=True)
-    except (binascii.Error, ValueError):
-        pass
     raise _refusal("unsaved", f"has something else than Base64 for the bytes of {quote(name)}")
 
 

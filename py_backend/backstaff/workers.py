@@ -1,7 +1,7 @@
 """A few threads that run calls, so that a slow one never holds up a quick one.
 
-Nobody knows before which call is slow. So a job holds one of `MAX_WORKERS` places only while it is
-young, and then another job may start. A tool of which no job runs does not wait for a place at all.
+Nobody knows in advance which call is slow. So a job holds one of `MAX_WORKERS` places only while it
+is young, and then another job may start. A tool of which no job runs does not wait for a place.
 """
 
 import logging
@@ -12,6 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Protocol
+
+from backstaff.errors import Cancelled, ErrorCode, ToolError
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +30,7 @@ The first job of each tool runs beyond this and beyond `MAX_COMPUTING`.
 """
 MAX_WAITING = 256
 MAX_STUCK = 4
-"""Stuck workers with which a server takes no more calls: each may hold a file system's locks."""
+"""A server refuses calls once so many workers are stuck: each may hold a file system's locks."""
 MAX_THREADS = 48
 """Maximum number of threads, including those that still work on abandoned jobs."""
 CHECK_S = 0.25
@@ -43,7 +45,7 @@ _CLOCK_OF: Callable[[int], int] | None = getattr(time, "pthread_getcpuclockid", 
 
 
 class Job(Protocol):
-    """A call for a worker. It gets one answer, from `run`, `abandon`, `expire` or `reject`."""
+    """A call for a worker. It gets one answer, from `run` or `fail`."""
 
     @property
     def tool_id(self) -> str:
@@ -58,17 +60,8 @@ class Job(Protocol):
         That is 0 once it is cancelled, and infinite once it is answered.
         """
 
-    def abandon(self, stuck: int, *, works: bool) -> None:
-        """Answer in place of `run`, which does not return.
-
-        `stuck` counts the stuck workers. This one counts too, unless it `works` but takes too long.
-        """
-
-    def expire(self) -> None:
-        """Answer that the time was up, or the job was cancelled, before it began."""
-
-    def reject(self) -> None:
-        """Answer that the job will never run."""
+    def fail(self, error: ToolError) -> None:
+        """Answer with `error` in place of `run`, which does not return or will never begin."""
 
 
 @dataclass(slots=True, eq=False)
@@ -90,7 +83,7 @@ class _Run:
     abandoned: bool = False
 
     def measure(self) -> None:
-        """Find out whether the thread works."""
+        """Measure whether the thread works."""
         if self.cpu_clock is None:
             return
         with suppress(OSError):  # the thread has ended meanwhile
@@ -133,31 +126,38 @@ class Workers:
         return self._stuck >= MAX_STUCK
 
     @property
-    def without_threads(self) -> bool:
-        """Whether there is no thread for the next job, now or when another job is done."""
-        return not self._idle and all(run.abandoned for run in list(self._running))
-
-    @property
     def _stuck(self) -> int:
         return sum(run.stuck for run in list(self._running))
 
     def submit(self, job: Job) -> bool:
-        """Run `job` as soon as it may. Return False, and do nothing, if there is no room for it."""
+        """Run `job` as soon as it may. If there is no room for it, fail it and return False."""
         with self._lock:
-            if len(self._waiting) >= MAX_WAITING or self.saturated:
-                return False
-            if not self._watched:
-                self._watched = _started(self._watch, "watch")
-            run = _Run(job, self._clock())
-            self._waiting.append(run)
-            self._begin()
-            if self.without_threads:
+            crowded = len(self._waiting) >= MAX_WAITING
+            if not (crowded or self.saturated):
+                if not self._watched:
+                    self._watched = started(self._watch, "watch")
+                run = _Run(job, self._clock())
+                self._waiting.append(run)
+                self._begin()
+                # Else no thread will ever take the job, now or when another job is done.
+                if self._idle or not all(one.abandoned for one in self._running):
+                    if self._waiting:
+                        self._crowded.set()
+                    self._awake.set()
+                    return True
                 self._waiting.remove(run)
-                return False
-            if self._waiting:
-                self._crowded.set()
-            self._awake.set()
-        return True
+        if self.saturated:
+            job.fail(_saturated())
+        elif crowded:
+            message = "Too many calls are waiting; try again when some are answered"
+            job.fail(ToolError(ErrorCode.BUSY, message))
+        else:
+            message = (
+                "The system lets the server start no thread for the call: this user has as many"
+                " processes as the limit allows (ulimit -u); try again when some have ended"
+            )
+            job.fail(ToolError(ErrorCode.BUSY, message))
+        return False
 
     def check_deadlines(self) -> None:
         """Abandon the overdue jobs, and reject the waiting ones if too many workers are stuck."""
@@ -175,13 +175,22 @@ class Workers:
                 run.abandoned = True
                 stuck = self._stuck
             logger.warning("a call does not return; %d of the workers are stuck", stuck)
-            run.job.abandon(stuck, works=run.works)
+            message = (
+                "The call took too long and was abandoned; ask for less, such as a smaller"
+                " directory, or allow it more time"
+                if run.works
+                else "The file system gave no answer in the time allowed, and the call was"
+                " abandoned; something may be wrong with a disk or a mounted share below that path"
+            )
+            details = {"server_stuck": True} if stuck >= MAX_STUCK else {}
+            code = ErrorCode.DEADLINE_EXCEEDED if run.job.allowed() else ErrorCode.CANCELLED
+            run.job.fail(ToolError(code, message, stuck_workers=stuck, **details))
         rejected: list[_Run] = []
         with self._lock:
             if self.saturated:
                 rejected, self._waiting = self._waiting, []
         for run in rejected:
-            run.job.reject()
+            run.job.fail(_saturated())
         self.check_waiting()
 
     def check_waiting(self) -> None:
@@ -194,7 +203,14 @@ class Workers:
             if not self._waiting:
                 self._crowded.clear()
         for run in late:
-            run.job.expire()
+            error: ToolError = Cancelled()
+            if allowed := run.job.allowed():
+                message = (
+                    f"The call waited {allowed * 1000:.0f} ms behind other calls, and then its time"
+                    " was up; make fewer calls at once, or allow it more time"
+                )
+                error = ToolError(ErrorCode.DEADLINE_EXCEEDED, message)
+            run.job.fail(error)
 
     def _begin(self) -> None:
         """Give a thread to each waiting job that may run. The lock is held."""
@@ -208,7 +224,7 @@ class Workers:
             if places <= 0 and run.job.tool_id in tools:
                 continue
             if not self._idle:
-                if self._threads >= MAX_THREADS or not _started(self._work, "worker"):
+                if self._threads >= MAX_THREADS or not started(self._work, "worker"):
                     return
                 self._threads += 1
                 self._idle += 1
@@ -231,17 +247,12 @@ class Workers:
             except Exception:
                 logger.exception("bug while answering a call")
             finally:
-                goes_on = self._is_done(run)
-
-    def _is_done(self, run: _Run) -> bool:
-        """Unregister `run`. Return whether its thread should wait for another job."""
-        with self._lock:
-            self._running.discard(run)
-            goes_on = self._idle < MAX_WORKERS
-            self._idle += goes_on
-            self._threads -= not goes_on
-            self._begin()
-            return goes_on
+                with self._lock:
+                    self._running.discard(run)
+                    goes_on = self._idle < MAX_WORKERS
+                    self._idle += goes_on
+                    self._threads -= not goes_on
+                    self._begin()
 
     def _watch(self) -> None:
         while True:
@@ -258,7 +269,15 @@ class Workers:
                     self._awake.clear()
 
 
-def _started(work: Callable[[], None], name: str) -> bool:
+def _saturated() -> ToolError:
+    message = (
+        "This server takes no more calls, as too many hang in a file system that gives no answer;"
+        " start a new one (in Emacs the next call does)"
+    )
+    return ToolError(ErrorCode.SERVER_STUCK, message, server_stuck=True)
+
+
+def started(work: Callable[[], None], name: str) -> bool:
     """Start a thread. Return False if the system allows no more."""
     try:
         threading.Thread(target=work, name=name, daemon=True).start()

@@ -61,7 +61,7 @@
     (slime-eval `(cl:not (cl:load ,(expand-file-name "calls.lisp" backstaff-chain-directory))))))
 
 (defun backstaff-chain-setup ()
-  "Let the Lisp's Agent-Q call us; return what the user is told."
+  "Let the Lisp's Agent-Q call us; return the message to the user."
   (let ((told nil))
     (cl-letf (((symbol-function 'message)
                (lambda (format &rest arguments)
@@ -236,7 +236,7 @@ Emacs itself is elsewhere."
 
 ;;; Values
 
-(ert-deftest backstaff-chain-json-says-what-nil-means ()
+(ert-deftest backstaff-chain-json-of-nil-depends-on-the-parameter ()
   (backstaff-chain-with-lisp nil
     (let ((parameters '((:name "flag" :type :boolean) (:name "list" :type :array)
                         (:name "text" :type :string))))
@@ -255,7 +255,7 @@ Emacs itself is elsewhere."
         (should (equal (slime-eval `(agent-q-calls:json ',parameters ,@pairs)) json))))))
 
 
-;;; What goes wrong
+;;; Faults
 
 (ert-deftest backstaff-chain-failures-are-texts ()
   (backstaff-chain-with-lisp nil
@@ -298,14 +298,14 @@ Emacs itself is elsewhere."
     (should (string-prefix-p "Directory: "
                              (backstaff-chain-call "list_directory" "path" ".")))))
 
-(ert-deftest backstaff-chain-setup-tells-why-it-failed ()
+(ert-deftest backstaff-chain-setup-says-why-it-failed ()
   (backstaff-chain-with-lisp nil
     (let ((backstaff-server-command '("/nowhere/python")))
       (backstaff-stop)
       (should (string-match-p "\\`Agent-Q is as it was: .*/nowhere/python"
                               (backstaff-chain-setup))))))
 
-(ert-deftest backstaff-chain-setup-refuses-what-would-hang ()
+(ert-deftest backstaff-chain-setup-refuses-a-lisp-that-would-hang ()
   (backstaff-chain-with-lisp nil
     (let ((slime-enable-evaluate-in-emacs nil))
       (should (string-match-p "slime-enable-evaluate-in-emacs"

@@ -4,7 +4,7 @@
 
 ;;; Commentary:
 
-;; What goes on with a real Lisp is tested in tests/agent-q/.
+;; The tests with a real Lisp are in tests/agent-q/.
 
 ;;; Code:
 

@@ -1,4 +1,4 @@
-;;; backstaff-agent-tests.el --- Tests of what every agent gets  -*- lexical-binding: t; -*-
+;;; backstaff-agent-tests.el --- Tests of backstaff-agent.el  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -47,7 +47,7 @@
       (should (equal (cdr (assoc "agent-q/list_directory" names)) "list_directory"))
       (should (equal (cdr (assoc "forge/list_directory" names)) "forge_list_directory")))))
 
-(ert-deftest backstaff-agent-name-of-a-tool-is-one-whatever-else-is-there ()
+(ert-deftest backstaff-agent-name-of-a-tool-does-not-depend-on-the-others ()
   (backstaff-test-with-project nil
     (let ((all (backstaff-agent-tests-names)))
       (should (equal (cdr (assoc "agent-q/search_files" all)) "search_files"))
@@ -100,7 +100,7 @@
                      ("agent-q/list_directory" :path "." :max_files 3)
                      ("emacs/context" :path "src" :max_files 3)))
       (ert-info (id)
-        ;; A program reads the warnings, and its text is what a person reads.
+        ;; A program reads the warnings, and a person reads its text.
         (should-not (string-match-p "Unknown" (plist-get (backstaff-call id args) :text)))
         (dolist (text (list (backstaff-call-text id args)
                             (car (backstaff-test-answers
@@ -110,7 +110,7 @@
                                   text))
           (should (eq (and (string-match-p "\\`[^[]*src/b" text) t)
                       (equal id "workspace/regexp_search"))))
-        ;; What the tool itself says of the rest comes before the note.
+        ;; The tool's own note about the rest comes before this one.
         (let ((text (backstaff-call-text id args '(:max-output-bytes 300))))
           (should (<= (string-bytes text) 300))
           (should (string-match-p "max_files\\(, path\\)?\\(; there are: .*\\)?\\]\n\\'" text)))))
@@ -131,7 +131,17 @@
                                            (backstaff-agent-tests-calling
                                             id '(:path "a"))))))))))
 
-(ert-deftest backstaff-agent-every-argument-is-told-whole ()
+(ert-deftest backstaff-agent-objects-in-a-list-have-their-properties ()
+  (backstaff-test-with-project nil
+    (let ((tool (cl-find "workspace/read_file" (backstaff-agent-tools) :test #'equal
+                         :key (lambda (tool) (plist-get tool :id)))))
+      (should (equal (plist-get (car (last (backstaff-agent-parameters tool))) :items)
+                     '(:type object
+                       :properties (:path (:type "string") :start_line (:type "number")
+                                    :max_lines (:type "number") :symbol (:type "string")
+                                    :around (:type "number"))))))))
+
+(ert-deftest backstaff-agent-every-argument-has-its-whole-description ()
   (backstaff-test-with-project nil
     (dolist (tool (backstaff-agent-tools))
       (cl-loop for told in (backstaff-agent-parameters tool)
@@ -293,7 +303,7 @@
 (defconst backstaff-agent-tests--no-project
   "\\`Error: No project is here, so the root would be all of .*, and the user has not allowed\
  that; ask the user to go to a file of a project (or M-x cd), or to set backstaff-root-directory\\'"
-  "What a model is told where there is no project.")
+  "Beginning of the answer to a model if there is no project.")
 
 (ert-deftest backstaff-agent-without-a-project-is-refused-where-nobody-can-be-asked ()
   (backstaff-test-with-project '((".authinfo" . "hunter2") ("a" . "plain"))
@@ -305,7 +315,7 @@
                                 (backstaff-agent-tests-call id "a"))))
       (should (string-match-p backstaff-agent-tests--no-project
                               (backstaff-agent-q-call "read_file" "{\"path\": \"a\"}" root)))
-      ;; What a person calls is the person's business.
+      ;; A person may call anything.
       (should (plist-get (backstaff-call "workspace/read_file" '(:path "a") '(:person t)) :ok))
       (let ((backstaff-root-directory root))
         (should (string-match-p "plain" (backstaff-agent-tests-call "workspace/read_file" "a")))
@@ -499,7 +509,7 @@
 
 ;;; Skills
 
-(ert-deftest backstaff-skills-catalog-tells-what-a-model-may-invoke ()
+(ert-deftest backstaff-skills-catalog-lists-skills-that-a-model-may-invoke ()
   (backstaff-test-with-sources
     (backstaff-test-with-project backstaff-test-skills
       (let ((catalog (backstaff-skills-catalog)))
@@ -524,7 +534,7 @@
                                   for n from 1 to 230
                                   for name = (format "skill-%03d" n)
                                   collect `(,name ("SKILL.md" . ,(format "---\nname: %s
-description: What it is for\n---\n" name)))))))
+description: Its purpose\n---\n" name)))))))
       (let ((backstaff-agent-max-output-bytes nil))
         (should (= (length (split-string (backstaff-skills-catalog) "\n" t)) 231)))
       (let* ((backstaff-agent-max-output-bytes 2000)
@@ -544,7 +554,7 @@ description: What it is for\n---\n" name)))))))
     (backstaff-test-with-project nil
       (should-not (backstaff-skills-catalog)))))
 
-(ert-deftest backstaff-skills-catalog-tells-what-hinders-it ()
+(ert-deftest backstaff-skills-catalog-error-names-its-cause ()
   (backstaff-agent-tests-with-settings "[policy]\ndeny = [\"commands/*\"]\n"
     (should-error (backstaff-skills-catalog) :type 'user-error)))
 

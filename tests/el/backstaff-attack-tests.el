@@ -1,4 +1,4 @@
-;;; backstaff-attack-tests.el --- Attacks on the client, and what Emacs's death leaves  -*- lexical-binding: t; -*-
+;;; backstaff-attack-tests.el --- Attacks on the client, and the death of Emacs  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 

@@ -49,8 +49,7 @@
     (backstaff-changes-tests-edit 20 "new\n")
     (write-region "u" nil (concat root "untracked.txt") nil 'quiet)
     (backstaff-view-test-open #'backstaff-changes)
-    (should (equal (buffer-name) (format "*backstaff changes: %s*"
-                                         (file-name-nondirectory (directory-file-name root)))))
+    (should (equal (buffer-name) (format "*backstaff changes: %s*" root)))
     (should (derived-mode-p 'diff-mode))
     (should (equal (cl-subseq (backstaff-view-test-lines) 0 5)
                    '("On main" "untracked: 1" "  untracked.txt"

@@ -139,10 +139,10 @@ Skip the test if the server has no tools for them."
                          (".claude/skills/pdf/SKILL.md"
                           . "; shadowed by \\.agents/skills/pdf/SKILL\\.md; Other")))
           (should (string-match-p regexp (nth 2 (assoc label commands)))))
-        ;; One that is shadowed shows itself, not what counts in its place.
+        ;; A shadowed command shows itself, not the one that shadows it.
         (backstaff-view-test-open #'backstaff-find-command (nth 1 shadowed) root)
         (should (string-match-p "description: Other" (buffer-string)))
-        (should (equal (plist-get backstaff-view-subject :path) ".claude/skills/pdf/SKILL.md"))))))
+        (should (equal (plist-get (backstaff-view--entry) :path) ".claude/skills/pdf/SKILL.md"))))))
 
 (ert-deftest backstaff-find-command-annotates ()
   (backstaff-commands-tests-shown backstaff-commands-tests-commands

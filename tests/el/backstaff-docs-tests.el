@@ -1,4 +1,4 @@
-;;; backstaff-docs-tests.el --- What the documents show works  -*- lexical-binding: t; -*-
+;;; backstaff-docs-tests.el --- The examples of the documents work  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -123,7 +123,7 @@ Nor is data among them, which begins with a keyword."
 
 (defun backstaff-docs-warnings (forms)
   "Return what the compiler says of FORMS but that it does not know a name.
-The names of others are unknown here, and what is in capitals is the reader's."
+The names of others are unknown here, and words in capitals are the reader's."
   (let* ((warnings nil)
          (byte-compile-log-warning-function
           (lambda (text &rest _)

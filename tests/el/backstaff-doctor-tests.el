@@ -69,7 +69,7 @@
           (should (string-match-p regexp (nth 1 (backstaff-doctor-tests-check name report))))))
       (should (string-match-p "The log ends with:\n\n\\(?:.\\|\n\\)*connected:" report)))))
 
-(ert-deftest backstaff-doctor-measures-what-a-call-takes-when-all-is-warm ()
+(ert-deftest backstaff-doctor-measures-warm-calls ()
   (let ((now 0.0) (costs '(.01 .005 .003 .002 .001)) (text nil))
     (cl-letf (((symbol-function 'float-time) (lambda (&rest _) now))
               ((symbol-function 'backstaff-epc-call)
@@ -101,7 +101,7 @@
     (should-not backstaff-server--current)
     (should-not (cl-find-if #'backstaff-test--ours-p (process-list)))))
 
-(ert-deftest backstaff-doctor-says-what-the-policy-says ()
+(ert-deftest backstaff-doctor-shows-the-policy ()
   (backstaff-doctor-tests-with (backstaff-test-command)
     (write-region "[policy]\ndeny = [\"forge/*\"]\nprompt = [\"workspace/*\"]\n" nil
                   (expand-file-name "../settings.toml") nil 'silent)
@@ -113,7 +113,7 @@
                               (nth 1 (backstaff-doctor-tests-check "Tools" report)))))))
 
 
-;;; What can be wrong
+;;; Faults
 
 (defun backstaff-doctor-tests-fails (command name text advice)
   "Check that with COMMAND the check NAME fails with TEXT and ADVICE, regexps."
@@ -263,7 +263,7 @@ The sources of the server are a copy without an environment beside it."
                         "ok +Python .*can run the server" "ok +Handshake"))
         (should (string-match-p regexp report))))))
 
-(ert-deftest backstaff-doctor-without-any-python-says-what-to-do ()
+(ert-deftest backstaff-doctor-without-any-python-gives-advice ()
   (backstaff-doctor-tests-with-pythons '(("python3" . "printf '3.9.18\\n/bin/sh\\n'")
                                          ("apt-get" . ""))
     (pcase-let ((`(,state ,text ,advice)
@@ -272,7 +272,7 @@ The sources of the server are a copy without an environment beside it."
       (should (string-match-p "there is no Python 3\\.11 or newer: /bin/sh is 3\\.9\\.18" text))
       (should (equal advice "Type in a shell: sudo apt-get install python3.11")))))
 
-(ert-deftest backstaff-doctor-without-sources-says-what-to-do ()
+(ert-deftest backstaff-doctor-without-sources-gives-advice ()
   (backstaff-doctor-tests-with-pythons nil
     (let ((backstaff-python-package-directory nil))
       (should (string-match-p "py_backend"

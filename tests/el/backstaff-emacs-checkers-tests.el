@@ -6,7 +6,7 @@
 
 ;; The checkers are Flymake and Flycheck, a real language server behind eglot (pylsp, from
 ;; the folder of the tests' Python), a fake one that is late or dead.
-;; What is not installed is skipped.
+;; The tests of a checker that is not installed are skipped.
 
 ;;; Code:
 
@@ -111,7 +111,7 @@
   "Fail, as a checker of Flymake."
   (error "No compiler"))
 
-(ert-deftest backstaff-emacs-diagnostics-tell-of-a-checker-that-failed ()
+(ert-deftest backstaff-emacs-diagnostics-name-a-checker-that-failed ()
   (backstaff-test-with-buffers '(("a.txt" . "x") ("b.txt" . "x"))
     (let ((warning-minimum-log-level :emergency) (inhibit-message t)
           (failure "Flymake has disabled backstaff-emacs-checkers-tests-broken, which failed, in: ")
@@ -252,7 +252,7 @@
              (backstaff-emacs-tests-end-eglot)))))))
 
 (defun backstaff-emacs-checkers-tests-tell-changes ()
-  "Let eglot tell of changes, as it does in an idle Emacs, which batch is not."
+  "Let eglot send changes, as it does in an idle Emacs, which batch is not."
   (timer-event-handler (backstaff-test-wait-for eglot--change-idle-timer)))
 
 (ert-deftest backstaff-emacs-eglot-with-a-real-server ()
@@ -263,13 +263,13 @@
           ("b.py" . "# é\ndef frob(x):\n    return x\n"))
         (list server)
       (backstaff-test-wait-for (flymake-diagnostics) 30)
-      ;; Eglot feeds Flymake, and the problem is told once.
+      ;; Eglot feeds Flymake, and the answer has the problem once.
       (should (equal (replace-regexp-in-string
                       " :" ":" (backstaff-emacs-tests-text "diagnostics")) ; Flymake 1.4
                      (concat "1 problem in 1 file: 1 error\n"
                              "a.py:5:24 error pyflakes: undefined name 'undefined_name' [flymake]\n"
                              backstaff-emacs-checkers-tests-open)))
-      ;; At first the server loads what it needs, which on a busy machine outlasts a call.
+      ;; At first the server loads its files, which on a busy machine outlasts a call.
       (backstaff-test-wait-for
        (plist-get (backstaff-call 'emacs/find_symbol '(:symbol "frob" :path "a.py")) :ok) 60)
       (dolist (line '(nil 5))
@@ -287,7 +287,7 @@
       (narrow-to-region 1 2)
       (should (equal (backstaff-emacs-tests-text "find_symbol" :symbol "f" :path "a.py" :line 6)
                      "1 definition of 'f', asked of eglot in a.py\na.py:6: def f():\n"))
-      ;; What leads out of the root is not told: this is in Python's own library.
+      ;; A place outside the root is left out: this is in Python's own library.
       (widen)
       (goto-char (point-max))
       (insert "import os\nos.getcwd()\n")
@@ -299,7 +299,7 @@
 [1 outside the workspace left out]\n"))
         (should-not (string-match-p "/lib" (format "%S" reply)))))))
 
-(ert-deftest backstaff-emacs-eglot-is-asked-once-it-has-told-of-changes ()
+(ert-deftest backstaff-emacs-eglot-is-asked-after-it-has-sent-changes ()
   (let ((backstaff-emacs-find-symbol--seconds 1))
     (backstaff-emacs-checkers-tests-with-eglot
         '(("a.py" . "frob\nx\n"))
@@ -331,7 +331,7 @@
                                  "[3 outside the workspace left out]\n"))))
       (delete-file out))))
 
-(ert-deftest backstaff-emacs-eglot-answer-that-is-none-is-told ()
+(ert-deftest backstaff-emacs-eglot-malformed-answer-is-an-error ()
   (backstaff-emacs-checkers-tests-with-eglot
       '(("a.py" . "frob\n"))
       (list "env" "PLACES=[{\"uri\": 5}]" (backstaff-test-python) "-I"
@@ -367,7 +367,7 @@
 
 (defun backstaff-emacs-checkers-tests-judge (what gaps)
   "Print the longest of GAPS, in seconds, during WHAT; it must be no wait.
-What is promised is 50 ms, but the machine of the tests may be busy."
+The promise is 50 ms, but the machine of the tests may be busy."
   (let ((inhibit-message nil))
     (message "%s: longest gap of a 10 ms timer %.0f ms" what (* 1000 (apply #'max gaps))))
   (should (< (apply #'max gaps) 0.5)))
@@ -488,7 +488,7 @@ What is promised is 50 ms, but the machine of the tests may be busy."
                              'compare-window-configurations)
                            (nth 1 before) (nth 1 after)))
           (setf (nth 1 before) nil (nth 1 after) nil)
-          ;; Each difference by itself: what changed is seen.
+          ;; Each difference by itself, so that a failure shows it.
           (should-not (cl-set-exclusive-or before after :test #'equal)))))))
 
 
@@ -546,7 +546,7 @@ What is promised is 50 ms, but the machine of the tests may be busy."
   "Return nil."
   nil)
 
-(ert-deftest backstaff-emacs-back-end-that-fails-or-is-slow-is-told ()
+(ert-deftest backstaff-emacs-back-end-that-fails-or-is-slow-is-an-error ()
   (backstaff-test-with-buffers '(("a.txt" . "frob\n") ("b.txt" . "frob\n"))
     (with-current-buffer (backstaff-emacs-tests-visit "a.txt")
       (add-hook 'xref-backend-functions (lambda () 'made-up) nil t)

@@ -4,7 +4,7 @@
 
 ;;; Commentary:
 
-;; What all tools in Lisp share, emacs/context, emacs/read_buffer and the wall.  Checkers
+;; The common part of all tools in Lisp, emacs/context, emacs/read_buffer and the wall.  Checkers
 ;; and symbols are in backstaff-emacs-checkers-tests.el.
 
 ;;; Code:
@@ -21,7 +21,7 @@
 (defvar compilation-num-errors-found)
 
 
-;;; What tools in Lisp share
+;;; The common part of tools in Lisp
 
 (ert-deftest backstaff-emacs-tools-are-described-as-the-servers-are ()
   (backstaff-test-with-buffers '(("a.txt" . "x"))
@@ -204,57 +204,6 @@ prompt = [\"emacs/d*\"]\n")))
         (should (< seconds 2))
         (should-not quit-flag)))))
 
-(defvar backstaff-emacs-tests--events nil
-  "What happened while the libraries of a tool were loaded, the last event first.")
-
-(ert-deftest backstaff-emacs-tool-loads-its-libraries-in-steps ()
-  :tags '(clock)
-  (dolist (call (list #'backstaff-call #'backstaff-test-call-later))
-    (backstaff-emacs-tests-with-tool
-        (lambda (&rest _) (push 'run backstaff-emacs-tests--events) '(:text "done\n"))
-      (let* ((libraries '(backstaff-emacs-made-up-a backstaff-emacs-made-up-b))
-             (load-path (cons root load-path))
-             (gc-cons-threshold most-positive-fixnum)
-             (note (lambda (event)
-                     (unless (eq event (car backstaff-emacs-tests--events))
-                       (push event backstaff-emacs-tests--events))))
-             (collected (lambda () (funcall note 'garbage)))
-             (timer (run-at-time 0 0.001 note 'timer)))
-        (dolist (library libraries)
-          (write-region (format "(push '%1$s backstaff-emacs-tests--events)
-                                 (let ((end (+ (float-time) 0.005)))
-                                   (while (< (float-time) end)))
-                                 (provide '%1$s)" library)
-                        nil (format "%s.el" library) nil 'silent))
-        (plist-put backstaff-emacs-tests-tool :libraries libraries)
-        (backstaff-tools)
-        (add-hook 'post-gc-hook collected)
-        (unwind-protect
-            (dotimes (again 2)
-              (setq backstaff-emacs-tests--events nil)
-              (should (equal (plist-get (funcall call 'emacs/context nil) :text) "done\n"))
-              (should (equal (reverse (memq 'run backstaff-emacs-tests--events))
-                             (if (zerop again)
-                                 '(timer backstaff-emacs-made-up-a timer garbage
-                                   timer backstaff-emacs-made-up-b timer garbage timer run)
-                               '(timer run)))))
-          (cancel-timer timer)
-          (remove-hook 'post-gc-hook collected)
-          (dolist (library libraries)
-            (setq features (delq library features))))))))
-
-(ert-deftest backstaff-emacs-find-symbol-stalls-no-first-call ()
-  "In a new Emacs nothing large is loaded but what the tool names."
-  (with-temp-buffer
-    (call-process (expand-file-name invocation-name invocation-directory) nil '(t nil) nil
-                  "-Q" "--batch" "-l" (expand-file-name "dev/batch.el" backstaff-test-repository)
-                  "-L" (expand-file-name "elisp" backstaff-test-repository)
-                  "-l" "backstaff-emacs-find-symbol"
-                  "--eval" "(prin1 (list (featurep 'project) (featurep 'xref)
-                                   (plist-get backstaff-emacs-find-symbol-tool :libraries)
-                                   (progn (require 'project) (featurep 'xref))))")
-    (should (equal (buffer-string) "(nil nil (project xref) nil)"))))
-
 (ert-deftest backstaff-emacs-bug-in-a-tool-is-a-reply ()
   (backstaff-emacs-tests-with-tool (lambda (&rest _) (car 'atom))
     (should (equal (car (backstaff-emacs-tests-error "context")) "INTERNAL"))
@@ -269,7 +218,7 @@ prompt = [\"emacs/d*\"]\n")))
 
 ;;; emacs/context
 
-(ert-deftest backstaff-emacs-context-tells-what-the-user-looks-at ()
+(ert-deftest backstaff-emacs-context-shows-the-selected-place ()
   (backstaff-test-with-buffers '(("a.txt" . "one\ntwo\nthree\n") ("src" ("b.txt" . "x")))
     (let ((transient-mark-mode t))
       (switch-to-buffer (backstaff-emacs-tests-visit "src/b.txt"))
@@ -285,13 +234,13 @@ Visible files: a.txt\nNot saved yet: src/b.txt\nLast compilation: none below the
         (should (equal (plist-get (plist-get (plist-get data :selected) :region) :text)
                        "two\nth"))
         (should (equal (plist-get data :modified) '("src/b.txt"))))
-      ;; An agent's buffer is selected: what was selected before is told.
+      ;; An agent's buffer is selected: the answer also has the file that was selected before.
       (switch-to-buffer (get-buffer-create "*chat*"))
       (setq default-directory root)
       (should (string-prefix-p "Selected: *chat*, which visits no file\n\
 Last selected file: a.txt, line 3 of 4\n" (backstaff-emacs-tests-text "context"))))))
 
-(ert-deftest backstaff-emacs-context-tells-nothing-from-outside-the-root ()
+(ert-deftest backstaff-emacs-context-shows-nothing-from-outside-the-root ()
   (backstaff-test-with-buffers '(("in" ("a.txt" . "x")) ("out" ("secret.txt" . "x")))
     (switch-to-buffer (backstaff-emacs-tests-visit "in/a.txt"))
     (switch-to-buffer (backstaff-emacs-tests-visit "out/secret.txt"))
@@ -307,7 +256,7 @@ Last selected file: a.txt, line 3 of 4\n" (backstaff-emacs-tests-text "context")
                                  (plist-get reply :text)))
         (should-not (string-match-p "secret" (format "%S" reply)))))))
 
-(ert-deftest backstaff-emacs-context-tells-of-the-last-compilation ()
+(ert-deftest backstaff-emacs-context-shows-the-last-compilation ()
   (backstaff-test-with-buffers '(("src" ("b.txt" . "x")))
     (should (require 'compile))
     (let ((default-directory (expand-file-name "src/" root))

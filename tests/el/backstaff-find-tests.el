@@ -204,7 +204,7 @@
       (delete-minibuffer-contents)
       (insert "c tree")
       (should (equal (backstaff-find-tests-completions) '("src/print_tree.c"))))
-    ;; An error would end the macro, and throw away what a person typed ahead.
+    ;; An error would end the macro, and throw away keys that a person typed ahead.
     (should (equal (backstaff-find-tests-type "zzzz RET C-a C-k c SPC tree RET")
                    "src/print_tree.c"))))
 

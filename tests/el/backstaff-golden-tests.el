@@ -16,7 +16,7 @@
   "Run BODY with VARIABLE bound to the golden cases, their trees built."
   (declare (indent 1) (debug (symbolp body)))
   `(backstaff-test-with-tree nil
-     ;; Times are told in the zone of the server.
+     ;; Times are in the zone of the server.
      (let ((process-environment (cons "TZ=UTC0" process-environment)))
        (backstaff-golden--build root)
        (let ((,variable (backstaff-golden--read (expand-file-name "cases.json"))))

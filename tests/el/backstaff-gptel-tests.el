@@ -25,6 +25,8 @@
 (declare-function gptel-fsm-info "ext:gptel-request" (fsm))
 (declare-function gptel-fsm-state "ext:gptel-request" (fsm))
 (declare-function gptel-make-openai "ext:gptel-openai" (name &rest slots))
+(declare-function gptel-make-anthropic "ext:gptel-anthropic" (name &rest slots))
+(declare-function gptel-make-gemini "ext:gptel-gemini" (name &rest slots))
 (declare-function gptel-request "ext:gptel-request" (&optional prompt &rest options))
 (declare-function gptel--handle-tool-use "ext:gptel-request" (fsm))
 (declare-function gptel--apply-preset "ext:gptel" (preset &optional setter))
@@ -101,7 +103,7 @@ SETTINGS are the server's, a string, or nil."
                      (:name "sort_by" :type "string"
                       :description "Sort by: name, size, modified (default: name)" :optional t))))))
 
-(ert-deftest backstaff-gptel-registers-again-what-gptel-has-changed ()
+(ert-deftest backstaff-gptel-registers-again-tools-that-gptel-has-changed ()
   (backstaff-gptel-tests-with-tools nil
     (let ((first (mapcar #'gptel-tool-args (backstaff-gptel-register)))
           (second (mapcar #'gptel-tool-args (backstaff-gptel-register))))
@@ -109,7 +111,7 @@ SETTINGS are the server's, a string, or nil."
       (should (= (length (cdr (assoc "backstaff" gptel--known-tools)))
                  (length (backstaff-tools)))))))
 
-(ert-deftest backstaff-gptel-registers-the-toolsets-it-is-told ()
+(ert-deftest backstaff-gptel-registers-the-given-toolsets ()
   (backstaff-gptel-tests-with-tools nil
     (dolist (toolsets '("workspace" ("workspace" "forge")))
       (let ((names (mapcar #'gptel-tool-name (backstaff-gptel-register toolsets))))
@@ -168,7 +170,7 @@ SETTINGS are the server's, a string, or nil."
     (`(:function ,function) (funcall function message))
     ('nil message)))
 
-(ert-deftest backstaff-gptel-preset-tells-of-skills-where-it-is-to ()
+(ert-deftest backstaff-gptel-preset-lists-skills-if-asked-to ()
   (backstaff-test-with-sources
     (let ((file backstaff-server-settings-file))
       (backstaff-gptel-tests-with-tools nil
@@ -200,7 +202,7 @@ SETTINGS are the server's, a string, or nil."
             (should (equal (cl-count "get_command" (names preset) :test #'equal) 1))))
         (backstaff-gptel-register)
         (should (equal (length (names 'backstaff)) 9))))
-    ;; What tells of skills that cannot be read leads nowhere.
+    ;; A catalog of skills that cannot be read leads nowhere.
     (backstaff-gptel-tests-with-tools "[policy]\ndeny = [\"commands/get_command\"]\n"
       (let ((backstaff-gptel-skills t))
         (backstaff-gptel-register)
@@ -263,7 +265,7 @@ SETTINGS are the server's, a string, or nil."
       (should (gptel-get-preset 'backstaff))
       (should-not warnings))))
 
-(ert-deftest backstaff-gptel-register-warns-of-what-the-caller-has-to-mend ()
+(ert-deftest backstaff-gptel-register-warns-the-caller-of-its-mistakes ()
   (backstaff-gptel-tests-with-tools nil
     (backstaff-test-with-warnings
       (let ((backstaff-agent--warnings nil))
@@ -442,6 +444,28 @@ SETTINGS are the server's, a string, or nil."
                                                         (intern (concat ":" (plist-get property :type)))
                                                         (plist-get property :description)
                                                         (plist-get property :enum)))))))))
+
+(ert-deftest backstaff-gptel-models-see-the-parts-of-ranges ()
+  (backstaff-gptel-tests-needs-real)
+  (dolist (library '(gptel-anthropic gptel-gemini))
+    (backstaff-test-require library "BACKSTAFF_GPTEL_DIR"))
+  (backstaff-gptel-tests-with-tools nil
+    (backstaff-gptel-register "workspace")
+    (let ((tool (backstaff-gptel-tests-tool "workspace_read_file")))
+      ;; The first is as for OpenAI.
+      (dolist (backend (list 'any-backend (gptel-make-anthropic "one" :key "none")
+                             (gptel-make-gemini "two" :key "none")))
+        (let ((json (json-serialize (vconcat (gptel--parse-tools backend (list tool)))
+                                    :null-object :null :false-object :json-false)))
+          (ert-info (json)
+            (should (string-search
+                     "\"items\":{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\"},\
+\"start_line\":{\"type\":\"number\"},\"max_lines\":{\"type\":\"number\"},\
+\"symbol\":{\"type\":\"string\"},\"around\":{\"type\":\"number\"}}}" json)))))
+      (should (equal (backstaff-gptel-tests-call
+                      "workspace_read_file"
+                      "{\"ranges\": [{\"path\": \"a.txt\"}, {\"path\": \"src/b.txt\"}]}")
+                     "a.txt: empty, 0 lines\nsrc/b.txt: empty, 0 lines\n")))))
 
 (defun backstaff-gptel-tests--model (calls requests)
   "Start a model on loopback and return its process, a server.

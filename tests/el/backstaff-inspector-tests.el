@@ -44,7 +44,7 @@
   (match-string 1 text))
 
 
-;;; What is shown
+;;; The reply
 
 (ert-deftest backstaff-run-tool-suggests-the-visited-file ()
   (backstaff-inspector-tests-with (backstaff-test-command)
@@ -88,7 +88,7 @@
       (should (string-match-p "^Error: " text))
       (should-not (string-match-p "^\\* Plist" text)))))
 
-(ert-deftest backstaff-inspector-shows-what-was-cut-and-warned-of ()
+(ert-deftest backstaff-inspector-shows-cuts-and-warnings ()
   (backstaff-inspector-tests-with (backstaff-test-command)
     (let ((text (backstaff-inspector-tests-text
                  (backstaff-run-tool "forge/list_directory"
@@ -104,7 +104,7 @@
                               (backstaff-inspector-tests-text
                                (backstaff-run-tool "workspace/tree" '(:path "."))))))))
 
-(ert-deftest backstaff-inspector-measures-in-full-what-it-shows-in-part ()
+(ert-deftest backstaff-inspector-measures-in-full-a-form-it-shows-in-part ()
   (backstaff-inspector-tests-with (backstaff-test-command)
     (let* ((backstaff-inspector-max-characters 40)
            (text (backstaff-inspector-tests-text
@@ -185,7 +185,7 @@
       (should (equal (json-read-from-string (backstaff-inspector-tests-form 'json json))
                      (json-read-from-string json))))))
 
-(ert-deftest backstaff-inspector-breaks-what-is-cut-off-between-its-objects ()
+(ert-deftest backstaff-inspector-breaks-cut-json-between-its-objects ()
   (let ((backstaff-inspector-max-characters 22))
     (pcase-dolist (`(,form ,text ,shown)
                    '((json "[{\"a\":\"},x\"},{\"b\":\"c\\\"\"}]" "[{\"a\":\"},x\"},\n {\"b\":\"c\\\"\n")
@@ -239,7 +239,7 @@
         (should-not backstaff-request-indicator))
       (should (equal (length (backstaff-server-call 'cancellations nil)) 1)))))
 
-(ert-deftest backstaff-inspector-quit-keeps-what-is-shown ()
+(ert-deftest backstaff-inspector-quit-keeps-the-shown-reply ()
   (backstaff-inspector-tests-with (backstaff-test-fake-command)
     (let ((text (backstaff-inspector-tests-text (backstaff-run-tool "reply" nil))))
       (backstaff-view-change :tool "stall")
@@ -285,7 +285,7 @@
             backstaff-view-state '(:tool "a" :root "/" :forms (text plist json)))
       (should (< (backstaff-test-seconds (backstaff-inspector--draw reply)) 2)))))
 
-;; A person folds what is long, and asks again.
+;; A person folds a long form, and asks again.
 (ert-deftest backstaff-inspector-keeps-its-folds ()
   (backstaff-view-test-project '(("a" . "") ("b" . ""))
     (backstaff-view-test-open #'backstaff-run-tool "agent-q/list_directory" '(:path "."))

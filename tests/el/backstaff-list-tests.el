@@ -16,7 +16,7 @@
   "A project.")
 
 
-;;; What is shown
+;;; Rows and facts
 
 (ert-deftest backstaff-list-shows-a-table ()
   (backstaff-view-test-project backstaff-list-tests-tree
@@ -32,19 +32,11 @@
                    " big.bin              file      2.9k  2026-01-15 14:23"))
     (should-not (get-text-property (point) 'face))
     (backstaff-view-test-go-to "sub/")
-    (should (eq (get-text-property (point) 'face) 'backstaff-directory))
+    (should (eq (get-text-property (point) 'face) 'dired-directory))
     (should (equal (backstaff-view-test-header) "2 files, 2 directories, hidden off"))
     (should (string-match-p " Name .* Type +Size +Modified" header-line-format))
     (should (equal (backstaff-view-test-notes) ""))
     (should (equal default-directory root))))
-
-(ert-deftest backstaff-list-counts-links-apart-from-files ()
-  (backstaff-view-test-project '(("a" . "") ("sub" ("b" . "")))
-    (dolist (link '("one" "two"))
-      (make-symbolic-link "a" (expand-file-name link root)))
-    (dolist (command '(backstaff-list-directory backstaff-list-entries))
-      (backstaff-view-test-open command root)
-      (should (string-prefix-p "1 file, 2 links, 1 directory" (backstaff-view-test-header))))))
 
 (ert-deftest backstaff-list-opens-at-the-first-entry ()
   (backstaff-view-test-project backstaff-list-tests-tree
@@ -77,7 +69,7 @@
         (find-file (expand-file-name "a/b/c/d/zz" root))
         (backstaff-view-test-open open (if (eq open #'backstaff-tree) root default-directory))
         (should (equal (plist-get (backstaff-view--entry) :path) "a/b/c/d/zz"))
-        ;; So it is from one view to the next, and from Dired.
+        ;; Point also goes there from one view to the next, and from Dired.
         (backstaff-view-test-open #'backstaff-tree root)
         (should (equal (plist-get (backstaff-view--entry) :path) "a/b/c/d/zz"))
         (dired-jump nil (expand-file-name "a/b/c/d/deep" root))
@@ -390,13 +382,14 @@
 
 ;;; Size
 
-;; A page of the server has some ten entries, and one that is drawn has six.
+;; A reply has some ten entries, a page has six rows, and four are drawn at once.
 (defmacro backstaff-list-tests-long (&rest body)
   "Run BODY in a project of 60 files, in which pages are short."
   (declare (indent 0) (debug t))
   `(backstaff-view-test-project (cl-loop for n below 60
                                          collect (cons (format "f%03d" n) (make-string n ?x)))
-     (let ((backstaff-list--page 6) (backstaff-list--bytes '(:page 600 :whole 1300 :forge 4000)))
+     (let ((backstaff-list--page 6) (backstaff-list--piece 4)
+           (backstaff-list--bytes '(:page 600 :whole 1300 :forge 4000)))
        ,@body)))
 
 (defun backstaff-list-tests-shown ()
@@ -429,21 +422,21 @@
     (should (= (backstaff-list-tests-shown) 60))
     (should (equal (backstaff-view-test-name) "f057"))))
 
-(ert-deftest backstaff-list-draws-no-more-than-a-page-at-once ()
+(ert-deftest backstaff-list-draws-no-more-than-a-piece-at-once ()
   (backstaff-list-tests-long
     (let ((drawn nil) (buffer nil) (draw (symbol-function 'backstaff-list--go-on)))
       (cl-letf (((symbol-function 'backstaff-list--go-on)
-                 (lambda (focus)
+                 (lambda ()
                    (let ((before backstaff-list--shown))
-                     (funcall draw focus)
+                     (funcall draw)
                      (push (- backstaff-list--shown before) drawn)))))
         (find-file "f044")
         (backstaff-view-test-open #'backstaff-list-directory root)
         (setq buffer (current-buffer))
         (backstaff-list-tests-shown))
       (should (eq (current-buffer) buffer))
-      (should (<= (apply #'max drawn) 6))
-      ;; The page with the file that the user comes from is the last.
+      (should (= (apply #'max drawn) 4))
+      ;; The piece with the file that the user comes from is the last.
       (should (equal (backstaff-view-test-name) "f044"))
       (should (<= 45 (apply #'+ drawn) 50)))))
 
@@ -470,7 +463,9 @@
     (backstaff-view-test-press "C-u 2 S")
     (should (equal (car (backstaff-view-test-names)) "f059"))
     (should-error (execute-kbd-macro (kbd "C-u 2 S")) :type 'user-error)
-    (while (not (string-match-p "Only the listing by name has all" (backstaff-view-test-notes)))
+    (while (progn (backstaff-list-tests-shown)
+                  (not (string-match-p "Only the listing by name has all"
+                                       (backstaff-view-test-notes))))
       (backstaff-view-test-press "+"))
     (should (< 12 (backstaff-list-tests-shown) 60))
     (should-error (execute-kbd-macro "+") :type 'user-error)))
@@ -482,7 +477,7 @@
       (backstaff-view-test-open #'backstaff-list-directory root)
       (should (<= (window-body-width) 56))
       (backstaff-view-test-go-to "nnn")
-      ;; What does not fit is there, and shown as an ellipsis.
+      ;; The end of the name is there, and shown as an ellipsis.
       (should (looking-at "n+ +file"))
       (let* ((cut (next-single-property-change (point) 'display))
              (end (next-single-property-change cut 'display)))
@@ -556,24 +551,6 @@
         (backstaff-view-test-press "t")
         (should (eq (key-binding (kbd "TAB")) 'backstaff-tree-toggle)))
     (evil-mode -1)))
-
-(ert-deftest backstaff-list-makes-no-second-buffer-of-a-place ()
-  (backstaff-view-test-project '(("d" ("e" ("f" . ""))))
-    (backstaff-view-test-open #'backstaff-list-directory root)
-    (let ((first (current-buffer)))
-      (backstaff-view-test-press ".")
-      (switch-to-buffer "*scratch*")
-      (backstaff-view-test-open #'backstaff-list-directory (expand-file-name "d/e" root))
-      (backstaff-view-test-press "^")
-      (should (equal (backstaff-view-get :path) "d"))
-      (backstaff-view-test-press "^")
-      (should (eq (current-buffer) first))
-      (should (equal (backstaff-view-test-name) "d"))
-      ;; The place looks as the one that the user comes from.
-      (should-not (backstaff-view-get :hidden))
-      (should (equal (cl-count 'backstaff-list-mode (buffer-list)
-                               :key (lambda (it) (buffer-local-value 'major-mode it)))
-                     1)))))
 
 (provide 'backstaff-list-tests)
 ;;; backstaff-list-tests.el ends here

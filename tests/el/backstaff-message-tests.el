@@ -9,7 +9,7 @@
 (require 'backstaff-message)
 
 
-;;; What is sent, as a peer sees it
+;;; Messages to a peer
 
 (defun backstaff-message-tests-sent (argument)
   "Return the text in which ARGUMENT reaches the peer."
@@ -36,13 +36,13 @@
   (let ((names (list "clich\351" (string-to-multibyte "clich\351") "\\351" "é"))
         (sent "((\"clich\\351\" \"clich\\351\" \"\\\\351\" \"é\"))"))
     (should (equal (backstaff-message-tests-sent names) sent))
-    ;; What `prin1' writes depends on the buffer that is current.
+    ;; The output of `prin1' depends on the buffer that is current.
     (with-temp-buffer
       (set-buffer-multibyte nil)
       (should (equal (backstaff-message-tests-sent names) sent)))))
 
 
-;;; What is read
+;;; Messages from a peer
 
 (defun backstaff-message-tests-read (text)
   "Return what the frame TEXT, a unibyte string, is read as."
@@ -67,7 +67,7 @@
   (should (backstaff-message-tests-read
            (concat (make-string 100 ?\() (make-string 100 ?\))))))
 
-(ert-deftest backstaff-message-what-is-not-plain-data-is-not-read ()
+(ert-deftest backstaff-message-other-than-plain-data-is-not-read ()
   :tags '(check-36)
   (pcase-dolist
       (`(,problem . ,texts)

@@ -84,10 +84,10 @@ for line in sys.stdin.buffer:
           "a-b" "a@" "a/" "a/b" "a…" "+9" "[a" "]a" "(a" ")a" "<a" ">a" "'a" "a'" "`a" "new\nline" "tab\t"
           "\e[31mred" "\u202etxt" "日本語" "עברית" "👨‍👩‍👧" "\U000e0041")
     (mapcar #'string-to-multibyte '("\351" "a\377b" "\200\201"))
-    ;; A surrogate and what is no Unicode, whose bytes Emacs takes for characters.
+    ;; A surrogate and characters outside of Unicode, whose bytes Emacs takes for characters.
     (list (string #xd800) (string ?a #x110000)))))
 
-(ert-deftest backstaff-names-escape-at-least-what-the-server-escapes ()
+(ert-deftest backstaff-names-escape-all-that-the-server-escapes ()
   (backstaff-names-tests--check-caution
    (cl-loop for (from . to) in '((1 . #x3200) (#xd7a0 . #xd7ff) (#xe000 . #xe010)
                                  (#xfb00 . #xffff) (#x110b0 . #x110d0)

@@ -47,14 +47,17 @@
                      "./ Makefile README.md src/"
                      "src/ main.c"
                      "src/deep/ a.c b.c")))
-    ;; What the text tells a model to do is no use to a person.
+    ;; The notes of the text are for a model, and no use to a person.
     (should-not (string-search "[" (buffer-string)))
     (should (derived-mode-p 'special-mode))
+    ;; Lines wrap without arrows in the fringes.
+    (should-not truncate-lines)
+    (should (equal (alist-get 'continuation fringe-indicator-alist) '(nil nil)))
     (should buffer-read-only)
     (should (equal (backstaff-view-test-header) (format " %s  " (directory-file-name root))))
     (should (equal (backstaff-view-test-notes) ""))
     (backstaff-overview-tests-go-to "src/deep/")
-    (should (eq (get-text-property (point) 'face) 'backstaff-directory))))
+    (should (eq (get-text-property (point) 'face) 'dired-directory))))
 
 (ert-deftest backstaff-overview-says-why-git-tells-nothing ()
   (backstaff-test-needs "git" (executable-find "git"))
@@ -107,6 +110,8 @@
       ;; The text of the first line leaves out the small number beside a directory.
       (should (member (car (last (backstaff-view-test-lines))) text)))
     (backstaff-overview-tests-go-to "\"a b.c\"")
+    ;; No line ends at a blank within a name.
+    (should (equal (get-text-property (+ 2 (point)) 'display) "\u00a0"))
     (backstaff-view-test-press "w")
     (should (equal (current-kill 0) (concat root "two words/a b.c")))))
 

@@ -1,10 +1,10 @@
-;;; backstaff-promises-tests.el --- What every view keeps  -*- lexical-binding: t; -*-
+;;; backstaff-promises-tests.el --- Promises that every view keeps  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
 ;;; Commentary:
 
-;; A table of views, and what is promised of each of them.
+;; A table of views, and the promises that each of them keeps.
 
 ;;; Code:
 

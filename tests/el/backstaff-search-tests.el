@@ -95,17 +95,19 @@
       (kill-buffer))))
 
 (ert-deftest backstaff-search-visits-a-file-with-a-newline-in-its-name ()
-  (backstaff-view-test-project '(("new\nline" . "no\nneedle\n"))
-    (backstaff-search "needle" root)
-    (with-current-buffer (window-buffer)
-      (backstaff-view-test-wait)
-      (should (equal (backstaff-search-tests-lines t) '("\"new\\nline\"" "2: needle")))
-      (goto-char (point-min))
-      (forward-line)
-      (execute-kbd-macro (kbd "RET")))
-    (with-current-buffer (window-buffer)
-      (should (equal (file-name-nondirectory buffer-file-name) "new\nline"))
-      (should (equal (line-number-at-pos) 2)))))
+  (dolist (keys '("RET" "M-g n" "M-g M-n"))
+    (ert-info (keys)
+      (backstaff-view-test-project '(("new\nline" . "no\nneedle\n"))
+        (backstaff-search "needle" root)
+        (with-current-buffer (window-buffer)
+          (backstaff-view-test-wait)
+          (should (equal (backstaff-search-tests-lines t) '("\"new\\nline\"" "2:needle")))
+          (goto-char (point-min))
+          (when (equal keys "RET") (forward-line))
+          (execute-kbd-macro (kbd keys)))
+        (with-current-buffer (window-buffer)
+          (should (equal (file-name-nondirectory buffer-file-name) "new\nline"))
+          (should (equal (list (line-number-at-pos) (current-column)) '(2 0))))))))
 
 (ert-deftest backstaff-search-leads-next-error-to-the-match ()
   (backstaff-search-tests-found "run;"
@@ -152,22 +154,7 @@
         (switch-to-buffer (get-buffer (backstaff-search--name "run" root))))
       (goto-char (point-max))
       (should (equal (cadr (should-error (backstaff-search-visit) :type 'user-error))
-                     "No match is on this line or below it")))))
-
-(ert-deftest backstaff-search-offers-no-word-of-its-own-heading ()
-  (backstaff-search-tests-found "run"
-    (cl-flet ((default ()
-                (cl-letf (((symbol-function 'read-from-minibuffer)
-                           (lambda (&rest arguments) (or (nth 5 arguments) ""))))
-                  (car (backstaff-search--read)))))
-      (goto-char (point-max))
-      (search-backward "finished")
-      (should (equal (thing-at-point 'symbol t) "finished"))
-      (should (equal (cadr (should-error (default) :type 'user-error))
-                     "Give a regular expression"))
-      (search-backward "int run")
-      (search-forward "ru")
-      (should (equal (default) "run")))))
+                     "Moved past last grep hit")))))
 
 (ert-deftest backstaff-search-heeds-case-where-there-is-a-capital-letter ()
   (backstaff-search-tests-found "Run"
@@ -287,7 +274,6 @@
 ;;; Consult
 
 (declare-function consult--grep-state "ext:consult" t)
-(declare-function backstaff-consult--candidates "backstaff-ui-consult" (input root arguments))
 
 (ert-deftest backstaff-search-shows-matches-as-one-types-with-consult ()
   (backstaff-test-needs "Consult" (require 'consult nil t))
@@ -297,7 +283,7 @@
                  (lambda (_ &rest options) (push options asked) nil)))
         (call-interactively #'backstaff-search))
       (should (eq (plist-get (car asked) :category) 'consult-grep)))
-    (let ((found (backstaff-consult--candidates "u." root '(:pattern nil :root_path "src"))))
+    (let ((found (backstaff-search--candidates "u." root '(:pattern nil :root_path "src"))))
       (should (equal (mapcar #'substring-no-properties found)
                      '("src/a.c:1:int run;" "src/a.c:2:run run")))
       ;; Consult's own functions lead to the place, and preview it.
@@ -305,7 +291,7 @@
         (funcall (consult--grep-state) 'return (cadr found)))
       (should (equal (list (file-name-nondirectory buffer-file-name) (line-number-at-pos))
                      '("a.c" 2))))
-    (should-not (backstaff-consult--candidates "(" root '(:pattern nil)))))
+    (should-not (backstaff-search--candidates "(" root '(:pattern nil)))))
 
 (provide 'backstaff-search-tests)
 ;;; backstaff-search-tests.el ends here

@@ -72,11 +72,11 @@
                      (list python "-I"
                            (expand-file-name "py_backend/backstaff/__main__.py")))))))
 
-(ert-deftest backstaff-server-shim-is-told-from-the-interpreter ()
+(ert-deftest backstaff-server-shim-is-replaced-by-its-interpreter ()
   (backstaff-server-tests-with-path
       `(("python3" . "#!/bin/sh\nexit 127\n")
         ("python3.12" . ,(backstaff-server-tests-shim)))
-    (pcase-let ((`(,python . ,options) (backstaff-python-command root)))
+    (pcase-let ((`(,python . ,options) (backstaff-python--command root #'ignore)))
       (should (equal options '("-I" "-S")))
       (should (file-executable-p python))
       (should-not (file-in-directory-p python root))
@@ -97,7 +97,7 @@
           (make-directory (file-name-directory program) t)
           (write-region (backstaff-server-tests-shim) nil program nil 'silent)
           (set-file-modes program #o755)
-          (should (backstaff-python-command root)))))))
+          (should (backstaff-python--command root #'ignore)))))))
 
 (ert-deftest backstaff-server-missing-python-names-the-command-that-brings-one ()
   (pcase-dolist (`(,program ,command)
@@ -111,7 +111,7 @@
                    (backstaff-test-condition
                      (let ((backstaff-python-package-directory
                             (expand-file-name "elisp/" backstaff-test-repository)))
-                       (cl-letf (((symbol-function 'backstaff-python-command)
+                       (cl-letf (((symbol-function 'backstaff-python--command)
                                   (lambda (_ note)
                                     (ignore (funcall note "python3"
                                                      (backstaff-python--probe "python3"))))))
@@ -122,7 +122,7 @@
 (ert-deftest backstaff-server-program-that-is-no-python-does-not-fit ()
   (backstaff-server-tests-with-path '(("python3" . "#!/bin/sh\nexit 0\n")
                                       ("python3.11" . "#!/bin/sh\necho nonsense\n"))
-    (should-not (backstaff-python-command root))))
+    (should-not (backstaff-python--command root #'ignore))))
 
 (ert-deftest backstaff-server-python-that-never-stops-talking-is-passed-over ()
   (backstaff-server-tests-with-path
@@ -130,7 +130,7 @@
         ("python3.12" . ,(backstaff-server-tests-shim)))
     (let ((backstaff-python--patience 1)
           (python nil))
-      (should (< (backstaff-test-seconds (setq python (backstaff-python-command root))) 5))
+      (should (< (backstaff-test-seconds (setq python (backstaff-python--command root #'ignore))) 5))
       (should (file-executable-p (car python))))))
 
 (ert-deftest backstaff-server-installed-program-comes-last ()
@@ -220,7 +220,7 @@
         ("update Emacs's package" (should (string-match-p "M-x \\(package-upgrade\\|list-packages\\)"
                                                           advice)))))))
 
-(ert-deftest backstaff-server-of-another-protocol-is-told-with-which-is-older ()
+(ert-deftest backstaff-server-of-another-protocol-error-says-which-is-older ()
   (pcase-dolist (`(,protocol ,advice) '((99 "pipx upgrade") (0 "M-x \\(package-\\|list-\\)")))
     (let ((backstaff-server--protocol protocol))
       (backstaff-test-with-server (backstaff-test-command)
@@ -240,11 +240,11 @@
 
 (ert-deftest backstaff-server-patch-versions-get-along ()
   (dolist (same '("0.1.0" "0.1.7" "0.1.0.dev1"))
-    (should (backstaff-server--compatible-p `(:protocol 1 :version ,same))))
+    (should-not (backstaff-server--mismatch `(:protocol 1 :version ,same))))
   (dolist (other '((:protocol 1 :version "1.1.0") (:protocol 1) (:version "0.1.0")
                    (:protocol 1 :version "0.10.0") (:protocol 1 :version 1)
                    t "0.1.0" (:protocol)))
-    (should-not (backstaff-server--compatible-p other))))
+    (should (backstaff-server--mismatch other))))
 
 (ert-deftest backstaff-server-sees-none-of-a-buffers-environment ()
   (let ((process-environment (append '("PYTHONPATH=/elsewhere" "BACKSTAFF_TEST_GLOBAL=1")
@@ -327,7 +327,7 @@
         (backstaff-server-call-async 'stuck nil :success-fn (lambda (reply) (setq told reply)))
         (backstaff-test-wait-for told))
       (should-not (member (backstaff-server-tests-pid) (list pid next)))
-      ;; What is not a reply says nothing of the kind.
+      ;; An answer that is not a reply does not say so.
       (setq next (backstaff-server-tests-pid))
       (dolist (odd '(t "text" (:error "text") (:error (:server-stuck)) (:error)))
         (backstaff-server-call 'echo odd))
@@ -342,7 +342,7 @@
       (backstaff-test-condition (backstaff-server-call 'reply nil :timeout 0.2))
       (should-not (equal (backstaff-server-tests-pid) pid)))))
 
-(ert-deftest backstaff-server-may-be-called-from-where-its-death-is-told ()
+(ert-deftest backstaff-server-may-be-called-by-the-callback-of-its-death ()
   (backstaff-test-with-server (backstaff-test-fake-command)
     (let ((pid (backstaff-server-tests-pid)) (next nil))
       (backstaff-server-call-async
@@ -350,7 +350,7 @@
       (backstaff-test-wait-for next)
       (should-not (equal next pid)))))
 
-(ert-deftest backstaff-stop-fails-what-waits-and-ends-the-process ()
+(ert-deftest backstaff-stop-fails-waiting-calls-and-ends-the-process ()
   (backstaff-test-with-server (backstaff-test-fake-command)
     (let ((ends nil) (pid (backstaff-server-tests-pid)))
       (backstaff-server-call-async 'stall nil
@@ -364,10 +364,10 @@
 (ert-deftest backstaff-server-cancel-ends-a-call ()
   (backstaff-test-with-server (backstaff-test-fake-command)
     (let* ((ends nil)
-           (handle (backstaff-server-call-async
+           (cancel (backstaff-server-call-async
                     'stall nil :error-fn (lambda (problem) (push (car problem) ends)))))
-      (should (backstaff-server-cancel handle))
-      (should-not (backstaff-server-cancel handle))
+      (should (funcall cancel))
+      (should-not (funcall cancel))
       (should (equal ends '(backstaff-cancelled))))))
 
 

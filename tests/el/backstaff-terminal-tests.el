@@ -1,4 +1,4 @@
-;;; backstaff-terminal-tests.el --- What stands on a real terminal  -*- lexical-binding: t; -*-
+;;; backstaff-terminal-tests.el --- The screen of a real terminal  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -127,7 +127,11 @@ It runs in a project that holds TREE."
     (backstaff-terminal-tests-wait-for "no git, ")
     (let ((screen (backstaff-terminal-tests-wait-for "*backstaff overview")))
       (should (cl-find "types:" screen :test #'string-prefix-p))
-      (should-not (cl-find "./ " screen :test #'string-prefix-p)))))
+      (should-not (cl-find "./ " screen :test #'string-prefix-p)))
+    ;; It does so in a window that becomes larger, where the page has room.
+    (backstaff-terminal-tests-press "C-x" "1")
+    (let ((screen (backstaff-terminal-tests-wait-for "^src/ main.c")))
+      (should (string-match-p "^# .*no git, " (nth 2 screen))))))
 
 (defconst backstaff-terminal-tests-without-server
   '(progn (setq backstaff-server-command '("/nonexistent/python"))

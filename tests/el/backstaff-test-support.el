@@ -8,10 +8,10 @@
 ;; that appeared during it must be gone at its end, or the test fails.  When a
 ;; test fails, the log of the server is printed.
 ;;
-;; The environment variable BACKSTAFF_PYTHON names the Python of the servers.
-;; BACKSTAFF_GPTEL_DIR and BACKSTAFF_LLM_DIR may name the folders of the real gptel
-;; and llm and of their libraries, with colons between.  Without them fakes are used,
-;; unless the real ones are on `load-path'.
+;; The variable BACKSTAFF_PYTHON of the environment says which Python runs the
+;; servers.  BACKSTAFF_GPTEL_DIR and BACKSTAFF_LLM_DIR may say where the real
+;; gptel and llm are, and their libraries, as folders with colons between; else
+;; fakes stand in, unless the real ones are on `load-path'.
 
 ;;; Code:
 
@@ -62,10 +62,10 @@ Without these it may be anywhere on `load-path', and else is the fake."
                  (list (expand-file-name "fakes" backstaff-test-directory)))))
     (require library)))
 
-(defun backstaff-test-needs (what found)
-  "Skip the test, which needs WHAT, unless FOUND is non-nil; return FOUND.
-WHAT is a noun, such as \"Evil\".  The skipped tests of a run are counted by it."
-  (or found (ert-skip (concat "needs " what))))
+(defun backstaff-test-needs (noun found)
+  "Skip the test, which needs NOUN, unless FOUND is non-nil; return FOUND.
+NOUN is such as \"Evil\", and a run counts the skipped tests by it."
+  (or found (ert-skip (concat "needs " noun))))
 
 
 ;;; Waiting
@@ -105,7 +105,7 @@ VARIABLE is set to the seconds between the runs of a timer every 10 ms."
        (- (float-time) ,start))))
 
 (defun backstaff-test-answers (&rest calls)
-  "Make CALLS, functions of a callback, at once, and return each one's answer.
+  "Make CALLS, functions of a callback, at once, and return the answer to each.
 Each callback must be called once, with text, and not before the call that
 it belongs to has returned."
   (let ((answers (make-vector (length calls) nil))
@@ -135,7 +135,7 @@ it belongs to has returned."
   (should (plist-member reply :ok))
   (unless (plist-get reply :ok)
     (let ((problem (plist-get reply :error)))
-      ;; A remedy may follow.
+      ;; Advice may follow.
       (should (string-prefix-p (concat "Error: " (plist-get problem :message))
                                (plist-get reply :text)))
       (plist-get problem :code))))
@@ -291,7 +291,7 @@ The project is the root of each call."
 
 (defmacro backstaff-test-with-sources (&rest body)
   "Run BODY with settings that list skills, and a home that has none of its own.
-BODY starts the server and makes files in `root'."
+BODY is to start the server and fill `root'."
   (declare (indent 0) (debug t))
   `(let* ((home (make-temp-file "backstaff-home-" t))
           (backstaff-server-settings-file

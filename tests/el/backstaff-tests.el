@@ -19,7 +19,7 @@
 
 ;;; The package
 
-(ert-deftest backstaff-version-is-told-once ()
+(ert-deftest backstaff-version-stands-in-one-place ()
   (let ((file (expand-file-name "elisp/backstaff.el" backstaff-test-repository)))
     (should (equal (lm-version file) backstaff-server-version))))
 
@@ -206,7 +206,7 @@
       (backstaff-call 'agent-q/list_directory args context)
       (should (equal-including-properties (list context args) before)))))
 
-(ert-deftest backstaff-call-signals-what-is-no-reply ()
+(ert-deftest backstaff-call-signals-an-answer-that-is-no-reply ()
   (backstaff-tests-with-fake nil
     (backstaff-test-should-fail 'backstaff-protocol-error "no reply"
       (backstaff-call 'echo nil))
@@ -360,7 +360,7 @@
       (should-not (plist-member data :buffer))
       (should-not (plist-member data :buffer-modified)))))
 
-(ert-deftest backstaff-file-info-tells-of-the-buffer ()
+(ert-deftest backstaff-file-info-names-the-buffer ()
   (backstaff-test-with-project '(("a.txt" . "x"))
     (backstaff-tests-with-visited "a.txt" buffer
       (let* ((saved (backstaff-tests-info "a.txt"))
@@ -417,7 +417,7 @@
 
 (defmacro backstaff-tests-with-policy (answer &rest body)
   "Run BODY where every tool needs approval, and ANSWER is what the user says.
-In it `asked' is a list of what the user was asked about."
+In it `asked' is a list of the questions to the user."
   (declare (indent 1) (debug t))
   `(backstaff-test-with-tree '(("a.txt" . "a"))
      (let* ((backstaff-server-settings-file

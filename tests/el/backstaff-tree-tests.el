@@ -25,7 +25,7 @@
        ,@body)))
 
 (defun backstaff-tree-tests-lines ()
-  "Return the lines of the tree that are to be seen, but for the first."
+  "Return the visible lines of the tree except the first."
   (cdr (backstaff-view-test-lines)))
 
 (defconst backstaff-tree-tests-drawn
@@ -54,9 +54,9 @@
                    (format " %s  3 directories, 5 files · depth 2 · hidden off"
                            (directory-file-name root))))
     (backstaff-view-test-go-to "src/")
-    (should (eq (get-text-property (point) 'face) 'backstaff-directory))
+    (should (eq (get-text-property (point) 'face) 'dired-directory))
     (should (eq (get-text-property (line-beginning-position) 'face)
-                'backstaff-detail))))
+                'shadow))))
 
 (ert-deftest backstaff-tree-starts-at-the-project-that-is-switched-to ()
   (backstaff-view-test-project '(("one" (".git" ("HEAD" . "ref: refs/heads/main\n"))
@@ -100,6 +100,33 @@
 
 
 ;;; Folding
+
+(ert-deftest backstaff-tree-opens-as-many-levels-as-fit-the-window ()
+  (pcase-dolist (`(,height . ,lines)
+                 '((7 "├─ a/" "│  ├─ b/" "│  │  ├─ c" "│  │  └─ d" "│  └─ e" "└─ f")
+                   (6 "├─ a/" "│  ├─ b/" "│  └─ e" "└─ f")
+                   (5 "├─ a/" "│  ├─ b/" "│  └─ e" "└─ f")
+                   (4 "├─ a/" "└─ f")
+                   ;; The first level is seen in any case.
+                   (1 "├─ a/" "└─ f")))
+    (ert-info ((number-to-string height))
+      (backstaff-view-test-project '(("a" ("b" ("c" . "") ("d" . "")) ("e" . "")) ("f" . ""))
+        (cl-letf (((symbol-function 'window-body-height) (lambda (&rest _) height)))
+          (backstaff-view-test-open #'backstaff-tree root)
+          (should (equal (backstaff-tree-tests-lines) lines)))
+        ;; A tree that the user has seen stays as it is, and so do its folds.
+        (cl-letf (((symbol-function 'window-body-height) (lambda (&rest _) 99)))
+          (backstaff-view-test-press "g")
+          (should (equal (backstaff-tree-tests-lines) lines)))))))
+
+(ert-deftest backstaff-tree-that-does-not-fit-opens-the-way-to-the-current-file ()
+  (backstaff-view-test-project '(("a" ("b" ("c" . "") ("d" . "")) ("e" . "")) ("f" ("g" . "")))
+    (find-file "a/b/d")
+    (cl-letf (((symbol-function 'window-body-height) (lambda (&rest _) 3)))
+      (backstaff-view-test-open #'backstaff-tree root))
+    (should (equal (backstaff-tree-tests-lines)
+                   '("├─ a/" "│  ├─ b/" "│  │  ├─ c" "│  │  └─ d" "│  └─ e" "└─ f/")))
+    (should (equal (backstaff-view-test-name) "d"))))
 
 (ert-deftest backstaff-tree-folds-and-unfolds ()
   (backstaff-tree-tests-shown
@@ -176,8 +203,8 @@
       (backstaff-view-test-go-to "deep/")
       (apply #'backstaff-view-test-press keys))
     (should (equal (cl-subseq (backstaff-tree-tests-lines) 3 5)
-                   '("│  ├─ deep/" "│  ├─ a.c")))
-    ;; The depth forgets what was opened, and to open it is the user's wish.
+                   '("│  ├─ deep/ … 1" "│  ├─ a.c")))
+    ;; A new depth forgets which directories were opened.
     (backstaff-view-test-press "d 2 RET")
     (backstaff-view-test-go-to "deep/ …")
     (backstaff-view-test-press "TAB")
@@ -202,7 +229,7 @@
                               '(:ok nil :text "Error: odd" :error (:code "INTERNAL")))
                  nil)))
       (backstaff-view-test-press "g")
-      (should (string-prefix-p "Error: odd" (buffer-string))))
+      (should (equal (nth 3 (backstaff-tree-tests-lines)) "├─ error.log")))
     (backstaff-view-test-press "g")
     (should (equal (nth 3 (backstaff-tree-tests-lines)) "├─ error.log"))
     (backstaff-view-test-go-to "doc/")
@@ -223,7 +250,7 @@
     (goto-char (point-min))
     (backstaff-view-test-press "C-s b . c RET")
     (should (equal (backstaff-view-test-name) "b.c"))
-    ;; Point is at the end of what was folded.
+    ;; Point is at the end of the folded text.
     (should-not (invisible-p (1- (point))))))
 
 
@@ -263,7 +290,7 @@
     (backstaff-view-test-go-to "est/")
     (backstaff-view-test-press "TAB")
     (should (equal (nth 6 (backstaff-tree-tests-lines)) "│  │        └─ bottom.txt"))
-    ;; What was opened stays open.
+    ;; An opened directory stays open.
     (backstaff-view-test-go-to "bottom.txt")
     (backstaff-view-test-press "g")
     (should (equal (nth 6 (backstaff-tree-tests-lines)) "│  │        └─ bottom.txt"))
@@ -300,7 +327,7 @@
                      '("a/empty/ has no entries to show"))))))
 
 
-;;; What the tree holds
+;;; Choosing the files
 
 (ert-deftest backstaff-tree-toggles-files ()
   (backstaff-tree-tests-shown
@@ -507,7 +534,7 @@
     (should truncate-lines)
     (should (<= (window-width) 30))
     (should (equal (backstaff-tree-tests-lines) backstaff-tree-tests-drawn))
-    (should (string-match-p "\\` …" (backstaff-view-test-header)))))
+    (should (string-prefix-p (concat " " (directory-file-name root)) (backstaff-view-test-header)))))
 
 
 ;;; Imenu and bookmarks

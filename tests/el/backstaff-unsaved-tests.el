@@ -155,7 +155,7 @@ The text is without its last newline."
           (should (equal (car (backstaff-unsaved-tests-read "in.txt")) "changed a")))
       (delete-file secret))))
 
-(ert-deftest backstaff-unsaved-text-that-is-too-long-is-told ()
+(ert-deftest backstaff-unsaved-text-that-is-too-long-is-a-warning ()
   (backstaff-unsaved-tests-with '(("a.txt" . "a\n") ("long.txt" . "disk\n"))
     (backstaff-call 'agent-q/get_project_root nil)
     (backstaff-unsaved-tests-editing "long.txt"
@@ -181,7 +181,7 @@ The text is without its last newline."
 
 (defmacro backstaff-unsaved-tests-far (name &rest body)
   "Run BODY in a buffer that visits the file NAME on a host that is not there.
-Nothing here asks the host.  The function `texts' returns what a call would say."
+Nothing here asks the host.  The function `texts' returns the texts of a call."
   (declare (indent 1) (debug t))
   `(let ((backstaff-server-content-readers '("workspace/read_file"))
          (far "/ssh:nowhere.invalid:/p/"))
@@ -224,7 +224,7 @@ Nothing here asks the host.  The function `texts' returns what a call would say.
     (should (equal (backstaff-unsaved-pieces-left pieces 0) (cdr pieces)))
     (should (equal (backstaff-unsaved-pieces-left pieces "x") (cdr pieces)))))
 
-(ert-deftest backstaff-unsaved-text-that-does-not-get-there-in-time-is-told ()
+(ert-deftest backstaff-unsaved-text-that-comes-too-late-is-a-warning ()
   (backstaff-unsaved-tests-far "a.txt"
     (insert (make-string 100000 ?x))
     (let* ((texts (texts))

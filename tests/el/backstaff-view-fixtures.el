@@ -97,10 +97,9 @@
 
 (defun backstaff-view-test-header ()
   "Return the header line, or the facts in the mode line of a listing."
-  (if (eq (car-safe header-line-format) :eval)
-      (substring-no-properties
-       (replace-regexp-in-string "%%" "%" (eval (cadr header-line-format) t)))
-    (car (last mode-line-process))))
+  (if (derived-mode-p 'tabulated-list-mode)
+      (car (last mode-line-process))
+    (substring-no-properties (string-replace "%%" "%" header-line-format))))
 
 (defun backstaff-view-test-names ()
   "Return the names of the entries that are shown, in order."

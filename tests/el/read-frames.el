@@ -1,11 +1,11 @@
-;;; read-frames.el --- The values that our client reads in frames  -*- lexical-binding: t; -*-
+;;; read-frames.el --- Frames as our client reads them  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
 ;;; Commentary:
 
-;; tests/py/wire/test_lisp_in_emacs.py runs this.  It reads the frames in a file like the client
-;; and prints the values in a plain form, without escapes:
+;; tests/py/wire/test_lisp_in_emacs.py runs this: the frames in a file are read as the client
+;; reads them, and the values are printed so plainly that no reader's escapes are needed:
 ;; a string as (s CODE...), a list as (l ITEM...), a symbol as (y CODE...), a number as it is.
 
 ;;; Code:

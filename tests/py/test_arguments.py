@@ -344,5 +344,5 @@ def test_schema_publishes_the_enforced_limits() -> None:
         ),
     ],
 )
-def test_a_parameter_in_words_tells_default_and_limits(facts: dict[str, Any], text: str) -> None:
-    assert Parameter(name="x", type=ParameterType.NUMBER, **facts).in_words() == text
+def test_description_for_models_has_default_and_limits(facts: dict[str, Any], text: str) -> None:
+    assert Parameter(name="x", type=ParameterType.NUMBER, **facts).described() == text

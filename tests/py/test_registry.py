@@ -14,7 +14,7 @@ import pytest
 
 from backstaff import tools
 from backstaff.errors import ErrorCode, ToolError
-from backstaff.registry import Registry, discover, table
+from backstaff.registry import Registry, discover
 from backstaff.render.tokens import tokens
 from backstaff.tool import ESSENTIAL, Tool
 from tests.py.epc import DEADLINE
@@ -184,7 +184,7 @@ def test_unknown_name_is_not_found(name: str) -> None:
 
 def test_settings_table_is_the_contract_s_or_the_id() -> None:
     found = discover()
-    names = {table(name, what) for name, what in found.by_id.items()}
+    names = {tool.table or name for name, tool in found.by_id.items()}
     assert set(found.settings_tables()) == names
     assert "agent-q/list_directory" in names
 

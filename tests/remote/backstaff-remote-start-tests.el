@@ -150,7 +150,7 @@ echo 'a warning' >&2
             (should (string-match-p "a.txt" (backstaff-remote-test-list far))))))
       (should tried))))
 
-(ert-deftest backstaff-remote-host-without-python-is-told ()
+(ert-deftest backstaff-remote-host-without-python-is-a-clear-error ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
     (let ((backstaff-remote-python "python-that-is-not-there"))
       (let ((text (backstaff-call-text "agent-q/list_directory" '(:path ".") (list :root far))))
@@ -158,10 +158,10 @@ echo 'a warning' >&2
                  "\\`Error: Backstaff cannot start its server: on /ssh:host:, Python 3\\.11 or newer is needed: there is no python-that-is-not-there; the host said: "
                  text))
         (should (= (length (split-string text "the host said")) 2)))
-      ;; TRAMP's own path may hold what the other does not.
+      ;; TRAMP's own path may have directories that the other lacks.
       (should (= (backstaff-remote-test-starts) 2)))))
 
-(ert-deftest backstaff-remote-python-that-is-not-in-its-place-is-told-at-once ()
+(ert-deftest backstaff-remote-python-that-is-not-in-its-place-fails-at-once ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
     (let ((backstaff-remote-python "/usr/bin/python-that-is-not-there"))
       (backstaff-test-should-fail 'backstaff-start-error "there is no /usr/bin/python-that"
@@ -176,7 +176,7 @@ echo 'a warning' >&2
            (backstaff-test-python) before))
   (backstaff-remote-test-file name))
 
-(ert-deftest backstaff-remote-python-that-is-too-old-is-told-at-once ()
+(ert-deftest backstaff-remote-python-that-is-too-old-fails-at-once ()
   (backstaff-remote-test-both-ways
     (let ((backstaff-remote-python
            (backstaff-remote-tests-wrap "old-python"
@@ -224,9 +224,9 @@ echo 'a warning' >&2
   "Run BODY, where ACTION is done each time that a start waits for the host."
   (declare (indent 1) (debug t))
   `(let ((acting (lambda (&rest _) ,action)))
-     (advice-add 'backstaff-remote--wait :before acting)
+     (advice-add 'backstaff-epc-wait :before acting)
      (unwind-protect (progn ,@body)
-       (advice-remove 'backstaff-remote--wait acting))))
+       (advice-remove 'backstaff-epc-wait acting))))
 
 (ert-deftest backstaff-remote-all-calls-use-the-server-that-one-has-started ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
@@ -244,7 +244,7 @@ echo 'a warning' >&2
     (should-not (backstaff-remote-test-ours))
     (should-not (backstaff-remote-test-server far))))
 
-(ert-deftest backstaff-remote-bundle-that-cannot-be-made-is-told ()
+(ert-deftest backstaff-remote-bundle-that-cannot-be-made-is-a-clear-error ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
     (let ((backstaff-remote--bundle nil)
           (backstaff-server-command (list "sh" "-c" "echo nothing to send >&2; exit 3")))
@@ -254,14 +254,14 @@ echo 'a warning' >&2
       (should (= (backstaff-remote-test-starts) 0))
       (should-not (backstaff-remote-test-ours)))))
 
-(ert-deftest backstaff-remote-program-without-a-bundle-is-told ()
+(ert-deftest backstaff-remote-program-without-a-bundle-is-a-clear-error ()
   (backstaff-remote-test-on "/fake::"
     (let ((backstaff-remote--bundle nil)
           (backstaff-server-command (list "sh" "-c" "echo something else")))
       (backstaff-test-should-fail 'backstaff-start-error "does not know the command bundle"
         (backstaff-remote-test-list far)))))
 
-(ert-deftest backstaff-remote-missing-environment-of-this-machine-is-told-as-such ()
+(ert-deftest backstaff-remote-missing-environment-of-this-machine-is-a-clear-error ()
   (backstaff-remote-test-on "/fake::"
     (let ((backstaff-remote--bundle nil) (backstaff-server-command nil)
           (backstaff-python-package-directory nil) (path exec-path))
@@ -292,7 +292,7 @@ echo 'a warning' >&2
     (should-not (backstaff-remote-test-server far))
     (should (string-match-p "a.txt" (backstaff-remote-test-list far)))))
 
-(ert-deftest backstaff-remote-host-that-ends-when-ready-is-told ()
+(ert-deftest backstaff-remote-host-that-ends-when-ready-is-a-clear-error ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
     (let ((backstaff-server-settings-file (concat root "policy.toml"))
           (backstaff-remote-python
@@ -303,7 +303,7 @@ echo 'a warning' >&2
       (backstaff-test-should-fail 'backstaff-error "no room left"
         (backstaff-remote-test-list far)))))
 
-(ert-deftest backstaff-remote-host-that-is-ready-and-says-nonsense-is-told ()
+(ert-deftest backstaff-remote-host-that-is-ready-and-says-nonsense-is-a-clear-error ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
     (let ((backstaff-remote-python
            (backstaff-remote-tests-wrap "odd-python"

@@ -4,9 +4,9 @@
 
 ;;; Commentary:
 
-;; `make test-el' runs Emacs below tests/remote/host.py, which says what
-;; host there is.  Without an sshd there is none, and the tests that need one
-;; are skipped; a method of TRAMP's own that runs a shell here, and su, stand
+;; `make test-el' runs Emacs below tests/remote/host.py, which provides a
+;; host.  Without an sshd there is none, and the tests that need one are
+;; skipped; a method of TRAMP's own that runs a shell here, and su, stand
 ;; in for others.
 
 ;;; Code:
@@ -129,7 +129,7 @@
   (cdr (assoc (file-remote-p far) backstaff-server--elsewhere)))
 
 (defun backstaff-remote-test-start-text (far)
-  "Return how people are told that the server for FAR was started."
+  "Return the message to people that the server for FAR was started."
   (plist-get (backstaff-server-start-info (backstaff-remote-test-server far)) :text))
 
 (defun backstaff-remote-test-way (far)

@@ -305,7 +305,7 @@ For example eglot, told of a problem, looks for the buffer of its file."
           (ert-info ((format "%.500S" reply))
             (should (eq (plist-get (plist-get reply :data) :source) :buffer))))))))
 
-(ert-deftest backstaff-remote-unsaved-text-on-a-slow-line-is-told-and-goes-on ()
+(ert-deftest backstaff-remote-unsaved-text-on-a-slow-line-is-a-warning-and-goes-on ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
     (backstaff-remote-test-list far)
     (backstaff-test-with-files buffers (list (concat far "a.txt"))
@@ -354,7 +354,7 @@ For example eglot, told of a problem, looks for the buffer of its file."
         (should (equal (backstaff-test-code reply) "POLICY_DENIED"))
         (should (backstaff-remote-test-list far))))))
 
-(ert-deftest backstaff-remote-mistake-in-the-settings-is-told ()
+(ert-deftest backstaff-remote-mistake-in-the-settings-is-a-clear-error ()
   (backstaff-remote-test-both-ways
     (let ((backstaff-server-settings-file (concat root "policy.toml")))
       (write-region "[policy]\ndeny = 7\n" nil
@@ -414,7 +414,7 @@ For example eglot, told of a problem, looks for the buffer of its file."
     (backstaff-remote-test-list far)
     (backstaff-stop)
     (dolist (inhibit-quit '(nil t))
-      (backstaff-remote-tests-quit-in 'backstaff-remote--wait
+      (backstaff-remote-tests-quit-in 'backstaff-epc-wait
         (backstaff-remote-test-list far))
       (should-not (backstaff-remote-test-ours))
       (should-not (backstaff-remote-test-server far)))
@@ -501,7 +501,7 @@ For example eglot, told of a problem, looks for the buffer of its file."
     (backstaff-restart)
     (should (backstaff-remote-test-list far))))
 
-(ert-deftest backstaff-remote-connection-that-is-cut-is-told ()
+(ert-deftest backstaff-remote-connection-that-is-cut-is-a-clear-error ()
   (backstaff-remote-test-both-ways
     (backstaff-remote-test-list far)
     (let ((replies nil))
@@ -597,7 +597,7 @@ For example eglot, told of a problem, looks for the buffer of its file."
         (backstaff-test-wait-for (backstaff-remote-test-gone-p pid))))))
 
 
-;;; What people see
+;;; Views
 
 (ert-deftest backstaff-remote-tree-shows-where-it-is-and-visits-there ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
@@ -607,7 +607,7 @@ For example eglot, told of a problem, looks for the buffer of its file."
             (should (string-match-p "@host\\*" (buffer-name)))
             (should (equal default-directory far))
             (should (string-match-p (regexp-quote (directory-file-name far))
-                                    (nth 1 (cadr header-line-format))))
+                                    header-line-format))
             (should (backstaff-view-go-to "a.txt"))
             (backstaff-view-visit)
             (setq visited (get-file-buffer (concat far "a.txt")))
@@ -620,7 +620,7 @@ For example eglot, told of a problem, looks for the buffer of its file."
     (with-current-buffer (backstaff-remote-test-shown (backstaff-list-directory far))
       (should (equal (backstaff-path-file-name (backstaff-view--absolute "src/b.py") far)
                      (concat far "src/b.py")))
-      ;; What a reply names absolutely is the host's, whatever it looks like.
+      ;; An absolute name in a reply is the host's, whatever it looks like.
       (dolist (path '("/etc/x" "/ssh:other:/etc/x" "/sudo::/x"))
         (should (equal (backstaff-path-file-name (backstaff-view--absolute path) far)
                        (concat "/ssh:host:" path)))
@@ -659,12 +659,12 @@ For example eglot, told of a problem, looks for the buffer of its file."
                             "Python 3\\.[0-9]+, sources \\(?:sent\\|cached\\)"
                             "^ok +To the host +[0-9.]+ ms for an empty call.* the median of 25 pings"))
             (should (string-match-p regexp (buffer-string))))
-          ;; What stands where must be plain.
+          ;; The place of each word must be plain.
           (should (string-match-p
                    "^ok +Root +/ssh:host:.*\n\nOn this machine, .*\n\\(?:.*\n\\)+\nOn /ssh:host:, .*\nok +Host "
                    (buffer-string))))))))
 
-(ert-deftest backstaff-remote-doctor-tells-why-the-host-has-no-server ()
+(ert-deftest backstaff-remote-doctor-says-why-the-host-has-no-server ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
     (let ((default-directory far)
           (backstaff-remote-python "python-that-is-not-there")

@@ -1,7 +1,7 @@
 """A host of the test's own: `python host.py COMMAND ...` runs COMMAND with one within its reach.
 
 The host is an sshd on loopback, with a key made on the spot, behind a proxy that delays, stops or
-cuts the connections through it. COMMAND has this environment:
+cuts the connections. The environment of COMMAND has:
 
 - first on PATH an `ssh` that knows the host under the names `host` and `other`;
 - BACKSTAFF_TEST_CONTROL, the port of the proxy's control: a line `delay SECONDS` (each way),
@@ -9,8 +9,8 @@ cuts the connections through it. COMMAND has this environment:
 - BACKSTAFF_TEST_HOST, a folder of the host's: `home` is the user's home there, `noise` is sourced
   by each login, and `shell`, if it is there, is the login shell.
 
-HOME is also a new folder. If there can be no host, the two variables are missing, and
-BACKSTAFF_TEST_HOST_NEEDS names the missing programs.
+HOME is a new folder as well. Where there can be no host, the two variables are missing, and
+BACKSTAFF_TEST_HOST_NEEDS names the missing part.
 """
 
 import grp
@@ -98,7 +98,7 @@ class Proxy:
         return port
 
     def _carry(self, client: socket.socket) -> None:
-        self._pause(2 * self.delay)  # the time of TCP's own handshake
+        self._pause(2 * self.delay)  # as long as TCP's own greeting
         server = socket.create_connection((LOOPBACK, self._target))
         for end in (client, server):
             end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -184,7 +184,7 @@ def _write(path: Path, text: str, mode: int = 0o600) -> None:
 
 @contextmanager
 def _host(sshd: str, folder: Path) -> Iterator[dict[str, str]]:
-    """The host of `folder` while it is up; yields the environment of COMMAND."""
+    """Run the host of `folder`; yield the environment of COMMAND."""
     for key in ("host_key", "user_key"):
         path = str(folder / key)
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", path], check=True)
@@ -231,7 +231,7 @@ def _wait_for(port: int, server: "subprocess.Popen[bytes]", log: Path) -> None:
 
 
 def _lacking(sshd: str | None) -> str:
-    """Return the needs of a host that this machine lacks; empty if there are none."""
+    """Return the first thing that a host needs and this machine lacks, or nothing."""
     if sshd is None or shutil.which("ssh") is None:
         return "an sshd"
     if os.getuid() == 0:

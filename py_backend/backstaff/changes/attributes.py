@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from backstaff.project.ignore import MAX_BYTES
 from backstaff.project.ignore_pattern import IgnorePattern, as_bytes
 
 FILE = ".gitattributes"
-MAX_BYTES = 1 << 20
 MAX_LINE_BYTES = 2048
 """Git passes over longer lines."""
 

@@ -1,23 +1,30 @@
 """The history: commits with the lines that they add and remove, and who wrote which line."""
 
-import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta, timezone
 
 from backstaff.budget import Budget
-from backstaff.changes.lines import blocks
-from backstaff.changes.objects import Side, answered, blobs, raw_pairs
-from backstaff.changes.renames import renames
-from backstaff.changes.work_tree import COUNTS_LAST_LINES, WorkTree
-from backstaff.errors import DeadlineExceeded
+from backstaff.changes.objects import answered
+from backstaff.project.git import Repository
+from backstaff.project.running_git import NoGit
 
 MAX_COUNTED = 200
-"""Files of a commit whose lines are counted; of a larger one only the files are."""
+"""Maximum number of files of a commit whose lines are counted; of a larger one the files are."""
 _FORMAT = "--format=tformat:%x00%H%x00%ad%x00%an%x00%s%x00%P%x00"
-_FIELDS = 5
-_COMMIT = re.compile(rb"([0-9a-f]{40,64}) \d+ (\d+)(?: \d+)?\Z")
+_LOG = (
+    *("log", "-z", _FORMAT, "--date=short", "--encoding=UTF-8", "--no-color", "--no-mailmap"),
+    *("--no-notes", "--no-ext-diff", "--no-textconv", "-O/dev/null", "--ignore-submodules=none"),
+)
+_COUNTS = (
+    *("diff-tree", "--stdin", "--root", "-r", "--shortstat", "-M", "-l100"),
+    *("--no-ext-diff", "--no-textconv", "-O/dev/null", "--ignore-submodules=none"),
+)
+_COUNTED = re.compile(
+    rb"([0-9a-f]{40,64})\n (\d+) files? changed"
+    rb"(?:, (\d+) insertions?\(\+\))?(?:, (\d+) deletions?\(-\))?\n"
+)
+_LINE = re.compile(rb"^([0-9a-f]{40,64}) \d+ (\d+)(?: \d+)?$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,131 +50,70 @@ class Written:
 
 
 def commits(  # noqa: PLR0913  # the parameters of the tool
-    work_tree: WorkTree, ref: str, path: str, *, grep: str, most: int, skip: int, budget: Budget
+    repository: Repository, ref: str, path: str, *, grep: str, most: int, skip: int, budget: Budget
 ) -> list[Commit]:
     """The `most` latest commits before `ref` that touch `path`, after `skip`.
 
     Raises `Unanswered`.
     """
-    words = ["log", "-z", "--raw", "--no-renames", "--no-abbrev", "--diff-merges=off", _FORMAT]
-    words += ["--date=short", f"-n{most}", f"--skip={skip}", "--encoding=UTF-8", "--no-color"]
-    words += ["--no-ext-diff", "--no-textconv", "--no-mailmap", "-O/dev/null"]
-    words += ["--ignore-submodules=none", "--no-notes"]
-    if grep:
-        words += ["--fixed-strings", f"--grep={grep}"]
-    below = [f":(top,literal){path}"] if path else []
-    told = answered(work_tree.repository.ask(budget, *words, ref, "--", *below))
+    words = [
+        f"-n{most}",
+        f"--skip={skip}",
+        "--root",
+        "--name-only",
+        "--no-renames",
+        "--diff-merges=off",
+    ]
+    words += ["--fixed-strings", f"--grep={grep}"] if grep else []
+    below = ["--", f":(top,literal){path}"] if path else ["--"]
+    told = answered(repository.ask(budget, *_LOG, *words, ref, *below))
     found = list(_parsed(told))
-    wanted = {
-        side.oid
-        for _, pairs in found
-        if len(pairs) <= MAX_COUNTED
-        for _, *sides in pairs
-        for side in sides
-        if side
+    small = [one.oid for one in found if one.files is not None and one.files <= MAX_COUNTED]
+    asked = "".join(f"{oid}\n" for oid in small).encode()
+    counted = repository.ask_apart(budget, *_COUNTS, *below, given=asked) if small else b""
+    counts = {
+        oid.decode(): [int(count or 0) for count in numbers]
+        for oid, *numbers in _COUNTED.findall(b"" if isinstance(counted, NoGit) else counted)
     }
-    known = blobs(work_tree.repository, wanted, budget)
-    to_the_end = work_tree.repository.version(budget) >= COUNTS_LAST_LINES
-    return [_counted(*one, known, budget, to_the_end=to_the_end) for one in found]
+    return [
+        Commit(one.oid, one.date, one.author, one.subject, *counts.get(one.oid, [one.files]))
+        for one in found
+    ]
 
 
-_Pairs = Sequence[tuple[str, Side | None, Side | None]]
-"""Path, old side and new side of each file."""
+def _parsed(told: bytes) -> Iterator[Commit]:
+    """Yield the commits that git has `told` in `_FORMAT`, each with the number of its files.
 
-
-def _parsed(told: bytes) -> Iterator[tuple[Commit, _Pairs]]:
-    """Yield each commit in `told`, with the sides of its files. Nothing stands before each."""
-    parts = told.split(b"\0")
-    at = 1
-    while at + _FIELDS <= len(parts):
-        oid, date, author, subject, parents = (
-            part.decode("utf-8", "replace") for part in parts[at : at + _FIELDS]
-        )
-        at += _FIELDS
-        at += parts[at : at + 1] == [b""]
-        end = at
-        while end < len(parts) and parts[end].lstrip(b"\n").startswith(b":"):
-            end += 2
-        raw = [
-            part.lstrip(b"\n") if not number % 2 else part
-            for number, part in enumerate(parts[at:end])
-        ]
-        pairs = [(path, *sides) for path, sides in raw_pairs(raw, "")]
-        is_merge = " " in parents
-        yield Commit(oid, date, author, subject, None if is_merge else len(pairs)), pairs
-        at = end + 1
-
-
-def _counted(
-    commit: Commit,
-    pairs: _Pairs,
-    known: Mapping[bytes, bytes],
-    budget: Budget,
-    *,
-    to_the_end: bool,
-) -> Commit:
-    """COMMIT with the lines of its files, if all of them are `known` and there is time."""
-
-    def content(sides: Iterable[tuple[str, Side]]) -> Mapping[str, bytes]:
-        return {path: known[side.oid] for path, side in sides if side.oid in known}
-
-    gone = {path: old for path, old, new in pairs if old and not new}
-    fresh = {path: new for path, old, new in pairs if new and not old}
-    added = removed = 0
-    try:
-        found = renames(gone, fresh, content, budget, to_the_end=to_the_end)
-        sources = {rename.source for rename in found.values()}
-        for path, old, new in pairs:
-            if path in sources:
-                continue
-            before = gone[found[path].source] if path in found else old
-            one, other = (known.get(side.oid) if side else b"" for side in (before, new))
-            if one is None or other is None:
-                return replace(commit, files=len(pairs) - len(sources))
-            if b"\0" not in one + other:
-                differ = blocks(one.split(b"\n"), other.split(b"\n"), budget)
-                added += sum(end - start for _, _, start, end in differ)
-                removed += sum(end - start for start, end, _, _ in differ)
-    except DeadlineExceeded:
-        return commit
-    if commit.files is None:
-        return commit
-    return replace(commit, files=len(pairs) - len(sources), added=added, removed=removed)
+    Between its NULs stand: nothing, five fields, nothing, then the paths, the first after a
+    newline. No path is empty.
+    """
+    parts = iter(told.split(b"\0"))
+    next(parts)
+    for oid in parts:
+        fields = [next(parts, b"").decode("utf-8", "replace") for _ in range(4)]
+        next(parts, None)
+        files = sum(1 for _ in iter(lambda: next(parts, b""), b""))
+        date, author, subject, parents = fields
+        yield Commit(oid.decode(), date, author, subject, None if " " in parents else files)
 
 
 def blame(  # noqa: PLR0913, PLR0917  # the parameters of the tool
-    work_tree: WorkTree, ref: str, path: str, first: int, last: int, budget: Budget
+    repository: Repository, ref: str, path: str, first: int, last: int, budget: Budget
 ) -> list[Written]:
     """Who wrote lines `first` to `last` of `path`, from the top, as of `ref`.
 
     Raises `Unanswered`.
     """
-    told = answered(work_tree.repository.blame(ref, first, last, path, budget))
-    facts: dict[str, dict[str, str]] = {}
+    words = ("blame", "--porcelain", "--no-textconv", f"-L{first},{last}", ref, "--", path)
+    lines = _LINE.findall(answered(repository.ask_apart(budget, *words)))
+    oids = b"\n".join({oid for oid, _ in lines})
+    told = answered(repository.ask(budget, *_LOG, "--no-walk", "--stdin", given=oids))
+    known = {one.oid: replace(one, files=None) for one in _parsed(told)}
     found: list[Written] = []
-    oid, number = "", 0
-    for line in told.split(b"\n"):
-        if line.startswith(b"\t"):
-            commit = _commit(oid, facts[oid])
-            if found and found[-1].commit == commit and found[-1].last == number - 1:
-                found[-1] = replace(found[-1], last=number)
-            else:
-                found.append(Written(number, number, commit))
-        elif start := _COMMIT.match(line):
-            oid, number = start[1].decode(), int(start[2])
-            facts.setdefault(oid, {})
+    for oid, text in lines:
+        commit, number = known[oid.decode()], int(text)
+        if found and found[-1].commit == commit and found[-1].last == number - 1:
+            found[-1] = replace(found[-1], last=number)
         else:
-            key, _, value = os.fsdecode(line).partition(" ")
-            facts.setdefault(oid, {})[key] = value
+            found.append(Written(number, number, commit))
     return found
-
-
-def _commit(oid: str, facts: dict[str, str]) -> Commit:
-    zone = facts.get("author-tz", "+0000")
-    minutes = int(zone[:1] + "1") * (int(zone[1:3]) * 60 + int(zone[3:5]))
-    try:
-        offset = timezone(timedelta(minutes=minutes))
-        date = datetime.fromtimestamp(int(facts["author-time"]), offset).date().isoformat()
-    except (KeyError, OverflowError, ValueError):
-        date = datetime.fromtimestamp(0, UTC).date().isoformat()
-    return Commit(oid, date, facts.get("author", ""), facts.get("summary", ""))

@@ -124,6 +124,10 @@ class Index:
             return None
         return self.entry(found.places[found.names.index(name)])
 
+    def has(self, path: str) -> bool:
+        """Whether there is an entry of `path`, even in conflict."""
+        return path in self.conflicts or self.get(path) is not None
+
     def add(self, path: str, place: int) -> None:
         """Add the entry of `path` at `place`."""
         entry = self.entry(place)

@@ -7,10 +7,15 @@ as if they were missing.
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from stat import S_IFMT, S_ISDIR, S_ISLNK, S_IXUSR
 from typing import NamedTuple
 
 from backstaff.budget import Budget
-from backstaff.project.git import NoGit, Repository
+from backstaff.changes.index import GITLINK, LINK
+from backstaff.project.git import Repository
+from backstaff.project.running_git import NoGit
 
 MAX_BYTES = 4 << 20
 """Bytes of the largest file of which the content is compared or shown."""
@@ -19,6 +24,7 @@ MAX_BYTES = 4 << 20
 MAX_BROKEN = 8
 """Objects that may be broken before git is asked for no more: it ends at each."""
 _EVEN_BROKEN = (0, 128)
+_REGULAR, _EXECUTABLE = 0o100644, 0o100755
 
 
 class Side(NamedTuple):
@@ -31,6 +37,57 @@ class Side(NamedTuple):
     def kind(self) -> int:
         """The mode without permissions."""
         return self.mode & 0o170000
+
+
+class Origin(StrEnum):
+    """The place that the new text of a file comes from."""
+
+    DISK = "disk"
+    BUFFER = "buffer"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A path that differs: its two sides, None where it is not there, and the path before.
+
+    A `dirty` submodule has changes of its own, beside untracked files. `origin` is None if both
+    sides are git's. The sides of an `undecided` file cannot be compared.
+    """
+
+    old: Side | None
+    new: Side | None
+    source: str = ""
+    score: int = 0
+    dirty: bool = False
+    origin: Origin | None = None
+    undecided: bool = False
+
+    @property
+    def letter(self) -> str:
+        """Git's letter for it; "?" if it is undecided."""
+        if self.undecided or self.source:
+            return "?" if self.undecided else "R"
+        if self.old is None or self.new is None:
+            return "A" if self.old is None else "D"
+        return "M" if S_IFMT(self.old.mode) == S_IFMT(self.new.mode) else "T"
+
+
+Changes = dict[str, Change]
+"""Changes by path, in git's order."""
+
+
+def in_order(paths: Iterable[str]) -> list[str]:
+    """`paths` in git's order, by their bytes."""
+    return sorted(paths, key=os.fsencode)
+
+
+def mode_of(mode: int) -> int:
+    """The mode that git has for a file with `mode`: a directory can only be a submodule."""
+    if S_ISLNK(mode):
+        return LINK
+    if S_ISDIR(mode):
+        return GITLINK
+    return _EXECUTABLE if mode & S_IXUSR else _REGULAR
 
 
 class Unanswered(Exception):

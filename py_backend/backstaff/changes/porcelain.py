@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from backstaff.budget import Budget
-from backstaff.changes.objects import answered
-from backstaff.changes.work_tree import Change, Status, WorkTree, in_order
+from backstaff.changes.objects import Change, answered, in_order
+from backstaff.changes.status import Status
+from backstaff.changes.work_tree import WorkTree
 
 _UNSAFE = re.compile('[\0-\x1f\x7f"\\\\]')
 _ESCAPES = dict(zip('\a\b\t\n\v\f\r"\\', 'abtnvfr"\\', strict=True))
@@ -52,7 +53,7 @@ def branch_of(work_tree: WorkTree, budget: Budget) -> Branch:
     if not told:
         return Branch(None, "", "", begun)
     name = told.removeprefix(_HEADS)
-    upstream = work_tree.settings.upstream(name)
+    upstream = repository.configuration.upstream(name)
     return Branch(name, upstream, "[gone]" if upstream else "", begun)
 
 

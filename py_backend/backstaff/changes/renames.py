@@ -19,7 +19,6 @@ MAX_PAIRS = 20_000
 _CANDIDATES = 4
 """Old files that are considered for each new one."""
 _PIECE = 64
-_SAMPLE = 8000
 
 
 class Rename(NamedTuple):
@@ -29,10 +28,11 @@ class Rename(NamedTuple):
     score: int
 
 
-def renames(
+def renames(  # noqa: PLR0913  # two sides, and how to read and compare them
     gone: Mapping[str, Side],
     new: Mapping[str, Side],
     content: Callable[[Iterable[tuple[str, Side]]], Mapping[str, bytes]],
+    is_binary: Callable[[str, bytes], bool],
     budget: Budget,
     *,
     to_the_end: bool,
@@ -48,8 +48,13 @@ def renames(
     targets = {p: s for p, s in new.items() if p not in found and S_ISREG(s.mode)}
     if not sources or not targets or len(sources) * len(targets) > MAX_PAIRS:
         return found
-    old = {p: _Pieces(text, to_the_end) for p, text in content(sources.items()).items()}
-    fresh = {p: _Pieces(text, to_the_end) for p, text in content(targets.items()).items()}
+    old, fresh = (
+        {
+            path: _Pieces(text, is_text=not is_binary(path, text), to_the_end=to_the_end)
+            for path, text in content(sides.items()).items()
+        }
+        for sides in (sources, targets)
+    )
     found |= _by_name(old, fresh)
     for path, rename in found.items():
         old.pop(rename.source, None)
@@ -126,9 +131,9 @@ def _name(path: str) -> str:
 class _Pieces:
     """A content in pieces: its lines, cut at 64 bytes; counted by their bytes."""
 
-    def __init__(self, content: bytes, to_the_end: bool) -> None:  # noqa: FBT001  # as of `renames`
+    def __init__(self, content: bytes, *, is_text: bool, to_the_end: bool) -> None:
         self.size = len(content)
-        if b"\0" not in content[:_SAMPLE]:
+        if is_text:
             content = content.replace(b"\r\n", b"\n")
         self.counts: Counter[bytes] = Counter()
         *lines, last = content.split(b"\n")

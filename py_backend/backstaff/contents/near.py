@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from backstaff.budget import Budget
 from backstaff.contents.choice import Rules, above_excluded, choose, told_by_name
@@ -34,7 +34,11 @@ WALK_SHARE = 0.75
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """A search for `pattern` that found nothing: `scan`, with `regexp`, where it is number 0."""
+    """Other searches, for a `pattern` that may be found nowhere.
+
+    `scan` is the search for it with `regexp`, where it is number 0; `notes` have the numbers of
+    the others.
+    """
 
     pattern: str
     flags: str
@@ -43,20 +47,24 @@ class Near:
     regexp: Regexp
     contents: Contents
     budget: Budget
+    notes: dict[int, Note] = field(default_factory=dict)
 
-    def reasons(self) -> Iterator[Note]:
-        """Say what would match in these files. Raises `DeadlineExceeded` and `Cancelled`."""
-        self.regexp.budget = self.budget.at_most(SECONDS)
-        if "\n" in self.pattern or (r"\n" in self.pattern and not self.literal):
-            remedy = "look for a part that is in one"
-            yield Note(NoteKind.PATTERN, "a match is within one line", remedy)
-        tried = {}
+    def compiled(self) -> Sequence[int]:
+        """Compile the other patterns, and return their numbers."""
         for number, (pattern, flags, note) in enumerate(self._variants(), 1):
             with suppress(BadRegexp):
                 self.regexp.compile(number, translated(pattern), ignore_case="i" in flags)
-                tried[number] = note
-        for number, told in self._count(self.scan.files, tried):
-            yield replace(tried[number], text=f"{told} {tried[number].text}")
+                self.notes[number] = note
+        return list(self.notes)
+
+    def reasons(self) -> Iterator[Note]:
+        """Say what would match in these files. Raises `DeadlineExceeded` and `Cancelled`."""
+        if "\n" in self.pattern or (r"\n" in self.pattern and not self.literal):
+            remedy = "look for a part that is in one"
+            yield Note(NoteKind.PATTERN, "a match is within one line", remedy)
+        likely = [self.scan.files[number] for number in self.scan.likely]
+        for number, told in self._count(likely, self.notes):
+            yield replace(self.notes[number], text=f"{told} {self.notes[number].text}")
 
     def ignored(self, place: Place, known: ProjectFiles, rules: Rules) -> Iterator[Note]:
         """Say whether it would match in files that are not `known`, as git ignores them.
@@ -71,18 +79,18 @@ class Near:
             yield Note(NoteKind.IGNORED, text, "include_ignored=true")
 
     def _count(self, files: Sequence[str], numbers: Collection[int]) -> Iterator[tuple[int, str]]:
-        """How many of `files` match the patterns with these `numbers`, `3 files match`.
+        """Yield how many of `files` match each of the patterns with `numbers`: `3 files match`.
 
-        But for none.
-        Each file is read once. Raises `DeadlineExceeded` after what is known then, and `Cancelled`.
+        A pattern without matches is left out. Each file is read once. Raises `DeadlineExceeded`
+        after what is known then, and `Cancelled`.
         """
         found, late = dict.fromkeys(numbers, 0), False
-        scan = replace(self.scan, files=files, looked_at=0, unread=[])
+        scan = Scan(files, codings=self.scan.codings)
         self.regexp.budget = self.budget.at_most(SECONDS)
         try:
             for batch in scan.batches(self.contents, self.regexp.budget):
                 for number in numbers:
-                    self.regexp.search(batch.texts, "files", 0, MANY + 1 - found[number], number)
+                    self.regexp.search(batch.texts, "files", 0, MANY + 1, [number])
                     for _ in self.regexp.candidates()[1]:
                         found[number] += self.regexp.answer()[0]
                 if min(found.values(), default=MANY) > MANY:

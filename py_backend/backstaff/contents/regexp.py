@@ -101,23 +101,31 @@ class Regexp:
         self.answer()
 
     def search(
-        self, texts: Sequence[bytes], output: str, skipped: int, most: int, number: int = 0
+        self,
+        texts: Sequence[bytes],
+        output: str,
+        skipped: int,
+        most: int,
+        numbers: Sequence[int] = (0,),
     ) -> None:
-        """Let the process search `texts`, when all is answered about those before.
+        """Let the process search `texts` for the first of the patterns with these `numbers`.
 
-        Then `candidates` has to be called, and `answer` for each of these.
+        All has to be answered about those before. Then `candidates` has to be called, and `answer`
+        for each of the first texts that it returns.
         """
         sizes, together = list(map(len, texts)), b"\n".join(texts)
-        self._ask("search", number, sizes, self._worker.share(together), output, skipped, most)
+        shared = self._worker.share(together)
+        self._ask("search", list(numbers), sizes, shared, output, skipped, most)
 
-    def candidates(self) -> tuple[list[tuple[int, str]], list[int]]:
-        """Which texts are none, with the reason, and in which lines can match. Raises as `answer`.
+    def candidates(self) -> tuple[list[tuple[int, str]], list[int], list[int]]:
+        """Return which texts are none, with the reason, and those where a line can match.
 
-        They are counted from 0.
+        The last are those where a line can match one of the other patterns. Texts are counted from
+        0. Raises as `answer` does.
         """
-        unread, numbers = self.answer()
+        unread, numbers, others = self.answer()
         self._worker.owes += len(numbers)
-        return unread, numbers
+        return unread, numbers, others
 
     def answer(self) -> Any:  # noqa: ANN401 - of one of three questions
         """Wait for an answer, such as one from `regexp_worker.found_in`.

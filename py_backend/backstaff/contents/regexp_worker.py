@@ -5,15 +5,17 @@ this module and nothing else of ours, so both import only the standard library. 
 message in either direction is a length
 in four bytes and a value by `marshal`:
 
-    ("compile", KEY, PATTERN, IGNORE_CASE, SECONDS)               -> ("ok", None)
-    ("search", KEY, SIZES, TEXTS, OUTPUT, SKIPPED, MOST, SECONDS) -> ("ok", (UNREAD, NUMBERS))
+    ("compile", KEY, PATTERN, IGNORE_CASE, SECONDS)          -> ("ok", None)
+    ("search", KEYS, SIZES, TEXTS, OUTPUT, SKIPPED, MOST, SECONDS)
+                                                -> ("ok", (UNREAD, NUMBERS, OTHERS)),
                                         then for each of NUMBERS ("ok", (COUNT, MATCHES))
     either, if the pattern cannot be used             -> ("bad", (REASON, POSITION or None))
 
 KEY is a number that a pattern keeps until another one gets it. TEXTS are the bytes of several
 files, with a newline between two; None if they are in the shared memory. SIZES are their lengths.
-NUMBERS are those of the texts in which a line can match; UNREAD has numbers and reasons of those
-that are no text. After SECONDS the kernel ends this process, even if nobody is left who could.
+NUMBERS are those of the texts in which a line can match the first of KEYS, and OTHERS those in
+which a line can match another one. UNREAD has numbers and reasons of those that are no text. After
+SECONDS the kernel ends this process, even if nobody is left who could.
 """
 
 import marshal
@@ -26,7 +28,7 @@ from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import accumulate, groupby, islice
+from itertools import accumulate, chain, groupby, islice
 from operator import itemgetter
 from typing import Any
 
@@ -38,6 +40,8 @@ hundred for each character of a line."""
 ASCII = bytes(range(128))
 FOLDED = [one.encode() for one in "\u0130\u0131\u017f\u212a"]
 """What is i, s or k without regard to case, and is not ASCII."""
+SHORTEST_PART = 3
+"""Characters of a literal's part that is looked for in its place."""
 WIDTH = 1000
 """Characters of a line that an answer holds; more are cut around the match."""
 HEAD = 8192
@@ -91,6 +95,9 @@ class Search:
             literals, self._run = [], re.compile(run)
         if self.ignore_case:
             literals = [one.lower() for one in literals] if all(map(str.isascii, literals)) else []
+            # A part without the letters that are not ASCII in another case is in any text.
+            parts = [max(re.split("[iks]", one), key=len) for one in literals]
+            literals = parts if min(map(len, parts), default=0) >= SHORTEST_PART else literals
         self.literals = [one.encode("utf-8", "surrogatepass") for one in literals]
         self._has_folded = any(not set("iks").isdisjoint(one) for one in literals)
         folding = re.IGNORECASE if self.ignore_case else re.NOFLAG
@@ -170,27 +177,27 @@ def match_of(number: int, line: str, start: int, end: int) -> Match:
 def found_in(
     search: Search, texts: Iterable[bytes], output: str, skipped: int, most: int
 ) -> Iterator[tuple[int, list[Match]]]:
-    """For each of `texts`, a number and the matches that are wanted.
+    """For each of `texts`, the number of its matches, and those that are wanted.
 
-    For the `output` "content" these are at most `most` in all after the first `skipped`; the number
-    is how many of a text were skipped. "lines" is the same with the first match of each line. For
-    "count" it is that of all matches, for "files" 0 or 1, and `most` and `skipped` count texts.
+    For the `output` "content" these are at most `most` of each text, after the first `skipped` of
+    all texts; "lines" is the same with the first match of each line. For "count" none is wanted,
+    and for "files" the number is 0 or 1. Both end after `most` texts with matches.
     """
     for text in texts:
         matches = search.matches(text)
-        if output == "lines":
-            matches = (next(those) for _, those in groupby(matches, itemgetter(0)))
-        if output in {"content", "lines"}:
-            passed = sum(1 for _ in islice(matches, skipped))
-            wanted = [match_of(*match) for match in islice(matches, most)]
-            skipped -= passed
-            most -= len(wanted)
-            yield passed, wanted
-        else:
-            stop = 0 if skipped + most <= 0 else 1 if output == "files" else None
-            count = sum(1 for _ in islice(matches, stop))
+        if output in {"files", "count"}:
+            count = (
+                sum(1 for _ in islice(matches, 1 if output == "files" else None)) if most > 0 else 0
+            )
             most -= bool(count)
             yield count, []
+            continue
+        if output == "lines":
+            matches = (next(those) for _, those in groupby(matches, itemgetter(0)))
+        passed = sum(1 for _ in islice(matches, skipped))
+        skipped -= passed
+        wanted = [match_of(*match) for match in islice(matches, most)]
+        yield passed + len(wanted) + sum(1 for _ in matches), wanted
 
 
 def texts_in(together: bytes, sizes: Sequence[int]) -> tuple[bytes, list[int], dict[int, str]]:
@@ -213,28 +220,28 @@ def answers(
     compiled: dict[int, Search],
     shared: mmap.mmap | bytes,
     name: str,
-    key: int,
     *words: Any,  # noqa: ANN401 - as a message has them
 ) -> Iterator[tuple[str, Any]]:
-    """What to answer to a message `name` about the pattern `key` in `compiled`, with `words`."""
+    """Answer a message `name` with `words`; `compiled` has the patterns by their keys."""
     try:
         if name == "compile":
-            pattern, ignore_case = words
+            key, pattern, ignore_case = words
             compiled[key] = Search(pattern, ignore_case=ignore_case)
             yield "ok", None
         else:
-            sizes, together, *wanted = words
+            keys, sizes, together, *wanted = words
             if together is None:
                 together = shared[: sum(sizes) + len(sizes) - 1]
             together, ends, unread = texts_in(together, sizes)
             starts = [0, *(end + 1 for end in ends)]
             # An empty text has no line.
-            likely = [
-                one for one in compiled[key].likely(together, ends) if starts[one] < ends[one]
-            ]
-            yield "ok", (list(unread.items()), likely)
+            likely, *others = (
+                [one for one in compiled[key].likely(together, ends) if starts[one] < ends[one]]
+                for key in keys
+            )
+            yield "ok", (list(unread.items()), likely, sorted({*chain(*others)}))
             texts = (together[starts[number] : ends[number]] for number in likely)
-            for found in found_in(compiled[key], texts, *wanted):
+            for found in found_in(compiled[keys[0]], texts, *wanted):
                 yield "ok", found
     except re.error as error:
         yield "bad", (error.msg, error.pos)

@@ -20,6 +20,8 @@ MOST_KEPT = 32 << 20
 """Bytes of the texts that are kept of files with matches."""
 Choose = Callable[[str, bytes, Sequence[Match]], Sequence[Match]]
 """Chooses among the matches of a file, of which it gets the path and the text."""
+Share = Callable[[str, bytes], int]
+"""The maximum number of matches that a file, with this path and text, adds to a full page."""
 
 
 class Batch(NamedTuple):
@@ -31,14 +33,17 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A file with matches. `count` is their number for the output "count".
+    """A file with matches: `count` of them, of which `passed` come before the wanted ones.
 
-    `text` is all of it, where matches are wanted and there is room.
+    `share` is the number of those that a full page shows. `text` is the whole text, where matches
+    are wanted and there is room.
     """
 
     path: str
     count: int
-    matches: Sequence[Match]
+    passed: int = 0
+    matches: Sequence[Match] = ()
+    share: int = 0
     text: bytes = b""
 
 
@@ -50,6 +55,9 @@ class Scan:
     last match, and `unread` has the numbers of those that are no text, with the reason. `waits_for`
     counts the files up to the one that the process searches; 0 is none.
     Where the matches are `chosen`, only these count, and of a line with `one_a_line` the first.
+    A file has at most `most` matches in `found`, and counts as many of them as its `share` allows.
+    While nothing is found, `others` are looked for as well: it is called once, and returns the
+    numbers of more patterns. `likely` gets the numbers of files that can match one of these.
     """
 
     files: Sequence[str]
@@ -58,31 +66,43 @@ class Scan:
     most: int = 1
     chosen: Choose | None = None
     one_a_line: bool = False
+    share: Share | None = None
+    others: Callable[[], Sequence[int]] | None = None
+    prefix: str = ""
+    """The text before each path in an answer."""
     codings: Mapping[str, str] = field(default_factory=dict)
     """The encodings that are known of files that are not UTF-8, by path."""
     found: list[Found] = field(default_factory=list)
     looked_at: int = 0
     unread: list[tuple[int, Unread]] = field(default_factory=list)
+    likely: list[int] = field(default_factory=list)
     waits_for: int = 0
     matches: int = 0
-    """How many matches were found, or files for other outputs than "content"."""
+    """The number of matches that count, or of files for other outputs than "content"."""
+    files_cut: int = 0
+    """The number of files with more matches than the `MOST_AT_ONCE` looked at, perhaps."""
     _kept: int = 0
 
     def run(self, regexp: Regexp, contents: Contents, budget: Budget) -> None:
         """Search. Raises `BadRegexp`, `DeadlineExceeded` and `Cancelled`."""
-        sent = Batch(0, ())
+        sent, also = Batch(0, ()), list[int]()
         for batch in self.batches(contents, budget):
             if self._is_enough(regexp, sent):
                 return
+            output, skipped, most = self.output, self.skipped, self.most
             if self.chosen:
                 output = "lines" if self.one_a_line else "content"
-                regexp.search(batch.texts, output, 0, MOST_AT_ONCE)
-            else:
-                regexp.search(batch.texts, self.output, self.skipped, self.most - self.matches)
+                skipped, most = 0, MOST_AT_ONCE
+            elif output != "content":
+                most += skipped - self.matches
+            also = [] if self.found else also
+            regexp.search(batch.texts, output, skipped, most, [0, *also])
             sent = batch
             if batch.first == 0:  # nothing is read that need not be
                 if self._is_enough(regexp, sent):
                     return
+                if self.others and not self.found:
+                    also, self.likely = [*self.others()], [*range(len(batch.texts))]
                 sent = Batch(0, ())
         self._is_enough(regexp, sent)
 
@@ -121,34 +141,39 @@ class Scan:
         return [self.files[number] for number in numbers]
 
     def _is_enough(self, regexp: Regexp, sent: Batch) -> bool:
-        """Wait for the answers about what was `sent`. Whether all is found that is wanted."""
+        """Wait for the answers about `sent`. Return True once enough matches are found."""
         if not sent.texts:
             return False
         is_enough, self.waits_for = False, sent.first + 1
-        unread, numbers = regexp.candidates()
+        answered = 0
+        unread, numbers, others = regexp.candidates()
         self.unread += [(sent.first + number, Unread(reason)) for number, reason in unread]
+        self.likely += [sent.first + number for number in others]
         for number in numbers:
             self.waits_for = sent.first + number + 1
             count, matches = regexp.answer()
             if is_enough:
-                continue  # after what is wanted, nothing is searched
+                continue  # the files after the last match count as not searched
             text, path = sent.texts[number], self.files[sent.first + number]
+            answered += len(matches)
+            self.files_cut += bool(self.chosen) and answered >= MOST_AT_ONCE
             if self.chosen and matches:
                 matches = self.chosen(path, text, matches)
                 count = len(matches)
-                if self.output == "content":
-                    count = min(self.skipped, count)
-                    matches = matches[count : count + self.most - self.matches]
-            if self.output == "content":
-                self.skipped -= count
-            elif count and self.skipped:
-                self.skipped -= 1
-                continue
-            if matches or (count and self.output != "content"):
-                self.matches += len(matches) if self.output == "content" else 1
-                has_room = self.output == "content" and self._kept + len(text) <= MOST_KEPT
+                matches = matches[self.skipped :][: self.most]
+            wants_matches = self.output == "content"
+            passed = min(self.skipped, count if wants_matches else bool(count))
+            self.skipped -= passed
+            matches = matches if wants_matches else ()
+            if matches or (count and not wants_matches and not passed):
+                has_room = wants_matches and self._kept + len(text) <= MOST_KEPT
                 self._kept += len(text) * has_room
-                self.found.append(Found(path, count, matches, text if has_room else b""))
+                share = len(matches)
+                if self.share and share > 1:
+                    share = min(share, self.share(path, text))
+                kept = text if has_room else b""
+                self.found.append(Found(path, count, passed, matches, share, kept))
+                self.matches += share if wants_matches else 1
             if self.matches >= self.most:
                 self.looked_at = self.waits_for
                 is_enough = True

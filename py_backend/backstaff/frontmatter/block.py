@@ -61,8 +61,7 @@ class Document(NamedTuple):
 def parse(head: bytes, *, whole: bool = True, keys: Sequence[str] = KEYS) -> Document:
     """Split the first bytes of a file; `whole` says that there are no more. Never raises.
 
-    With other `keys` than the contract's, a broken block is read more leniently: a value goes on in
-    the indented lines below it.
+    For `keys` other than the contract's, a value in a broken block may continue in indented lines.
     """
     simple = _SIMPLE.match(head, 0, MAX_BYTES)
     if simple and (simple_fields := _simple_fields(simple[0], keys)) is not None:
@@ -142,9 +141,6 @@ def _guessed_fields(text: str, keys: Sequence[str]) -> dict[str, Value]:
 
 @cache
 def _any_pair(keys: Sequence[str]) -> re.Pattern[str]:
-    """A line `key: value` for one of `keys`.
-
-    But for the contract's, with indented lines below it.
-    """
+    """Match a line `key: value`, and unless `keys` are the contract's, indented lines below it."""
     more = "" if keys == KEYS else r"(?:\n[ \t]+\S.*)*"
     return re.compile(rf"^({'|'.join(keys)})[ \t]*:((?:[ \t]+.*)?{more})$", re.MULTILINE)

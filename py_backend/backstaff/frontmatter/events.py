@@ -78,8 +78,7 @@ def _value(event: yaml.Event, events: _Events, depth: int) -> Value:
         case yaml.MappingStartEvent():
             return dict(_pairs(events, depth + 1))
         case yaml.ScalarEvent():
-            # Unquoted scalars follow the core schema. Quoted and tagged ones are text, but for a
-            # `!!bool`.
+            # Unquoted scalars and a `!!bool` follow the core schema. Other scalars are text.
             text: str = event.value
             return plain(text) if event.implicit[0] or event.tag == _BOOLEAN else text
     raise _unreadable("it is no YAML", event.start_mark)  # no value starts with such an event

@@ -45,7 +45,7 @@ class Contents:
     _directories: list[int] = field(default_factory=list)
     """The open directories of the names in `_parents`."""
     _here: int = field(init=False)
-    """The last of them, or the start."""
+    """The descriptor of the innermost open directory: the start if none is open."""
 
     def __enter__(self) -> Self:
         """Directories are opened as files need them."""
@@ -89,7 +89,7 @@ class Contents:
             return False
 
     def _enter(self, parents: str) -> None:
-        """Be in the directory `parents`, a path relative to the start. Raises `OSError`."""
+        """Open the directory `parents`, a path relative to the start. Raises `OSError`."""
         names = parents.split("/") if parents else []
         same = 0
         for new, old in zip(names, self._parents.split("/"), strict=False):
@@ -103,7 +103,7 @@ class Contents:
             self._parents = f"{self._parents}/{name}" if self._parents else name
 
     def _close(self, kept: int) -> None:
-        """Leave all but the first `kept` of the open directories."""
+        """Close all except the first `kept` of the open directories."""
         for directory in self._directories[kept:]:
             HANDLES.close(directory)
         del self._directories[kept:]

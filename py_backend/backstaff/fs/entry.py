@@ -78,7 +78,8 @@ GROUPS = (Kind.FILE, Kind.DIRECTORY, Kind.SYMLINK, Kind.UNKNOWN)
 def groups_in(directory: int, budget: Budget, *, in_time: bool = False) -> Grouped:
     """The names in the open `directory` by kind, in no order; nothing is statted.
 
-    Stops early as `names_in` does. `in_time`, the caller has just looked at the clock.
+    Stops early as `names_in` does. With `in_time`, the first check of the deadline is skipped,
+    because the caller just made it.
     """
     files: list[str] = []
     others: list[os.DirEntry[str]] = []
@@ -125,7 +126,7 @@ facts_of = attrgetter("st_mode", "st_size", "st_mtime_ns")
 """The `Facts` in a status."""
 
 lstat = HANDLES.lstat
-"""The status of a NAME in an open DIRECTORY, links not followed. Raises OSError."""
+"""The status of a name in an open directory, links not followed. Raises OSError."""
 
 
 def lstat_or_none(name: str, directory: int) -> os.stat_result | None:
@@ -158,7 +159,7 @@ def facts(names: Sequence[str], directory: int, budget: Budget) -> list[Facts | 
 def kinds_of(entries: Sequence[Facts | None]) -> list[Kind]:
     """The kind in the facts of each entry; UNKNOWN for None."""
     # Many files have few modes.
-    modes = [told[MODE] if told else 0 for told in entries]
+    modes = [facts[MODE] if facts else 0 for facts in entries]
     kinds = {mode: _KINDS.get(stat.S_IFMT(mode), Kind.UNKNOWN) for mode in set(modes)}
     return [kinds[mode] for mode in modes]
 

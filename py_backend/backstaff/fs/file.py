@@ -58,9 +58,9 @@ def read_listed(name: str, directory: int, most: int) -> bytes | None:
 
     Raises `PathError`, `OSError`.
     A listing of the open `directory` has just called it a regular file, so it is not statted before
-    it is opened. Whatever took the name since is neither followed nor waited for nor read: a pipe
-    or terminal has no end to seek, and a device is not as long as its end says. To seek takes a
-    sixth of the time of a status, so only what is not such a file is statted.
+    it is opened. If anything else has the name by now, it is neither followed nor waited for nor
+    read: a pipe or terminal has no end to seek, and a device is not as long as its end says.
+    To seek takes a sixth of the time of a status, so regular files are not statted at all.
     """
     descriptor = HANDLES.open_file(name, directory, follow=False)
     try:
@@ -118,7 +118,7 @@ def _proc() -> int | None:
 
 
 def kernel_file() -> NotAFile:
-    """The error for a seeming regular file that the kernel makes as it is read."""
+    """The error for a pseudo-file such as those in /proc, whose size is always 0."""
     return NotAFile("it is a file of the kernel, as in /proc, and has no size", kind="kernel-file")
 
 

@@ -16,8 +16,8 @@ _LIST = os.O_RDONLY | _DIRECTORY
 # device or dead mount. Where it does not exist, a plain read-only open is the nearest thing.
 _PASS = getattr(os, "O_PATH", os.O_RDONLY) | _DIRECTORY
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-# To open "." takes search permission, and to read a directory does not. This name for a descriptor,
-# where the system has it, takes none.
+# Reopening "." needs search permission; reopening this name of a descriptor, on the systems that
+# have it, does not.
 _HELD = "/proc/self/fd/%d"
 
 DEEPEST = 100

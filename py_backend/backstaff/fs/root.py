@@ -51,7 +51,7 @@ _NOT_THERE = {errno.ENOENT, errno.ENAMETOOLONG}
 class Place:
     """A file or directory inside the root, held open. Use it as a context manager.
 
-    `path` is absolute and real, without a trailing slash (but for "/"); `relative` is the same
+    `path` is absolute and real, without a trailing slash (except "/"); `relative` is the same
     from the root, "." for the root itself. `directory` is the descriptor of the place itself if it
     is a directory, else of the directory that holds it under `name`. `through_link` says that the
     last component of the path as it was `given` was a symbolic link.
@@ -386,7 +386,7 @@ def _listed_link(path: str, name: str) -> str | None:
 
 
 def _checked(text: str) -> str:
-    """TEXT in the spelling of the operating system. Raises `InvalidPath`."""
+    """Return `text` in the spelling of the operating system. Raises `InvalidPath`."""
     try:
         name = os.fsencode(text)
     except UnicodeEncodeError as error:

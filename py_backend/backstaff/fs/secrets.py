@@ -26,15 +26,15 @@ SECRETS = (
 )
 """The globs that hold unless the settings have others."""
 UNSUPPORTED = re.compile(r"\*\*|[][{}\\]|^!?/|^!?$|//|\0")
-"""What no glob may hold."""
+"""Matches a glob that is not supported."""
 
 _COPY = re.compile(r"(?:\.~\d+)?~\Z|(?<![^/])#(?=[^/]*#\Z)|#\Z")
-"""What Emacs adds to the name of a backup, or of a file that is not saved: `.env~`, `#.env#`."""
+"""The marks that Emacs adds to names of backups and of unsaved files: `.env~`, `#.env#`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """What one call may read: all but the files that the `globs` match.
+    """A call may read all files except those that the `globs` match.
 
     With `approved` a person has allowed it to read such a file: the one at `path`, from the root
     with all links resolved, or any if that is None. A search leaves them out even then.

@@ -1,12 +1,12 @@
 """One MCP connection without any I/O: bytes come in, messages go out, and nothing here waits.
 
 A message is a line of JSON, such as `{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}`. The
-reading thread answers all requests at once but `tools/call`: workers run the calls of tools.
+reading thread answers all requests at once except `tools/call`: workers run the calls of tools.
 
 The protocol has two eras. Up to 2025-11-25 a client opens with `initialize`, which agrees on a
-version. From 2026-07-28 on each request names its version in `params._meta`, and nothing is agreed
-on before. Some clients mix the two, so each request is answered in its own era, and none depends on
-another. A list of messages on one line, which only 2025-03-26 allows, is refused.
+version. Since 2026-07-28 there is no handshake: each request names its version in `params._meta`.
+Some clients mix the two, so each request is answered in its own era, and none depends on another.
+A list of messages on one line, which only 2025-03-26 allows, is refused.
 """
 
 import json
@@ -24,7 +24,7 @@ from backstaff.render.names import MAX_ECHO, lossy, quote
 from backstaff.running import RunningCall
 from backstaff.server import Reply, Server, failure, unexpected
 from backstaff.settings import Verdict
-from backstaff.workers import Workers
+from backstaff.workers import Workers, started
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 STATELESS_VERSION = "2026-07-28"
 """The version whose requests name it themselves."""
 MAX_LINE_BYTES = 8 << 20
-"""The longest request. The error for a longer one has no id, so its client has to time out."""
+"""Maximum length of a request. The error for a longer one has no id, so its client times out."""
 MAX_STRUCTURED_BYTES = 8 << 20
 PROGRESS_S = 1.0
 """Seconds between two notifications of the progress of a call."""
@@ -45,7 +45,9 @@ _META = "io.modelcontextprotocol/"
 _SERVER = {"name": "backstaff", "version": __version__}
 _CAPABILITIES: dict[str, object] = {"tools": {}}
 _CACHE = {"ttlMs": 3_600_000, "cacheScope": "private"}
-"""Command line and settings fix all that a server tells of itself, so clients may keep it."""
+"""Clients may keep a server's description, because command line and settings fix it."""
+_METHODS = ("initialize", "ping", "tools/call", "tools/list")
+_STATELESS_METHODS = ("server/discover", "tools/call", "tools/list")
 _READS_ONLY = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
 _INSTRUCTIONS = (
     "These tools only read, and only below {root}; paths are relative to it. They read files as"
@@ -55,11 +57,11 @@ _INSTRUCTIONS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedTools:
-    """Clients' view: the ids of the `tools` in the order of `tools/list`, and the limit of texts.
+    """The ids of the tools that clients see, in the order of `tools/list`, and the limit of texts.
 
-    A `problem` is the answer to each call, where the server started in no project. With
-    `structured`, answers have the data for programs besides. Some clients, such as Claude Code,
-    then show a model the data and not the text.
+    A `problem` is the answer to each call if the server started in no project. With `structured`,
+    answers also have the data for programs. Some clients, such as Claude Code, then show a model
+    the data and not the text.
     """
 
     tools: Sequence[str]
@@ -83,7 +85,6 @@ class _RunningCall(RunningCall):
 
     stateless: bool
     token: int | str | None
-    since: float
 
 
 class Connection:
@@ -98,7 +99,7 @@ class Connection:
         self._offer = offer
         self._send_line = send
         self._line = bytearray()
-        # A tool that the policy holds back is not listed, but a call of it is told why.
+        # A tool that the policy holds back is not listed, but the answer to a call says why.
         names = {server.registry.model_name(tool_id): tool_id for tool_id in offer.tools}
         # Some text that a model reads, such as a skill, may call a tool by its id.
         self._ids = names | {tool_id: tool_id for tool_id in offer.tools}
@@ -111,13 +112,7 @@ class Connection:
         self._unsent: set[_RunningCall] = set()
         self._telling = threading.Lock()
         self._tells_progress = False
-        both: dict[str, Callable[[Mapping[str, object]], dict[str, object]]] = {
-            "tools/list": self._list
-        }
-        self._with_handshake = both | {"initialize": self._initialize, "ping": lambda _: {}}
-        self._stateless = both | {"server/discover": self._discover}
-
-    # ------------------------------------------------------------------------ reading
+        self._has_tokens = threading.Event()
 
     def receive(self, data: bytes) -> None:
         """Answer the requests in the lines that `data` completes."""
@@ -129,7 +124,7 @@ class Connection:
             self._keep(piece)
 
     def busy(self) -> bool:
-        """Whether an answer to a call has still to be sent."""
+        """Whether an answer to a call is still to be sent."""
         return bool(self._unsent)
 
     def close(self) -> None:
@@ -138,7 +133,7 @@ class Connection:
             call.cancelled.set()
 
     def _keep(self, piece: bytes) -> None:
-        # One byte more than allowed tells that a line is too long; the others are dropped.
+        # One byte more than allowed shows that a line is too long; the others are dropped.
         self._line += piece[: MAX_LINE_BYTES + 1 - len(self._line)]
 
     def _read(self, line: bytes) -> None:
@@ -190,30 +185,28 @@ class Connection:
         )
         if stateless:
             _check_version(meta)
-        methods = self._stateless if stateless else self._with_handshake
+        known = _STATELESS_METHODS if stateless else _METHODS
+        if method not in known:
+            named = shortened(quote(method), MAX_ECHO)
+            message = f"No such method: {named} (there are {', '.join(known)})"
+            raise Refused(METHOD_NOT_FOUND, message)
         if method == "tools/call":
             self._call(uid, params, meta, stateless=stateless)
-        elif method in methods:
-            result = methods[method](params)
-            self._send(uid, result=_whole(result | _CACHE) if stateless else result)
-        else:
-            known = ", ".join(sorted([*methods, "tools/call"]))
-            named = shortened(quote(method), MAX_ECHO)
-            raise Refused(METHOD_NOT_FOUND, f"No such method: {named} (there are {known})")
-
-    # ------------------------------------------------------------------------ what is told at once
-
-    def _initialize(self, params: Mapping[str, object]) -> dict[str, object]:
-        wanted = params.get("protocolVersion")
-        agreed = wanted if wanted in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
-        return {"protocolVersion": agreed, "serverInfo": _SERVER, **self._introduction()}
-
-    def _discover(self, _: Mapping[str, object]) -> dict[str, object]:
-        return {"supportedVersions": [STATELESS_VERSION], **self._introduction()}
-
-    def _introduction(self) -> dict[str, object]:
-        told = self._offer.problem or _INSTRUCTIONS.format(root=quote(self._server.root))
-        return {"capabilities": _CAPABILITIES, "instructions": told}
+            return
+        instructions = self._offer.problem or _INSTRUCTIONS.format(root=quote(self._server.root))
+        result: dict[str, object] = {"capabilities": _CAPABILITIES, "instructions": instructions}
+        match method:
+            case "initialize":
+                wanted = params.get("protocolVersion")
+                agreed = wanted if wanted in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
+                result = {"protocolVersion": agreed, "serverInfo": _SERVER, **result}
+            case "server/discover":
+                result = {"supportedVersions": [STATELESS_VERSION], **result}
+            case "tools/list":
+                result = self._list(params)
+            case _:  # ping
+                result = {}
+        self._send(uid, result=_whole(result | _CACHE) if stateless else result)
 
     def _list(self, params: Mapping[str, object]) -> dict[str, object]:
         if params.get("cursor") is not None:
@@ -221,21 +214,19 @@ class Connection:
         tools = []
         for name, tool_id in self._listed.items():
             try:
-                told = self._server.registry.for_models(tool_id)
-            except ToolError:  # it is broken: the log says why, and so does a call of it
+                definition = self._server.registry.for_models(tool_id)
+            except ToolError:  # it is broken: the log and the answer to a call say why
                 continue
             title = name.replace("_", " ").capitalize()
             tools.append(
                 {
                     "name": name,
-                    "description": told["description"],
-                    "inputSchema": told["schema"],
+                    "description": definition["description"],
+                    "inputSchema": definition["schema"],
                     "annotations": {"title": title, **_READS_ONLY},
                 }
             )
         return {"tools": tools}
-
-    # ------------------------------------------------------------------------ calls
 
     def _call(
         self,
@@ -262,19 +253,19 @@ class Connection:
             uid=uid,
             call=self._server.prepare(tool_id, arguments, context),
             server=self._server,
-            workers=self._workers,
             answer=self._finish,
             stateless=stateless,
             token=_name(meta.get("progressToken")),
-            since=time.monotonic(),
         )
         self._unsent.add(running)
         self._running.add(running)
         if self._offer.problem:
             error = ToolError(ErrorCode.INVALID_ARGUMENT, self._offer.problem)
             self._finish(running, failure(tool_id, error))
-        elif running.start() and running.token is not None:
-            self._start_telling()
+        elif self._workers.submit(running) and running.token is not None:
+            self._has_tokens.set()
+            # Where the system allows no more threads, a call does without.
+            self._tells_progress = self._tells_progress or started(self._tell_progress, "progress")
 
     def _finish(self, running: _RunningCall, reply: Reply) -> None:
         """Send the `reply`. Both a worker and its watcher may try: the first one does."""
@@ -283,7 +274,7 @@ class Connection:
         except Exception as error:
             logger.exception("the reply of %s cannot be written", reply.tool)
             result = self._result(failure(reply.tool, unexpected(error)))
-        with self._telling:  # no progress may be told after the answer
+        with self._telling:  # no progress may be reported after the answer
             if running not in self._running:
                 return
             self._running.remove(running)
@@ -321,33 +312,21 @@ class Connection:
                 self._running.remove(call)  # nothing more may be sent about it
                 self._unsent.discard(call)
 
-    # ------------------------------------------------------------------------ progress
-
-    def _start_telling(self) -> None:
-        with self._telling:
-            if self._tells_progress:
-                return
-            self._tells_progress = True
-        try:
-            threading.Thread(target=self._tell_progress, name="progress", daemon=True).start()
-        except RuntimeError as error:  # the system allows no more threads; a call does without
-            logger.warning("%s", error)
-            self._tells_progress = False
-
     def _tell_progress(self) -> None:
-        """Say of each call that has a token how long it has run, as long as there is any."""
-        while True:
-            time.sleep(PROGRESS_S)  # a notification is due every PROGRESS_S seconds
+        """Report every PROGRESS_S seconds how long each call that has a token has run."""
+        while self._has_tokens.wait():
+            time.sleep(PROGRESS_S)  # a notification is due then
             with self._telling:
-                told = [call for call in list(self._running) if call.token is not None]
-                self._tells_progress = bool(told)
-                try:
-                    for call in told:
-                        self._send(method="notifications/progress", params=_progress(call))
-                except OSError:  # the client is gone
-                    return
-            if not told:
-                return
+                self._has_tokens.clear()
+                for call in [one for one in list(self._running) if one.token is not None]:
+                    self._has_tokens.set()
+                    seconds = round(time.monotonic() - call.call.arrived, 3)
+                    message = f"{call.tool_id} has run for {seconds:.0f} s"
+                    params = {"progressToken": call.token, "progress": seconds, "message": message}
+                    try:
+                        self._send(method="notifications/progress", params=params)
+                    except OSError:  # the client is gone
+                        return
 
     def _refuse(self, uid: int | str | None, code: int, message: str, data: object = None) -> None:
         logger.info("refused: %s", message)
@@ -384,9 +363,3 @@ def _check_version(meta: Mapping[str, object]) -> None:
 def _whole(result: Mapping[str, object]) -> dict[str, object]:
     """Return `result` with the fields that `STATELESS_VERSION` wants in each."""
     return {"resultType": "complete", **result, "_meta": {f"{_META}serverInfo": _SERVER}}
-
-
-def _progress(call: _RunningCall) -> dict[str, object]:
-    seconds = round(time.monotonic() - call.since, 3)
-    message = f"{call.call.tool_id} has run for {seconds:.0f} s"
-    return {"progressToken": call.token, "progress": seconds, "message": message}

@@ -16,9 +16,9 @@ logger = logging.getLogger(__name__)
 READ_BYTES = 1 << 16
 EXIT_INTERRUPTED = 130
 FINISH_S = DEFAULT_DEADLINE_MS / 1000 + GRACE_S
-"""Seconds for the last calls when stdin has ended: as many as a call that starts now may take."""
+"""Seconds for the last calls once stdin has ended: a call may take as many by default."""
 CHECK_MS = 20
-"""Milliseconds between two looks at whether the last calls are answered."""
+"""Milliseconds between two checks whether the last calls are answered."""
 
 
 def serve(server: Server, offer: ServedTools) -> int:
@@ -43,11 +43,11 @@ def serve(server: Server, offer: ServedTools) -> int:
 def _finish(connection: Connection, outgoing: int) -> None:
     """Wait for the answers to the last calls, as in `printf ... | backstaff mcp`.
 
-    The wait is over when nobody can read `outgoing` any more, as for a client that was killed. What
-    still runs then is cancelled, so that no process that matches for it outlives the server.
+    The wait is over when nobody can read `outgoing` any more, as for a client that was killed.
+    Calls that still run are cancelled, so that no process that matches for them outlives it.
     """
     reader = select.poll()
-    reader.register(outgoing, 0)  # errors are told without being asked for
+    reader.register(outgoing, 0)  # poll reports errors always
     until = time.monotonic() + FINISH_S
     while connection.busy() and time.monotonic() < until:
         if reader.poll(CHECK_MS):

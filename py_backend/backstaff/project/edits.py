@@ -14,7 +14,8 @@ from itertools import chain
 from backstaff.budget import Budget
 from backstaff.cache import LRUCache
 from backstaff.fs.root import Place
-from backstaff.project.git import NoGit, Repository
+from backstaff.project.git import Repository
+from backstaff.project.running_git import NoGit
 
 COMMITS = 1000
 """The number of the latest commits that are looked at."""

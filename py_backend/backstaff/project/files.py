@@ -29,9 +29,11 @@ from backstaff.fs.file import read
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.root import Place
 from backstaff.fs.walk import Step, Walk
-from backstaff.project.git import NoGit, Repository, TrackedFiles, default_excludes, find_repository
+from backstaff.project.configuration import default_file
+from backstaff.project.git import Repository, TrackedFiles, find_repository
 from backstaff.project.ignore import FILE, MAX_BYTES, Ignore, rules_of
 from backstaff.project.packed import Closed, Directory, PackedPaths
+from backstaff.project.running_git import NoGit
 from backstaff.project.stamp import RACY_NS, UNSETTLED, Stamp, latest, settled, stamp_of
 
 MAX_KEPT = 500_000
@@ -148,18 +150,19 @@ def _sources(
     if include_ignored:
         return RuleSources(include_ignored=True)
     if isinstance(repository, Repository):
-        depth, ignore_case = repository.depth, repository.ignore_case
-        users, exclude = repository.excludes_file, repository.exclude
+        configuration, depth = repository.configuration, repository.depth
+        ignore_case = configuration.flag("core.ignorecase", default=False)
+        users, exclude = configuration.excludes_file, repository.exclude
     else:
         depth = 0 if place.relative == "." else place.relative.count("/") + 1
         ignore_case = False
-        users, exclude = default_excludes(), "../" * depth + ".git/info/exclude"
+        users, exclude = default_file("ignore"), "../" * depth + ".git/info/exclude"
     if users and not users.startswith("/"):
         users = "../" * depth + users
     names = tuple(place.path.split("/")[-depth:]) if depth else ()
     # The user's own file may be a link. One that came with the project may not.
-    general = [_content(users, directory, follow=True), _content(exclude, directory)]
-    above = [_content("../" * up + FILE, directory) for up in range(depth, 0, -1)]
+    general = [content_of(users, directory, follow=True), content_of(exclude, directory)]
+    above = [content_of("../" * up + FILE, directory) for up in range(depth, 0, -1)]
     ignore, ignored = Ignore(), False
     for content in general:
         ignore = ignore.under(rules_of(content, ignore_case=ignore_case))
@@ -177,7 +180,7 @@ def _sources(
     )
 
 
-def _content(file: str, directory: int, *, follow: bool = False) -> bytes:
+def content_of(file: str, directory: int, *, follow: bool = False) -> bytes:
     """The content of `file` as far as it counts; empty if it cannot be read.
 
     `follow` is for the files of git and of the user: a link in the tree is no file of rules.

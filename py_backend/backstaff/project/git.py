@@ -1,12 +1,7 @@
 """Asking git about an open directory: a few questions that only read.
 
-A repository can be hostile. Its configuration names programs, such as hooks and a pager, and git
-may fetch missing objects. So git is run by an absolute path outside the project, without a shell or
-terminal, in an environment of our own, and everything is switched off that starts a program or
-writes. Git gets the directory as a descriptor. Its answers are names, which the callers look for in
-the open directory. Output and time are bounded, and a git that passes its bounds is killed.
-
-A failure is an answer, too: a `NoGit`, and the caller does without.
+Git's answers are names, which the callers look for in the open directory. A failure is an answer
+as well: a `NoGit`, and the caller does without. `running_git` says how git is started.
 """
 
 import os
@@ -14,88 +9,51 @@ import re
 import stat
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from time import monotonic
-from typing import IO, TYPE_CHECKING, Self
+from typing import Self
 
 from backstaff.budget import Budget
-
-if TYPE_CHECKING:
-    import subprocess
-
-MAX_OUTPUT = 1 << 27
-MAX_ERRORS = 1 << 12
-MAX_SECONDS = 5.0
-"""Half a million files take less. A fifo in the place of a file of git's takes for ever."""
-FIRST_SECONDS = 1.0
-"""Git answers the first question in milliseconds, or something is wrong with the repository."""
-TICK = 0.05
-"""Seconds between two looks at whether the call was cancelled."""
-
-_PLACES = ("/usr/bin", "/usr/local/bin", "/bin", "/opt/homebrew/bin")
-_HELD = "/proc/self/fd/%d"
-_TIMEOUTS = ("/usr/bin/timeout", "/bin/timeout")
-_CHUNK = 1 << 16
-_NOWHERE = "/proc"
-"""A directory in which nobody can make a file."""
-_NO_INDEX = {"GIT_INDEX_FILE": f"{_NOWHERE}/none"}
-_KEPT = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
-"""Variables that say where the user's own configuration is. No other variable reaches git."""
-_ENVIRONMENT = {
-    "GIT_OPTIONAL_LOCKS": "0",  # else a look at the index may write it
-    "GIT_NO_LAZY_FETCH": "1",
-    # A git from before 2024 does not know the line above, and fetches by a command that the
-    # repository names. This list goes before any `protocol.*.allow` of a repository.
-    "GIT_ALLOW_PROTOCOL": "none",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_ASKPASS": "/bin/false",
-    "SSH_ASKPASS": "/bin/false",
-    "GIT_SSH_COMMAND": "/bin/false",
-    "GIT_PAGER": "cat",
-    "GIT_ATTR_NOSYSTEM": "1",
-    # A small object can be made of a huge one, and git holds both in memory.
-    "GIT_ALLOC_LIMIT": "256m",
-    "LC_ALL": "C",  # `_meaning` reads git's messages
-    "PATH": "/usr/bin:/bin",
-}
-NO_MORE: Mapping[str, str] = {}
-_OVERRIDES = (
-    "core.fsmonitor=false",
-    "core.hooksPath=/dev/null",
-    "core.attributesFile=/dev/null",
-    "core.untrackedCache=false",
-    "log.showSignature=false",
-    "blame.ignoreRevsFile=",
-    "mailmap.file=",
-    "mailmap.blob=",
-    "protocol.allow=never",
-    "safe.bareRepository=explicit",
-    "submodule.recurse=false",
-    "credential.helper=",
-    "gc.auto=0",
-    "maintenance.auto=false",
+from backstaff.project.configuration import QUESTION, Configuration, is_within
+from backstaff.project.running_git import (
+    HELD,
+    MAX_OUTPUT,
+    NO_INDEX,
+    NOWHERE,
+    NoGit,
+    RunningGit,
+    is_program,
+    started,
 )
 
+FIRST_SECONDS = 1.0
+"""Git answers the first question in milliseconds, or something is wrong with the repository."""
 
-class NoGit(StrEnum):
-    """Why git does not answer, in words that can end a sentence."""
-
-    ABSENT = "git is not installed"
-    UNSUPPORTED = "git can be asked on Linux alone"
-    NO_WORK_TREE = "it is not in a git work tree"
-    ELSEWHERE = "its git directory is elsewhere, and belongs to another work tree"
-    REFUSED = "git refuses this repository, as it belongs to someone else"
-    BROKEN = "git failed"
-    SLOW = "git took too long"
-    TOO_MUCH = "git answered too much"
-
-    @property
-    def hides(self) -> bool:
-        """Whether there may be a work tree all the same, of which git tells nothing."""
-        return self not in (NoGit.NO_WORK_TREE, NoGit.ELSEWHERE)
+_PLACES = ("/usr/bin", "/usr/local/bin", "/bin", "/opt/homebrew/bin")
+_VERSION = re.compile(rb"(\d+)\.(\d+)")
+_VERSIONS: dict[str, tuple[int, ...]] = {}
+"""By the path of the program."""
+_FILES = (
+    *("HEAD", "config", "config.worktree", "commondir", "index", "packed-refs", "shallow"),
+    *("info/grafts", "objects/info/alternates"),
+)
+_SHARED = re.compile(r"sharedindex\.((?:[0-9a-f]{2})+)")
+_OF_A_REPOSITORY = (".git", "HEAD")
+"""A work tree has the first; a bare repository, and a `.git` directory, the second."""
+_QUESTION = (
+    "rev-parse",
+    "--is-inside-work-tree",
+    "--show-cdup",
+    *("--git-path", "index"),
+    *("--git-path", "info/exclude"),
+    "--absolute-git-dir",
+    "--show-toplevel",
+    *("--default", "HEAD"),  # before the first commit, git prints nothing for it
+)
+_EACH_COMMIT = "--format=tformat:%x00%an%x00"
+_BOT = re.compile(
+    rb"\bbot\b|(dependa|renovate-)bot|^(renovate|github-actions|pre-commit-ci)", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,21 +100,19 @@ class TrackedFiles:
 class Repository:
     """The work tree around an open directory. It can be asked while the directory is open.
 
-    `depth` says how many levels the directory lies below the top of the work tree. `index` and
-    `exclude` (info/exclude) are paths as git names them, absolute or relative to the directory;
-    `excludes_file` (core.excludesFile) is absolute or relative to the top, or empty. `head` is the
-    latest commit, "" before the first. A `foreign`
-    repository lies outside of the work tree and does not name it. A `.git` that came with a project
-    can lead to any repository of the user's, whose branch and history are not the project's.
+    `depth` is the number of levels of the directory below the top of the work tree. `index` and
+    `exclude` (info/exclude) are paths as git names them, absolute or relative to the directory.
+    `head` is the latest commit, "" before the first. A `foreign` repository lies outside of the
+    work tree and does not name it. A `.git` that came with a project can lead to any repository of
+    the user's, whose branch and history are not the project's.
     """
 
     program: str
     directory: int
-    depth: int
-    index: str
-    exclude: str
-    excludes_file: str
-    ignore_case: bool
+    depth: int = 0
+    index: str = ""
+    exclude: str = ""
+    configuration: Configuration = field(default_factory=Configuration)
     foreign: bool = False
     head: str = ""
 
@@ -164,7 +120,7 @@ class Repository:
         """The name of the branch, even before its first commit; "" if `head` is detached."""
         if self.foreign:
             return NoGit.ELSEWHERE
-        answer = _ask(self, budget, "symbolic-ref", "--quiet", "--short", "HEAD", fine=(0, 1))
+        answer = self.ask(budget, "symbolic-ref", "--quiet", "--short", "HEAD", fine=(0, 1))
         return answer if isinstance(answer, NoGit) else os.fsdecode(answer.removesuffix(b"\n"))
 
     def tracked(self, budget: Budget) -> "TrackedFiles | NoGit":
@@ -173,71 +129,80 @@ class Repository:
         With a split index these are the files of the latest commit: git sets the time of a shared
         index whenever it reads one, and nothing here changes a file.
         """
-        index = os.path.join(_HELD % self.directory, self.index)
+        index = os.path.join(HELD % self.directory, self.index)
         if _is_endless(index):
             return NoGit.BROKEN
         if not _is_split(index):
-            answer = _ask(self, budget, "ls-files", "-z", "-t", "--stage")
+            answer = self.ask(budget, "ls-files", "-z", "-t", "--stage", environment={})
             return answer if isinstance(answer, NoGit) else TrackedFiles.parse(answer)
         if not self.head:
             return TrackedFiles()
-        answer = _ask(self, budget, "ls-tree", "-r", "-z", self.head)
+        answer = self.ask(budget, "ls-tree", "-r", "-z", self.head)
         if isinstance(answer, NoGit):
             return answer
         return TrackedFiles.parse(b"H " + answer.replace(b"\0", b"\0H ").removesuffix(b"H "))
 
     def is_repository(self, directory: int, budget: Budget) -> bool:
         """Return whether git takes the `.git` in the open `directory` for a repository."""
-        if _holds_endless(os.path.join(_HELD % directory, ".git")):
+        if _holds_endless(os.path.join(HELD % directory, ".git")):
             return False
         inner, budget = replace(self, directory=directory), budget.at_most(FIRST_SECONDS)
-        answer = _ask(inner, budget, "rev-parse", "--resolve-git-dir", ".git")
+        answer = inner.ask(budget, "rev-parse", "--resolve-git-dir", ".git")
         return not isinstance(answer, NoGit)
 
-    def start(self, budget: Budget, *words: str, given: bytes = b"") -> "RunningGit | NoGit":
+    def start(
+        self,
+        budget: Budget,
+        *words: str,
+        given: bytes = b"",
+        environment: Mapping[str, str] = NO_INDEX,
+    ) -> RunningGit | NoGit:
         """Start git with `words` and the input `given`. Take its answer, or end it.
 
-        The `words` must make git read its objects, references or configuration alone. What git
-        reads in the work tree can make it run something. It gets no index: whoever reads a split
-        one sets the time of a file.
+        The `words` must make git read its objects, references, configuration or, with an
+        `environment` that has one, its index alone. What git reads in the work tree can make it run
+        something.
         """
-        return _started(self, budget, words, given, _NO_INDEX)
+        return started(self.program, self.directory, budget, words, given, environment)
 
     def ask(
-        self, budget: Budget, *words: str, fine: tuple[int, ...] = (0,), given: bytes = b""
+        self,
+        budget: Budget,
+        *words: str,
+        fine: tuple[int, ...] = (0,),
+        given: bytes = b"",
+        environment: Mapping[str, str] = NO_INDEX,
     ) -> bytes | NoGit:
         """The output of git with `words` (`start`), if the exit status is among `fine`."""
-        asked = self.start(budget, *words, given=given)
+        asked = self.start(budget, *words, given=given, environment=environment)
         return asked if isinstance(asked, NoGit) else asked.answer(fine)
+
+    def ask_apart(self, budget: Budget, *words: str, given: bytes = b"") -> bytes | NoGit:
+        """The output of git with `words` that make it look for attributes and authors' names.
+
+        Git would read them in the work tree. So it gets another one, in which nobody can put a
+        file.
+        """
+        at = os.path.join(HELD % self.directory, os.path.dirname(self.index))
+        apart = {"GIT_DIR": os.path.realpath(at), "GIT_WORK_TREE": NOWHERE, **NO_INDEX}
+        return self.ask(budget, "-C", NOWHERE, *words, given=given, environment=apart)
 
     def listed(self, budget: Budget) -> bytes | NoGit:
         """The mode, blob, stage and path of all files, by git, in an index that is not split."""
-        return _ask(self, budget, "ls-files", "-z", "--stage", "--full-name")
-
-    def blame(self, commit: str, first: int, last: int, path: str, budget: Budget) -> bytes | NoGit:
-        """Return the blame of lines `first` to `last` of `path` as of `commit` (porcelain).
-
-        Git reads attributes and names of authors in the work tree. So it gets another one, in which
-        nobody can put a file.
-        """
-        at = os.path.join(_HELD % self.directory, os.path.dirname(self.index))
-        apart = {"GIT_DIR": os.path.realpath(at), "GIT_WORK_TREE": _NOWHERE, **_NO_INDEX}
-        options = ("--porcelain", "--no-textconv", f"-L{first},{last}")
-        words = ("-C", _NOWHERE, "blame", *options, commit, "--", path)
-        asked = _started(self, budget, words, environment=apart)
-        return asked if isinstance(asked, NoGit) else asked.answer((0,))
+        words = ("ls-files", "-z", "--stage", "--full-name", ":/")
+        return self.ask(budget, *words, environment={})
 
     def version(self, budget: Budget) -> tuple[int, ...]:
         """The version of git, such as (2, 39); all zero if it does not tell."""
         if self.program not in _VERSIONS:
-            told = _ask(self, budget, "version")
+            told = self.ask(budget, "version")
             found = _VERSION.search(told) if isinstance(told, bytes) else None
             _VERSIONS[self.program] = tuple(map(int, found.groups())) if found else (0, 0)
         return _VERSIONS[self.program]
 
     def content(self, path: str, budget: Budget) -> bytes:
         """The content of the file `path` in the index; empty if git does not tell."""
-        content = _ask(self, budget, "cat-file", "blob", f":./{path}")
+        content = self.ask(budget, "cat-file", "blob", f":./{path}", environment={})
         return b"" if isinstance(content, NoGit) else content
 
     def commits(self, most: int, budget: Budget) -> list[list[str]] | NoGit:
@@ -249,42 +214,33 @@ class Repository:
         if self.foreign:
             return NoGit.ELSEWHERE
         words = ("--name-only", "--no-renames", "--relative", _EACH_COMMIT, "-z", f"-n{most}")
-        quiet = (
-            "--no-ext-diff",
-            "--no-textconv",
-            "--no-mailmap",
-            "--diff-merges=off",
-            "-O/dev/null",
-        )
+        quiet = ("--no-ext-diff", "--no-textconv", "--no-mailmap", "--diff-merges=off")
         below = ("--", ".") if self.depth else ()
-        answer = _ask(self, budget, "log", *words, *quiet, *below)
+        answer = self.ask(budget, "log", *words, *quiet, "-O/dev/null", *below)
         return answer if isinstance(answer, NoGit) else list(_commits(answer))
 
 
 def find_repository(directory: int, project: str, budget: Budget) -> Repository | NoGit:
     """The work tree around the open `directory`. A git inside `project`, a path, is not run."""
     git_directory = _git_directory(directory)
-    if not git_directory or _holds_endless(os.path.join(_HELD % directory, git_directory)):
+    if not git_directory or _holds_endless(os.path.join(HELD % directory, git_directory)):
         return NoGit.BROKEN if git_directory else NoGit.NO_WORK_TREE
     program = _program(project, os.environ.get("PATH", ""))
-    if program is None or not os.path.exists(_HELD % directory):
+    if program is None or not os.path.exists(HELD % directory):
         return NoGit.UNSUPPORTED if program else NoGit.ABSENT
-    bare = Repository(program, directory, 0, "", "", "", ignore_case=False)
-    budget = budget.at_most(FIRST_SECONDS)
-    question = _started(bare, budget, _QUESTION)
+    bare, budget = Repository(program, directory), budget.at_most(FIRST_SECONDS)
+    question = bare.start(budget, *_QUESTION, environment={})
     if isinstance(question, NoGit):
         return question
     try:  # two processes work at the same time
-        values = _ask(bare, budget, *_SETTINGS, fine=(0, 1))
+        values = bare.ask(budget, *QUESTION, fine=(0, 1))
         facts = question.answer((0,))
     finally:
         question.end()
     if isinstance(facts, NoGit):
         return facts
-    # A git from before 2020 has no --show-scope, and fails.
-    told = "" if isinstance(values, NoGit) else os.fsdecode(values)
     try:
-        return _described(bare, os.fsdecode(facts), told)
+        return _described(bare, os.fsdecode(facts), values)
     except OSError:
         return NoGit.BROKEN
 
@@ -346,40 +302,10 @@ def _is_split(index: str) -> bool:
     return any(name in content for name in shared)
 
 
-_VERSION = re.compile(rb"(\d+)\.(\d+)")
-_VERSIONS: dict[str, tuple[int, ...]] = {}
-"""By the path of the program."""
-_FILES = (
-    *("HEAD", "config", "config.worktree", "commondir", "index", "packed-refs", "shallow"),
-    *("info/grafts", "objects/info/alternates"),
-)
-_SHARED = re.compile(r"sharedindex\.((?:[0-9a-f]{2})+)")
-_OF_A_REPOSITORY = (".git", "HEAD")
-"""A work tree has the first; a bare repository, and a `.git` directory, the second."""
-_QUESTION = (
-    "rev-parse",
-    "--is-inside-work-tree",
-    "--show-cdup",
-    *("--git-path", "index"),
-    *("--git-path", "info/exclude"),
-    "--absolute-git-dir",
-    "--show-toplevel",
-    *("--default", "HEAD"),  # before the first commit, git prints nothing for it
-)
-_KEYS = r"^core\.(excludesfile|ignorecase|worktree)$"
-_SETTINGS = ("config", "-z", "--show-scope", "--type=path", "--get-regexp", _KEYS)
-_OF_THE_USER = ("global", "system")
-_EACH_COMMIT = "--format=tformat:%x00%an%x00"
-_BOT = re.compile(
-    rb"\bbot\b|(dependa|renovate-)bot|^(renovate|github-actions|pre-commit-ci)", re.IGNORECASE
-)
-_TRUE = ("", "true", "yes", "on", "1")
-
-
-def _described(bare: Repository, answer: str, values: str) -> Repository | NoGit:
-    """BARE with git's `answer` to `_QUESTION`, and the `values` that `_SETTINGS` printed."""
+def _described(bare: Repository, answer: str, values: bytes | NoGit) -> Repository | NoGit:
+    """`bare` with git's `answer` to `_QUESTION`, and the `values` of its configuration."""
     # A newline in the path of the work tree stands as NUL until the lines are split.
-    here = os.readlink(_HELD % bare.directory)
+    here = os.readlink(HELD % bare.directory)
     for end in (at for at in range(len(here), 0, -1) if here[at - 1] == "\n"):
         answer = answer.replace(here[:end], here[: end - 1] + "\0")
     lines = answer.removesuffix("\n").split("\n")
@@ -389,28 +315,17 @@ def _described(bare: Repository, answer: str, values: str) -> Repository | NoGit
     if len(facts) not in (5, 6):
         return NoGit.BROKEN
     up, index, exclude, git_directory, top, *head = facts
-    settings: list[tuple[str, str, str]] = []
-    parts = iter(values.split("\0")[:-1])
-    for scope, setting in zip(parts, parts, strict=False):  # such as "global", "core.worktree\n/a"
-        key, _, value = setting.partition("\n")
-        settings.append((scope, key, value))
-    core = {key: value for _, key, value in settings}
-    # A project's own setting may name a file of the project's, and no other file of the user's.
-    mine = [
-        value
-        for scope, key, value in settings
-        if key == "core.excludesfile"
-        and (scope in _OF_THE_USER or _is_within(os.path.realpath(os.path.join(top, value)), top))
-    ]
-    return Repository(
-        program=bare.program,
-        directory=bare.directory,
+    # A git from before 2020 has no --show-scope, and fails.
+    configuration = (
+        Configuration() if isinstance(values, NoGit) else Configuration.read(values, top)
+    )
+    return replace(
+        bare,
         depth=up.count("../"),
         index=index,
         exclude=_resolved(exclude, bare.directory, top),
-        excludes_file=mine[-1] if mine else default_excludes(),
-        ignore_case=core.get("core.ignorecase", "no").lower() in _TRUE,
-        foreign=not _is_own(git_directory, top, core.get("core.worktree", "")),
+        configuration=configuration,
+        foreign=not _is_own(git_directory, top, configuration.values.get("core.worktree", "")),
         head="".join(head),
     )
 
@@ -421,11 +336,11 @@ def _resolved(exclude: str, directory: int, top: str) -> str:
     Git follows a link at info/exclude, such as `.git/info/exclude -> ../../ignore`. Whoever reads
     the rules follows none, so a link that leaves the work tree at `top` is returned as it is.
     """
-    path = os.path.join(_HELD % directory, exclude)
+    path = os.path.join(HELD % directory, exclude)
     if not os.path.islink(path):
         return exclude
     target = os.path.realpath(path)
-    return target if _is_within(target, top) else exclude
+    return target if is_within(target, top) else exclude
 
 
 def _is_own(git_directory: str, top: str, worktree: str) -> bool:
@@ -433,7 +348,7 @@ def _is_own(git_directory: str, top: str, worktree: str) -> bool:
 
     A submodule's names it by core.worktree, that of a linked work tree by a file `gitdir`.
     """
-    if _is_within(git_directory, top):
+    if is_within(git_directory, top):
         return True
     if worktree and os.path.realpath(os.path.join(git_directory, worktree)) == top:
         return True
@@ -444,32 +359,13 @@ def _is_own(git_directory: str, top: str, worktree: str) -> bool:
         return False
 
 
-def default_excludes() -> str:
-    """Where git looks for the user's own rules unless told otherwise (gitignore(5))."""
-    home, configuration = os.environ.get("HOME"), os.environ.get("XDG_CONFIG_HOME")
-    if configuration:
-        return f"{configuration}/git/ignore"
-    return f"{home}/.config/git/ignore" if home else ""
-
-
 @lru_cache(maxsize=16)
 def _program(project: str, path: str) -> str | None:
     """The git in a directory of the system, else the first one on `path` outside `project`."""
     system = [f"{folder}/git" for folder in _PLACES]
     others = [f"{folder}/git" for folder in path.split(":") if folder.startswith("/")]
-    outside = (other for other in others if not _is_within(os.path.realpath(other), project))
-    return next(filter(_is_program, (*system, *outside)), None)
-
-
-def _is_within(path: str, project: str) -> bool:
-    return os.path.commonpath((path, project)) == project
-
-
-def _is_program(path: str) -> bool:
-    try:
-        return stat.S_ISREG(os.stat(path).st_mode) and os.access(path, os.X_OK)
-    except OSError:
-        return False
+    outside = (other for other in others if not is_within(os.path.realpath(other), project))
+    return next(filter(is_program, (*system, *outside)), None)
 
 
 def _commits(answer: bytes) -> Iterator[list[str]]:
@@ -485,145 +381,3 @@ def _commits(answer: bytes) -> Iterator[list[str]]:
         files = [os.fsdecode(part) for part in iter(lambda: next(parts, b""), b"")]
         told = files and not _BOT.search(author)
         yield [files[0].removeprefix("\n"), *files[1:]] if told else []
-
-
-@dataclass(slots=True)
-class RunningGit:
-    """A git that is running. Take its answer, or end it."""
-
-    _process: "subprocess.Popen[bytes]"
-    _budget: Budget
-    _until: float = 0.0
-
-    def answer(self, fine: tuple[int, ...]) -> bytes | NoGit:
-        """The output, if the exit status is among `fine`. Raises `Cancelled`."""
-        out, errors = self._process.stdout, self._process.stderr
-        if out is None or errors is None:
-            raise ValueError("git was started without pipes")
-        self._until = monotonic() + MAX_SECONDS
-        printed = {out.fileno(): bytearray(), errors.fileno(): bytearray()}
-        output, complaint = printed.values()
-        try:
-            trouble = self._read(printed, output, complaint) or self._wait()
-        except OSError:
-            trouble = NoGit.BROKEN
-        finally:
-            self.end()
-        if trouble is not None:
-            return trouble
-        return bytes(output) if self._process.returncode in fine else _meaning(bytes(complaint))
-
-    def end(self) -> None:
-        """Kill git if it still runs, and all that it has started."""
-        import signal
-
-        if self._process.poll() is None:
-            with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
-        for pipe in (self._process.stdout, self._process.stderr):
-            if pipe is not None:
-                pipe.close()
-
-    def _read(
-        self, printed: dict[int, bytearray], output: bytearray, complaint: bytearray
-    ) -> NoGit | None:
-        """Read both pipes into `printed` until they are closed.
-
-        Of the `complaint`, the beginning.
-        """
-        import selectors
-
-        with selectors.DefaultSelector() as selector:
-            for pipe in printed:
-                selector.register(pipe, selectors.EVENT_READ)
-            while selector.get_map():
-                if self._is_late():
-                    return NoGit.SLOW
-                for key, _ in selector.select(TICK):
-                    if not (chunk := os.read(key.fd, _CHUNK)):
-                        selector.unregister(key.fd)
-                    printed[key.fd] += chunk
-                del complaint[MAX_ERRORS:]
-                if len(output) > MAX_OUTPUT:
-                    return NoGit.TOO_MUCH
-        return None
-
-    def _wait(self) -> NoGit | None:
-        import subprocess
-
-        while True:
-            try:
-                self._process.wait(TICK)
-            except subprocess.TimeoutExpired:
-                if self._is_late():
-                    return NoGit.SLOW
-            else:
-                return None
-
-    def _is_late(self) -> bool:
-        return self._budget.expired() or monotonic() > self._until
-
-
-def _ask(
-    repository: Repository, budget: Budget, *words: str, fine: tuple[int, ...] = (0,)
-) -> bytes | NoGit:
-    asked = _started(repository, budget, words)
-    return asked if isinstance(asked, NoGit) else asked.answer(fine)
-
-
-def _started(
-    repository: Repository,
-    budget: Budget,
-    words: tuple[str, ...],
-    given: bytes = b"",
-    environment: Mapping[str, str] = NO_MORE,
-) -> RunningGit | NoGit:
-    import subprocess  # it takes long to load, and nobody waits for git at the start
-
-    overrides = [word for override in _OVERRIDES for word in ("-c", override)]
-    # timeout(1) ends a git that hangs when this server was killed meanwhile.
-    guard = next(
-        (
-            [path, "-s", "KILL", str(int(MAX_SECONDS) + 1)]
-            for path in _TIMEOUTS
-            if _is_program(path)
-        ),
-        [],
-    )
-    kept = {key: os.environ[key] for key in _KEPT if key in os.environ}
-    try:
-        with _input(given) as source:
-            process = subprocess.Popen(  # noqa: S603 - no shell, and no word comes from a caller
-                [*guard, repository.program, "--no-pager", *overrides, *words],
-                cwd=_HELD % repository.directory,
-                env={**_ENVIRONMENT, **kept, **environment},
-                stdin=source,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-            )
-    except OSError:
-        return NoGit.BROKEN
-    return RunningGit(process, budget)
-
-
-def _input(given: bytes) -> IO[bytes]:
-    """A file with the bytes `given`. It is in memory: git may answer before it has read all."""
-    if not given:
-        return open(os.devnull, "rb")  # not DEVNULL, which is opened for writing, too
-    file = os.fdopen(os.memfd_create("git"), "w+b")
-    file.write(given)
-    file.seek(0)
-    return file
-
-
-_NO_WORK_TREE = (b"not a git repository", b"in a work tree", b"cannot use bare repository")
-
-
-def _meaning(errors: bytes) -> NoGit:
-    if b"dubious ownership" in errors or b"unsafe repository" in errors:
-        return NoGit.REFUSED
-    if any(words in errors for words in _NO_WORK_TREE):
-        return NoGit.NO_WORK_TREE
-    return NoGit.BROKEN

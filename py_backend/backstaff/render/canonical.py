@@ -13,7 +13,7 @@ from backstaff.result import Rows
 
 
 def to_json(value: object) -> str:
-    """VALUE (mappings, sequences, `Rows`, scalars) as one line of canonical JSON."""
+    """Return `value` (mappings, sequences, `Rows`, scalars) as one line of canonical JSON."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain)
     return lossy(text)
 
@@ -27,16 +27,16 @@ def _plain(value: object) -> object:
 
 
 def rows_to_json(rows: Rows) -> list[str]:
-    """`to_json` of each row of `rows`, written column by column."""
-    return list(rows.written("{,}", lambda key: f"{to_json(key)}:", _column))
+    """Return `to_json` of each of `rows`, written column by column, the fastest way by its type."""
 
+    def column(values: Sequence[object]) -> Iterable[str] | str:
+        types = set(map(type, values))
+        if types == {str}:
+            return map(encode_basestring, map(lossy, values))  # type: ignore[arg-type]  # all str
+        if types == {int}:
+            return map(str, values)
+        if len(types) == 1 and values.count(values[0]) == len(values):
+            return to_json(values[0])
+        return map(to_json, values)
 
-def _column(values: Sequence[object]) -> Iterable[str] | str:
-    types = set(map(type, values))
-    if types == {str}:
-        return map(encode_basestring, map(lossy, values))  # type: ignore[arg-type]  # all str
-    if types == {int}:
-        return map(str, values)
-    if len(types) == 1 and values.count(values[0]) == len(values):
-        return to_json(values[0])
-    return map(to_json, values)
+    return list(rows.written("{,}", lambda key: f"{to_json(key)}:", column))

@@ -10,12 +10,11 @@ from backstaff.result import Note
 LEAST = 64
 """The lowest limit in bytes: there is room for a note such as `[cut to 64 bytes]`."""
 MAX_NOTE = 1000
-"""Bytes of a note at most: a path in it can have thousands."""
-EXAMPLES = 5
-MAX_EXAMPLES = 500
-"""The number of examples in a note, and their bytes in all."""
+"""Maximum number of bytes of a note: a path in it can have thousands."""
+EXAMPLES, MAX_EXAMPLES = 5, 500
+"""Maximum number of examples in a note, and of their bytes in all."""
 REMEDY_SHARE = 4
-"""A text names another call where that takes at most this part, a quarter, of the limit."""
+"""A text names another call if that takes at most this part, a quarter, of the limit."""
 
 
 def size(text: str) -> int:
@@ -24,62 +23,66 @@ def size(text: str) -> int:
 
 
 def plural(count: int, noun: str, nouns: str = "") -> str:
-    """COUNT with its noun: `1 file`, `2 files`, or with `nouns` `2 directories`."""
+    """Return `count` with its noun: `1 file`, `2 files`, or with `nouns` `2 directories`."""
     return f"{count} {noun if count == 1 else nouns or noun + 's'}"
 
 
 def counted(count: int, noun: str, nouns: str = "") -> str:
-    """The same with the digits in groups of three: `1,204 files`."""
+    """Return `plural` with the digits in groups of three: `1,204 files`."""
     return f"{count:,} {plural(count, noun, nouns).partition(' ')[2]}"
 
 
-def cut(
-    head: str,
-    rows: Sequence[str],
-    end: Callable[[int], str],
-    limit: int,
-    *,
-    longest: bool = False,
-) -> tuple[str, int]:
+def cut(head: str, rows: Sequence[str], end: Callable[[int], str], limit: int) -> tuple[str, int]:
     """Return `head`, the first of `rows` and an end in `limit` bytes, and the number of rows.
 
     `end` makes the end from that number. `head` and the end stay whole, even if they alone take
-    more than `limit` bytes. With `longest`, a cut leaves room for the longest end, whose numbers
-    have more digits, so a higher limit never shows less.
+    more than `limit` bytes.
     """
 
     def text(shown: int) -> str:
         return "".join((head, *rows[:shown], end(shown)))
 
-    whole = text(len(rows))
+    return fit(text, len(rows), map(size, rows), limit)
+
+
+def fit(
+    text: Callable[[int], str], count: int, sizes: Iterable[int], limit: int
+) -> tuple[str, int]:
+    """Return the text with the most rows, up to `count`, in `limit` bytes, and their number.
+
+    `text` makes the text from a number of rows. `sizes` are the bytes that each row adds to it.
+    """
+    whole = text(count)
     if size(whole) <= limit:
-        return whole, len(rows)
-    reserve = max(size(end(0)), size(end(min(1, len(rows))))) if longest else 0
-    shown = fitting(map(size, rows), limit - size(head) - reserve)
+        return whole, count
+    shown = fitting(sizes, limit - size(text(0)))
+    # The words about the rows left out are longer or shorter by a few bytes than without any row.
+    while shown + 1 < count and size(text(shown + 1)) <= limit:
+        shown += 1
     while size(part := text(shown)) > limit and shown:
         shown -= 1
     return part, shown
 
 
 def fitting(sizes: Iterable[float], room: float) -> int:
-    """How many of the first `sizes` fit in `room` together: two of 3, 4 and 5 in 8."""
+    """Return how many of the first `sizes` fit in `room` together: two of 3, 4 and 5 in 8."""
     return sum(1 for _ in takewhile(lambda total: total <= room, accumulate(sizes)))
 
 
 def left_out(count: int, limit: int, remedy: str = "") -> str:
-    """The last line of a cut text: `[3 more lines left out for a limit of 500 bytes: `remedy`]`."""
+    """The last line of a cut text: `[3 more lines left out for a limit of 500 bytes: ...]`."""
     return bracketed([omitted(plural(count, "more line"), limit, remedy)]) if count else ""
 
 
 def omitted(things: str, limit: int, remedy: str = "") -> str:
-    """`3 more files left out for a limit of 500 bytes: REMEDY`; `things` is `3 more files`."""
+    """Return `3 more files left out for a limit of 500 bytes: ...`; `things` is `3 more files`."""
     return f"{things} left out for a limit of {limit} bytes" + (f": {remedy}" if remedy else "")
 
 
 def clipped(text: str, limit: int) -> str:
-    """TEXT in at most `limit` bytes: the first lines that fit, and `[cut to 500 bytes]`.
+    """Return `text` in at most `limit` bytes: the first lines that fit, and `[cut to 500 bytes]`.
 
-    Where no line fits, the answer is the beginning of the first. The limit is at least `LEAST`.
+    If no line fits, that is the beginning of the first. The limit is at least `LEAST`.
     """
     limit = max(limit, LEAST)
     if size(text) <= limit:
@@ -91,7 +94,7 @@ def clipped(text: str, limit: int) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """TEXT in at most `most` bytes; `…` at its end stands for the rest."""
+    """Return `text` in at most `most` bytes; `…` at its end stands for the rest."""
     if size(text) <= most:
         return text
     kept = text.encode(errors="replace")[: most - len("…".encode())]
@@ -99,14 +102,14 @@ def shortened(text: str, most: int) -> str:
 
 
 def bracketed(notes: Iterable[Note | str]) -> str:
-    """A line for each of `notes`: `[there may be more: raise max_results (at most 100)]`."""
+    """Return a line for each of `notes`: `[there may be more: raise max_results (at most 100)]`."""
     return "".join(f"[{shortened(str(note), MAX_NOTE)}]\n" for note in notes)
 
 
 def some_of(words: Iterable[str], count: int, *, between: str = " ", most: int = EXAMPLES) -> str:
-    """The first of `words`, at most `most` of them, and how many of `count` remain.
+    """Return the first `most` of `words` and how many of `count` remain.
 
-    For example `src/a.c src/b.c and 3 more`. The answer is "" if the first word has no room.
+    For example `src/a.c src/b.c and 3 more`, or "" if the first word has no room.
     """
     first = list(islice(words, most))
     shown = fitting(map(size, first), MAX_EXAMPLES)
@@ -120,13 +123,13 @@ def directories_in_a_note(paths: Sequence[str]) -> str:
 
 
 def all_files(path: str, query: str, limit: int, named: Callable[[str], str]) -> str | None:
-    """The call that lists, page by page, the files below `path` that the glob `query` matches.
+    """Return the call that lists, page by page, the files below `path` that a glob matches.
 
-    For example `workspace/search_files {"path": "src", "query": "*.c", "kind": "glob", ...}`. The
-    answer is None if the call takes too much of a text of `limit` bytes. `named` is the context's.
+    For example `workspace/search_files {"path": "src", "query": "*.c", "kind": "glob", ...}`, or
+    None if the call takes too much of a text of `limit` bytes. `named` is the context's.
     """
     # JSON with escapes keeps any name on one line.
     arguments = {"path": path, "query": query, "kind": "glob", "include_ignored": True}
     call = f"{named('workspace/search_files')} {json.dumps(arguments)}"
-    taken = len(call) + (query == "*")  # as much as `**`: list_directory decides late which it is
+    taken = len(call) + (query == "*")  # as much as `**`, so that both have room or neither
     return call if taken <= min(MAX_NOTE // 2, limit // REMEDY_SHARE) else None

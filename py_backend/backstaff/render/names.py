@@ -39,8 +39,8 @@ _UNSAFE_IN_QUOTES = f"[{_INVISIBLE}']"
 _LONE_SURROGATE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 """A surrogate that stands for no undecodable byte of a file name."""
 CONTROLS = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069]")
-"""Characters that drive a terminal, or turn the direction of the text behind them. In the text of a
-file only these stand as escapes: an agent that edits the file needs all others as they are."""
+"""Characters that drive a terminal, or change the direction of the text behind them. Only these
+stand as escapes in the text of a file: an agent that edits it needs all others as they are."""
 MAX_ECHO = 200
 """Characters of an argument in a message that echoes it."""
 _compiled = cache(re.compile)
@@ -48,12 +48,12 @@ _compiled = cache(re.compile)
 
 
 def show(name: str) -> str:
-    """NAME as it stands in text: bare, or as a JSON string literal."""
+    """Return `name` as it stands in text: bare, or as a JSON string literal."""
     return name if is_plain(name) else literal(name)
 
 
 def word(name: str) -> str:
-    """NAME as one word in a line of names; one with a blank, or `@ / …` at its end, is quoted."""
+    """Return `name` as one word in a line: quoted if it has a blank, or `@ / …` at its end."""
     return name if " " not in name and is_plain(name) and name[-1] not in "@/…" else literal(name)
 
 
@@ -76,19 +76,15 @@ def labels(shown: Callable[[str], str], texts: Iterable[str]) -> list[tuple[str,
 
 
 def _all(lines: re.Pattern[str], names: Sequence[str]) -> bool:
-    """Whether each of `names` is a line of `lines`.
-
-    Nearly always it is, and one match finds out.
-    """
+    """Whether each of `names` is a line of `lines`: nearly always, so one match tests all."""
     together = "\n".join([*names, ""])
     return lines.fullmatch(together) is not None and together.count("\n") == len(names)
 
 
 def quote(text: str, most: int | None = MAX_ECHO) -> str:
-    """TEXT that a caller gave, as a message echoes it: 'as given', or a JSON string literal.
+    """Return an argument as messages echo it: 'as given', or a JSON string literal.
 
-    After `most` characters `…` stands for the rest. None keeps all, for a text that a reader
-    copies.
+    After `most` characters `…` stands for the rest; None keeps all, so that a reader can copy it.
     """
     if most is not None and len(text) > most:
         text = text[:most] + "…"
@@ -96,7 +92,7 @@ def quote(text: str, most: int | None = MAX_ECHO) -> str:
 
 
 def visible(text: str) -> str:
-    """TEXT of several lines with escapes for everything invisible except blanks.
+    """Return `text` of several lines with escapes for everything invisible except blanks.
 
     The joiners within an emoji stay. Elsewhere they could carry a hidden message.
     """
@@ -104,7 +100,7 @@ def visible(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """TEXT of free prose on one line, with escapes for everything invisible."""
+    """Return `text` of free prose on one line, with escapes for everything invisible."""
     return visible(" ".join(text.split()))
 
 
@@ -118,7 +114,7 @@ def is_plain(name: str) -> bool:
 
 
 def literal(name: str) -> str:
-    r"""NAME as a JSON string literal with escapes for everything invisible: `"a\u202eb"`."""
+    r"""Return `name` as a JSON string literal with escapes for invisible parts: `"a\u202eb"`."""
     quoted: str = encode_basestring(name)
     return _compiled(_ESCAPED).sub(escaped, quoted)
 
@@ -133,7 +129,7 @@ def escaped(match: re.Match[str]) -> str:
 
 
 def lossy(text: str) -> str:
-    """TEXT as valid Unicode: undecodable bytes become U+FFFD (SRD NFR-LD-REL-02)."""
+    """Return `text` as valid Unicode: undecodable bytes become U+FFFD (SRD NFR-LD-REL-02)."""
     if text.isascii():
         return text
     text = _LONE_SURROGATE.sub("\ufffd", text)
@@ -142,10 +138,10 @@ def lossy(text: str) -> str:
 
 def widths(texts: Sequence[str]) -> list[int]:
     """The columns that each of `texts` takes on a screen."""
-    return [len(text) if text.isascii() else sum(map(_columns, text)) for text in texts]
 
+    def columns(character: str) -> int:
+        if unicodedata.combining(character):
+            return 0
+        return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
-def _columns(character: str) -> int:
-    if unicodedata.combining(character):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+    return [len(text) if text.isascii() else sum(map(columns, text)) for text in texts]

@@ -1,4 +1,4 @@
-"""How the tools of each contract refuse a path: one table of codes and sentences."""
+"""The refusals of a path by the tools of each contract: one table of codes and sentences."""
 
 from backstaff.errors import ErrorCode, Fault, PathError, ToolError
 from backstaff.render.names import quote
@@ -84,5 +84,5 @@ def refused(error: PathError, path: str, refusals: Refusals, **words: str) -> To
     if fault not in refusals:
         fault = _GENERAL.get(fault, Fault.OTHER)
     code, sentence = refusals[fault]
-    told = sentence.format(path=quote(path), error=error.message, **words)
-    return ToolError(code or error.code, told, **error.details)
+    message = sentence.format(path=quote(path), error=error.message, **words)
+    return ToolError(code or error.code, message, **error.details)

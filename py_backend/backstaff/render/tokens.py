@@ -17,13 +17,13 @@ _VOWEL = re.compile(r"[aeiouyAEIOUY]")
 _HARD = re.compile(r"[0-9][A-Za-z]|[A-Za-z][0-9]")
 
 WORD, LONGER = 5, 7
-"""The letters that a word of one token has, and those of each token more."""
+"""A word of up to 5 letters is one token; every 7 further letters are one more."""
 LETTERS, DIGITS = 1.35, 3
-"""Letters in a token where they make no word, and digits in one."""
+"""Letters per token if they make no word, and digits per token."""
 MARK, RUN = 0.75, 0.65
-"""Tokens of a mark, and of each in a run of them."""
+"""Tokens per punctuation mark: alone, and in a run."""
 EMOJI, WIDE, OTHER = 2.8, 2.1, 0.9
-"""Tokens of a character beyond 16 bits, of one as in Chinese, and of one of another script."""
+"""Tokens per character: beyond 16 bits, Chinese and the like, any other script."""
 SAFETY = 1.08
 
 
@@ -47,10 +47,9 @@ def _tokens(text: str) -> float:
             case "digits":
                 total += -(-length // DIGITS)
             case "marks":
+                # The slash of `src/` is a token, that of `/a` is part of one with the letters.
                 if piece[0] == "/" and piece.end() == len(text.rstrip("\n")):
-                    total += (
-                        1  # that of `src/` stands alone, that of `/a` with the letters behind it
-                    )
+                    total += 1
                 else:
                     total += MARK if length == 1 else RUN * length
             case "control":

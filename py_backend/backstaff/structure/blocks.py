@@ -2,24 +2,24 @@
 
 A line that is indented no more than the innermost open definition ends it. Where bodies have
 brackets, a closing line at the definition's own indentation is its last one; else the last line of
-code is. Blank lines and comments end nothing. What may be a definition is on the stack, too, and
-is dropped unless a body follows: prototypes, macros, calls over several lines.
+code is. Blank lines and comments end nothing. A line that may define something, such as a
+prototype or a macro, is on the stack as well, and is dropped unless a body follows.
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from backstaff.budget import Budget
 from backstaff.structure.functions import closing, function_name
-from backstaff.structure.language import CONTAINERS, LONGEST, Ends, Language, Shape
+from backstaff.structure.language import CONTAINERS, LONGEST, Ends, Language, matcher
 from backstaff.structure.spans import Spans
 
 STRIDE = 1000
 """Lines between two looks at the clock."""
 MAX_ABOVE = 100
-"""Lines above a definition that may belong to it."""
+"""Maximum number of lines above a definition that may belong to it."""
 _TAB = 8
+_CLOSERS = "})]"
 _OPENERS = ("{", "(", "[", "=>", "<", "=")
 """Ends of lines that go on."""
 _ARROWS = ("=> (", "=>", "= (")
@@ -34,6 +34,29 @@ _END = re.compile(r"\bend\b[,;)]*+$")
 
 
 @dataclass(slots=True)
+class Block:
+    """A definition, or a line that may be one. Lines count from 1; 0 means not yet."""
+
+    name: str
+    kind: str
+    line: int
+    last: int
+    indent: int
+    text: str
+    first: int = 0
+    opened: int = 0
+    """The line on which its body begins."""
+    unsure: bool = False
+    """It defines nothing unless a body follows."""
+    inner: int = -1
+    """The indentation of its members."""
+    flat: bool = False
+    """Its members stand at its own indentation, as in a namespace of C++."""
+    inside: int = 0
+    """The number of other brackets that are open there."""
+
+
+@dataclass(slots=True)
 class Line:
     """A line of code: `body` is without blanks around it, `tail` without a comment at its end."""
 
@@ -44,36 +67,13 @@ class Line:
     body: str
     tail: str
 
-
-@dataclass(slots=True)
-class Block:
-    """A definition, or what may be one. Lines count from 1; 0 is not yet."""
-
-    name: str
-    kind: str
-    line: int
-    first: int
-    last: int
-    indent: int
-    text: str
-    opened: int = 0
-    """The line on which its body begins."""
-    unsure: bool = False
-    """It defines nothing unless a body follows."""
-    at_end: bool = False
-    """Its body begins on a line of its own indentation only, as of a call over several lines."""
-    inner: int = -1
-    """The indentation of its members."""
-    flat: bool = False
-    """Its members stand at its own indentation, as in a namespace of C++."""
-    inside: int = 0
-    """The other brackets that are open there."""
-    leaf: bool = False
-    """Nothing is defined in it."""
+    def block(self, name: str, kind: str, *, unsure: bool = False) -> Block:
+        """Return the definition that begins on this line."""
+        return Block(name, kind, self.number, self.last, self.indent, self.tail, unsure=unsure)
 
 
 def blocks(text: str, language: Language, budget: Budget) -> list[Block]:
-    """The definitions of `text` in the order of their lines. Raises what `budget` does."""
+    """Return the definitions of `text` in the order of their lines. Raises what `budget` does."""
     return _Pass(text, language).run(budget)
 
 
@@ -82,17 +82,20 @@ class _Pass:
         self.lines = text.split("\n")
         self.language = language
         self.spans = Spans(text, self.lines, language)
-        self.stack = [Block("", "", 0, 0, 0, -1, "", opened=1)]  # all of the text
+        self.stack = [Block("", "", 0, 0, -1, "", opened=1)]  # all of the text
         self.found: list[Block] = []
         self.code = 0
         """The last line of code so far."""
 
-    # One function, as a call a line would cost as much as all else that is done for most lines.
+    # One function, because a call for each line would cost as much as the rest for most lines.
     def run(self, budget: Budget) -> list[Block]:  # noqa: C901, PLR0912
         lines, language, spans, stack = self.lines, self.language, self.spans, self.stack
-        may_begin, beginnings, rule = spans.may_begin, spans.beginnings, language.rule
-        comment_lines, is_neutral = language.comment_lines, language.neutral and language.is_neutral
-        more, has_quotes = language.shape or language.group, bool(language.long_quotes)
+        comment_lines, rule = language.comment_lines, language.rule
+        beginnings, quotes = spans.beginnings, language.long_quotes
+        is_neutral = language.neutral and matcher(language.neutral)
+        is_bracket = language.ends is Ends.BRACKET
+        strings = tuple(language.all_long) if is_bracket else ()
+        more = language.bare or language.typed or language.group
         at, check_at, total, continued = 0, 0, len(lines), False
         while at < total:
             if at >= check_at:
@@ -104,130 +107,110 @@ class _Pass:
                 continue
             if body == language.last_line:
                 break
-            is_string = False
-            if (has_quotes or number - 1 in beginnings) and may_begin(number - 1):
-                last, is_string = spans.end(number - 1)
-                at = last + 1
+            # Few lines are looked at token by token.
+            is_odd = quotes and any(line.count(quote) & 1 for quote in quotes)
+            if is_odd or number - 1 in beginnings:
+                at = spans.end(number - 1) + 1
             indent = line.find(body[0])
             if indent and line[0] == "\t":
                 indent = _indentation(line, body)
             body, top = body[:LONGEST], stack[-1]
-            is_inner = indent > top.indent and top.opened
-            if top.leaf and is_inner:
-                self.code = at  # nothing is defined in there
-                continue
-            if body.startswith(comment_lines):
+            if f"{body} ".startswith(comment_lines):
                 body = body.rpartition("*/")[2].lstrip() if at == number else ""
-                if not body or body.startswith(comment_lines):
+                if not body or f"{body} ".startswith(comment_lines):
                     continue
+            if at > number and body.startswith(strings):
+                self.code = at  # a string at the margin ends nothing
+                continue
             if continued or (is_neutral and is_neutral(body)):
                 # The lines of a macro end with a backslash.
                 continued = body[-1] == "\\" and (continued or body[0] == "#")
                 continue
+            is_inner = indent > top.indent and top.opened
             if is_inner and top.inner < 0 and top.opened < number:
                 top.inner = indent
             # Most lines are in the midst of a body, and define nothing.
             found = rule(body)
             if found or not is_inner or (more and self._may_define(body, indent, top)):
-                one = Line(number, at, indent, body, self._without_comment(body))
+                marks = [mark for mark in language.comments if mark in body]
+                tail = body[: body.find(marks[0])].rstrip() or body if marks else body
+                one = Line(number, at, indent, body, tail)
                 if not self._belongs(one):
                     self._define(one, found)
-            self.code = at if is_string or at == number else number
+            self.code = at
         for block in stack:
             block.last = max(block.last, self.code)
         return [one for one in self.found if one.name and (one.opened or not one.unsure)]
 
     def _may_define(self, body: str, indent: int, top: Block) -> bool:
-        """Whether `body`, within `top`, may define something without a keyword."""
+        """Return True if `body`, within `top`, may define something without a keyword."""
         language = self.language
         is_member = indent == top.inner and top.kind in CONTAINERS
         if is_member or (language.template and body.startswith("template")):
             return True
         if body[-1] == ";" or "(" not in body:
             return False
-        if language.shape == Shape.BARE:
+        if language.bare:
             return body[-1] in "({},"
         return language.local or body[-1] == "{" or (language.at_top and top.indent < 0)
 
-    def _without_comment(self, body: str) -> str:
-        for mark in self.language.comments:
-            if mark in body:
-                return body[: body.find(mark)].rstrip() or body
-        return body
-
     def _belongs(self, line: Line) -> bool:
-        """End what `line` ends. Whether it only goes on with, or closes, an open definition."""
-        stack = self.stack
+        """End what `line` ends. Return True if it only closes or continues a definition."""
+        stack, body, ends = self.stack, line.body, self.language.ends
+        closes = body[0] in _CLOSERS if ends is Ends.BRACKET else False
+        if ends is Ends.WORD:
+            closes = body.startswith("end") and not (body[3:4].isalnum() or body[3:4] == "_")
         goes_on = False
-        while line.indent <= (top := stack[-1]).indent and not goes_on:
+        while line.indent <= (top := stack[-1]).indent:
             if line.indent == top.indent:
-                if self._goes_on(top, line):
-                    goes_on = True
+                if goes_on := self._goes_on(top, line):
                     break
-                if top.flat and not self._closes_flat(top, line):
+                if top.flat and (not closes or top.inside or line.tail[-1] in ";,)"):
+                    top.inside -= closes and top.inside > 0
                     break
-                if self._closes(line):
+                if closes:
                     top.last = line.last
-                    if not top.name and (found := _CLOSES_NAME.match(line.body)):
+                    if not top.name and (found := _CLOSES_NAME.match(body)):
                         top.name = found[1]  # of a typedef
                     stack.pop()
                     return True
             top.last = max(top.last, self.code)
             stack.pop()
-        top = stack[-1]
-        if not top.opened and (goes_on or line.indent > top.indent):
+        if not top.opened and ends is Ends.BRACKET:
             self._open(top, line, goes_on=goes_on)
         if (
             not goes_on
             and top.inner < 0
-            and (self.language.ends is not Ends.BRACKET or 0 < top.opened < line.number)
+            and (ends is not Ends.BRACKET or 0 < top.opened < line.number)
         ):
             top.inner = line.indent
         return goes_on
 
-    def _closes(self, line: Line) -> bool:
-        match self.language.ends:
-            case Ends.BRACKET:
-                return line.body[0] in Ends.BRACKET.value
-            case Ends.WORD:
-                after = line.body[3:4]
-                return line.body.startswith("end") and not (after.isalnum() or after == "_")
-        return False
-
     def _goes_on(self, top: Block, line: Line) -> bool:
-        """Whether `line`, indented like `top`, belongs to it, but does not end it."""
+        """Return True if `line`, indented like `top`, belongs to it, but does not end it."""
         language, tail = self.language, line.tail
-        if language.ends is not Ends.BRACKET:
-            return bool(language.is_going_on(line.body))
-        if top.flat:
-            return False
-        closes = line.body[0] in Ends.BRACKET.value
-        if not top.opened and (line.body[0] in _HEADS or language.is_going_on(line.body)):
-            return not (closes and language.shape is Shape.BARE) or tail.endswith(_OPENERS)
+        goes_on = bool(matcher(language.goes_on)(line.body))
+        if language.ends is not Ends.BRACKET or top.flat:
+            return goes_on and not top.flat
+        closes = line.body[0] in _CLOSERS
+        if not top.opened and (line.body[0] in _HEADS or goes_on):
+            return not (closes and language.bare) or tail.endswith(_OPENERS)
         if closes:
             return tail.endswith(_OPENERS) and len(tail) > 1
+        if language.braced and top.name and top.opened and not language.rule(line.body):
+            return True
         if top.kind in language.flat and top.opened and self.code == top.opened:
             top.flat = True
         return False
 
-    def _closes_flat(self, top: Block, line: Line) -> bool:
-        if line.body[0] not in Ends.BRACKET.value:
-            return False
-        if top.inside:
-            top.inside -= 1
-            return False
-        return line.tail[-1] not in ";,)"
-
     def _open(self, top: Block, line: Line, *, goes_on: bool) -> None:
         """See whether the body of `top` begins, or all of it ends, on `line`."""
-        if self.language.ends is not Ends.BRACKET:
-            return
         tail = line.tail
         opening, closed = tail.count("{"), tail.count("}")
         if opening > closed or tail.endswith(_ARROWS):
-            top.opened = line.number if goes_on or not top.at_end else 0
+            top.opened = line.number
         elif opening and opening == closed and tail.endswith(("}", "};")):
-            if goes_on or self.language.shape is not Shape.BARE:
+            if goes_on or not self.language.bare:
                 top.opened = top.last = line.number
                 self.stack.pop()
         elif tail[-1] == ";" and (")" in tail or "=" in top.text or not top.unsure):
@@ -243,70 +226,50 @@ class _Pass:
             found = language.rule(line.body)
         is_flat = owner.flat and line.indent == owner.indent
         is_member = owner.kind in CONTAINERS and (is_flat or line.indent == owner.inner)
-        block = self._by_keyword(line, found) if found else None
-        if block is None and "(" in line.body and language.shape:
+        block = None
+        if found and found.lastindex:
+            name, kind = found[found.lastindex].strip(), found[found.lastindex - 1] or "function"
+            unsure = kind in language.need_body
+            if not unsure or tail[-1] != ";" or "}" in tail:
+                block = line.block(name if name != "(" else "", kind, unsure=unsure)
+        if block is None and "(" in line.body and (language.bare or language.typed):
             block = self._by_shape(line, owner, is_member=is_member)
-        if (
-            block is None
-            and is_member
-            and not owner.name
-            and (found := language.is_group_member(line.body))
-        ):
-            block = Block(found[1], owner.kind, line.number, 0, line.last, line.indent, tail)
-        if (
-            block is None
-            and language.anonymous
-            and tail[-1] == "{"
-            and ("new " in tail or owner.kind == "enum")
-        ):
-            block = Block("", "class", line.number, 0, line.last, line.indent, tail)
+        if block is None and is_member and not owner.name:
+            found = matcher(language.group)(line.body)
+            block = line.block(found[1], owner.kind) if found else None
+        is_body = tail[-1] == "{" and ("new " in tail or owner.kind == "enum")
+        if block is None and language.anonymous and is_body:
+            block = line.block("", "class")
         if block is None:
             owner.inside += is_flat and tail[-1] == "{"
             return
         block.first = self._first_line(line)
-        block.leaf = language.leaves and block.kind not in CONTAINERS | language.need_body
         self.found.append(block)
         opening, closed = tail.count("{"), tail.count("}")
         is_bracket = language.ends is Ends.BRACKET
+        is_whole = (
+            is_bracket and opening == closed and (tail[-1] == ";" or (opening and tail[-1] in "},"))
+        )
         if (
             not is_bracket
+            or is_whole
             or opening > closed
             or tail.endswith(_ARROWS)
             or (tail[-1] == "(" and (language.here_document or not block.name))
         ):
             block.opened = line.number
-        if is_bracket and opening == closed and (tail[-1] == ";" or (opening and tail[-1] in "},")):
-            block.opened = line.number
-        elif language.ends is not Ends.WORD or not _END.search(tail):
+        if not is_whole and (language.ends is not Ends.WORD or not _END.search(tail)):
             self.stack.append(block)
-
-    def _by_keyword(self, line: Line, found: re.Match[str]) -> Block | None:
-        if not found.lastindex:
-            return None
-        name, kind = found[found.lastindex], found[found.lastindex - 1] or "function"
-        unsure = kind in self.language.need_body
-        if unsure and line.tail[-1] == ";" and "}" not in line.tail:
-            return None
-        name = name if name != "(" else ""
-        return Block(
-            name.strip(), kind, line.number, 0, line.last, line.indent, line.tail, unsure=unsure
-        )
 
     def _by_shape(self, line: Line, owner: Block, *, is_member: bool) -> Block | None:
         language, body, tail = self.language, line.body, line.tail
-        at_end = False
-        if language.shape is Shape.BARE:
-            if body[0] in _NO_METHOD:
+        typed, unsure = False, not is_member
+        if language.bare:
+            # Calls look the same, so outside classes only a line with a body is looked at.
+            closes = tail[-1] == "{" or tail.endswith(("}", "},"))
+            has_body = closes and ") {" in tail and tail.count("(") == tail.count(")")
+            if body[0] in _NO_METHOD or not (is_member or has_body):
                 return None
-            if not is_member:
-                # Calls look the same, so only those that may be followed by a body are looked at.
-                at_end = tail[-1] == "("
-                closes = tail[-1] == "{" or tail.endswith(("}", "},"))
-                if not at_end and not (
-                    closes and ") {" in tail and tail.count("(") == tail.count(")")
-                ):
-                    return None
-            name, typed, unsure = "", False, not is_member
         else:
             at_top = language.at_top and (owner.indent < 0 or owner.flat)
             inside = language.local and owner.indent >= 0 and owner.opened
@@ -314,18 +277,14 @@ class _Pass:
                 return None
             if language.at_top and tail[-1] == ";" and "}" not in tail:
                 return None
+            unsure = language.at_top or not is_member
             typed = language.at_top and (
                 owner.flat or not is_member or self._first_line(line) < line.number
             )
-            unsure = language.at_top or not is_member
         about = owner.name.partition("<")[0].rpartition("::")[2]
         name = function_name(body, language, about, member=is_member, typed=typed)
-        if not name:
-            return None
-        kind = "method" if is_member or language.shape is Shape.BARE else "function"
-        return Block(
-            name, kind, line.number, 0, line.last, line.indent, tail, unsure=unsure, at_end=at_end
-        )
+        kind = "method" if is_member or language.bare else "function"
+        return line.block(name, kind, unsure=unsure) if name else None
 
     def _first_line(self, line: Line) -> int:
         """Return the first line above `line` that belongs to it: comment, decorator, attribute."""
@@ -336,12 +295,11 @@ class _Pass:
         while at > least + 1 and (body := self.lines[at - 2].strip()):
             at -= 1
             indent = _indentation(self.lines[at - 1], body)
-            if indent >= line.indent and body.startswith(language.comment_lines):
-                if not within:
-                    first = at
-            elif indent == line.indent and language.is_above(body):
+            if indent >= line.indent and f"{body} ".startswith(language.comment_lines):
+                first = first if within else at
+            elif indent == line.indent and matcher(language.above)(body):
                 first, within = at, False
-            elif (indent == line.indent and body[0] in ")]}") or (
+            elif (indent == line.indent and body[0] in _CLOSERS) or (
                 indent > line.indent and (within or body.endswith((")", "]")))
             ):
                 within = True
@@ -351,20 +309,8 @@ class _Pass:
 
 
 def _indentation(line: str, body: str) -> int:
-    """The column of `body` in `line`."""
+    """Return the column of `body` in `line`."""
     indent = line.find(body[0])
     if indent and "\t" in line[:indent]:
         return len(line[: min(indent, LONGEST)].expandtabs(_TAB))
     return indent
-
-
-def nested(found: Sequence[Block]) -> list[tuple[Block, int, int]]:
-    """Each of `found` with its depth and the number of the one around it, or -1."""
-    result: list[tuple[Block, int, int]] = []
-    around: list[int] = []
-    for number, block in enumerate(found):
-        while around and found[around[-1]].last < block.line:
-            around.pop()
-        result.append((block, len(around), around[-1] if around else -1))
-        around.append(number)
-    return result

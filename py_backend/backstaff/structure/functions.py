@@ -2,7 +2,7 @@
 
 import re
 
-from backstaff.structure.language import Language, Shape
+from backstaff.structure.language import Language
 
 _NO_NAMES = frozenset(
     "if else for foreach while switch case catch return do try finally with throw new await yield"
@@ -17,6 +17,7 @@ _WITH_PARENTHESES = re.compile(
 )
 """An attribute with arguments, before a function."""
 _BARE_NAME = re.compile(r"[*#]*+((?:[\w$]++|\[[^\]]*+\]))\s*+\??\s*+")
+_OPERATOR = re.compile(r"\boperator(?!\w)(.*+)")
 _FOREIGN = re.compile(r"[\"'`;/+|!%\\]|->|\b(?:return|throw|else|new|case|goto)\b")
 """What does not stand before the name of a function."""
 
@@ -31,7 +32,7 @@ def closing(text: str, pair: str) -> int:
     return -1
 
 
-def function_name(  # noqa: PLR0911  # a line can fail to be a function in many ways
+def function_name(  # a line can fail to be a function in many ways
     text: str, language: Language, owner: str, *, member: bool, typed: bool
 ) -> str:
     """The name of the function that `text`, a line with a parenthesis, defines; or "".
@@ -39,20 +40,19 @@ def function_name(  # noqa: PLR0911  # a line can fail to be a function in many 
     `owner` is the name of the type around it, whose name a constructor has. With `typed` it needs
     no type before its name, as one stands on the line above.
     """
-    if language.shape is Shape.BARE:
+    if language.bare:
         return _bare_name(text, language, member=member)
     if text[0] == "@" or "(" in text[:1] or "))" in text or "__" in text or "alignas" in text:
         text = _WITH_PARENTHESES.sub("", text, count=3)
     head, _, rest = text.removeprefix('extern "C" ').partition("(")
-    if "operator" in head:
-        return _operator(head, rest)
+    if found := _OPERATOR.search(head):
+        call = "()" * rest.startswith(")(")  # of `operator()(int x)`
+        return "" if "=" in head[: found.start()] else f"operator{found[1].rstrip()}{call}"
     head = head.rstrip()
     if head.endswith(">") and (place := closing(head[-2::-1], "><")) > 0:  # `name<T>(`
         head = head[: len(head) - 1 - place].rstrip()
     words = head.split()
     if not words or words[0] in _NO_NAMES or "=" in head or _FOREIGN.search(head):
-        return ""
-    if not language.dotted and ("." in head or "?" in head):
         return ""
     name = words[-1].rpartition(".")[2].lstrip("*&")
     plain = name.rpartition("::")[2].lstrip("~")
@@ -60,22 +60,15 @@ def function_name(  # noqa: PLR0911  # a line can fail to be a function in many 
         return ""
     if len(words) == 1 and name.isupper() and language.at_top and (end := closing(rest, "()")) > 0:
         return f"{name}({rest[:end]}"  # a macro: TEST(suite, name)
-    has_type = not language.words.issuperset(words[:-1]) or words[-1][0] in "*&"
+    modifiers = language.modifiers.split()
+    has_type = any(word not in modifiers for word in words[:-1]) or words[-1][0] in "*&"
     return name if has_type or typed or plain == owner or "::" in name else ""
-
-
-def _operator(head: str, rest: str) -> str:
-    """`operator==` of `bool operator==`; of `operator` and `)(int x)`, `operator()`."""
-    before, _, sign = head.rpartition("operator")
-    if "=" in before or sign[:1].isalnum() or sign[:1] == "_":
-        return ""  # a longer word
-    return f"operator{sign.rstrip()}" + ("()" if rest.startswith(")(") else "")
 
 
 def _bare_name(text: str, language: Language, *, member: bool) -> str:
     """The name of a method without a type: `async load(path) {`."""
-    words = text.partition("(")[0].split(" ")
-    while len(words) > 1 and words[0] in language.words:
+    words = text.partition("(")[0].split()
+    while len(words) > 1 and words[0] in language.modifiers.split():
         text = text[len(words.pop(0)) :].lstrip()
     found = _BARE_NAME.match(text)
     if not found or (found[1] in _NO_NAMES and not member) or found[1][0].isdigit():

@@ -1,7 +1,7 @@
 """The sections of Markdown, Org and reStructuredText: a heading and all that is under it."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from backstaff.structure.blocks import Block
 from backstaff.structure.language import LONGEST
@@ -29,7 +29,7 @@ def sections(text: str, language: str) -> list[Block]:
             while last > block.line and not lines[last - 1]:
                 last -= 1
             block.last = last
-        result.append(Block(name, "heading", number, number, number, 0, name, opened=number))
+        result.append(Block(name, "heading", number, number, 0, name, first=number))
         above.append((level, result[-1]))
     return result[:-1]
 
@@ -78,8 +78,4 @@ def _rst(lines: Sequence[str]) -> Iterator[Heading]:
         yield number - 1, styles.index(style) + 1, title.strip()
 
 
-_KINDS: dict[str, Callable[[Sequence[str]], Iterator[Heading]]] = {
-    "markdown": _markdown,
-    "org": _org,
-    "rst": _rst,
-}
+_KINDS = {"markdown": _markdown, "org": _org, "rst": _rst}

@@ -8,8 +8,8 @@ matches of groups that are.
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import Enum, IntEnum
-from functools import cached_property
+from enum import Enum
+from functools import cache, cached_property
 from typing import NamedTuple
 
 LONGEST = 400
@@ -25,19 +25,9 @@ Match = Callable[..., re.Match[str] | None]
 class Ends(Enum):
     """How a definition ends: at a closing bracket, at the word `end`, or by indentation alone."""
 
-    BRACKET = "})]"
-    WORD = "end"
-    INDENT = ""
-
-
-class Shape(IntEnum):
-    """How a line defines a function without a keyword."""
-
-    NONE = 0
-    TYPED = 1
-    """A type stands before the name: `static int name(...)`."""
-    BARE = 2
-    """Nothing but modifiers does: `async name(...) {`."""
+    BRACKET = 1
+    WORD = 2
+    INDENT = 3
 
 
 class Long(NamedTuple):
@@ -69,21 +59,24 @@ class Language:
     patterns without blanks, that may stand before any of them.
     """
 
+    files: str
+    """Its files, by their extensions or whole names."""
+    modes: str = ""
+    """What names it in a first line: interpreters, and modes of Emacs."""
     rules: tuple[str, ...]
     modifiers: str = ""
     ends: Ends = Ends.BRACKET
 
-    shape: Shape = Shape.NONE
+    bare: bool = False
+    """Functions have no keyword, but modifiers at most: `async name(...) {`."""
+    typed: bool = False
+    """Functions have no keyword, but a type before the name: `static int name(...)`."""
     at_top: bool = False
-    """Functions by shape stand outside classes, too, and have a body there."""
+    """Typed functions stand outside classes as well, and have a body there."""
     local: bool = False
-    """Functions by shape stand within functions, too."""
-    dotted: bool = False
-    """The types before a name may hold dots and question marks."""
+    """Typed functions stand within functions as well."""
     anonymous: bool = False
     """`new Type() {` and constants of an enum have members."""
-    leaves: bool = False
-    """Functions hold no definitions."""
     template: bool = False
     """`template <...>` may stand before any definition."""
     need_body: frozenset[str] = frozenset()
@@ -97,15 +90,14 @@ class Language:
 
     comments: tuple[str, ...] = ("//",)
     """What begins a comment up to the end of the line."""
-    comment_lines: tuple[str, ...] = ("//", "/*", "*/", "* ")
-    """What begins a line that holds nothing but a comment."""
-    long_comments: Mapping[str, Long] = field(default_factory=lambda: {"/*": Long("*/")})
-    long_strings: Mapping[str, Long] = field(default_factory=dict)
-    """Tokens that may go on over lines, by their beginnings."""
+    long: Mapping[str, Long] = field(default_factory=dict)
+    """Comments and strings that may go on over lines, by their beginnings; `/*` goes with `//`."""
     quotes: str = "\"'"
     """What begins strings within a line."""
     long_quotes: Mapping[str, Long] = field(default_factory=dict)
     """Those of them that may go on over lines."""
+    braced: bool = False
+    """Only a closing bracket or a definition ends a body, however its lines are indented."""
     resumes: bool = False
     """A definition at the margin shows that such a quote was none, such as one in a comment."""
     here_document: str = ""
@@ -121,61 +113,40 @@ class Language:
     """Beginnings of lines that go on with a definition at their own indentation."""
 
     @cached_property
-    def words(self) -> frozenset[str]:
-        """The modifiers that are words."""
-        return frozenset(self.modifiers.split())
-
-    @cached_property
     def rule(self) -> Match:
         """Matches a line that a keyword makes a definition; the last two groups count."""
         before = f"(?:(?:{'|'.join(self.modifiers.split())})\\s++)*" if self.modifiers else ""
-        return _matcher(f"{before}(?:{'|'.join(self.rules)})")
+        return matcher(f"{before}(?:{'|'.join(self.rules)})")
 
     @cached_property
-    def is_neutral(self) -> Match:
-        """Matches a line that is `neutral`."""
-        return _matcher(self.neutral)
+    def comment_lines(self) -> tuple[str, ...]:
+        """The beginnings of lines, with a blank at the end, that hold nothing but a comment."""
+        lines = tuple(map(str.strip, self.comments))
+        star = "* " if self.bare else "*"  # JavaScript has methods such as `*name() {`
+        return (*lines, "/*", "*/", star) if "//" in lines else lines
 
     @cached_property
-    def is_above(self) -> Match:
-        """Matches a line that belongs to what is below it."""
-        return _matcher(self.above)
-
-    @cached_property
-    def is_going_on(self) -> Match:
-        """Matches a line that goes on with the definition above it."""
-        return _matcher(self.goes_on)
-
-    @cached_property
-    def is_group_member(self) -> Match:
-        """Matches a member of a nameless definition."""
-        return _matcher(self.group)
+    def all_long(self) -> Mapping[str, Long]:
+        """All tokens that may go on over lines, by their beginnings."""
+        long = {**self.long, **self.long_quotes}
+        return long | {"/*": Long("*/")} if "//" in self.comments else long
 
     @cached_property
     def token(self) -> Match:
         """Finds the next token that hides what is in it, or the end of the line."""
-        parts = [
-            r"\n",
-            self.opaque,
-            # Those of Perl and Ruby that begin with an equals sign begin a line.
-            *(
-                "(?<![^\n])" * (m[0] == "=") + re.escape(m)
-                for m in sorted(self.long, key=len)[::-1]
-            ),
-            *(re.escape(mark) + r"[^\n]*+" for mark in self.comments),
-            *(
-                rf"{q}(?:[^{q}\\\n]|\\.){{0,400}}{q}?"
-                for q in self.quotes
-                if q not in self.long_quotes
-            ),
-        ]
+        # Those of Perl and Ruby that begin with an equals sign begin a line.
+        long = (
+            "(?<![^\n])" * (mark[0] == "=") + re.escape(mark)
+            for mark in sorted(self.all_long, key=len)[::-1]
+        )
+        comments = (re.escape(mark) + r"[^\n]*+" for mark in self.comments)
+        quotes = set(self.quotes) - self.long_quotes.keys()
+        strings = (rf"{q}(?:[^{q}\\\n]|\\.){{0,400}}{q}?" for q in quotes)
+        parts = (r"\n", self.opaque, *long, *comments, *strings)
         return re.compile("|".join(filter(None, parts))).search
 
-    @cached_property
-    def long(self) -> Mapping[str, Long]:
-        """All tokens that may go on over lines, by their beginnings."""
-        return {**self.long_comments, **self.long_strings, **self.long_quotes}
 
-
-def _matcher(pattern: str) -> Match:
+@cache
+def matcher(pattern: str) -> Match:
+    """Return the function that matches `pattern` at the beginning; "" matches nothing."""
     return re.compile(pattern or r"(?!)").match

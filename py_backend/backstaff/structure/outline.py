@@ -11,8 +11,9 @@ from operator import attrgetter
 
 from backstaff.budget import Budget
 from backstaff.cache import LRUCache
-from backstaff.structure.blocks import Block, blocks, nested
+from backstaff.structure.blocks import Block, blocks
 from backstaff.structure.headings import sections
+from backstaff.structure.language import matcher
 from backstaff.structure.languages import LANGUAGES, language_of
 
 MAX_CHARACTERS, MAX_LINES = 1 << 20, 50_000
@@ -93,9 +94,8 @@ def outline(text: str, path: str, budget: Budget) -> Outline | None:
 
     Raises what `budget` does.
     """
-    if len(text) > MAX_CHARACTERS or not (language := language_of(path, text)):
-        return None
-    if text.count("\n") > MAX_LINES:
+    is_small = len(text) <= MAX_CHARACTERS and text.count("\n") <= MAX_LINES
+    if not is_small or not (language := language_of(path, text)):
         return None
     key = hash(text), len(text), language
     if known := _KEPT.get(key):
@@ -112,27 +112,21 @@ def outline(text: str, path: str, budget: Budget) -> Outline | None:
 
 def _definitions(found: Sequence[Block], language: str, lines: Sequence[str]) -> list[Definition]:
     result: list[Definition] = []
-    owner = re.compile(LANGUAGES[language].owner or r"(?!)").match
-    for block, depth, parent in nested(found):
-        around = result[parent].qualified if parent >= 0 else ""
+    open_ones: list[int] = []  # the numbers of those around a line
+    owner = matcher(LANGUAGES[language].owner)
+    for number, block in enumerate(found):
+        while open_ones and found[open_ones[-1]].last < block.line:
+            open_ones.pop()
+        parent = open_ones[-1] if open_ones else -1
+        around = result[parent].qualified if open_ones else ""
         name, owned = block.name, owner(block.text)
         if owned and block.kind == "impl":
             name = owned[1]
         elif owned:  # a method of Go names its receiver in its own line
             around = owned[1]
         qualified = f"{around}.{name}" if around else name
-        result.append(
-            Definition(
-                name=block.name,
-                kind=block.kind,
-                line=block.line,
-                first_line=block.first,
-                last_line=block.last,
-                depth=depth,
-                parent=parent,
-                qualified=qualified,
-                text=block.text,
-                is_test=any(map(_TEST.search, lines[block.first - 1 : block.line])),
-            )
-        )
+        at = block.line, block.first, block.last, len(open_ones), parent
+        is_test = any(map(_TEST.search, lines[block.first - 1 : block.line]))
+        result.append(Definition(block.name, block.kind, *at, qualified, block.text, is_test))
+        open_ones.append(number)
     return result

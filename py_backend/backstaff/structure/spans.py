@@ -22,7 +22,7 @@ class Spans:
         self._ends: dict[str, list[int]] = {}
         """The lines of one word, by it; for here-documents."""
         self._here = re.compile(language.here_document or r"(?!)").search
-        marks = [*language.long_comments, *language.long_strings]
+        marks = [mark for mark in language.all_long if mark not in language.long_quotes]
         self.beginnings = set[int]()
         """The lines (from 0) that hold a mark with which such a token begins."""
         for mark in marks + ["<<"] * bool(language.here_document):
@@ -35,38 +35,30 @@ class Spans:
                 place = text.find("\n", place)
                 place = text.find(mark, place) if place >= 0 else -1
 
-    def may_begin(self, number: int) -> bool:
-        """Whether such a token may begin on line `number` (from 0)."""
-        line = self.lines[number]
-        odd = (line.count(quote) & 1 for quote in self.language.long_quotes)
-        return number in self.beginnings or any(odd)
+    def end(self, number: int) -> int:
+        """Return the line (from 0) on which the last token ends that begins on line `number`.
 
-    def end(self, number: int) -> tuple[int, bool]:
-        """The line (from 0) on which the last token ends that begins on line `number`.
-
-        Also whether that token is a string, which is code. Lines are asked for in their order.
+        Lines are asked for in their order.
         """
         text, language = self.text, self.language
         self._offset += sum(map(len, self.lines[self._line : number])) + number - self._line
         self._line = number
         start = place = end = self._offset
-        is_string = False
         while (found := language.token(text, place)) and (mark := found[0]) != "\n":
             place = found.end()
-            if mark not in language.long or mark in self.unclosed:
+            if mark not in language.all_long or mark in self.unclosed:
                 continue
-            after = language.long[mark].end(text, place)
+            after = language.all_long[mark].end(text, place)
             if after < 0:
                 self.unclosed.add(mark)
             elif text.find("\n", place, after) < 0:
                 place = after
             elif not (mark in language.long_quotes and self._swallows(place, after)):
                 place = end = after
-                is_string = mark not in language.long_comments
         last = number + text.count("\n", start, end)
         if last == number and (found := self._here(self.lines[number])):
-            return self._end_of_here_document(number, found[1]), True
-        return last, is_string
+            return self._end_of_here_document(number, found[1])
+        return last
 
     def _swallows(self, start: int, end: int) -> bool:
         """Whether a definition at the margin stands in such a string: then it is none."""

@@ -14,6 +14,7 @@ from dataclasses import replace
 from backstaff import __version__
 from backstaff.arguments import NIL, Parameter, ParameterType, Symbol, decode
 from backstaff.errors import ErrorCode, ToolError
+from backstaff.manifest import READS_CONTENT
 from backstaff.render.lines import shortened
 from backstaff.render.names import MAX_ECHO
 from backstaff.running import RunningCall
@@ -120,15 +121,9 @@ class Connection:
                 else:
                     self._reply(uid, "return", failure(method, error).fields())
                 return
-            running = RunningCall(
-                uid=uid,
-                call=call,
-                server=self._server,
-                workers=self._workers,
-                answer=self._finish,
-            )
+            running = RunningCall(uid=uid, call=call, server=self._server, answer=self._finish)
             self._running.add(running)
-            running.start()
+            self._workers.submit(running)
 
     def _answer(
         self, uid: int, answer: Callable[[Sequence[object]], object], arguments: Sequence[object]
@@ -201,7 +196,7 @@ class Connection:
             "pid": os.getpid(),
             "root": self._server.root.rstrip("/") + "/",
             "capabilities": [Symbol(f":{name}") for name in CAPABILITIES],
-            "reads_content": self._server.registry.content_readers(),
+            "reads_content": [one for one in READS_CONTENT if one in self._server.registry.by_id],
             "secrets": self._server.settings.policy.secrets,
             "escapes": options["escapes"],
         }

@@ -57,7 +57,7 @@ class _Handler(EPCHandler):  # type: ignore[misc]  # python-epc is untyped
 
 
 class _OneClient(EPCServer):  # type: ignore[misc]  # python-epc is untyped
-    request_queue_size = MAX_SILENT  # with five in the queue, others wait a second each
+    request_queue_size = MAX_SILENT  # with the default of 5, further clients wait a second each
 
     def __init__(self, answering: Server) -> None:
         super().__init__(("127.0.0.1", 0), RequestHandlerClass=_Handler)

@@ -1,8 +1,8 @@
 """An EPC server with a method for every way in which a server can misbehave.
 
-`fake_server.py START`: START names a fault before the first call, or `A=B` makes the method B
-answer in place of A. Otherwise the called method is the fault. Frames are written by hand, because
-most faults are in them.
+`fake_server.py START`: START names a fault before the first call, or `A=B` lets the method B answer
+in A's place. Else the called method chooses the fault. Frames are written by hand, because most
+faults are in them.
 """
 
 import os
@@ -149,7 +149,7 @@ def flood(_uid: int, _: bytes) -> None:
 
 @method
 def junk(_uid: int, _: bytes) -> None:
-    """Print an invalid frame."""
+    """Print a line that is no frame."""
     write(b"Traceback (most recent call last):\n")
 
 
@@ -277,7 +277,7 @@ def serve(methods: dict[str, Method] = METHODS) -> None:
 
 
 def serve_with(exchange: str) -> None:
-    """Serve with one `exchange`: in `A=B`, B answers in place of A."""
+    """Serve with `exchange`: in `A=B`, B answers in A's place."""
     name, _, other = exchange.partition("=")
     serve({**METHODS, name: METHODS[other]})
 

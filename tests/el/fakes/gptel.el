@@ -1,4 +1,4 @@
-;;; gptel.el --- The parts of gptel that a tool meets  -*- lexical-binding: t; -*-
+;;; gptel.el --- The part of gptel that a tool meets  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 

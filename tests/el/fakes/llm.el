@@ -1,4 +1,4 @@
-;;; llm.el --- The parts of llm that a tool meets  -*- lexical-binding: t; -*-
+;;; llm.el --- The part of llm that a tool meets  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 

@@ -61,8 +61,10 @@ class State:
 
     def __init__(self, root: Path, seed: int) -> None:
         self.root, self.random = root, random.Random(seed)  # noqa: S311
+        self.own = random.Random(seed + 0.5)  # noqa: S311  # the other choices stay as they were
         root.mkdir(parents=True)
-        git(root, "init", "-q", "-b", "main")
+        self.hash = self.own.choice(("sha1",) * 9 + ("sha256",))
+        git(root, "init", "-q", "-b", "main", f"--object-format={self.hash}")
         if self.random.random() < 0.3:
             autocrlf = self.random.choice(("true", "input"))
             git(root, "config", "core.autocrlf", autocrlf)
@@ -201,13 +203,18 @@ class State:
         inner = self.root.parent / f"{self.root.name}-inner"
         if not inner.exists():
             inner.mkdir()
-            git(inner, "init", "-q", "-b", "main")
+            git(inner, "init", "-q", "-b", "main", f"--object-format={self.hash}")
             (inner / "f").write_text("1")
             git(inner, "add", "f")
             git(inner, "commit", "-qm", "one")
             git(self.root, "submodule", "add", "-q", str(inner), "mod", fine=True)
         change = self.random.choice(("none", "commit", "edit", "untracked", "gone"))
         module = self.root / "mod"
+        ignored = self.own.choice(("",) * 6 + ("none", "untracked", "dirty", "all"))
+        if ignored:
+            file = self.own.choice((".git/config", ".gitmodules"))
+            words = self.own.choice(("submodule.mod.ignore",) * 3 + ("diff.ignoreSubmodules",))
+            git(self.root, "config", "--file", file, words, ignored, fine=True)
         if change == "commit":
             git(module, "commit", "-qm", "two", "--allow-empty", fine=True)
         elif change == "gone":

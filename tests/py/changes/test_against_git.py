@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from backstaff.budget import Budget
+from backstaff.changes import status
 from backstaff.changes.comparison import INDEX, compared
 from backstaff.changes.patch import Patch
 from backstaff.changes.porcelain import branch_of, quoted, raw
@@ -25,21 +26,22 @@ from tests.py.changes.random_states import State, git, status_of
 pytestmark = pytest.mark.slow
 
 SEEDS = range(*map(int, os.environ.get("BACKSTAFF_STATES", "0 60").split()))
-NO_STATES = {4071: "git itself writes an index in which one file stands five times"}
 
 
-@pytest.mark.parametrize("seed", [seed for seed in SEEDS if seed not in NO_STATES])
+@pytest.mark.parametrize("seed", SEEDS)
 def test_state_is_what_git_says(folder: Path, seed: int) -> None:
     root = State(folder / "R", seed).root
     told = status_of(root)
-    if not told:  # git refuses this state itself
+    listed = git(root, "ls-files", "-z", "--stage").split(b"\0")
+    # Git itself can refuse a state, or write an index in which a file stands several times.
+    if not told or len(listed) > len(set(listed)):
         return
     with Root(str(root)) as opened_root, opened_root.directory(".") as place:
         project = project_files(place, Budget())
         assert isinstance(project.repository, Repository)
         with opened(place, project.repository, Budget()) as work_tree:
-            status = work_tree.status(project)
-            ours = raw(branch_of(work_tree, Budget()), status, work_tree.inside)
+            found = status.status_of(work_tree, project)
+            ours = raw(branch_of(work_tree, Budget()), found, work_tree.inside)
             assert ours == told
             for base, target, words in _comparisons(root):
                 _compare(work_tree, base, target, words)
@@ -56,24 +58,33 @@ def _comparisons(root: Path) -> Iterator[tuple[str, str | None, list[str]]]:
         yield head, None, ["HEAD"]
         yield head, INDEX, ["--cached", "HEAD"]
         if first != head:
-            yield first, head, [first, head]
+            # To compare two commits, git reads no index, and so no attributes there.
+            listed = os.fsdecode(git(root, "ls-files", "-z")).split("\0")
+            if not any(p.endswith(".gitattributes") and not (root / p).exists() for p in listed):
+                yield first, head, [first, head]
             yield first, None, [first]
             yield INDEX, first, ["-R", "--src-prefix=b/", "--dst-prefix=a/", "--cached", first]
 
 
 def _compare(work_tree: WorkTree, base: str, target: str | None, words: list[str]) -> None:
     root = Path(work_tree.base.path)
+    if target is None and base != INDEX:
+        entries = (entry for _, entry in work_tree.index.entries())
+        if any(entry.intended and entry.skipped for entry in entries):
+            return  # git shows an empty new file where there is nothing
     quiet = ("-c", "core.quotePath=false", "-c", "diff.renames=true")
     form = ("--minimal", "--no-color", "--no-ext-diff", "--no-textconv")
     theirs = git(root, *quiet, "diff", *form, *words, fine=True)
     if b"\ndiff --cc" in b"\n" + theirs or b"* Unmerged" in theirs:
         return  # a conflict is told in another form
     found = compared(work_tree, base, target, "", {})
-    patches = found.patches(found.files, 3, Budget())
-    mine = b"".join(patch.text for patch in patches if isinstance(patch, Patch))
+    patches = found.patches(0, 3, Budget())
+    mine = b"".join(patch.text for _, _, patch in patches if isinstance(patch, Patch))
+    if b"index 0000000..\n" in mine:
+        return  # git starts in no submodule that was moved, and yet knows its commit
     assert _heads(mine) == _heads(theirs), words
     if mine and b"Binary files" not in mine and b"Subproject" not in mine:
-        _apply(work_tree, base, mine, {one.path: one.change.new for one in found.files})
+        _apply(work_tree, base, mine, {path: one.new for path, one in found.files.items()})
 
 
 def _heads(patch: bytes) -> list[tuple[bytes, int, int]]:
@@ -92,13 +103,15 @@ def _heads(patch: bytes) -> list[tuple[bytes, int, int]]:
 def _apply(work_tree: WorkTree, base: str, patch: bytes, sides: dict[str, object]) -> None:
     """Apply `patch` to `base` in a separate index; git must accept it and arrive at `sides`."""
     root = Path(work_tree.base.path)
-    if base == INDEX and work_tree.index.conflicts:
-        return
-    tree = git(root, "write-tree", fine=True).decode().strip() if base == INDEX else base
-    if not tree or b".gitmodules" in patch:  # git takes no link of this name
+    entries = [(work_tree.index.get(path), side) for path, side in sides.items()]
+    names_alone = any(entry and entry.intended and side is None for entry, side in entries)
+    if base == INDEX and (work_tree.index.conflicts or names_alone):
+        return  # no tree has these files
+    if b".gitmodules" in patch:  # git takes no link of this name
         return
     index = root.parent / "index"
-    index.unlink(missing_ok=True)
+    if (root / ".git/index").exists():
+        shutil.copyfile(root / ".git/index", index)  # `write-tree` would write the other one
     environment = os.environ | {"GIT_INDEX_FILE": str(index)}
 
     def ask(*words: str, given: bytes = b"") -> bytes:
@@ -113,6 +126,8 @@ def _apply(work_tree: WorkTree, base: str, patch: bytes, sides: dict[str, object
         assert not done.returncode, (done.stderr, patch)
         return done.stdout
 
+    tree = os.fsdecode(ask("write-tree")).strip() if base == INDEX else base
+    index.unlink(missing_ok=True)
     ask("read-tree", tree)
     ask("apply", "--check", "--cached", "-", given=patch)
     ask("apply", "--cached", "--whitespace=nowarn", "-", given=patch)

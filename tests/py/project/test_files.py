@@ -23,8 +23,8 @@ from backstaff.fs.handles import Descriptors
 from backstaff.fs.root import Root
 from backstaff.project import files as project_files
 from backstaff.project.files import ProjectFiles
-from backstaff.project.git import NoGit
 from backstaff.project.packed import Closed
+from backstaff.project.running_git import NoGit
 from backstaff.project.stamp import RACY_NS, UNSETTLED, settled, stamp_of
 from tests.py.examples import examples, times
 from tests.py.processes import unprivileged

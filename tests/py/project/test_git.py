@@ -12,14 +12,10 @@ import pytest
 from backstaff.budget import Budget
 from backstaff.errors import Cancelled
 from backstaff.project import git as asking
-from backstaff.project.git import (
-    NoGit,
-    Repository,
-    RunningGit,
-    TrackedFiles,
-    default_excludes,
-    find_repository,
-)
+from backstaff.project import running_git
+from backstaff.project.configuration import default_file
+from backstaff.project.git import Repository, TrackedFiles, find_repository
+from backstaff.project.running_git import NoGit, RunningGit
 from tests.py.processes import as_root
 from tests.py.project.repositories import alone, git
 
@@ -220,7 +216,7 @@ def test_missing_object_of_a_partial_clone_is_not_fetched(
     folder: Path, monkeypatch: pytest.MonkeyPatch, path: str, *, old: bool
 ) -> None:
     if old:  # one that does not know this variable, which is the same to it
-        monkeypatch.delitem(asking._ENVIRONMENT, "GIT_NO_LAZY_FETCH")  # noqa: SLF001
+        monkeypatch.delitem(running_git._ENVIRONMENT, "GIT_NO_LAZY_FETCH")  # noqa: SLF001
     ran, root = folder / "ran", folder / "R"
     root.mkdir()
     (root / "d").mkdir()
@@ -277,26 +273,25 @@ def test_rules_of_a_project_do_not_come_from_files_outside_of_it(root: Path, fol
     (folder / "secret").write_text("pin\n")
     git(root, "config", "core.excludesFile", str(folder / "secret"))
     with asked(root) as repository:
-        assert repository.excludes_file == default_excludes()
+        assert repository.configuration.excludes_file == default_file("ignore")
     git(root, "config", "core.excludesFile", str(root / "mine"))
     with asked(root) as repository:
-        assert repository.excludes_file == str(root / "mine")
+        assert repository.configuration.excludes_file == str(root / "mine")
     (folder / "home/.gitconfig").write_text(f"[core]\nexcludesFile = {folder}/secret\n")
     git(root, "config", "--unset", "core.excludesFile")
     with asked(root) as repository:
-        assert repository.excludes_file == str(folder / "secret")
+        assert repository.configuration.excludes_file == str(folder / "secret")
 
 
 @pytest.mark.skipif(not Path("/usr/bin/timeout").exists(), reason="needs timeout")
 def test_git_that_hangs_ends_without_the_server(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asking, "MAX_SECONDS", 0)  # timeout(1) waits a second more
+    monkeypatch.setattr(running_git, "MAX_SECONDS", 0)  # timeout(1) waits a second more
     program = stand_in(folder, monkeypatch, "echo $$ >pid; exec cat fifo")
     os.mkfifo(folder / "fifo")
     with opened(folder) as directory:
-        nobody = Repository(str(program), directory, 0, "", "", "", ignore_case=False)
-        process = asking._started(nobody, Budget(), ("ls-files",))  # noqa: SLF001
+        process = Repository(str(program), directory).start(Budget(), "ls-files")
         assert isinstance(process, RunningGit)
         assert process._process.stdout is not None  # noqa: SLF001
         out = process._process.stdout.fileno()  # noqa: SLF001
@@ -351,7 +346,7 @@ def test_git_that_hangs_is_ended_with_what_it_started(
     reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     # Both hold the pipe, so it ends when the last of them does.
     stand_in(folder, monkeypatch, f"exec 3>{pipe}; sleep 600 & echo started >&3; sleep 600")
-    monkeypatch.setattr(asking, "MAX_SECONDS", 2)
+    monkeypatch.setattr(running_git, "MAX_SECONDS", 2)
     root = folder / "R"
     (root / ".git").mkdir(parents=True)
     assert no_git(root) is NoGit.SLOW
@@ -363,7 +358,7 @@ def test_git_that_hangs_is_ended_with_what_it_started(
 
 def test_git_that_babbles_is_ended(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in(folder, monkeypatch, "exec yes")
-    monkeypatch.setattr(asking, "MAX_OUTPUT", 1 << 20)
+    monkeypatch.setattr(running_git, "MAX_OUTPUT", 1 << 20)
     root = folder / "R"
     (root / ".git").mkdir(parents=True)
     assert no_git(root) is NoGit.TOO_MUCH
@@ -446,7 +441,7 @@ def test_git_is_not_asked_where_it_would_wait_for_a_fifo(
     path = root / ".git" / name
     path.unlink(missing_ok=True)
     os.mkfifo(path)
-    monkeypatch.setattr(asking, "_started", pytest.fail)
+    monkeypatch.setattr(asking, "started", pytest.fail)
     assert no_git(root) is NoGit.BROKEN
     assert no_git(root / "d") is NoGit.BROKEN
 
@@ -467,5 +462,5 @@ def test_a_repository_within_is_none_if_its_head_is_a_fifo(
     (root / "d/.git/HEAD").unlink()
     os.mkfifo(root / "d/.git/HEAD")
     with asked(root) as repository, opened(root / "d") as inner:
-        monkeypatch.setattr(asking, "_started", pytest.fail)
+        monkeypatch.setattr(asking, "started", pytest.fail)
         assert not repository.is_repository(inner, Budget())

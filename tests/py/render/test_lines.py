@@ -34,21 +34,11 @@ def test_cut_text_has_as_many_lines_as_fit(rows: list[str], limit: int) -> None:
 
 
 @given(lines, limits)
-def test_cut_leaves_room_for_the_longest_end(rows: list[str], limit: int) -> None:
-    def end(shown: int) -> str:
-        return "end\n" if shown else "x" * 50
-
-    text, shown = cut("head\n", rows, end, limit, longest=True)
-    if shown < len(rows):
-        assert not shown or size(text) + 50 - len("end\n") <= limit
-
-
-@given(lines, limits)
 def test_cut_text_counts_the_lines_left_out(rows: list[str], limit: int) -> None:
     def end(shown: int) -> str:
         return "[note]\n" + left_out(len(rows) - shown, limit)
 
-    text, shown = cut("head\n", rows, end, limit, longest=True)
+    text, shown = cut("head\n", rows, end, limit)
     assert text == "".join(("head\n", *rows[:shown], end(shown)))
     assert size(text) <= limit or shown == 0
 

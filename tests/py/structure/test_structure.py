@@ -103,6 +103,7 @@ def test_names_around_belong_to_the_qualified_name() -> None:
     assert "Base.Inner.method" in names(of_fixture("tricky.py"))
     assert "Point.Move" in names(of_fixture("tricky.go"))
     assert "Stack.Push" in names(of_fixture("tricky.go"))
+    assert {"Shapes.Shape.made", "Shapes.Shape.parsed"} <= set(names(of_fixture("tricky.rb")))
     assert {"Wrapper.area", "Point.new", "Point.load.inner"} <= set(names(of_fixture("tricky.rs")))
 
 
@@ -111,6 +112,15 @@ def test_names_around_belong_to_the_qualified_name() -> None:
 def test_end_of_the_qualified_name_finds_it_in_any_spelling(symbol: str, joint: str) -> None:
     (one,) = of_fixture("tricky.py").named(symbol.replace("::", ".").replace(".", joint))
     assert one.qualified == "Base.Inner.method"
+
+
+@pytest.mark.parametrize(
+    "head",
+    ["impl Next for Work {", "impl<'a> Next for Work<'a>\nwhere\n{", "impl Work {"],
+)
+def test_functions_of_an_impl_belong_to_its_type(head: str) -> None:
+    text = f"{head}\n    fn next() {{\n    }}\n}}\n"
+    assert names(outlined("a.rs", text)) == ["Work", "Work.next"]
 
 
 def test_part_of_a_name_is_no_name() -> None:
@@ -142,6 +152,26 @@ def test_head_over_several_lines_and_decorators_belong_to_the_definition() -> No
 
 
 @pytest.mark.parametrize(
+    ("path", "head"),
+    [
+        ("a.js", "/**\n * Said.\n *\n * @param a\n */\nfunction f(a) {\n}\n"),
+        ("a.c", "/*\n *\tSaid.\n *\n */\nint f(int a)\n{\n}\n"),
+        ("a.php", "<?php\n/**\n * Said.\n */\n#[Pure]\nfunction f($a) {\n}\n"),
+        ("a.rs", "/// Said.\n#[must_use]\nfn f() {\n}\n"),
+    ],
+)
+def test_comment_above_belongs_to_the_definition_as_a_whole(path: str, head: str) -> None:
+    (one,) = outlined(path, "x = 1;\n\n" + head).definitions
+    assert one.first_line == 3 + head.startswith("<?php"), one
+
+
+@pytest.mark.parametrize("name", ["operator_of", "my_operator", "operators"])
+def test_name_with_operator_in_it_is_a_name(name: str) -> None:
+    made = outlined("a.cpp", f"int {name}(int a) {{\n}}\nbool operator==(A a) {{\n}}\n")
+    assert names(made) == [name, "operator=="]
+
+
+@pytest.mark.parametrize(
     ("path", "text", "tests"),
     [
         ("a.py", "def test_a():\n    pass\ndef b():\n    pass\n", ["test_a"]),
@@ -170,6 +200,7 @@ def test_tests_in_sources_are_known(path: str, text: str, tests: list[str]) -> N
         ("run", "#!/usr/bin/env python3\n", "python"),
         ("run", "#!/bin/sh -e\n", "shell"),
         ("run", "; -*- mode: emacs-lisp -*-\n", "elisp"),
+        ("run", "// -*- C++ -*-\n", "cpp"),
         ("a.h", "int f(void);\n", "c"),
         ("a.h", "namespace a {\n", "cpp"),
         ("Rakefile", "", "ruby"),
@@ -265,6 +296,7 @@ def hostile(size: int) -> Iterator[tuple[str, str]]:
         "public " * 50 + "\n",
         "impl " + "<a" * 90 + "\n",
         "x = /[" * 30 + "\n",
+        *("q{{}", "q({\n", "m/a", "= /a\n", "s!a\n", "x = "),
         "function a(b){return b.map(c=>({d:`g${h}`}))}",
     ):
         yield unit, unit * (size // len(unit))

@@ -228,14 +228,12 @@ def test_one_entry_left_out_is_in_the_singular(tree: Plant) -> None:
     assert "... 1 more entry left out for a limit of 220 bytes\n" in reply.text
 
 
-@given(limit=st.integers(0, 3000), found=st.lists(st.text(min_size=1), max_size=20, unique=True))
-def test_rows_fit_and_one_more_would_not(limit: int, found: list[str]) -> None:
+@given(st.lists(st.text(min_size=1), max_size=20, unique=True))
+def test_growth_is_what_each_row_adds_to_the_text(found: list[str]) -> None:
     listed = Listed(found[::3], found[1::3] + found[2::3], [None] * len(found))
-    shown, text = listed.cut("", lambda _: "", limit)
-    assert text == shown.text()
-    assert len(text.encode()) <= limit
-    if len(shown) < len(listed):
-        assert len(listed.first(len(shown) + 1).text().encode()) > limit
+    sizes = list(listed.growth())
+    for shown in range(len(listed) + 1):
+        assert sum(sizes[:shown]) == len(listed.first(shown).text().encode())
 
 
 # ---------------------------------------------------------------------------- names and kinds

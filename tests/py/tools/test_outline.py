@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backstaff.budget import Budget
+from backstaff.contents import scan
 from backstaff.structure.outline import outline
 from backstaff.tools.workspace import regexp_search
 from tests.py.servers import server_at
@@ -81,6 +82,25 @@ def test_search_names_definitions_of_the_text_that_is_not_saved(tree: Plant) -> 
     server = server_at(tree({"a.py": SAVED}))
     given = {"pattern": "return", "context_lines": 0}
     assert "in New.method 5-6:\n6: " in server.call(SEARCH, given, unsaved("a.py", UNSAVED)).text
+
+
+# ---------------------------------------------------------------------------- headings, windows
+
+
+def test_comment_and_head_of_a_definition_share_its_heading(tree: Plant) -> None:
+    text = "class A:\n    x = 1\n\n    # Run it.\n    def run(self):\n        run()\n"
+    given = {"pattern": "[Rr]un", "context_lines": 0}
+    reply = server_at(tree({"a.py": text})).call(SEARCH, given)
+    rows = "in A.run 5-6:\n4:     # Run it.\n5-6:     def run(self):\n6:         run()\n"
+    assert f"a.py\n{rows}[" in reply.text, reply.text
+
+
+def test_window_around_a_line_keeps_to_a_definition_that_is_larger(tree: Plant) -> None:
+    text = "def f():\n" + "    x = 1\n" * 20 + "def g():\n    pass\n" * 20
+    server = server_at(tree({"a.py": text}))
+    for line, window in ((2, "1-10"), (11, "6-15"), (20, "12-21")):
+        reply = server.call(READ, {"path": "a.py", "around": line, "max_lines": 10})
+        assert reply.text.startswith(f"a.py: lines {window} of 62"), reply.text
 
 
 # ---------------------------------------------------------------------------- secrets
@@ -204,6 +224,20 @@ def test_output_files_and_count_heed_definitions_and_tests(tree: Plant) -> None:
     count = server.call(SEARCH, given | {"output": "count"})
     assert count.data is not None
     assert count.data["items"] == [{"path": "a.py", "count": 2}]
+
+
+@pytest.mark.parametrize("given", [{"definitions": True}, {"exclude_tests": True}])
+def test_files_with_more_matches_than_are_chosen_among_are_counted(
+    tree: Plant, monkeypatch: pytest.MonkeyPatch, given: dict[str, object]
+) -> None:
+    monkeypatch.setattr(scan, "MOST_AT_ONCE", 5)
+    files = {"a.py": SAVED, "b.py": SAVED * 4, "c.py": SAVED}
+    server = server_at(tree(files))
+    told = "more matches than the 20,000 that were looked at: give a longer pattern, or include]"
+    text = server.call(SEARCH, {"pattern": "saved"} | given).text
+    assert f"[2 files may have {told}\n" in text, text
+    text = server.call(SEARCH, {"pattern": "saved", "include": ["a.py"]} | given).text
+    assert "looked at" not in text, text
 
 
 def test_path_that_looks_like_a_heading_is_quoted(tree: Plant) -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from backstaff.budget import Budget
 from backstaff.fs.handles import DEEPEST
 from backstaff.project.files import ProjectFiles
-from backstaff.project.git import NoGit
+from backstaff.project.running_git import NoGit
 from backstaff.render.tokens import tokens as estimated
 from backstaff.server import Reply
 from backstaff.tools.workspace import _best_map
@@ -356,6 +356,11 @@ def test_kinds_of_files_in_data_add_up(tree: Plant) -> None:
 def test_languages_have_names_and_test_data_are_apart(tree: Plant) -> None:
     root = tree({"a.ts": "", "b.tsx": "", "notes.1": "", "x.odd": "", "testdata/c.ts": ""})
     assert "\ntypes: TypeScript 2, .odd 1, test data 1, other 1\n" in overview(root).text
+
+
+def test_common_kind_is_named_however_long_its_extension_is(tree: Plant) -> None:
+    files = {f"{n}.go": "" for n in range(6)} | {f"{n}.caddyfiletest": "" for n in range(4)}
+    assert "\ntypes: Go 6, .caddyfiletest 4, other 1\n" in overview(tree(files | {"one": ""})).text
 
 
 def test_rare_languages_are_not_in_the_text(tree: Plant) -> None:

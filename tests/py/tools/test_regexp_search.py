@@ -116,7 +116,7 @@ def places_of(pattern: str, text: str, *, ignore_case: bool = False) -> list[tup
     """Line, start and end of each match in `text`."""
     with Regexp(pattern, ignore_case, Budget()) as asked:
         asked.search([text.encode()], "content", 0, 10_000)
-        _, numbers = asked.candidates()
+        _, numbers, _ = asked.candidates()
         return [match[:3] for _ in numbers for match in asked.answer()[1]]
 
 
@@ -266,7 +266,7 @@ def test_include_of_an_excluded_name_is_told_the_true_reason(tree: Plant) -> Non
     assert reason(both) == (
         f"{NOT_OVERRIDDEN}2 in src/build/, to be given as root_path, 1 by exclude]"
     )
-    assert "[not searched: 1 by exclude, 2 in src/build/," in last_line(both)
+    assert "[not searched: 2 in src/build/," in last_line(both)
 
 
 def test_include_of_what_git_ignores_as_well_is_told_so(tree: Plant) -> None:  # search 3
@@ -278,10 +278,16 @@ def test_include_of_what_git_ignores_as_well_is_told_so(tree: Plant) -> None:  #
     assert [one[0] for one in found(root, "hit", **given)] == ["build/x.js"]
 
 
-def test_include_that_counts_from_the_root_path_is_told(tree: Plant) -> None:
-    root = tree({"src/a.py": "hit", "src/lib/b.py": "hit"})
-    reply = search(root, "hit", root_path="src", include=["*.py"])
-    assert reason(reply) == "[a glob counts from ./: 'src/**/*.py' matches 2 files]"
+def test_include_that_fits_only_below_the_root_path_is_applied_there(tree: Plant) -> None:
+    root = tree({"a.py": "hit", "src/a.py": "hit", "src/lib/b.py": "hit", "src/c.c": "hit"})
+    reply = search(root, "hit", root_path="src", include=["*.py", "lib/*"])
+    assert [item["path"] for item in data_of(reply)["items"]] == ["src/a.py", "src/lib/b.py"]
+    note = "'include' matches no file from the workspace on: here it counts from src/"
+    assert data_of(reply)["notes"][0] == {"kind": "pattern", "text": note, "remedy": ""}
+    assert f"[{note}]\n" in reply.text
+    fits = search(root, "hit", root_path="src", include=["src/*.py", "lib/*"])
+    assert [item["path"] for item in data_of(fits)["items"]] == ["src/a.py"]
+    assert "here it counts from" not in fits.text
 
 
 @pytest.mark.parametrize(
@@ -357,6 +363,51 @@ def test_first_files_over_the_limit_are_named(tree: Plant) -> None:  # search 4
     root = tree({f"d/{name}.json": "x" * ((1 << 20) + 1) for name in "abcd"})
     told = "4 over 1 MiB (d/a.json d/b.json d/c.json and 1 more)"
     assert last_line(search(root, "y", root_path="d")) == f"[not searched: {told}]"
+
+
+def test_files_that_are_new_since_the_last_search_are_searched(tree: Plant) -> None:
+    root = tree({"b/b": "hit"})
+    for name in ("a", "b/a", "\U0001f600", "\ue000"):
+        (root / name).write_text("hit")
+        paths = [item["path"] for item in data_of(search(root, "hit"))["items"]]
+        there = [str(one.relative_to(root)) for one in root.rglob("*") if one.is_file()]
+        assert paths == sorted(there, key=lambda path: path.encode("utf-16-be"))
+        assert paths == [item["path"] for item in data_of(search(root, "HIT", flags="i"))["items"]]
+
+
+def test_files_that_the_caller_leaves_out_are_not_told(tree: Plant) -> None:
+    root = tree({"a.py": "hit", "b.c": "hit", "c.py": "\0hit"})
+    both = search(root, "hit", include=["*.py"], exclude=["c.*"])
+    assert last_line(both) == "[not searched: only what include and exclude leave out]"
+    assert data_of(both)["skipped"]["excluded"] == 2
+    assert last_line(search(root, "hit", include=["*.py"])) == "[not searched: 1 binary]"
+    assert last_line(search(root, "hit", exclude=["c.*"], include=["*"])).startswith("[not")
+    assert last_line(search(root, "hit")) == "[not searched: 1 binary]"
+
+
+@pytest.mark.parametrize("path", ["src/a.py", "a.py", "build/x.js", "kept.log", r"src\a.py"])
+def test_file_as_root_path_is_searched_wherever_it_is(tree: Plant, path: str) -> None:
+    names = ["src/a.py", "src/b.py", "a.py", "build/x.js", "kept.log"]
+    root = tree(dict.fromkeys(names, "Hit\n") | {".gitignore": "*.log\n"})
+    reply = search(root, "Hit", root_path=path)
+    path = path.replace("\\", "/")
+    assert [item["path"] for item in data_of(reply)["items"]] == [path]
+    assert data_of(reply)["root_path"] == path
+    assert reply.text.startswith(f"1 match in 1 file for /Hit/ (1 file searched in {path})\n")
+    assert last_line(reply) == "[not searched: nothing]"
+    assert "1 file matches without regard" in search(root, "hit", root_path=path).text
+
+
+def test_file_as_root_path_is_refused_as_a_link_or_with_a_slash(tree: Plant) -> None:
+    root = tree({"a": "hit", "link": {"link": "a"}, "fifo": {"fifo": True}})
+    for path in ("link", "a/", "fifo"):
+        assert search(root, "hit", root_path=path).error["code"] == "NOT_DIRECTORY", path  # type: ignore[index]
+
+
+def test_unsaved_text_of_a_file_as_root_path_is_searched(tree: Plant) -> None:
+    reply = unsaved(tree({"d/a": "old"}), "new", {"d/a": "new", "d/b": "new"}, root_path="d/a")
+    assert [item["path"] for item in data_of(reply)["items"]] == ["d/a"]
+    assert data_of(reply)["unsaved"] == ["d/a"]
 
 
 def test_files_after_the_last_match_of_a_page_are_told(tree: Plant) -> None:
@@ -863,6 +914,127 @@ def test_line_is_cut_around_its_match(text: str, start: int, length: int) -> Non
     assert len(text[shown.start : shown.stop].encode()) <= MOST
 
 
+def test_lines_before_and_after_a_match_may_differ_and_are_at_most_ten(tree: Plant) -> None:
+    root = tree({"t": "".join(f"line {number}\n" for number in range(1, 41))})
+
+    def shown(**lines: int) -> tuple[int, int]:
+        reply = search(root, "line 20$", **lines)
+        numbers = [int(found[1]) for found in re.finditer(r"(?m)^(\d+)[:-]", reply.text)]
+        [near] = data_of(reply).get("around", [{"lines": [{"line": 20}]}])
+        assert numbers == [line["line"] for line in near["lines"]]
+        return numbers[0], numbers[-1]
+
+    assert shown(context_lines=2) == (18, 22)
+    assert shown(context_lines=2, context_after=5) == (18, 25)
+    assert shown(context_lines=2, context_after=0) == (18, 20)
+    assert shown(context_after=3) == (20, 23)
+    assert shown(context_lines=0) == (20, 20)
+    assert shown(context_lines=35, context_after=11) == (10, 30)
+    told = search(root, "line 20$", context_lines=35).text
+    assert "[context_lines 35 is more than 10, so 10 lines are shown]\n" in told
+    described = {one.name: one.described() for one in regexp_search.TOOL.parameters}
+    assert "at most 10" in described["context_lines"]
+
+
+# ---------------------------------------------------------------------------- a full page
+
+
+def told(root: Path, pattern: str, /, **arguments: object) -> str:
+    """The answer as a model gets it."""
+    return SERVER.call(
+        TOOL, {"pattern": pattern} | arguments, {"root": str(root), "text_only": True}
+    ).text
+
+
+MANY = {"a.py": "hit\n" * 70, "b.py": "hit\n" * 9, "c.py": "hit\n" * 40, "d.py": "hit\n" * 3}
+
+
+def matches_by_file(text: str) -> dict[str, int]:
+    files: dict[str, int] = {}
+    for row in text.splitlines():
+        if re.fullmatch(r"\w+(/\w+)*[.\w]+", row):
+            files[row] = 0
+        elif re.match(r"\d+: ", row):
+            files[[*files][-1]] += 1
+    return files
+
+
+def test_files_share_a_page_that_has_no_room_for_all_matches(tree: Plant) -> None:
+    root = tree(MANY)
+    text = told(root, "hit")
+    assert matches_by_file(text) == {"a.py": 48, "b.py": 9, "c.py": 40, "d.py": 3}
+    assert text.startswith("122 matches in 4 files for /hit/ (4 files searched)\n")
+    assert "48: hit\n+22 more in this file: give it as root_path\nb.py\n" in text
+    assert "[more:" not in text
+
+
+def test_match_that_is_only_counted_is_on_the_page_of_its_file(tree: Plant) -> None:
+    root = tree(MANY)
+    seen = matches_by_file(told(root, "hit", root_path="a.py", max_results=500))
+    assert seen == {"a.py": 70}
+
+
+def test_full_page_shows_the_first_matches_of_each_file_and_names_where_it_ends(
+    tree: Plant,
+) -> None:
+    root = tree(MANY)
+    text = told(root, "hit", max_results=25)
+    assert matches_by_file(text) == {"a.py": 10, "b.py": 9, "c.py": 6}
+    assert text.startswith("Matches 1-85 for /hit/")
+    assert "+60 more in this file: give it as root_path\nb.py" in text
+    assert "[more: offset=85; left: c.py 34, d.py 3]\n" in text
+    rest = told(root, "hit", max_results=25, offset=85)
+    assert matches_by_file(rest) == {"c.py": 22, "d.py": 3}
+    assert rest.startswith("Matches 86-122 for /hit/")
+    assert "+12 more in this file: give it as root_path\nd.py" in rest
+
+
+def test_only_file_with_matches_is_paged_and_so_are_all_for_a_program(tree: Plant) -> None:
+    root = tree({"a.py": "hit\n" * 30, "b.py": "none"})
+    text = told(root, "hit", max_results=20)
+    assert matches_by_file(text) == {"a.py": 20}
+    assert "[more: offset=20; left: a.py 10]\n" in text
+    assert len(found(tree(MANY), "hit", max_results=30)) == 30
+    assert {item[0] for item in found(tree(MANY), "hit", max_results=30)} == {"a.py"}
+
+
+@pytest.mark.parametrize(
+    ("name", "head"),
+    [
+        ("a.go", "// Code generated by protoc. DO NOT EDIT.\n"),
+        ("a.js", "/* @generated */\n"),
+        ("a_pb2.py", ""),
+        ("a/package-lock.json", ""),
+        ("a.min.js", ""),
+    ],
+)
+def test_generated_file_shows_one_match_on_a_full_page(tree: Plant, name: str, head: str) -> None:
+    root = tree(
+        {name: head + "hit\n" * 30, "b.go": "hit\n" * 15, "c.go": "// generated\n" + "hit\n" * 90}
+    )
+    text = told(root, "hit", max_results=20)
+    assert "+29 more in this file: give it as root_path\nb.go\n" in text
+    assert text.count("hit\n") == 1 + 10 + 9
+
+
+def test_imports_share_a_row_among_many_matches(tree: Plant) -> None:
+    lines = "import budget\nfrom budget import Budget\nx = 1\nbudget = 2\nimport budget.x\n"
+    root = tree(
+        {
+            "a.py": lines,
+            "b.py": "budget\n" * 9,
+            "c.md": "import budget\n",
+            "d.py": "import budget\n",
+        }
+    )
+    text = told(root, "budget")
+    assert "a.py\nimports: 1 2 5\n4: budget = 2\nb.py\n" in text
+    assert "c.md\n1: import budget\nd.py\nimports: 1\n" in text
+    assert "1: import budget\n2: from" in told(root, "budget", include=["a.py"]), "few are shown"
+    whole = told(root, "budget", context_lines=1)
+    assert "imports:" not in whole
+
+
 @pytest.mark.parametrize("limit", [64, 100, 300, 1000, 5000])
 def test_text_keeps_to_its_limit(tree: Plant, limit: int) -> None:
     root = tree({f"{n}": f"x {'y' * 400}\n" * 5 for n in range(9)})
@@ -880,14 +1052,21 @@ def test_columns_count_utf_16_units_in_the_json(tree: Plant) -> None:
 # ---------------------------------------------------------------------------- unsaved text
 
 
-def unsaved(root: Path, pattern: str, texts: dict[str, str], coding: str = "utf-8-unix") -> Reply:
+def unsaved(
+    root: Path,
+    pattern: str,
+    texts: dict[str, str],
+    coding: str = "utf-8-unix",
+    **arguments: object,
+) -> Reply:
     items = []
     for name, text in texts.items():
         data = text.encode("latin-1" if "8859" in coding else "utf-8")
         items.append(
             [name, hashlib.sha256(data).hexdigest(), coding, base64.b64encode(data).decode()]
         )
-    return SERVER.call(TOOL, {"pattern": pattern}, {"root": str(root), "unsaved": items})
+    given = {"pattern": pattern} | arguments
+    return SERVER.call(TOOL, given, {"root": str(root), "unsaved": items})
 
 
 def test_unsaved_text_is_searched_in_place_of_the_file_and_told(tree: Plant) -> None:

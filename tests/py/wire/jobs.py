@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from backstaff.errors import ErrorCode, ToolError
+
 
 @dataclass(eq=False)
 class Doing:
@@ -22,12 +24,11 @@ class Doing:
     def allowed(self) -> float:
         return self.seconds
 
-    def abandon(self, stuck: int, *, works: bool) -> None:
-        self.abandoned.append(stuck)
-        self.slow += works
-
-    def expire(self) -> None:
-        self.expired += 1
-
-    def reject(self) -> None:
-        self.rejected += 1
+    def fail(self, error: ToolError) -> None:
+        match error.details:
+            case {"stuck_workers": int() as stuck}:
+                self.abandoned.append(stuck)
+                self.slow += "took too long" in error.message
+            case _:
+                self.expired += error.code == ErrorCode.DEADLINE_EXCEEDED
+                self.rejected += error.code in (ErrorCode.BUSY, ErrorCode.SERVER_STUCK)

@@ -1,12 +1,12 @@
 """The rows of Agent-Q's listings, `[DIR]  name/` and `[FILE] name (1.2 KB)`, and their order."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 
 from backstaff.budget import Budget
 from backstaff.fs.entry import MODIFIED_NS, SIZE, Facts, Kind, kinds_of, link_target
-from backstaff.render.lines import fitting, size
+from backstaff.render.lines import size
 from backstaff.render.names import show_all, widths
 from backstaff.render.sizes import show_size
 from backstaff.result import Keyword, Rows
@@ -40,18 +40,7 @@ class Listed:
         rows = [f"[FILE] {label}{' ' * (wide - taken)}({told})\n" for label, taken, told in files]
         return "".join(directories + rows)
 
-    def cut(self, head: str, end: Callable[[int], str], limit: int) -> tuple["Listed", str]:
-        """The first entries that fit in `limit` bytes, and the text: `head`, their rows, the end.
-
-        `end` makes the end of the text from the number of entries shown. It is longest for none.
-        """
-        text = head + self.text() + end(len(self))
-        if size(text) <= limit:
-            return self, text
-        shown = self.first(fitting(self._growth(), limit - size(head) - size(end(0))))
-        return shown, head + shown.text() + end(len(shown))
-
-    def _growth(self) -> Iterator[int]:
+    def growth(self) -> Iterator[int]:
         """Yield the bytes that each row adds to those before it.
 
         The sizes of files stand in a column behind the longest name. So a name that is longer than

@@ -11,9 +11,9 @@ from backstaff.render.refusals import AGENT_Q_DIRECTORY, AGENT_Q_FILE, refused
 
 @contextmanager
 def opened(root: Root, path: str, noun: Literal["Directory", "File"]) -> Iterator[Place]:
-    """PATH below `root`, held open. As a "File" it may be of any kind.
+    """Hold `path` below `root` open. As a "File" it may be of any kind.
 
-    Raises `ToolError` for a path that cannot be opened, and for a `PathError` while it is in use.
+    Raises `ToolError` if it cannot be opened, and for a `PathError` while it is in use.
     """
     of_directory = noun == "Directory"
     try:

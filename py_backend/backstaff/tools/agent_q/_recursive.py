@@ -1,8 +1,8 @@
-"""Agent-Q's recursive tools share this: the names they leave out, and their order.
+"""The names that Agent-Q's recursive tools leave out, and the order of the others.
 
 A pattern of `exclude_patterns` is about base names, at any depth and of any kind: the name itself,
-`*suffix` or `prefix*`, and `*` for every name. Nothing else is special. So any other pattern with a
-star matches no name, as in Agent-Q. A note names these patterns, and patterns with a slash.
+`*suffix` or `prefix*`, and `*` for every name. As in Agent-Q, any other pattern with a star matches
+no name. A note names such patterns, and patterns with a slash.
 """
 
 import re
@@ -33,7 +33,7 @@ class Exclusions:
 
     @classmethod
     def of(cls, patterns: tuple[str, ...]) -> "Exclusions":
-        """The `patterns` as a model gives them."""
+        """Sort the `patterns` of a model by their form."""
         usable = [pattern for pattern in patterns if _USABLE.fullmatch(pattern)]
         return cls(
             names=frozenset(pattern for pattern in usable if "*" not in pattern),
@@ -47,7 +47,7 @@ class Exclusions:
         return name in self.names or name.startswith(self.prefixes) or name.endswith(self.suffixes)
 
     def note(self) -> str | None:
-        """The patterns that match no name, if any: `'a/b' excludes nothing: a pattern is ...`."""
+        """Name the patterns that match no name, if any: `'a/b' excludes nothing: a pattern ...`."""
         if not self.idle:
             return None
         count = len(self.idle)
@@ -58,7 +58,7 @@ class Exclusions:
 
 
 def arranged(exclusions: Exclusions, budget: Budget) -> Arrange:
-    """Reads a directory in the order of list_directory, without the `exclusions`."""
+    """Make the function that reads a directory in the order of list_directory."""
 
     def arrange(directory: int, _path: str) -> list[Named]:
         # The first look at the clock drops a directory that was not read to its end.

@@ -60,7 +60,7 @@ def run(arguments: Arguments, context: Context) -> Result:
 
 
 def _local(seconds: int) -> str:
-    """`2026-01-15 14:23:45` in local time, or `@SECONDS` for a time that no calendar holds."""
+    """Return `2026-01-15 14:23:45` in local time, or `@` and `seconds` if no calendar has them."""
     try:
         return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
     except (OverflowError, ValueError, OSError):

@@ -15,7 +15,7 @@ from math import inf
 
 from backstaff.budget import Budget
 from backstaff.fs.entry import MODIFIED_NS, SIZE, Facts, facts, groups_in
-from backstaff.render.lines import all_files, omitted, plural
+from backstaff.render.lines import all_files, fit, omitted, plural
 from backstaff.render.names import labels, quote, show
 from backstaff.result import Rows
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
@@ -73,7 +73,14 @@ def run(arguments: Arguments, context: Context) -> Result:
         relative = context.settings.header == "relative"
         path = show(f"{place.relative}/" if relative else place.path_as_directory)
         counts = f"{plural(files, 'file')}, {plural(directories, 'directory', 'directories')}"
-        shown, text = listed.cut(f"Directory: {path}\nTotal: {counts}\n\n", end, limit)
+        head = f"Directory: {path}\nTotal: {counts}\n\n"
+        text, count = fit(
+            lambda count: head + listed.first(count).text() + end(count),
+            len(listed),
+            listed.growth(),
+            limit,
+        )
+        shown = listed.first(count)
         entries = Rows({}) if context.text_only else shown.rows(directory)
     targets = (target for target in entries.columns.get("target", ()) if isinstance(target, str))
     return Result(
@@ -95,7 +102,7 @@ def run(arguments: Arguments, context: Context) -> Result:
 def _read(
     directory: int, arguments: Arguments, most: int, context: Context
 ) -> tuple[Listed, int, int, int, bool]:
-    """Return at most `most` entries, how many there are, how many precede, if all were read."""
+    """Return `most` entries, the counts of directories, files, entries before, and completeness."""
     budget, before = context.budget, 0
     reading = budget.share(READING_SHARE)
     others, inner, links, special = groups_in(directory, reading)
@@ -109,7 +116,7 @@ def _read(
         fact, reading = SIZE if sort_by == "size" else MODIFIED_NS, budget.share(READING_SHARE)
 
         def late(one: tuple[str, Facts | None]) -> float:
-            """The largest or newest comes first, an entry without facts last."""
+            # The largest or newest comes first, an entry without facts last.
             return -one[1][fact] if one[1] else inf
 
         def ordered(names: list[str]) -> list[tuple[str, Facts | None]]:
@@ -124,10 +131,16 @@ def _read(
             [name for name, _ in first_inner], [name for name, _ in first_others], statuses
         ).first(most)
     else:  # the names alone decide which entries are shown, and no other is statted
-        left = _behind(context.view.after, inner, others) if context.view.after else (inner, others)
-        before = len(inner) + len(others) - len(left[0]) - len(left[1])
-        first = by_name(left[0], budget, most)
-        then = by_name(left[1], budget, most - len(first))
+        later_inner, later_others = inner, others
+        if after := context.view.after:  # an entry that may be gone by now
+            key = name_key(after.removesuffix("/"))
+            if after.endswith("/"):
+                later_inner = [name for name in inner if name_key(name) > key]
+            else:
+                later_inner, later_others = [], [n for n in others if name_key(n) > key]
+        before = len(inner) + len(others) - len(later_inner) - len(later_others)
+        first = by_name(later_inner, budget, most)
+        then = by_name(later_others, budget, most - len(first))
         listed = Listed(first, then, facts((*first, *then), directory, budget))
     return listed, len(inner), len(others), before, complete and not budget.expired()
 
@@ -139,14 +152,6 @@ def _with_facts(
     for first in range(0, len(names), budget.STRIDE):
         chunk = names[first : first + budget.STRIDE]
         yield from zip(chunk, facts(chunk, directory, budget), strict=True)
-
-
-def _behind(last: str, inner: list[str], others: list[str]) -> tuple[list[str], list[str]]:
-    """The names that come behind `last` in the order by name; `last` may be gone by now."""
-    key = name_key(last.removesuffix("/"))
-    if last.endswith("/"):
-        return [name for name in inner if name_key(name) > key], others
-    return [], [name for name in others if name_key(name) > key]
 
 
 TOOL = Tool(

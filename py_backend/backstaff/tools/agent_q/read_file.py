@@ -12,7 +12,7 @@ from backstaff.errors import Fault, NotAFile, PathError, ToolError
 from backstaff.fs.entry import Kind
 from backstaff.reading.source import TABLE, ContentError, Settings, opened
 from backstaff.reading.text import LineSink, TextFacts, read
-from backstaff.render.lines import fitting, plural, size
+from backstaff.render.lines import cut, plural, size
 from backstaff.render.names import CONTROLS, escaped, quote
 from backstaff.render.refusals import AGENT_Q_FILE, refused
 from backstaff.tool import Context, Keyword, Result, ResultKind, Tool, argument
@@ -95,11 +95,8 @@ def _fitted(
         call = f"{context.named('workspace/read_file')} {given}"
         return f"[{left}, {whole.byte_length} bytes in all: {call}]\n"
 
-    rows = [f"{line}\n" for line in text.split("\n")]
-    room = limit - size(end(0)) - len(str(whole.line_count))  # the next line's number is longer
-    shown = fitting(map(size, rows[:-1]), room)
-    kept = "\n".join(content.split("\n")[:shown])
-    return "".join((*rows[:shown], end(shown))), kept, shown + 1
+    text, shown = cut("", [f"{line}\n" for line in text.split("\n")], end, limit)
+    return text, "\n".join(content.split("\n")[:shown]), shown + 1
 
 
 TOOL = Tool(

@@ -75,8 +75,15 @@ def run(arguments: Arguments, context: Context) -> Result:
     limit = context.text_limit(context.settings.max_output_bytes)
     with opened(context.root, arguments.path, "Directory") as place:
         search = _search(place, globs, exclusions, limit, context)
-        reasons = () if search.total else _why(search, place, globs, arguments, context)
-        notes = [shortened(n, MAX_NOTE) for n in (*_notes(search, exclusions), *reasons)]
+        late = "not searched to its end, as the time was up" if search.expired else ""
+        closed = search.unreadable
+        about = (
+            late,
+            f"cannot be read: {directories_in_a_note(closed)}" if closed else "",
+            exclusions.note(),
+            *(() if search.total else _why(search, place, globs, arguments, context)),
+        )
+        notes = [shortened(note, MAX_NOTE) for note in about if note]
     note_lines = "".join(f"... {note}\n" for note in notes)
     call = all_files(place.relative, _as_glob(arguments.pattern), limit, context.named)
     remedy = "narrow the pattern, give a path, or exclude_patterns"
@@ -105,7 +112,7 @@ def run(arguments: Arguments, context: Context) -> Result:
 
 
 def _globs(pattern: str) -> Globs:
-    """PATTERN, compiled. Raises INVALID_ARGUMENT."""
+    """Compile `pattern`. Raises INVALID_ARGUMENT."""
     try:
         return compile_globs((_as_glob(pattern),))
     except BadGlob as error:
@@ -113,7 +120,7 @@ def _globs(pattern: str) -> Globs:
 
 
 def _as_glob(pattern: str) -> str:
-    """PATTERN as a glob on whole paths, with everything literal but `*`, `**` and `?`."""
+    """Return `pattern` as a glob on whole paths; only `*`, `**` and `?` are special in it."""
     literal = _LITERAL.sub(r"\\\1", pattern)
     anywhere = literal if "/" in pattern or not pattern else f"**/{literal}"
     return anywhere.removeprefix("./")
@@ -156,20 +163,10 @@ def _search(
     return search
 
 
-def _notes(search: Search, exclusions: Exclusions) -> Iterator[str]:
-    """Notes about paths that were not searched, and patterns that exclude nothing."""
-    if search.expired:
-        yield "not searched to its end, as the time was up"
-    if unreadable := search.unreadable:
-        yield f"cannot be read: {directories_in_a_note(unreadable)}"
-    if note := exclusions.note():
-        yield note
-
-
 def _why(
     search: Search, place: Place, globs: Globs, arguments: Arguments, context: Context
 ) -> Iterator[str]:
-    """Why no file was found, and a pattern or argument that finds some."""
+    """Say why no file was found, and name a pattern or argument that finds some."""
     if _LITERAL.search(arguments.pattern):
         yield "only * and ? and **/ are special in a pattern, brackets and braces are not"
     if search.expired:
@@ -189,9 +186,8 @@ def _why(
     searched = suggestions.Searched(search.others, search.directories, where, budget)
     reason = suggestions.explain_glob(arguments.pattern, _globs, searched)
     reason = reason or suggestions.nearest_names(arguments.pattern, searched)
-    count = (
-        plural(len(search.others), "file was", "files were") if search.others else "no files were"
-    )
+    others = len(search.others)
+    count = plural(others, "file was", "files were") if others else "no files were"
     yield reason or f"{count} searched in {where}"
 
 

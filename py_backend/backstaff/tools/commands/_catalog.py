@@ -1,12 +1,12 @@
 """All commands: the names of their files, and the facts at the head of each file.
 
-A page can be counted only when every head is known, since front matter says which commands are
-dependencies. So heads are cached from call to call. A head is read again when the stamp of its
-file has changed, and a file that changed just now has no stamp. So no answer is out of date.
+The number of pages is known only when every head is, because front matter says which commands are
+dependencies. So heads are kept from call to call. A head is read again if the stamp of its file
+has changed, and a file that changed just now has no stamp: no answer is out of date.
 
-The contract's folders are read alone. Those of other conventions are walked: `DEPTH` folders deep,
-never below a skill, whose folders hold its own files, and never twice, as many a folder is a link
-to another. `MAX_EMPTY` folders without a command end the walk.
+The contract's folders are read without their sub-folders. Those of other conventions are walked:
+`DEPTH` folders deep, never below a skill, whose folders hold its own files, and never twice,
+because many a folder is a link to another. `MAX_EMPTY` folders without a command end the walk.
 """
 
 import time
@@ -40,12 +40,11 @@ from backstaff.tools.commands._directories import TABLE, CommandDirectory
 FIRST_BYTES = 4096
 MAX_CACHED = 20_000
 MAX_WARNINGS = 50
-
 MAX_EMPTY = 2000
 FLAT_LINKS = 2
-"""A directory without sub-folders has so many links, where its file system counts them."""
+"""Number of links of a directory without sub-folders, on file systems that count them."""
 NESTED_SECONDS = 0.2
-"""How long commands in sub-folders may be counted."""
+"""Maximum number of seconds for counting commands in sub-folders."""
 
 Cached = Mapping[str, tuple[Stamp, Command]]
 """The commands in a folder with the stamps of their files, by the path below the folder."""
@@ -55,7 +54,7 @@ Listed = Mapping[str, tuple[Stamp, Sequence[Named]]]
 
 Key = tuple[str, Folder, bool, Guard]
 """The real path of a folder, the folder, whether links in it may lead anywhere, and which files in
-it may be read: what a person has seen of one is not told to a model."""
+it may be read, because a model must not see the heads that a person has seen."""
 CACHE: LRUCache[Key, Cached] = LRUCache(MAX_CACHED, len)
 LISTED: LRUCache[Key, Listed] = LRUCache(MAX_CACHED, len)
 
@@ -65,14 +64,16 @@ class Catalog:
     """All commands but dependencies, in the contract's order; `everything` has these, too.
 
     `skipped` holds a warning for each file or directory that could not be read. `complete` is
-    false if the time was up before all were read. `seen` are the real paths of the folders that
-    were walked, and `empty` counts those that held no command.
+    false if the time was up before all were read. `first` has the command that counts for each
+    name. `seen` are the real paths of the folders that were walked, and `empty` counts those that
+    held no command.
     """
 
     commands: list[Command] = field(default_factory=list)
     everything: list[Command] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     complete: bool = True
+    first: dict[str, Command] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
     empty: int = 0
 
@@ -94,13 +95,7 @@ def read_catalog(
     The catalog keeps the `warnings` about directories that could not be opened.
     """
     catalog = Catalog(skipped=list(warnings))
-    if any(directory.folder.source for directory in directories):
-        commands = _walked(directories, catalog, budget)
-    else:
-        contract: dict[str, Command] = {}
-        for directory in directories:
-            contract |= _read_directory(directory, contract, catalog, budget)
-        commands = list(contract.values())
+    commands = _walked(directories, catalog, budget)
     catalog.complete = not budget.expired()
     # By name without regard to case; the first sort decides between `Go` and `go`.
     commands.sort(key=itemgetter(0))
@@ -113,9 +108,9 @@ def read_catalog(
 def nested(directories: Sequence[CommandDirectory], budget: Budget) -> dict[str, object]:
     """Count the files in sub-folders that `sources` would add: `{"files": 180, "folders": 30}`.
 
-    The contract's folders are read without what is below them, so that these files are missing
-    from every answer. Links are not followed. The mapping is empty if there is no such file, and
-    has `"more": True` if the time or `MAX_EMPTY` folders ended the count.
+    The contract's folders are read without their sub-folders, so these files are missing from
+    every answer. Links are not followed. The mapping is empty if there is no such file, and has
+    `"more": True` if the time or `MAX_EMPTY` folders ended the count.
     """
     counts: list[int] = []
     budget = budget.at_most(NESTED_SECONDS)
@@ -130,7 +125,7 @@ def nested(directories: Sequence[CommandDirectory], budget: Budget) -> dict[str,
         return [
             (name, kind)
             for name, kind in entries
-            # A warning tells of `folder.md/`.
+            # `folder.md/` has a warning already.
             if kind is EntryKind.DIRECTORY
             and not (name in PASSED_OVER or directory.folder.wants(name))
         ]
@@ -140,7 +135,7 @@ def nested(directories: Sequence[CommandDirectory], budget: Budget) -> dict[str,
             continue  # it is read with its sub-folders
         # A folder that cannot be read has nothing to count.
         with suppress(PathError, OSError):
-            # So a flat folder of 10,000 commands is not read a second time.
+            # This saves a second reading of a flat folder of 10,000 commands.
             if HANDLES.status(directory.descriptor).st_nlink == FLAT_LINKS:
                 continue
             with Walk(directory.descriptor, look, budget) as walk:
@@ -153,7 +148,7 @@ def nested(directories: Sequence[CommandDirectory], budget: Budget) -> dict[str,
 
 
 def nested_note(counts: Mapping[str, object]) -> Iterator[str]:
-    """Yield what `counts`, of `nested`, mean for a reader, and how to see those commands."""
+    """Yield a sentence about `counts`, of `nested`, that says how to see those commands."""
     if counts:
         files, folders = (int(str(counts[key])) for key in ("files", "folders"))
         least = "at least " * ("more" in counts)
@@ -164,35 +159,6 @@ def nested_note(counts: Mapping[str, object]) -> Iterator[str]:
         )
 
 
-def _read_directory(
-    directory: CommandDirectory, taken: Mapping[str, Command], catalog: Catalog, budget: Budget
-) -> dict[str, Command]:
-    """Read the commands by file, except files `taken` by an earlier directory; in any order."""
-    try:
-        files = sorted(directory.files(budget))  # warnings stand in this order
-    except PathError as error:
-        label = quote(directory.label)
-        catalog.skipped.append(f"Directory {label} cannot be read: {error.message}")
-        return {}
-    start = time.time_ns()
-    key = directory.cache_key()
-    cached, found = CACHE.get(key) or {}, dict[str, tuple[Stamp, Command]]()
-    for file in files:
-        if file in taken:
-            continue
-        if budget.expired():  # reading one file can take 50 milliseconds
-            break
-        try:
-            _read_file(directory, file, cached, found, start)
-        except PathError as error:
-            name = file_label(directory.label, file)
-            catalog.skipped.append(f"{name} is skipped: {error.message}")
-    if found != cached:
-        # The files that there was no time for are still worth knowing.
-        CACHE.put(key, {**cached, **found} if budget.expired() else found)
-    return {file: command for file, (_, command) in found.items()}
-
-
 def _read_file(
     directory: CommandDirectory,
     file: str,
@@ -200,10 +166,7 @@ def _read_file(
     found: MutableMapping[str, tuple[Stamp, Command]],
     start: int,
 ) -> None:
-    """Put the command in `file` into `found`, from `cached` if it is the same.
-
-    Raises `PathError`.
-    """
+    """Put the command in `file` into `found`, from `cached` if unchanged. Raises `PathError`."""
     path = directory.prefix + file
     known = cached.get(path)
     if known and stamp_of(directory.status(file)) == known[0]:
@@ -223,8 +186,8 @@ def _read_file(
 class _FolderWalk:
     """The walk of the folder `top` and all below it, which fills `found` and `broken`.
 
-    `links` are the paths of links that may lead to directories. They are opened one at a time, as
-    each holds descriptors.
+    `links` are the paths of links that may lead to directories. They are opened one at a time,
+    because each holds descriptors.
     """
 
     top: CommandDirectory
@@ -237,6 +200,11 @@ class _FolderWalk:
     listings: dict[str, tuple[Stamp, Sequence[Named]]] = field(default_factory=dict)
     cached: Cached = field(default_factory=dict)
     listed: Listed = field(default_factory=dict)
+
+    @property
+    def contract(self) -> bool:
+        """Whether the folder is read as the contract has it: without sources in the settings."""
+        return not self.top.folder.source
 
     def run(self) -> None:
         """Walk the folder, and keep the findings for the next call."""
@@ -294,13 +262,18 @@ class _FolderWalk:
             files = set[str]()
             entries = self.changed(entries, here)
         else:
-            names = (name for name, kind in entries if kind is not EntryKind.DIRECTORY)
+            # A directory `a.md` in one of the contract's folders gets a warning.
+            contract = self.contract
+            names = (name for name, kind in entries if contract or kind is not EntryKind.DIRECTORY)
             files = set(filter(folder.wants, names))
+            # Of the contract's folders, the first that has a command counts.
+            earlier = catalog.first if contract else ()
             for name in sorted(files):
-                if not self.budget.expired():  # reading one file can take 50 milliseconds
+                # Reading one file can take 50 milliseconds.
+                if name.removesuffix(folder.suffix) not in earlier and not self.budget.expired():
                     self.read(here, name)
         catalog.empty += not files
-        # A link may lead to a directory, which only opening it shows.
+        # A link may lead to a directory; only opening it shows that.
         below = [
             (name, kind)
             for name, kind in entries
@@ -325,9 +298,9 @@ class _FolderWalk:
         return known[1]
 
     def changed(self, entries: Sequence[Named], here: CommandDirectory) -> list[Named]:
-        """Find the skills in `here` that are as they were, and return the other `entries`.
+        """Find the unchanged skills in `here`, and return the other `entries`.
 
-        The walk would take twice as long for each as reading its head does.
+        Without this, the second listing of 5,000 skills takes twice as long.
         """
         others: list[Named] = []
         # Behind a link, the same file may have another path now.
@@ -357,18 +330,21 @@ class _FolderWalk:
         return others
 
     def read(self, here: CommandDirectory, file: str) -> bool:
-        """Read `file` of the directory `here`, and say whether it has that name at all."""
+        """Read `file` of the directory `here`. Return False if there is no such file."""
         try:
             _read_file(here, file, self.cached, self.found, self.start)
         except PathError as error:
             status = lstat_or_none(file, here.descriptor)
-            if status is None and isinstance(error, NotFound):
+            if self.contract:
+                self.skip(file, error)
+            elif status is None and isinstance(error, NotFound):
                 return False
-            self.broken.append(unreadable(file, here, status, error))
+            else:
+                self.broken.append(unreadable(file, here, status, error))
         return True
 
     def skip(self, path: str, error: PathError) -> None:
-        """Warn of the directory `path` that cannot be read."""
+        """Add a warning about the directory `path`, which cannot be read."""
         name = file_label(self.top.label, path)
         self.catalog.skipped.append(f"{name} is skipped: {error.message}")
 
@@ -383,25 +359,24 @@ def _walked(
     """
     commands: list[Command] = []
     broken: list[Command] = []
-    first: dict[str, Command] = {}
     for directory in directories:
         walk = _FolderWalk(directory, catalog, budget)
         walk.run()
         broken += walk.broken
-        # The order of `found` depends on what the last call left in the cache.
-        for path in sorted(walk.found, key=lambda path: (path.count("/"), path)):
+        # The order of `found` depends on the cache that the last call left.
+        for path in sorted(sorted(walk.found), key=lambda path: path.count("/")):
             _, command = walk.found[path]
-            counts = first.setdefault(command.name, command)
+            counts = catalog.first.setdefault(command.name, command)
             shadowed = counts is not command
             commands.append(command._replace(shadowed_by=counts.path) if shadowed else command)
     if catalog.empty > MAX_EMPTY:
-        said = f"More than {MAX_EMPTY} folders hold no command or skill: some were not read"
-        catalog.skipped.append(said)
+        problem = f"More than {MAX_EMPTY} folders hold no command or skill: some were not read"
+        catalog.skipped.append(problem)
     return commands + broken
 
 
 def warnings_note(warnings: Sequence[str]) -> Iterator[str]:
-    """Yield a note with the number of `warnings` and the first: a model sees only the text."""
+    """Yield a note with the number of `warnings` and the first, as a model sees only the text."""
     if warnings:
         count = plural(len(warnings), "warning", "warnings, the first")
         yield f"{count}: {prose(warnings[0])}"

@@ -34,8 +34,8 @@ class Command(NamedTuple):
 
     `folder` is the label of its folder, `file` the path below that (`git/commit.md`), and
     `directory` the real path of the directory that holds the file. `problems` are the faults in it.
-    The rest belongs to conventions besides the contract; `shadowed_by` is the path of the command
-    that counts for this one's name.
+    The fields from `kind` on belong to conventions besides the contract; `shadowed_by` is the path
+    of the command that counts for this one's name.
     """
 
     name: str
@@ -44,11 +44,11 @@ class Command(NamedTuple):
     directory: str
     size: int
     modified_ns: int
-    title: str
-    description: str
-    tags: tuple[str, ...]
-    is_dependency: bool
-    problems: tuple[str, ...]
+    title: str = ""
+    description: str = NO_DESCRIPTION
+    tags: tuple[str, ...] = ()
+    is_dependency: bool = False
+    problems: tuple[str, ...] = ()
     kind: Kind = Kind.COMMAND
     source: str = ""
     scope: Scope = Scope.PROJECT
@@ -85,8 +85,8 @@ class Command(NamedTuple):
     def summary(self, *, several: bool) -> str:
         """Return `deploy: Roll out`, or with `several` directories `deploy (docs): Roll out`.
 
-        A shadowed one is shown with its path, which get_command takes: its name means another. The
-        contract's folders have no place for problems in a row.
+        A shadowed command has its path, which get_command takes, because its name means another.
+        The contract's folders have no place for problems in a row.
         """
         where = f"{show(self.label)}, shadowed" if self.shadowed_by else show(self.folder)
         folder = f" ({where})" if several else ""
@@ -154,16 +154,9 @@ def unreadable(
         directory=directory.path,
         size=status.st_size if status else 0,
         modified_ns=status.st_mtime_ns if status else 0,
-        title="",
-        description=NO_DESCRIPTION,
-        tags=(),
-        is_dependency=False,
-        problems=(),
     )
-    problem = f"it cannot be read: {error.message}"
-    return _with_more(command, directory, {}, "")._replace(
-        problems=(problem,), user_invocable=False
-    )
+    problems = (f"it cannot be read: {error.message}",)
+    return _with_more(command, directory, {}, "")._replace(problems=problems, user_invocable=False)
 
 
 def _with_more(

@@ -20,10 +20,9 @@ from backstaff.fs.root import Place, Root
 from backstaff.fs.secrets import Guard
 from backstaff.render.refusals import COMMANDS, refused
 from backstaff.tool import Context
-from backstaff.tools.commands._conventions import MARKDOWN, Folder, Kind, folders
+from backstaff.tools.commands._conventions import Folder, Kind, folders
 
 TABLE = "list_commands"
-SUFFIX = MARKDOWN
 ALL = "all"
 DIRECTORY_NOT_FOUND = "DIRECTORY_NOT_FOUND"
 """The contract's error code where no directory of commands exists."""
@@ -101,22 +100,16 @@ class CommandDirectory(NamedTuple):
 
     def below(self, path: str, descriptor: int) -> "CommandDirectory":
         """Return the directory `path` below this one, "git", which is open as `descriptor`."""
-        return CommandDirectory(
-            self.folder,
-            self.root,
-            self.follow_links,
-            f"{self.path.rstrip('/')}/{path}",
-            f"{self.relative}/{path}",
-            descriptor,
-            f"{self.prefix}{path}/",
+        return self._replace(
+            path=f"{self.path.rstrip('/')}/{path}",
+            relative=f"{self.relative}/{path}",
+            descriptor=descriptor,
+            prefix=f"{self.prefix}{path}/",
         )
 
     @contextmanager
     def opened(self, path: str) -> Iterator["CommandDirectory"]:
-        """Open the directory `path` below this one, through links as they may lead.
-
-        Raises `PathError`.
-        """
+        """Open the directory `path` below, through links if allowed. Raises `PathError`."""
         text = f"{self.path if self.follow_links else self.relative}/{path}"
         with ExitStack() as stack:
             found = _open(self.folder, text, self.root, stack)
@@ -152,8 +145,7 @@ class CommandDirectory(NamedTuple):
     def _target(self, file: str, error: NotAFile) -> Iterator[Place]:
         """Open the regular file within the root to which `file` leads.
 
-        Raises `error` if it is no link.
-        Raises another `PathError` if the link cannot be followed.
+        Raises `error` if it is no link, or another `PathError` if it cannot be followed.
         """
         if error.kind != EntryKind.SYMLINK:
             raise error
@@ -165,7 +157,7 @@ class CommandDirectory(NamedTuple):
 
 @contextmanager
 def open_directories(context: Context) -> Iterator[tuple[list[CommandDirectory], list[str]]]:
-    """Open the directories in the settings; the list of warnings is about those that fail.
+    """Open the directories in the settings, and return them and warnings about those that fail.
 
     Raises DIRECTORY_NOT_FOUND if none can be opened.
     """
@@ -186,10 +178,10 @@ def open_directories(context: Context) -> Iterator[tuple[list[CommandDirectory],
                     warnings.append(f"Commands directory {problem}")
         if not opened:
             listed = ", ".join(problems)
-            said = f"Commands directory {listed}" if problems else "No directory is set"
+            problem = f"Commands directory {listed}" if problems else "No directory is set"
             if settings.kinds:
-                said = "Neither the project nor the user has a folder of commands or skills"
-            message = f"{said}; see 'directory' in [tools.{TABLE}]"
+                problem = "Neither the project nor the user has a folder of commands or skills"
+            message = f"{problem}; see 'directory' in [tools.{TABLE}]"
             raise ToolError(DIRECTORY_NOT_FOUND, message, missing=missing)
         yield opened, warnings
 

@@ -24,7 +24,7 @@ from backstaff.budget import Budget
 from backstaff.errors import DeadlineExceeded, ErrorCode, NotFound, PathError, ToolError
 from backstaff.fs.file import Content
 from backstaff.names import suggestions
-from backstaff.render.lines import fitting, plural, size
+from backstaff.render.lines import fit, plural, size
 from backstaff.render.names import prose, quote, show, visible
 from backstaff.render.sizes import show_size
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
@@ -36,9 +36,8 @@ from backstaff.tools.commands._command import (
     command_of,
     file_label,
 )
-from backstaff.tools.commands._conventions import Folder
+from backstaff.tools.commands._conventions import MARKDOWN, Folder
 from backstaff.tools.commands._directories import (
-    SUFFIX,
     TABLE,
     CommandDirectory,
     Settings,
@@ -47,8 +46,8 @@ from backstaff.tools.commands._directories import (
 
 MAX_CONTENT_BYTES = 1 << 20
 MAX_JSON_BYTES = 13 << 18
-"""Bytes of the content as a JSON string. Text, data and output together take up to four times as
-many, and a frame holds sixteen mebibytes."""
+"""Maximum number of bytes of the content as a JSON string: text, data and output together take up
+to four times as many, and a frame holds sixteen mebibytes."""
 MAX_NAME_BYTES = 255
 LEAST_SIMILARITY = 0.5
 INVALID_COMMAND_NAME, COMMAND_NOT_FOUND = "INVALID_COMMAND_NAME", "COMMAND_NOT_FOUND"
@@ -70,13 +69,13 @@ class Arguments:
 
 def run(arguments: Arguments, context: Context) -> Result:
     """Find the command, read its file, and return metadata and content."""
-    name, budget, more = arguments.command_name, context.budget, context.settings.more_keys
+    name, more = arguments.command_name, context.settings.more_keys
     files = [] if more and name else _possible_files(name)
     with open_directories(context) as (directories, _):
         if more:
-            command, content = _find_anywhere(name, directories, budget)
+            command, content = _find_anywhere(name, directories, context.budget)
         else:
-            command, content = _find(name, files, directories, budget)
+            command, content = _find(name, files, directories, context.budget)
     # The bytes of a last character that is cut in two are dropped.
     text, _ = codecs.utf_8_decode(content.head, "replace", content.whole)
     text, cut = text.removeprefix("\ufeff"), not content.whole
@@ -110,7 +109,7 @@ def _possible_files(name: str) -> list[str]:
     elif _NOT_IN_NAMES.search(name):
         problem = "holds a separator, '..' or a control character"
     else:
-        files = [name + SUFFIX] + [name] * name.endswith(SUFFIX)
+        files = [name + MARKDOWN] + [name] * name.endswith(MARKDOWN)
         if short := [file for file in files if len(os.fsencode(file)) <= MAX_NAME_BYTES]:
             return list(filter(Folder("").wants, short))
         problem = "is longer than a file's name can be"
@@ -137,7 +136,7 @@ def _find(
     known: set[str] = set()
     for directory in directories:
         with suppress(PathError):
-            known.update(file.removesuffix(SUFFIX) for file in directory.files(budget))
+            known.update(file.removesuffix(MARKDOWN) for file in directory.files(budget))
     raise _not_found(name, known, budget, *nested_note(nested(directories, budget)))
 
 
@@ -151,9 +150,9 @@ def _find_anywhere(
     and never opened.
     """
     everything = read_catalog(directories, (), budget).everything
-    # What cannot be read stands last of its name.
+    # A file that cannot be read stands last of its name.
     found = [one for one in everything if name in (one.path, one.label)]
-    for wanted in (name, name.removesuffix(SUFFIX)):
+    for wanted in (name, name.removesuffix(MARKDOWN)):
         found += [one for one in everything if one.name == wanted and not one.shadowed_by]
     if not found:
         raise _not_found(name, {one.name for one in everything}, budget)
@@ -177,11 +176,11 @@ def _not_found(name: str, known: Collection[str], budget: Budget, *notes: str) -
     """Return the error for `name`, with the nearest of the names `known`, and `notes`."""
     nearest: list[str] = []
     with suppress(DeadlineExceeded):
-        wanted, at_most = name.removesuffix(SUFFIX), budget.at_most(suggestions.SECONDS)
+        wanted, at_most = name.removesuffix(MARKDOWN), budget.at_most(suggestions.SECONDS)
         nearest = suggestions.similar(wanted, sorted(known), at_most, LEAST_SIMILARITY)
     hint = f"; did you mean {' or '.join(quote(one, None) for one in nearest)}?" if nearest else ""
-    said = "; ".join((f"Command {quote(name)} not found{hint}", *notes))
-    return ToolError(COMMAND_NOT_FOUND, said, nearest=nearest)
+    message = "; ".join((f"Command {quote(name)} not found{hint}", *notes))
+    return ToolError(COMMAND_NOT_FOUND, message, nearest=nearest)
 
 
 def _text(command: Command, content: str, cut_note: str, limit: int) -> tuple[str, bool]:
@@ -193,15 +192,16 @@ def _text(command: Command, content: str, cut_note: str, limit: int) -> tuple[st
         f"Description: {prose(command.description)}\n{warning}Content: "
     )
     rows = [f"{line}\n" for line in visible(content.replace("\r\n", "\n")).splitlines()]
-    count = plural(len(rows), "line")
     end = f"; {cut_note}\n\n" if cut_note else "\n\n"
-    whole = "".join((head, count, end, *rows))
-    if size(whole) <= limit:
-        return whole, True
-    part = f"the first {{}} of {count}, for a limit of {limit} bytes"
-    room = limit - size(head + part.format(len(rows)) + end)
-    kept = fitting(map(size, rows), room)
-    return "".join((head, part.format(kept), end, *rows[:kept])), False
+
+    def text(shown: int) -> str:
+        count = plural(len(rows), "line")
+        if shown < len(rows):
+            count = f"the first {shown} of {count}, for a limit of {limit} bytes"
+        return "".join((head, count, end, *rows[:shown]))
+
+    shown, kept = fit(text, len(rows), map(size, rows), limit)
+    return shown, kept == len(rows)
 
 
 TOOL = Tool(

@@ -10,7 +10,7 @@ The contract leaves some cases open. A description is one line of at most 200 ch
 read, are skipped with a warning. A file with broken front matter is listed with a warning, even if
 it calls itself a dependency. A page after the last is empty. When the time is up, the answer counts
 only the commands found so far, and says so. The data count the commands in sub-folders, which are
-not read (`nested`); the text tells of them where there is no other command.
+not read (`nested`); the text mentions them if there is no other command.
 
 With the setting `sources` the list also holds those of other agents: skills, commands in
 sub-folders and in TOML, prompts. Its data then say more of each (`MORE_KEYS`). Of several with one
@@ -24,12 +24,7 @@ from dataclasses import dataclass
 
 from backstaff.render.lines import bracketed, cut, left_out
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
-from backstaff.tools.commands._catalog import (
-    nested,
-    nested_note,
-    read_catalog,
-    warnings_note,
-)
+from backstaff.tools.commands._catalog import nested, nested_note, read_catalog, warnings_note
 from backstaff.tools.commands._command import command_labels
 from backstaff.tools.commands._directories import TABLE, Settings, open_directories
 
@@ -73,13 +68,12 @@ def run(arguments: Arguments, context: Context) -> Result:
     if not commands:
         notes += nested_note(below)  # else the text is the contract's page, and no more
     limit = context.text_limit()
-    told = bracketed([*notes, *warnings_note(warnings)])
+    last = bracketed([*notes, *warnings_note(warnings)])
     text, shown = cut(
         _head(pagination, len(page)),
         [f"{command.summary(several=several)}\n" for command in page],
-        lambda shown: told + _next_page(pagination, shown, len(page) - shown, limit),
+        lambda shown: last + _next_page(pagination, shown, len(page) - shown, limit),
         limit,
-        longest=True,
     )
     return Result(
         text=text,

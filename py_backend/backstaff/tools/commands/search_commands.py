@@ -15,7 +15,7 @@ Contents are read only where they could bring a command among the best.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
@@ -29,12 +29,7 @@ from backstaff.names.stems import stem
 from backstaff.render.lines import bracketed, cut, left_out, plural
 from backstaff.render.names import quote
 from backstaff.tool import Context, Keyword, Result, ResultKind, Tool, argument
-from backstaff.tools.commands._catalog import (
-    nested,
-    nested_note,
-    read_catalog,
-    warnings_note,
-)
+from backstaff.tools.commands._catalog import nested, nested_note, read_catalog, warnings_note
 from backstaff.tools.commands._command import HEAD_BYTES, Command, command_labels
 from backstaff.tools.commands._directories import (
     TABLE,
@@ -50,7 +45,7 @@ TELLS_ALL = "list_commands tells all"
 
 LEAST_SHARE = 0.5
 LEAST_SIMILARITY = 0.8
-"""The ratio of `difflib` from which a word is like a word of a name."""
+"""Lowest ratio of `difflib` for a word that is like a word of a name."""
 # Of 500 words with one edit, .93 are like the word that is meant with .8, and .47 with .9. Of 1,000
 # pairs of different words, .3 are alike with .8, and 1.4 with .7.
 NAME_SHARE = 0.05
@@ -59,7 +54,7 @@ _WORD = re.compile(r"[^\W_]+")
 _RUN = re.compile(r"\S{1,1000}")
 
 INVALID_QUERY = "INVALID_QUERY"
-"""The error of this tool."""
+"""The error code of this tool."""
 
 FIELD_SCORES = {"name": 1.0, "title": 0.75, "description": 0.74, "tags": 0.6, "content": 0.4}
 """The score of a word, by the field that holds it.
@@ -153,16 +148,19 @@ def run(arguments: Arguments, context: Context) -> Result:
     found = [match.command for match in matches]
     warnings = catalog.warnings(found)
     notes = [] if catalog.complete else ["the time was up: there may be better ones"]
-    notes += [*_notes(commands, len(matches), most), *nested_note(below)]
-    notes += warnings_note(warnings)
+    if len(matches) == most:
+        raised = f"raise max_results (at most {MAX_RESULTS})"
+        notes.append(f"there may be more: {TELLS_ALL if most == MAX_RESULTS else raised}")
+    if large := sum(command.size > HEAD_BYTES for command in commands):
+        which = plural(large, "command is", "commands are")
+        notes.append(f"{which} searched in the first {HEAD_BYTES >> 10} KiB only")
     limit = context.text_limit()
-    told = bracketed(notes)
+    last = bracketed([*notes, *nested_note(below), *warnings_note(warnings)])
     text, shown = cut(
         head,
         rows,
-        lambda shown: told + left_out(len(rows) - shown, limit, TELLS_ALL),
+        lambda shown: last + left_out(len(rows) - shown, limit, TELLS_ALL),
         limit,
-        longest=True,
     )
     return Result(
         text=text,
@@ -172,16 +170,6 @@ def run(arguments: Arguments, context: Context) -> Result:
         warnings=warnings,
         labels=lambda: command_labels(found),
     )
-
-
-def _notes(commands: Sequence[Command], found: int, most: int) -> Iterator[str]:
-    """Say which results may be missing, and how to get them."""
-    if found == most:
-        raised = f"raise max_results (at most {MAX_RESULTS})"
-        yield f"there may be more: {TELLS_ALL if most == MAX_RESULTS else raised}"
-    if large := sum(command.size > HEAD_BYTES for command in commands):
-        words = plural(large, "command is", "commands are")
-        yield f"{words} searched in the first {HEAD_BYTES >> 10} KiB only"
 
 
 def _query_words(query: str) -> list[str]:

@@ -174,7 +174,7 @@ def _effective_depth(arguments: Arguments, settings: Settings) -> int:
 
 
 def normalized(path: str) -> str:
-    """PATH as the output shows it (FR-LD-VAL-10): `src/a` for ` ./src//a/`. Raises `ToolError`."""
+    """Return `path` for the output (FR-LD-VAL-10): `src/a` for ` ./src//a/`. Raises `ToolError`."""
     text = path.strip().replace("\\", "/")
     if _CONTROL.search(text) or _SEPARATORS.search(path):
         raise _bad("path must not hold control characters")
@@ -208,7 +208,7 @@ def _listed(
 
     def arrange(directory: int, _path: str) -> Iterator[Named]:
         # Only names are read. The walk below stats each entry, even if its type is not wanted: an
-        # entry without metadata is listed in any case (FR-LD-LST-04), and only lstat finds it.
+        # entry without metadata is always listed (FR-LD-LST-04), and only lstat finds it.
         names = names_in(directory, budget)
         budget.check()
         if not arguments.include_hidden:  # FR-LD-LST-06
@@ -237,10 +237,10 @@ def _listed(
 
 
 def ordered_names(names: list[str], most: int) -> Iterator[str]:
-    """NAMES in order (FR-LD-LST-05): the first `most` quickly, and then the others.
+    """Return `names` in order (FR-LD-LST-05): the first `most` quickly, and then the others.
 
-    The order is by code point, as that of UTF-8 bytes, after lossy conversion. The SRD leaves open
-    how names that are equal then stand: the undecodable byte FF (U+DCFF) goes before a real U+FFFD.
+    The order is by code point, as that of UTF-8 bytes, after lossy conversion. The SRD leaves the
+    order of names open that are equal then: the undecodable byte FF goes before a real U+FFFD.
     """
     together = "".join(names)
     key = None if lossy(together) == together else lambda name: (lossy(name), name)

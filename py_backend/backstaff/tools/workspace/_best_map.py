@@ -14,9 +14,9 @@ of its own, and `sub/(?)` cannot be read. Names are words as in `render.names`, 
 looks like a count is quoted, too, so a reader gets the paths back from a line. Directories without
 files are left out.
 
-What is worth most for the room that it takes comes first. A file is worth its edits in the git
-history; where nothing is edited, all are worth the same. A directory is worth what the files right
-in it are: whoever sees it knows where they are. The map shows as many directories and names of
+The name with the greatest worth for its length comes first. A file is worth its edits in the git
+history; without any edits, all are worth the same. A directory is worth the sum of the files right
+in it: whoever sees it knows where they are. The map shows as many directories and names of
 files as have room, in that order. Ties are broken by path, so the same project gives the same map.
 """
 
@@ -37,15 +37,15 @@ from backstaff.render.lines import fitting
 from backstaff.render.names import literal, word
 
 LINE = 3
-"""So many directories to be shown get a line of the one that they are in, as its path is long."""
+"""A directory gets a line once so many in it are shown: then its path is printed only once."""
 # Of the files that the next commits touch, .62 are named with 3, .57 with 1 (dev.bench.overview).
 LABELS_SHARE = 0.5
 """The part of the room that the first line may take for its directories."""
 # Of the directories at the top, all are named with .5, .95 with .1 (dev.bench.overview).
 FEW = 50
-"""Fewer files than that are not counted beside a directory or a kind: it would cost too much."""
+"""The lowest count of files beside a directory or a kind: a lower one is not worth its tokens."""
 MOST_KINDS = 2
-"""The most kinds of files that a line counts."""
+"""Maximum number of kinds of files that a line counts."""
 
 Cost = Callable[[str], float]
 """The part of the room that a text takes."""
@@ -58,10 +58,10 @@ _CLOSED = {Closed.REPOSITORY: "git", Closed.UNREADABLE: "?"}
 class Directory:
     """A directory: its files by their names, and the directories `below`, the heaviest first.
 
-    `hot` is the weight of each edited file, but of those that change along with others; `own` sums
+    `hot` is the weight of each edited file, except those that change along with others; `own` sums
     up all of them. `total`, `folders` and `heat` sum up the files, directories and edits at any
-    depth. `closed` is "git" or "?" for a directory that was not
-    entered. A directory that holds only one other directory is joined with it: it is left out.
+    depth. `closed` is "git" or "?" for a directory that was not entered. A directory that holds
+    only one other directory is joined with it: it is left out.
     """
 
     path: str
@@ -112,7 +112,7 @@ def kind_of_name(name: str) -> str:
 
 
 def map_word(name: str) -> str:
-    """NAME as a word that does not look like a count."""
+    """Return `name` as a word that does not look like a count."""
     return literal(name) if name[0] == "+" and name[1:].isdigit() else word(name)
 
 
@@ -127,8 +127,8 @@ def build_tree(
 ) -> Directory:
     """Make the tree of `project`, without directories that hold no file.
 
-    `heat` is the weight of each edited file, by its path from the start, and `along` tells which of
-    them change along with others, such as a changelog. Raises `DeadlineExceeded`.
+    `heat` is the weight of each edited file, by its path from the start. `along` is true for those
+    that change along with others, such as a changelog. Raises `DeadlineExceeded`.
     """
     found: dict[str, Directory] = {}
     for directory in budget.checked(project.directories):
@@ -181,7 +181,7 @@ def best_map(start: Directory, room: float, cost: Cost, prefix: str, budget: Bud
     The lines are in the order of their paths, so that of `start` is the first. `prefix` is the path
     of `start` with a slash at its end, or "". When the time is up, the map shows less.
     """
-    # The first line must fit in any case.
+    # The first line must fit.
     first_room = min(room * LABELS_SHARE, room - minimum_cost(start, cost, prefix))
     labels = (cost(_label(one, start)) for one in start.below)
     first = start.below[: fitting(labels, first_room)]
@@ -206,8 +206,8 @@ def best_map(start: Directory, room: float, cost: Cost, prefix: str, budget: Bud
 Item = tuple[float, int, str, Directory, str]
 """A directory and the name of a file in it, or "" for the directory itself.
 
-For the order, its negative urgency, the rank of the name and the path of the directory come first.
-What is worth much for what it takes is urgent.
+For the order, the negative urgency, the rank of the name and the path of the directory come first.
+Urgency is worth per character.
 """
 
 
@@ -237,19 +237,10 @@ def _names(start: Directory, item: Item, most: int) -> Iterator[Item]:
 
 
 def _has_line(here: Directory, start: Directory) -> bool:
-    """Whether `here` is likely to have a line in any case: much below it is edited."""
+    """Whether `here` is likely to have a line: at the top, or with many edited directories."""
     if here.above in (None, start):
         return True
     return len(here.below) >= LINE and (here.below[LINE - 1].heat > 0 or not start.heat)
-
-
-@dataclass(slots=True)
-class _Left:
-    """The `labels` below a directory that wait for a line, and what below it is in the map."""
-
-    labels: list[Directory] = field(default_factory=list)
-    folders: int = 0
-    files: int = 0
 
 
 def _lines(
@@ -258,39 +249,36 @@ def _lines(
     first: Sequence[Directory],
     prefix: str,
 ) -> list[Line]:
-    """The lines of the directories `shown`, with the names in each.
-
-    That of `start` has `first`, too.
-    """
-    # All that is shown, the directories in between, and what is accounted for in each.
-    left: dict[Directory, _Left] = {start: _Left()}
+    """The lines of the directories `shown`, with the names in each; that of `start` has `first`."""
+    # The directories shown and all above them, each with the labels that wait for a line there.
+    waiting: dict[Directory, list[Directory]] = {start: []}
     for one in (*first, *shown):
         here: Directory | None = one
-        while here and here not in left:
-            left[here] = _Left()
+        while here and here not in waiting:
+            waiting[here] = []
             here = here.above
+    # The folders and files below each that the map shows or counts.
+    folders, files = Counter[Directory](), Counter[Directory]()
     lines: list[Line] = []
-    for here in sorted(left, key=lambda one: -one.level):
-        labels, folders, files = left[here].labels, left[here].folders, left[here].files
-        names, above = shown.get(here), here.above
+    for here in sorted(waiting, key=lambda one: -one.level):
+        labels, names, above = waiting[here], shown.get(here), here.above
         least = 1 if above in (None, start) else LINE - (names is not None)
         if has_line := not above or bool(names) or len(labels) >= least:
-            folded = here.folders - folders, here.total - len(here.names) - files
+            folded = here.folders - folders[here], here.total - len(here.names) - files[here]
             inner = labels if above else {*labels, *first}
             lines.append(_line(here, sorted(names or ()), inner, folded, prefix))
-        if above:
-            upper = left[above]
-            upper.folders += here.level - above.level
-            if has_line or names is not None or here in first:
-                if not has_line:
-                    labels.append(here)
-                upper.folders += here.folders
-                upper.files += here.total
-            else:
-                upper.folders += folders - bool(here.names)
-                upper.files += files
-            if not has_line:
-                upper.labels += labels
+        if not above:
+            continue
+        is_named = has_line or names is not None or here in first
+        folders[above] += here.level - above.level
+        if is_named:
+            folders[above] += here.folders
+            files[above] += here.total
+        else:
+            folders[above] += folders[here] - bool(here.names)
+            files[above] += files[here]
+        if not has_line:
+            waiting[above] += [*labels, here] if is_named else labels
     return sorted(lines, key=lambda line: line.directory.path)
 
 

@@ -1,4 +1,4 @@
-"""What files and directories are by their names: languages, documents, builds, tests, programs."""
+"""The roles of files and directories by their names: language, document, build, test, program."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -56,7 +56,7 @@ TEST_COMMANDS = (
     *(("dune-project", rb"", "dune test"), ("stack.yaml", rb"", "stack test")),
     *(("build.zig", rb"", "zig build test"), ("package.swift", rb"", "swift test")),
 )
-"""A build file at the top, what it holds if so, and the command."""
+"""A build file at the top, an expression that it must match, and then the command of tests."""
 _MAIN = re.compile(r"(^|/)(main\.\w+|__main__\.py)$", re.IGNORECASE)
 _ENTRY = re.compile(
     r"(^|/)(main\.(py|rs|go|c|cc|cpp|java|kt|ts|js|swift|zig|dart|ml|hs|el)|__main__\.py|manage\.py"
@@ -87,18 +87,18 @@ def language(kind: str) -> str:
 
 
 def is_data(directory: str) -> bool:
-    """Whether the path `directory` holds what tests read: `testdata`, `fixtures`."""
+    """Whether the path `directory` holds data for tests: `testdata`, `fixtures`."""
     return _DATA.search(directory) is not None
 
 
 def is_tests(directory: str) -> bool:
-    """Whether the path `directory` is one of tests, but of an example's."""
+    """Whether the path `directory` holds tests, and not those of an example."""
     above, _, name = directory.lower().rpartition("/")
     return name in TESTS and not _ASIDE.search(f"{above}/")
 
 
 def is_build(path: str) -> bool:
-    """Whether the file `path` tells how to build something."""
+    """Whether the file `path` is for building something."""
     path = path.lower()
     return path.endswith(BUILD_KINDS) or path.rpartition("/")[2] in BUILD
 
@@ -115,22 +115,21 @@ def changes_along(path: str) -> bool:
 
 
 def read_first(paths: Sequence[str]) -> list[str]:
-    """Documents among `paths`: at the top and in docs/; in a part's docs/, how to contribute."""
+    """Documents among `paths`: at the top and in docs/, and CONTRIBUTING in any folder of docs."""
     found = []
     for path in paths:
         folder, _, name = path.lower().rpartition("/")
         stem, _, extension = name.partition(".")
+        wanted = not folder
         if folder.rpartition("/")[2] in DOCUMENTS:
-            told = stem == "contributing" or (folder in DOCUMENTS and stem != "readme")
-        else:
-            told = not folder
-        if told and stem in READ_FIRST and extension in PROSE:
+            wanted = stem == "contributing" or (folder in DOCUMENTS and stem != "readme")
+        if wanted and stem in READ_FIRST and extension in PROSE:
             found.append(path)
     return sorted(found, key=lambda path: path.count("/"))
 
 
 def entries(paths: Sequence[str], heat: Mapping[str, float]) -> list[str]:
-    """Files among `paths` where a program starts: `main` first, and what lies higher up."""
+    """Files among `paths` where a program starts: `main` first, then the less deep ones."""
     found = [path for path in paths if _ENTRY.search(path) and not _ASIDE.search(path)]
     found.sort(
         key=lambda path: (not _MAIN.search(path), path.count("/"), -heat.get(path, 0.0), path)
@@ -139,14 +138,14 @@ def entries(paths: Sequence[str], heat: Mapping[str, float]) -> list[str]:
 
 
 def test_commands(place: Place, build: Sequence[str]) -> Iterator[str]:
-    """Yield what runs the tests, as the build files at the top tell: `make test`, `pytest`."""
+    """Yield the commands of tests that the `build` files have: `make test`, `pytest`."""
     for path in build:
-        for name, told, command in TEST_COMMANDS:
+        for name, expression, command in TEST_COMMANDS:
             if path.lower() != name:
                 continue
             try:
-                content = read(path, place.listing(), MAX_MANIFEST).head if told else b""
+                content = read(path, place.listing(), MAX_MANIFEST).head if expression else b""
             except PathError:
                 continue
-            if re.search(told, content, re.MULTILINE):
+            if re.search(expression, content, re.MULTILINE):
                 yield f"`{command}`"

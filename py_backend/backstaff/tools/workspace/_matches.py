@@ -7,10 +7,13 @@
     57:5120: …a long line, cut around the match in column 5120…
     at top level:
     70-75: def stop(
+    src/b.py
+    imports: 3 14
 
 A path that looks like one of these lines is quoted. A line with several matches stands once, unless
 it was cut. Matches in a definition stand below its name and lines, which neighbours share. The line
-of a definition has its last line, too, and stands below the definition around it.
+of a definition has its last line, too, and stands below the definition around it. Among many
+matches, those of a file that stand in imports share a row.
 """
 
 import re
@@ -24,7 +27,22 @@ from backstaff.render.names import literal, show, visible
 from backstaff.structure.language import CONTAINERS
 from backstaff.structure.outline import Definition, Outline
 
-_LIKE_A_ROW = re.compile(r"\d+[:-]|--|\+\d|(?:in .*|at top level):\Z")
+_LIKE_A_ROW = re.compile(r"\d+[:-]|--|\+\d|imports: |(?:in .*|at top level):\Z")
+_IMPORTS = {
+    language: re.compile(pattern)
+    for pattern, languages in {
+        r"(?:from +\S+ +)?import\b": ("python",),
+        r"import\b(?!\s*\()": ("javascript", "typescript", "java", "kotlin", "swift"),
+        r"import +\"": ("go",),
+        r"(?:pub(?:\(\w+\))? +)?use\b": ("rust",),
+        r"#\s*include\b": ("c", "cpp"),
+        r"using +[\w.]+;": ("csharp",),
+        r"require(?:_relative)? ": ("ruby",),
+        r"\(require '": ("elisp",),
+    }.items()
+    for language in languages
+}
+"""Lines that import, by language."""
 MOST = 300
 """Bytes of a line; a longer one is cut around its match."""
 SHORT = 30
@@ -35,9 +53,10 @@ MOST_IN_ONE = 8
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """The lines to show beside a match: so many, or those of the definition it is in."""
+    """The lines to show `before` and `after` a match, or those of the definition it is in."""
 
-    lines: int = 0
+    before: int = 0
+    after: int = 0
     to_ends: bool = False
 
 
@@ -46,18 +65,35 @@ def path_in_text(path: str) -> str:
     return literal(path) if _LIKE_A_ROW.match(path) else show(path)
 
 
-def rows(found: Sequence[Found], around: Around, outlines: Mapping[str, Outline]) -> list[str]:
+def rows(
+    found: Sequence[Found],
+    around: Around,
+    outlines: Mapping[str, Outline],
+    *,
+    folds: bool = False,
+) -> list[str]:
     """The text of each match, with its file's path before the first, and lines `around` it.
 
-    It is "" for a match that the text of the one before shows. `outlines` are by path.
+    It is "" for a match that the text of the one before shows. `outlines` are by path. If `folds`,
+    a file's matches in lines that import share a row.
     """
-    return [row for one in found for row in _rows_of(one, around, outlines.get(one.path))]
+    return [
+        row for one in found for row in _rows_of(one, around, outlines.get(one.path), folds=folds)
+    ]
 
 
-def _rows_of(found: Found, around: Around, outline: Outline | None) -> Iterator[str]:
-    lines = _lines(found) if around.lines or around.to_ends else []
+def _rows_of(
+    found: Found, around: Around, outline: Outline | None, *, folds: bool
+) -> Iterator[str]:
+    lines = _lines(found) if around != Around() else []
     numbers = [match[0] for match in found.matches]
     holders = [_holder(number, outline) for number in numbers]
+    pattern = _IMPORTS.get(outline.language) if folds and outline and not lines else None
+    imports = [
+        position
+        for position, match in enumerate(found.matches)
+        if pattern and not (match[3] or any(holders[position])) and pattern.match(match[5])
+    ]
     last = 0  # the last line that was shown
     shown = range(0)  # what of the last line with a match stands in text
     head = f"{path_in_text(found.path)}\n"
@@ -67,6 +103,13 @@ def _rows_of(found: Found, around: Around, outline: Outline | None) -> Iterator[
     for position, match in enumerate(found.matches):
         number, start, end = match[:3]
         holder, own = holders[position]
+        if position in imports:
+            listed = " ".join(map(str, dict.fromkeys(numbers[one] for one in imports)))
+            yield f"{head}imports: {listed}\n" if position == imports[0] else ""
+            head = ""
+            continue
+        if own and own is said:
+            holder = own  # its comments, above its own line, have said its name
         rows_in_one = rows_in_one + 1 if holder is said else 1
         if not lines and holder and rows_in_one > MOST_IN_ONE:
             more = sum(one is holder for one, _ in holders[position:])
@@ -81,7 +124,7 @@ def _rows_of(found: Found, around: Around, outline: Outline | None) -> Iterator[
             said = holder
         begun = own or begun
         text, shown = line(match, own.last_line if own else 0)
-        first, final = number - around.lines, number + around.lines
+        first, final = number - around.before, number + around.after
         inner = own or holder
         if around.to_ends and inner and (inner.kind not in CONTAINERS or _is_short(inner)):
             first, final = inner.first_line, inner.last_line
@@ -108,7 +151,9 @@ def _is_short(definition: Definition) -> bool:
 
 
 def _named(definition: Definition) -> str:
-    return f"{visible(definition.qualified)} {definition.line}-{definition.last_line}"
+    first, last = definition.line, definition.last_line
+    lines = f"{first}-{last}" if last > first else f"{first}"
+    return f"{visible(definition.qualified)} {lines}"
 
 
 def _lines(found: Found) -> Sequence[str]:
@@ -116,13 +161,13 @@ def _lines(found: Found) -> Sequence[str]:
     return text.decode().removesuffix("\n").split("\n") if isinstance(text, bytes) else []
 
 
-def lines_near(found: Found, width: int) -> dict[int, str]:
-    """The lines at most `width` away from a match of `found`, by number."""
+def lines_near(found: Found, around: Around) -> dict[int, str]:
+    """The lines `around` each match of `found`, by number."""
     lines = _lines(found)
     numbers = {
         number
-        for match in found.matches
-        for number in range(max(1, match[0] - width), min(len(lines), match[0] + width) + 1)
+        for at, *_ in found.matches
+        for number in range(max(1, at - around.before), min(len(lines), at + around.after) + 1)
     }
     return {number: shortened(lines[number - 1], MOST) for number in sorted(numbers)}
 

@@ -7,9 +7,9 @@ from backstaff.contents.choice import Choice, first_of
 from backstaff.contents.scan import Scan
 from backstaff.fs.contents import Unread
 from backstaff.project.files import ProjectFiles
-from backstaff.project.git import NoGit
 from backstaff.project.ignore import MAX_LINES
 from backstaff.project.packed import Closed
+from backstaff.project.running_git import NoGit
 from backstaff.render.lines import plural, some_of
 from backstaff.render.names import word
 from backstaff.result import Note, NoteKind
@@ -47,20 +47,18 @@ def not_searched(
     counts: Mapping[str, int],
     project: ProjectFiles,
     choice: Choice,
-    prefix: str,
     scan: Scan,
 ) -> Note:
     """The note about these `counts`: `not searched: 37 ignored by git, 1 over 1 MiB (data.json)`.
 
-    `prefix` stands before each path. Files after the last match of a page are left for later pages:
-    nobody knows yet which of them are binary.
+    The caller knows which files its own `include` and `exclude` leave out. Files after the last
+    match of a page are left for later pages: nobody knows yet which of them are binary.
     """
+    prefix = scan.prefix
     words = _WORDS if counts["links"] > 1 else _WORDS | {"links": "link"}
     if large := scan.unread_because(Unread.TOO_LARGE):
         words = words | {"too_large": f"{words['too_large']} ({first_of(large, prefix)})"}
-    globs = {"exclude": choice.by_exclude, "include": choice.by_include}
     parts = [f"{counts[key]:,} {text}" for key, text in words.items() if counts[key]]
-    parts += [f"{count:,} by {name}" for name, count in globs.items() if count]
     later = len(scan.files) - scan.looked_at
     parts += [f"{later:,} left for later pages"] * (later > 0)
     remedy = ""
@@ -80,7 +78,9 @@ def not_searched(
         parts.append("tracked files that a rule ignores, which git could not name")
     if project.rules_cut:
         parts.append(f"what more than {MAX_LINES} lines of a .gitignore decide")
-    text = f"not searched: {', '.join(parts) or 'nothing'}"
+    own = "only what include and exclude leave out"
+    nothing = own if choice.by_include or choice.by_exclude else "nothing"
+    text = f"not searched: {', '.join(parts) or nothing}"
     line = text.replace(_MARK, f", {remedy}")
     return Note(NoteKind.NOT_SEARCHED, text.replace(_MARK, ""), remedy, line)
 

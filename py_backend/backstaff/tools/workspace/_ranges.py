@@ -126,7 +126,8 @@ def _around(line: int, most: int, file: File, path: str) -> Part:
     found = file.outline.around(line) if file.outline else None
     if found and found.last_line - found.first_line < most:
         return _of(file, found)
-    start = max(1, min(line - most // 2, count - most + 1))
+    low, high = (found.first_line, found.last_line) if found else (1, count)
+    start = max(low, min(line - most // 2, high - most + 1))
     above = (*file.outline.above(found), found) if file.outline and found else ()
     return Part(
         file, start, min(count, start + most - 1), around=[one for one in above if one.line < start]

@@ -29,7 +29,7 @@ def nearest_names(near: Sequence[str], end: str = "") -> str:
 
 
 def nearest(path: str, context: Context, *, directories: bool = False) -> list[str]:
-    """The project's files and unsaved ones, or its `directories`, with names most like PATH's."""
+    """The project's files and unsaved ones, or its `directories`, with names most like `path`'s."""
     budget = context.budget.at_most(suggestions.SECONDS)
     try:
         with context.root.directory(".") as place:

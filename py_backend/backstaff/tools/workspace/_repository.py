@@ -9,7 +9,8 @@ from backstaff.changes.work_tree import WorkTree, opened
 from backstaff.errors import DeadlineExceeded, ErrorCode, NotADirectory, NotFound, ToolError
 from backstaff.fs.entry import Kind
 from backstaff.fs.root import Place
-from backstaff.project.git import NoGit, Repository, find_repository
+from backstaff.project.git import Repository, find_repository
+from backstaff.project.running_git import NoGit
 from backstaff.render.lines import some_of
 from backstaff.render.names import quote, word
 from backstaff.tool import Context
@@ -93,14 +94,14 @@ def commit_named(name: str, argument: str, work_tree: WorkTree, context: Context
 
     "" for HEAD before the first commit.
     """
+    if name == "HEAD":
+        return work_tree.repository.head
     problem = "names no commit"
     if ".." in name:
         problem = "names a range: give its ends as base and target"
     elif name and not name.startswith("-") and len(name) <= MAX_NAME and name.isprintable():
         if found := commit_of(work_tree.repository, name, context.budget):
             return found
-        if name == "HEAD":
-            return ""
         near = _near(name, work_tree, context)
         problem += f"; there are {near}" if near else ""
     raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument '{argument}' {problem}: {quote(name)}")

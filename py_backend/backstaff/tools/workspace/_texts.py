@@ -15,7 +15,7 @@ Value = TypeVar("Value")
 
 
 def unsaved_texts(prefix: str, context: Context) -> dict[str, bytes | Unread]:
-    """What takes the place of files, by the path from the directory with this `prefix`."""
+    """Return the unsaved texts by the path from the directory with this `prefix`."""
     return {
         path: Unread.TOO_LARGE
         if len(one.data) > MAX_FILE_BYTES
@@ -30,7 +30,7 @@ def codings(prefix: str, context: Context) -> dict[str, str]:
 
 
 def text(path: str, contents: Contents, codings: Mapping[str, str]) -> str | None:
-    """The text of the file `path`; None if it is not to be had."""
+    """The text of the file `path`; None if it has none or cannot be read."""
     data = contents.data(path)
     if isinstance(data, bytes):
         data = text_of(data, *filter(None, ["utf-8", codings.get(path, "")]))

@@ -8,11 +8,13 @@ A page has whole files. One whose patch does not fit is named with its numbers o
 ask for it alone. Alone, it is cut at a hunk.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import islice
 
-from backstaff.changes.comparison import INDEX, Comparison, Different, Origin, Unshown, compared
+from backstaff.changes.comparison import INDEX, Comparison, Unshown, compared
+from backstaff.changes.objects import Change, Origin
 from backstaff.changes.patch import Patch
 from backstaff.errors import (
     DeadlineExceeded,
@@ -22,7 +24,7 @@ from backstaff.errors import (
     PathError,
     ToolError,
 )
-from backstaff.render.lines import plural, size, some_of
+from backstaff.render.lines import cut, plural, size, some_of
 from backstaff.render.names import CONTROLS, escaped, labels, quote, show, word
 from backstaff.tool import ESSENTIAL, Context, Keyword, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._refusals import nearest, nearest_names, refusal
@@ -33,7 +35,14 @@ MAX_CONTEXT = 20
 MAX_OFFSET = 1_000_000_000
 SHARE = 4
 """A patch longer than this part of the limit, a quarter, ends no page: the next may fit."""
-_WORDS = {"M": "modified", "A": "added", "D": "deleted", "R": "renamed", "T": "typechange"}
+_WORDS = {
+    "M": "modified",
+    "A": "added",
+    "D": "deleted",
+    "R": "renamed",
+    "T": "typechange",
+    "?": "undecided",
+}
 
 
 class Output(StrEnum):
@@ -89,7 +98,7 @@ def run(asked: Arguments, context: Context) -> Result:
             if not there and work_tree.index.get(below) is None:
                 with context.root.resolve(asked.path):
                     pass  # it is there, and git knows nothing of it
-            if below and [one.path for one in found.files] == [below]:
+            if below and list(found.files) == [below]:
                 context.root.judge(prefix + below, asked.path)
                 found = replace(found, allowed=below)
             return Page(asked, found, prefix, limit, context).result()
@@ -101,7 +110,7 @@ def run(asked: Arguments, context: Context) -> Result:
         raise refusal(error, asked.path, context) from error
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Page:
     """The files from the offset on, as many as fit in `limit` bytes."""
 
@@ -110,141 +119,118 @@ class Page:
     prefix: str
     limit: int
     context: Context
-    rows: list[str] = field(default_factory=list)
-    files: list[dict[str, object]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
 
     def result(self) -> Result:
         """Take the files in turn until the limit or the time is reached."""
-        files = self.found.files[self.asked.offset :]
+        offset, count = self.asked.offset, len(self.found.files)
         head = self._head()
-        more = f"[more: offset={MAX_OFFSET}]\n"
-        room = self.limit - size(head) - size(more)
-        done = 0
+        room = self.limit - size(head) - size(f"[more: offset={MAX_OFFSET}]\n")
+        rows, files = list[str](), list[dict[str, object]]()
         try:
-            for one, patch in self._patches(files):
-                row, item = self._row(one, patch, room if len(self.found.files) == 1 else None)
-                if size(row) > room and done:
-                    stub, item = self._stub(one, patch, item)
-                    if self.asked.output != Output.PATCH or size(row) <= self.limit // SHARE:
+            for path, change, patch in self._patches():
+                row, item = self._row(path, change, patch, room if count == 1 else None)
+                if size(row) > room:
+                    # A short one is the first of the next page; a long one may not fit there.
+                    is_long = self.asked.output == Output.PATCH and size(row) > self.limit // SHARE
+                    if rows and not is_long:
                         break
-                    row = stub
-                    if size(row) > room:
+                    name = self.prefix + path
+                    counts = _counts(patch) if isinstance(patch, Patch) else ""
+                    length = len(patch.text) if isinstance(patch, Patch) else 0
+                    remedy = f"path={quote(name)}" if self.asked.path != name else "context_lines=0"
+                    why = f"its patch of {length} bytes has no room here: {remedy}"
+                    row, item["patch"] = f"[{show(name)}{counts}: {why}]\n", None
+                    if rows and size(row) > room:
                         break
-                elif size(row) > room:
-                    row, item = self._stub(one, patch, item)
-                self.rows.append(row)
-                self.files.append(item)
+                rows.append(row)
+                files.append(item)
                 room -= size(row)
-                done += 1
         except DeadlineExceeded:
-            if not done:
+            if not rows:
                 raise
-        next_offset = self.asked.offset + done if done < len(files) else None
+        done = offset + len(rows)
+        next_offset = done if done < count else None
         end = f"[more: offset={next_offset}]\n" if next_offset is not None else ""
         return Result(
-            text=head + "".join(self.rows) + end,
+            text=head + "".join(rows) + end,
             data={
-                "files": self.files,
+                "files": files,
                 "truncated": next_offset is not None,
                 "next_offset": next_offset,
             },
             truncated=next_offset is not None,
-            labels=lambda: labels(show, (str(item["path"]) for item in self.files)),
+            labels=lambda: labels(show, (str(item["path"]) for item in files)),
         )
-
-    def _patches(
-        self, files: Sequence[Different]
-    ) -> Iterator[tuple[Different, Patch | Unshown | None]]:
-        if self.asked.output == Output.FILES:
-            yield from ((one, None) for one in files)
-            return
-        patches = self.found.patches(files, self.asked.context_lines, self.context.budget)
-        yield from zip(files, patches, strict=True)
 
     def _head(self) -> str:
         asked, files = self.asked, self.found.files
         now = "the files as they are now" if asked.target is None else show(asked.target)
         below = "" if asked.path in (".", "") else f" below {show(asked.path)}"
         count = plural(len(files), "file") if files else "nothing"
-        buffers = [self.prefix + one.path for one in files if one.origin is Origin.BUFFER]
-        told = some_of(map(word, buffers), len(buffers)) or f"{len(buffers)} with long names"
-        unsaved = f"; not saved, as in Emacs: {told}" if buffers else ""
+        about = f"{count} changed from {show(asked.base)} to {now}{below}"
         if asked.offset and asked.offset >= len(files):
-            return f"No more files: {count} changed from {show(asked.base)} to {now}{below}\n"
-        return f"{count} changed from {show(asked.base)} to {now}{below}{unsaved}\n"
+            return f"No more files: {about}\n"
+        buffers = [self.prefix + p for p, one in files.items() if one.origin is Origin.BUFFER]
+        told = some_of(map(word, buffers), len(buffers)) or f"{len(buffers)} with long names"
+        return about + (f"; not saved, as in Emacs: {told}\n" if buffers else "\n")
 
-    def _item(self, one: Different, patch: Patch | Unshown | None) -> dict[str, object]:
+    def _patches(self) -> Iterator[tuple[str, Change, Patch | Unshown | None]]:
+        if self.asked.output == Output.FILES:
+            files = islice(self.found.files.items(), self.asked.offset, None)
+            return ((path, change, None) for path, change in files)
+        lines = None if self.asked.output == Output.STAT else self.asked.context_lines
+        return self.found.patches(self.asked.offset, lines, self.context.budget)
+
+    def _row(
+        self, path: str, change: Change, patch: Patch | Unshown | None, alone: int | None
+    ) -> tuple[str, dict[str, object]]:
+        """The text of a file and its item. `alone` is the room of a file that is the only one."""
         told = patch if isinstance(patch, Patch) else Patch(b"")
-        return {
-            "path": self.prefix + one.path,
-            "status": Keyword("undecided" if one.undecided else _WORDS[one.change.letter]),
-            "old_path": self.prefix + one.change.source if one.change.source else None,
+        source = self.prefix + change.source if change.source else None
+        item: dict[str, object] = {
+            "path": self.prefix + path,
+            "status": Keyword(_WORDS[change.letter]),
+            "old_path": source,
             "added": told.added,
             "removed": told.removed,
             "patch": None,
-            "source": one.origin,
+            "source": change.origin,
         }
-
-    def _row(
-        self, one: Different, patch: Patch | Unshown | None, alone: int | None
-    ) -> tuple[str, dict[str, object]]:
-        """The text of `one` and its item. `alone` is the room of a file that is the only one."""
-        item = self._item(one, patch)
-        name = show(self.prefix + one.path)
+        name = show(self.prefix + path)
         if isinstance(patch, Unshown):
             return f"[{name}: not shown, {patch}]\n", item
         if patch is None or self.asked.output == Output.STAT:
-            source = f"{show(self.prefix + one.change.source)} -> " if one.change.source else ""
-            letter = "?" if one.undecided else one.change.letter
-            counts = "" if patch is None else self._counts(patch)
-            return f"{letter} {source}{name}{counts}\n", item
-        item["patch"] = patch.text.decode("utf-8", "surrogateescape")
-        text = self._in_text(patch.text)
-        if alone is None or size(text) <= alone:
-            return text, item
-        kept: list[bytes] = []
-        for number, hunk in enumerate(patch.hunks):
-            note = self._cut(len(patch.hunks) - number)
-            if size(self._in_text(b"".join((patch.head, *kept, hunk))) + note) > alone:
-                break
-            kept.append(hunk)
-        if not kept:
-            return text, item
-        item["patch"] = b"".join((patch.head, *kept)).decode("utf-8", "surrogateescape")
-        shown = self._in_text(b"".join((patch.head, *kept)))
-        return shown + self._cut(len(patch.hunks) - len(kept)), item
-
-    def _cut(self, left: int) -> str:
-        reads = self.context.named("workspace/read_file")
-        fewer = "context_lines=0 shows more, " if self.asked.context_lines else ""
-        return f"[{plural(left, 'more hunk')}: {fewer}{reads} shows the file]\n"
-
-    def _stub(
-        self, one: Different, patch: Patch | Unshown | None, item: dict[str, object]
-    ) -> tuple[str, dict[str, object]]:
-        """The line for `one` whose patch does not fit, and its item without the patch."""
-        name = self.prefix + one.path
-        counts = self._counts(patch) if isinstance(patch, Patch) else ""
-        remedy = "context_lines=0" if self.asked.path == name else f"path={quote(name)}"
-        length = len(patch.text) if isinstance(patch, Patch) else 0
-        text = f"[{show(name)}{counts}: its patch of {length} bytes has no room here: {remedy}]\n"
-        return text, item | {"patch": None}
-
-    @staticmethod
-    def _counts(patch: Patch | Unshown) -> str:
-        if isinstance(patch, Unshown):
-            return f" ({patch})"
-        return " (binary)" if patch.added is None else f" +{patch.added} -{patch.removed}"
-
-    @staticmethod
-    def _in_text(patch: bytes) -> str:
-        """PATCH with escapes for controls, and without carriage returns that all lines have."""
-        lines = [line for line in patch.split(b"\n") if line[:1] in (b" ", b"+", b"-")]
+            before = f"{show(source)} -> " if source else ""
+            counts = "" if patch is None else _counts(patch)
+            return f"{change.letter} {before}{name}{counts}\n", item
+        lines = [line for line in patch.text.split(b"\n") if line[:1] in (b" ", b"+", b"-")]
         body = [line for line in lines if not line.startswith((b"--- ", b"+++ "))]
-        if body and all(line.endswith(b"\r") for line in body):
-            patch = patch.replace(b"\r\n", b"\n")
-        return CONTROLS.sub(escaped, patch.decode("utf-8", "replace"))
+        strip = bool(body) and all(line.endswith(b"\r") for line in body)
+        shown, whole = patch, _in_text(patch.text, strip=strip)
+        if alone is not None and size(whole) > alone:  # as many hunks as have room
+            reads = self.context.named("workspace/read_file")
+            fewer = "context_lines=0 shows more, " if self.asked.context_lines else ""
+
+            def end(kept: int) -> str:
+                left = plural(len(patch.hunks) - kept, "more hunk")
+                return f"[{left}: {fewer}{reads} shows the file]\n"
+
+            hunks = [_in_text(hunk, strip=strip) for hunk in patch.hunks]
+            text, kept = cut(_in_text(patch.head, strip=strip), hunks, end, alone)
+            if kept:
+                shown, whole = replace(patch, hunks=patch.hunks[:kept]), text
+        item["patch"] = shown.text.decode("utf-8", "surrogateescape")
+        return whole, item
+
+
+def _counts(patch: Patch) -> str:
+    return " (binary)" if patch.added is None else f" +{patch.added} -{patch.removed}"
+
+
+def _in_text(patch: bytes, *, strip: bool) -> str:
+    """`patch` with escapes for controls; if `strip` is true, without carriage returns."""
+    patch = patch.replace(b"\r\n", b"\n") if strip else patch
+    return CONTROLS.sub(escaped, patch.decode("utf-8", "replace"))
 
 
 TOOL = Tool(

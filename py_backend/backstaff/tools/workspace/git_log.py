@@ -16,7 +16,7 @@ from backstaff.changes.history import Commit, Written, blame, commits
 from backstaff.changes.objects import Unanswered
 from backstaff.changes.work_tree import WorkTree
 from backstaff.errors import ErrorCode, NotADirectory, NotFound, PathError, ToolError
-from backstaff.project.git import NoGit
+from backstaff.project.running_git import NoGit
 from backstaff.render.lines import cut, plural, shortened
 from backstaff.render.names import prose, quote, show
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
@@ -64,7 +64,7 @@ def run(asked: Arguments, context: Context) -> Result:
             most = asked.max_commits + 1  # one more tells whether there are more
             found = (
                 commits(
-                    work_tree,
+                    work_tree.repository,
                     ref,
                     path,
                     grep=grep,
@@ -113,7 +113,7 @@ def _writers(  # noqa: PLR0913, PLR0917  # the answer is made from all of it
 ) -> Result:
     first, last = span
     try:
-        found = blame(work_tree, ref, path, first, last, context.budget) if ref else []
+        found = blame(work_tree.repository, ref, path, first, last, context.budget) if ref else []
     except Unanswered as error:
         if error.why is not NoGit.BROKEN:
             raise
@@ -126,7 +126,7 @@ def _writers(  # noqa: PLR0913, PLR0917  # the answer is made from all of it
     def end(shown: int) -> str:
         return f"[more: lines={found[shown].first}-{last}]\n" if shown < len(found) else ""
 
-    text, shown = cut(head, rows, end, limit, longest=True)
+    text, shown = cut(head, rows, end, limit)
     data = [
         {"start_line": one.first, "end_line": one.last, **asdict(one.commit)}
         for one in found[:shown]
@@ -166,7 +166,7 @@ def _list(asked: Arguments, found: Sequence[Commit], context: Context) -> Result
         more = shown < len(found)
         return late + (f"[more: offset={asked.offset + shown}]\n" if more else "")
 
-    text, shown = cut(head, rows, end, limit, longest=True)
+    text, shown = cut(head, rows, end, limit)
     more = shown < len(found)
     return Result(
         text=text,

@@ -13,8 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from backstaff.changes.conversion import oid_of
+from backstaff.changes.objects import Change
 from backstaff.changes.porcelain import Branch, branch_of, raw
-from backstaff.changes.work_tree import Change, Status, WorkTree, opened
+from backstaff.changes.status import Status, status_of
+from backstaff.changes.work_tree import WorkTree, opened
 from backstaff.errors import (
     ErrorCode,
     NotADirectory,
@@ -25,7 +27,7 @@ from backstaff.errors import (
 from backstaff.fs.entry import Kind
 from backstaff.fs.file import read
 from backstaff.project.files import ProjectFiles, project_files
-from backstaff.project.git import NoGit
+from backstaff.project.running_git import NoGit
 from backstaff.render.lines import cut, plural
 from backstaff.render.names import labels, quote, show
 from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
@@ -63,7 +65,7 @@ def run(arguments: Arguments, context: Context) -> Result:
                 if base.relative != start.relative:
                     project = project_files(base, context.budget)
                 branch = branch_of(work_tree, context.budget)
-                status = work_tree.status(project)
+                status = status_of(work_tree, project)
                 unsaved = _unsaved(work_tree, project, context)
                 top = base.path
                 if work_tree.inside:
@@ -158,7 +160,7 @@ def _result(found: Found, inside: str, context: Context) -> Result:
         return f'[{plural(left, "more line")}: {diff} with output="files" and a path]\n'
 
     head += "\n" if lines else ", nothing changed\n"
-    text, shown = cut(head, lines, last, limit, longest=True)
+    text, shown = cut(head, lines, last, limit)
     paths = [*status.staged, *status.changed, *status.conflicts, *status.untracked, *found.unsaved]
     return Result(
         text=text,

@@ -23,8 +23,8 @@ from backstaff.errors import DeadlineExceeded, ErrorCode, PathError, ToolError
 from backstaff.fs.root import Place
 from backstaff.project.edits import Edits, edits
 from backstaff.project.files import ProjectFiles, project_files
-from backstaff.project.git import NoGit
 from backstaff.project.packed import Closed
+from backstaff.project.running_git import NoGit
 from backstaff.render.lines import all_files, bracketed, fitting, plural, size
 from backstaff.render.names import labels, show, word
 from backstaff.render.tokens import tokens
@@ -50,18 +50,18 @@ LATE_COMMITS = 30
 WALK_SHARE = 0.5
 """The part of the time for counting files; the rest is for the map."""
 MIN_SECONDS = 0.5
-"""The time that the map has in any case."""
+"""Seconds that the map has even if the time is up."""
 MOST_BYTES = 5
-"""More bytes than a token has on average: a caller's limit below that many is the closer one."""
+"""Upper estimate of bytes per token: a byte limit below max_tokens times 5 is the binding one."""
 EDITED, MOST_TESTS, MOST_ENTRIES = 8, 3, 5
-"""The most files edited lately, directories of tests and starts of programs."""
+"""Maximum number of files edited lately, directories of tests and starts of programs."""
 LANDMARK_DEPTH = 3
-"""So many directories deep documents, build files and starts of programs are looked for."""
+"""Maximum depth at which documents, build files and starts of programs are looked for."""
 HEAD_SHARE = 0.2
 """The part of the whole that the head may take, beside its first line."""
 # Of the files that the next commits touch, .62 are named with .2, .58 with .5 (dev.bench.overview).
 KINDS, RARE = 6, 0.02
-"""The most kinds that the head tells, and the part of all files that a kind has at least."""
+"""Maximum number of kinds in the head, and the smallest part of all files that a kind there has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +81,12 @@ class Arguments:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The contents of an overview. Paths are relative to the root, like all that are shown.
+    """The contents of an overview. All paths are relative to the root.
 
     `prefix` is the path of the start with a slash, or "". `branch` is None without git or if git
-    cannot name it, and "" where HEAD is detached. `tests` are directories with the number of files
-    in them, and a program starts in one of `entries`. `complete` is false where the time was up.
-    `more` is the advice on seeing more; `call` lists all files, for those that no answer has room
-    for.
+    cannot name it, and "" if HEAD is detached. `tests` are directories with the number of files
+    in them, and a program starts in one of `entries`. `complete` is false if the time was up.
+    `more` says how to see more. `call` lists all files; it is None if a higher limit can show them.
     """
 
     name: str
@@ -124,7 +123,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     except PathError as error:
         raise refusal(error, arguments.path, context) from error
     except DeadlineExceeded as error:
-        words = "When the files were counted, the time was up: give a directory as path"
+        words = "Counting the files took too long: give a directory as path"
         raise DeadlineExceeded(words) from error
     if room < (least := facts.minimum(tokens)):
         words = f"{room} is too small: the least that is of use here is {ceil(least)}"
@@ -154,10 +153,7 @@ def run(arguments: Arguments, context: Context) -> Result:
 
 
 def _facts(place: Place, context: Context, highest: int | None) -> Facts:
-    """Count the files in `place`.
-
-    `highest` is the limit in bytes, if max_tokens cannot raise it.
-    """
+    """Count the files in `place`. `highest` is the limit in bytes if max_tokens cannot raise it."""
     found = project_files(place, context.budget.share(WALK_SHARE))
     git_budget = context.budget.share(WALK_SHARE)
     branch, known, warnings = _history(place, found, git_budget)
@@ -174,6 +170,9 @@ def _facts(place: Place, context: Context, highest: int | None) -> Facts:
     tests.sort(key=lambda here: (-here.total, here.path))
     shallow = [path for path in budget.within(found.paths) if path.count("/") <= LANDMARK_DEPTH]
     build = landmarks.build_files(shallow)
+    # Of the files that the latest commits touched equally often, the latest comes first.
+    touched = Counter(chain.from_iterable(map(sorted, known.commits[:LATE_COMMITS])))
+    there = {f"{here.path}/{name}".removeprefix("/") for here in start.walk() for name in here.hot}
     return Facts(
         name=PurePath(context.root.path).name or "/",
         prefix=prefix,
@@ -185,7 +184,7 @@ def _facts(place: Place, context: Context, highest: int | None) -> Facts:
         test_commands=list(landmarks.test_commands(place, build)),
         tests=[(prefix + here.path, here.total) for here in tests[:MOST_TESTS]],
         entries=[prefix + path for path in landmarks.entries(shallow, known.heat)[:MOST_ENTRIES]],
-        edited=[prefix + path for path in _edited(known.commits, start)],
+        edited=[prefix + path for path, _ in touched.most_common() if path in there][:EDITED],
         notes=list(_notes(found, context)),
         warnings=tuple(warnings),
         complete=not found.expired,
@@ -197,28 +196,16 @@ def _facts(place: Place, context: Context, highest: int | None) -> Facts:
 def _history(
     place: Place, found: ProjectFiles, budget: Budget
 ) -> tuple[str | None, Edits, list[str]]:
-    """The branch, what people edited, and a warning if a failure hides either."""
+    """Return the branch, people's edits, and a warning if a failure hides either."""
     repository = found.repository
-    branch: str | None = None
-    if not isinstance(repository, NoGit):
-        named = repository.branch(budget)
-        branch = None if isinstance(named, NoGit) else named
     known = edits(place, repository, budget)
+    warning = f"Nothing is known of edits: {known.unknown}"
     if isinstance(repository, NoGit):
-        expected = not repository.hides
-    else:
-        # A repository without a commit has no history, and git calls that a failure.
-        expected = known.unknown in (None, NoGit.BROKEN)
-    if expected:
-        return branch, known, []
-    return branch, known, [f"Nothing is known of edits: {known.unknown}"]
-
-
-def _edited(commits: Sequence[Sequence[str]], start: Directory) -> list[str]:
-    """The remaining files that the latest commits touched most often; of equals, the latest."""
-    touched = Counter(chain.from_iterable(map(sorted, commits[:LATE_COMMITS])))
-    there = {f"{here.path}/{name}".removeprefix("/") for here in start.walk() for name in here.hot}
-    return [path for path, _ in touched.most_common() if path in there][:EDITED]
+        return None, known, [warning] if repository.hides else []
+    named = repository.branch(budget)
+    branch = None if isinstance(named, NoGit) else named
+    # A repository without a commit has no history, and git calls that a failure.
+    return branch, known, [] if known.unknown in (None, NoGit.BROKEN) else [warning]
 
 
 def _notes(found: ProjectFiles, context: Context) -> Iterator[Note]:
@@ -256,7 +243,9 @@ def _head(facts: Facts, limit: int, cost: Cost) -> str:
     room -= cost(types)
     for number, (label, words) in enumerate(rows):
         # Of five rows a third goes to the first, then two fifths of the rest: they matter more.
-        line = _row(label, words, room * 2 / (len(rows) - number + 1), cost)
+        share = room * 2 / (len(rows) - number + 1) - cost(f"{label}:\n")
+        shown = fitting((cost(f"{one} ") for one in words), share)
+        line = f"{label}: {' '.join(words[:shown])}\n" if shown else ""
         lines.append(line)
         room -= cost(line)
     return "".join(lines)
@@ -286,14 +275,8 @@ def _types_line(types: Counter[str], room: float, cost: Cost) -> str:
     return ""
 
 
-def _row(label: str, words: Sequence[str], room: float, cost: Cost) -> str:
-    """A line of as many `words` as have `room`, with commas where a word is a command."""
-    shown = fitting((cost(f"{one} ") for one in words), room - cost(f"{label}:\n"))
-    return f"{label}: {' '.join(words[:shown])}\n" if shown else ""
-
-
 def _tail(facts: Facts, found: Sequence[Line] | None) -> str:
-    """The last lines, on the files that `found` does not name. With None, they are the longest."""
+    """The last lines, about the files that `found` does not name; with None, the longest ones."""
     total = facts.start.total
     named = total if found is None else _named(found)
     notes = bracketed(facts.notes)
@@ -327,7 +310,25 @@ def _data(facts: Facts, found: Sequence[Line]) -> dict[str, object]:
         "edited": facts.edited,
         "named": _named(found),
         "notes": [note.data() for note in facts.notes],
-        "map": [_line_data(line, facts.prefix) for line in found],
+        "map": [
+            {
+                "path": (facts.prefix + line.directory.path).rstrip("/") or ".",
+                "names": tuple(line.names),
+                "links": tuple(name for name in line.names if name in line.directory.links),
+                "omitted": [{"kind": kind or None, "files": count} for kind, count in line.omitted],
+                "collapsed": [
+                    {
+                        "path": facts.prefix + one.path,
+                        "files": None if one.closed else one.total,
+                        "closed": one.closed or None,
+                    }
+                    for one in line.collapsed
+                ],
+                "more_directories": line.folded[0],
+                "more_files": line.folded[1],
+            }
+            for line in found
+        ],
     }
 
 
@@ -343,25 +344,6 @@ def _names(facts: Facts, found: Sequence[Line]) -> Iterator[str]:
         yield (facts.prefix + line.directory.path).rstrip("/")
         yield from line.names
         yield from (facts.prefix + one.path for one in line.collapsed)
-
-
-def _line_data(line: Line, prefix: str) -> dict[str, object]:
-    return {
-        "path": (prefix + line.directory.path).rstrip("/") or ".",
-        "names": tuple(line.names),
-        "links": tuple(name for name in line.names if name in line.directory.links),
-        "omitted": [{"kind": kind or None, "files": count} for kind, count in line.omitted],
-        "collapsed": [
-            {
-                "path": prefix + one.path,
-                "files": None if one.closed else one.total,
-                "closed": one.closed or None,
-            }
-            for one in line.collapsed
-        ],
-        "more_directories": line.folded[0],
-        "more_files": line.folded[1],
-    }
 
 
 TOOL = Tool(

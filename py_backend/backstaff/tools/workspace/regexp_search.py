@@ -3,29 +3,31 @@ r"""workspace/regexp_search: where a regular expression matches in the files bel
 The dialect is Python's `re`; `contents.dialects` translates what JavaScript alone has. A match is
 within one line, and `\r\n`, `\n` and `\r` end lines. Order is by path (UTF-16 units), line, column.
 
-Files are those of `project.files`: what git ignores is left out unless `include_ignored` is
+Files are those of `project.files`: those that git ignores are left out unless `include_ignored` is
 given, and hidden files are not. Directories and files with a name in `EXCLUDED` are left out
 always, also where git tracks them or `include` names them (search 3). The text names the first of
-these directories; to search one, give it as `root_path`. Globs are about the whole path from the
-workspace on, whatever the `root_path`. The text of a modified buffer takes the place of its file,
-which need not exist yet. Links are not followed; binary files, those over 1 MiB and those that are
-not UTF-8 are skipped, and so are files that may hold secrets, whoever has approved of the search.
-The last line of the text always counts what was not looked at, and the data's `skipped` does, too:
-names that git ignores, where a directory is one name, and files else.
+these directories; to search one, give it as `root_path`. A file as `root_path` is searched alone.
+Globs are about the whole path from the workspace on, whatever the `root_path`; where `include`
+leaves no file so, it counts from `root_path`. The text of a modified buffer takes the place of its
+file, which need not exist yet. Links are not followed; binary files, those over 1 MiB and those
+that are not UTF-8 are skipped, and so are files that may hold secrets, whoever has approved of the
+search. The last line of the text always counts them, and so does `skipped` in the data: names that
+git ignores, where a directory is one name, and files else.
 
 The contract's `took_ms` is in the JSON only: a reply has its own. Columns count UTF-16 units in the
 JSON, and characters in the data. Of a line with more than 1,000 characters `line_text` is a part.
 Lines around a match are in the text only, and unasked only if they have room: else the reply, but
 not its data, is truncated. Matches in a definition stand below its name and lines (`_matches`);
-where the time is up, without them. For the output `files`, an item is a path, and for `count` a
-path and the number of its matches; max_results and offset then count files.
+where the time is up, without them. Where matches are more than a page for a model holds, each file
+gets a share of it, and its last row counts its others; `offset` counts these as well. For the
+output `files`, an item is a path, and for `count` a path and the number of its matches; max_results
+and offset then count files.
 """
 
 import re
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -43,8 +45,9 @@ from backstaff.fs.root import Place
 from backstaff.globs.globs import BadGlob, Globs, compile_globs
 from backstaff.names import suggestions
 from backstaff.project.files import ProjectFiles, project_files
-from backstaff.project.packed import Closed
-from backstaff.render.lines import bracketed, counted, fitting, size, some_of
+from backstaff.project.running_git import NoGit
+from backstaff.project.packed import Closed, Directory, PackedPaths
+from backstaff.render.lines import bracketed, counted, cut, size, some_of
 from backstaff.render.names import MAX_ECHO, labels, quote, show, visible, word
 from backstaff.result import Note, NoteKind
 from backstaff.structure.outline import Outline, outline
@@ -60,6 +63,7 @@ MAX_PATTERN_BYTES = 1000
 MAX_RESULTS, MAX_OFFSET, MAX_TIMEOUT_MS = 500, 1_000_000, 30_000
 AUTOMATIC, SOME, FEW, ROWS = 15, 5, 10, 20
 """Lines beside the only match; beside each of at most `FEW`, where all get some `ROWS` together."""
+MAX_CONTEXT = 10
 TO_ENDS = 3
 """Matches that are shown with all of the definition around them, if there is room for that."""
 ENDS_SHARE = 2
@@ -126,9 +130,12 @@ class Arguments:
         default=Output.CONTENT.value,
     )
     context_lines: int | None = argument(
-        "Lines to show around each match (default: some if there are few matches).",
-        limits=(0, 10),
+        "Lines to show around each match, at most 10 (default: some if there are few matches).",
+        minimum=0,
         whole=True,
+    )
+    context_after: int | None = argument(
+        "Lines after each match, where they are not as many as before it.", minimum=0, whole=True
     )
     enclosing: bool = argument(
         "Name the definition around each match, with its lines.", default=True, hidden=True
@@ -154,6 +161,14 @@ class Arguments:
             return quote(self.pattern) + self.flags
         return f"/{pattern if len(pattern) <= MAX_ECHO else pattern[:MAX_ECHO] + '…'}/{self.flags}"
 
+    def around(self) -> Around | None:
+        """The lines that are asked for around each match, at most `MAX_CONTEXT` on each side."""
+        before, after = self.context_lines, self.context_after
+        if before is None and after is None:
+            return None
+        before = min(before or 0, MAX_CONTEXT)
+        return Around(before, before if after is None else min(after, MAX_CONTEXT))
+
 
 def run(arguments: Arguments, context: Context) -> Result:
     """Search, and return a page of the matches. Raises `ToolError`."""
@@ -163,69 +178,88 @@ def run(arguments: Arguments, context: Context) -> Result:
     asked = replace(arguments, include_ignored=everything)
     _check(asked)
     globs = _globs("include", asked.include), _globs("exclude", asked.exclude)
-    scan, pattern, prefix = Scan([]), asked.pattern, ""
+    rules = Rules(EXCLUDED, "", *globs)
+    scan = Scan([], str(asked.output), asked.offset, asked.max_results + 1)
+    pattern = asked.pattern
     try:
         pattern = re.escape(pattern) if asked.literal else translated(pattern)
         # A bad pattern is refused before a bad path.
-        with Regexp(pattern, "i" in asked.flags, budget) as regexp, _place(asked, context) as place:
-            prefix, rules = place.prefix, Rules(EXCLUDED, place.prefix, *globs)
-            project = project_files(place, budget.share(WALK_SHARE), include_ignored=everything)
-            texts = unsaved_texts(prefix, context)
-            with Contents(place, MAX_FILE_BYTES, texts) as contents:
-                scan.codings = codings(prefix, context)
-                new = [path for path in texts if not contents.exists(path)]
-                choice = choose(project, rules, budget, new)
-                scan.output = str(asked.output)
-                scan.skipped, scan.most = asked.offset, asked.max_results + 1
-                wanted = Wanted(asked.definitions, asked.exclude_tests, budget)
-                scan.files = wanted.some_of(choice.files)
-                choice = replace(choice, files=scan.files)
-                if asked.definitions or asked.exclude_tests:
-                    scan.chosen, scan.one_a_line = wanted.choose, asked.definitions
-                scan.run(regexp, contents, budget)
-                words = asked.pattern, asked.flags, asked.literal
-                near = Near(*words, scan, regexp, contents, budget)
-                reasons = [] if scan.found else list(_reasons(asked, near, place, project, rules))
-                reasons += _about_exclude(asked.exclude, choice, project, rules, budget)
-                unsaved = {path for path in texts if isinstance(contents.data(path), bytes)}
-                outlines, late = _outlines(scan.found, asked, prefix, budget)
-                has_more = scan.matches > asked.max_results
-                left = _left(scan, regexp, contents, budget) if has_more else Counter[str]()
-                reasons += [Note(NoteKind.TIME, LATE)] * late + wanted.told()
-            found = Answer(
-                asked,
-                place.relative,
-                prefix,
-                project,
-                choice,
-                scan,
-                reasons,
-                unsaved,
-                outlines,
-                left,
-            )
+        with Regexp(pattern, "i" in asked.flags, budget) as regexp:
+            answer = _answer(asked, rules, scan, regexp, context)
     except BadRegexp as error:
         raise _invalid_regex(asked, pattern, error) from error
     except PathError as error:
         raise refusal(error, asked.root_path, context) from error
     except DeadlineExceeded as error:
         had, passed = budget.deadline - start, time.monotonic() - start
-        raise _timeout(asked, scan, prefix, had * 1000, passed * 1000) from error
+        raise _timeout(asked, scan, had * 1000, passed * 1000) from error
     took_ms = round((time.monotonic() - start) * 1000)
-    return found.result(context.text_limit(), took_ms)
+    return answer.result(context.text_limit(), took_ms)
 
 
-def _outlines(
-    found: Sequence[Found], asked: Arguments, prefix: str, budget: Budget
-) -> tuple[dict[str, Outline], bool]:
-    """The outlines of the files `found`, by path, and whether the time was up before the last."""
+def _answer(
+    asked: Arguments, rules: Rules, scan: Scan, regexp: Regexp, context: Context
+) -> "Answer":
+    """Search. Raises `PathError`, `BadRegexp`, `DeadlineExceeded` and `Cancelled`."""
+    budget, notes = regexp.budget, list[Note]()
+    for name in "context_lines", "context_after":
+        if (lines := getattr(asked, name) or 0) > MAX_CONTEXT:
+            text = f"{name} {lines} is more than {MAX_CONTEXT}, so {MAX_CONTEXT} lines are shown"
+            notes.append(Note(NoteKind.LIMIT, text))
+    place, alone = _place(asked, context)
+    with place:
+        if alone:  # the file is searched wherever it is
+            rules = replace(rules, excluded=frozenset())
+            project = ProjectFiles(PackedPaths([Directory("", 0, alone)], 1), NoGit.NO_WORK_TREE)
+        else:
+            walking, everything = budget.share(WALK_SHARE), asked.include_ignored
+            project = project_files(place, walking, include_ignored=everything)
+        scan.prefix = prefix = place.prefix
+        rules = replace(rules, prefix=prefix, include_prefix=prefix)
+        texts, scan.codings = unsaved_texts(prefix, context), codings(prefix, context)
+        with Contents(place, MAX_FILE_BYTES, texts) as contents:
+            new = [path for path in texts if not (alone or contents.exists(path))]
+            choice = choose(project, rules, budget, new)
+            if asked.include and prefix and not choice.files:
+                below = choose(project, replace(rules, include_prefix=""), budget, new)
+                if below.files:
+                    choice, where = below, f"here it counts from {show(prefix)}"
+                    text = f"'include' matches no file from the workspace on: {where}"
+                    notes.append(Note(NoteKind.PATTERN, text))
+            wanted = Wanted(asked.definitions, asked.exclude_tests, asked.max_results, budget)
+            scan.files = wanted.some_of(choice.files)
+            choice = replace(choice, files=scan.files)
+            if asked.definitions or asked.exclude_tests:
+                scan.chosen, scan.one_a_line = wanted.choose, asked.definitions
+            if context.text_only:  # programs and people get all matches
+                scan.share = wanted.share
+            words = asked.pattern, asked.flags, asked.literal
+            near = Near(*words, scan, regexp, contents, budget)
+            scan.others = near.compiled
+            scan.run(regexp, contents, budget)
+            if not scan.found:
+                notes += _reasons(asked, near, place, project, rules)
+            notes += _about_exclude(asked.exclude, choice, project, rules, budget)
+            outlines, late = _outlines(scan, asked, budget)
+            has_more = scan.matches > asked.max_results
+            left = _left(scan, regexp, contents, budget) if has_more else Counter[str]()
+            notes += [Note(NoteKind.TIME, LATE)] * late + wanted.notes(scan.files_cut)
+            shown = {path for path in texts if isinstance(contents.data(path), bytes)}  # no secret
+            searched = scan.files[: scan.looked_at] if shown else ()
+            unsaved = [prefix + path for path in searched if path in shown]
+        base = prefix + alone if alone else place.relative
+        return Answer(asked, base, project, choice, scan, notes, unsaved, outlines, left)
+
+
+def _outlines(scan: Scan, asked: Arguments, budget: Budget) -> tuple[dict[str, Outline], bool]:
+    """The outlines of the files with matches, by path, and whether time was up before the last."""
     outlines = dict[str, Outline]()
     try:
-        for one in found if asked.enclosing and asked.output == Output.CONTENT else ():
+        for one in scan.found if asked.enclosing and asked.output == Output.CONTENT else ():
             text = text_of(one.text)
             made = outline(text.decode(), one.path, budget) if isinstance(text, bytes) else None
             if made:
-                outlines[prefix + one.path] = made
+                outlines[scan.prefix + one.path] = made
     except DeadlineExceeded:
         return outlines, True
     return outlines, False
@@ -233,18 +267,13 @@ def _outlines(
 
 def _left(scan: Scan, regexp: Regexp, contents: Contents, budget: Budget) -> Counter[str]:
     """How many matches the files have that `scan` did not come to, as far as that costs little."""
-    if scan.output != Output.CONTENT or scan.chosen or not scan.found:
+    if scan.output != Output.CONTENT or scan.chosen:
         return Counter()
-    last = scan.found[-1]
-    first = scan.looked_at - 1
-    rest = Scan(scan.files[first:], "count", most=MAX_LEFT, codings=scan.codings)
+    rest = Scan(scan.files[scan.looked_at :], "count", most=MAX_LEFT, codings=scan.codings)
     regexp.budget = budget.share(LEFT_SHARE).at_most(LEFT_SECONDS)
     with suppress(DeadlineExceeded, NoMatcher, BadRegexp):
         rest.run(regexp, contents, regexp.budget)
-    counts = Counter({one.path: one.count for one in rest.found})
-    # The last of those found is on no page yet.
-    counts[last.path] -= last.count + len(last.matches) - 1
-    return +counts
+    return Counter({scan.prefix + one.path: one.count for one in rest.found})
 
 
 def _check(asked: Arguments) -> None:
@@ -271,13 +300,19 @@ def _globs(name: str, patterns: Sequence[str]) -> Globs | None:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument '{name}': {error}") from error
 
 
-def _place(asked: Arguments, context: Context) -> Place:
-    """The directory to search, which is no link (search 4). Raises `PathError`."""
+def _place(asked: Arguments, context: Context) -> tuple[Place, str]:
+    """The directory to search, and the name of the only file to search there, or "".
+
+    Neither is a link (search 4). Raises `PathError`.
+    """
     place = context.root.resolve(asked.root_path.replace("\\", "/"))
-    if place.through_link or place.kind is not Kind.DIRECTORY:
-        with place:
-            raise NotADirectory("it is not a directory", last=True)
-    return place
+    if place.kind is Kind.DIRECTORY and not place.through_link:
+        return place, ""
+    with place:
+        if place.kind is Kind.FILE and not place.through_link:
+            parent, _, name = place.relative.rpartition("/")
+            return context.root.directory(parent or "."), name
+        raise NotADirectory("it is not a directory", last=True)
 
 
 def _invalid_regex(asked: Arguments, pattern: str, error: BadRegexp) -> ToolError:
@@ -291,22 +326,22 @@ def _invalid_regex(asked: Arguments, pattern: str, error: BadRegexp) -> ToolErro
     )
 
 
-def _timeout(asked: Arguments, scan: Scan, prefix: str, had: float, passed: float) -> ToolError:
+def _timeout(asked: Arguments, scan: Scan, had: float, passed: float) -> ToolError:
     """The error that says how far the search came (search 5), and what helps.
 
-    No match is told (search 5), but the first files with any are. `prefix` stands before each path.
-    `had` are the milliseconds that there were, of which some `passed`: the caller's deadline may
-    allow no more, and then a higher timeout_ms would change nothing.
+    No match is told (search 5), but the first files with any are. `had` are the milliseconds that
+    there were, of which some `passed`: the caller's deadline may allow no more, and then a higher
+    timeout_ms would change nothing.
     """
     if number := scan.waits_for or scan.looked_at:
         matches = ("match", "matches") if scan.output == Output.CONTENT else ("matching file",)
         how_far = (
             f"the search had come to file {number:,} of {len(scan.files):,},"
-            f" {show(prefix + scan.files[number - 1])},"
+            f" {show(scan.prefix + scan.files[number - 1])},"
             f" with {counted(scan.matches, *matches)} so far"
         )
         if scan.found:
-            how_far += f" ({first_of([one.path for one in scan.found], prefix)})"
+            how_far += f" ({first_of([one.path for one in scan.found], scan.prefix)})"
     else:
         how_far = "no file was searched yet"
     remedy = {
@@ -314,7 +349,7 @@ def _timeout(asked: Arguments, scan: Scan, prefix: str, had: float, passed: floa
         (True, False): "give an include",
         (False, True): "give a root_path",
         (True, True): "exclude that file" if scan.waits_for else "give a deeper root_path",
-    }[bool(prefix), bool(asked.include)]
+    }[bool(scan.prefix), bool(asked.include)]
     limit, simpler = f"after {round(passed)} ms", ", or a simpler pattern"
     if round(had) < asked.timeout_ms:
         limit += f": the caller waits no longer, whatever timeout_ms {asked.timeout_ms} says"
@@ -361,16 +396,18 @@ def _about_exclude(
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A search that is over. `base` is the searched directory, `prefix` stands before each path."""
+    """A search that is over. `base` is the searched directory or file.
+
+    `left` counts the matches in files that the search did not come to, as far as they are known.
+    """
 
     asked: Arguments
     base: str
-    prefix: str
     project: ProjectFiles
     choice: Choice
     scan: Scan
     reasons: Sequence[Note]
-    unsaved: AbstractSet[str]
+    unsaved: Sequence[str]
     outlines: Mapping[str, Outline]
     left: Counter[str]
 
@@ -379,43 +416,50 @@ class Answer:
 
         So a reader of either finds the rest at `next_offset`.
         """
-        asked = self.asked
-        found, more = self._page()
+        asked, scan, unsaved = self.asked, self.scan, self.unsaved
+        found, folded, more = self._page()
         items = list(self._items(found))
-        unsaved = self._unsaved()
         notes = list(self.reasons)
         if unsaved:
             told = some_of(map(word, unsaved), len(unsaved)) or f"{len(unsaved)} with long names"
             notes.append(Note(NoteKind.UNSAVED, f"not saved, searched as in Emacs: {told}"))
-        counts = skipped(self.project, self.choice, self.scan.unread_by_reason())
-        notes.append(not_searched(counts, self.project, self.choice, self.prefix, self.scan))
-        longest = self._head(found, len(items), more=True) + self._more(MAX_OFFSET, (), 0)
-        room = limit - size(longest) - size(bracketed(notes))
-        room -= min(MAX_LEFT_BYTES, limit // LEFT_PART) * (len(items) > FEW)
-        rows, is_bare = self._fitting_rows(found, len(items), room, limit, more=more)
-        shown = done = fitting(map(size, rows), room)
-        left_out = ""
-        if rows and not shown:
-            done = 1  # else the next page would be this one again
-            left_out = f"[a match of {size(rows[0])} bytes is left out for {limit} bytes]\n"
-        more = more or done < len(rows)
-        next_offset = asked.offset + done if more else None
-        head = self._head(found, shown, more=more)
-        end = left_out + bracketed(notes)
-        if next_offset is not None:
-            end = left_out + self._more(next_offset, items[done:], limit) + bracketed(notes)
+        counts = skipped(self.project, self.choice, scan.unread_by_reason())
+        notes.append(not_searched(counts, self.project, self.choice, scan))
+        last = bracketed(notes)
+        longest = size(self._head(found, len(items) + folded.total(), more=True))
+        rows, is_bare = self._rows(found, limit - longest - size(last), limit, more=more)
+        # How many matches each row stands for, with those that it counts.
+        worth, at = [1] * len(rows), -1
+        for one in found:
+            at += len(one.matches) or 1
+            if others := folded[one.path]:
+                rows[at] += f"+{others} more in this file: give it as root_path\n"
+                worth[at] += others
+
+        def offset(shown: int) -> int | None:
+            """Where the next page begins; None if there is none."""
+            done = max(shown, 1)  # else the next page would be this one again
+            return asked.offset + sum(worth[:done]) if more or done < len(rows) else None
+
+        def end(shown: int) -> str:
+            next_page, told = offset(shown), ""
+            if rows and not shown:
+                told = f"[a match of {size(rows[0])} bytes is left out for {limit} bytes]\n"
+            if next_page is not None:
+                told += self._more(next_page, items[: max(shown, 1)], worth, limit)
+            return told + last
+
+        text, shown = cut("", rows, end, limit - longest)
+        next_offset = offset(shown)
         output = {
             "query": {"pattern": asked.pattern, "flags": asked.flags},
             "root_path": self.base,
-            "truncated": more,
-            "scanned_files": self.scan.searched,
+            "truncated": next_offset is not None or folded.total() > 0,
+            "scanned_files": scan.searched,
             "items": [item for item, _ in items[:shown]],
             "warnings": [
-                f"{name}={counts[key]}"
-                for name, key in (
-                    ("skipped_binary_files", "binary"),
-                    ("skipped_size_limit_files", "too_large"),
-                )
+                f"skipped_{name}_files={counts[key]}"
+                for name, key in (("binary", "binary"), ("size_limit", "too_large"))
                 if counts[key]
             ],
             "skipped": counts,
@@ -423,35 +467,54 @@ class Answer:
             "unsaved": unsaved,
         }
         in_units = [item | units for item, units in items[:shown]]
-        there = {item["path"] for item, _ in items[:shown]}
-        around = [
-            {
-                "path": one.path,
-                "lines": [{"line": n, "text": text} for n, text in lines_near(one, width).items()],
-            }
-            for one in found
-            if (width := asked.context_lines) and one.path in there
-        ]
+        data = output | {"notes": [note.data() for note in notes]}
+        if (around := asked.around()) and (around.before or around.after):
+            there = {item["path"] for item, _ in items[:shown]}
+            near = {one.path: lines_near(one, around) for one in found if one.path in there}
+            data["around"] = [
+                {"path": path, "lines": [{"line": n, "text": text} for n, text in lines.items()]}
+                for path, lines in near.items()
+            ]
         return Result(
-            text="".join((head, *rows[:shown], end)),
-            data=output
-            | {"notes": [note.data() for note in notes]}
-            | ({"around": around} if around else {}),
+            text=self._head(found, sum(worth[:shown]), more=next_offset is not None) + text,
+            data=data,
             output=output | {"took_ms": took_ms, "items": in_units},
-            truncated=more or is_bare,  # lines around a match have no room
+            truncated=bool(output["truncated"]) or is_bare,  # lines around a match have no room
             labels=lambda: labels(path_in_text, (one.path for one in found)),
         )
 
-    def _page(self) -> tuple[list[Found], bool]:
-        """What was found, with paths from the workspace; and whether there is more."""
-        found = [replace(one, path=self.prefix + one.path) for one in self.scan.found]
-        more = self.scan.matches > self.asked.max_results
-        if more:
-            # The last match is there to know of.
-            last = found.pop()
-            if len(last.matches) > 1:
-                found.append(replace(last, matches=last.matches[:-1]))
-        return found, more
+    def _page(self) -> tuple[list[Found], Counter[str], bool]:
+        """The files of the page, how many matches it only counts of each, and whether more follow.
+
+        Matches are only counted where several files share a page that has no room for all.
+        """
+        room, scan = self.asked.max_results, self.scan
+        found = [replace(one, path=scan.prefix + one.path) for one in scan.found]
+        if self.asked.output != Output.CONTENT:
+            return found[:room], Counter(), len(found) > room
+        lengths = [len(one.matches) for one in found]
+        shares = lengths
+        if scan.share and len(found) > 1 and sum(lengths) > room:
+            shares = [one.share for one in found]
+            pairs = list(zip(lengths, shares, strict=True))
+            # Where all files are known, they get what room the others leave.
+            for level in range(room, 0, -1) if sum(shares) <= room else ():
+                raised = [min(n, max(share, level)) for n, share in pairs]
+                if sum(raised) <= room:
+                    shares = raised
+                    break
+        page, folded, rest = [], Counter[str](), 0
+        for one, share in zip(found, shares, strict=True):
+            taken = one.matches[: min(share, room)]
+            room -= len(taken)
+            others = one.count - one.passed - len(taken)
+            if shares is not lengths and len(taken) == share:
+                folded[one.path] = others
+            else:
+                rest += others
+            if taken:
+                page.append(replace(one, matches=taken))
+        return page, folded, rest > 0
 
     def _items(self, found: Sequence[Found]) -> Iterator[tuple[dict[str, object], dict[str, int]]]:
         """The items of the data, and what is different in the JSON."""
@@ -479,38 +542,49 @@ class Answer:
                     }
                 yield item, {"column": units + 1}
 
-    def _fitting_rows(
-        self, found: Sequence[Found], count: int, room: int, limit: int, *, more: bool
-    ) -> tuple[Sequence[str], bool]:
-        """The text of each of `count` items, and whether lines around them have no `room`."""
+    def _rows(
+        self, found: Sequence[Found], room: int, limit: int, *, more: bool
+    ) -> tuple[list[str], bool]:
+        """The text of each item, and whether lines around them have no `room`."""
         asked, outlines = self.asked, self.outlines
         if asked.output == Output.FILES:
             return [f"{path_in_text(one.path)}\n" for one in found], False
         if asked.output == Output.COUNT:
             return [f"{path_in_text(one.path)}: {one.count}\n" for one in found], False
-        bare = matches_in_text(found, Around(asked.context_lines or 0), outlines)
-        if asked.context_lines is not None or more or asked.offset or not 0 < count <= FEW:
+        count = sum(len(one.matches) for one in found)
+        around = asked.around()
+        bare = matches_in_text(found, around or Around(), outlines, folds=count > FEW)
+        if around or more or asked.offset or not 0 < count <= FEW:
             return bare, False
         lines = AUTOMATIC if count == 1 else min(SOME, ROWS // count)
-        whole = matches_in_text(found, Around(lines, to_ends=count <= TO_ENDS), outlines)
+        beside = Around(lines, lines)
+        whole = matches_in_text(found, replace(beside, to_ends=count <= TO_ENDS), outlines)
         if sum(map(size, whole)) <= min(room, limit // ENDS_SHARE):
             return whole, False
-        rows = matches_in_text(found, Around(lines), outlines)
+        rows = matches_in_text(found, beside, outlines)
         has_room = sum(map(size, rows)) <= room
         return rows if has_room else bare, not has_room
 
     def _more(
-        self, offset: int, items: Sequence[tuple[dict[str, object], object]], limit: int
+        self,
+        offset: int,
+        items: Sequence[tuple[Mapping[str, object], object]],
+        worth: Sequence[int],
+        limit: int,
     ) -> str:
         """How to go on at `offset`, and the files that are left, with the number of their matches.
 
-        `items` are those of this page for which there is no room. `limit` is that of the text.
+        `items` are those that are shown, and each stands for `worth` matches. `limit` is that of
+        the text.
         """
-        left = Counter(str(item["path"]) for item, _ in items)
-        left += Counter({self.prefix + path: count for path, count in self.left.items()})
-        counts = [f"{word(path)} {count}" for path, count in left.items()]
-        is_told = self.asked.output == Output.CONTENT
-        told = some_of(counts, len(counts), between=", ") if is_told else ""
+        told = ""
+        if self.asked.output == Output.CONTENT:
+            prefix = self.scan.prefix
+            left = Counter({prefix + one.path: one.count - one.passed for one in self.scan.found})
+            for (item, _), matches in zip(items, worth, strict=False):
+                left[str(item["path"])] -= matches
+            counts = [f"{word(path)} {count}" for path, count in (+left + self.left).items()]
+            told = some_of(counts, len(counts), between=", ")
         room = min(MAX_LEFT_BYTES, limit // LEFT_PART) - len("; left: ")
         told = f"; left: {told}" if told and size(told) <= room else ""
         return f"[more: offset={offset}{told}]\n"
@@ -518,11 +592,11 @@ class Answer:
     def _head(self, found: Sequence[Found], shown: int, *, more: bool) -> str:
         asked, scan = self.asked, self.scan
         searched, all_files = scan.searched, len(scan.files)
-        below = "" if self.base == "." else f" in {show(f'{self.base}/')}"
+        where = scan.prefix if scan.prefix == f"{self.base}/" else self.base
+        below = "" if where == "." else f" in {show(where)}"
         of = f"{searched:,} of {all_files:,} files" if more else counted(searched, "file")
         among = f"{asked.wanted()} ({of} searched{below})\n"
-        first = asked.offset + 1
-        which = f"{first:,}-{asked.offset + shown:,}"
+        which = f"{asked.offset + 1:,}-{asked.offset + shown:,}"
         if not found and scan.skipped < asked.offset:
             what = "matches" if asked.output == Output.CONTENT else "files with matches"
             return f"No more {what} for {among}"
@@ -536,11 +610,6 @@ class Answer:
             return f"Matches {which} for {among}"
         files = counted(len(found), "file")
         return f"{counted(shown, 'match', 'matches')} in {files} for {among}"
-
-    def _unsaved(self) -> list[str]:
-        """The paths that were searched as Emacs's unsaved text."""
-        searched = self.scan.files[: self.scan.looked_at] if self.unsaved else ()
-        return [self.prefix + path for path in searched if path in self.unsaved]
 
 
 TOOL = Tool(

@@ -45,9 +45,9 @@ from backstaff.names.ranking import MatchKind
 from backstaff.names.suggestions import Searched
 from backstaff.project.edits import Edits, edits
 from backstaff.project.files import ProjectFiles, project_files
-from backstaff.project.git import NoGit
 from backstaff.project.ignore import MAX_LINES
 from backstaff.project.packed import Closed
+from backstaff.project.running_git import NoGit
 from backstaff.render.lines import MAX_NOTE, bracketed, fitting, plural, shortened, size
 from backstaff.render.names import labels, quote, show, word
 from backstaff.result import Note, NoteKind

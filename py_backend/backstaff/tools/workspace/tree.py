@@ -21,18 +21,17 @@ nothing, as paths are relative to the workspace: a warning says so. `./x` is `x`
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from heapq import nsmallest
 from itertools import islice, repeat
 from typing import Any, NamedTuple
 
-from backstaff.budget import Budget
 from backstaff.errors import ErrorCode, NotADirectory, PathError, ToolError
 from backstaff.fs.entry import GROUPS, Kind, Named, groups_in
 from backstaff.fs.root import Place
-from backstaff.fs.walk import Arrange, Step, Walk
+from backstaff.fs.walk import Walk
 from backstaff.globs.globs import BadGlob, Globs, compile_globs
 from backstaff.names import suggestions
 from backstaff.project.files import project_files
@@ -40,7 +39,7 @@ from backstaff.render.lines import (
     all_files,
     bracketed,
     directories_in_a_note,
-    fitting,
+    fit,
     omitted,
     plural,
     size,
@@ -54,7 +53,7 @@ from backstaff.tools.workspace._refusals import refusal
 
 MAX_DEPTH, MAX_ENTRIES = 12, 1000
 MAX_LEFT_OUT = 100
-"""The most names that the data list as left out: git may ignore thousands."""
+"""Maximum number of names that the data list as left out: git may ignore thousands."""
 DEFAULT_EXCLUDES = frozenset(
     (".git", "node_modules", "dist", "build", "target", ".vscode", ".DS_Store")
 )
@@ -90,20 +89,25 @@ class Arguments:
 class Tree:
     """The tree as it grows: nodes as the contract has them, and the counts of its TreeOutput.
 
-    `eligible` counts the children that each opened directory could have, by its path. Where the
+    `base` is the prefix of the paths below the root. `rule` finds the names to leave out unasked,
+    `globs` those of the argument `exclude`.
+    `eligible` counts the children that each opened directory could have, by its path. If the
     walk stopped early, `last` holds the paths of the last node and of all nodes above it: children
     of these directories may be missing. `unopened` says that the last node is a directory.
     `closed` are the paths of directories that were counted, but not opened.
     `unasked` says that the root has files or links that `entry_kind` keeps out.
     `left_out` has the kind of each path that a rule such as `DEFAULT_EXCLUDES` keeps out.
-    `excluded` are the first paths that `exclude` names, and `useless` says which of its patterns do
-    not do what they should.
+    `excluded` are the first paths that `exclude` names, and `useless` describes its patterns that
+    have not the effect that their author expects.
     """
 
+    arguments: Arguments
+    context: Context
+    base: str
     root: Node
-    count_closed: bool
+    rule: Rule
+    globs: Globs | None
     counts: Counter[Kind] = field(default_factory=lambda: Counter([Kind.DIRECTORY]))
-    scanned: int = 1
     limit_reached: bool = False
     depth_cut: bool = False
     expired: bool = False
@@ -117,14 +121,68 @@ class Tree:
     excluded: list[str] = field(default_factory=list)
     useless: list[str] = field(default_factory=list)
 
-    def close(self, walk: Walk, step: Step, node: Node) -> None:
-        """Leave `node`, at which the `walk` makes this `step`, without children.
+    def grow(self, place: Place) -> None:
+        """Walk below `place` as far as the arguments allow, and make the nodes."""
+        asked, budget = self.arguments, self.context.budget
+        parents = [self.root]  # by depth: the node that the walk is in, and those above it
+        with Walk(place.listing(), self.arrange, budget) as walk:
+            for step in walk:
+                node = _node(step.name, self.base + step.path, step.depth, step.kind)
+                parents[step.depth - 1].setdefault("children", []).append(node)
+                self.counts[step.kind] += 1
+                is_directory = step.kind is Kind.DIRECTORY
+                if self.counts.total() >= asked.max_entries:
+                    self.limit_reached, self.unopened = True, is_directory
+                    self.last = {one["path"] for one in (*parents[: step.depth], node)}
+                elif is_directory and step.depth == asked.max_depth:
+                    node["truncated"] = self.depth_cut = True
+                elif is_directory and walk.enter(step) is None:
+                    parents[step.depth :] = [node]
+                    continue
+                elif is_directory:
+                    self.unreadable.append(node["path"])
+                    continue
+                if is_directory and self.context.view.count_closed:
+                    self.closed.append(node["path"])
+                    walk.look_into(step)
+                if self.limit_reached:
+                    break
+            self.expired = walk.expired
+        if self.expired:
+            self.last = {one["path"] for one in parents}
 
-        Count them if asked.
+    def arrange(self, directory: int, path: str) -> list[Named]:
+        """Filter (7) and order (3.1) the entries of a directory: no more than there is room for.
+
+        The cheap filters go first, because their order does not change the result.
         """
-        if self.count_closed and step.kind is Kind.DIRECTORY:
-            self.closed.append(node["path"])
-            walk.look_into(step)
+        asked, budget = self.arguments, self.context.budget
+        kinds = tuple(SUFFIXES) if asked.entry_kind == "all" else (Kind.DIRECTORY,)
+        groups = dict(zip(GROUPS, groups_in(directory, budget), strict=True))
+        budget.check()  # nothing is shown of a directory that was not read to its end
+        if not path:
+            others = (name for kind in SUFFIXES if kind not in kinds for name in groups[kind])
+            self.unasked = any(asked.include_hidden or name[0] != "." for name in others)
+        prefix = f"{self.base}{path}/" if path else self.base
+        found: list[Named] = []
+        eligible = 0
+        for kind in kinds:
+            names = groups[kind]
+            if not asked.include_hidden:
+                names = [name for name in names if name[0] != "."]
+            if ruled_out := self.rule(path, names):
+                self.left_out |= {prefix + name: kind for name in ruled_out}
+                names = [name for name in names if name not in ruled_out]
+            if self.globs and (hidden := self.globs.among(prefix, names, budget)):
+                names = [name for name in names if name not in hidden]
+                room = MAX_ENTRIES - len(self.excluded)
+                self.excluded += [prefix + name for name in islice(hidden, room)]
+            order = None if "".join(names).isascii() else _utf_16  # for ASCII they are the same
+            room = asked.max_entries - self.counts.total() - len(found)
+            found += zip(nsmallest(room, names, key=order), repeat(kind))
+            eligible += len(names)
+        self.eligible[prefix.rstrip("/") or self.root["path"]] = eligible
+        return found
 
     def missing(self) -> Iterator[tuple[str, int]]:
         """Yield each directory where the walk stopped early, and the number of missing children."""
@@ -134,32 +192,60 @@ class Tree:
             yield node["path"], self.eligible[node["path"]] - len(children)
             node = children[-1] if children else {"path": None}
 
+    def nodes(self) -> Iterator[Node]:
+        """Yield all nodes, in pre-order."""
+        ahead = [self.root]
+        while ahead:
+            yield (node := ahead.pop())
+            ahead += reversed(node.get("children", ()))
+
+    def labels(self) -> list[tuple[str, str]]:
+        """Pair the names and paths of all nodes with their forms in text."""
+        nodes = list(self.nodes())
+        if not labels(word, [*self.base.split("/"), *(node["name"] for node in nodes)]):
+            return []  # paths of plain words are plain
+        return labels(show, [node[key] for node in nodes for key in ("name", "path")])
+
+
+def _node(name: str, path: str, depth: int, kind: Kind) -> Node:
+    return {"name": name, "path": path, "depth": depth, "kind": kind}
+
+
+def _utf_16(name: str) -> bytes:
+    return name.encode("utf-16-be", "surrogatepass")
+
 
 def run(arguments: Arguments, context: Context) -> Result:
     """Walk in the contract's order: validate, check the root, list, filter, sort, recurse (5)."""
     if not arguments.path:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "Argument 'path' must not be empty")
     try:
-        excluded = compile_globs(arguments.exclude) if arguments.exclude else None
+        globs = compile_globs(arguments.exclude) if arguments.exclude else None
     except BadGlob as error:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument 'exclude': {error}") from error
     try:
         with context.root.resolve(arguments.path) as place:
             if place.through_link or place.kind is not Kind.DIRECTORY:
                 raise NotADirectory("it is not a directory", last=True)
-            tree = _grow(place, arguments, excluded, context)
-            tree.useless += suggestions.useless_excludes(arguments.exclude)
-            if arguments.exclude and len(tree.excluded) < MAX_ENTRIES:  # else some are unknown
-                excluded_paths = [f"{path}/" for path in tree.excluded]
-                _, *shown = (f"{node['path']}/" for node in _nodes(tree.root))
-                tree.useless += suggestions.shallow_excludes(
-                    arguments.exclude, excluded_paths, shown, "shown", context.budget
-                )
+            root = _node(place.name, place.relative, 0, Kind.DIRECTORY)
+            tree = Tree(arguments, context, place.prefix, root, _rule(place, context), globs)
+            if arguments.max_entries == 1:
+                tree.limit_reached = True
+            elif arguments.max_depth == 0:
+                root["truncated"] = tree.depth_cut = True
+            else:
+                tree.grow(place)
     except PathError as error:
         raise refusal(error, arguments.path, context, TREE) from error
+    tree.useless += suggestions.useless_excludes(arguments.exclude)
+    if arguments.exclude and len(tree.excluded) < MAX_ENTRIES:  # else some are unknown
+        excluded = [f"{path}/" for path in tree.excluded]
+        _, *shown = (f"{node['path']}/" for node in tree.nodes())
+        tree.useless += suggestions.shallow_excludes(
+            arguments.exclude, excluded, shown, "shown", context.budget
+        )
     lines = list(_lines(tree.root, tree))
-    notes = list(_notes(tree, arguments, context, lines, None))
-    text, is_whole = _text(tree, arguments, context, lines, notes)
+    text, is_whole = _text(tree, lines)
     warnings = [
         f"Directory {quote(path)} cannot be read: its children are missing"
         for path in tree.unreadable
@@ -169,88 +255,28 @@ def run(arguments: Arguments, context: Context) -> Result:
     output = {  # TreeOutput (4.2)
         "root": tree.root,
         "limit_reached": tree.limit_reached,
-        "scanned_entries": tree.scanned,
+        "scanned_entries": tree.counts.total(),
         "total_dirs": tree.counts[Kind.DIRECTORY],
         "total_files": tree.counts[Kind.FILE],
         "total_symlinks": tree.counts[Kind.SYMLINK],
     }
-    missing = [{"path": path, "count": count} for path, count in tree.missing() if count]
-    closed = [
-        {"path": path, "count": tree.eligible[path]}
-        for path in tree.closed
-        if path in tree.eligible  # it could be read
-    ]
+    eligible = ((path, tree.eligible.get(path)) for path in tree.closed)
+    more = {
+        "left_out": nsmallest(MAX_LEFT_OUT, {path.split("/")[-1] for path in tree.left_out}),
+        "missing": [{"path": path, "count": count} for path, count in tree.missing() if count],
+        # Without those that could not be read.
+        "closed": [{"path": path, "count": n} for path, n in eligible if n is not None],
+        "notes": [note.data() for note in _notes(tree, lines, None)],
+    }
+
     return Result(
         text=text,
-        data=output
-        | {"left_out": nsmallest(MAX_LEFT_OUT, {path.split("/")[-1] for path in tree.left_out})}
-        | {"missing": missing, "closed": closed, "notes": [note.data() for note in notes]},
+        data=output | more,
         output=output,
         truncated=tree.limit_reached or tree.expired or not is_whole,
         warnings=(*warnings, *tree.useless),
-        labels=lambda: _labels(tree.root),
+        labels=tree.labels,
     )
-
-
-def _nodes(root: Node) -> Iterator[Node]:
-    """Yield `root` and all nodes below it."""
-    ahead = [root]
-    while ahead:
-        yield (node := ahead.pop())
-        ahead += reversed(node.get("children", ()))
-
-
-def _labels(root: Node) -> list[tuple[str, str]]:
-    """Pair the names and paths of `root` and all nodes below it with their forms in text."""
-    nodes = list(_nodes(root))
-    if not labels(word, [*root["path"].split("/"), *(node["name"] for node in nodes)]):
-        return []  # paths of plain words are plain
-    return labels(show, [node[key] for node in nodes for key in ("name", "path")])
-
-
-def _grow(place: Place, arguments: Arguments, excluded: Globs | None, context: Context) -> Tree:
-    """Walk below `place` as far as `arguments` allow, and make the nodes."""
-
-    def node_of(name: str, path: str, depth: int, kind: Kind) -> Node:
-        return {"name": name, "path": path, "depth": depth, "kind": kind}
-
-    base = place.prefix
-    tree = Tree(node_of(place.name, place.relative, 0, Kind.DIRECTORY), context.view.count_closed)
-    if arguments.max_entries == 1:
-        tree.limit_reached = True
-        return tree
-    if arguments.max_depth == 0:
-        tree.root["truncated"] = tree.depth_cut = True
-        return tree
-    parents = [tree.root]  # by depth: the node that the walk is in, and those above it
-    rule = _rule(place, context)
-    arrange = _arranger(arguments, excluded, rule, base, tree, context.budget)
-    with Walk(place.listing(), arrange, context.budget) as walk:
-        for step in walk:
-            name, path, kind, depth, _ = step
-            node = node_of(name, base + path, depth, kind)
-            parents[depth - 1].setdefault("children", []).append(node)
-            tree.counts[kind] += 1
-            tree.scanned += 1
-            if tree.scanned >= arguments.max_entries:
-                tree.limit_reached = True
-                tree.last = {one["path"] for one in (*parents[:depth], node)}
-                tree.unopened = kind is Kind.DIRECTORY
-                tree.close(walk, step, node)
-                break
-            if kind is not Kind.DIRECTORY:
-                continue
-            if depth == arguments.max_depth:
-                node["truncated"] = tree.depth_cut = True
-                tree.close(walk, step, node)
-            elif walk.enter(step) is None:
-                parents[depth:] = [node]
-            else:
-                tree.unreadable.append(node["path"])
-        tree.expired = walk.expired
-        if tree.expired:
-            tree.last = {one["path"] for one in parents}
-    return tree
 
 
 def _rule(place: Place, context: Context) -> Rule:
@@ -267,55 +293,6 @@ def _rule(place: Place, context: Context) -> Rule:
             above, _, name = directory.path.rpartition("/")
             known[above].add(name)
     return lambda path, names: set(names).difference(known.get(path, ()))
-
-
-def _arranger(  # noqa: PLR0913, PLR0917  # all that the closure needs
-    arguments: Arguments,
-    excluded: Globs | None,
-    rule: Rule,
-    base: str,
-    tree: Tree,
-    budget: Budget,
-) -> Arrange:
-    """Make the function that filters (7) and orders (3.1) the entries of a directory.
-
-    It returns no more entries than `tree` has room for. The cheap filters go first, as their order
-    does not change the result.
-    """
-    kinds = tuple(SUFFIXES) if arguments.entry_kind == "all" else (Kind.DIRECTORY,)
-
-    def arrange(directory: int, path: str) -> list[Named]:
-        groups = dict(zip(GROUPS, groups_in(directory, budget), strict=True))
-        budget.check()  # nothing is shown of a directory that was not read to its end
-        if not path:
-            others = (name for kind in SUFFIXES if kind not in kinds for name in groups[kind])
-            tree.unasked = any(arguments.include_hidden or name[0] != "." for name in others)
-        prefix = f"{base}{path}/" if path else base
-        found: list[Named] = []
-        eligible = 0
-        for kind in kinds:
-            names = groups[kind]
-            if not arguments.include_hidden:
-                names = [name for name in names if name[0] != "."]
-            if ruled_out := rule(path, names):
-                tree.left_out |= {prefix + name: kind for name in ruled_out}
-                names = [name for name in names if name not in ruled_out]
-            if excluded and (hidden := excluded.among(prefix, names, budget)):
-                names = [name for name in names if name not in hidden]
-                room = MAX_ENTRIES - len(tree.excluded)
-                tree.excluded += [prefix + name for name in islice(hidden, room)]
-            order = None if "".join(names).isascii() else _utf_16  # for ASCII they are the same
-            room = arguments.max_entries - tree.scanned - len(found)
-            found += zip(nsmallest(room, names, key=order), repeat(kind))
-            eligible += len(names)
-        tree.eligible[prefix.rstrip("/") or tree.root["path"]] = eligible
-        return found
-
-    return arrange
-
-
-def _utf_16(name: str) -> bytes:
-    return name.encode("utf-16-be", "surrogatepass")
 
 
 # ---------------------------------------------------------------------------- text
@@ -339,16 +316,18 @@ class _Line(NamedTuple):
         """The line."""
         return " ".join([f"{word(self.path)}/", *self.words, *self.end()]) + "\n"
 
-    def within(self, room: int) -> "_Line":
-        """The line, which is too long for `room` bytes, with as many words as they can hold."""
-        bare = self.with_first(0)  # its end is the longest
-        shown = fitting((size(one) + 1 for one in self.words), room - size(bare.text()))
-        return self.with_first(shown)
+    def sizes(self) -> Iterator[int]:
+        """Yield the bytes that each of the words adds to the text."""
+        first = size(self.text()) - sum(size(one) + 1 for one in self.words)
+        for one in self.words:
+            yield first + size(one) + 1
+            first = 0
 
     def with_first(self, shown: int) -> "_Line":
         """The line with the first `shown` words."""
-        missing = None if self.missing is None else self.missing + len(self.words) - shown
-        return _Line(self.path, self.words[:shown], missing)
+        words = self.words[:shown]
+        missing = None if self.missing is None else self.missing + len(self.words) - len(words)
+        return _Line(self.path, words, missing)
 
 
 def _lines(node: Node, tree: Tree) -> Iterator[_Line]:
@@ -372,53 +351,40 @@ def _lines(node: Node, tree: Tree) -> Iterator[_Line]:
             yield from _lines(child, tree)
 
 
-def _text(
-    tree: Tree, asked: Arguments, context: Context, lines: Sequence[_Line], notes: Sequence[Note]
-) -> tuple[str, bool]:
-    """The head, the `lines` and the `notes` within the limit, and whether they are whole.
+def _text(tree: Tree, lines: Sequence[_Line]) -> tuple[str, bool]:
+    """Return the head, the `lines` and the notes within the limit, and whether they are whole.
 
     A cut text has as many of the lines, and of the names in the last one, as have room.
     """
-    limit = context.text_limit()
     counts = [(tree.counts[kind], kind) for kind in SUFFIXES if tree.counts[kind]]
     plurals = {Kind.DIRECTORY: "directories"}
     totals = ", ".join(plural(n, kind, plurals.get(kind, "")) for n, kind in counts)
     head = f"Tree of {show(tree.root['path'] + '/')} with {totals}, itself included\n"
+    most = sum(len(line.words) for line in lines)
 
-    def text(shown: Sequence[_Line], notes: Iterable[Note]) -> str:
+    def text(count: int) -> str:
+        shown: list[_Line] = []
+        left = count
+        for line in lines:
+            if not left:
+                break
+            shown.append(line.with_first(left))
+            left -= len(shown[-1].words)
+        left_out = len(lines) - len(shown) if count < most else None
+        notes = _notes(tree, shown, left_out)
         return "".join((head, *map(_Line.text, shown), bracketed(notes)))
 
-    whole = text(lines, notes)
-    if size(whole) <= limit:
-        return whole, True
-    # The notes are longest where only a part of the first line has room.
-    first = [line.within(0) for line in lines[:1]]
-    longest = text(first, _notes(tree, asked, context, first, len(lines)))
-    room = limit - size(longest) + sum(size(line.text()) for line in first)
-    shown: list[_Line] = []
-    for line in lines:
-        length = size(line.text())
-        shown.append(line if length <= room else line.within(room))
-        room -= length
-        if room < 0:
-            break
-    shown = [line for line in shown if line.words]
-    notes = list(_notes(tree, asked, context, shown, len(lines) - len(shown)))
-    return text(shown, notes), False
+    sizes = (one for line in lines for one in line.sizes())
+    whole, count = fit(text, most, sizes, tree.context.text_limit())
+    return whole, count == most
 
 
-def _notes(
-    tree: Tree,
-    asked: Arguments,
-    context: Context,
-    shown: Sequence[_Line],
-    left_out: int | None,
-) -> Iterator[Note]:
+def _notes(tree: Tree, shown: Sequence[_Line], left_out: int | None) -> Iterator[Note]:
     """Say why names are missing, and how to see them.
 
-    `left_out` is the number of lines that are not `shown`, or None where the text is whole.
+    `left_out` is the number of lines that are not `shown`, or None if the text is whole.
     """
-    root, limit = tree.root["path"], context.text_limit()
+    asked = tree.arguments
     if tree.limit_reached:
         raisable = asked.max_entries < MAX_ENTRIES
         text = f"stopped at max_entries {asked.max_entries}: there may be more"
@@ -427,9 +393,9 @@ def _notes(
         remedy = "exclude more, or give a directory as path"
         yield Note(NoteKind.TIME, "stopped as the time was up", remedy)
     if left_out:
-        text = omitted(plural(left_out, "more line"), limit)
+        text = omitted(plural(left_out, "more line"), tree.context.text_limit())
         yield Note(NoteKind.LIMIT, text, "give a directory as path")
-    yield from _about_short_lines(asked, context, root, shown, is_cut=left_out is not None)
+    yield from _about_short_lines(tree, shown, is_cut=left_out is not None)
     if tree.depth_cut or tree.unopened:
         raisable = tree.depth_cut and asked.max_depth < MAX_DEPTH
         more = f", or raise max_depth (at most {MAX_DEPTH})" if raisable else ""
@@ -447,11 +413,9 @@ def _notes(
     yield from (Note(NoteKind.PATTERN, text) for text in tree.useless)
 
 
-def _about_short_lines(
-    asked: Arguments, context: Context, root: str, shown: Sequence[_Line], *, is_cut: bool
-) -> Iterator[Note]:
-    """Say how to see the names that lines miss; `is_cut` where the text has not all of them."""
-    limit = context.text_limit()
+def _about_short_lines(tree: Tree, shown: Sequence[_Line], *, is_cut: bool) -> Iterator[Note]:
+    """Say how to see the names that lines miss; `is_cut` if the text has not all of them."""
+    root, asked = tree.root["path"], tree.arguments
     short = [line for line in shown if line.missing != 0]
     if any(line.path != root for line in short) or (short and asked.max_depth > 1):
         call = f"give its directory as path with max_depth=1, max_entries={MAX_ENTRIES}"
@@ -461,7 +425,7 @@ def _about_short_lines(
         # This tool shows no more of the root's line, but workspace/search_files does.
         last = short[0].words[-1] if short[0].words else "/"
         query = "**" if last.endswith(("/", "/…")) else "*"
-        call_for_all = all_files(root, query, limit, context.named)
+        call_for_all = all_files(root, query, tree.context.text_limit(), tree.context.named)
         if call_for_all:
             yield Note(NoteKind.LIMIT, "all files", call_for_all)
 

@@ -1,12 +1,12 @@
-"""Git's settings that decide what counts as changed, and who may name files and programs."""
+"""The settings of git that decide which files count, and what counts as changed."""
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 QUESTION = (
     *("config", "-z", "--show-scope", "--get-regexp"),
-    r"^(core|status|diff|filter|extensions|branch|remote)\.",
+    r"^(core|status|diff|filter|extensions|branch|remote|submodule)\.",
 )
 _TRUE, _FALSE = ("", "true", "yes", "on", "1"), ("false", "no", "off", "0")
 _OF_THE_USER = ("global", "system")
@@ -14,26 +14,36 @@ _HEADS = "refs/heads/"
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """`values` are all settings that were asked for, the last of each name."""
+class Configuration:
+    """`values` are all settings that were asked for, the last of each name.
 
-    values: Mapping[str, str]
-    users_attributes: str
+    `excludes_file` (core.excludesFile) is absolute or relative to the top of the work tree, or
+    empty; `attributes_file` is absolute. A project may name a file of its own for the first one,
+    and no other file of the user's. Nothing is `known` if git does not answer.
+    """
+
+    values: Mapping[str, str] = field(default_factory=dict)
+    excludes_file: str = field(default_factory=lambda: default_file("ignore"))
+    attributes_file: str = ""
+    known: bool = False
 
     @classmethod
-    def read(cls, told: bytes) -> "Settings":
-        """The settings in `told`, git's answer to `QUESTION`."""
+    def read(cls, printed: bytes, top: str) -> "Configuration":
+        """Read what git has `printed` for `QUESTION` in the work tree at `top`."""
         values = {}
-        home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
-        users = f"{home}/git/attributes"
-        parts = iter(os.fsdecode(told).split("\0"))
-        for scope, setting in zip(parts, parts, strict=False):
+        excludes, attributes = default_file("ignore"), default_file("attributes")
+        parts = iter(os.fsdecode(printed).split("\0")[:-1])
+        for scope, setting in zip(parts, parts, strict=False):  # "global", "core.worktree\n/a"
             key, _, value = setting.partition("\n")
             values[key] = value
-            # A project may not name a file of the user's.
-            if key == "core.attributesfile" and scope in _OF_THE_USER:
-                users = os.path.expanduser(value)
-        return cls(values, users)
+            file = os.path.expanduser(value)
+            is_users = scope in _OF_THE_USER
+            if key == "core.excludesfile":
+                if is_users or is_within(os.path.realpath(os.path.join(top, file)), top):
+                    excludes = file
+            elif key == "core.attributesfile" and is_users:
+                attributes = file
+        return cls(values, excludes, attributes, known=True)
 
     def flag(self, key: str, *, default: bool) -> bool:
         """Whether the setting `key` is on."""
@@ -58,18 +68,18 @@ class Settings:
 
     @property
     def oid_bytes(self) -> int:
-        """The length of a hash."""
+        """The number of bytes of a hash."""
         return 32 if self.values.get("extensions.objectformat") == "sha256" else 20
 
     @property
     def renames(self) -> bool:
-        """Whether a status tells renamed files."""
+        """Whether a status shows renamed files."""
         value = self.values.get("status.renames", self.values.get("diff.renames", "true"))
         return value.lower() not in _FALSE
 
     @property
     def untracked(self) -> str:
-        """Which untracked files a status tells: "normal", "all" or "no"."""
+        """The untracked files that a status shows: "normal", "all" or "no"."""
         value = self.values.get("status.showuntrackedfiles", "normal").lower()
         return "no" if value in _FALSE else "normal" if value in _TRUE else value
 
@@ -85,3 +95,16 @@ class Settings:
             return ""
         tracked = target.replace("*", merge[len(start) : len(merge) - len(end)]) if star else target
         return tracked.removeprefix("refs/remotes/").removeprefix(_HEADS)
+
+
+def default_file(name: str) -> str:
+    """The user's own file `name` for git, such as "ignore", unless git is told another one."""
+    home, configuration = os.environ.get("HOME"), os.environ.get("XDG_CONFIG_HOME")
+    if configuration:
+        return f"{configuration}/git/{name}"
+    return f"{home}/.config/git/{name}" if home else ""
+
+
+def is_within(path: str, project: str) -> bool:
+    """Whether the absolute `path` is `project` or lies below it."""
+    return os.path.commonpath((path, project)) == project
