@@ -18,15 +18,15 @@
 (require 'cl-lib)
 (require 'ert)
 (require 'subr-x)
-;; A test that binds `file-name-handler-alist' must not be the first to load TRAMP, because
-;; its handlers would be lost with the binding.
+;; A test that binds `file-name-handler-alist' must not be the first that needs TRAMP, whose
+;; handlers would be lost with the binding.
 (require 'tramp)
 (require 'backstaff)
 (require 'backstaff-remote)
 
 (defconst backstaff-test-directory
   (file-name-directory (or load-file-name buffer-file-name))
-  "The folder of the tests.")
+  "Where the tests are.")
 
 (defconst backstaff-test-repository
   (expand-file-name "../../" backstaff-test-directory)
@@ -43,7 +43,7 @@
   (expand-file-name "py_backend/backstaff/__main__.py" backstaff-test-repository))
 
 (defun backstaff-test-command ()
-  "Return the command for our own server, for `backstaff-server-command'."
+  "Return the command for our own server, as `backstaff-server-command' has it."
   (list (backstaff-test-python) "-I" (backstaff-test-main)))
 
 (defun backstaff-test-fake-command (&optional start)
@@ -97,7 +97,7 @@ VARIABLE is set to the seconds between the runs of a timer every 10 ms."
          (cancel-timer ,timer)))))
 
 (defmacro backstaff-test-seconds (&rest body)
-  "Run BODY and return the seconds that it took."
+  "Run BODY and return how many seconds it took."
   (declare (indent 0) (debug t))
   (let ((start (make-symbol "start")))
     `(let ((,start (float-time)))
@@ -158,7 +158,7 @@ it belongs to has returned."
          (map (make-sparse-keymap))
          (minor-mode-map-alist (cons (cons t map) minor-mode-map-alist))
          (enable-recursive-minibuffers t)
-         ;; In batch, Emacs sleeps instead of waiting for a key.
+         ;; In batch Emacs sleeps where else it would wait for a key.
          (minibuffer-message-timeout 0))
     (define-key map [f13] (lambda () (interactive) (setq value (funcall body))))
     (execute-kbd-macro (vconcat [f13] (kbd keys)))
@@ -184,7 +184,7 @@ it belongs to has returned."
                                 (or (buffer-name thing) ""))))
 
 (defun backstaff-test--remains ()
-  "Return our processes, buffers and timers."
+  "Return the processes, buffers and timers of ours that there are."
   (append (cl-remove-if-not #'backstaff-test--ours-p (process-list))
           (cl-remove-if-not #'backstaff-test--ours-p (buffer-list))
           (cl-remove-if-not (lambda (timer)
@@ -193,7 +193,7 @@ it belongs to has returned."
                             timer-list)))
 
 (defun backstaff-test--call-clean (body)
-  "Call BODY; then end the server and check that we left nothing."
+  "Call BODY; then end the server and check that nothing of ours is left."
   (let ((value nil)
         (passed nil)
         (before (process-list)))
@@ -223,7 +223,7 @@ it belongs to has returned."
 ;;; Fixtures
 
 (defun backstaff-test--plant (tree directory)
-  "Make TREE in DIRECTORY; see `backstaff-test-with-tree'."
+  "Make in DIRECTORY what TREE says, as `backstaff-test-with-tree' has it."
   (make-directory directory t)
   (pcase-dolist (`(,name . ,content) tree)
     (let ((file (expand-file-name name directory)))
@@ -275,13 +275,13 @@ The project is the root of each call."
            (backstaff-test-killing-buffers ,@body))))))
 
 (defmacro backstaff-test-killing-buffers (&rest body)
-  "Run BODY, and kill the buffers that it made, even modified ones."
+  "Run BODY, and kill the buffers that it has made, whatever they hold."
   (declare (indent 0) (debug t))
   `(let ((before (buffer-list))
          (create-lockfiles nil))
      (unwind-protect (progn ,@body)
        (dolist (buffer (cl-set-difference (buffer-list) before))
-         ;; The buffers of the server hold its process.
+         ;; Those of the server hold its process.
          (when (and (buffer-live-p buffer)
                     (not (string-prefix-p " " (buffer-name buffer))))
            (with-current-buffer buffer
@@ -324,7 +324,7 @@ argument-hint: <file>\n---\n"))))
          (backstaff-epc-close ,variable "the test is over")))))
 
 (defvar backstaff-test-notes nil
-  "Notes of the connection of `backstaff-test-connect', the last first.")
+  "What the connection of `backstaff-test-connect' noted, the last first.")
 
 (defun backstaff-test-connect ()
   "Return a connection with a fake server."
@@ -395,7 +395,7 @@ argument-hint: <file>\n---\n"))))
 
 (defconst backstaff-test-edits
   (string-to-number (or (getenv "BACKSTAFF_EDITS") "60"))
-  "Number of random edits (BACKSTAFF_EDITS in the environment).")
+  "How many random edits are tried (BACKSTAFF_EDITS in the environment).")
 
 (defmacro backstaff-test-with-files (variable names &rest body)
   "Run BODY with VARIABLE bound to buffers that visit files with NAMES.
@@ -428,7 +428,7 @@ Nothing is read from these files, so they may be on another host."
     (delete-region 1 900)))
 
 (defun backstaff-test-edits-are-read (root place)
-  "Check that tools read the text of buffers of files in PLACE, after any edit.
+  "Check that tools read what buffers of files in PLACE hold, after any edit.
 PLACE is the name of the local directory ROOT, which may be that on a host."
   (dolist (modified '(0 1 20))
     (random "backstaff") ; the same edits each time
@@ -460,7 +460,7 @@ PLACE is the name of the local directory ROOT, which may be that on a host."
                                (if (zerop modified) ":disk" ":buffer")))))))))))
 
 (defun backstaff-test-sent (function)
-  "Call FUNCTION; return the lengths of all texts sent to processes meanwhile."
+  "Call FUNCTION; return the lengths of all that was sent to processes meanwhile."
   (let* ((lengths nil)
          (note (lambda (_process text) (push (string-bytes text) lengths))))
     (advice-add 'process-send-string :before note)
@@ -472,7 +472,7 @@ PLACE is the name of the local directory ROOT, which may be that on a host."
 ;;; Warnings
 
 (defmacro backstaff-test-with-warnings (&rest body)
-  "Run BODY with `warnings' bound to the texts of its warnings, the last first."
+  "Run BODY with `warnings' bound to the texts that it warns of, the last first."
   (declare (indent 0) (debug t))
   `(let ((warnings nil) (inhibit-message t))
      (cl-letf (((symbol-function 'display-warning)

@@ -21,7 +21,7 @@
         (t value)))
 
 (defun read-frames-batch ()
-  "Print the values in the frames of the file on the command line, a line each."
+  "Print what the frames in the file named on the command line hold, a line each."
   (with-temp-buffer
     (set-buffer-multibyte nil)
     (insert-file-contents-literally (pop command-line-args-left))

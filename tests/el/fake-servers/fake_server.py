@@ -1,4 +1,4 @@
-"""An EPC server with a method for every way in which a server can misbehave.
+"""An EPC server whose methods show every way in which a server can misbehave.
 
 `fake_server.py START`: START names a fault before the first call, or `A=B` lets the method B answer
 in A's place. Else the called method chooses the fault. Frames are written by hand, because most
@@ -26,19 +26,19 @@ waiting: list[int] = []
 
 
 def method(function: Method) -> Method:
-    """Make `function` a method under its own name, with its uid and the text of its arguments."""
+    """Let `function` be called under its own name, with its uid and the text of its arguments."""
     METHODS[function.__name__.replace("_", "-")] = function
     return function
 
 
 def write(data: bytes) -> None:
-    """Write `data` unchanged."""
+    """Write `data` as it is."""
     OUT.write(data)
     OUT.flush()
 
 
 def frame(body: bytes) -> bytes:
-    """Return `body` with its length before it."""
+    """BODY with its length before it."""
     return b"%06x%s" % (len(body), body)
 
 
@@ -48,19 +48,19 @@ def answer(uid: int, value: bytes, kind: bytes = b"return") -> None:
 
 
 def quoted(text: str) -> bytes:
-    """Return `text` as a Lisp string."""
+    """TEXT as a Lisp string."""
     return b'"' + text.replace("\\", "\\\\").replace('"', '\\"').encode() + b'"'
 
 
 def log(text: str) -> None:
-    """Write `text` to standard error and flush it."""
+    """Write `text` to standard error, at once."""
     sys.stderr.write(text)
     sys.stderr.flush()
 
 
 @method
 def echo(uid: int, arguments: bytes) -> None:
-    """Return the arguments, after answers to all stalled calls."""
+    """Return the arguments, after an answer to all that stalled."""
     while waiting:
         answer(waiting.pop(0), b"late")
     answer(uid, arguments)
@@ -68,7 +68,7 @@ def echo(uid: int, arguments: bytes) -> None:
 
 @method
 def source(uid: int, arguments: bytes) -> None:
-    """Return the text of the arguments."""
+    """Return the arguments as the text that came."""
     answer(uid, quoted(arguments.decode(errors="surrogateescape")))
 
 
@@ -87,7 +87,7 @@ def cancel(uid: int, arguments: bytes) -> None:
 
 @method
 def cancellations(uid: int, _: bytes) -> None:
-    """Return the uids of all cancelled calls."""
+    """Return the uids of all calls that were cancelled."""
     answer(uid, b"(%s)" % b" ".join(b"%d" % number for number in cancelled))
 
 
@@ -101,7 +101,7 @@ def deaf(uid: int, _: bytes) -> None:
 
 @method
 def die(_uid: int, _: bytes) -> None:
-    """Write a last message and exit."""
+    """Exit with last words."""
     log("first line\nlast words\n")
     os._exit(7)
 
@@ -115,13 +115,13 @@ def answer_and_die(uid: int, _: bytes) -> None:
 
 @method
 def hang_up(_uid: int, _: bytes) -> None:
-    """Close standard output and stay alive."""
+    """Close standard output and live on."""
     os.close(1)
 
 
 @method
 def answer_and_hang_up(uid: int, _: bytes) -> None:
-    """Answer after many bytes to no call, close standard output and stay alive."""
+    """Answer behind much for nobody, close standard output and live on."""
     write(frame(STRAY) * 20_000)
     answer(uid, b"done")
     os.close(1)
@@ -132,14 +132,14 @@ STRAY = b"(return 99999 nil)\n"
 
 @method
 def hang_up_late(_uid: int, _: bytes) -> None:
-    """Write many small answers to no call, close standard output and stay alive."""
+    """Write many small answers to nobody, close standard output and live on."""
     write(frame(STRAY) * 20_000)
     os.close(1)
 
 
 @method
 def flood(_uid: int, _: bytes) -> None:
-    """Write small answers to no call until nobody reads them."""
+    """Write small answers to nobody until nobody reads them."""
     while True:
         try:
             write(frame(STRAY) * 2_600)
@@ -155,20 +155,20 @@ def junk(_uid: int, _: bytes) -> None:
 
 @method
 def half(_uid: int, _: bytes) -> None:
-    """Begin a frame and write no more."""
+    """Begin a frame and fall silent."""
     write(b"0000ff(return ")
 
 
 @method
 def raw(uid: int, arguments: bytes) -> None:
-    """Write a frame whose body is the given string, with `uid` for %d."""
+    """Write a frame whose body is the string given, with `uid` for %d."""
     text = arguments.strip()[2:-2].replace(b'\\"', b'"').replace(b"\\\\", b"\\")
     write(frame(text.replace(b"%d", b"%d" % uid)))
 
 
 @method
 def largest(uid: int, _: bytes) -> None:
-    """Fill the largest possible frame, in many writes."""
+    """Fill the largest frame there can be, in many writes."""
     head, tail = b'(return %d "' % uid, b'")\n'
     data = frame(head + b"x" * (LARGEST - len(head) - len(tail)) + tail)
     for start in range(0, len(data), 65536):
@@ -177,19 +177,19 @@ def largest(uid: int, _: bytes) -> None:
 
 @method
 def sized(uid: int, arguments: bytes) -> None:
-    """Return a string of the given length."""
+    """Return a string of so many characters."""
     answer(uid, b'"' + b"x" * int(arguments.strip(b"()")) + b'"')
 
 
 @method
 def names(uid: int, _: bytes) -> None:
-    """Return names as our own server writes them: escapes, and stray bytes unchanged."""
+    """Return names as our own server writes them: escapes, and stray bytes as they are."""
     answer(uid, rb'("\u00e9" "\U0001F600" "' + b"clich\xe9" + rb'" "\u00e9' + b"\xff" + rb'" "ok")')
 
 
 @method
 def twice(uid: int, _: bytes) -> None:
-    """Answer twice, with answers to an unknown call and to no call between."""
+    """Answer twice, with a stray and an unaddressed answer between."""
     answer(uid, b"first")
     answer(999999, b"stray")
     write(frame(b'(epc-error nil "what?")\n'))
@@ -198,13 +198,13 @@ def twice(uid: int, _: bytes) -> None:
 
 @method
 def refuse(uid: int, _: bytes) -> None:
-    """Answer with an error of the method."""
+    """Answer with an error of the method's."""
     answer(uid, b'"no such thing"', b"return-error")
 
 
 @method
 def misuse(uid: int, _: bytes) -> None:
-    """Answer with an error of the protocol."""
+    """Answer with an error of the protocol's."""
     answer(uid, b'"no such method"', b"epc-error")
 
 
@@ -230,13 +230,13 @@ def hello(uid: int, _: bytes) -> None:
 
 @method
 def ping(uid: int, _: bytes) -> None:
-    """Answer a ping."""
+    """Give a sign of life."""
     answer(uid, b"t")
 
 
 @method
 def reply(uid: int, _: bytes) -> None:
-    """Answer like a tool."""
+    """Answer as a tool does."""
     answer(uid, b'(:ok t :tool "fake/reply" :text "as text" :data (:pid %d))' % os.getpid())
 
 
@@ -254,15 +254,15 @@ def describe(uid: int, _: bytes) -> None:
 
 
 class Otherwise(dict[str, Method]):
-    """All methods, and a default method for every other name."""
+    """All methods, and one that answers to every other name."""
 
     def __init__(self, other: Method) -> None:
-        """Make `other` the default method."""
+        """Let `other` be that one."""
         super().__init__(METHODS)
         self.other = other
 
     def __missing__(self, _name: str) -> Method:
-        """Return the default method for a missing name."""
+        """The method for a name that is not among them."""
         return self.other
 
 
@@ -283,14 +283,14 @@ def serve_with(exchange: str) -> None:
 
 
 def start_silent() -> None:
-    """Read everything and answer nothing."""
+    """Take everything and answer nothing."""
     log("still loading\n")
     while IN.read(1):
         pass
 
 
 def start_fail() -> None:
-    """Fail like a Python that lacks a module."""
+    """Fail as a Python does that lacks a module."""
     log("ModuleNotFoundError: No module named 'sexpdata'\n")
     raise SystemExit(1)
 
@@ -301,12 +301,12 @@ def start_other_protocol() -> None:
 
 
 def start_other_version() -> None:
-    """Claim a later version."""
+    """Belong to a later version."""
     serve({**METHODS, "hello": lambda uid, _: answer(uid, b'(:protocol 1 :version "0.2.0")')})
 
 
 def start_foreign() -> None:
-    """Be another EPC server."""
+    """Be some other EPC server."""
     serve({**METHODS, "hello": misuse})
 
 
@@ -321,7 +321,7 @@ def start_dying() -> None:
 
 
 def start_noisy() -> None:
-    """Print a greeting before the frames."""
+    """Print a greeting to where frames belong."""
     write(b"Welcome!\n")
     IN.read()
 
