@@ -45,8 +45,8 @@ from backstaff.fs.root import Place
 from backstaff.globs.globs import BadGlob, Globs, compile_globs
 from backstaff.names import suggestions
 from backstaff.project.files import ProjectFiles, project_files
-from backstaff.project.running_git import NoGit
 from backstaff.project.packed import Closed, Directory, PackedPaths
+from backstaff.project.running_git import NoGit
 from backstaff.render.lines import bracketed, counted, cut, size, some_of
 from backstaff.render.names import MAX_ECHO, labels, quote, show, visible, word
 from backstaff.result import Note, NoteKind
