@@ -15,7 +15,7 @@ STAR, SLASH = "*", "/"
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Return True if `pattern` matches `path`, as `p` or as `p/`. Raises ValueError if it is bad."""
+    """Return True if `pattern` matches `path`, as `p` or `p/`. Raises ValueError if it is bad."""
     names = path.split("/")
     segments = [segments_of(plain) for plain in alternatives(pattern.removeprefix("./"))]
     return any(fits(one, way) for one in segments for way in (names, [*names, ""]))
