@@ -75,14 +75,14 @@ def run(arguments: Arguments, context: Context) -> Result:
     limit = context.text_limit(context.settings.max_output_bytes)
     with opened(context.root, arguments.path, "Directory") as place:
         search = _search(place, globs, exclusions, limit, context)
-        late = "not searched to its end, as the time was up" if search.expired else ""
-        closed = search.unreadable
-        about = (
-            late,
-            f"cannot be read: {directories_in_a_note(closed)}" if closed else "",
+        closed = directories_in_a_note(search.unreadable) if search.unreadable else None
+        about = [
+            "not searched to its end, as the time was up" if search.expired else None,
+            f"cannot be read: {closed}" if closed else None,
             exclusions.note(),
-            *(() if search.total else _why(search, place, globs, arguments, context)),
-        )
+        ]
+        if not search.total:
+            about += _why(search, place, globs, arguments, context)
         notes = [shortened(note, MAX_NOTE) for note in about if note]
     note_lines = "".join(f"... {note}\n" for note in notes)
     call = all_files(place.relative, _as_glob(arguments.pattern), limit, context.named)
