@@ -20,17 +20,19 @@ lines = st.lists(line, max_size=12)
 limits = st.integers(0, 400)
 
 
-@given(lines, limits)
-def test_cut_text_has_as_many_lines_as_fit(rows: list[str], limit: int) -> None:
+@given(rows=lines, limit=limits, longer=st.booleans())
+def test_cut_text_has_as_many_lines_as_fit(rows: list[str], limit: int, *, longer: bool) -> None:
     def end(shown: int) -> str:
+        if longer and not shown:
+            return "an end that is longer than the others\n"
         return f"{len(rows) - shown} more\n" if shown < len(rows) else ""
 
     text, shown = cut("head\n", rows, end, limit)
     assert text == "head\n" + "".join(rows[:shown]) + end(shown)
     assert len(text.encode()) <= limit or shown == 0
     for more in range(shown + 1, len(rows) + 1):
-        longer = "head\n" + "".join(rows[:more]) + end(more)
-        assert len(longer.encode()) > limit
+        longer_text = "head\n" + "".join(rows[:more]) + end(more)
+        assert len(longer_text.encode()) > limit
 
 
 @given(lines, limits)
