@@ -27,6 +27,7 @@ class Promise(StrEnum):
     MCP = "MCP, start to the list of tools"
     SEARCH = "search of 125,000 files"
     CONTENT = "regexp_search, both read all of 3,000 / 125,000 files"
+    CHANGES = "125,000 files, 100 of them changed since the commit"
     MEMORY = "memory and growth"
 
 
@@ -200,6 +201,8 @@ ROWS = (
     Row(Promise.SEARCH, "one letter : a bare walk", "search", "one-letter", "walk", 1.0),
     *_content(0, "3,000"),
     *_content(1, "125,000"),
+    Row(Promise.CHANGES, "git_status_summary : git status", "changes/status", "ours", "git", 2),
+    Row(Promise.CHANGES, "git_diff : git diff", "changes/diff", "ours", "git", 2),
     Row(Promise.START, "spawn to answer : python3 -c pass", "start", "ours", "python", 8),
     Row(Promise.START, "spawn to answer : MCP server", "start", "ours", "mcp", 0.3),
     Row(Promise.MCP, "the same tools : an MCP server of the SDK", "mcp-start", "ours", "sdk", 0.25),
