@@ -340,7 +340,8 @@ STATE says before that how far the search is."
   (pcase-dolist (`(,path . ,items) (seq-group-by (lambda (item) (plist-get item :path))
                                                  (plist-get data :items)))
     (pcase-let ((`(,matches ,files ,last) backstaff-search--counts)
-                (rows (seq-group-by (lambda (item) (plist-get item :line)) items)))
+                (rows (seq-group-by (lambda (item) (plist-get item :line)) items))
+                (said nil))
       (setq backstaff-search--counts
             (list (+ matches (length items)) (if (equal path last) files (1+ files)) path))
       (unless (equal path last)
@@ -352,6 +353,13 @@ STATE says before that how far the search is."
         (unless (assoc (plist-get around :line) rows)
           (push (list (plist-get around :line) around) rows)))
       (pcase-dolist (`(,line . ,items) (sort rows #'car-less-than-car))
+        (let* ((inner (plist-get (car items) :enclosing)) (name (plist-get inner :qualified)))
+          ;; The line of a definition says its name itself.
+          (unless (or (plist-get (car items) :text) (equal name said)
+                      (prog1 (equal (plist-get inner :line) line) (setq said name)))
+            (backstaff-search--insert
+             (propertize (if name (format "in %s\n" (backstaff-names-text name)) "at top level\n")
+                         'font-lock-face 'shadow))))
         (backstaff-search--insert-line path line items)))))
 
 (defun backstaff-search--insert-line (path line items)
