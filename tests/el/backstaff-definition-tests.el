@@ -14,7 +14,7 @@
   "A project with definitions.")
 
 (defun backstaff-definition-tests-type (keys)
-  "Call the command and type KEYS; return the file and the line shown then."
+  "Call the command, type KEYS, and return the name of the file and the line."
   (backstaff-test-typing keys (call-interactively #'backstaff-find-definition))
   (set-buffer (window-buffer))
   (list (file-name-nondirectory (buffer-file-name))
