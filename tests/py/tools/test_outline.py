@@ -182,6 +182,16 @@ def test_ranges_come_in_every_form_that_arguments_have(tree: Plant) -> None:
 # ---------------------------------------------------------------------------- searches
 
 
+def test_name_that_no_file_defines_leads_to_the_search_that_finds_a_part(tree: Plant) -> None:
+    server = server_at(tree({"a.py": SAVED}))
+    reply = server.call(READ, {"symbol": "save"})
+    assert reply.error is not None
+    assert reply.error["code"] == "NOT_FOUND"
+    assert "regexp_search with definitions=true finds a part of a name" in reply.text
+    found = server.call(SEARCH, {"pattern": "save", "definitions": True})
+    assert "1-2: def saved():" in found.text
+
+
 def test_name_in_many_files_is_listed(tree: Plant) -> None:
     server = server_at(tree({f"{n:02}.py": SAVED for n in range(30)}))
     reply = server.call(READ, {"symbol": "saved"})
