@@ -199,7 +199,7 @@
                                      '(file-remote-p file-name-as-directory
                                        expand-file-name directory-file-name
                                        file-name-directory))))
-    (should-not backstaff-server--current)))
+    (should-not backstaff-server--servers)))
 
 
 ;;; Names and paths
