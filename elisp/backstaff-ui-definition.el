@@ -47,8 +47,8 @@ is kept as xref keeps it."
       (back-to-indentation))))
 
 (defun backstaff-definition--found (name root)
-  "Return the definitions below ROOT that have NAME in their name.
-Each is a list of a label, a path and a line.  If there is none, signal an error."
+  "Return the definitions below ROOT whose name contains NAME.
+Each is a list of a label, a path and a line.  Signal an error if there is none."
   (when (string-blank-p name)
     (user-error "Type a part of the name"))
   (let* ((flags (if (isearch-no-upper-case-p name nil) "i" ""))

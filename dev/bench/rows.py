@@ -8,7 +8,7 @@ from dev.bench.timing import Measures, p50, p95
 
 
 class Promise(StrEnum):
-    """The lines of the table of DESIGN 5, and searching."""
+    """The promises, each a heading of the table."""
 
     TINY_CALL = "tiny call, Emacs to Python and back"
     TAIL = "p95 / p50 of it"

@@ -14,7 +14,7 @@
   "A project with definitions.")
 
 (defun backstaff-definition-tests-type (keys)
-  "Call the command and type KEYS; return the file and the line that are shown then."
+  "Call the command, type KEYS, and return the name of the file and the line."
   (backstaff-test-typing keys (call-interactively #'backstaff-find-definition))
   (set-buffer (window-buffer))
   (list (file-name-nondirectory (buffer-file-name))
@@ -27,7 +27,7 @@
 
 (ert-deftest backstaff-definition-of-several-is-chosen-by-completion ()
   (backstaff-view-test-project backstaff-definition-tests-tree
-    (should (equal (backstaff-definition-tests-type "run RET runn TAB RET")
+    (should (equal (backstaff-definition-tests-type "run RET runne TAB RET")
                    '("b.py" "def runner():")))
     (should (equal (backstaff-definition-tests-type "run RET Serv TAB RET")
                    '("a.py" "    def run(self):")))))
