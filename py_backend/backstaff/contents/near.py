@@ -1,6 +1,6 @@
-"""What other searches would find where a search of contents finds nothing.
+"""Other searches that would find something where a search of contents finds nothing.
 
-Each file is read once for all other patterns, and all is done in what is left of the call's time.
+They take no more than the time that is left of the call.
 """
 
 import re
@@ -26,8 +26,9 @@ from backstaff.render.names import visible
 from backstaff.result import Note, NoteKind
 
 SECONDS = 1.0
+"""Maximum number of seconds for one search for other patterns."""
 MANY = 20
-"""How long files are searched, and how many are counted."""
+"""Maximum number of files that such a search counts."""
 WALK_SHARE = 0.75
 """The part of the time for finding the files that git ignores."""
 
@@ -58,7 +59,10 @@ class Near:
         return list(self.notes)
 
     def reasons(self) -> Iterator[Note]:
-        """Say what would match in these files. Raises `DeadlineExceeded` and `Cancelled`."""
+        """Yield the patterns that match in these files.
+
+        Raises `DeadlineExceeded` and `Cancelled`.
+        """
         if "\n" in self.pattern or (r"\n" in self.pattern and not self.literal):
             remedy = "look for a part that is in one"
             yield Note(NoteKind.PATTERN, "a match is within one line", remedy)
@@ -67,9 +71,9 @@ class Near:
             yield replace(self.notes[number], text=f"{told} {self.notes[number].text}")
 
     def ignored(self, place: Place, known: ProjectFiles, rules: Rules) -> Iterator[Note]:
-        """Say whether it would match in files that are not `known`, as git ignores them.
+        """Say how many files match that are not `known`, because git ignores them.
 
-        Those of repositories within are among them. Raises `DeadlineExceeded` and `Cancelled`.
+        The files of inner repositories are among them. Raises `DeadlineExceeded` and `Cancelled`.
         """
         everything = project_files(place, self.budget.share(WALK_SHARE), include_ignored=True)
         names = set(known.paths)
@@ -81,8 +85,8 @@ class Near:
     def _count(self, files: Sequence[str], numbers: Collection[int]) -> Iterator[tuple[int, str]]:
         """Yield how many of `files` match each of the patterns with `numbers`: `3 files match`.
 
-        A pattern without matches is left out. Each file is read once. Raises `DeadlineExceeded`
-        after what is known then, and `Cancelled`.
+        A pattern without matches is left out. Each file is read once. If the time is up, raises
+        `DeadlineExceeded` after the last number. Raises `Cancelled`.
         """
         found, late = dict.fromkeys(numbers, 0), False
         scan = Scan(files, codings=self.scan.codings)
@@ -95,7 +99,7 @@ class Near:
                         found[number] += self.regexp.answer()[0]
                 if min(found.values(), default=MANY) > MANY:
                     break
-        except (DeadlineExceeded, BadRegexp, NoMatcher):  # it can take too much memory, too
+        except (DeadlineExceeded, BadRegexp, NoMatcher):  # a pattern can take too much memory
             late = True
         for number, count in found.items():
             if count > MANY:
@@ -107,7 +111,7 @@ class Near:
             raise DeadlineExceeded
 
     def _variants(self) -> Iterator[tuple[str, str, Note]]:
-        """Patterns and flags to try, with the note about each; its text follows `3 files match`."""
+        """Yield patterns and flags to try, each with its note. The text follows `3 files match`."""
         pattern, flags, literal = self.pattern, self.flags, self.literal
         if "i" not in flags:
             note = Note(NoteKind.CASE, "without regard to case", f"flags={flags}i")
@@ -133,9 +137,9 @@ class Near:
 def about_include(
     pattern: str, place: Place, project: ProjectFiles, rules: Rules, budget: Budget
 ) -> str:
-    """Why the globs of `include`, of which `pattern` is the first, leave no file of `project`.
+    """Say why the globs of `include`, whose first is `pattern`, leave no file of `project`.
 
-    That is below `place`, and the `rules` keep files out.
+    The project is below `place`, and the `rules` keep files out.
     """
     prefix, include, budget = rules.prefix, rules.include, budget.at_most(suggestions.SECONDS)
     files = [prefix + path for path in project.paths]
@@ -161,7 +165,7 @@ def about_include(
     paths = [(prefix + one.path).rstrip("/") for one in project.directories]
     directories = [path for path in paths if path]
     searched = Searched(files, directories, "./", budget)
-    # The whole path of a file is no glob here, but its author knows no other.
+    # An absolute path is no glob here, but its author may know no other.
     root = place.path.removesuffix(prefix.removesuffix("/")).rstrip("/") + "/"
     rebased = pattern.removeprefix(root)
     if rebased == pattern:
@@ -175,7 +179,7 @@ def about_include(
 def shallow_include(
     patterns: Sequence[str], project: ProjectFiles, rules: Rules, budget: Budget
 ) -> str | None:
-    """Say which `patterns` of `include` would match more files of `project` at any depth."""
+    """Say which pattern of `include` would match more files of `project` at any depth."""
     budget = budget.at_most(suggestions.SECONDS)
 
     def count(glob: str) -> int:

@@ -19,11 +19,11 @@ from backstaff.render.lines import EXAMPLES, plural, some_of
 from backstaff.render.names import quote, word
 
 SECONDS = 1.0
-"""How long a search for reasons may take."""
+"""Maximum number of seconds for a search for reasons."""
 MIN_SIMILARITY = 0.4
-"""The similarity from which a name is told, as `similar` has it."""
-# Of 383 names with two edits, .96 are told with .4, .77 with .6. A name of another project gets
-# some with .4 in .48 of the cases, and with .2 in .95.
+"""Minimum similarity of a name that `similar` returns."""
+# With .4 it returns the name of .96 of 383 names with two edits, with .6 of .77. For a name of
+# another project it returns some with .4 in .48 of the cases, and with .2 in .95.
 
 _SPECIAL = re.compile(r"[*?\[\]{}\\]")
 _SPECIAL_OR_BLANK = re.compile(r"[*?\[\]{}\\\s]")
@@ -52,7 +52,7 @@ def explain_glob(
 ) -> str | None:
     """Say why `pattern` matches no file: it names a directory, its case differs, it lies deeper.
 
-    `rebased` is what its author means who took another directory for the one where it starts.
+    `rebased` is the pattern of an author who took another directory for its start.
     """
     where, plain = searched.where, pattern.removeprefix("./")
     bare = plain.lstrip("/")
@@ -75,7 +75,7 @@ def explain_glob(
         )
         return f"{quote(most, None)} matches {plural(count, 'file')}" if count else ""
 
-    # Each is tried in turn, with what the reader then learns of globs.
+    # Patterns to try in turn, each with a rule of globs for the reader.
     tries = [
         (pattern, ""),
         (rebased, f"counts from {where}"),
@@ -105,13 +105,13 @@ def explain_glob(
 
 
 def deepened(pattern: str) -> str:
-    """PATTERN in any directory below its own, such as `a/**/*.c` for `a/*.c`."""
+    """Return `pattern` for any directory below its own: `a/**/*.c` for `a/*.c`."""
     above, slash, name = pattern.rpartition("/")
     return pattern if "**" in pattern or not name else f"{above}{slash}**/{name}"
 
 
 def deeper_globs(pattern: str) -> Sequence[str]:
-    """PATTERN in any directory, and in any below its own: `**/a/*.c` and `a/**/*.c`."""
+    """Return `pattern` for any directory, and for any below its own: `**/a/*.c`, `a/**/*.c`."""
     plain = pattern.removeprefix("./")
     return list(dict.fromkeys((f"**/{plain}", deepened(plain))))
 
@@ -119,7 +119,7 @@ def deeper_globs(pattern: str) -> Sequence[str]:
 def shallow_glob(pattern: str, count: Callable[[str], int]) -> str | None:
     """Say that a deeper glob matches more files: `'*.c' matches 1 file, '**/*.c' 9`.
 
-    `count` tells how many files a glob matches.
+    `count` returns how many files a glob matches.
     """
     if pattern.startswith("**/"):
         return None
@@ -182,8 +182,8 @@ def shallow_excludes(
 ) -> Iterator[str]:
     """Warn if a pattern excludes nothing, but would in any directory: `*.py` for `**/*.py`.
 
-    `left_out` are the paths that `patterns` exclude. `kept` ones, with or without a slash at their
-    end, `are` `shown` or what else a caller does with them.
+    `left_out` are the paths that `patterns` exclude. `kept` are the others, with or without a slash
+    at their end; `are` is a participle for them, such as `shown`.
     """
     shallow = list[tuple[str, str, int]]()
     with suppress(DeadlineExceeded):

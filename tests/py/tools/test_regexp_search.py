@@ -1,4 +1,4 @@
-"""workspace/regexp_search: rule by rule (`search N`), what it discloses, and how it is bounded."""
+"""workspace/regexp_search: its rules (`search N`), its notes, and its bounds."""
 
 import base64
 import errno
@@ -245,7 +245,7 @@ def test_directory_with_an_excluded_name_is_searched_as_root_path(tree: Plant) -
 
 
 def reason(reply: Reply) -> str:
-    """What the text says first of why nothing matches."""
+    """The first line of the text about the reasons why nothing matches."""
     assert reply.ok, reply.text
     return reply.text.splitlines()[1]
 

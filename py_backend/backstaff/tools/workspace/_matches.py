@@ -44,11 +44,11 @@ _IMPORTS = {
 }
 """Lines that import, by language."""
 MOST = 300
-"""Bytes of a line; a longer one is cut around its match."""
+"""Maximum number of bytes of a line; a longer one is cut around its match."""
 SHORT = 30
-"""Lines of a class, or the like, that is shown whole around a match in it."""
+"""Maximum number of lines of a class that is shown whole around a match in it."""
 MOST_IN_ONE = 8
-"""Matches in one definition that are shown without the lines around them."""
+"""Maximum number of matches in one definition, where no lines are shown around them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Around:
 
 
 def path_in_text(path: str) -> str:
-    """PATH, which no reader can take for a line of a file."""
+    """Return `path` in a form that no reader can take for a line of a file."""
     return literal(path) if _LIKE_A_ROW.match(path) else show(path)
 
 
@@ -99,10 +99,10 @@ def rows(
     *,
     folds: bool = False,
 ) -> list[str]:
-    """The text of each match, with its file's path before the first, and lines `around` it.
+    """Return the text of each match, with its file's path before the first, and lines `around` it.
 
     It is "" for a match that the text of the one before shows. `outlines` are by path. If `folds`,
-    a file's matches in lines that import share a row.
+    the matches of a file in lines that import share a row.
     """
     return [
         row for one in found for row in _rows_of(one, around, outlines.get(one.path), folds=folds)
@@ -122,7 +122,7 @@ def _rows_of(
         if pattern and not (match[3] or any(holders[position])) and pattern.match(match[5])
     ]
     last = 0  # the last line that was shown
-    shown = range(0)  # what of the last line with a match stands in text
+    shown = range(0)  # the part of the last line with a match that stands in text
     head = f"{path_in_text(found.path)}\n"
     said: Definition | None = None
     begun: Definition | None = None  # the last whose own line is shown, with its lines
@@ -205,15 +205,15 @@ def _context(lines: Sequence[str], numbers: range) -> Iterator[str]:
 
 
 def line(match: Match, to: int = 0) -> tuple[str, range]:
-    """The row of `match`, and the columns from 0 that it shows.
+    """Return the row of `match`, and the columns from 0 that it shows.
 
-    The line begins a definition that goes on up to the line `to`, unless it is 0.
+    If `to` is not 0, the line begins a definition that ends at the line `to`.
     """
     number, start, end, left, length, part, _ = match
     lines = f"{number}-{to}" if to > number else f"{number}"
     if len(part) == length and size(part) <= MOST:
         return f"{lines}: {visible(part)}\n", range(length + 1)
-    # The match comes first, then half of the room is for what is before it.
+    # The match comes first, then half of the room is for the text before it.
     middle = _first(part[start - left : end - left], MOST)
     room = MOST - size(middle)
     before = _first(part[: start - left][::-1], room // 2)[::-1]
@@ -227,5 +227,5 @@ def line(match: Match, to: int = 0) -> tuple[str, range]:
 
 
 def _first(text: str, most: int) -> str:
-    """The first characters of `text` that take at most `most` bytes."""
+    """Return the first characters of `text` that take at most `most` bytes."""
     return text.encode()[: max(0, most)].decode(errors="ignore")
