@@ -931,7 +931,7 @@ def test_lines_before_and_after_a_match_may_differ_and_are_at_most_ten(tree: Pla
     assert shown(context_lines=0) == (20, 20)
     assert shown(context_lines=35, context_after=11) == (10, 30)
     told = search(root, "line 20$", context_lines=35).text
-    assert "[context_lines 35 is more than 10, so 10 lines are shown]\n" in told
+    assert "[context_lines 35 is more than 10: 10 are shown]\n" in told
     described = {one.name: one.described() for one in regexp_search.TOOL.parameters}
     assert "at most 10" in described["context_lines"]
 

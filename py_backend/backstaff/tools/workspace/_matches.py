@@ -18,7 +18,8 @@ matches, those of a file that stand in imports share a row.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 
 from backstaff.contents.regexp_worker import Match
 from backstaff.contents.scan import Found, text_of
@@ -47,8 +48,16 @@ MOST = 300
 """Maximum number of bytes of a line; a longer one is cut around its match."""
 SHORT = 30
 """Maximum number of lines of a class that is shown whole around a match in it."""
+AUTOMATIC, SOME, FEW, ROWS = 15, 5, 10, 20
+"""Lines on each side of the only match; on each side of one of at most `FEW`; and in all."""
+TO_ENDS, ENDS_SHARE = 3, 2
+"""Maximum number of matches that are shown with all of the definition around them, where that takes
+at most this part, a half, of the limit."""
 MOST_IN_ONE = 8
 """Maximum number of matches in one definition, where no lines are shown around them."""
+
+Item = tuple[dict[str, object], dict[str, int]]
+"""A match or a file for the data, and its parts that differ in the JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +76,7 @@ def path_in_text(path: str) -> str:
 
 def items(
     found: Sequence[Found], outlines: Mapping[str, Outline], *, enclosing: bool
-) -> Iterator[tuple[dict[str, object], dict[str, int]]]:
+) -> Iterator[Item]:
     """Yield each match for the data, and its parts that differ in the JSON.
 
     With `enclosing`, a match has the definition around it; `outlines` are by path.
@@ -90,6 +99,31 @@ def items(
                     "last_line": inner.last_line,
                 }
             yield item, {"column": units + 1}
+
+
+def rows_within(
+    found: Sequence[Found],
+    outlines: Mapping[str, Outline],
+    around: Around | None,
+    room: int,
+    limit: int,
+) -> tuple[list[str], bool]:
+    """Return the text of each match, and whether lines around the matches have no `room`.
+
+    Where `around` is None, few matches have lines around them, as far as there is room.
+    """
+    count = sum(len(one.matches) for one in found)
+    bare = rows(found, around or Around(), outlines, folds=count > FEW)
+    if around or not 0 < count <= FEW:
+        return bare, False
+    lines = AUTOMATIC if count == 1 else min(SOME, ROWS // count)
+    beside = Around(lines, lines)
+    whole = rows(found, replace(beside, to_ends=count <= TO_ENDS), outlines)
+    if sum(map(size, whole)) <= min(room, limit // ENDS_SHARE):
+        return whole, False
+    some = rows(found, beside, outlines)
+    has_room = sum(map(size, some)) <= room
+    return (some if has_room else bare), not has_room
 
 
 def rows(
@@ -188,15 +222,26 @@ def _lines(found: Found) -> Sequence[str]:
     return text.decode().removesuffix("\n").split("\n") if isinstance(text, bytes) else []
 
 
-def lines_near(found: Found, around: Around) -> dict[int, str]:
-    """The lines `around` each match of `found`, by number."""
-    lines = _lines(found)
-    numbers = {
-        number
-        for at, *_ in found.matches
-        for number in range(max(1, at - around.before), min(len(lines), at + around.after) + 1)
-    }
-    return {number: shortened(lines[number - 1], MOST) for number in sorted(numbers)}
+def lines_near(
+    found: Sequence[Found], around: Around | None, paths: AbstractSet[object]
+) -> list[dict[str, object]]:
+    """Return the lines `around` the matches for the data, of the files with these `paths`."""
+    if around is None or not (around.before or around.after):
+        return []
+    near: list[dict[str, object]] = []
+    for one in (one for one in found if one.path in paths):
+        lines = _lines(one)
+        numbers = {
+            number
+            for at, *_ in one.matches
+            for number in range(max(1, at - around.before), min(len(lines), at + around.after) + 1)
+        }
+        told = [
+            {"line": number, "text": shortened(lines[number - 1], MOST)}
+            for number in sorted(numbers)
+        ]
+        near.append({"path": one.path, "lines": told})
+    return near
 
 
 def _context(lines: Sequence[str], numbers: range) -> Iterator[str]:
