@@ -8,7 +8,7 @@ from dev.bench.timing import Measures, p50, p95
 
 
 class Promise(StrEnum):
-    """The lines of the table of DESIGN 5, and searching."""
+    """The promises, each a heading of the table."""
 
     TINY_CALL = "tiny call, Emacs to Python and back"
     TAIL = "p95 / p50 of it"
@@ -27,6 +27,7 @@ class Promise(StrEnum):
     MCP = "MCP, start to the list of tools"
     SEARCH = "search of 125,000 files"
     CONTENT = "regexp_search, both read all of 3,000 / 125,000 files"
+    CHANGES = "125,000 files, 100 of them changed since the commit"
     MEMORY = "memory and growth"
 
 
@@ -208,6 +209,8 @@ ROWS = (
     Row(Promise.SEARCH, "one letter : a bare walk", "search", "one-letter", "walk", 1.0),
     *_content(0, "3,000"),
     *_content(1, "125,000"),
+    Row(Promise.CHANGES, "git_status_summary : git status", "changes/status", "ours", "git", 2),
+    Row(Promise.CHANGES, "git_diff : git diff", "changes/diff", "ours", "git", 2),
     Row(Promise.START, "spawn to answer : python3 -c pass", "start", "ours", "python", 8),
     Row(Promise.START, "spawn to answer : MCP server", "start", "ours", "mcp", 0.3),
     Row(Promise.MCP, "the same tools : an MCP server of the SDK", "mcp-start", "ours", "sdk", 0.3),
