@@ -19,6 +19,7 @@ from heapq import nsmallest
 from math import log, sqrt
 
 from backstaff.budget import Budget
+from backstaff.names.ranking import name_of
 from backstaff.names.stems import stem
 
 MOST = 20
@@ -60,7 +61,7 @@ class Guesses:
         def ranks() -> Iterator[tuple[float, int]]:
             for position, path in enumerate(self.budget.checked(self.folded())):
                 if longest in path:
-                    name = _name(path)
+                    name = name_of(path)
                     if wanted in (_letters(name.rpartition(".")[0]), _letters(name)):
                         yield 0.0, position
 
@@ -85,7 +86,7 @@ class Guesses:
             for position, path in enumerate(self.budget.checked(self.folded())):
                 if not (first in path or last in path):
                     continue
-                name = _name(path)
+                name = name_of(path)
                 if (first in name or last in name) and (found := search(name)):
                     begins, ends = found["begins"] is not None, found["ends"] is not None
                     yield -begins - (begins and ends), position
@@ -100,7 +101,7 @@ class Guesses:
 
         def ranks() -> Iterator[tuple[float, int]]:
             for position, path in enumerate(self.budget.checked(self.folded())):
-                if name in path and name in (found := _name(path), found.rpartition(".")[0]):
+                if name in path and name in (found := name_of(path), found.rpartition(".")[0]):
                     yield -len(set(folders).intersection(path.split("/"))), position
 
         return self._best(ranks())
@@ -149,10 +150,6 @@ def _edits(text: str) -> Iterator[str]:
         yield rf"{before}[^\W_]{re.escape(character)}{behind}"  # a new `_` is no misspelling
         if behind:
             yield before + re.escape(text[at + 1] + character + text[at + 2 :])
-
-
-def _name(path: str) -> str:
-    return path[path.rfind("/") + 1 :]
 
 
 def _letters(text: str) -> str:

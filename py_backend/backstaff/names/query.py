@@ -17,7 +17,15 @@ from backstaff.budget import Budget
 from backstaff.errors import DeadlineExceeded, ErrorCode, ToolError
 from backstaff.globs.globs import BadGlob, Globs, compile_globs
 from backstaff.names.guesses import MOST, Guesses
-from backstaff.names.ranking import CLOSE, MatchKind, Ranked, Ranking, is_whole_name, subsequence
+from backstaff.names.ranking import (
+    CLOSE,
+    MatchKind,
+    Ranked,
+    Ranking,
+    is_whole_name,
+    name_of,
+    subsequence,
+)
 from backstaff.project.packed import PackedPaths
 
 MAX_QUERY_CHARACTERS = 1024
@@ -122,7 +130,7 @@ class Query:
 
     def _begins(self, path: str) -> bool:
         """Return whether the name of `path` holds all words, and begins with one of them."""
-        name = path[path.rfind("/") + 1 :]
+        name = name_of(path)
         return name.startswith(tuple(self.words)) and all(word in name for word in self.words)
 
     def _test(self, word: str) -> Callable[[str], object]:

@@ -245,9 +245,14 @@ def _runs(word: str, path: str, starts: Sequence[int], begin: int) -> int:
     return min((cost for _, cost in reached), default=NOWHERE)
 
 
+def name_of(path: str) -> str:
+    """Return the name at the end of `path`."""
+    return path[path.rfind("/") + 1 :]
+
+
 def is_whole_name(word: str, path: str) -> bool:
     """Return whether `word` is the name at the end of `path`, with or without its extension."""
-    name = path[path.rfind("/") + 1 :]
+    name = name_of(path)
     return word in (name, name.rpartition(".")[0])
 
 
@@ -327,12 +332,9 @@ def _words_in_name(path: str) -> int:
 def _passed_over(found: re.Match[str]) -> int:
     """How many words of the name no piece that was `found` begins."""
     path = found.string
-    at = path.rfind("/") + 1
-    dot = path.rfind(".", at + 1)
-    words = len(_WORDS(path, at, dot if dot > 0 else len(path)))
     # Pieces may hold more than one start: `hadb` reads `haD` of `haDialogBox` in one.
     gaps = [gap for gap in found.regs[1:] if gap[0] >= 0]
     begins = [found.start(), *[end for _, end in gaps]]
     ends = [*[start for start, _ in gaps], found.end()]
     pieces = zip(begins, ends, strict=True)
-    return max(0, words - sum(len(_WORD_STARTS(path, *piece)) for piece in pieces))
+    return max(0, _words_in_name(path) - sum(len(_WORD_STARTS(path, *piece)) for piece in pieces))

@@ -15,6 +15,7 @@ from operator import itemgetter
 from backstaff.budget import Budget
 from backstaff.errors import DeadlineExceeded, ToolError
 from backstaff.globs.globs import BadGlob, Globs, compile_globs
+from backstaff.names.ranking import name_of
 from backstaff.render.lines import EXAMPLES, plural, some_of
 from backstaff.render.names import quote, word
 
@@ -148,13 +149,13 @@ def similar(
     The similarity is Dice's, from `minimum` to 1: twice the pairs of adjacent characters that both
     names have, divided by the pairs of both. Case does not matter. Raises `DeadlineExceeded`.
     """
-    wanted = _SPECIAL_OR_BLANK.sub("", _name(text.rstrip("/")).casefold())
+    wanted = _SPECIAL_OR_BLANK.sub("", name_of(text.rstrip("/")).casefold())
     pairs = {wanted[at : at + 2] for at in range(len(wanted) - 1)}
     # Names of very different lengths share too few pairs.
     shortest, longest = len(pairs) * minimum / 2, len(pairs) * 2 / minimum
     scored = (
         (-2 * sum(map(name.__contains__, pairs)) / (len(pairs) + len(name) - 1), position)
-        for position, name in enumerate(map(str.casefold, map(_name, budget.checked(paths))))
+        for position, name in enumerate(map(str.casefold, map(name_of, budget.checked(paths))))
         if pairs and shortest < len(name) <= longest
     )
     likely = nsmallest(EXAMPLES, (one for one in scored if -one[0] >= minimum))
@@ -220,7 +221,7 @@ def _missing_directory(pattern: str, searched: Searched) -> str | None:
     absent = [path for path in accumulate(literal, "{}/{}".format) if path not in paths]
     if not absent:
         # Behind a wildcard only names are known: `*/lib/x` says nothing about where `lib` is.
-        names = set(map(_name, paths))
+        names = set(map(name_of, paths))
         later = parents[len(literal) :]
         absent = [name for name in later if not _SPECIAL.search(name) and name not in names]
     if not absent:
@@ -236,10 +237,6 @@ def _missing_directory(pattern: str, searched: Searched) -> str | None:
         return reason
     beside = [path for path in searched.directories if _parent(path) == _parent(missing)]
     return f"{reason}; those there{_examples(beside, searched, '/')}" if beside else reason
-
-
-def _name(path: str) -> str:
-    return path[path.rfind("/") + 1 :]
 
 
 def _parent(path: str) -> str:

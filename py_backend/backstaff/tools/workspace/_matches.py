@@ -187,7 +187,8 @@ def _rows_of(
         text, shown = line(match, own.last_line if own else 0)
         first, final = number - around.before, number + around.after
         inner = own or holder
-        if around.to_ends and inner and (inner.kind not in CONTAINERS or _is_short(inner)):
+        is_short = inner and inner.last_line - inner.first_line < SHORT
+        if around.to_ends and inner and (inner.kind not in CONTAINERS or is_short):
             first, final = inner.first_line, inner.last_line
         before = range(max(last + 1, first, 1), number)
         later = numbers[position + 1] if position + 1 < len(numbers) else final + 1
@@ -205,10 +206,6 @@ def _holder(number: int, outline: Outline | None) -> tuple[Definition | None, De
         return inner, None
     above = outline.above(inner)
     return above[-1] if above else None, inner
-
-
-def _is_short(definition: Definition) -> bool:
-    return definition.last_line - definition.first_line < SHORT
 
 
 def _named(definition: Definition) -> str:
