@@ -21,10 +21,10 @@ MAX_KEPT = 250_000
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What keeps files out: names in their paths that are `excluded`, and globs.
+    """The rules that keep files out: `excluded` names in their paths, and globs.
 
-    `prefix` stands before a path for the globs, `include_prefix` for those of `include`: both are
-    that of the searched directory, or "".
+    The globs match a path with `prefix` before it, and those of `include` one with
+    `include_prefix`. Both are the prefix of the searched directory, or "".
     """
 
     excluded: frozenset[str]
@@ -50,10 +50,10 @@ class Choice:
 
 
 def choose(project: ProjectFiles, rules: Rules, budget: Budget, new: Sequence[str] = ()) -> Choice:
-    """The files of `project` that the `rules` leave, by path in UTF-16 units.
+    """Return the files of `project` that the `rules` leave, by path in UTF-16 units.
 
-    `new` ones are in Emacs and not yet on the disk. Raises `DeadlineExceeded`, also where the time
-    for finding files was up.
+    The `new` files are in Emacs and not yet on the disk. Raises `DeadlineExceeded`, as well if the
+    time for finding files was up.
     """
     if project.expired:
         raise DeadlineExceeded
@@ -71,7 +71,7 @@ def _chosen(project: ProjectFiles, rules: Rules, budget: Budget, new: Sequence[s
     by_name: Counter[str] = Counter()
     excluded: set[str] = set()  # directories
     by_exclude = by_include = 0
-    # Code points and UTF-16 units have one order but for characters that take two units.
+    # Code points and UTF-16 units have one order, unless a character takes two units.
     two_units = max(map(max, new), default="") > "\uffff"
     for directory in budget.checked(project.directories):
         path, paths = directory.path, directory.paths()
@@ -111,9 +111,9 @@ _KEPT: LRUCache[tuple[PackedPaths, Rules, tuple[str, ...]], Choice] = LRUCache(
 
 
 def above_excluded(path: str, excluded: frozenset[str]) -> str:
-    """The beginning of `path` up to the first of the `excluded` names in it; or "".
+    """Return the beginning of `path` up to its first `excluded` name, or "".
 
-    That is `src/build/` of `src/build/x/a.c`.
+    For example `src/build/` of `src/build/x/a.c`.
     """
     names = path.split("/")
     if excluded.isdisjoint(names):
@@ -122,38 +122,28 @@ def above_excluded(path: str, excluded: frozenset[str]) -> str:
     return "/".join(names[: at + 1]) + "/" * (at + 1 < len(names))
 
 
-def told_by_name(
-    by_name: Counter[str], prefix: str, also: str = "", *, short: bool = False
-) -> Iterator[str]:
+def told_by_name(by_name: Counter[str], prefix: str, also: str = "") -> Iterator[str]:
     """Yield which paths are left out `by_name`, as in `Choice`, and how to search them.
 
     For example `3 in build/ src/dist/, to be given as root_path`. `prefix` stands before each path,
-    and `also` tells what else to give. `short` is for a line that ends each answer: `**/build/`
-    stands for several directories with one name.
+    and `also` names more arguments to give.
     """
     directories = sorted(path for path in by_name if path.endswith("/"))
     if directories:
         count = sum(by_name[path] for path in directories)
-        if short:
-            called: dict[str, list[str]] = {}
-            for path in directories:
-                called.setdefault(path.split("/")[-2], []).append(path)
-            directories = sorted(
-                f"**/{name}/" if len(paths) > 1 else paths[0] for name, paths in called.items()
-            )
         yield f"{count:,} in {first_of(directories, prefix)}, to be given as root_path{also}"
     if files := sorted(path for path in by_name if not path.endswith("/")):
         yield f"{len(files):,} named {first_of(files, prefix)}"
 
 
 def first_of(paths: Sequence[str], prefix: str) -> str:
-    """The first `MAX_NAMED` of `paths` with `prefix`; a directory's has a slash at its end."""
+    """Return the first `MAX_NAMED` of `paths` with `prefix`; a directory ends with a slash."""
     words = (word(prefix + path.removesuffix("/")) + "/" * path.endswith("/") for path in paths)
     return some_of(words, len(paths), most=MAX_NAMED) or f"{len(paths)} with long names"
 
 
 def _from_root(paths: Sequence[str], prefix: str) -> Sequence[str]:
-    """PATHS with `prefix`. Where the search starts at the root, no path need be copied."""
+    """Return `paths` with `prefix` before each. Without a prefix nothing is copied."""
     return [prefix + one for one in paths] if prefix else paths
 
 

@@ -1,4 +1,4 @@
-r"""What other dialects of regular expressions write, in the words of Python's `re`."""
+r"""Other dialects of regular expressions, translated to that of Python's `re`."""
 
 import re
 import sys
@@ -15,7 +15,7 @@ _JAVASCRIPT = re.compile(
 
 
 _ANCHORS = dict.fromkeys((r"\<", r"\>", r"\_<", r"\_>"), r"\b") | {r"\`": r"\A", r"\'": r"\Z"}
-"""What Emacs writes for the ends of words, symbols and texts."""
+"""Python's anchor for each of Emacs's at the ends of words, symbols and texts."""
 
 
 _POSIX = {
@@ -30,11 +30,11 @@ _POSIX = {
     "word": r"\w",
     "xdigit": "0-9A-Fa-f",
 }
-"""What the classes of POSIX and Emacs are within Python's brackets; letters are those of ASCII."""
+"""The classes of POSIX and Emacs, as written within Python's brackets; letters are of ASCII."""
 
 
 class BadRegexp(ValueError):
-    """A pattern that cannot be used. `position` counts its characters from 0; None is nowhere."""
+    """A pattern that cannot be used, and the `position` of the fault, from 0, if it is known."""
 
     def __init__(self, reason: str, position: int | None = None) -> None:
         super().__init__(reason)
@@ -42,7 +42,7 @@ class BadRegexp(ValueError):
 
 
 def translated(pattern: str) -> str:
-    r"""PATTERN with what JavaScript alone has in the words of Python. Raises `BadRegexp`.
+    r"""Translate the parts of `pattern` that only JavaScript has. Raises `BadRegexp`.
 
     `(?<name>x)\k<name>\u{1F600}` becomes `(?P<name>x)(?P=name)\U0001F600`. Both know `\/`.
     """
@@ -66,7 +66,7 @@ def translated(pattern: str) -> str:
 
 
 def from_emacs(pattern: str) -> str:
-    r"""PATTERN, a regexp of Emacs, in the words of Python: `\(a\|b\)` becomes `(a|b)`."""
+    r"""Translate `pattern`, a regexp of Emacs: `\(a\|b\)` becomes `(a|b)`."""
 
     def python(found: re.Match[str]) -> str:
         part = found[0]
@@ -78,7 +78,7 @@ def from_emacs(pattern: str) -> str:
 
 
 def from_posix(pattern: str) -> str:
-    r"""PATTERN with POSIX classes in the words of Python: `[[:digit:]_]+` becomes `[\d_]+`."""
+    r"""Translate the POSIX classes of `pattern`: `[[:digit:]_]+` becomes `[\d_]+`."""
     return re.sub(r"\[:([a-z]+):\]", lambda found: _POSIX.get(found[1], found[0]), pattern)
 
 

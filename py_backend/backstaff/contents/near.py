@@ -1,6 +1,6 @@
-"""What other searches would find where a search of contents finds nothing.
+"""Other searches that would find something where a search of contents finds nothing.
 
-Each file is read once for all other patterns, and all is done in what is left of the call's time.
+They take no more than the time that is left of the call.
 """
 
 import re
@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from backstaff.budget import Budget
-from backstaff.contents.choice import Rules, above_excluded, choose, told_by_name
+from backstaff.contents.choice import Choice, Rules, above_excluded, choose, told_by_name
 from backstaff.contents.dialects import BadRegexp, from_emacs, from_posix, translated
 from backstaff.contents.regexp import NoMatcher, Regexp
 from backstaff.contents.scan import Scan
@@ -21,13 +21,15 @@ from backstaff.globs.globs import BadGlob, compile_globs
 from backstaff.names import suggestions
 from backstaff.names.suggestions import Searched
 from backstaff.project.files import ProjectFiles, project_files
+from backstaff.project.packed import Closed
 from backstaff.render.lines import plural
 from backstaff.render.names import visible
 from backstaff.result import Note, NoteKind
 
 SECONDS = 1.0
+"""Maximum number of seconds for one search for other patterns."""
 MANY = 20
-"""How long files are searched, and how many are counted."""
+"""Maximum number of files that such a search counts."""
 WALK_SHARE = 0.75
 """The part of the time for finding the files that git ignores."""
 
@@ -36,13 +38,16 @@ WALK_SHARE = 0.75
 class Near:
     """Other searches, for a `pattern` that may be found nowhere.
 
-    `scan` is the search for it with `regexp`, where it is number 0; `notes` have the numbers of
-    the others.
+    `scan` is the search for it with `regexp`, where it is number 0, in the files of `project` that
+    the `rules` leave below `place`. `notes` have the numbers of the other patterns.
     """
 
     pattern: str
     flags: str
     literal: bool
+    place: Place
+    project: ProjectFiles
+    rules: Rules
     scan: Scan
     regexp: Regexp
     contents: Contents
@@ -57,8 +62,33 @@ class Near:
                 self.notes[number] = note
         return list(self.notes)
 
-    def reasons(self) -> Iterator[Note]:
-        """Say what would match in these files. Raises `DeadlineExceeded` and `Cancelled`."""
+    def reasons(self, include: Sequence[str], *, ignored: bool) -> Iterator[Note]:
+        """Yield reasons why nothing matches, as long as there is time.
+
+        They are about the globs of `include`, about other patterns and, if `ignored`, about the
+        files that git ignores. Raises `Cancelled`.
+        """
+        if include and not self.scan.files:
+            yield Note(NoteKind.PATTERN, self._about_include(include[0]))
+        elif shallow := self._shallow_include(include):
+            yield Note(NoteKind.PATTERN, shallow)
+        hidden = self.project.ignored or self.project.closed(Closed.REPOSITORY)
+        with suppress(DeadlineExceeded, NoMatcher):
+            yield from self._about_patterns()
+            if ignored and hidden:
+                yield from self._about_ignored()
+
+    def about_exclude(self, patterns: Sequence[str], choice: Choice) -> Iterator[Note]:
+        """Yield which `patterns` of `exclude` do nothing, as far as that costs little."""
+        rules, useless = self.rules, list(suggestions.useless_excludes(patterns))
+        if patterns and not choice.by_exclude:  # else each pattern would have to be tried alone
+            directories = (f"{one.path}/" for one in self.project.directories if one.path)
+            entered = [path for path in directories if not above_excluded(path, rules.excluded)]
+            searched = [rules.prefix + path for path in (*choice.files, *entered)]
+            useless += suggestions.shallow_excludes(patterns, (), searched, "searched", self.budget)
+        return (Note(NoteKind.PATTERN, text) for text in useless)
+
+    def _about_patterns(self) -> Iterator[Note]:
         if "\n" in self.pattern or (r"\n" in self.pattern and not self.literal):
             remedy = "look for a part that is in one"
             yield Note(NoteKind.PATTERN, "a match is within one line", remedy)
@@ -66,14 +96,12 @@ class Near:
         for number, told in self._count(likely, self.notes):
             yield replace(self.notes[number], text=f"{told} {self.notes[number].text}")
 
-    def ignored(self, place: Place, known: ProjectFiles, rules: Rules) -> Iterator[Note]:
-        """Say whether it would match in files that are not `known`, as git ignores them.
-
-        Those of repositories within are among them. Raises `DeadlineExceeded` and `Cancelled`.
-        """
-        everything = project_files(place, self.budget.share(WALK_SHARE), include_ignored=True)
-        names = set(known.paths)
-        files = [path for path in choose(everything, rules, self.budget).files if path not in names]
+    def _about_ignored(self) -> Iterator[Note]:
+        """Yield how many files match among those that git ignores and in inner repositories."""
+        budget, known = self.budget, set(self.project.paths)
+        everything = project_files(self.place, budget.share(WALK_SHARE), include_ignored=True)
+        chosen = choose(everything, self.rules, budget).files
+        files = [path for path in chosen if path not in known]
         for _, told in self._count(files, [0]):
             text = f"{told} among those that git ignores"
             yield Note(NoteKind.IGNORED, text, "include_ignored=true")
@@ -81,8 +109,8 @@ class Near:
     def _count(self, files: Sequence[str], numbers: Collection[int]) -> Iterator[tuple[int, str]]:
         """Yield how many of `files` match each of the patterns with `numbers`: `3 files match`.
 
-        A pattern without matches is left out. Each file is read once. Raises `DeadlineExceeded`
-        after what is known then, and `Cancelled`.
+        A pattern without matches is left out. Each file is read once. If the time is up, raises
+        `DeadlineExceeded` after the last number. Raises `Cancelled`.
         """
         found, late = dict.fromkeys(numbers, 0), False
         scan = Scan(files, codings=self.scan.codings)
@@ -95,7 +123,7 @@ class Near:
                         found[number] += self.regexp.answer()[0]
                 if min(found.values(), default=MANY) > MANY:
                     break
-        except (DeadlineExceeded, BadRegexp, NoMatcher):  # it can take too much memory, too
+        except (DeadlineExceeded, BadRegexp, NoMatcher):  # a pattern can take too much memory
             late = True
         for number, count in found.items():
             if count > MANY:
@@ -107,7 +135,7 @@ class Near:
             raise DeadlineExceeded
 
     def _variants(self) -> Iterator[tuple[str, str, Note]]:
-        """Patterns and flags to try, with the note about each; its text follows `3 files match`."""
+        """Yield patterns and flags to try, each with its note. The text follows `3 files match`."""
         pattern, flags, literal = self.pattern, self.flags, self.literal
         if "i" not in flags:
             note = Note(NoteKind.CASE, "without regard to case", f"flags={flags}i")
@@ -129,59 +157,57 @@ class Near:
             note = Note(NoteKind.PATTERN, "without the slashes around the pattern")
             yield between[1], "".join(sorted({*flags, *between[2]})), note
 
+    def _about_include(self, pattern: str) -> str:
+        """Say why the globs of `include`, whose first is `pattern`, leave no file."""
+        place, project, rules = self.place, self.project, self.rules
+        prefix, include = rules.prefix, rules.include
+        budget = self.budget.at_most(suggestions.SECONDS)
+        files = [prefix + path for path in project.paths]
+        also, matching = "", list[str]()
+        with suppress(DeadlineExceeded):
+            matching = project.paths.picked(include.files(files, budget)) if include else []
+            if include and project.ignored and not matching:
+                # Git ignores most directories with such names as well.
+                everything = project_files(
+                    place, budget.share(WALK_SHARE), include_ignored=True
+                ).paths
+                found = include.files([prefix + path for path in everything], budget)
+                ignored = everything.picked(found)
+                matching = [path for path in ignored if above_excluded(path, rules.excluded)]
+                also = " with include_ignored=true"
+        by_name = Counter(above_excluded(path, rules.excluded) for path in matching)
+        by_exclude = by_name.pop("", 0)
+        left_out = [
+            *told_by_name(by_name, prefix, also),
+            *[f"{by_exclude:,} by exclude"] * (by_exclude > 0),
+        ]
+        if left_out:
+            return f"'include' does not override exclusions: {', '.join(left_out)}"
+        files = [
+            prefix + path for path in project.paths if not above_excluded(path, rules.excluded)
+        ]
+        paths = [(prefix + one.path).rstrip("/") for one in project.directories]
+        directories = [path for path in paths if path]
+        searched = Searched(files, directories, "./", budget)
+        # An absolute path is no glob here, but its author may know no other.
+        root = place.path.removesuffix(prefix.removesuffix("/")).rstrip("/") + "/"
+        rebased = pattern.removeprefix(root)
+        if rebased == pattern:
+            rebased = prefix and prefix + pattern.removeprefix("./").lstrip("/")
+        why = suggestions.explain_glob(
+            pattern, lambda tried: compile_globs((tried,)), searched, rebased
+        )
+        return why or "no file is left that 'include' matches"
 
-def about_include(
-    pattern: str, place: Place, project: ProjectFiles, rules: Rules, budget: Budget
-) -> str:
-    """Why the globs of `include`, of which `pattern` is the first, leave no file of `project`.
+    def _shallow_include(self, patterns: Sequence[str]) -> str | None:
+        """Say which pattern of `include` would match more files at any depth."""
+        budget = self.budget.at_most(suggestions.SECONDS)
 
-    That is below `place`, and the `rules` keep files out.
-    """
-    prefix, include, budget = rules.prefix, rules.include, budget.at_most(suggestions.SECONDS)
-    files = [prefix + path for path in project.paths]
-    also, matching = "", list[str]()
-    with suppress(DeadlineExceeded):
-        matching = project.paths.picked(include.files(files, budget)) if include else []
-        if include and project.ignored and not matching:
-            # Git ignores most directories with such names as well.
-            everything = project_files(place, budget.share(WALK_SHARE), include_ignored=True).paths
-            found = include.files([prefix + path for path in everything], budget)
-            ignored = everything.picked(found)
-            matching = [path for path in ignored if above_excluded(path, rules.excluded)]
-            also = " with include_ignored=true"
-    by_name = Counter(above_excluded(path, rules.excluded) for path in matching)
-    by_exclude = by_name.pop("", 0)
-    left_out = [
-        *told_by_name(by_name, prefix, also),
-        *[f"{by_exclude:,} by exclude"] * (by_exclude > 0),
-    ]
-    if left_out:
-        return f"'include' does not override exclusions: {', '.join(left_out)}"
-    files = [prefix + path for path in project.paths if not above_excluded(path, rules.excluded)]
-    paths = [(prefix + one.path).rstrip("/") for one in project.directories]
-    directories = [path for path in paths if path]
-    searched = Searched(files, directories, "./", budget)
-    # The whole path of a file is no glob here, but its author knows no other.
-    root = place.path.removesuffix(prefix.removesuffix("/")).rstrip("/") + "/"
-    rebased = pattern.removeprefix(root)
-    if rebased == pattern:
-        rebased = prefix and prefix + pattern.removeprefix("./").lstrip("/")
-    why = suggestions.explain_glob(
-        pattern, lambda tried: compile_globs((tried,)), searched, rebased
-    )
-    return why or "no file is left that 'include' matches"
+        def count(glob: str) -> int:
+            rules = replace(self.rules, include=compile_globs((glob,)))
+            return len(choose(self.project, rules, budget).files)
 
-
-def shallow_include(
-    patterns: Sequence[str], project: ProjectFiles, rules: Rules, budget: Budget
-) -> str | None:
-    """Say which `patterns` of `include` would match more files of `project` at any depth."""
-    budget = budget.at_most(suggestions.SECONDS)
-
-    def count(glob: str) -> int:
-        return len(choose(project, replace(rules, include=compile_globs((glob,))), budget).files)
-
-    with suppress(DeadlineExceeded, BadGlob):  # it became too long
-        told = (suggestions.shallow_glob(pattern, count) for pattern in patterns)
-        return next(filter(None, told), None)
-    return None
+        with suppress(DeadlineExceeded, BadGlob):  # it became too long
+            told = (suggestions.shallow_glob(pattern, count) for pattern in patterns)
+            return next(filter(None, told), None)
+        return None

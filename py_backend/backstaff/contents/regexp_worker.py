@@ -1,9 +1,8 @@
-"""The process that matches a regular expression, so that it can be killed: `re` knows no deadline.
+"""The process that matches a regular expression. It can be killed, because `re` has no deadline.
 
-`contents.regexp` starts it, talks to it, and kills it. It gets the code of `requirements` and of
-this module and nothing else of ours, so both import only the standard library. It opens no file. A
-message in either direction is a length
-in four bytes and a value by `marshal`:
+`contents.regexp` starts it, talks to it, and kills it. It gets no other code of ours than that of
+`requirements` and of this module, so both import only the standard library. It opens no file. A
+message in either direction is a length in four bytes and a value by `marshal`:
 
     ("compile", KEY, PATTERN, IGNORE_CASE, SECONDS)          -> ("ok", None)
     ("search", KEYS, SIZES, TEXTS, OUTPUT, SKIPPED, MOST, SECONDS)
@@ -35,28 +34,32 @@ from typing import Any
 from backstaff.contents.requirements import Required, in_bytes, parsed_by_re
 
 MEMORY = 1 << 30
-"""Bytes that a pattern may take, unless the limit of the system is lower. Some patterns need a
-hundred for each character of a line."""
+"""Maximum number of bytes for a pattern, unless the limit of the system is lower.
+
+Some patterns need a hundred for each character of a line.
+"""
 ASCII = bytes(range(128))
 FOLDED = [one.encode() for one in "\u0130\u0131\u017f\u212a"]
-"""What is i, s or k without regard to case, and is not ASCII."""
+"""The characters beyond ASCII that are i, s or k in another case."""
 SHORTEST_PART = 3
 """Characters of a literal's part that is looked for in its place."""
 WIDTH = 1000
-"""Characters of a line that an answer holds; more are cut around the match."""
+"""Maximum number of characters of a line in an answer; a longer one is cut around the match."""
 HEAD = 8192
 """A NUL in so many first bytes says that a file is binary."""
 BINARY, UNDECODABLE = "binary", "undecodable"
 
 Match = tuple[int, int, int, int, int, str, int]
-"""A match: the number of its line from 1, its start and end in the line from 0; the start of the
-part of the line that is told, the length of all of it, and the part; its start in UTF-16 units."""
+"""A match: the number of its line from 1; its start and end in the line from 0; the start of the
+part of the line that the answer has, the length of the line, and the part; and the match's start in
+UTF-16 units."""
 
 
 def judged(data: bytes, *codings: str) -> bytes | str:
-    """The text of `data`, in the first of `codings` that fits, else UTF-8; or why they are no text.
+    """Return the text of `data` in UTF-8, or the reason why they are no text.
 
-    It is in UTF-8 without a byte order mark, and a line feed ends each line.
+    The data are in the first of `codings` that fits, else in UTF-8. The text has no byte order
+    mark, and a line feed ends each line.
     """
     if data.find(b"\0", 0, HEAD) >= 0:
         return BINARY
@@ -68,7 +71,7 @@ def judged(data: bytes, *codings: str) -> bytes | str:
 
 
 def is_plain(data: bytes) -> bool:
-    """Whether `data`, one text or several, are what `judged` makes of each, but for their marks."""
+    """Whether `judged` changes nothing of `data`, one text or several, except byte order marks."""
     if b"\0" in data or b"\r" in data:
         return False
     try:
@@ -78,17 +81,20 @@ def is_plain(data: bytes) -> bool:
 
 
 class Search:
-    """A compiled pattern. Raises what `re` raises."""
+    """A compiled pattern."""
 
     def __init__(self, pattern: str, *, ignore_case: bool) -> None:
-        """Compile `pattern`, and what is looked for first in each text."""
+        """Compile `pattern`, and the literals or the run to look for first in each text.
+
+        Raises as `re` does.
+        """
         flags = re.IGNORECASE if ignore_case else re.NOFLAG
         parsed = parsed_by_re(pattern, flags)
         self.regexp = re.compile(pattern, flags)
         self.ignore_case = bool(self.regexp.flags & re.IGNORECASE)
         found = Required(parsed)
         literals, self._run = found.literals, None
-        # A run has more to look for than a single character.
+        # A run leaves out more lines than a single character.
         if min(map(len, literals), default=0) <= 1 and (
             run := in_bytes(found.runs, self.regexp.flags)
         ):
@@ -111,7 +117,7 @@ class Search:
         return not any(one in beyond for one in FOLDED)
 
     def likely(self, together: bytes, ends: Sequence[int]) -> list[int]:
-        """The numbers of the texts `together`, which have these `ends`, where a line can match."""
+        """Return the numbers of the texts in which a line can match; they end at `ends`."""
         if self.has_literals(together):
             folded = together.lower() if self.ignore_case else together
             finders = [partial(folded.find, literal) for literal in self.literals]
@@ -129,7 +135,7 @@ class Search:
         return sorted(found)
 
     def lines(self, text: bytes) -> Iterator[tuple[int, int, int]]:
-        """The lines of `text` that can match: number, start and end."""
+        """Yield number, start and end of each line of `text` that can match."""
         likely = self._literal if self.has_literals(text) else self._run
         if likely is None:
             at = 0
@@ -147,10 +153,9 @@ class Search:
             yield number, start, end
 
     def matches(self, text: bytes) -> Iterator[tuple[int, str, int, int]]:
-        """Number, line, start and end of each match in `text`.
+        """Yield number, line, start and end of each match in `text`.
 
-        An empty one moves on by a character.
-        So search 1 has it.
+        An empty match advances by one character (search 1).
         """
         for number, at, end in self.lines(text):
             line = text[at:end].decode()
@@ -159,13 +164,13 @@ class Search:
 
 
 def _position(regexp: re.Pattern[bytes], text: bytes, at: int) -> int:
-    """Where `regexp` matches in `text` from `at` on; -1 is nowhere."""
+    """Return where `regexp` matches in `text` from `at` on, or -1."""
     found = regexp.search(text, at)
     return found.start() if found else -1
 
 
 def match_of(number: int, line: str, start: int, end: int) -> Match:
-    """The match from `start` to `end` in `line`, and what of the line goes into an answer."""
+    """Return the match from `start` to `end` in `line`, with the part of the line around it."""
     left = 0
     if len(line) > WIDTH:
         left = max(0, min(start - (WIDTH - (end - start)) // 2, len(line) - WIDTH))
@@ -201,9 +206,9 @@ def found_in(
 
 
 def texts_in(together: bytes, sizes: Sequence[int]) -> tuple[bytes, list[int], dict[int, str]]:
-    """The texts of these `sizes`, `together`, with their ends; and which are none, with reasons.
+    """Return the texts of these `sizes` in one, their ends, and the reasons by number.
 
-    Those are empty.
+    A text with a reason is no text, and is empty.
     """
     starts = list(accumulate((size + 1 for size in sizes), initial=0))
     if is_plain(together) and not any(together.startswith(BOM_UTF8, at) for at in starts[:-1]):
@@ -252,7 +257,7 @@ def answers(
 
 
 def main() -> None:
-    """Answer until stdin ends. The first argument is a descriptor of the shared memory, or -1."""
+    """Answer until stdin ends. The first argument is the shared memory's descriptor, or -1."""
     if sys.platform != "win32":
         import resource
 

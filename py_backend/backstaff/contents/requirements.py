@@ -1,7 +1,7 @@
-"""What a text needs to hold a match of a pattern: one of some literals, or a run of characters.
+"""The parts that a text must hold to match a pattern: one of some literals, or a run of characters.
 
-Both are read off the pattern as `re` has parsed it. The process that matches gets this module's
-code alone, so it imports only the standard library.
+Both come from the pattern as `re` has parsed it. The process that matches gets only the code of
+this module and of `regexp_worker`, so it imports only the standard library.
 """
 
 import sys
@@ -15,30 +15,30 @@ from typing import Any
 
 MOST_LITERALS = 16
 LONGEST_RUN = 16
-"""Maximum number of classes in a run. More leave hardly a line out, and each has to be made."""
+"""Maximum number of classes in a run. More leave hardly a line out, and each takes time to make."""
 
 _NEWLINE = 10
 _FIRST, _OTHERS = r"\xc2-\xf4", r"[\x80-\xbf]*"
 """The first and the other bytes of a character that is not ASCII, in UTF-8."""
 _FOLDED = "\u0130\u0131\u017f\u212a"
-"""What differs from the letters i, k, s only by its case, and is not ASCII."""
+"""The characters beyond ASCII that are i, s or k in another case."""
 _ONE_CHARACTER = (op.LITERAL, op.NOT_LITERAL, op.ANY, op.ANY_ALL, op.IN)
 _REPEATS = (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT)
 
 Part = tuple[object, Any]
-"""A part of a parsed pattern, as `re` has it."""
+"""A part of a parsed pattern: a constant of `re` and its value."""
 
 
 def parsed_by_re(pattern: str, flags: int) -> Any:  # noqa: ANN401 - as `re` has it
-    """The parts of `pattern`. Raises what `re` raises."""
+    """Return the parts of `pattern`. Raises as `re` does."""
     return parser.parse(pattern, flags)
 
 
 class Required:
-    """What is in every text that a pattern matches.
+    """The parts that are in every text that a pattern matches.
 
-    One of `literals` is; of several such sets it is the one whose shortest literal is the longest.
-    Each of `runs` is, too: parts that match one character each, one behind the other.
+    One of `literals` is in it. Of several such sets, it is the one whose shortest literal is the
+    longest. Each of `runs` is in it: adjacent parts that match one character each.
     """
 
     def __init__(self, parts: Iterable[Part]) -> None:
@@ -98,10 +98,10 @@ class Required:
 
 
 def in_bytes(runs: Iterable[Sequence[Part]], flags: int) -> bytes:
-    """A pattern of bytes for the rarest of `runs` under `flags` in a line of UTF-8; b"" is none.
+    """Return a pattern of bytes for the rarest of `runs` under `flags`, or b"".
 
-    It matches in each line that holds the run. A class of few characters without the blank is held
-    to be rare, and the pattern begins with the rarest, because `re` finds that quickly.
+    It matches in each line of UTF-8 that holds the run. A class counts as rare if it has few
+    characters and no blank. The pattern begins with the rarest class: `re` finds that quickly.
     """
     best, least = "", 1.0
     for run in runs:
@@ -116,7 +116,7 @@ def in_bytes(runs: Iterable[Sequence[Part]], flags: int) -> bytes:
 
 
 def _class(kind: object, value: Any, flags: int) -> tuple[list[int], bool]:  # noqa: ANN401 - as `re` has it
-    """The ASCII characters that a part stands for; and whether it may stand for any other."""
+    """Return the ASCII characters that a part matches, and whether it may match others."""
     state = parser.State()
     state.flags = flags
     one = compiler.compile(parser.SubPattern(state, [(kind, value)]), flags)
@@ -136,7 +136,7 @@ def _expression(characters: tuple[list[int], bool]) -> str:
 
 
 def _names_beyond(kind: object, value: Any) -> bool:  # noqa: ANN401 - as `re` has it
-    """Whether more than single characters of ASCII and ranges of these are named."""
+    """Whether a part names more than characters of ASCII and ranges of these."""
     if kind is op.IN:
         return any(_names_beyond(*part) for part in value)
     last = value[1] if kind is op.RANGE else value if kind is op.LITERAL else sys.maxunicode

@@ -1,4 +1,4 @@
-r"""Globs without braces, as patterns of pathspec. `globs.globs` says what they mean."""
+r"""Globs without braces, as patterns of pathspec. Their meaning stands in `globs.globs`."""
 
 import re
 from collections.abc import Iterator

@@ -2,14 +2,14 @@
 
 `names.query` tries one step after the other while few files are known:
 
-    SAME      `DirEntry`       is the name of `dir_entry.rs` but for case and what joins its words
-    SPELLING  `prnitf`         the name `printf.c` holds it but for one edit
+    SAME      `DirEntry`       has the letters and digits of the name `dir_entry.rs`
+    SPELLING  `prnitf`         is one edit away from a part of the name `printf.c`
     CASE      `DirEntry`       matches `dir_entry_tests.rs` without regard to case
     FOLDER    `app/tree.py`    is the name of `lib/tree.py`, in another directory
     WORDS     `parses HTML`    some of its words, in any form, stand in `html/parser.c`
 
-What each step finds on the histories of nine projects, as mean reciprocal rank, stands in
-docs/design.md; `python -m dev.bench.find` measures it anew.
+The mean reciprocal rank of each step on the histories of nine projects stands in docs/design.md;
+`python -m dev.bench.find` measures it anew.
 """
 
 import re
@@ -19,10 +19,11 @@ from heapq import nsmallest
 from math import log, sqrt
 
 from backstaff.budget import Budget
+from backstaff.names.ranking import name_of
 from backstaff.names.stems import stem
 
 MOST = 20
-"""The most guesses of one step."""
+"""Maximum number of guesses of one step."""
 # MRR of four words of a subject .29 with 7, .30 with 20, .30 with 100 (dev.bench.find).
 SHORTEST, LONGEST = 4, 64
 """Correct only words of 4 to 64 characters: shorter ones are one edit away from too many names."""
@@ -34,9 +35,9 @@ _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W_A-Za-z]+")
 
 @dataclass(frozen=True, slots=True)
 class Guesses:
-    """What `text` may mean among `paths`; `folded` returns the same in small letters.
+    """The files that `text` may mean among `paths`; `folded` returns the paths in small letters.
 
-    `heat` says how much some of them were edited of late, and decides among guesses that are
+    `heat` says how much some of them were edited recently, and decides among guesses that are
     equally good. Each method returns the positions of at most `MOST` paths, and raises
     `DeadlineExceeded`.
     """
@@ -53,28 +54,29 @@ class Guesses:
         object.__setattr__(self, "hottest", max(self.heat.values(), default=1.0))
 
     def same_name(self) -> list[int]:
-        """Names that are the text but for case and what joins their words."""
+        """Return names with the letters and digits of the text."""
         wanted = _letters(self.text)
         longest = max(map(str.casefold, _PARTS.findall(self.text)), key=len, default="")
 
         def ranks() -> Iterator[tuple[float, int]]:
             for position, path in enumerate(self.budget.checked(self.folded())):
                 if longest in path:
-                    name = _name(path)
+                    name = name_of(path)
                     if wanted in (_letters(name.rpartition(".")[0]), _letters(name)):
                         yield 0.0, position
 
         return self._best(ranks()) if longest else []
 
     def misspelt(self) -> list[int]:
-        """Names that hold the text but for one edit: the whole names first, then the beginnings.
+        """Return names with a part that is one edit away from the text.
 
-        An edit is a character that is missing, is new or is another one, or two that are swapped.
+        Whole names come first, then beginnings. An edit is a character that is missing, new or
+        another one, or two that are swapped.
         """
         text = self.text.casefold()
         if not SHORTEST <= len(text) <= LONGEST or "/" in text:
             return []
-        # Any edit leaves the characters before the middle or those behind it as they were.
+        # An edit does not change both the characters before the middle and those behind it.
         middle = (len(text) - 1) // 2
         first, last = text[:middle], text[middle + 1 :]
         edits = "|".join(_edits(text))
@@ -84,7 +86,7 @@ class Guesses:
             for position, path in enumerate(self.budget.checked(self.folded())):
                 if not (first in path or last in path):
                     continue
-                name = _name(path)
+                name = name_of(path)
                 if (first in name or last in name) and (found := search(name)):
                     begins, ends = found["begins"] is not None, found["ends"] is not None
                     yield -begins - (begins and ends), position
@@ -92,23 +94,23 @@ class Guesses:
         return self._best(ranks())
 
     def elsewhere(self) -> list[int]:
-        """Files with the last name in the text; those first that lie below more of its folders."""
+        """Return files with the last name in the text, those below more of its folders first."""
         *folders, name = self.text.strip().casefold().rstrip("/").split("/")
         if not (folders and name):
             return []
 
         def ranks() -> Iterator[tuple[float, int]]:
             for position, path in enumerate(self.budget.checked(self.folded())):
-                if name in path and name in (found := _name(path), found.rpartition(".")[0]):
+                if name in path and name in (found := name_of(path), found.rpartition(".")[0]):
                     yield -len(set(folders).intersection(path.split("/"))), position
 
         return self._best(ranks())
 
     def some_words(self) -> list[int]:
-        """Paths with stems of some of the words; `DirEntry` counts as two.
+        """Return paths with stems of some of the words; `DirEntry` counts as two.
 
-        A rare word tells more than a common one. Of the files that share a word, most
-        are never edited, so that edits count nearly as much as a word.
+        A rare word counts more than a common one. Edits count nearly as much as a word, because
+        most of the files that share a word are never edited.
         """
         scores: dict[int, float] = {}
         for one in dict.fromkeys(stem(part.lower()) for part in _PARTS.findall(self.text)):
@@ -129,9 +131,9 @@ class Guesses:
         )
 
     def _best(self, ranks: Iterator[tuple[float, int]]) -> list[int]:
-        """The positions of the lowest `ranks`.
+        """Return the positions of the lowest `ranks`.
 
-        Of equals the most edited, then the shortest path.
+        Among equal ones, the file with most edits comes first, then the shortest path.
         """
         keys = (
             (rank, -self.heat.get(path := self.paths[position], 0.0), len(path), position)
@@ -150,10 +152,6 @@ def _edits(text: str) -> Iterator[str]:
             yield before + re.escape(text[at + 1] + character + text[at + 2 :])
 
 
-def _name(path: str) -> str:
-    return path[path.rfind("/") + 1 :]
-
-
 def _letters(text: str) -> str:
-    """TEXT in small letters, without what stands between its words."""
+    """Return the letters and digits of `text`, in small letters."""
     return "".join(filter(str.isalnum, text.casefold()))

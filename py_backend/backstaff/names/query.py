@@ -17,19 +17,27 @@ from backstaff.budget import Budget
 from backstaff.errors import DeadlineExceeded, ErrorCode, ToolError
 from backstaff.globs.globs import BadGlob, Globs, compile_globs
 from backstaff.names.guesses import MOST, Guesses
-from backstaff.names.ranking import CLOSE, MatchKind, Ranked, Ranking, is_whole_name, subsequence
+from backstaff.names.ranking import (
+    CLOSE,
+    MatchKind,
+    Ranked,
+    Ranking,
+    is_whole_name,
+    name_of,
+    subsequence,
+)
 from backstaff.project.packed import PackedPaths
 
 MAX_QUERY_CHARACTERS = 1024
 MAX_WORDS = 16
 MIN_RANKED = 300
-"""Matches ranked at once: the next pages of an answer then need no ranking."""
+"""Minimum number of matches to rank at once, so that the next pages need no ranking."""
 GUESS_SECONDS = 1.0
-"""How long all guesses may take."""
+"""Maximum number of seconds for all guesses."""
 FEW = 5
-"""Close matches of which there need to be fewer for guesses to be made."""
+"""Number of close matches from which on nothing is guessed."""
 Heat = Mapping[str, float]
-"""How much some paths were edited of late."""
+"""How much some paths were edited recently."""
 NO_HEAT: Heat = MappingProxyType({})
 
 
@@ -121,12 +129,12 @@ class Query:
         return Matches(index, self, positions)
 
     def _begins(self, path: str) -> bool:
-        """Whether the name of `path` holds all words, and begins with one of them."""
-        name = path[path.rfind("/") + 1 :]
+        """Return whether the name of `path` holds all words, and begins with one of them."""
+        name = name_of(path)
         return name.startswith(tuple(self.words)) and all(word in name for word in self.words)
 
     def _test(self, word: str) -> Callable[[str], object]:
-        """A function that says whether `word` matches a path."""
+        """Return a function that says whether `word` matches a path."""
         if self.kind is SearchKind.SUBSTRING:
             return lambda path: word in path
         return subsequence(word).match
@@ -134,9 +142,9 @@ class Query:
 
 @dataclass(slots=True)
 class Matches:
-    """The paths of an index that match a query, by their positions, and the guesses beside them.
+    """The positions of the paths that match a query, and the guesses beside them.
 
-    `guesses_cut` says that the time for guesses was up; the next `best` guesses anew.
+    `guesses_cut` says that the time for guesses was up; then the next `best` guesses anew.
     """
 
     index: Index
@@ -175,14 +183,15 @@ class Matches:
         return [(how, paths[position]) for how, position in ranked[:count]]
 
     def guesses(self) -> int:
-        """The number of guesses of `best` that match in no other way."""
+        """Count the guesses of `best` that match in no other way."""
         matching = set(self.positions) if self._guesses else set()
         return sum(position not in matching for _, position in self._guesses or ())
 
     def _guess(self, ranked: Sequence[Ranked], heat: Heat, budget: Budget) -> Iterator[Ranked]:
-        """Yield guesses, while fewer than `FEW` of the `ranked` matches and of them are close.
+        """Yield guesses, until `FEW` files are found by them or are close matches in `ranked`.
 
-        But `Config` always means `config.rs` where no file is called `Config`.
+        The step SAME is always made, because `Config` means `config.rs` where no file has that
+        name.
         """
         known = {position for how, position in ranked if how in CLOSE}
         for how, guess in self._guesses_by_step(ranked, heat, budget, alone=not known):
@@ -196,7 +205,7 @@ class Matches:
     def _guesses_by_step(
         self, ranked: Sequence[Ranked], heat: Heat, budget: Budget, *, alone: bool
     ) -> Sequence[tuple[MatchKind, Callable[[], Sequence[int]]]]:
-        """The steps to try in this order; `alone`, no match is close."""
+        """Return the steps to try in this order; `alone` says that no match is close."""
         index, query = self.index, self.query
         guesses = Guesses(query.text, index.paths, lambda: index.folded, heat, budget)
         steps: list[tuple[MatchKind, Callable[[], Sequence[int]]]] = []
@@ -213,7 +222,7 @@ class Matches:
         return steps
 
     def _without_case(self, heat: Heat, budget: Budget) -> Sequence[int]:
-        """The best positions that match closely without regard to case."""
+        """Return the best positions that match closely without regard to case."""
         words = tuple(word.casefold() for word in self.query.words)
         query = Query(self.query.text, SearchKind.FUZZY, words, ignore_case=True, globs=None)
         found = query.match(self.index, budget).positions
@@ -222,7 +231,7 @@ class Matches:
 
 
 def _merged(ranked: Sequence[Ranked], guesses: Sequence[Ranked]) -> Sequence[Ranked]:
-    """RANKED and `guesses` in order of their kinds, the surest first."""
+    """Return the `ranked` and the `guesses` in the order of their kinds, the surest first."""
     number = {kind: number for number, kind in enumerate(MatchKind)}
     merged: dict[int, MatchKind] = {}
     for kind, position in sorted((*ranked, *guesses), key=lambda found: number[found[0]]):

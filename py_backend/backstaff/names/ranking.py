@@ -16,9 +16,8 @@ the beginnings of a directory and of the name. Else each word has a cost: it is 
 each run begins at the start of a word of the path, or further on in the word of the run before, as
 `hdrs` in `src/headers.py`. Where that is impossible, the path has the letters only in this order.
 
-The kind comes first (`MatchKind`): a path where one word has gaps stands after all where none has.
-Then the sum of the classes or of the costs decides, the edits of late, the length of the path, and
-its position.
+The kind comes first (`MatchKind`): a path with gaps in a word stands after all without. Then the
+sum of the classes or of the costs decides, recent edits, the length of the path, and its position.
 """
 
 import re
@@ -35,11 +34,11 @@ from backstaff.budget import Budget
 WHOLE_NAME, NAME_PREFIX, WORD_START, IN_NAME, IN_PATH = range(5)
 
 MOST_INITIALS = 32
-"""The longest word that is looked for in pieces. The time grows with the square of its length."""
+"""Maximum length of a word that is looked for in pieces. The time grows with its square."""
 SHORT = 5
-"""The longest word that is not cut in two, because it rather is initials."""
+"""Maximum length of a word that is not cut in two, because it rather is initials."""
 SHORTEST_PIECE = 2
-"""The characters that each part of a glued word has at least."""
+"""Minimum number of characters in each part of a glued word."""
 BEGINS, WITHIN, NOT_IN_NAME = 3, 2, 2
 """The costs of a run at the start of a word, of one further on in it, and of a directory's name.
 
@@ -57,7 +56,7 @@ GAPPED_AT_ONCE = 16
 class MatchKind(StrEnum):
     """How a file was found, the surest first, and the heading of such files in an answer.
 
-    `names.guesses` tells of those that are no match of all words.
+    Those that do not match all words are explained in `names.guesses`.
     """
 
     heading: str
@@ -82,7 +81,7 @@ class MatchKind(StrEnum):
 
 
 CLOSE = (MatchKind.NAME, MatchKind.PATH)
-"""So surely found that nothing needs to be guessed."""
+"""The kinds that make guesses needless."""
 _IN_ORDER = {kind: number for number, kind in enumerate(MatchKind)}
 _WORDS = re.compile(r"[A-Z]+(?![a-z])[^\W_A-Z]*|[A-Z]?[^\W_A-Z]+").findall
 _BEGINNING = r"(?<![^\W_])[^\W_]|(?<=[a-z0-9])[A-Z]|(?<=[A-Z])[A-Z](?=[a-z])"
@@ -90,7 +89,7 @@ _WORD_STARTS = re.compile(_BEGINNING).findall
 _STARTS = re.compile(rf"{_BEGINNING}|[\W_]").finditer
 
 Ranked = tuple[MatchKind, int]
-"""How a path was found, and its position."""
+"""The kind of the match, and the position of the path."""
 Key = tuple[int, int, float, int, int]
 """The order of a path: its kind, how well it matches, its edits, its length and its position."""
 Pieces = Callable[[str, int], re.Match[str] | None]
@@ -98,7 +97,7 @@ Pieces = Callable[[str, int], re.Match[str] | None]
 Glued = Callable[[str, str], int | None]
 """From a path and the path before its case was folded: how far apart the two parts of a word are.
 
-0 if they stand in the name and in the directory that holds it, 1 if in one further up.
+0 means in the name and in its directory, 1 means in a directory further up.
 """
 
 
@@ -106,7 +105,7 @@ Glued = Callable[[str, str], int | None]
 class Ranking:
     """Ranks `paths` for `words`. `originals` are the paths before their case was folded, if it was.
 
-    `heat` says how much some of the originals were edited of late.
+    `heat` says how much some of the originals were edited recently.
     """
 
     words: Sequence[str]
@@ -246,9 +245,14 @@ def _runs(word: str, path: str, starts: Sequence[int], begin: int) -> int:
     return min((cost for _, cost in reached), default=NOWHERE)
 
 
+def name_of(path: str) -> str:
+    """Return the name at the end of `path`."""
+    return path[path.rfind("/") + 1 :]
+
+
 def is_whole_name(word: str, path: str) -> bool:
-    """Whether `word` is the name at the end of `path`, with or without its extension."""
-    name = path[path.rfind("/") + 1 :]
+    """Return whether `word` is the name at the end of `path`, with or without its extension."""
+    name = name_of(path)
     return word in (name, name.rpartition(".")[0])
 
 
@@ -328,12 +332,9 @@ def _words_in_name(path: str) -> int:
 def _passed_over(found: re.Match[str]) -> int:
     """How many words of the name no piece that was `found` begins."""
     path = found.string
-    at = path.rfind("/") + 1
-    dot = path.rfind(".", at + 1)
-    words = len(_WORDS(path, at, dot if dot > 0 else len(path)))
     # Pieces may hold more than one start: `hadb` reads `haD` of `haDialogBox` in one.
     gaps = [gap for gap in found.regs[1:] if gap[0] >= 0]
     begins = [found.start(), *[end for _, end in gaps]]
     ends = [*[start for start, _ in gaps], found.end()]
     pieces = zip(begins, ends, strict=True)
-    return max(0, words - sum(len(_WORD_STARTS(path, *piece)) for piece in pieces))
+    return max(0, _words_in_name(path) - sum(len(_WORD_STARTS(path, *piece)) for piece in pieces))

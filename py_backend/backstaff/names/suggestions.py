@@ -15,15 +15,16 @@ from operator import itemgetter
 from backstaff.budget import Budget
 from backstaff.errors import DeadlineExceeded, ToolError
 from backstaff.globs.globs import BadGlob, Globs, compile_globs
+from backstaff.names.ranking import name_of
 from backstaff.render.lines import EXAMPLES, plural, some_of
 from backstaff.render.names import quote, word
 
 SECONDS = 1.0
-"""How long a search for reasons may take."""
+"""Maximum number of seconds for a search for reasons."""
 MIN_SIMILARITY = 0.4
-"""The similarity from which a name is told, as `similar` has it."""
-# Of 383 names with two edits, .96 are told with .4, .77 with .6. A name of another project gets
-# some with .4 in .48 of the cases, and with .2 in .95.
+"""Minimum similarity of a name that `similar` returns."""
+# With .4 it returns the name of .96 of 383 names with two edits, with .6 of .77. For a name of
+# another project it returns some with .4 in .48 of the cases, and with .2 in .95.
 
 _SPECIAL = re.compile(r"[*?\[\]{}\\]")
 _SPECIAL_OR_BLANK = re.compile(r"[*?\[\]{}\\\s]")
@@ -52,7 +53,7 @@ def explain_glob(
 ) -> str | None:
     """Say why `pattern` matches no file: it names a directory, its case differs, it lies deeper.
 
-    `rebased` is what its author means who took another directory for the one where it starts.
+    `rebased` is the pattern of an author who took another directory for its start.
     """
     where, plain = searched.where, pattern.removeprefix("./")
     bare = plain.lstrip("/")
@@ -75,7 +76,7 @@ def explain_glob(
         )
         return f"{quote(most, None)} matches {plural(count, 'file')}" if count else ""
 
-    # Each is tried in turn, with what the reader then learns of globs.
+    # Patterns to try in turn, each with a rule of globs for the reader.
     tries = [
         (pattern, ""),
         (rebased, f"counts from {where}"),
@@ -105,13 +106,13 @@ def explain_glob(
 
 
 def deepened(pattern: str) -> str:
-    """PATTERN in any directory below its own, such as `a/**/*.c` for `a/*.c`."""
+    """Return `pattern` for any directory below its own: `a/**/*.c` for `a/*.c`."""
     above, slash, name = pattern.rpartition("/")
     return pattern if "**" in pattern or not name else f"{above}{slash}**/{name}"
 
 
 def deeper_globs(pattern: str) -> Sequence[str]:
-    """PATTERN in any directory, and in any below its own: `**/a/*.c` and `a/**/*.c`."""
+    """Return `pattern` for any directory, and for any below its own: `**/a/*.c`, `a/**/*.c`."""
     plain = pattern.removeprefix("./")
     return list(dict.fromkeys((f"**/{plain}", deepened(plain))))
 
@@ -119,7 +120,7 @@ def deeper_globs(pattern: str) -> Sequence[str]:
 def shallow_glob(pattern: str, count: Callable[[str], int]) -> str | None:
     """Say that a deeper glob matches more files: `'*.c' matches 1 file, '**/*.c' 9`.
 
-    `count` tells how many files a glob matches.
+    `count` returns how many files a glob matches.
     """
     if pattern.startswith("**/"):
         return None
@@ -148,13 +149,13 @@ def similar(
     The similarity is Dice's, from `minimum` to 1: twice the pairs of adjacent characters that both
     names have, divided by the pairs of both. Case does not matter. Raises `DeadlineExceeded`.
     """
-    wanted = _SPECIAL_OR_BLANK.sub("", _name(text.rstrip("/")).casefold())
+    wanted = _SPECIAL_OR_BLANK.sub("", name_of(text.rstrip("/")).casefold())
     pairs = {wanted[at : at + 2] for at in range(len(wanted) - 1)}
     # Names of very different lengths share too few pairs.
     shortest, longest = len(pairs) * minimum / 2, len(pairs) * 2 / minimum
     scored = (
         (-2 * sum(map(name.__contains__, pairs)) / (len(pairs) + len(name) - 1), position)
-        for position, name in enumerate(map(str.casefold, map(_name, budget.checked(paths))))
+        for position, name in enumerate(map(str.casefold, map(name_of, budget.checked(paths))))
         if pairs and shortest < len(name) <= longest
     )
     likely = nsmallest(EXAMPLES, (one for one in scored if -one[0] >= minimum))
@@ -182,8 +183,8 @@ def shallow_excludes(
 ) -> Iterator[str]:
     """Warn if a pattern excludes nothing, but would in any directory: `*.py` for `**/*.py`.
 
-    `left_out` are the paths that `patterns` exclude. `kept` ones, with or without a slash at their
-    end, `are` `shown` or what else a caller does with them.
+    `left_out` are the paths that `patterns` exclude. `kept` are the others, with or without a slash
+    at their end; `are` is a participle for them, such as `shown`.
     """
     shallow = list[tuple[str, str, int]]()
     with suppress(DeadlineExceeded):
@@ -220,7 +221,7 @@ def _missing_directory(pattern: str, searched: Searched) -> str | None:
     absent = [path for path in accumulate(literal, "{}/{}".format) if path not in paths]
     if not absent:
         # Behind a wildcard only names are known: `*/lib/x` says nothing about where `lib` is.
-        names = set(map(_name, paths))
+        names = set(map(name_of, paths))
         later = parents[len(literal) :]
         absent = [name for name in later if not _SPECIAL.search(name) and name not in names]
     if not absent:
@@ -236,10 +237,6 @@ def _missing_directory(pattern: str, searched: Searched) -> str | None:
         return reason
     beside = [path for path in searched.directories if _parent(path) == _parent(missing)]
     return f"{reason}; those there{_examples(beside, searched, '/')}" if beside else reason
-
-
-def _name(path: str) -> str:
-    return path[path.rfind("/") + 1 :]
 
 
 def _parent(path: str) -> str:

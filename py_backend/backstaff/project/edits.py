@@ -1,4 +1,4 @@
-"""Edits: which files people worked on of late, as git's history tells.
+"""Edits: which files people worked on recently, by git's history.
 
 A commit of a bot says nothing of people, and one of many files, such as an import, nothing of where
 they work. Nor does the only commit, as in a shallow clone, which made all files. Lock files and

@@ -6,8 +6,8 @@ hide it. Without git or a work tree, the `.gitignore` files from the root downwa
 user's own rules; a repository further down starts with no rules but its own.
 
 A repository within a work tree is one closed directory, as for git; it can be walked by itself.
-`.git` and special files never belong to a project, nor do the links by which Emacs locks files that
-it has changed. Other links are leaves. Rules are read wherever git reads them, which can be above
+`.git`, special files, and the links by which Emacs locks files that it has changed never belong to
+a project. Other links are leaves. Rules are read wherever git reads them, which can be above
 the root. Nothing else is read there, and no answer shows them.
 
 The files are kept for the next call (`_Kept`). That call compares the time stamps of all
@@ -320,7 +320,7 @@ class _ProjectWalk:
         return list(zip(directories, repeat(_DIRECTORY))) if directories else ()
 
     def _locks(self, links: list[str], prefix: str) -> list[str]:
-        """Those of `links` such as `.#a.py`, by which Emacs marks that it has changed `a.py`."""
+        """Return the `links` such as `.#a.py`, by which Emacs marks that it has changed `a.py`."""
         tracked = self._tracked
         return [one for one in links if one.startswith(_LOCK) and not tracked.has(prefix + one)]
 
@@ -422,7 +422,7 @@ class _ProjectWalk:
         self._close(step.path, Closed.UNREADABLE)
 
 
-# ------------------------------------------------------------------ what is kept
+# ------------------------------------------------------------------ kept projects
 
 
 @dataclass(frozen=True, slots=True)

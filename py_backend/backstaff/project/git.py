@@ -160,8 +160,8 @@ class Repository:
         """Start git with `words` and the input `given`. Take its answer, or end it.
 
         The `words` must make git read its objects, references, configuration or, with an
-        `environment` that has one, its index alone. What git reads in the work tree can make it run
-        something.
+        `environment` that has one, its index alone. Files of the work tree can make git run a
+        program.
         """
         return started(self.program, self.directory, budget, words, given, environment)
 

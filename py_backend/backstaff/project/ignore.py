@@ -3,7 +3,7 @@
 `Rules` are the lines of one file. An `Ignore` holds the rules for one directory: its own file's,
 those of the directories above, the repository's and the user's. The nearest file that has a line
 about a name decides, and in it the last such line. An ignored directory is never entered, so no
-line takes back what is below it.
+line takes back a name below it.
 
 Most names match no line. So `Ignore.of` first asks for all names of a directory at once which of
 them could be ignored (`_Sieve`), and asks the rules about these alone.

@@ -20,7 +20,7 @@ AT_ONCE = 1024
 
 
 class Closed(StrEnum):
-    """Why a directory was not entered."""
+    """The reasons for not entering a directory."""
 
     REPOSITORY = "a repository of its own"
     UNREADABLE = "it cannot be read"

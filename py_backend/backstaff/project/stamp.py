@@ -30,6 +30,6 @@ def settled(status: os.stat_result, now: int) -> Stamp:
 
 
 def latest(stamps: Sequence[Stamp]) -> int:
-    """The latest time in `stamps`, of which there is one at least."""
+    """Return the latest time in `stamps`, which is not empty."""
     modified, changed = max(map(_MODIFIED, stamps)), max(map(_CHANGED, stamps))
     return max(modified, changed)

@@ -21,7 +21,7 @@ from backstaff.errors import Cancelled
 from backstaff.frontmatter.block import parse
 from backstaff.fs.handles import HANDLES, Descriptors
 from backstaff.globs.globs import STRIDE, Globs, compile_globs
-from backstaff.names import suggestions
+from backstaff.names import ranking, suggestions
 from backstaff.server import Reply
 from backstaff.tools.agent_q._recursive import Exclusions
 from backstaff.tools.commands import _command, search_commands
@@ -202,7 +202,7 @@ def test_names_like_a_command_are_looked_for_while_there_is_time(
     root = tree({f".claude/commands/command-{number:04}.md": "" for number in range(3000)})
     server, wanted = server_at(root), {"command_name": "command-x0001"}
     assert "did you mean 'command-0001'" in server.call("commands/get_command", wanted).text
-    monkeypatch.setattr(suggestions, "_name", clock.costing(suggestions._name))  # noqa: SLF001
+    monkeypatch.setattr(suggestions, "name_of", clock.costing(ranking.name_of))
     reply = ended_in_time(
         clock,
         lambda: server.call("commands/get_command", wanted, {"deadline_ms": 100}),

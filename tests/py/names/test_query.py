@@ -1,4 +1,4 @@
-"""What matches a query among paths, and in which order."""
+"""Queries: which paths match, and in which order."""
 
 import re
 from collections.abc import Sequence

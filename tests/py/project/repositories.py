@@ -1,4 +1,4 @@
-"""Git repositories for tests: made by chance, and what git itself says of them."""
+"""Git repositories for tests, made by chance, and git's own answers about them."""
 
 import os
 import random
@@ -31,7 +31,7 @@ MAX_LEVELS = 4
 
 @contextmanager
 def alone(home: Path) -> Iterator[None]:
-    """Nobody's settings of git count, but for those below `home`."""
+    """Only the settings of git below `home` count."""
     home.mkdir(exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(home))
@@ -42,7 +42,7 @@ def alone(home: Path) -> Iterator[None]:
 
 
 def git(root: Path, *words: str) -> str:
-    """What git prints when it is run in `root`."""
+    """Run git in `root` and return its output."""
     identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
     done = subprocess.run(  # noqa: S603
         ["git", *identity, *words],  # noqa: S607
@@ -78,7 +78,7 @@ def commit_each(root: Path, commits: Sequence[Sequence[str]]) -> None:
 
 
 def by_git(root: Path) -> set[str]:
-    """What is not ignored below `root`, by git; what is tracked and gone is not there.
+    """Return the paths below `root` that git does not ignore, without tracked ones that are gone.
 
     A repository within, or a submodule, ends with a slash.
     """

@@ -60,7 +60,7 @@ def whole(found: ProjectFiles) -> tuple[object, ...]:
 
 
 def settle(root: Path) -> None:
-    """Wait until what changed below `root` is old enough to have a stamp."""
+    """Wait until the latest change below `root` is old enough to have a stamp."""
     probe = root.parent / "clock"
     while True:
         probe.write_text("")
@@ -75,7 +75,7 @@ def fresh(root: Path) -> tuple[object, ...]:
 
 
 def anew(root: Path) -> tuple[object, ...]:
-    """What a walk finds that knows nothing. The files that are kept stay."""
+    """Walk without the files that are kept, and keep those all the same."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(project_files, "_KEPT", LRUCache(0, lambda _: 1))
         return whole(found_in(root))

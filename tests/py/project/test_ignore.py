@@ -34,7 +34,7 @@ def _alone() -> Iterator[None]:
 
 
 def by_us(root: Path, path: str = ".") -> tuple[set[str], int]:
-    """What is not ignored below `path` in `root`, as git lists it, and how much was left out."""
+    """Return the paths below `path` that git does not ignore, and how many names it ignores."""
     with Root(str(root)) as opened, opened.resolve(path) as place:
         found = project_files(place, Budget())
     closed = {f"{path}/" for path in found.closed(Closed.REPOSITORY)}

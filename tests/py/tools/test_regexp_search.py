@@ -1,4 +1,4 @@
-"""workspace/regexp_search: rule by rule (`search N`), what it discloses, and how it is bounded."""
+"""workspace/regexp_search: its rules (`search N`), its notes, and its bounds."""
 
 import base64
 import errno
@@ -245,7 +245,7 @@ def test_directory_with_an_excluded_name_is_searched_as_root_path(tree: Plant) -
 
 
 def reason(reply: Reply) -> str:
-    """What the text says first of why nothing matches."""
+    """The first line of the text about the reasons why nothing matches."""
     assert reply.ok, reply.text
     return reply.text.splitlines()[1]
 
@@ -931,7 +931,7 @@ def test_lines_before_and_after_a_match_may_differ_and_are_at_most_ten(tree: Pla
     assert shown(context_lines=0) == (20, 20)
     assert shown(context_lines=35, context_after=11) == (10, 30)
     told = search(root, "line 20$", context_lines=35).text
-    assert "[context_lines 35 is more than 10, so 10 lines are shown]\n" in told
+    assert "[context_lines 35 is more than 10: 10 are shown]\n" in told
     described = {one.name: one.described() for one in regexp_search.TOOL.parameters}
     assert "at most 10" in described["context_lines"]
 

@@ -1,4 +1,4 @@
-"""workspace/search_files: what is found, in which order, and what is said of the rest."""
+"""workspace/search_files: the files found, their order, and the notes about others."""
 
 import json
 import os
@@ -62,7 +62,7 @@ def notes(reply: Reply) -> list[str]:
     return [line for line in lines if line.startswith("[") and line not in known]
 
 
-# ---------------------------------------------------------------------------- what is found
+# ---------------------------------------------------------------------------- found files
 
 
 PROJECT = {

@@ -18,7 +18,8 @@ matches, those of a file that stand in imports share a row.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 
 from backstaff.contents.regexp_worker import Match
 from backstaff.contents.scan import Found, text_of
@@ -44,11 +45,19 @@ _IMPORTS = {
 }
 """Lines that import, by language."""
 MOST = 300
-"""Bytes of a line; a longer one is cut around its match."""
+"""Maximum number of bytes of a line; a longer one is cut around its match."""
 SHORT = 30
-"""Lines of a class, or the like, that is shown whole around a match in it."""
+"""Maximum number of lines of a class that is shown whole around a match in it."""
+AUTOMATIC, SOME, FEW, ROWS = 15, 5, 10, 20
+"""Lines on each side of the only match; on each side of one of at most `FEW`; and in all."""
+TO_ENDS, ENDS_SHARE = 3, 2
+"""Maximum number of matches that are shown with all of the definition around them, where that takes
+at most this part, a half, of the limit."""
 MOST_IN_ONE = 8
-"""Matches in one definition that are shown without the lines around them."""
+"""Maximum number of matches in one definition, where no lines are shown around them."""
+
+Item = tuple[dict[str, object], dict[str, int]]
+"""A match or a file for the data, and its parts that differ in the JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +70,13 @@ class Around:
 
 
 def path_in_text(path: str) -> str:
-    """PATH, which no reader can take for a line of a file."""
+    """Return `path` in a form that no reader can take for a line of a file."""
     return literal(path) if _LIKE_A_ROW.match(path) else show(path)
 
 
 def items(
     found: Sequence[Found], outlines: Mapping[str, Outline], *, enclosing: bool
-) -> Iterator[tuple[dict[str, object], dict[str, int]]]:
+) -> Iterator[Item]:
     """Yield each match for the data, and its parts that differ in the JSON.
 
     With `enclosing`, a match has the definition around it; `outlines` are by path.
@@ -92,6 +101,31 @@ def items(
             yield item, {"column": units + 1}
 
 
+def rows_within(
+    found: Sequence[Found],
+    outlines: Mapping[str, Outline],
+    around: Around | None,
+    room: int,
+    limit: int,
+) -> tuple[list[str], bool]:
+    """Return the text of each match, and whether lines around the matches have no `room`.
+
+    Where `around` is None, few matches have lines around them, as far as there is room.
+    """
+    count = sum(len(one.matches) for one in found)
+    bare = rows(found, around or Around(), outlines, folds=count > FEW)
+    if around or not 0 < count <= FEW:
+        return bare, False
+    lines = AUTOMATIC if count == 1 else min(SOME, ROWS // count)
+    beside = Around(lines, lines)
+    whole = rows(found, replace(beside, to_ends=count <= TO_ENDS), outlines)
+    if sum(map(size, whole)) <= min(room, limit // ENDS_SHARE):
+        return whole, False
+    some = rows(found, beside, outlines)
+    has_room = sum(map(size, some)) <= room
+    return (some if has_room else bare), not has_room
+
+
 def rows(
     found: Sequence[Found],
     around: Around,
@@ -99,10 +133,10 @@ def rows(
     *,
     folds: bool = False,
 ) -> list[str]:
-    """The text of each match, with its file's path before the first, and lines `around` it.
+    """Return the text of each match, with its file's path before the first, and lines `around` it.
 
     It is "" for a match that the text of the one before shows. `outlines` are by path. If `folds`,
-    a file's matches in lines that import share a row.
+    the matches of a file in lines that import share a row.
     """
     return [
         row for one in found for row in _rows_of(one, around, outlines.get(one.path), folds=folds)
@@ -122,7 +156,7 @@ def _rows_of(
         if pattern and not (match[3] or any(holders[position])) and pattern.match(match[5])
     ]
     last = 0  # the last line that was shown
-    shown = range(0)  # what of the last line with a match stands in text
+    shown = range(0)  # the part of the last line with a match that stands in text
     head = f"{path_in_text(found.path)}\n"
     said: Definition | None = None
     begun: Definition | None = None  # the last whose own line is shown, with its lines
@@ -153,7 +187,8 @@ def _rows_of(
         text, shown = line(match, own.last_line if own else 0)
         first, final = number - around.before, number + around.after
         inner = own or holder
-        if around.to_ends and inner and (inner.kind not in CONTAINERS or _is_short(inner)):
+        is_short = inner and inner.last_line - inner.first_line < SHORT
+        if around.to_ends and inner and (inner.kind not in CONTAINERS or is_short):
             first, final = inner.first_line, inner.last_line
         before = range(max(last + 1, first, 1), number)
         later = numbers[position + 1] if position + 1 < len(numbers) else final + 1
@@ -173,10 +208,6 @@ def _holder(number: int, outline: Outline | None) -> tuple[Definition | None, De
     return above[-1] if above else None, inner
 
 
-def _is_short(definition: Definition) -> bool:
-    return definition.last_line - definition.first_line < SHORT
-
-
 def _named(definition: Definition) -> str:
     first, last = definition.line, definition.last_line
     lines = f"{first}-{last}" if last > first else f"{first}"
@@ -188,15 +219,26 @@ def _lines(found: Found) -> Sequence[str]:
     return text.decode().removesuffix("\n").split("\n") if isinstance(text, bytes) else []
 
 
-def lines_near(found: Found, around: Around) -> dict[int, str]:
-    """The lines `around` each match of `found`, by number."""
-    lines = _lines(found)
-    numbers = {
-        number
-        for at, *_ in found.matches
-        for number in range(max(1, at - around.before), min(len(lines), at + around.after) + 1)
-    }
-    return {number: shortened(lines[number - 1], MOST) for number in sorted(numbers)}
+def lines_near(
+    found: Sequence[Found], around: Around | None, paths: AbstractSet[object]
+) -> list[dict[str, object]]:
+    """Return the lines `around` the matches for the data, of the files with these `paths`."""
+    if around is None or not (around.before or around.after):
+        return []
+    near: list[dict[str, object]] = []
+    for one in (one for one in found if one.path in paths):
+        lines = _lines(one)
+        numbers = {
+            number
+            for at, *_ in one.matches
+            for number in range(max(1, at - around.before), min(len(lines), at + around.after) + 1)
+        }
+        told = [
+            {"line": number, "text": shortened(lines[number - 1], MOST)}
+            for number in sorted(numbers)
+        ]
+        near.append({"path": one.path, "lines": told})
+    return near
 
 
 def _context(lines: Sequence[str], numbers: range) -> Iterator[str]:
@@ -205,15 +247,15 @@ def _context(lines: Sequence[str], numbers: range) -> Iterator[str]:
 
 
 def line(match: Match, to: int = 0) -> tuple[str, range]:
-    """The row of `match`, and the columns from 0 that it shows.
+    """Return the row of `match`, and the columns from 0 that it shows.
 
-    The line begins a definition that goes on up to the line `to`, unless it is 0.
+    If `to` is not 0, the line begins a definition that ends at the line `to`.
     """
     number, start, end, left, length, part, _ = match
     lines = f"{number}-{to}" if to > number else f"{number}"
     if len(part) == length and size(part) <= MOST:
         return f"{lines}: {visible(part)}\n", range(length + 1)
-    # The match comes first, then half of the room is for what is before it.
+    # The match comes first, then half of the room is for the text before it.
     middle = _first(part[start - left : end - left], MOST)
     room = MOST - size(middle)
     before = _first(part[: start - left][::-1], room // 2)[::-1]
@@ -227,5 +269,5 @@ def line(match: Match, to: int = 0) -> tuple[str, range]:
 
 
 def _first(text: str, most: int) -> str:
-    """The first characters of `text` that take at most `most` bytes."""
+    """Return the first characters of `text` that take at most `most` bytes."""
     return text.encode()[: max(0, most)].decode(errors="ignore")

@@ -1,4 +1,4 @@
-"""What a search of contents did not look at: counted for the data, told in the text's last line."""
+"""Files that a search of contents did not look at: counts for the data, and the last line."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ _MARK = "\0"
 
 
 def skipped(project: ProjectFiles, choice: Choice, unread: Counter[Unread]) -> dict[str, int]:
-    """What was not looked at, by reason. Hidden files are, as any others."""
+    """Count the files and names that were not looked at, by reason. Hidden files are searched."""
     return {
         "ignored": project.ignored,
         "hidden": 0,
@@ -51,8 +51,9 @@ def not_searched(
 ) -> Note:
     """The note about these `counts`: `not searched: 37 ignored by git, 1 over 1 MiB (data.json)`.
 
-    The caller knows which files its own `include` and `exclude` leave out. Files after the last
-    match of a page are left for later pages: nobody knows yet which of them are binary.
+    Files that `include` and `exclude` leave out are not in it, because the caller asked for that.
+    Files after the last match of a page are left for later pages: nobody knows yet which of them
+    are binary.
     """
     prefix = scan.prefix
     words = _WORDS if counts["links"] > 1 else _WORDS | {"links": "link"}
@@ -86,7 +87,7 @@ def not_searched(
 
 
 def _merged(directories: Sequence[str]) -> Sequence[str]:
-    """DIRECTORIES with `**/build/` for several that have one name."""
+    """Return `directories` with `**/build/` for several that have one name."""
     called: dict[str, list[str]] = {}
     for path in directories:
         called.setdefault(path.split("/")[-2], []).append(path)

@@ -1,11 +1,12 @@
 r"""workspace/regexp_search: where a regular expression matches in the files below a directory.
 
-The dialect is Python's `re`; `contents.dialects` translates what JavaScript alone has. A match is
-within one line, and `\r\n`, `\n` and `\r` end lines. Order is by path (UTF-16 units), line, column.
+The dialect is Python's `re`; `contents.dialects` translates parts that only JavaScript has. A match
+is within one line, and `\r\n`, `\n` and `\r` end lines. Order is by path (UTF-16 units), line,
+column.
 
 Files are those of `project.files`: those that git ignores are left out unless `include_ignored` is
 given, and hidden files are not. Directories and files with a name in `EXCLUDED` are left out
-always, also where git tracks them or `include` names them (search 3). The text names the first of
+always, even if git tracks them or `include` names them (search 3). The text names the first of
 these directories; to search one, give it as `root_path`. A file as `root_path` is searched alone.
 Globs are about the whole path from the workspace on, whatever the `root_path`; where `include`
 leaves no file so, it counts from `root_path`. The text of a modified buffer takes the place of its
@@ -27,15 +28,15 @@ and offset then count files.
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from backstaff.budget import Budget
-from backstaff.contents.choice import Choice, Rules, above_excluded, choose, first_of
+from backstaff.contents.choice import Choice, Rules, choose
 from backstaff.contents.dialects import BadRegexp, translated
-from backstaff.contents.near import WALK_SHARE, Near, about_include, shallow_include
+from backstaff.contents.near import WALK_SHARE, Near
 from backstaff.contents.regexp import NoMatcher, Regexp
 from backstaff.contents.scan import Found, Scan, page_of, text_of
 from backstaff.errors import DeadlineExceeded, ErrorCode, NotADirectory, PathError, ToolError
@@ -43,42 +44,36 @@ from backstaff.fs.contents import Contents
 from backstaff.fs.entry import Kind
 from backstaff.fs.root import Place
 from backstaff.globs.globs import BadGlob, Globs, compile_globs
-from backstaff.names import suggestions
 from backstaff.project.files import ProjectFiles, project_files
-from backstaff.project.packed import Closed, Directory, PackedPaths
+from backstaff.project.packed import Directory, PackedPaths
 from backstaff.project.running_git import NoGit
 from backstaff.render.lines import bracketed, counted, fit, size, some_of
 from backstaff.render.names import MAX_ECHO, labels, quote, show, visible, word
 from backstaff.result import Note, NoteKind
 from backstaff.structure.outline import Outline, outline
 from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
-from backstaff.tools.workspace._matches import Around, lines_near, path_in_text
+from backstaff.tools.workspace._matches import Around, Item, lines_near, path_in_text, rows_within
 from backstaff.tools.workspace._matches import items as items_of
-from backstaff.tools.workspace._matches import rows as matches_in_text
 from backstaff.tools.workspace._not_searched import not_searched, skipped
 from backstaff.tools.workspace._refusals import refusal
+from backstaff.tools.workspace._search_errors import invalid_regex, timeout
 from backstaff.tools.workspace._texts import EXCLUDED, MAX_FILE_BYTES, codings, unsaved_texts
 from backstaff.tools.workspace._wanted import Wanted
 
 MAX_PATTERN_BYTES = 1000
 MAX_RESULTS, MAX_OFFSET, MAX_TIMEOUT_MS = 500, 1_000_000, 30_000
-AUTOMATIC, SOME, FEW, ROWS = 15, 5, 10, 20
-"""Lines beside the only match; beside each of at most `FEW`, where all get some `ROWS` together."""
 MAX_CONTEXT = 10
-TO_ENDS = 3
-"""Matches that are shown with all of the definition around them, if there is room for that."""
-ENDS_SHARE = 2
-"""The part of the limit that these may take: a half."""
+"""Maximum number of lines that a caller gets on each side of a match."""
 MAX_LEFT, LEFT_SHARE, LEFT_SECONDS = 20, 0.5, 1.0
-"""Files with matches after a page that are counted, and the time for that."""
+"""Maximum number of files after a page whose matches are counted, and of the time for that."""
 MAX_LEFT_BYTES, LEFT_PART = 400, 16
-"""Bytes that tell of them at most, also as a part of the limit."""
+"""Maximum number of bytes for their names, which is also the sixteenth part of the limit."""
+REBASED = "'include' matches no file from the workspace on: here it counts from"
 LATE = "the time was up before all definitions around matches were found"
-TIMEOUT, INVALID_REGEX = "TIMEOUT", "INVALID_REGEX"
 
 
 class Output(StrEnum):
-    """What is told: matches, files that have any, or how many a file has."""
+    """The items of an answer: matches, files that have any, or files with a number."""
 
     CONTENT = "content"
     FILES = "files"
@@ -156,7 +151,7 @@ class Arguments:
     )
 
     def wanted(self) -> str:
-        """How an answer names what was searched for: `/def run/i`, or 'text'."""
+        """The pattern in an answer: `/def run/i`, or 'text'."""
         pattern = visible(self.pattern).replace("\n", r"\n")
         if self.literal:
             return quote(self.pattern) + self.flags
@@ -188,12 +183,16 @@ def run(arguments: Arguments, context: Context) -> Result:
         with Regexp(pattern, "i" in asked.flags, budget) as regexp:
             answer = _answer(asked, rules, scan, regexp, context)
     except BadRegexp as error:
-        raise _invalid_regex(asked, pattern, error) from error
+        raise invalid_regex(error, asked.pattern, pattern) from error
     except PathError as error:
         raise refusal(error, asked.root_path, context) from error
     except DeadlineExceeded as error:
-        had, passed = budget.deadline - start, time.monotonic() - start
-        raise _timeout(asked, scan, had * 1000, passed * 1000) from error
+        had, passed = (1000 * (end - start) for end in (budget.deadline, time.monotonic()))
+        limit, more = "", "timeout_ms" if asked.timeout_ms < MAX_TIMEOUT_MS else ""
+        if round(had) < asked.timeout_ms:  # a higher timeout_ms would change nothing
+            limit = f": the caller waits no longer, whatever timeout_ms {asked.timeout_ms} says"
+            more = ""
+        raise timeout(scan, passed, limit, more, includes=bool(asked.include)) from error
     took_ms = round((time.monotonic() - start) * 1000)
     return answer.result(context.text_limit(), took_ms)
 
@@ -202,11 +201,12 @@ def _answer(
     asked: Arguments, rules: Rules, scan: Scan, regexp: Regexp, context: Context
 ) -> "Answer":
     """Search. Raises `PathError`, `BadRegexp`, `DeadlineExceeded` and `Cancelled`."""
-    budget, notes = regexp.budget, list[Note]()
-    for name in "context_lines", "context_after":
-        if (lines := getattr(asked, name) or 0) > MAX_CONTEXT:
-            text = f"{name} {lines} is more than {MAX_CONTEXT}, so {MAX_CONTEXT} lines are shown"
-            notes.append(Note(NoteKind.LIMIT, text))
+    budget = regexp.budget
+    notes = [
+        Note(NoteKind.LIMIT, f"{name} {lines} is more than {MAX_CONTEXT}: {MAX_CONTEXT} are shown")
+        for name in ("context_lines", "context_after")
+        if (lines := getattr(asked, name) or 0) > MAX_CONTEXT
+    ]
     place, alone = _place(asked, context)
     with place:
         if alone:  # the file is searched wherever it is
@@ -221,12 +221,11 @@ def _answer(
         with Contents(place, MAX_FILE_BYTES, texts) as contents:
             new = [path for path in texts if not (alone or contents.exists(path))]
             choice = choose(project, rules, budget, new)
-            if asked.include and prefix and not choice.files:
+            if rules.include and prefix and not choice.files:
                 below = choose(project, replace(rules, include_prefix=""), budget, new)
-                if below.files:
-                    choice, where = below, f"here it counts from {show(prefix)}"
-                    text = f"'include' matches no file from the workspace on: {where}"
-                    notes.append(Note(NoteKind.PATTERN, text))
+                choice = below if below.files else choice
+                text = f"{REBASED} {show(prefix)}"
+                notes += [Note(NoteKind.PATTERN, text)] * bool(below.files)
             wanted = Wanted(asked.definitions, asked.exclude_tests, asked.max_results, budget)
             scan.files = wanted.some_of(choice.files)
             choice = replace(choice, files=scan.files)
@@ -235,12 +234,16 @@ def _answer(
             if context.text_only:  # programs and people get all matches
                 scan.share = wanted.share
             words = asked.pattern, asked.flags, asked.literal
-            near = Near(*words, scan, regexp, contents, budget)
+            near = Near(*words, place, project, rules, scan, regexp, contents, budget)
             scan.others = near.compiled
             scan.run(regexp, contents, budget)
-            if not scan.found:
-                notes += _reasons(asked, near, place, project, rules)
-            notes += _about_exclude(asked.exclude, choice, project, rules, budget)
+            passed = asked.offset - scan.skipped  # the scan counts down
+            if passed and not scan.found:
+                text = f"offset {asked.offset} is after the last of {passed:,}"
+                notes.append(Note(NoteKind.PATTERN, text))
+            elif not scan.found:
+                notes += near.reasons(asked.include, ignored=not asked.include_ignored)
+            notes += near.about_exclude(asked.exclude, choice)
             outlines, late = _outlines(scan, asked, budget)
             has_more = scan.matches > asked.max_results
             left = _left(scan, regexp, contents, budget) if has_more else Counter[str]()
@@ -278,20 +281,18 @@ def _left(scan: Scan, regexp: Regexp, contents: Contents, budget: Budget) -> Cou
 
 
 def _check(asked: Arguments) -> None:
-    """Refuse what the parameters alone do not (search 5)."""
-    length = size(asked.pattern)
+    """Refuse a pattern and flags that the parameters alone do not refuse (search 5)."""
+    name, problem, length = "pattern", "", size(asked.pattern)
     if not asked.pattern.strip():
-        raise _invalid("pattern", "is blank: give text or a regular expression to look for")
-    if length > MAX_PATTERN_BYTES:
-        raise _invalid("pattern", f"has {length} bytes, more than the {MAX_PATTERN_BYTES} allowed")
-    if not set(asked.flags) <= set("gimsu"):
-        raise _invalid("flags", f"may hold the letters g i m s u, but it is {quote(asked.flags)}")
-    if len(set(asked.flags)) < len(asked.flags):
-        raise _invalid("flags", f"has a letter twice: {quote(asked.flags)}")
-
-
-def _invalid(name: str, problem: str) -> ToolError:
-    return ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument '{name}' {problem}")
+        problem = "is blank: give text or a regular expression to look for"
+    elif length > MAX_PATTERN_BYTES:
+        problem = f"has {length} bytes, more than the {MAX_PATTERN_BYTES} allowed"
+    elif not set(asked.flags) <= set("gimsu"):
+        name, problem = "flags", f"may hold the letters g i m s u, but it is {quote(asked.flags)}"
+    elif len(set(asked.flags)) < len(asked.flags):
+        name, problem = "flags", f"has a letter twice: {quote(asked.flags)}"
+    if problem:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument '{name}' {problem}")
 
 
 def _globs(name: str, patterns: Sequence[str]) -> Globs | None:
@@ -314,85 +315,6 @@ def _place(asked: Arguments, context: Context) -> tuple[Place, str]:
             parent, _, name = place.relative.rpartition("/")
             return context.root.directory(parent or "."), name
         raise NotADirectory("it is not a directory", last=True)
-
-
-def _invalid_regex(asked: Arguments, pattern: str, error: BadRegexp) -> ToolError:
-    where = "" if error.position is None else f" (at character {error.position + 1})"
-    # What was translated is not what the caller wrote.
-    of = "" if pattern == asked.pattern or not where else f" in {quote(pattern)}"
-    remedy = "write it for Python's re, or give literal=true to look for the text"
-    problem = f"Argument 'pattern' is no regular expression: {error}{where}{of}"
-    return ToolError(
-        INVALID_REGEX, f"{problem}; {remedy}", problem=problem, remedy=remedy, reason=str(error)
-    )
-
-
-def _timeout(asked: Arguments, scan: Scan, had: float, passed: float) -> ToolError:
-    """The error that says how far the search came (search 5), and what helps.
-
-    No match is told (search 5), but the first files with any are. `had` are the milliseconds that
-    there were, of which some `passed`: the caller's deadline may allow no more, and then a higher
-    timeout_ms would change nothing.
-    """
-    if number := scan.waits_for or scan.looked_at:
-        matches = ("match", "matches") if scan.output == Output.CONTENT else ("matching file",)
-        how_far = (
-            f"the search had come to file {number:,} of {len(scan.files):,},"
-            f" {show(scan.prefix + scan.files[number - 1])},"
-            f" with {counted(scan.matches, *matches)} so far"
-        )
-        if scan.found:
-            how_far += f" ({first_of([one.path for one in scan.found], scan.prefix)})"
-    else:
-        how_far = "no file was searched yet"
-    remedy = {
-        (False, False): "give a root_path or include",
-        (True, False): "give an include",
-        (False, True): "give a root_path",
-        (True, True): "exclude that file" if scan.waits_for else "give a deeper root_path",
-    }[bool(scan.prefix), bool(asked.include)]
-    limit, simpler = f"after {round(passed)} ms", ", or a simpler pattern"
-    if round(had) < asked.timeout_ms:
-        limit += f": the caller waits no longer, whatever timeout_ms {asked.timeout_ms} says"
-    elif asked.timeout_ms < MAX_TIMEOUT_MS:
-        simpler = ", a simpler pattern, or a higher timeout_ms"
-    problem, remedy = f"When the time was up ({limit}), {how_far}", remedy + simpler
-    return ToolError(TIMEOUT, f"{problem}; {remedy}", problem=problem, remedy=remedy)
-
-
-# ------------------------------------------------------------------ the answer
-
-
-def _reasons(
-    asked: Arguments, near: Near, place: Place, project: ProjectFiles, rules: Rules
-) -> Iterator[Note]:
-    """Why nothing matches, and what would, in what is left of the time. Raises `Cancelled`."""
-    if passed := asked.offset - near.scan.skipped:  # the scan counts down what it skips
-        text = f"offset {asked.offset} is after the last of {passed:,}"
-        yield Note(NoteKind.PATTERN, text)
-        return
-    if asked.include and not near.scan.files:
-        why = about_include(asked.include[0], place, project, rules, near.budget)
-        yield Note(NoteKind.PATTERN, why)
-    elif shallow := shallow_include(asked.include, project, rules, near.budget):
-        yield Note(NoteKind.PATTERN, shallow)
-    with suppress(DeadlineExceeded, NoMatcher):
-        yield from near.reasons()
-        if not asked.include_ignored and (project.ignored or project.closed(Closed.REPOSITORY)):
-            yield from near.ignored(place, project, rules)
-
-
-def _about_exclude(
-    patterns: Sequence[str], choice: Choice, project: ProjectFiles, rules: Rules, budget: Budget
-) -> Iterator[Note]:
-    """Which `patterns` of `exclude` do nothing, as far as that costs little."""
-    useless = list(suggestions.useless_excludes(patterns))
-    if patterns and not choice.by_exclude:  # else each pattern would have to be tried by itself
-        directories = (f"{one.path}/" for one in project.directories if one.path)
-        entered = [path for path in directories if not above_excluded(path, rules.excluded)]
-        searched = [rules.prefix + path for path in (*choice.files, *entered)]
-        useless += suggestions.shallow_excludes(patterns, (), searched, "searched", budget)
-    return (Note(NoteKind.PATTERN, text) for text in useless)
 
 
 @dataclass(frozen=True, slots=True)
@@ -418,25 +340,23 @@ class Answer:
         So a reader of either finds the rest at `next_offset`.
         """
         asked, scan, unsaved = self.asked, self.scan, self.unsaved
-        found = [replace(one, path=scan.prefix + one.path) for one in scan.found]
-        folded, more = Counter[str](), len(found) > asked.max_results
-        if asked.output == Output.CONTENT:
-            shared = scan.share is not None
-            found, folded, more = page_of(found, asked.max_results, shared=shared)
-            items = list(items_of(found, self.outlines, enclosing=asked.enclosing))
-        else:
-            found = found[: asked.max_results]
-            keys = ("path", "count")[: 1 + (asked.output == Output.COUNT)]
-            items = [({key: getattr(one, key) for key in keys}, {}) for one in found]
-        notes = list(self.reasons)
-        if unsaved:
-            told = some_of(map(word, unsaved), len(unsaved)) or f"{len(unsaved)} with long names"
-            notes.append(Note(NoteKind.UNSAVED, f"not saved, searched as in Emacs: {told}"))
+        found, folded, more, items = self._page()
         counts = skipped(self.project, self.choice, scan.unread_by_reason())
+        named = some_of(map(word, unsaved), len(unsaved)) or f"{len(unsaved)} with long names"
+        as_in_emacs = Note(NoteKind.UNSAVED, f"not saved, searched as in Emacs: {named}")
+        notes = [*self.reasons, *[as_in_emacs] * bool(unsaved)]
         notes.append(not_searched(counts, self.project, self.choice, scan))
         last = bracketed(notes)
         head = self._head(found, len(items), more=True)
-        rows, is_bare = self._rows(found, limit - size(head + last), limit, more=more)
+        is_bare = False
+        if asked.output == Output.CONTENT:
+            room, lines = limit - size(head + last), asked.around()
+            if lines is None and (more or asked.offset):
+                lines = Around()
+            rows, is_bare = rows_within(found, self.outlines, lines, room, limit)
+        else:
+            count = asked.output == Output.COUNT
+            rows = [path_in_text(one.path) + f": {one.count}" * count + "\n" for one in found]
         # How many matches each row stands for, with those that it counts.
         worth, at = [1] * len(rows), -1
         for one in found:
@@ -478,14 +398,8 @@ class Answer:
         }
         in_units = [item | units for item, units in items[:shown]]
         data = output | {"notes": [note.data() for note in notes]}
-        around = asked.around()
-        if around and (around.before or around.after) and shown:
-            there = {item["path"] for item, _ in items[:shown]}
-            near = {one.path: lines_near(one, around) for one in found if one.path in there}
-            data["around"] = [
-                {"path": path, "lines": [{"line": n, "text": text} for n, text in lines.items()]}
-                for path, lines in near.items()
-            ]
+        if around := lines_near(found, asked.around(), {item["path"] for item, _ in items[:shown]}):
+            data["around"] = around
         return Result(
             text=answer,
             data=data,
@@ -494,33 +408,24 @@ class Answer:
             labels=lambda: labels(path_in_text, (one.path for one in found)),
         )
 
-    def _rows(
-        self, found: Sequence[Found], room: int, limit: int, *, more: bool
-    ) -> tuple[list[str], bool]:
-        """The text of each item, and whether lines around them have no `room`."""
-        asked, outlines = self.asked, self.outlines
-        if asked.output == Output.FILES:
-            return [f"{path_in_text(one.path)}\n" for one in found], False
-        if asked.output == Output.COUNT:
-            return [f"{path_in_text(one.path)}: {one.count}\n" for one in found], False
-        count = sum(len(one.matches) for one in found)
-        around = asked.around()
-        bare = matches_in_text(found, around or Around(), outlines, folds=count > FEW)
-        if around or more or asked.offset or not 0 < count <= FEW:
-            return bare, False
-        lines = AUTOMATIC if count == 1 else min(SOME, ROWS // count)
-        beside = Around(lines, lines)
-        whole = matches_in_text(found, replace(beside, to_ends=count <= TO_ENDS), outlines)
-        if sum(map(size, whole)) <= min(room, limit // ENDS_SHARE):
-            return whole, False
-        rows = matches_in_text(found, beside, outlines)
-        has_room = sum(map(size, rows)) <= room
-        return rows if has_room else bare, not has_room
+    def _page(self) -> tuple[list[Found], Counter[str], bool, list[Item]]:
+        """Return the files of the page, as `page_of` does, and their items."""
+        asked, scan = self.asked, self.scan
+        found = [replace(one, path=scan.prefix + one.path) for one in scan.found]
+        if asked.output == Output.CONTENT:
+            shared = scan.share is not None
+            found, folded, more = page_of(found, asked.max_results, shared=shared)
+            items = list(items_of(found, self.outlines, enclosing=asked.enclosing))
+            return found, folded, more, items
+        page = found[: asked.max_results]
+        keys = ("path", "count")[: 1 + (asked.output == Output.COUNT)]
+        files: list[Item] = [({key: getattr(one, key) for key in keys}, {}) for one in page]
+        return page, Counter(), len(found) > len(page), files
 
     def _more(
         self,
         offset: int,
-        items: Sequence[tuple[Mapping[str, object], object]],
+        items: Sequence[Item],
         worth: Sequence[int],
         limit: int,
     ) -> str:

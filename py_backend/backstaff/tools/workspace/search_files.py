@@ -10,13 +10,13 @@ glob        the whole path, as in workspace/tree: `*.py` is at the top, `**/*.py
 substring   each word of the query stands somewhere in the path.
 fuzzy       the characters of each word stand in the path, in their order, with others between. The
             answer goes in steps, and names the step (`how`) of each file:
-            same      `DirEntry` is dir_entry.rs but for case, and no name is the query itself
-            name      each word stands in the name
+            same      `DirEntry` has the letters of dir_entry.rs, and no name is the query itself
+            name      the word stands in the name
             path      each word stands in the path
             case      `DirEntry` in dir_entry_tests.rs: few match with their capitals
             initials  in pieces that begin all words of the name, as `sfi` in search_files.py, or a
                       directory and the name, as `utilog` in utils/log.py
-            spelling  none matches whole, and the name holds the word but for one edit
+            spelling  no path holds the word, and a part of the name is one edit away from it
             pieces    in runs, each at the start of a word or further on in the word of the run
                       before, as `hdrs` in headers.go and `revproxy` in reverseproxy/
             folder    the name in another folder, where little is found
@@ -34,7 +34,6 @@ Unicode folds them: `ss` finds `ß`.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 
 from backstaff.budget import Budget
 from backstaff.errors import Cancelled, DeadlineExceeded, PathError, ToolError
@@ -48,7 +47,15 @@ from backstaff.project.files import ProjectFiles, project_files
 from backstaff.project.ignore import MAX_LINES
 from backstaff.project.packed import Closed
 from backstaff.project.running_git import NoGit
-from backstaff.render.lines import MAX_NOTE, bracketed, fitting, plural, shortened, size
+from backstaff.render.lines import (
+    MAX_NOTE,
+    bracketed,
+    fit,
+    plural,
+    shortened,
+    size,
+    some_of,
+)
 from backstaff.render.names import labels, quote, show, word
 from backstaff.result import Note, NoteKind
 from backstaff.tool import ESSENTIAL, Context, Keyword, Result, ResultKind, Tool, argument
@@ -58,15 +65,13 @@ DEFAULT_TEXT_BYTES = 1 << 20
 MAX_RESULTS = 1000
 MAX_OFFSET = 1_000_000
 FEW = 3
-"""As many matches of a glob let its author doubt that it says what was meant."""
-MAX_NAMED = 5
-"""The most directories in a note."""
+"""Maximum number of matches of a glob with a note about deeper globs."""
 WALK_SHARE = 0.75
 """The part of the time for collecting paths; the rest is for the query."""
 IGNORED_SECONDS = 0.5
-"""How long ignored files may be searched for an answer that has no other file."""
+"""Maximum number of seconds for ignored files, where no other file matches."""
 MIN_SECONDS = 0.5
-"""The time that the query has in any case."""
+"""Minimum number of seconds for the query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +102,11 @@ class Arguments:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A page of the files: `matching` of those `searched` match, and `total` counts guesses, too.
+    """A page of the files: `matching` of those `searched` match, and `total` includes guesses.
 
     `paths` start at the root, as does `base`, the searched directory; `how` has the step of each.
-    `notes` are for a reader: why files are missing, or why nothing matches. A `hint` is for the
-    text alone: people who type a name mean no other tool. `expired` says that not all files were
-    searched.
+    `notes` say why files are missing, or why nothing matches. A `hint` is only in the text, because
+    a person who types a name wants no other tool. `expired` says that not all files were searched.
     """
 
     arguments: Arguments
@@ -121,25 +125,31 @@ class Answer:
 
         So a reader of either finds the other paths at `next_offset`.
         """
-        asked, head = self.arguments, self._head()
-        notes = bracketed([*self.notes, *filter(None, [self.hint])])
-        rows = [
-            heading + f"{show(path)}\n"
-            for heading, path in zip(self._headings(), self.paths, strict=True)
-        ]
-        room = limit - size(head + notes + _more(MAX_OFFSET, MAX_OFFSET))
-        shown = done = fitting(map(size, rows), room)
-        if rows and not shown:
-            done = 1  # else the next page would be this one again
-            length = size(rows[0]) - 1
-            notes += f"[a path of {length} bytes is left out for a limit of {limit} bytes]\n"
-        after = asked.offset + done
-        next_offset = after if done and after < self.total else None
-        if next_offset is not None:
-            notes += _more(self.total - next_offset, next_offset)
+        asked, notes = self.arguments, bracketed([*self.notes, *filter(None, [self.hint])])
+        head, rows = self._head(), []
+        for path, how, before in zip(self.paths, self.how, (None, *self.how), strict=False):
+            new = asked.kind == SearchKind.FUZZY and how is not before
+            rows.append(f"[{how.heading}]\n" * new + f"{show(path)}\n")
+
+        def offset(shown: int) -> int | None:
+            """Where the next page begins; None if there is none."""
+            after = asked.offset + max(shown, 1)  # else the next page would be this one again
+            return after if rows and after < self.total else None
+
+        def text(shown: int) -> str:
+            end, following = "", offset(shown)
+            if rows and not shown:
+                length = size(rows[0]) - 1
+                end = f"[a path of {length} bytes is left out for a limit of {limit} bytes]\n"
+            if following is not None:
+                end += f"[{self.total - following} more: offset={following}]\n"
+            return "".join((head, *rows[:shown], notes, end))
+
+        answer, shown = fit(text, len(rows), map(size, rows), limit)
+        next_offset = offset(shown)
         paths = list(self.paths[:shown])
         return Result(
-            text="".join((head, *rows[:shown], notes)),
+            text=answer,
             data={
                 "query": asked.query,
                 "kind": SearchKind(asked.kind),
@@ -168,16 +178,6 @@ class Answer:
         order = "" if kind == SearchKind.GLOB else ", the best first"
         return f"{_matching(self.matching)} {query}{more} ({kind}{order}; {among})\n"
 
-    def _headings(self) -> Iterator[str]:
-        """What stands before each path: the step, where it is another one than before."""
-        for before, how in pairwise((None, *self.how)):
-            told = self.arguments.kind == SearchKind.FUZZY and how is not None and how is not before
-            yield f"[{how.heading}]\n" if told and how else ""
-
-
-def _more(count: int, offset: int) -> str:
-    return f"[{count} more: offset={offset}]\n"
-
 
 def _matching(count: int, which: str = "") -> str:
     return plural(count, f"{which}file matches", f"{which}files match")
@@ -201,7 +201,7 @@ def run(arguments: Arguments, context: Context) -> Result:
 
 
 def from_there(text: str, path: str) -> str:
-    """TEXT without the absolute `path` of the searched directory, or `./`, before it."""
+    """Return `text` without the absolute `path` of the searched directory, or `./`, before it."""
     below = text.removeprefix(f"{path.rstrip('/')}/").removeprefix("./")
     return below if below.strip() else text
 
@@ -307,9 +307,9 @@ def _notes(found: ProjectFiles, prefix: str) -> Iterator[Note]:
 
 
 def _some(paths: Sequence[str]) -> str:
-    """The first of `paths`, and the number of the others: `a/ b/ and 3 more`."""
-    first = " ".join(f"{word(path)}/" for path in paths[:MAX_NAMED])
-    return first + (f" and {len(paths) - MAX_NAMED} more" if len(paths) > MAX_NAMED else "")
+    """Return the first of `paths`, and the number of the others: `a/ b/ and 3 more`."""
+    words = (f"{word(path)}/" for path in paths)
+    return some_of(words, len(paths)) or f"{len(paths)} with long names"
 
 
 def _reason(query: Query, index: Index, searched: Searched, *, guessed: bool) -> str | None:
@@ -336,9 +336,9 @@ def _reason(query: Query, index: Index, searched: Searched, *, guessed: bool) ->
 
 
 def _count(text: str, kind: str, index: Index, budget: Budget) -> int:
-    """The number of files in `index` that `text` matches as a query of `kind`.
+    """Count the files in `index` that `text` matches as a query of `kind`.
 
-    It is 0 if `text` cannot be one, such as an unbalanced glob, or if the time was up.
+    The count is 0 if `text` cannot be one, such as an unbalanced glob, or if the time was up.
     """
     try:
         return len(Query.parse(text, kind).match(index, budget))
