@@ -19,6 +19,10 @@ from typing import NamedTuple
 from backstaff.budget import Budget
 
 LINK, GITLINK, SPARSE_DIRECTORY = 0o120000, 0o160000, 0o040000
+MAX_PATHS = 1 << 28
+"""Maximum number of bytes of all paths together: an index can make much of few bytes."""
+A_DIRECTORY = 1000
+"""Number of bytes that a directory takes beside its path."""
 NANO = 10**9
 stamp_of = attrgetter("st_mtime_ns", "st_ctime_ns", "st_size", "st_ino")
 """The columns of `Names.stamps`. A file with other stamps is looked at more closely."""
@@ -86,6 +90,8 @@ class Index:
     racy_from: int
     directories: dict[str, Names] = field(default_factory=lambda: {"": Names()})
     conflicts: dict[str, dict[int, Entry]] = field(default_factory=dict)
+    room: int = MAX_PATHS
+    """Number of bytes that are left for directories."""
     sparse: bool = False
     """Whether it has entries for whole directories (`git sparse-checkout --sparse-index`)."""
 
@@ -169,10 +175,16 @@ class Index:
 
     def _directory(self, path: str) -> Names:
         """Make the directory `path`, and those above."""
-        found = self.directories[path] = Names()
-        above, _, name = path.rpartition("/")
-        (self.directories.get(above) or self._directory(above)).directories.append(name)
-        return found
+        made = self.directories[path] = Names()
+        is_new = True
+        while is_new:
+            self.room -= len(path) + A_DIRECTORY
+            if self.room < 0:
+                raise BadIndex("its directories take too much memory")
+            path, _, name = path.rpartition("/")
+            is_new = path not in self.directories
+            self.directories.setdefault(path, Names()).directories.append(name)
+        return made
 
 
 def parse(  # noqa: PLR0913, PLR0917  # the file, its facts, and what is read of it
@@ -217,6 +229,7 @@ def _parse(data: bytes, oid_bytes: int, budget: Budget) -> tuple[_Places, dict[b
     if any(checksum) and algorithm(data[:end]).digest() != checksum:  # index.skipHash leaves zeros
         raise BadIndex("its checksum is wrong")
     at, path, places = _HEADER.size, b"", list[tuple[bytes, int]]()
+    room = MAX_PATHS
     fixed = _STATUS.size + oid_bytes + _FLAGS.size
     for _ in budget.checked(range(count)):
         start, at = at, at + fixed
@@ -233,6 +246,9 @@ def _parse(data: bytes, oid_bytes: int, budget: Budget) -> tuple[_Places, dict[b
             path = data[at:stop]
             at = stop + 8 - (stop - start) % 8
         places.append((path, start))
+        room -= len(path)
+        if room < 0:
+            raise BadIndex("its paths are too long")
     extensions = {}
     while at < end:
         name, size = data[at : at + 4], _WORD.unpack_from(data, at + 4)[0]
@@ -256,9 +272,9 @@ def _joined(  # noqa: PLR0913, PLR0917  # two indexes, and how they are joined
     data: bytes, places: _Places, base: bytes, link: bytes, oid_bytes: int, budget: Budget
 ) -> tuple[bytes, _Places]:
     """The entries of a split index: those of `base`, less some, with some replaced, and its own."""
-    deleted, at = _bits(link, 0) if link else (set[int](), 0)
-    replaced, _ = _bits(link, at) if link else (set[int](), 0)
     shared, _ = _parse(base, oid_bytes, budget)
+    deleted, at = _bits(link, 0, len(shared)) if link else (set[int](), 0)
+    replaced, _ = _bits(link, at, len(shared)) if link else (set[int](), 0)
     # The replacements come first in the index, in order, and have no names.
     own = iter(places)
     kept = []
@@ -273,15 +289,18 @@ def _joined(  # noqa: PLR0913, PLR0917  # two indexes, and how they are joined
     return data + base, sorted([*kept, *own])
 
 
-def _bits(data: bytes, at: int) -> tuple[set[int], int]:
-    """The numbers of the bits that are set in an EWAH bitmap at `at`, and the place behind it."""
+def _bits(data: bytes, at: int, most: int) -> tuple[set[int], int]:
+    """The numbers of the bits that are set in an EWAH bitmap at `at`, and the place behind it.
+
+    It may have `most` bits.
+    """
     size, words = Struct(">2I").unpack_from(data, at)
     values = Struct(f">{words}Q").unpack_from(data, at + 8)
     bits, number, position = set[int](), 0, 0
     while position < words:
         run = values[position]
         repeated, literals = run >> 1 & 0xFFFFFFFF, run >> 33
-        if number + 64 * (repeated + literals) > size + 64:
+        if number + 64 * (repeated + literals) > min(size, most) + 64:
             raise BadIndex("a bitmap is too long")
         if run & 1:
             bits.update(range(number, number + 64 * repeated))
