@@ -349,6 +349,14 @@ def test_secret_file_is_named_without_its_content(root: Path) -> None:
     assert "PASSWORD" in allowed.text
 
 
+def test_attributes_may_stand_for_others_in_any_number(root: Path) -> None:
+    macros = "".join(f"[attr]m{number} m{number + 1}\n" for number in range(30_000))
+    (root / ".gitattributes").write_text(f"{macros}[attr]m30000 -diff m0\n*.bin m0\n")
+    text = call(root, *CALLS[1]).text
+    assert "Binary files a/b.bin and b/b.bin differ" in text
+    assert "+six" in text
+
+
 def test_no_name_of_a_commit_is_an_option(root: Path) -> None:
     for name in ("--output=x", "-O/etc/passwd", "HEAD\0x", "x" * 1000, "a..b", "", "\ud800"):
         reply = call(root, "workspace/git_diff", {"base": name})
