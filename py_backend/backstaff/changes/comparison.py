@@ -23,7 +23,7 @@ AT_ONCE = 200
 
 
 class Unshown(StrEnum):
-    """Why the lines of a file are not shown."""
+    """The reason why the lines of a file are not shown."""
 
     SECRET = "it may hold secrets: a person has to allow it"  # noqa: S105  # no password
     UNDECIDED = "a filter or an encoding would have to run to compare it"
@@ -38,12 +38,12 @@ class Comparison:
     files: Changes
     texts: Mapping[str, bytes]
     allowed: str = ""
-    """A file that may hold secrets, and that a person has allowed to be shown."""
+    """A file that may hold secrets, but that a person has allowed to be shown."""
 
     def patches(
         self, first: int, context: int | None, budget: Budget
     ) -> Iterator[tuple[str, Change, Patch | Unshown]]:
-        """Yield the files from the `first` on, each with its patch, or why there is none.
+        """Yield the files from the `first` on, each with its patch or the reason for none.
 
         Without a `context`, patches have no hunks. Raises `DeadlineExceeded`.
         """
@@ -167,7 +167,7 @@ def _with_disk(  # noqa: C901, PLR0913, PLR0917  # all that a file can come from
     conflicts: Sequence[str],
     texts: Mapping[str, bytes],
 ) -> Changes:
-    """The changes from `base`, to which the index has those that are `staged`, to the files."""
+    """The changes from `base` to the files; `staged` are those from `base` to the index."""
     index = work_tree.index
     changed, undecided = differences(work_tree, below)
     tracked = [path for path in texts if index.has(path)]

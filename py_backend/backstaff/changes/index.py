@@ -39,16 +39,16 @@ _NO_STAMP = (0,) * COLUMNS
 
 
 class BadIndex(Exception):
-    """The file is no index that git would read."""
+    """Git would not read the file as an index."""
 
 
 class Entry(NamedTuple):
     """One entry: the mode and hash of its content, and the file that git compared with it.
 
     `stamp` is that of the file, in the columns of `stamp_of`. A `racy` file may have been written
-    once more within the same second as the index. A `valid` entry counts as unchanged, as
-    the user has said. A `skipped` one need not be on the disk, as in a sparse checkout. Of an
-    `intended` one, only the name is in the index (`git add --intent-to-add`).
+    once more within the same second as the index. A `valid` entry counts as unchanged, because the
+    user says so. A `skipped` one need not be on the disk, for example in a sparse checkout. An
+    `intended` one has only its name in the index (`git add --intent-to-add`).
     """
 
     mode: int
@@ -68,10 +68,10 @@ class Entry(NamedTuple):
 
 @dataclass(slots=True)
 class Names:
-    """The entries in one directory: their names, where they stand in the file, and their stamps.
+    """The entries in one directory: their names, their places in the file, and their stamps.
 
-    `modes` are those of the entries. `directories` are the names of the directories in it that have
-    entries below.
+    `modes` are those of the entries. `directories` are the names of the inner directories that have
+    entries.
     """
 
     names: list[str] = field(default_factory=list)
@@ -116,7 +116,7 @@ class Index:
         )
 
     def entries(self) -> Iterator[tuple[str, Entry]]:
-        """Yield path and entry of all that is not in conflict, by directory."""
+        """Yield the path and the entry of each file without a conflict, by directory."""
         for directory, found in self.directories.items():
             prefix = f"{directory}/" if directory else ""
             for name, place in zip(found.names, found.places, strict=True):
@@ -154,7 +154,7 @@ class Index:
         found.stamps.extend(_NO_STAMP if doubtful else entry.stamp)
 
     def expand(self, lines: Iterable[bytes], inside: str) -> None:
-        r"""Add the files of directories that have one entry for all of theirs (a sparse index).
+        r"""Add the files of directories that have a single entry (a sparse index).
 
         `lines` are all files by git, such as b"100644 6d3c... 0\ta/b.c".
         """
@@ -187,7 +187,7 @@ class Index:
         return made
 
 
-def parse(  # noqa: PLR0913, PLR0917  # the file, its facts, and what is read of it
+def parse(  # noqa: PLR0913, PLR0917  # the file, its facts, and the part that is read
     data: bytes,
     oid_bytes: int,
     modified_ns: int,
@@ -197,8 +197,8 @@ def parse(  # noqa: PLR0913, PLR0917  # the file, its facts, and what is read of
 ) -> Index:
     """Read the entries below `inside` ("" or `a/b/`) of `data`, an index of time `modified_ns`.
 
-    `oid_bytes` is the length of a hash: 20 for SHA-1. `shared` returns the index beside it with a
-    hash, which a split one names. Raises `BadIndex`, `DeadlineExceeded` and `Cancelled`.
+    `oid_bytes` is the length of a hash: 20 for SHA-1. A split index names another one by its hash,
+    which `shared` returns. Raises `BadIndex`, `DeadlineExceeded` and `Cancelled`.
     """
     try:
         places, extensions = _parse(data, oid_bytes, budget)
@@ -271,7 +271,7 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
 def _joined(  # noqa: PLR0913, PLR0917  # two indexes, and how they are joined
     data: bytes, places: _Places, base: bytes, link: bytes, oid_bytes: int, budget: Budget
 ) -> tuple[bytes, _Places]:
-    """The entries of a split index: those of `base`, less some, with some replaced, and its own."""
+    """The entries of a split index: its own, and those of `base` without the replaced ones."""
     shared, _ = _parse(base, oid_bytes, budget)
     deleted, at = _bits(link, 0, len(shared)) if link else (set[int](), 0)
     replaced, _ = _bits(link, at, len(shared)) if link else (set[int](), 0)

@@ -136,7 +136,7 @@ def _names(  # noqa: PLR0913, PLR0917  # both texts, and where they differ
     at, above = 0, b""
     for start, _, new_start, new_end in found:
         if known:
-            # Where lines are only removed, the line before them tells what they were in.
+            # If lines are only removed, the line before them was in the same definition.
             around = known.around(new_start + (new_start < new_end))
             name = around.qualified.encode("utf-8", "replace") if around else b""
         else:

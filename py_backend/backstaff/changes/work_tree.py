@@ -1,9 +1,7 @@
-"""What has changed: the last commit, git's index, and the files as they are now.
+"""A work tree: its last commit, git's index, and the files as they are now.
 
 Git is asked for its objects and settings alone. The files are read here, below the root and through
-its descriptors. A file counts as unchanged if its status equals the one in the index, as git
-compares them, or if its content has the hash in the index, after the conversion that git would do.
-Where git would run a program to convert it, the file is `undecided`.
+its descriptors. If git would run a program to convert a file, the file is `undecided`.
 """
 
 import os
@@ -305,7 +303,7 @@ class WorkTree:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """An index, and what was found in it."""
+    """An index, and its differences from commits."""
 
     index: Index
     staged: dict[str, Changes] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The settings of git that decide which files count, and what counts as changed."""
+"""The settings of git that decide which files count, and which count as changed."""
 
 import os
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ class Configuration:
 
     @classmethod
     def read(cls, printed: bytes, top: str) -> "Configuration":
-        """Read what git has `printed` for `QUESTION` in the work tree at `top`."""
+        """Read the answer that git has `printed` to `QUESTION` in the work tree at `top`."""
         values = {}
         excludes, attributes = default_file("ignore"), default_file("attributes")
         parts = iter(os.fsdecode(printed).split("\0")[:-1])
@@ -98,7 +98,7 @@ class Configuration:
 
 
 def default_file(name: str) -> str:
-    """The user's own file `name` for git, such as "ignore", unless git is told another one."""
+    """The user's own file `name` for git, such as "ignore", if no setting names another one."""
     home, configuration = os.environ.get("HOME"), os.environ.get("XDG_CONFIG_HOME")
     if configuration:
         return f"{configuration}/git/{name}"

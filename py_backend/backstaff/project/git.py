@@ -159,9 +159,9 @@ class Repository:
     ) -> RunningGit | NoGit:
         """Start git with `words` and the input `given`. Take its answer, or end it.
 
-        The `words` must make git read its objects, references, configuration or, with an
-        `environment` that has one, its index alone. What git reads in the work tree can make it run
-        something.
+        The `words` must make git read its objects, references and configuration alone, or its index
+        if the `environment` names no other. A file that git reads in the work tree can make it run
+        a program.
         """
         return started(self.program, self.directory, budget, words, given, environment)
 

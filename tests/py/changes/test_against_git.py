@@ -1,4 +1,4 @@
-"""Status and diff of random states of repositories, beside what git itself says of them.
+"""Status and diff of random states of repositories, beside git's own.
 
 BACKSTAFF_STATES="0 10000" tries the states of these seeds; by default there are a few.
 """
@@ -76,7 +76,7 @@ def _compare(work_tree: WorkTree, base: str, target: str | None, words: list[str
     form = ("--minimal", "--no-color", "--no-ext-diff", "--no-textconv")
     theirs = git(root, *quiet, "diff", *form, *words, fine=True)
     if b"\ndiff --cc" in b"\n" + theirs or b"* Unmerged" in theirs:
-        return  # a conflict is told in another form
+        return  # git shows a conflict in another form
     found = compared(work_tree, base, target, "", {})
     patches = found.patches(0, 3, Budget())
     mine = b"".join(patch.text for _, _, patch in patches if isinstance(patch, Patch))

@@ -349,6 +349,16 @@ def test_secret_file_is_named_without_its_content(root: Path) -> None:
     assert "PASSWORD" in allowed.text
 
 
+@pytest.mark.parametrize("line", ["\n", "x\n", "{\n"])
+def test_file_of_many_equal_lines_is_compared_in_time(root: Path, line: str) -> None:
+    (root / "a.txt").write_text(line * 1_000_000)
+    git(root, "commit", "-qam", "many")
+    (root / "a.txt").write_text(line * 500_000 + "new\n" + line * 500_002)
+    reply = call(root, *CALLS[1])
+    assert "+new\n" in reply.text
+    assert reply.elapsed_ms < 9000
+
+
 def test_attributes_may_stand_for_others_in_any_number(root: Path) -> None:
     macros = "".join(f"[attr]m{number} m{number + 1}\n" for number in range(30_000))
     (root / ".gitattributes").write_text(f"{macros}[attr]m30000 -diff m0\n*.bin m0\n")

@@ -1,4 +1,4 @@
-"""workspace/git_diff: what changed, as a unified diff, with the text that is not saved yet.
+"""workspace/git_diff: the changes as a unified diff, with the text that is not saved yet.
 
 The diff is from one commit, or the index, to the files as they are now, to the index, or to another
 commit. Git is asked for its objects alone; the files are read by this server, and nothing that the
