@@ -1,4 +1,4 @@
-# The commands of this project; `make` alone lists them. dev/README.md has what only maintainers run.
+# The commands of this project; `make` alone lists them. dev/README.md has those for maintainers.
 # Each except `help` and `clean` first runs dev/setup, so a fresh clone needs no other step.
 
 EMACS ?= emacs

@@ -47,6 +47,8 @@ FIXED = ("Returns current git branch",)
 STRINGS = (tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING))
 """Types of tokens with text. Python 3.12 and newer split an f-string into several tokens."""
 
+FILES = ("*.py", "*.el", "*.org", "*.md", "*.toml", "*.yml", "Makefile", ".ci/*", "dev/*")
+"""Patterns of the files to read, for `git ls-files`."""
 QUOTING = ("lint_prose.py", "test_lint_prose.py")
 """Files that quote the phrases."""
 
@@ -109,7 +111,7 @@ def findings(path: Path) -> Iterator[str]:
 
 def main(paths: list[str]) -> int:
     """Print the findings in `paths` (default: all that git tracks); return the exit status."""
-    command = ["git", "-C", str(ROOT), "ls-files", "-z", "*.py", "*.el", "*.org", "*.md"]
+    command = ["git", "-C", str(ROOT), "ls-files", "-z", *FILES]
     listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split("\0")  # noqa: S603
     files = [ROOT / name for name in listed if name and "fixtures" not in name]
     if paths:

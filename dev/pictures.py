@@ -88,8 +88,8 @@ REPEATS = re.compile(
 )
 ANSWER = (
     "Yes, in one place.\n\nYour change (={0}= line {1}, not saved yet) asks ~may_repeat~ after a"
-    " timeout. But ={2}= line {3} sends any request again when the connection was stale, and asks"
-    " nobody. The server may have read the POST before it hung up. Ask ~may_repeat~ there, too."
+    " timeout. But ={2}= line {3} sends any request again after a stale connection, without this"
+    " check. The server may have read the POST before it hung up. Ask ~may_repeat~ there as well."
 )
 
 
@@ -155,7 +155,7 @@ class Picture:
 
 PICTURES = {
     "agent": Picture(
-        55, (), r"With my change(?:.*\n)+.*there, too\.", QUESTION, ("C-c", "Enter"), GPTEL
+        55, (), r"With my change(?:.*\n)+.*there as well\.", QUESTION, ("C-c", "Enter"), GPTEL
     ),
     "overview": Picture(26, ("C-c", "b", "o"), "read first"),
     "find": Picture(14, ("C-c", "b", "f"), r"str cour\nsrc/courier/streams\.py\n", "str cour"),

@@ -56,17 +56,15 @@ def chapter() -> str:
     told = {block.partition("\n")[0]: block.splitlines()[1:] for block in blocks if block}
     sections = []
     for tool_id, summary in summaries():
-        lines = [part for line in told[tool_id] for part in _wrapped(line)]
+        lines = []
+        for line in told[tool_id]:
+            indent = " " * (len(line) - len(line.lstrip()) + 4)
+            lines += wrap(line, WIDTH, subsequent_indent=indent)
         example = ["#+begin_example", *lines, "#+end_example"]
         sections.append(
             "\n".join((f"*** ={tool_id}=", "", f"Answers with {summary}.", "", *example))
         )
     return "\n\n".join(sections)
-
-
-def _wrapped(line: str) -> list[str]:
-    indent = re.match(" *", line)[0]  # type: ignore[index]  # it matches every line
-    return wrap(line, WIDTH, initial_indent="", subsequent_indent=indent + "    ")
 
 
 def filled(text: str, block: str, *, name: str = "tools") -> str:

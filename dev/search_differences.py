@@ -114,7 +114,7 @@ def by_tool(server: Server, clone: str, pattern: str, flags: str) -> Found:
 
 
 def pages(server: Server, clone: str, asked: dict[str, object]) -> list[Any]:
-    """Yield the items of all pages."""
+    """Return the items of all pages."""
     found: list[Any] = []
     offset: Any = 0
     while offset is not None:

@@ -34,13 +34,14 @@ def compiled(cache: Path) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     sources = [*(REPOSITORY / "elisp").glob("*.el"), *(BENCH / "emacs").glob("*.el")]
-    copies = [str(shutil.copy(source, folder)) for source in (*sources, _batch())]
+    sources.append(REPOSITORY / "dev" / "batch.el")
+    copies = [str(shutil.copy(source, folder)) for source in sources]
     _emacs(folder, ["-f", "batch-byte-compile", *copies], {"BENCH_EMACS_DIRECTORY": "."})
     return folder
 
 
 def measure(part: str, elc: Path, folders: Folders, *, turns: str) -> Measures:
-    """Return the measures of the part `called`; `turns` is "full" or "quick"."""
+    """Return the measures of `part`; `turns` is "full" or "quick"."""
     out = elc / f"{part}.json"
     library = f"bench-{part}"
     settings = {
@@ -78,10 +79,6 @@ def _one_processor() -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, before)
-
-
-def _batch() -> Path:
-    return REPOSITORY / "dev" / "batch.el"
 
 
 def _emacs(elc: Path, arguments: list[str], settings: dict[str, str]) -> None:

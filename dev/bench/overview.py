@@ -128,7 +128,11 @@ def _overview(root: Path, tokens: int) -> Shown:
     lines = reply.data["map"]
     opened = {_relative(line["path"]) for line in lines}
     collapsed = {one["path"] for line in lines for one in line["collapsed"]}
-    files = {_joined(line["path"], name) for line in lines for name in line["names"]}
+    files = {
+        name if line["path"] == "." else f"{line['path']}/{name}"
+        for line in lines
+        for name in line["names"]
+    }
     # The head also names files. Its words are those of the lines above the map.
     words = set(reply.text.partition("\n./")[0].split())
     heads = {path for key in ("read_first", "build", "start", "edited") for path in reply.data[key]}
@@ -139,10 +143,6 @@ def _overview(root: Path, tokens: int) -> Shown:
 
 def _relative(path: str) -> str:
     return "" if path == "." else path
-
-
-def _joined(path: str, name: str) -> str:
-    return name if path == "." else f"{path}/{name}"
 
 
 def _tree(root: Path, tokens: int) -> Shown:
@@ -163,7 +163,7 @@ def _tree(root: Path, tokens: int) -> Shown:
 
 
 def _depth_first(paths: set[str]) -> list[tuple[str, bool]]:
-    """Yield each directory and file of `paths` in tree order, and True for a directory."""
+    """Return each directory and file of `paths` in tree order, and True for a directory."""
     directories = {
         "/".join(path.split("/")[:n]) for path in paths for n in range(1, path.count("/") + 1)
     }

@@ -30,7 +30,7 @@ class Report:
         return [verdict for _, verdict in self.verdicts() if verdict and verdict.reached is False]
 
     def table(self) -> Iterator[str]:
-        """Return the lines of the table, and below it the rows that miss their promise."""
+        """Yield the lines of the table, and below it the rows that miss their promise."""
         yield f"{'':58} {'ours':>10} {'peer':>10} {'ratio':>8} {'quiet':>8} {'at most':>8}"
         for promise, rows in groupby(self.verdicts(), key=lambda pair: pair[0].promise):
             yield promise

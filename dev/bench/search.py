@@ -9,8 +9,8 @@ measures everything once, in one order.
 import os
 import random
 import tempfile
-from collections.abc import Iterator
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 from backstaff.fs.root import Root
@@ -57,7 +57,7 @@ def make_tree(root: Path, files: int) -> None:
     """Make `files` files below `root`, always the same ones."""
     chance = random.Random(1)  # noqa: S311 - no secret
     made = 0
-    for a, b, c in _places():
+    for a, b, c in product(range(1000), range(31), range(31)):
         folder = root / f"{WORDS[a % 9]}{a}" / f"{WORDS[b % 11]}{b}" / f"{WORDS[c % 13]}{c}"
         folder.mkdir(parents=True)
         for number in range(FILES_A_DIRECTORY):
@@ -66,10 +66,6 @@ def make_tree(root: Path, files: int) -> None:
             made += 1
             if made == files:
                 return
-
-
-def _places() -> Iterator[tuple[int, int, int]]:
-    return ((a, b, c) for a in range(1000) for b in range(31) for c in range(31))
 
 
 def bare_walk(root: str) -> int:

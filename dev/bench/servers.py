@@ -59,21 +59,19 @@ def mcp_command(cache: Path) -> list[str] | str:
 
 
 def measure(folders: Folders, turns: int, mcp: list[str] | str) -> Measures:
-    """Measure everything. The parts for the `mcp` server need its command."""
+    """Measure everything. `mcp` is the MCP server's command, or the reason why there is none."""
+    starts: dict[str, Callable[[], object]] = {
+        "ours": partial(_first_answer, folders.flat(0)),
+        "python": partial(subprocess.run, [PYTHON[0], "-c", "pass"], check=True),
+    }
+    if not isinstance(mcp, str):
+        starts["mcp"] = partial(_first_of_mcp, mcp, folders.flat(0))
     return {
-        "start": in_turns(turns, _starts(folders.flat(0), mcp)),
+        "start": in_turns(turns, starts),
         "tree-peers": _tree_peers(folders.tree, mcp),
         "scale": _scale(folders),
         "memory": _memory(folders),
     }
-
-
-def _starts(root: Path, mcp: list[str] | str) -> dict[str, Callable[[], object]]:
-    ways: dict[str, Callable[[], object]] = {
-        "ours": partial(_first_answer, root),
-        "python": partial(subprocess.run, [PYTHON[0], "-c", "pass"], check=True),
-    }
-    return ways if isinstance(mcp, str) else ways | {"mcp": partial(_first_of_mcp, mcp, root)}
 
 
 def _first_answer(root: Path) -> None:

@@ -52,11 +52,6 @@
         (expand-file-name "fake-servers/fake_server.py" backstaff-test-directory)
         (or start "serve")))
 
-(defun backstaff-test-process ()
-  "Return the process of the server, started if need be."
-  (backstaff-epc--process
-   (backstaff-server-connection (backstaff-server-ensure))))
-
 (defun backstaff-test-require (library variable)
   "Load LIBRARY from the folders that VARIABLE of the environment names.
 Without these it may be anywhere on `load-path', and else is the fake."
@@ -218,7 +213,7 @@ it belongs to has returned."
 (defmacro backstaff-test-clean (&rest body)
   "Run BODY with no server at first; then check that it leaves nothing."
   (declare (indent 0) (debug t))
-  `(let ((backstaff-server--current nil)
+  `(let ((backstaff-server--servers nil)
          ;; Each server says it, and the last one may have been a fake.
          (backstaff-server-content-readers 'unknown)
          (backstaff-python-found nil))
@@ -395,12 +390,6 @@ argument-hint: <file>\n---\n"))))
       ("boolean" t)
       ("array" ["go"])
       (_ 1))))
-
-(defun backstaff-test-tool-names (toolset)
-  "Return the names of the tools in TOOLSET, as `describe' orders them."
-  (cl-loop for tool in (backstaff-tools)
-           when (equal (plist-get tool :toolset) toolset)
-           collect (plist-get tool :name)))
 
 ;;; Buffers that are edited
 

@@ -31,9 +31,7 @@ def pytest_testnodedown(node: Any) -> None:  # noqa: ANN401  # of pytest-xdist
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
-    """Print the figures of attacks, if there were any, and before the closing line the skipped
-    needs.
-    """
+    """Print the figures of attacks, if any, and before the last line the needs of skipped tests."""
     if figures.FIGURES:
         terminalreporter.section("attacks")
         for line in figures.lines():

@@ -21,9 +21,7 @@ Run = Callable[[Nothing, Context], Result]
 
 
 def server_at(root: Path | str, registry: Registry | None = None) -> Server:
-    """Return a server of the tools in `registry` (default: the real ones) with the default
-    settings.
-    """
+    """Return a server with the tools in `registry` (default: the real ones), default settings."""
     return Server(registry or discover(), Settings(), str(root))
 
 

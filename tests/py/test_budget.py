@@ -97,7 +97,7 @@ def full(tree: Plant) -> Path:
 
 @pytest.fixture
 def entries_read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Counts the names that were read from directories so far."""
+    """The names that were read from directories so far."""
     read: list[str] = []
     real = os.scandir
 

@@ -27,7 +27,7 @@ def plant(root: Path, content: Content) -> Path:
 
 
 def packed(files: Mapping[str, Sequence[str]]) -> PackedPaths:
-    """Yield the paths of `files`, the names by directory, in pre-order."""
+    """Return the paths of `files`, the names by directory, in pre-order."""
     directories, found = list[Directory](), 0
     for path, names in files.items():
         paths = [f"{path}/{name}" if path else name for name in names]

@@ -29,7 +29,7 @@ class Nothing:
 
 
 def folders_below(start: int, budget: Budget) -> list[tuple[str, list[Named]]]:
-    """Yield every directory below the open `start`, with the names and kinds in it."""
+    """Return every directory below the open `start`, with the names and kinds in it."""
     found: list[tuple[str, list[Named]]] = []
     directory_kind = Kind.DIRECTORY
 

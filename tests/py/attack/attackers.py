@@ -38,9 +38,7 @@ PATH_NAMES = ("path", "cwd", "directory", "folder", "file", "root", "root_path",
 
 
 def with_a_secret(folder: Path) -> Path:
-    """A root with links to a folder outside that has the same structure, so that each step finds a
-    path.
-    """
+    """A root with links to a folder outside with the same entries, so each step finds a path."""
     outside = plant(
         folder / "outside",
         {

@@ -43,6 +43,6 @@ def racing() -> Iterator[None]:
 
 
 def lines() -> Iterator[str]:
-    """Return the figures of the attacks that ran, one a line. The last three are always there."""
+    """Yield the figures of the attacks that ran, one a line. The last three are always there."""
     for name in (name for name in ORDER if FIGURES[name] or name in ORDER[-3:]):
         yield f"{name:>22}  {FIGURES[name]:,.0f}"

@@ -77,7 +77,7 @@ def joined(above: str, name: str) -> str:
 
 
 def seen_in(answer: Answer) -> Iterator[str]:
-    """Return the files that the text names, by their paths; commands by their names."""
+    """Yield the files that the text names, by their paths; commands by their names."""
     match answer.tool:
         case "workspace/tree" | "workspace/project_overview":
             yield from _on_lines(answer)
@@ -120,7 +120,7 @@ def _in_row(answer: Answer, line: str) -> str:
 
 
 def paths_in(answer: Answer) -> Iterator[tuple[str, bool]]:
-    """Return the rows of a directory_tree, except the first: by path, True for a directory."""
+    """Yield the rows of a directory_tree, except the first: by path, True for a directory."""
     above: list[str] = []
     for depth, name, directory in answer.rows():
         if not depth:

@@ -74,7 +74,7 @@ def _long(parameter: Parameter, random: Random) -> Iterator[tuple[str, object]]:
 
 
 def wrong(reply: Reply, whole: Reply, limit: int) -> Iterator[str]:
-    """Return the fault of `reply`, which is `whole` in `limit` bytes; empty if there is none."""
+    """Yield the fault of `reply`, which is `whole` in `limit` bytes; empty if there is none."""
     size = len(reply.text.encode(errors="replace"))
     if size > limit:
         yield f"{size} bytes in {limit}"

@@ -74,7 +74,7 @@ def plant(folder: Path, names: list[str]) -> Path:
 
 
 def arguments(tool_id: str) -> Iterator[dict[str, object]]:
-    """Return arguments with which the tool names the planted entries."""
+    """Yield arguments with which the tool names the planted entries."""
     tool = TOOLS[tool_id]
     known = {p.name for p in tool.parameters}
     wide = {"entry_kind": "all", "show_hidden": True, "page_size": 100, "max_results": 100}

@@ -1,6 +1,4 @@
-"""Every way in and out, through every tool that takes a path: a path that leaves the root is
-refused.
-"""
+"""Every way in and out, through every tool with a path: one that leaves the root is refused."""
 
 import os
 import time

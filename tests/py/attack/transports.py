@@ -21,7 +21,7 @@ WHOLE = 1 << 20
 
 
 class Attacked(Protocol):
-    """The calls of an attack that a way must answer."""
+    """A server that answers the calls of an attack."""
 
     def call(
         self, tool_id: str, arguments: object = None, context: Mapping[str, object] | None = None

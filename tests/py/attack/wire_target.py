@@ -94,9 +94,7 @@ def expected(stream: bytes) -> tuple[Counter[int], Counter[int], bool | None]:
 
 
 def bodies(stream: bytes) -> Iterator[bytes | None]:
-    """Return the frames in `stream`: for one that is too large its beginning, for a broken one
-    None.
-    """
+    """Yield each frame in `stream`: the start of one that is too large, None for a broken one."""
     while len(stream) >= HEADER_BYTES:
         if not HEADER.fullmatch(stream[:HEADER_BYTES]):
             yield None

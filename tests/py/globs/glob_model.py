@@ -15,16 +15,14 @@ STAR, SLASH = "*", "/"
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Return True if `pattern` matches `path`, as `p` or as `p/`. Raises ValueError on a bad
-    pattern.
-    """
+    """Return True if `pattern` matches `path`, as `p` or `p/`. Raises ValueError if it is bad."""
     names = path.split("/")
     segments = [segments_of(plain) for plain in alternatives(pattern.removeprefix("./"))]
     return any(fits(one, way) for one in segments for way in (names, [*names, ""]))
 
 
 def alternatives(text: str) -> list[str]:
-    """Yield every pattern that `text` stands for."""
+    """Return every pattern that `text` stands for."""
     if not balanced(text, "{}"):
         raise ValueError("unbalanced braces")
     start = next((i for i in unescaped(text) if text[i] == "{"), None)
@@ -63,7 +61,7 @@ def closing(text: str, start: int) -> tuple[int, list[int]]:
 
 
 def unescaped(text: str) -> Iterator[int]:
-    """Return the places of the characters without a backslash before them."""
+    """Yield the places of the characters without a backslash before them."""
     i = 0
     while i < len(text):
         if text[i] == "\\":
@@ -124,7 +122,7 @@ def first_class(text: str) -> tuple[Fits, str] | None:
 
 
 def ranges_of(members: list[tuple[str, bool]]) -> Iterator[tuple[str, str]]:
-    """Return the first and last characters of the ranges in a class with these `members`."""
+    """Yield the first and last characters of the ranges in a class with these `members`."""
     while members:
         first = members[0][0]
         if members[1:2] == [("-", False)] and members[2:]:

@@ -154,9 +154,7 @@ def test_opener_of_any_kind_lists_and_calls_every_tool(
 
 
 def conversation(client: McpClient, version: str) -> list[tuple[str, str, Message]]:
-    """Return all kinds of messages that a server sends, each with `version` and the method it
-    answers.
-    """
+    """Return a server's messages of all kinds, each with `version` and the method it answers."""
     said: list[tuple[str, str, Message]] = []
     more = STATELESS if version == STATELESS_VERSION else {}
 

@@ -181,7 +181,7 @@ time.sleep(60)
 
 
 def processes() -> Iterator[tuple[int, int]]:
-    """Return each process and its parent."""
+    """Yield each process and its parent."""
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = stat.read_text().rpartition(")")[2].split()
