@@ -69,14 +69,10 @@ def oid_of(content: bytes, oid_bytes: int, kind: bytes = b"blob") -> bytes:
     return algorithm(b"%b %d\0" % (kind, len(content)) + content).digest()
 
 
-def _is_binary(content: bytes) -> bool:
-    """Whether git takes `content` for binary when it guesses about line ends."""
+def _has_crlf(content: bytes) -> bool:
+    """Whether `content` has such line ends, and git does not guess that it is binary."""
     without = len(content.translate(None, _CONTROLS))
     controls = len(content) - without - content.endswith(b"\x1a")
-    printable = without - content.count(b"\n") - content.count(b"\r")
-    lone = content.count(b"\r") > content.count(b"\r\n")
-    return b"\0" in content or lone or printable // _RATIO < controls
-
-
-def _has_crlf(content: bytes) -> bool:
-    return b"\r\n" in content and not _is_binary(content)
+    pairs, returns = content.count(b"\r\n"), content.count(b"\r")
+    printable = without - content.count(b"\n") - returns
+    return 0 < pairs == returns and b"\0" not in content and printable // _RATIO >= controls

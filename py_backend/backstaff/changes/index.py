@@ -236,7 +236,11 @@ def _parse(data: bytes, oid_bytes: int, budget: Budget) -> tuple[_Places, dict[b
         flags = _FLAGS.unpack_from(data, at - _FLAGS.size)[0]
         at += 2 if flags & _EXTENDED else 0
         if version == 4:  # noqa: PLR2004
-            dropped, at = _number(data, at)
+            dropped = data[at] & 0x7F  # a number of variable length, as in a pack
+            while data[at] & 0x80:
+                at += 1
+                dropped = (dropped + 1 << 7) + (data[at] & 0x7F)
+            at += 1
             stop = data.index(b"\0", at, end)
             path = path[: len(path) - dropped] + data[at:stop]
             at = stop + 1
@@ -257,15 +261,6 @@ def _parse(data: bytes, oid_bytes: int, budget: Budget) -> tuple[_Places, dict[b
         extensions[name] = data[at + 8 : at + 8 + size]
         at += 8 + size
     return places, extensions
-
-
-def _number(data: bytes, at: int) -> tuple[int, int]:
-    """The number of variable length at `at`, as in a pack, and the place behind it."""
-    value = data[at] & 0x7F
-    while data[at] & 0x80:
-        at += 1
-        value = (value + 1 << 7) + (data[at] & 0x7F)
-    return value, at + 1
 
 
 def _joined(  # noqa: PLR0913, PLR0917  # two indexes, and how they are joined

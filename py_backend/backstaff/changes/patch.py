@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from backstaff.budget import Budget
 from backstaff.changes.lines import Block, blocks
-from backstaff.changes.objects import Change, Side
+from backstaff.changes.objects import Change
 from backstaff.changes.porcelain import quoted
 from backstaff.changes.renames import MOST
 from backstaff.structure.outline import outline
@@ -104,13 +104,6 @@ def patch_of(  # noqa: PLR0913  # all that a patch is made of
     removed = sum(end - start for start, end, _, _ in found)
     added = sum(end - start for _, _, start, end in found)
     return Patch(os.fsencode("\n".join(head) + "\n"), hunks, added, removed)
-
-
-def subproject(side: Side | None, *, dirty: bool = False) -> bytes:
-    """The line that stands for the content of a submodule."""
-    if side is None:
-        return b""
-    return b"Subproject commit %b%b\n" % (side.oid.hex().encode(), b"-dirty" * dirty)
 
 
 def _lines(text: bytes) -> list[bytes]:
