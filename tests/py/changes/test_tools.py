@@ -215,6 +215,16 @@ def test_status_below_a_directory_of_a_sparse_index_is_that_of_all(root: Path) -
     assert data(call(root, "git_status_summary", {"cwd": "d"}))["raw"] == status_of(root)
 
 
+def test_without_a_git_the_reason_is_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("backstaff.project.git._PLACES", ())
+    monkeypatch.setenv("PATH", str(root))
+    for name in ("git_status_summary", "git_diff", "git_log"):
+        reply = call(root, name)
+        assert reply.error is not None
+        assert reply.error["code"] == "NOT_GIT_REPOSITORY"
+        assert reply.text.endswith("git is not installed"), reply.text
+
+
 def test_where_no_git_answers_the_reason_is_told(folder: Path) -> None:
     (folder / "plain").mkdir()
     for name in ("git_status_summary", "git_diff", "git_log"):
