@@ -195,6 +195,18 @@ def test_directory_in_the_place_of_attributes_is_an_empty_file(root: Path, comma
     assert data(call(root, "git_status_summary"))["raw"] == status_of(root)
 
 
+def test_directory_in_the_place_of_ignore_rules_is_an_empty_file(root: Path) -> None:
+    (root / ".gitignore").write_text("*.txt\n")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "rules")
+    git(root, "update-index", "--skip-worktree", ".gitignore")
+    (root / "a.txt").write_text("")
+    (root / ".gitignore").unlink()
+    assert data(call(root, "git_status_summary"))["raw"] == status_of(root)
+    (root / ".gitignore").mkdir()
+    assert data(call(root, "git_status_summary"))["raw"] == status_of(root)
+
+
 def test_renamed_file_that_attributes_call_binary_keeps_its_line_ends(root: Path) -> None:
     git(root, "mv", "d/f01", "d/new.bin")
     path = root / "d/new.bin"
