@@ -218,7 +218,7 @@ class _Look:
         if entry.kind == GITLINK:
             if mode == GITLINK:
                 self._compare_repository(path, None if entry.intended else old)
-            else:
+            elif self.tree.ignored_in(path) != "all":
                 self._differ(path, old, Side(mode))
             return
         if mode == GITLINK:

@@ -74,7 +74,10 @@ def _compare(work_tree: WorkTree, base: str, target: str | None, words: list[str
             return  # git shows an empty new file where there is nothing
     quiet = ("-c", "core.quotePath=false", "-c", "diff.renames=true")
     form = ("--minimal", "--no-color", "--no-ext-diff", "--no-textconv")
-    theirs = git(root, *quiet, "diff", *form, *words, fine=True)
+    try:
+        theirs = git(root, *quiet, "diff", *form, *words)
+    except subprocess.CalledProcessError:  # such as for a .gitmodules of another form
+        return
     if b"\ndiff --cc" in b"\n" + theirs or b"* Unmerged" in theirs:
         return  # git shows a conflict in another form
     found = compared(work_tree, base, target, "", {})

@@ -143,6 +143,9 @@ def test_submodule_counts_as_far_as_the_user_wants(
     found = data(call(root, "git_diff"))["files"]
     assert [one["path"] for one in found] == paths
     assert all("-dirty" in one["patch"] for one in found)
+    shutil.rmtree(module)
+    module.write_text("no module\n")
+    assert data(call(root, "git_status_summary"))["raw"] == status_of(root)
 
 
 def test_repository_with_sha256_is_told_as_git_does(root: Path) -> None:
