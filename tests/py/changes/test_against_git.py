@@ -70,7 +70,7 @@ def _compare(work_tree: WorkTree, base: str, target: str | None, words: list[str
     root = Path(work_tree.base.path)
     if target is None and base != INDEX:
         entries = (entry for _, entry in work_tree.index.entries())
-        if any(entry.intended and entry.skipped for entry in entries):
+        if any(entry.intended and (entry.skipped or entry.valid) for entry in entries):
             return  # git shows an empty new file where there is nothing
     quiet = ("-c", "core.quotePath=false", "-c", "diff.renames=true")
     form = ("--minimal", "--no-color", "--no-ext-diff", "--no-textconv")
