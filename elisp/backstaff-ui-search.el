@@ -6,9 +6,10 @@
 
 ;; `backstaff-search' shows the lines that match a regular expression in a buffer of
 ;; `grep-mode', so `next-error', RET and wgrep work there.  It returns at once; C-g in
-;; the buffer cancels the search, and g makes it again.  Each file has a heading; its
-;; name also begins each of its lines, but invisible.  The last lines count the files that
-;; were not searched: ignored, binary or large ones.
+;; the buffer cancels the search, and g makes it again.  Each file has a heading, and
+;; so has the definition around matches; the file's name also begins each of its lines,
+;; but invisible.  The last lines count the files that were not searched: ignored, binary
+;; or large ones.
 ;;
 ;; If Consult is loaded, the command shows the matches as you type instead, and the place
 ;; of the chosen one.  Text behind a second # filters them, as in `consult-grep'.
@@ -340,7 +341,8 @@ STATE is the text before them, such as \"Searching: \"."
   (pcase-dolist (`(,path . ,items) (seq-group-by (lambda (item) (plist-get item :path))
                                                  (plist-get data :items)))
     (pcase-let ((`(,matches ,files ,last) backstaff-search--counts)
-                (rows (seq-group-by (lambda (item) (plist-get item :line)) items)))
+                (rows (seq-group-by (lambda (item) (plist-get item :line)) items))
+                (said nil))
       (setq backstaff-search--counts
             (list (+ matches (length items)) (if (equal path last) files (1+ files)) path))
       (unless (equal path last)
@@ -352,6 +354,13 @@ STATE is the text before them, such as \"Searching: \"."
         (unless (assoc (plist-get around :line) rows)
           (push (list (plist-get around :line) around) rows)))
       (pcase-dolist (`(,line . ,items) (sort rows #'car-less-than-car))
+        (let* ((inner (plist-get (car items) :enclosing)) (name (plist-get inner :qualified)))
+          ;; The line of a definition says its name itself.
+          (unless (or (plist-get (car items) :text) (equal name said)
+                      (prog1 (equal (plist-get inner :line) line) (setq said name)))
+            (backstaff-search--insert
+             (propertize (if name (format "in %s\n" (backstaff-names-text name)) "at top level\n")
+                         'font-lock-face 'shadow))))
         (backstaff-search--insert-line path line items)))))
 
 (defun backstaff-search--insert-line (path line items)

@@ -9,7 +9,7 @@
 
 (declare-function wgrep-finish-edit "wgrep")
 
-(defconst backstaff-search-tests-tree
+(defvar backstaff-search-tests-tree
   '(("src" ("a.c" . "int run;\nrun run\n") ("b.c" . "no\n")) ("README" . "Run it\n"))
   "A project.")
 
@@ -58,6 +58,14 @@
     (search-forward "src/a.c\0")
     (should (invisible-p (1- (point))))
     (should (equal header-line-format " 4 matches in 2 files for regexp run, in any case"))))
+
+(ert-deftest backstaff-search-names-the-definition-around-a-match ()
+  (let ((backstaff-search-tests-tree
+         '(("a.py" . "y = x\ndef f(x):\n    return x\n\ndef g():\n    return x\nz = x\n"))))
+    (backstaff-search-tests-found "x"
+      (should (equal (backstaff-search-tests-lines t)
+                     '("a.py" "1:y = x" "2:def f(x):" "3:    return x" "in g" "6:    return x"
+                       "at top level" "7:z = x"))))))
 
 (ert-deftest backstaff-search-looks-in-some-files ()
   (backstaff-search-tests-found "r"

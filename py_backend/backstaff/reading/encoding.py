@@ -13,11 +13,10 @@ A NUL in the first `HEAD_BYTES` makes a file binary, unless one of these says UT
 import codecs
 import re
 import unicodedata
-from collections.abc import Iterator
 from encodings import normalize_encoding
 from encodings.aliases import aliases
 from importlib.util import find_spec
-from itertools import pairwise
+from itertools import pairwise, product
 
 HEAD_BYTES = 8 << 10
 COOKIE_BYTES = 1 << 10
@@ -154,18 +153,14 @@ def suggestions(sample: bytes) -> list[str]:
 
 
 def _reads_well(sample: bytes, name: str) -> bool:
-    """Return True if `sample` reads well in the encoding `name`; its ends may cut a character."""
-    for start, end in _ends(sample):
+    """Return True if `sample` reads well in the encoding `name`."""
+    # The first and last bytes may belong to characters that were cut.
+    for start, cut in product(range(4), range(4)):
         try:
-            text = sample[start:end].decode(name)
+            text = sample[start : len(sample) - cut].decode(name)
         except UnicodeDecodeError:
             continue
         beyond = [character for character in text if not character.isascii()]
         letters = sum(unicodedata.category(character)[0] in "LPM" for character in beyond)
         return letters >= len(beyond) * _LETTERS
     return False
-
-
-def _ends(sample: bytes) -> Iterator[tuple[int, int]]:
-    """Yield places at which `sample` may begin and end, because it may cut characters there."""
-    return ((start, len(sample) - cut) for start in range(4) for cut in range(4))

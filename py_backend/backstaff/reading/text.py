@@ -11,7 +11,7 @@ import hashlib
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from operator import attrgetter
 from typing import Protocol
 
@@ -133,7 +133,10 @@ def _read(source: Source, encoding: str, taker: Callable[[], LineSink]) -> Cache
         except _Undecodable as error:
             failures.append((name, error.offset))
     if b"\0" in head:
-        raise _binary(head)
+        offset, told = head.index(b"\0"), kind(head)
+        looks = f"; it begins like {told}" if told else ""
+        problem = f"it is binary: byte {offset} is NUL{looks}"
+        raise ContentError(BINARY_NOT_SUPPORTED, problem, offset=offset, kind=told or None)
     raise _unknown(source, failures)
 
 
@@ -191,7 +194,8 @@ def _texts(
     decoder = codecs.getincrementaldecoder(name)("strict")
     if mark is not BEGINNING:
         decoder.setstate(mark.state)
-    for piece, final in _with_last(pieces):
+    last = [(b"", True)]
+    for piece, final in chain(((piece, False) for piece in pieces), last):
         pending = len(decoder.getstate()[0])
         try:
             text = mark.held + decoder.decode(piece, final)
@@ -203,20 +207,6 @@ def _texts(
             mark.offset + len(piece), mark.number + text.count("\n"), decoder.getstate(), held
         )
         yield text, mark
-
-
-def _with_last(pieces: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
-    """Yield each of `pieces`, then an empty one that is the last."""
-    for piece in pieces:
-        yield piece, False
-    yield b"", True
-
-
-def _binary(head: bytes) -> ContentError:
-    offset, told = head.index(b"\0"), kind(head)
-    looks = f"; it begins like {told}" if told else ""
-    problem = f"it is binary: byte {offset} is NUL{looks}"
-    return ContentError(BINARY_NOT_SUPPORTED, problem, offset=offset, kind=told or None)
 
 
 def _unknown(source: Source, failures: list[tuple[str, int]]) -> ContentError:

@@ -112,7 +112,7 @@ class _Pass:
                 at = spans.end(number - 1) + 1
             indent = line.find(body[0])
             if indent and line[0] == "\t":
-                indent = _indentation(line, body)
+                indent = len(line[:indent][:LONGEST].expandtabs(_TAB))
             body, top = body[:LONGEST], stack[-1]
             if f"{body} ".startswith(comment_lines):
                 body = body.rpartition("*/")[2].lstrip() if at == number else ""
@@ -284,9 +284,10 @@ class _Pass:
         first = line.number
         within = False  # the last lines of a decorator, whose first has not been seen
         for at in range(line.number - 1, max(0, line.number - MAX_ABOVE), -1):
-            if not (body := self.lines[at - 1].strip()):
+            above = self.lines[at - 1]
+            if not (body := above.strip()):
                 break
-            indent = _indentation(self.lines[at - 1], body)
+            indent = len(above[: above.find(body[0])][:LONGEST].expandtabs(_TAB))
             if indent >= line.indent and f"{body} ".startswith(language.comment_lines):
                 first = first if within else at
             elif indent == line.indent and matcher(language.above)(body):
@@ -298,11 +299,3 @@ class _Pass:
             else:
                 break
         return first
-
-
-def _indentation(line: str, body: str) -> int:
-    """Return the column of `body` in `line`."""
-    indent = line.find(body[0])
-    if indent and "\t" in line[:indent]:
-        return len(line[: min(indent, LONGEST)].expandtabs(_TAB))
-    return indent

@@ -3,6 +3,7 @@
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import accumulate
 
 from backstaff.structure.language import Language
 
@@ -19,24 +20,23 @@ class Spans:
         self.text, self.lines, self.language = text, lines, language
         self.unclosed = set[str]()
         """Marks without an end. They begin no token again, or the time would be quadratic."""
-        self._line, self._offset = 0, 0
+        self.starts = [0, *accumulate(len(line) + 1 for line in lines)]
+        """The places in the text at which the lines begin."""
         self._ends: dict[str, list[int]] = {}
         """The lines that are one word, by the word. They end here-documents."""
         self._here = re.compile(language.here_document or r"(?!)").search
-        marks = [*language.all_long, *["<<"] * bool(language.here_document)]
-        marks = [mark for mark in marks if mark in text and mark not in language.long_quotes]
-        self.beginnings = {at for mark in marks for at, line in enumerate(lines) if mark in line}
+        marks = [mark for mark in language.all_long if mark not in language.long_quotes]
+        self.beginnings = {
+            bisect_right(self.starts, found.start()) - 1
+            for mark in marks + ["<<"] * bool(language.here_document)
+            for found in re.finditer(re.escape(mark), text)
+        }
         """The lines (from 0) that hold a mark with which such a token begins."""
 
     def end(self, number: int) -> int:
-        """Return the line (from 0) on which the last token ends that begins on line `number`.
-
-        Lines are asked for in their order.
-        """
+        """Return the line (from 0) on which the last token ends that begins on line `number`."""
         text, language = self.text, self.language
-        self._offset += sum(map(len, self.lines[self._line : number])) + number - self._line
-        self._line = number
-        start = place = end = self._offset
+        start = place = end = self.starts[number]
         while (found := language.token(text, place)) and (mark := found[0]) != "\n":
             place = found.end()
             if mark not in language.all_long or mark in self.unclosed:

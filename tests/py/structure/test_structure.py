@@ -23,9 +23,9 @@ ANSWERED: dict[str, list[Known]] = {
     for name, found in json.loads(ANSWERS.read_text("utf-8")).items()
 }
 UNANSWERED = {"tricky.org": "org", "tricky.scala": "generic"}
-"""Fixtures in languages that the dev script has no grammar for, or that have none."""
+"""Fixtures in languages for which the script in `dev/` has no grammar."""
 MISSED = {"Tricky.java": {"Point 67"}}
-"""Definitions that are known to be missing: a constructor without parentheses."""
+"""Definitions that are not found: a constructor without parentheses."""
 HEADINGS = ("markdown", "org", "rst")
 
 
@@ -254,7 +254,7 @@ def test_time_that_is_up_ends_the_pass() -> None:
 
 
 def hostile(size: int) -> Iterator[tuple[str, str]]:
-    """Texts of about `size` characters that a careless pass would need quadratic time for."""
+    """Yield texts of about `size` characters that take a careless pass quadratic time."""
     deep = int((2 * size) ** 0.5)
     yield "deeper and deeper", "".join(f"{' ' * n}def f():\n" for n in range(deep))
     yield (
@@ -305,7 +305,7 @@ def hostile(size: int) -> Iterator[tuple[str, str]]:
 
 
 class Scanned(str):
-    """A text that counts the characters that are looked at in it as a whole."""
+    """A text that counts the characters that its methods look at."""
 
     __slots__ = ()
     steps = 0
@@ -326,7 +326,7 @@ class Scanned(str):
 
 
 def counting(match: Callable[..., Any]) -> Callable[..., Any]:
-    """MATCH, an expression's, that counts the characters that it looks at."""
+    """Return `match`, the method of a pattern, so that it counts the characters it looks at."""
 
     def counted(text: str, at: int = 0, *rest: int) -> Any:  # noqa: ANN401
         found = match(text, at, *rest)
@@ -348,7 +348,7 @@ class Counted(NamedTuple):
 
 
 def steps(text: str, name: str) -> int:
-    """How much the pass over `text` does: calls, and characters of the whole text looked at."""
+    """Return the calls of the pass over `text`, and the characters of the text it looks at."""
     calls = 0
 
     def count(_: FrameType, event: str, __: object) -> None:
@@ -369,7 +369,7 @@ def steps(text: str, name: str) -> int:
 
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Expressions that walk the whole text count their steps."""
+    """Let expressions that walk the whole text count their steps."""
     for language in LANGUAGES.values():
         long = {mark: Counted(one) for mark, one in language.long.items()}
         monkeypatch.setitem(language.__dict__, "token", counting(language.token))

@@ -182,6 +182,16 @@ def test_ranges_come_in_every_form_that_arguments_have(tree: Plant) -> None:
 # ---------------------------------------------------------------------------- searches
 
 
+def test_name_that_no_file_defines_leads_to_the_search_that_finds_a_part(tree: Plant) -> None:
+    server = server_at(tree({"a.py": SAVED}))
+    reply = server.call(READ, {"symbol": "save"})
+    assert reply.error is not None
+    assert reply.error["code"] == "NOT_FOUND"
+    assert "regexp_search with definitions=true finds a part of a name" in reply.text
+    found = server.call(SEARCH, {"pattern": "save", "definitions": True})
+    assert "1-2: def saved():" in found.text
+
+
 def test_name_in_many_files_is_listed(tree: Plant) -> None:
     server = server_at(tree({f"{n:02}.py": SAVED for n in range(30)}))
     reply = server.call(READ, {"symbol": "saved"})
@@ -189,6 +199,43 @@ def test_name_in_many_files_is_listed(tree: Plant) -> None:
     assert reply.text.startswith("At least 20 definitions have the name 'saved'")
     assert reply.data is not None
     assert len(list(reply.data["definitions"])) == 20  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "rows"),
+    [
+        (
+            "a.rs",
+            "trait Shape {\n    fn area(&self);\n}\n",
+            "in Shape 1-3:\n2:     fn area(&self);\n",
+        ),
+        ("A.java", "interface A {\n  int area();\n}\n", "in A 1-3:\n2:   int area();\n"),
+        ("a.ts", "interface A {\n  area(): number;\n}\n", "in A 1-3:\n2:   area(): number;\n"),
+    ],
+)
+def test_method_without_a_body_is_a_definition_below_its_owner(
+    tree: Plant, path: str, text: str, rows: str
+) -> None:
+    given = {"pattern": "area", "definitions": True, "context_lines": 0}
+    reply = server_at(tree({path: text})).call(SEARCH, given)
+    assert f"{path}\n{rows}[" in reply.text, reply.text
+
+
+@pytest.mark.parametrize(("count", "is_read"), [(1, True), (3, True), (4, False)])
+def test_at_most_three_definitions_with_one_name_are_read_at_once(
+    tree: Plant, count: int, *, is_read: bool
+) -> None:
+    methods = "".join(
+        f"  void run({'int a, ' * n}int b) {{\n    use{n}();\n  }}\n\n\n\n\n" for n in range(count)
+    )
+    server = server_at(tree({"A.java": f"class A {{\n{methods}}}\n"}))
+    given = {"path": "A.java", "symbol": "run"}
+    reply = server.call(READ, given)
+    assert [f"use{n}();" in reply.text for n in range(count)] == [is_read] * count, reply.text
+    assert (f"{count} definitions have the name 'run'; give" in reply.text) is not is_read
+    # Those that do not fit are listed as well.
+    small = server.call(READ, given, {"max_output_bytes": 200})
+    assert (small.text.startswith("3 definitions have that name; give")) is (count == 3), small.text
 
 
 def test_names_around_matches_are_left_out_when_the_time_is_up(

@@ -116,12 +116,12 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Facts and marks are kept even of small files that were written just now."""
     monkeypatch.setattr(source, "settled", lambda status, _: stamp_of(status))
     monkeypatch.setattr(text, "MARK_BYTES", 200)
-    with_last = text._with_last  # noqa: SLF001  # where small pieces can come in
+    texts = text._texts  # noqa: SLF001  # small pieces can come in here
 
-    def small(pieces: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
-        return with_last(one[at : at + 57] for one in pieces for at in range(0, len(one), 57))
+    def small(pieces: Iterable[bytes], *rest: Any) -> Iterator[Any]:  # noqa: ANN401
+        return texts((one[at : at + 57] for one in pieces for at in range(0, len(one), 57)), *rest)
 
-    monkeypatch.setattr(text, "_with_last", small)
+    monkeypatch.setattr(text, "_texts", small)
 
 
 @pytest.mark.usefixtures("kept")

@@ -87,8 +87,10 @@ def parts(asked: Range, read: Callable[[str], File], context: Context) -> list[P
     if asked.symbol.strip() and not asked.path:
         found = in_project(asked.symbol, context)
         if not found:
-            message = f"No file of the project defines {quote(asked.symbol)}"
-            raise ToolError(ErrorCode.NOT_FOUND, f"{message}, in the languages that are known")
+            problem = f"No file of the project defines {quote(asked.symbol)}"
+            search = f"{context.named('workspace/regexp_search')} with definitions=true"
+            remedy = f"in the languages that are known; {search} finds a part of a name"
+            raise ToolError(ErrorCode.NOT_FOUND, f"{problem}, {remedy}")
         if len(found) > 1:
             raise Several(asked.symbol, found)
         # With the whole name: the file may define others whose names end alike.

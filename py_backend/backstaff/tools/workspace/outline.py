@@ -18,8 +18,9 @@ The files are those of a search of contents: none that git ignores, but unsaved 
 that may hold secrets are left out.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice, takewhile
 
 from backstaff.contents.choice import Rules, choose
 from backstaff.errors import (
@@ -239,24 +240,18 @@ def _line(found: Outlined, prefix: int, names: int, members: int) -> str:
 
     It has at most so many `names`, with so many `members` each.
     """
-    parts = list(_parts(found.definitions, names, members))
-    left = sum(not one.depth for one in found.definitions) - len(parts)
+    definitions, parts = found.definitions, list[str]()
+    tops = [at for at, one in enumerate(definitions) if not one.depth]
+    for at in tops[:names]:
+        one = definitions[at]
+        below = takewhile(lambda after: after.depth, islice(definitions, at + 1, None))
+        inner = [visible(after.name) for after in below if after.depth == 1]
+        has_members = members and inner and one.kind in CONTAINERS
+        shown = " ".join(inner[:members]) + " …" * (len(inner) > members)
+        parts.append(_short(one) + (f"({shown})" if has_members else ""))
+    left = len(tops) - len(parts)
     told = ", ".join(parts) + (f", … {left} more" if left else "")
     return f"{path_in_text(found.path[prefix:])} {found.line_count}: {told}\n"
-
-
-def _parts(definitions: Sequence[Definition], names: int, members: int) -> Iterator[str]:
-    tops = [at for at, one in enumerate(definitions) if not one.depth][:names]
-    for at in tops:
-        one, inner = definitions[at], list[str]()
-        if members and one.kind in CONTAINERS:
-            for after in definitions[at + 1 :]:
-                if not after.depth:
-                    break
-                if after.depth == 1:
-                    inner.append(visible(after.name))
-        shown = " ".join(inner[:members]) + " …" * (len(inner) > members)
-        yield _short(one) + (f"({shown})" if inner else "")
 
 
 TOOL = Tool(
