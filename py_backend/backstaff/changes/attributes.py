@@ -5,7 +5,7 @@ the work tree, where they may be pipes, so they are read here, as rules of ignor
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -74,8 +74,8 @@ def _unescaped(match: re.Match[str]) -> str:
 class Attributes:
     """The attributes of all paths in a work tree.
 
-    READ returns the content of a file by its path from the top. GENERAL are the contents of the
-    system's and the user's files, and INFO is that of info/attributes, which goes before all.
+    `read` returns the content of a file by its path from the top. `general` are the contents of the
+    system's and the user's files. `info` is that of info/attributes, which goes before all.
     """
 
     def __init__(
@@ -89,46 +89,37 @@ class Attributes:
         """Read the files that are for all paths."""
         self._read = read
         self._ignore_case = ignore_case
-        self._general = [self._lines(content) for content in general]
-        self._info = self._lines(info)
         self._files: dict[str, Sequence[Line]] = {}
+        self._general = [lines_of(content, ignore_case=ignore_case) for content in general]
+        self._info = lines_of(info, ignore_case=ignore_case)
         self._macros: dict[str, Sequence[tuple[str, State]]] = {"binary": _BINARY}
         for lines in (*self._general, self._of(""), self._info):
             self._macros |= {line.macro: line.states for line in lines if line.macro}
 
     def of(self, path: str) -> Mapping[str, State]:
-        """The attributes of the file `path`, a path from the top."""
+        """The attributes of the file `path`, a path from the top. The nearest line counts."""
+        files = [(path, self._info)]
+        directory, _, name = path.rpartition("/")
+        while directory:
+            files.append((name, self._of(f"{directory}/")))
+            directory, _, above = directory.rpartition("/")
+            name = f"{above}/{name}"
+        files += [(path, self._of("")), *((path, lines) for lines in reversed(self._general))]
         found: dict[str, State] = {}
-        for relative, lines in self._by_precedence(path):
+        for relative, lines in files:
             text = as_bytes(relative)
             for line in reversed(lines):
                 if line.pattern and line.pattern.match_file(text):
-                    for name, state in reversed(line.states):
-                        self._fill(found, name, state)
+                    ahead = list(line.states)
+                    while ahead:  # the last one first, and then those that it stands for
+                        attribute, state = ahead.pop()
+                        if attribute not in found:
+                            found[attribute] = state
+                            ahead += self._macros.get(attribute, ()) if state is True else ()
         return found
-
-    def _by_precedence(self, path: str) -> Iterator[tuple[str, Sequence[Line]]]:
-        yield path, self._info
-        directory, _, name = path.rpartition("/")
-        while directory:
-            yield name, self._of(f"{directory}/")
-            directory, _, above = directory.rpartition("/")
-            name = f"{above}/{name}"
-        yield path, self._of("")
-        for lines in reversed(self._general):
-            yield path, lines
-
-    def _fill(self, found: dict[str, State], name: str, state: State) -> None:
-        """Note the `state` of `name`, and of those that it stands for, unless a nearer line did."""
-        if name not in found:
-            found[name] = state
-            for inner, inner_state in reversed(self._macros.get(name, ()) if state is True else ()):
-                self._fill(found, inner, inner_state)
 
     def _of(self, directory: str) -> Sequence[Line]:
         if directory not in self._files:
-            self._files[directory] = self._lines(self._read(directory + FILE))
+            content = self._read(directory + FILE)
+            self._files[directory] = lines_of(content, ignore_case=self._ignore_case)
         return self._files[directory]
-
-    def _lines(self, content: bytes) -> Sequence[Line]:
-        return lines_of(content, ignore_case=self._ignore_case)

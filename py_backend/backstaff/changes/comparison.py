@@ -13,7 +13,7 @@ from backstaff.budget import Budget
 from backstaff.changes.conversion import oid_of
 from backstaff.changes.index import GITLINK
 from backstaff.changes.objects import Change, Changes, Origin, Side, blobs, in_order
-from backstaff.changes.patch import Patch, patch_of, subproject
+from backstaff.changes.patch import Patch, patch_of
 from backstaff.changes.status import differences
 from backstaff.changes.work_tree import WorkTree
 
@@ -23,7 +23,7 @@ AT_ONCE = 200
 
 
 class Unshown(StrEnum):
-    """Why the lines of a file are not shown."""
+    """The reason why the lines of a file are not shown."""
 
     SECRET = "it may hold secrets: a person has to allow it"  # noqa: S105  # no password
     UNDECIDED = "a filter or an encoding would have to run to compare it"
@@ -38,37 +38,31 @@ class Comparison:
     files: Changes
     texts: Mapping[str, bytes]
     allowed: str = ""
-    """A file that may hold secrets, and that a person has allowed to be shown."""
+    """A file that may hold secrets, but that a person has allowed to be shown."""
 
     def patches(
         self, first: int, context: int | None, budget: Budget
     ) -> Iterator[tuple[str, Change, Patch | Unshown]]:
-        """Yield the files from the `first` on, each with its patch, or why there is none.
+        """Yield the files from the `first` on, each with its patch or the reason for none.
 
         Without a `context`, patches have no hunks. Raises `DeadlineExceeded`.
         """
-        files = islice(self.files.items(), first, None)
-        while some := list(islice(files, AT_ONCE)):
-            unshown = {path: self._unshown(path, change) for path, change in some}
-            sides = [
-                side
-                for path, change in some
-                if not unshown[path]
-                for side in (change.old, None if change.origin else change.new)
-            ]
-            known = blobs(self.work_tree.repository, {one.oid for one in sides if one}, budget)
-            for path, change in some:
-                yield (
-                    path,
-                    change,
-                    unshown[path] or self._patch(path, change, known, context, budget),
-                )
-
-    def _unshown(self, path: str, change: Change) -> Unshown | None:
-        paths = {path, change.source} - {"", self.allowed}
-        if any(map(self.work_tree.base.hides, paths)):
-            return Unshown.SECRET
-        return Unshown.UNDECIDED if change.undecided else None
+        tree, files = self.work_tree, islice(self.files.items(), first, None)
+        while some := dict(islice(files, AT_ONCE)):
+            unshown: dict[str, Unshown] = {}
+            oids = set[bytes]()
+            for path, change in some.items():
+                if any(map(tree.base.hides, {path, change.source} - {"", self.allowed})):
+                    unshown[path] = Unshown.SECRET
+                elif change.undecided:
+                    unshown[path] = Unshown.UNDECIDED
+                else:
+                    sides = (change.old, None if change.origin else change.new)
+                    oids |= {side.oid for side in sides if side}
+            known = blobs(tree.repository, oids, budget)
+            for path, change in some.items():
+                why = unshown.get(path)
+                yield path, change, why or self._patch(path, change, known, context, budget)
 
     def _patch(
         self,
@@ -116,8 +110,10 @@ class Comparison:
         *,
         dirty: bool = False,
     ) -> bytes | None:
-        if side is None or side.kind == GITLINK:
-            return subproject(side, dirty=dirty)
+        if side is None:
+            return b""
+        if side.kind == GITLINK:
+            return b"Subproject commit %b%b\n" % (side.oid.hex().encode(), b"-dirty" * dirty)
         if origin is Origin.BUFFER:
             return self.work_tree.converted(path, self.texts[path])
         return self.work_tree.content(path, side) if origin else known.get(side.oid)
@@ -167,7 +163,7 @@ def _with_disk(  # noqa: C901, PLR0913, PLR0917  # all that a file can come from
     conflicts: Sequence[str],
     texts: Mapping[str, bytes],
 ) -> Changes:
-    """The changes from `base`, to which the index has those that are `staged`, to the files."""
+    """The changes from `base` to the files; `staged` are those from `base` to the index."""
     index = work_tree.index
     changed, undecided = differences(work_tree, below)
     tracked = [path for path in texts if index.has(path)]

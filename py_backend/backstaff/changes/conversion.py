@@ -1,7 +1,7 @@
 """The content of a file as git would store it: line ends and `$Id$`, by attributes and settings.
 
-A filter or an encoding of the work tree is never run. Its file `needs_program`, and whoever
-compares it can tell nothing.
+A filter or an encoding of the work tree is never run. Its file `needs_program`, so it cannot be
+compared.
 """
 
 import hashlib
@@ -14,15 +14,15 @@ from backstaff.changes.attributes import State
 _ID = re.compile(rb"\$Id:[^$\n]*\$")
 _CONTROLS = bytes({*range(0x20), 0x7F} - {*b"\b\t\n\f\r\x1b"})
 _RATIO = 128
-"""A text has so many printable characters for each that is not, or more."""
+"""Minimum number of printable characters of a text for each that is not printable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
     """The changes to a file's content on its way to git.
 
-    With `text` the line ends become newlines, with `guessed` only in what looks like text. With
-    `ident` the value of `$Id$` goes. `needs_program` says that a program would have to be run
+    With `text` the line ends become newlines, with `guessed` only if the content looks like text.
+    With `ident` the value of `$Id$` goes. `needs_program` says that a program would have to be run
     first.
     """
 
@@ -32,7 +32,7 @@ class Conversion:
     needs_program: bool = False
 
     def to_git(self, content: bytes, in_index: Callable[[], bytes]) -> bytes:
-        """CONTENT as git would store it.
+        """`content` as git would store it.
 
         `in_index` returns the content of the file in the index.
         """
@@ -69,14 +69,10 @@ def oid_of(content: bytes, oid_bytes: int, kind: bytes = b"blob") -> bytes:
     return algorithm(b"%b %d\0" % (kind, len(content)) + content).digest()
 
 
-def _is_binary(content: bytes) -> bool:
-    """Whether git takes `content` for binary when it guesses about line ends."""
+def _has_crlf(content: bytes) -> bool:
+    """Whether `content` has such line ends, and git does not guess that it is binary."""
     without = len(content.translate(None, _CONTROLS))
     controls = len(content) - without - content.endswith(b"\x1a")
-    printable = without - content.count(b"\n") - content.count(b"\r")
-    lone = content.count(b"\r") > content.count(b"\r\n")
-    return b"\0" in content or lone or printable // _RATIO < controls
-
-
-def _has_crlf(content: bytes) -> bool:
-    return b"\r\n" in content and not _is_binary(content)
+    pairs, returns = content.count(b"\r\n"), content.count(b"\r")
+    printable = without - content.count(b"\n") - returns
+    return 0 < pairs == returns and b"\0" not in content and printable // _RATIO >= controls

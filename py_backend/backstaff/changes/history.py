@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from backstaff.budget import Budget
 from backstaff.changes.objects import answered
-from backstaff.project.git import Repository
+from backstaff.project.git import Repository, log_entries
 from backstaff.project.running_git import NoGit
 
 MAX_COUNTED = 200
@@ -82,19 +82,10 @@ def commits(  # noqa: PLR0913  # the parameters of the tool
 
 
 def _parsed(told: bytes) -> Iterator[Commit]:
-    """Yield the commits that git has `told` in `_FORMAT`, each with the number of its files.
-
-    Between its NULs stand: nothing, five fields, nothing, then the paths, the first after a
-    newline. No path is empty.
-    """
-    parts = iter(told.split(b"\0"))
-    next(parts)
-    for oid in parts:
-        fields = [next(parts, b"").decode("utf-8", "replace") for _ in range(4)]
-        next(parts, None)
-        files = sum(1 for _ in iter(lambda: next(parts, b""), b""))
-        date, author, subject, parents = fields
-        yield Commit(oid.decode(), date, author, subject, None if " " in parents else files)
+    """Yield the commits that git has `told` in `_FORMAT`, each with the number of its files."""
+    for fields, paths in log_entries(told, 5):
+        oid, date, author, subject, parents = (part.decode("utf-8", "replace") for part in fields)
+        yield Commit(oid, date, author, subject, None if " " in parents else len(paths))
 
 
 def blame(  # noqa: PLR0913, PLR0917  # the parameters of the tool

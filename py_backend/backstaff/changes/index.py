@@ -19,6 +19,10 @@ from typing import NamedTuple
 from backstaff.budget import Budget
 
 LINK, GITLINK, SPARSE_DIRECTORY = 0o120000, 0o160000, 0o040000
+MAX_PATHS = 1 << 28
+"""Maximum number of bytes of all paths together: an index can make much of few bytes."""
+A_DIRECTORY = 1000
+"""Number of bytes that a directory takes beside its path."""
 NANO = 10**9
 stamp_of = attrgetter("st_mtime_ns", "st_ctime_ns", "st_size", "st_ino")
 """The columns of `Names.stamps`. A file with other stamps is looked at more closely."""
@@ -35,16 +39,16 @@ _NO_STAMP = (0,) * COLUMNS
 
 
 class BadIndex(Exception):
-    """The file is no index that git would read."""
+    """Git would not read the file as an index."""
 
 
 class Entry(NamedTuple):
     """One entry: the mode and hash of its content, and the file that git compared with it.
 
     `stamp` is that of the file, in the columns of `stamp_of`. A `racy` file may have been written
-    once more within the same second as the index. A `valid` entry counts as unchanged, as
-    the user has said. A `skipped` one need not be on the disk, as in a sparse checkout. Of an
-    `intended` one, only the name is in the index (`git add --intent-to-add`).
+    once more within the same second as the index. A `valid` entry counts as unchanged, because the
+    user says so. A `skipped` one need not be on the disk, for example in a sparse checkout. An
+    `intended` one has only its name in the index (`git add --intent-to-add`).
     """
 
     mode: int
@@ -64,10 +68,10 @@ class Entry(NamedTuple):
 
 @dataclass(slots=True)
 class Names:
-    """The entries in one directory: their names, where they stand in the file, and their stamps.
+    """The entries in one directory: their names, their places in the file, and their stamps.
 
-    `modes` are those of the entries. `directories` are the names of the directories in it that have
-    entries below.
+    `modes` are those of the entries. `directories` are the names of the inner directories that have
+    entries.
     """
 
     names: list[str] = field(default_factory=list)
@@ -86,6 +90,8 @@ class Index:
     racy_from: int
     directories: dict[str, Names] = field(default_factory=lambda: {"": Names()})
     conflicts: dict[str, dict[int, Entry]] = field(default_factory=dict)
+    room: int = MAX_PATHS
+    """Number of bytes that are left for directories."""
     sparse: bool = False
     """Whether it has entries for whole directories (`git sparse-checkout --sparse-index`)."""
 
@@ -110,7 +116,7 @@ class Index:
         )
 
     def entries(self) -> Iterator[tuple[str, Entry]]:
-        """Yield path and entry of all that is not in conflict, by directory."""
+        """Yield the path and the entry of each file without a conflict, by directory."""
         for directory, found in self.directories.items():
             prefix = f"{directory}/" if directory else ""
             for name, place in zip(found.names, found.places, strict=True):
@@ -148,7 +154,7 @@ class Index:
         found.stamps.extend(_NO_STAMP if doubtful else entry.stamp)
 
     def expand(self, lines: Iterable[bytes], inside: str) -> None:
-        r"""Add the files of directories that have one entry for all of theirs (a sparse index).
+        r"""Add the files of directories that have a single entry (a sparse index).
 
         `lines` are all files by git, such as b"100644 6d3c... 0\ta/b.c".
         """
@@ -169,13 +175,19 @@ class Index:
 
     def _directory(self, path: str) -> Names:
         """Make the directory `path`, and those above."""
-        found = self.directories[path] = Names()
-        above, _, name = path.rpartition("/")
-        (self.directories.get(above) or self._directory(above)).directories.append(name)
-        return found
+        made = self.directories[path] = Names()
+        is_new = True
+        while is_new:
+            self.room -= len(path) + A_DIRECTORY
+            if self.room < 0:
+                raise BadIndex("its directories take too much memory")
+            path, _, name = path.rpartition("/")
+            is_new = path not in self.directories
+            self.directories.setdefault(path, Names()).directories.append(name)
+        return made
 
 
-def parse(  # noqa: PLR0913, PLR0917  # the file, its facts, and what is read of it
+def parse(  # noqa: PLR0913, PLR0917  # the file, its facts, and the part that is read
     data: bytes,
     oid_bytes: int,
     modified_ns: int,
@@ -185,8 +197,8 @@ def parse(  # noqa: PLR0913, PLR0917  # the file, its facts, and what is read of
 ) -> Index:
     """Read the entries below `inside` ("" or `a/b/`) of `data`, an index of time `modified_ns`.
 
-    `oid_bytes` is the length of a hash: 20 for SHA-1. `shared` returns the index beside it with a
-    hash, which a split one names. Raises `BadIndex`, `DeadlineExceeded` and `Cancelled`.
+    `oid_bytes` is the length of a hash: 20 for SHA-1. A split index names another one by its hash,
+    which `shared` returns. Raises `BadIndex`, `DeadlineExceeded` and `Cancelled`.
     """
     try:
         places, extensions = _parse(data, oid_bytes, budget)
@@ -217,13 +229,18 @@ def _parse(data: bytes, oid_bytes: int, budget: Budget) -> tuple[_Places, dict[b
     if any(checksum) and algorithm(data[:end]).digest() != checksum:  # index.skipHash leaves zeros
         raise BadIndex("its checksum is wrong")
     at, path, places = _HEADER.size, b"", list[tuple[bytes, int]]()
+    room = MAX_PATHS
     fixed = _STATUS.size + oid_bytes + _FLAGS.size
     for _ in budget.checked(range(count)):
         start, at = at, at + fixed
         flags = _FLAGS.unpack_from(data, at - _FLAGS.size)[0]
         at += 2 if flags & _EXTENDED else 0
         if version == 4:  # noqa: PLR2004
-            dropped, at = _number(data, at)
+            dropped = data[at] & 0x7F  # a number of variable length, as in a pack
+            while data[at] & 0x80:
+                at += 1
+                dropped = (dropped + 1 << 7) + (data[at] & 0x7F)
+            at += 1
             stop = data.index(b"\0", at, end)
             path = path[: len(path) - dropped] + data[at:stop]
             at = stop + 1
@@ -233,6 +250,9 @@ def _parse(data: bytes, oid_bytes: int, budget: Budget) -> tuple[_Places, dict[b
             path = data[at:stop]
             at = stop + 8 - (stop - start) % 8
         places.append((path, start))
+        room -= len(path)
+        if room < 0:
+            raise BadIndex("its paths are too long")
     extensions = {}
     while at < end:
         name, size = data[at : at + 4], _WORD.unpack_from(data, at + 4)[0]
@@ -243,22 +263,13 @@ def _parse(data: bytes, oid_bytes: int, budget: Budget) -> tuple[_Places, dict[b
     return places, extensions
 
 
-def _number(data: bytes, at: int) -> tuple[int, int]:
-    """The number of variable length at `at`, as in a pack, and the place behind it."""
-    value = data[at] & 0x7F
-    while data[at] & 0x80:
-        at += 1
-        value = (value + 1 << 7) + (data[at] & 0x7F)
-    return value, at + 1
-
-
 def _joined(  # noqa: PLR0913, PLR0917  # two indexes, and how they are joined
     data: bytes, places: _Places, base: bytes, link: bytes, oid_bytes: int, budget: Budget
 ) -> tuple[bytes, _Places]:
-    """The entries of a split index: those of `base`, less some, with some replaced, and its own."""
-    deleted, at = _bits(link, 0) if link else (set[int](), 0)
-    replaced, _ = _bits(link, at) if link else (set[int](), 0)
+    """The entries of a split index: its own, and those of `base` without the replaced ones."""
     shared, _ = _parse(base, oid_bytes, budget)
+    deleted, at = _bits(link, 0, len(shared)) if link else (set[int](), 0)
+    replaced, _ = _bits(link, at, len(shared)) if link else (set[int](), 0)
     # The replacements come first in the index, in order, and have no names.
     own = iter(places)
     kept = []
@@ -273,15 +284,18 @@ def _joined(  # noqa: PLR0913, PLR0917  # two indexes, and how they are joined
     return data + base, sorted([*kept, *own])
 
 
-def _bits(data: bytes, at: int) -> tuple[set[int], int]:
-    """The numbers of the bits that are set in an EWAH bitmap at `at`, and the place behind it."""
+def _bits(data: bytes, at: int, most: int) -> tuple[set[int], int]:
+    """The numbers of the bits that are set in an EWAH bitmap at `at`, and the place behind it.
+
+    It may have `most` bits.
+    """
     size, words = Struct(">2I").unpack_from(data, at)
     values = Struct(f">{words}Q").unpack_from(data, at + 8)
     bits, number, position = set[int](), 0, 0
     while position < words:
         run = values[position]
         repeated, literals = run >> 1 & 0xFFFFFFFF, run >> 33
-        if number + 64 * (repeated + literals) > size + 64:
+        if number + 64 * (repeated + literals) > min(size, most) + 64:
             raise BadIndex("a bitmap is too long")
         if run & 1:
             bits.update(range(number, number + 64 * repeated))

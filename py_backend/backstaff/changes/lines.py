@@ -1,8 +1,8 @@
 """The lines that two texts differ in: the shortest script where that is quickly found.
 
-What both texts begin and end with is set aside. Between, the script is the shortest (Myers' greedy
-algorithm) as long as it has at most `MAX_EDITS` edits. Else the lines that both texts have exactly
-once cut the texts into parts, and each part is compared by itself, or counts as replaced.
+Equal lines at the beginning and the end are set aside. Between them, the script is the shortest
+(Myers' greedy algorithm) if it has at most `MAX_EDITS` edits. Otherwise the lines that both texts
+have exactly once cut the texts into parts. Each part is compared by itself, or counts as replaced.
 """
 
 from bisect import bisect_left
@@ -12,10 +12,12 @@ from collections.abc import Iterator, Sequence
 from backstaff.budget import Budget
 
 MAX_EDITS, MAX_EDITS_OF_A_PART = 400, 100
-"""Edits of a script: more take a time that grows with their square."""
+"""Maximum number of edits of a script: the time grows with their square."""
+MAX_SHIFT = 100
+"""Maximum number of lines by which a block is moved to a better place."""
 
 Block = tuple[int, int, int, int]
-"""Lines START to END of the old text, for which lines START to END of the new one stand."""
+"""The start and end of lines of the old text, and those of the lines in their place."""
 
 Texts = tuple[Sequence[bytes], Sequence[bytes]]
 
@@ -64,7 +66,7 @@ def _parts(
 
 
 def _common(one: Sequence[bytes], other: Sequence[bytes]) -> int:
-    """How many lines both begin with."""
+    """The number of equal lines at the beginning of both."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
@@ -78,8 +80,8 @@ def _common(one: Sequence[bytes], other: Sequence[bytes]) -> int:
 def _shortest(old: Sequence[bytes], new: Sequence[bytes], most: int) -> list[Block] | None:
     """The shortest script; None if it has more than `most` edits.
 
-    `furthest[k]` is the number of old lines that are done on the diagonal K, which has K old lines
-    more done than new ones.
+    `furthest[k]` is the number of old lines that are done on the diagonal `k`, where `k` more old
+    lines are done than new ones.
     """
     numbers: dict[bytes, int] = {}
     a = [numbers.setdefault(line, len(numbers)) for line in old]
@@ -153,10 +155,10 @@ def _anchors(old: Sequence[bytes], new: Sequence[bytes], part: Block) -> list[tu
 
 
 def _slid(old: Sequence[bytes], new: Sequence[bytes], found: Sequence[Block]) -> list[Block]:
-    """FOUND, where a block of lines of one text alone can stand in several places: the best one.
+    """`found`, with each block that only adds or only removes lines moved to its best place.
 
-    Nothing changes about what the blocks say. A block that begins behind a blank line, or with
-    little indentation, is easier to read.
+    The texts stay the same. A block that begins behind a blank line, or with little indentation, is
+    easier to read.
     """
     slid: list[Block] = []
     for number, (start, end, new_start, new_end) in enumerate(found):
@@ -166,22 +168,22 @@ def _slid(old: Sequence[bytes], new: Sequence[bytes], found: Sequence[Block]) ->
             continue
         before = slid[-1] if slid else (0, 0, 0, 0)
         after = found[number + 1] if number + 1 < len(found) else (len(old),) * 2 + (len(new),) * 2
-        up = min(start - before[1], new_start - before[3])
-        down = min(after[0] - end, after[2] - new_end)
         # One line between two blocks keeps them apart.
-        up, down = max(0, up - bool(slid)), max(0, down - (number + 1 < len(found)))
-        shifts = [0]
-        while -shifts[0] < up and text[first + shifts[0] - 1] == text[last + shifts[0] - 1]:
-            shifts.insert(0, shifts[0] - 1)
-        while shifts[-1] < down and text[first + shifts[-1]] == text[last + shifts[-1]]:
-            shifts.append(shifts[-1] + 1)
-        shift = min(reversed(shifts), key=lambda by: _roughness(text, first + by, last + by))
+        up = min(start - before[1], new_start - before[3]) - bool(slid)
+        down = min(after[0] - end, after[2] - new_end) - (number + 1 < len(found))
+        low = high = 0
+        while -low < min(up, MAX_SHIFT) and text[first + low - 1] == text[last + low - 1]:
+            low -= 1
+        while high < min(down, MAX_SHIFT) and text[first + high] == text[last + high]:
+            high += 1
+        shifts = range(high, low - 1, -1)
+        shift = min(shifts, key=lambda by: _roughness(text, first + by, last + by))
         slid.append((start + shift, end + shift, new_start + shift, new_end + shift))
     return slid
 
 
 def _roughness(text: Sequence[bytes], first: int, last: int) -> tuple[int, int]:
-    """How badly lines `first` to `last` of `text` stand for themselves."""
+    """A measure of how hard lines `first` to `last` of `text` are to read by themselves."""
     ends = [at for at in (first, last) if at < len(text)]
     blank = sum(bool(text[at - 1].strip()) for at in (first, last) if at)
     return blank, sum(len(text[at]) - len(text[at].lstrip()) for at in ends)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from backstaff.budget import Budget
 from backstaff.changes.lines import Block, blocks
-from backstaff.changes.objects import Change, Side
+from backstaff.changes.objects import Change
 from backstaff.changes.porcelain import quoted
 from backstaff.changes.renames import MOST
 from backstaff.structure.outline import outline
@@ -106,13 +106,6 @@ def patch_of(  # noqa: PLR0913  # all that a patch is made of
     return Patch(os.fsencode("\n".join(head) + "\n"), hunks, added, removed)
 
 
-def subproject(side: Side | None, *, dirty: bool = False) -> bytes:
-    """The line that stands for the content of a submodule."""
-    if side is None:
-        return b""
-    return b"Subproject commit %b%b\n" % (side.oid.hex().encode(), b"-dirty" * dirty)
-
-
 def _lines(text: bytes) -> list[bytes]:
     lines = text.split(b"\n")
     last = lines.pop()
@@ -136,7 +129,7 @@ def _names(  # noqa: PLR0913, PLR0917  # both texts, and where they differ
     at, above = 0, b""
     for start, _, new_start, new_end in found:
         if known:
-            # Where lines are only removed, the line before them tells what they were in.
+            # If lines are only removed, the line before them was in the same definition.
             around = known.around(new_start + (new_start < new_end))
             name = around.qualified.encode("utf-8", "replace") if around else b""
         else:

@@ -73,7 +73,7 @@ def raw(branch: Branch, status: Status, inside: str) -> str:
 
 
 def quoted(path: str, *, blanks: bool = False) -> str:
-    r"""PATH as git prints it with core.quotePath=false: `"a\tb"`; with `blanks`, `"a b"`, too."""
+    r"""`path` as git prints it with core.quotePath=false: `"a\tb"`; with `blanks` also `"a b"`."""
     if not _UNSAFE.search(path):
         return f'"{path}"' if blanks and " " in path else path
     return f'"{_UNSAFE.sub(_escaped, path)}"'

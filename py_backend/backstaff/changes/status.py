@@ -218,7 +218,7 @@ class _Look:
         if entry.kind == GITLINK:
             if mode == GITLINK:
                 self._compare_repository(path, None if entry.intended else old)
-            else:
+            elif self.tree.ignored_in(path) != "all":
                 self._differ(path, old, Side(mode))
             return
         if mode == GITLINK:
@@ -244,7 +244,7 @@ class _Look:
     def _is_same(
         self, path: str, name: str, directory: int, entry: Entry, status: os.stat_result
     ) -> bool | None:
-        """Whether the content of the file is that of `entry`; None if that cannot be told."""
+        """Whether the content of the file is that of `entry`; None if it cannot be compared."""
         oid_bytes = self.tree.index.oid_bytes
         if entry.kind == LINK:
             target = link_target(name, directory)

@@ -1,9 +1,7 @@
-"""What has changed: the last commit, git's index, and the files as they are now.
+"""A work tree: its last commit, git's index, and the files as they are now.
 
 Git is asked for its objects and settings alone. The files are read here, below the root and through
-its descriptors. A file counts as unchanged if its status equals the one in the index, as git
-compares them, or if its content has the hash in the index, after the conversion that git would do.
-Where git would run a program to convert it, the file is `undecided`.
+its descriptors. If git would run a program to convert a file, the file is `undecided`.
 """
 
 import os
@@ -42,12 +40,12 @@ from backstaff.project.running_git import MAX_OUTPUT, NoGit
 from backstaff.project.stamp import UNSETTLED, Stamp, settled
 
 MAX_KEPT = 500_000
-"""Entries of all indexes that are kept, each of about 150 bytes."""
+"""Maximum number of entries in the indexes that are kept, each of about 150 bytes."""
 MAX_COMMITS = 2
-"""Commits with which an index that is kept is compared for good."""
+"""Maximum number of commits whose differences from an index are kept with it."""
 COUNTS_LAST_LINES = (2, 44)
-"""The git from which on a last line without a newline counts when files are alike."""
-_SYSTEMS = "/etc/gitattributes"
+"""The first version of git for which a last line without a newline counts in renamed files."""
+_OF_THE_SYSTEM = "/etc/gitattributes"
 _SUBMODULES = (
     *("config", "-z", "--file", "-", "--no-includes", "--get-regexp"),
     r"^submodule\..*\.(path|ignore)$",
@@ -66,14 +64,22 @@ class WorkTree:
     repository: Repository
     index: Index
     staged_since: dict[str, Changes]
-    """What `staged` has found in this index, by commit."""
+    """The differences that `staged` has found, by commit."""
     budget: Budget
     _attributes: Attributes = field(init=False)
     _ignored: dict[str, str] | None = None
 
     def __post_init__(self) -> None:
-        """Find the files of attributes; they are read when they are needed."""
-        self._attributes = self._all_attributes()
+        """Read the files of attributes that are for all paths."""
+        repository, directory = self.repository, self.repository.directory
+        users = repository.configuration.attributes_file
+        general = [content_of(file, directory, follow=True) for file in (_OF_THE_SYSTEM, users)]
+        exclude = repository.exclude
+        if not exclude.endswith("info/exclude"):  # it was a link, and has been resolved
+            exclude = os.path.join(os.path.dirname(repository.index), "info/exclude")
+        info = content_of(f"{os.path.dirname(exclude)}/attributes", directory)
+        ignore_case = repository.configuration.flag("core.ignorecase", default=False)
+        self._attributes = Attributes(self._rules, general, info, ignore_case=ignore_case)
 
     # -------------------------------------------------------------- the index and commits
 
@@ -160,27 +166,12 @@ class WorkTree:
             return not diff
         return b"\0" in content[:8000]
 
-    def _all_attributes(self) -> Attributes:
-        def of_tree(path: str) -> bytes:
-            if path.startswith(self.inside):
-                path = path.removeprefix(self.inside)
-            else:
-                path = "../" * self.inside.count("/") + path
-            return self.rules(path)
-
-        repository, directory = self.repository, self.repository.directory
-        configuration = repository.configuration
-        users = configuration.attributes_file
-        general = [content_of(file, directory, follow=True) for file in (_SYSTEMS, users)]
-        exclude = repository.exclude
-        if not exclude.endswith("info/exclude"):  # it was a link, and has been resolved
-            exclude = os.path.join(os.path.dirname(repository.index), "info/exclude")
-        info = content_of(f"{os.path.dirname(exclude)}/attributes", directory)
-        ignore_case = configuration.flag("core.ignorecase", default=False)
-        return Attributes(of_tree, general, info, ignore_case=ignore_case)
-
-    def rules(self, path: str) -> bytes:
-        """The content of the file of rules `path`: that in the index if there is none here."""
+    def _rules(self, path: str) -> bytes:
+        """The content of the file of rules `path`, from the top: if it is gone, in the index."""
+        if path.startswith(self.inside):
+            path = path.removeprefix(self.inside)
+        else:
+            path = "../" * self.inside.count("/") + path
         try:
             with self._parent(path) as directory:
                 return read(path.rpartition("/")[2], directory, MAX_RULES).head
@@ -204,10 +195,12 @@ class WorkTree:
         """
         configuration = self.repository.configuration
         if self._ignored is None:
-            rules = b"" if ".gitmodules" in self.index.conflicts else self.rules(".gitmodules")
+            rules = b"" if ".gitmodules" in self.index.conflicts else self._rules(".gitmodules")
             asked = self.repository.ask(self.budget, *_SUBMODULES, given=rules, fine=(0, 1))
+            if asked is NoGit.BROKEN:  # the file has another form
+                asked = b""
             values: dict[str, str] = {}
-            for setting in () if isinstance(asked, NoGit) else os.fsdecode(asked).split("\0")[:-1]:
+            for setting in os.fsdecode(answered(asked)).split("\0")[:-1]:
                 key, _, value = setting.partition("\n")
                 values.setdefault(key, value)
             known = {**values, **configuration.values}
@@ -218,6 +211,11 @@ class WorkTree:
             }
         general = configuration.values.get("diff.ignoresubmodules", "")
         return self._ignored.get(self.inside + path, general)
+
+    def is_hidden(self, path: str, change: Change) -> bool:
+        """Whether `change` is one of a submodule of which git shows no change."""
+        kinds = {side.kind for side in (change.old, change.new) if side}
+        return kinds == {GITLINK} and self.ignored_in(path) == "all"
 
     @contextmanager
     def _parent(self, path: str) -> Iterator[int]:
@@ -232,15 +230,10 @@ class WorkTree:
         finally:
             HANDLES.close(directory)
 
-    def is_hidden(self, path: str, change: Change) -> bool:
-        """Whether `change` is one of a submodule of which git shows no change."""
-        kinds = {side.kind for side in (change.old, change.new) if side}
-        return kinds == {GITLINK} and self.ignored_in(path) == "all"
-
     # -------------------------------------------------------------- renames
 
     def with_renames(self, changes: Changes) -> Changes:
-        """CHANGES with a renamed file in the place of one that is gone and a new one."""
+        """`changes` with a renamed file in the place of one that is gone and a new one."""
         gone = {path: one.old for path, one in changes.items() if one.old and not one.new}
         new = {path: one.new for path, one in changes.items() if one.new and not one.old}
         if not gone or not new:
@@ -271,7 +264,7 @@ class WorkTree:
         return Side(mode_of(status.st_mode)) if status else None
 
     def with_oid(self, path: str, side: Side) -> Side:
-        """SIDE with its hash, for which the file `path` on the disk is read where need be."""
+        """`side` with its hash; if it has none, the file `path` on the disk is read."""
         if side.oid or side.kind == GITLINK:
             return side
         content = self.content(path, side)
@@ -310,7 +303,7 @@ class WorkTree:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """An index, and what was found in it."""
+    """An index, and its differences from commits."""
 
     index: Index
     staged: dict[str, Changes] = field(default_factory=dict)
@@ -336,7 +329,7 @@ def opened(start: Place, repository: Repository, budget: Budget) -> Iterator[Wor
 
 
 def _read_index(repository: Repository, inside: str, budget: Budget) -> _Kept:
-    """The index of `repository`, which is kept until its file changes."""
+    """The index of `repository`. It is kept until its file changes."""
     path, directory = repository.index, repository.directory
     oid_bytes = repository.configuration.oid_bytes
 

@@ -29,7 +29,7 @@ class Configuration:
 
     @classmethod
     def read(cls, printed: bytes, top: str) -> "Configuration":
-        """Read git's answer to `QUESTION`, as it was `printed`, for the work tree at `top`."""
+        """Read the answer that git has `printed` to `QUESTION` in the work tree at `top`."""
         values = {}
         excludes, attributes = default_file("ignore"), default_file("attributes")
         parts = iter(os.fsdecode(printed).split("\0")[:-1])
@@ -98,7 +98,7 @@ class Configuration:
 
 
 def default_file(name: str) -> str:
-    """The path of the user's own file `name` for git, such as "ignore", by git's default."""
+    """The user's own file `name` for git, such as "ignore", if no setting names another one."""
     home, configuration = os.environ.get("HOME"), os.environ.get("XDG_CONFIG_HOME")
     if configuration:
         return f"{configuration}/git/{name}"

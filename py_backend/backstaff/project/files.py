@@ -379,8 +379,8 @@ class _ProjectWalk:
         content, left_out = b"", self._tracked.left_out
         if FILE in files:
             try:
-                content, status, _ = read(FILE, directory, MAX_BYTES + 1)
-                stamp = stamp_of(status)
+                found = read(FILE, directory, MAX_BYTES + 1)
+                content, stamp = found.head, stamp_of(found.status)
             except PathError:
                 stamp = UNSETTLED
             watch = self._watch(path, above)
@@ -388,7 +388,11 @@ class _ProjectWalk:
             watch.stamps.append(stamp)
         elif left_out and isinstance(self.repository, Repository):
             name = f"{path}/{FILE}" if path else FILE
-            content = self.repository.content(name, self.budget) if name in left_out else b""
+            if name in left_out:
+                status = lstat_or_none(FILE, directory)
+                # Git opens a directory of this name, and reads nothing.
+                if not (status and S_ISDIR(status.st_mode)):
+                    content = self.repository.content(name, self.budget)
         if not content:
             return ignore
         rules = rules_of(content, ignore_case=self.sources.ignore_case)

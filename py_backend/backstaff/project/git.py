@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import islice
 from typing import Self
 
 from backstaff.budget import Budget
@@ -159,9 +160,9 @@ class Repository:
     ) -> RunningGit | NoGit:
         """Start git with `words` and the input `given`. Take its answer, or end it.
 
-        The `words` must make git read its objects, references, configuration or, with an
-        `environment` that has one, its index alone. Files of the work tree can make git run a
-        program.
+        The `words` must make git read its objects, references and configuration alone, or its index
+        if the `environment` names no other. A file that git reads in the work tree can make it run
+        a program.
         """
         return started(self.program, self.directory, budget, words, given, environment)
 
@@ -217,7 +218,12 @@ class Repository:
         quiet = ("--no-ext-diff", "--no-textconv", "--no-mailmap", "--diff-merges=off")
         below = ("--", ".") if self.depth else ()
         answer = self.ask(budget, "log", *words, *quiet, "-O/dev/null", *below)
-        return answer if isinstance(answer, NoGit) else list(_commits(answer))
+        if isinstance(answer, NoGit):
+            return answer
+        return [
+            [] if _BOT.search(author) else list(map(os.fsdecode, paths))
+            for (author,), paths in log_entries(answer, 1)
+        ]
 
 
 def find_repository(directory: int, project: str, budget: Budget) -> Repository | NoGit:
@@ -368,16 +374,18 @@ def _program(project: str, path: str) -> str | None:
     return next(filter(is_program, (*system, *outside)), None)
 
 
-def _commits(answer: bytes) -> Iterator[list[str]]:
-    """Yield the paths of each commit in the output of `git log -z --name-only` (`_EACH_COMMIT`).
+def log_entries(log: bytes, fields: int) -> Iterator[tuple[list[bytes], list[bytes]]]:
+    """Yield the fields and paths of each commit in a `log` of `git log -z --name-only`.
 
-    Between its NULs stand: nothing, the author, nothing, then the paths, the first after a newline.
-    A path is never empty, so no name of a file can pass for an author.
+    Its format has a NUL before each of so many `fields`, and one behind the last. Between its NULs
+    stand: nothing, the fields, nothing, then the paths, the first after a newline. A path is never
+    empty, so no name of a file can pass for an author.
     """
-    parts = iter(answer.split(b"\0"))
+    parts = iter(log.split(b"\0"))
     next(parts)
-    for author in parts:
+    for first in parts:
+        found = [first, *islice(parts, fields - 1)]
         next(parts, None)
-        files = [os.fsdecode(part) for part in iter(lambda: next(parts, b""), b"")]
-        told = files and not _BOT.search(author)
-        yield [files[0].removeprefix("\n"), *files[1:]] if told else []
+        paths = list(iter(lambda: next(parts, b""), b""))
+        paths[:1] = [path.removeprefix(b"\n") for path in paths[:1]]
+        yield found, paths

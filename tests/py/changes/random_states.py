@@ -1,4 +1,4 @@
-"""Repositories in random states, and what git itself says of them."""
+"""Repositories in random states, and git's own status of them."""
 
 import os
 import random
@@ -46,7 +46,7 @@ ATTRIBUTES = (
 
 
 def git(root: Path, *words: str, fine: bool = False) -> bytes:
-    """What git prints in `root`; with `fine` it may fail."""
+    """The output of git in `root`; with `fine` it may fail."""
     done = subprocess.run(  # noqa: S603
         ["git", *ME, *words],  # noqa: S607
         cwd=root,
@@ -265,6 +265,6 @@ class State:
 
 
 def status_of(root: Path, *words: str) -> str:
-    """What git's own status prints in `root`; nothing where it fails itself."""
+    """The output of git's own status in `root`; "" if it fails itself."""
     ours = ("-c", "core.quotePath=false", "status", "--porcelain=v1", "--branch")
     return os.fsdecode(git(root, "--no-optional-locks", *ours, *words, fine=True))

@@ -1,4 +1,4 @@
-"""Status and diff of random states of repositories, beside what git itself says of them.
+"""Status and diff of random states of repositories, beside git's own.
 
 BACKSTAFF_STATES="0 10000" tries the states of these seeds; by default there are a few.
 """
@@ -70,13 +70,16 @@ def _compare(work_tree: WorkTree, base: str, target: str | None, words: list[str
     root = Path(work_tree.base.path)
     if target is None and base != INDEX:
         entries = (entry for _, entry in work_tree.index.entries())
-        if any(entry.intended and entry.skipped for entry in entries):
+        if any(entry.intended and (entry.skipped or entry.valid) for entry in entries):
             return  # git shows an empty new file where there is nothing
     quiet = ("-c", "core.quotePath=false", "-c", "diff.renames=true")
     form = ("--minimal", "--no-color", "--no-ext-diff", "--no-textconv")
-    theirs = git(root, *quiet, "diff", *form, *words, fine=True)
+    try:
+        theirs = git(root, *quiet, "diff", *form, *words)
+    except subprocess.CalledProcessError:  # such as for a .gitmodules of another form
+        return
     if b"\ndiff --cc" in b"\n" + theirs or b"* Unmerged" in theirs:
-        return  # a conflict is told in another form
+        return  # git shows a conflict in another form
     found = compared(work_tree, base, target, "", {})
     patches = found.patches(0, 3, Budget())
     mine = b"".join(patch.text for _, _, patch in patches if isinstance(patch, Patch))
@@ -114,7 +117,7 @@ def _apply(work_tree: WorkTree, base: str, patch: bytes, sides: dict[str, object
         shutil.copyfile(root / ".git/index", index)  # `write-tree` would write the other one
     environment = os.environ | {"GIT_INDEX_FILE": str(index)}
 
-    def ask(*words: str, given: bytes = b"") -> bytes:
+    def ask(*words: str, given: bytes = b"", fine: bool = False) -> bytes:
         done = subprocess.run(  # noqa: S603
             ["git", *words],  # noqa: S607
             cwd=root,
@@ -123,10 +126,12 @@ def _apply(work_tree: WorkTree, base: str, patch: bytes, sides: dict[str, object
             capture_output=True,
             check=False,
         )
-        assert not done.returncode, (done.stderr, patch)
+        assert fine or not done.returncode, (done.stderr, patch)
         return done.stdout
 
-    tree = os.fsdecode(ask("write-tree")).strip() if base == INDEX else base
+    tree = os.fsdecode(ask("write-tree", fine=True)).strip() if base == INDEX else base
+    if not tree:  # git ends with a fault of its own
+        return
     index.unlink(missing_ok=True)
     ask("read-tree", tree)
     ask("apply", "--check", "--cached", "-", given=patch)

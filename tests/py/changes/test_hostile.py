@@ -6,6 +6,7 @@ import shutil
 import struct
 import subprocess
 import zlib
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -231,13 +232,8 @@ def test_delta_that_explodes_takes_neither_memory_nor_time(root: Path, copies: i
 
 
 def test_index_of_a_million_files_is_answered_in_little_memory(root: Path) -> None:
-    count = 1_000_000
-    oid = hashlib.sha1(b"blob 0\0").digest()  # noqa: S324
-    entry = struct.pack(">10I", 1, 0, 1, 0, 0, 0, 0o100644, 0, 0, 0) + oid
-    names = (b"d%04d/f%07d" % (number // 1000, number) for number in range(count))
-    entries = b"".join(entry + struct.pack(">H14s4x", 14, name) for name in names)
-    data = struct.pack(">4s2I", b"DIRC", 2, count) + entries
-    (root / ".git/index").write_bytes(data + hashlib.sha1(data).digest())  # noqa: S324
+    names = (b"d%04d/f%07d" % (number // 1000, number) for number in range(1_000_000))
+    (root / ".git/index").write_bytes(index_of(names))
     for tool, arguments in CALLS[:2]:
         reply = in_little_memory(root, tool, arguments, 1500)
         assert "give a path, or ask for less" in reply
@@ -294,6 +290,39 @@ def test_index_that_is_broken_is_told(root: Path) -> None:
             assert "unexpected" not in reply.text
 
 
+def index_of(names: Iterable[bytes], version: int = 2, extension: bytes = b"") -> bytes:
+    """An index of empty files with these NAMES, each as it stands in the file."""
+    oid = hashlib.sha1(b"blob 0\0").digest()  # noqa: S324
+    entry = struct.pack(">10I", 1, 0, 1, 0, 0, 0, 0o100644, 0, 0, 0) + oid
+    records = [entry + struct.pack(">H", min(len(name), 0xFFF)) + name + b"\0" for name in names]
+    if version < 4:
+        records = [record + bytes(-len(record) % 8) for record in records]
+    data = struct.pack(">4s2I", b"DIRC", version, len(records)) + b"".join(records) + extension
+    return data + hashlib.sha1(data).digest()  # noqa: S324
+
+
+def test_paths_that_a_small_index_makes_long_are_refused() -> None:
+    with pytest.raises(BadIndex, match="its paths are too long"):
+        parse(index_of([b"\0a"] * 30_000, 4), 20, 0, "", lambda _: b"", Budget())
+
+
+def test_directories_that_a_small_index_makes_many_are_refused() -> None:
+    deep = b"/a" * 2000
+    assert parse(index_of([b"x" + deep]), 20, 0, "", lambda _: b"", Budget()).directories
+    names = [b"%03d" % number + deep for number in range(160)]
+    with pytest.raises(BadIndex, match="its directories take too much memory"):
+        parse(index_of(names), 20, 0, "", lambda _: b"", Budget())
+
+
+def test_bitmap_of_a_split_index_has_no_more_bits_than_the_other_has_files() -> None:
+    ones = 0xFFFFFFFF << 1 | 1
+    bitmap = struct.pack(">2IQI", 0xFFFFFFFF, 1, ones, 0)
+    link = bytes(20) + bitmap * 2
+    split = index_of([], 2, b"link" + len(link).to_bytes(4) + link)
+    with pytest.raises(BadIndex, match="a bitmap is too long"):
+        parse(split, 20, 0, "", lambda _: index_of([b"a"]), Budget())
+
+
 @pytest.mark.parametrize("seed", range(200))
 def test_index_with_any_bytes_is_read_or_refused(root: Path, seed: int) -> None:
     import random
@@ -318,6 +347,24 @@ def test_secret_file_is_named_without_its_content(root: Path) -> None:
     assert alone_.error["code"] == "APPROVAL_REQUIRED"
     allowed = call(root, "workspace/git_diff", {"path": ".env"}, approved=True)
     assert "PASSWORD" in allowed.text
+
+
+@pytest.mark.parametrize("line", ["\n", "x\n", "{\n"])
+def test_file_of_many_equal_lines_is_compared_in_time(root: Path, line: str) -> None:
+    (root / "a.txt").write_text(line * 1_000_000)
+    git(root, "commit", "-qam", "many")
+    (root / "a.txt").write_text(line * 500_000 + "new\n" + line * 500_002)
+    reply = call(root, *CALLS[1])
+    assert "+new\n" in reply.text
+    assert reply.elapsed_ms < 9000
+
+
+def test_attributes_may_stand_for_others_in_any_number(root: Path) -> None:
+    macros = "".join(f"[attr]m{number} m{number + 1}\n" for number in range(30_000))
+    (root / ".gitattributes").write_text(f"{macros}[attr]m30000 -diff m0\n*.bin m0\n")
+    text = call(root, *CALLS[1]).text
+    assert "Binary files a/b.bin and b/b.bin differ" in text
+    assert "+six" in text
 
 
 def test_no_name_of_a_commit_is_an_option(root: Path) -> None:

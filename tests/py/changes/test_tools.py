@@ -143,6 +143,9 @@ def test_submodule_counts_as_far_as_the_user_wants(
     found = data(call(root, "git_diff"))["files"]
     assert [one["path"] for one in found] == paths
     assert all("-dirty" in one["patch"] for one in found)
+    shutil.rmtree(module)
+    module.write_text("no module\n")
+    assert data(call(root, "git_status_summary"))["raw"] == status_of(root)
 
 
 def test_repository_with_sha256_is_told_as_git_does(root: Path) -> None:
@@ -195,6 +198,18 @@ def test_directory_in_the_place_of_attributes_is_an_empty_file(root: Path, comma
     assert data(call(root, "git_status_summary"))["raw"] == status_of(root)
 
 
+def test_directory_in_the_place_of_ignore_rules_is_an_empty_file(root: Path) -> None:
+    (root / ".gitignore").write_text("*.txt\n")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "rules")
+    git(root, "update-index", "--skip-worktree", ".gitignore")
+    (root / "a.txt").write_text("")
+    (root / ".gitignore").unlink()
+    assert data(call(root, "git_status_summary"))["raw"] == status_of(root)
+    (root / ".gitignore").mkdir()
+    assert data(call(root, "git_status_summary"))["raw"] == status_of(root)
+
+
 def test_renamed_file_that_attributes_call_binary_keeps_its_line_ends(root: Path) -> None:
     git(root, "mv", "d/f01", "d/new.bin")
     path = root / "d/new.bin"
@@ -213,6 +228,16 @@ def test_status_below_a_directory_of_a_sparse_index_is_that_of_all(root: Path) -
     git(root, "commit", "-qm", "more")
     git(root, "sparse-checkout", "set", "--cone", "--sparse-index", "d")
     assert data(call(root, "git_status_summary", {"cwd": "d"}))["raw"] == status_of(root)
+
+
+def test_without_a_git_the_reason_is_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("backstaff.project.git._PLACES", ())
+    monkeypatch.setenv("PATH", str(root))
+    for name in ("git_status_summary", "git_diff", "git_log"):
+        reply = call(root, name)
+        assert reply.error is not None
+        assert reply.error["code"] == "NOT_GIT_REPOSITORY"
+        assert reply.text.endswith("git is not installed"), reply.text
 
 
 def test_where_no_git_answers_the_reason_is_told(folder: Path) -> None:

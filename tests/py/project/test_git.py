@@ -233,7 +233,7 @@ def test_missing_object_of_a_partial_clone_is_not_fetched(
             f'[remote "origin"]\n\turl = ext::touch {ran}\n\tpromisor = true\n'
             '[protocol "ext"]\n\tallow = always\n'
         )
-    if path == "fixture":  # the parts that a clone of an ordinary repository can bring
+    if path == "fixture":  # a clone of an ordinary repository can bring this
         (root / ".git").rename(root / "fixture")
     with opened(root / path) as directory:
         repository = find_repository(directory, "/nowhere", Budget())
@@ -382,7 +382,7 @@ def test_no_descriptor_is_left_open(root: Path) -> None:
         assert len(os.listdir("/proc/self/fd")) == before + 1  # noqa: PTH208
 
 
-# ---------------------------------------------------------------------------- untouched files
+# ---------------------------------------------------------------------- files that are not touched
 
 
 def times(root: Path) -> dict[Path, int]:
@@ -431,7 +431,7 @@ def test_split_index_before_the_first_commit_tracks_nothing(folder: Path) -> Non
         assert tracked(repository) == []
 
 
-# ---------------------------------------------------------------------------- endless answers
+# ---------------------------------------------------------------------------- files without an end
 
 
 @pytest.mark.parametrize("name", ["HEAD", "config", "index", "packed-refs", "commondir"])

@@ -1,4 +1,4 @@
-"""workspace/git_diff: what changed, as a unified diff, with the text that is not saved yet.
+"""workspace/git_diff: the changes as a unified diff, with the text that is not saved yet.
 
 The diff is from one commit, or the index, to the files as they are now, to the index, or to another
 commit. Git is asked for its objects alone; the files are read by this server, and nothing that the
@@ -8,7 +8,7 @@ A page has whole files. One whose patch does not fit is named with its numbers o
 ask for it alone. Alone, it is cut at a hunk.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import islice
@@ -109,8 +109,14 @@ class Page:
         head = self._head()
         room = self.limit - size(head) - size(f"[more: offset={MAX_OFFSET}]\n")
         rows, files = list[str](), list[dict[str, object]]()
+        names = islice(self.found.files.items(), offset, None)
+        patches: Iterable[tuple[str, Change, Patch | Unshown | None]]
+        patches = ((path, change, None) for path, change in names)
+        if self.asked.output != Output.FILES:
+            lines = None if self.asked.output == Output.STAT else self.asked.context_lines
+            patches = self.found.patches(offset, lines, self.context.budget)
         try:
-            for path, change, patch in self._patches():
+            for path, change, patch in patches:
                 row, item = self._row(path, change, patch, room if count == 1 else None)
                 if size(row) > room:
                     # A short one is the first of the next page; a long one may not fit there.
@@ -156,13 +162,6 @@ class Page:
         buffers = [self.prefix + p for p, one in files.items() if one.origin is Origin.BUFFER]
         told = some_of(map(word, buffers), len(buffers)) or f"{len(buffers)} with long names"
         return about + (f"; not saved, as in Emacs: {told}\n" if buffers else "\n")
-
-    def _patches(self) -> Iterator[tuple[str, Change, Patch | Unshown | None]]:
-        if self.asked.output == Output.FILES:
-            files = islice(self.found.files.items(), self.asked.offset, None)
-            return ((path, change, None) for path, change in files)
-        lines = None if self.asked.output == Output.STAT else self.asked.context_lines
-        return self.found.patches(self.asked.offset, lines, self.context.budget)
 
     def _row(
         self, path: str, change: Change, patch: Patch | Unshown | None, alone: int | None

@@ -1,12 +1,12 @@
-"""workspace/git_status_summary: the branch, and what differs from the last commit.
+"""workspace/git_status_summary: the branch, and the changes since the last commit.
 
-`raw` is what `git -c core.quotePath=false status --porcelain=v1 --branch` prints, byte for byte. No
-git looks at the work tree for it, and nothing that the repository names is run (contract 008). If
-the top of the work tree lies above the workspace, `raw` has the paths of the workspace alone, as
-git prints them.
+`raw` is the output of `git -c core.quotePath=false status --porcelain=v1 --branch`, byte for byte.
+No git looks at the work tree for it, and no program that the repository names is run (contract
+008). If the top of the work tree lies above the workspace, `raw` has the paths of the workspace
+alone, as git prints them.
 
 The text names the paths from the workspace on, with git's letters. Beyond the contract, it names
-the files of which the text in Emacs is not what is on the disk.
+the files whose text in Emacs differs from the disk.
 """
 
 from collections.abc import Sequence
