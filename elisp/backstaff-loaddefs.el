@@ -1,4 +1,4 @@
-;;; backstaff-loaddefs.el --- What loads each command  -*- lexical-binding: t; -*-
+;;; backstaff-loaddefs.el --- Autoloads of all commands  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 

@@ -53,7 +53,7 @@ starts."
 M-x backstaff-show-log, and whether the machine, or the network, is overloaded")
     (backstaff-protocol-error
      . "The program speaks, but not as Backstaff's server does: see what \
-`backstaff-server-command' starts, and that it prints nothing but frames")
+`backstaff-server-command' starts, and that it prints only frames")
     (backstaff-remote-directory
      . "Type M-x backstaff-connect there; or M-x cd to a local directory, or \
 customize `backstaff-root-directory'")

@@ -429,7 +429,7 @@ Interactively, go from each of these to the next."
   (backstaff-view-change :left-out names)
   (message "%s" (pcase names
                   ('contract "The tree is what agents get: it leaves out .git, build and such")
-                  ('nothing "The tree leaves out nothing but hidden names")
+                  ('nothing "The tree leaves out only hidden names")
                   (_ "The tree leaves out what git ignores"))))
 
 (defun backstaff-tree-more ()
