@@ -306,7 +306,7 @@ def plain(name: str) -> str:
 def pairs(ours: list[Definition], theirs: list[Known]) -> list[int | None]:
     """Return the index in `theirs` for each of `ours`: the same name, within its head."""
     by_name = defaultdict(list)
-    for at, one in enumerate(theirs):
+    for at, one in sorted(enumerate(theirs), key=lambda pair: pair[1].optional):
         by_name[plain(one.name)].append(at)
         by_name[f"impl {one.head}"].append(at)
     used = set[int]()

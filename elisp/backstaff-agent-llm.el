@@ -28,33 +28,33 @@ TOOLSETS is the name of a toolset, a list of names, or nil for all.  Tools
 that the server's policy denies are left out.
 
 Never signal an error: where there are no tools, warn and return nil."
-  (backstaff-agent-or-warn
-   'llm "call `backstaff-llm-tools' again."
-   (lambda () (mapcar #'backstaff-llm--make-tool (backstaff-agent-tools toolsets)))))
-
-(defun backstaff-llm--make-tool (tool)
-  "Return TOOL, of `backstaff-agent-tools', as llm's object."
-  (let ((function (backstaff-agent-function tool nil "llm"))
-        (parameters (plist-get tool :arguments)))
-    (cl-flet ((word-p (parameter)
-                (and (eq (plist-get parameter :type) :boolean)
-                     (eq (plist-get parameter :default) t))))
-      (llm-make-tool
-       :name (copy-sequence (plist-get tool :name))
-       :description (copy-sequence (plist-get tool :description))
-       :args (cl-mapcar (lambda (parameter published)
-                          (if (word-p parameter)
-                              `(,@(plist-put published :type 'string) :enum ["true" "false"])
-                            published))
-                        parameters (backstaff-agent-parameters tool))
-       :function (lambda (callback &rest values)
-                   (apply function callback
-                          (cl-mapcar (lambda (parameter value)
-                                       (if (word-p parameter)
-                                           (pcase value ("true" t) ("false" :false) (_ value))
-                                         value))
-                                     parameters values)))
-       :async t))))
+  (cl-flet ((word-p (parameter)
+              (and (eq (plist-get parameter :type) :boolean)
+                   (eq (plist-get parameter :default) t))))
+    (backstaff-agent-or-warn
+     'llm "call `backstaff-llm-tools' again."
+     (lambda ()
+       (cl-loop
+        for tool in (backstaff-agent-tools toolsets)
+        for parameters = (plist-get tool :arguments)
+        collect
+        (let ((function (backstaff-agent-function tool nil "llm")) (parameters parameters))
+          (llm-make-tool
+           :name (copy-sequence (plist-get tool :name))
+           :description (copy-sequence (plist-get tool :description))
+           :args (cl-mapcar (lambda (parameter published)
+                              (if (word-p parameter)
+                                  `(,@(plist-put published :type 'string) :enum ["true" "false"])
+                                published))
+                            parameters (backstaff-agent-parameters tool))
+           :function (lambda (callback &rest values)
+                       (apply function callback
+                              (cl-mapcar (lambda (parameter value)
+                                           (if (word-p parameter)
+                                               (pcase value ("true" t) ("false" :false) (_ value))
+                                             value))
+                                         parameters values)))
+           :async t)))))))
 
 (provide 'backstaff-agent-llm)
 ;;; backstaff-agent-llm.el ends here

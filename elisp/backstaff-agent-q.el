@@ -48,21 +48,16 @@ starts with \"Error: \".  This is called in SLY's or SLIME's filter."
   (save-match-data
     (let ((debug-on-signal nil) (largest backstaff-agent-q--largest-answer))
       (condition-case problem
-          (progn
-            ;; Nobody knows which directory is current in a filter.
-            (unless (and (stringp root) (file-name-absolute-p root))
-              (error "Agent-Q's project root is not absolute: %S" root))
-            (let* ((text (backstaff-call-text
-                          (concat "agent-q/" name) arguments
-                          (list
-                           :agent t
-                           ;; The Lisp runs on this machine, so ROOT names no host.
-                           :root (file-name-quote (substring-no-properties root) t)
-                           :max-output-bytes
-                           (min (or backstaff-agent-max-output-bytes largest) largest))))
-                   (size (string-bytes text)))
-              (if (<= size largest) text
-                (format "Error: The answer has %d bytes, %d are allowed" size largest))))
+          ;; Nobody knows which directory is current in a filter.
+          (if (not (and (stringp root) (file-name-absolute-p root)))
+              (error "Agent-Q's project root is not absolute: %S" root)
+            (backstaff-call-text
+             (concat "agent-q/" name) arguments
+             (list :agent t
+                   ;; The Lisp runs on this machine, so ROOT names no host.
+                   :root (file-name-quote (substring-no-properties root) t)
+                   :max-output-bytes
+                   (min (or backstaff-agent-max-output-bytes largest) largest))))
         ((error quit) (backstaff-error-text problem))))))
 
 ;;;###autoload

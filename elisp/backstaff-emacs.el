@@ -74,8 +74,8 @@ The server's fs/secrets.py defines the globs."
                        globs "\\|")
             "\\)" end)))
 
-(defun backstaff-emacs--secret-path-p (path)
-  "Return non-nil if the file PATH, below a root, may hold secrets."
+(defun backstaff-emacs-secret-p (names roots)
+  "Return non-nil if the file with NAMES, below ROOTS, may hold secrets."
   (unless (eq (car backstaff-emacs--secrets) backstaff-server-secrets)
     (let ((excepted (seq-filter (lambda (glob) (string-prefix-p "!" glob))
                                 backstaff-server-secrets)))
@@ -85,16 +85,12 @@ The server's fs/secrets.py defines the globs."
                    (seq-difference backstaff-server-secrets excepted) "")
                   (backstaff-emacs--globs-regexp
                    (mapcar (lambda (glob) (substring glob 1)) excepted) "\\'")))))
-  (let ((case-fold-search t) (names (concat "/" path "/")))
-    (and (string-match-p (nth 1 backstaff-emacs--secrets) names)
-         (not (string-match-p (nth 2 backstaff-emacs--secrets) names)))))
-
-(defun backstaff-emacs-secret-p (names roots)
-  "Return non-nil if the file with NAMES, below ROOTS, may hold secrets."
   (cl-some (lambda (name)
              (or (string-match-p backstaff-unsaved-secret name)
                  (when-let ((path (backstaff-emacs-below name roots)))
-                   (backstaff-emacs--secret-path-p path))))
+                   (let ((case-fold-search t) (between (concat "/" path "/")))
+                     (and (string-match-p (nth 1 backstaff-emacs--secrets) between)
+                          (not (string-match-p (nth 2 backstaff-emacs--secrets) between)))))))
            names))
 
 (defun backstaff-emacs-file-p (buffer)

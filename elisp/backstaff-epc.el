@@ -163,17 +163,13 @@ last words are added to REASON.  ADVICE is a string for the user, or nil."
       (let ((inhibit-modification-hooks t))
         (goto-char (point-max))
         (insert chunk)))
-    (backstaff-epc--dispatch connection)))
-
-(defun backstaff-epc--dispatch (connection)
-  "Deliver the complete messages in the buffer of CONNECTION."
-  (backstaff-epc--until-done (backstaff-epc--dispatch connection)
-    (condition-case problem
-        (let (message)
-          (while (setq message (backstaff-epc--next-message connection))
-            (backstaff-epc--deliver connection message)))
-      (backstaff-protocol-error
-       (backstaff-epc-close connection (cadr problem) (car problem))))))
+    (backstaff-epc--until-done (backstaff-epc--receive connection "")
+      (condition-case problem
+          (let (message)
+            (while (setq message (backstaff-epc--next-message connection))
+              (backstaff-epc--deliver connection message)))
+        (backstaff-protocol-error
+         (backstaff-epc-close connection (cadr problem) (car problem)))))))
 
 (defun backstaff-epc--next-message (connection)
   "Take the next message off the buffer of CONNECTION; nil if there is none.

@@ -24,6 +24,7 @@
 (autoload 'backstaff-command-mode "backstaff-ui-commands")
 (autoload 'backstaff-find-command "backstaff-ui-commands" nil t)
 (autoload 'backstaff-list-commands "backstaff-ui-commands" nil t)
+(autoload 'backstaff-find-definition "backstaff-ui-definition" nil t)
 (autoload 'backstaff-doctor "backstaff-ui-doctor" nil t)
 (autoload 'backstaff-find-file "backstaff-ui-find" nil t)
 (autoload 'backstaff-run-tool "backstaff-ui-inspector" nil t)

@@ -62,8 +62,11 @@ DIRECTORY is on the host."
              '(tramp-file-name-handler tramp-autoload-file-name-handler))
        (tramp-tramp-file-p directory)
        (tramp-sh-file-name-handler-p (tramp-dissect-file-name directory))
-       '(:root backstaff-remote--root :project-p backstaff-remote--project-p
-         :start backstaff-remote--start)))
+       (list :start #'backstaff-remote--start
+             :root (lambda (directory)
+                     (backstaff-remote--found backstaff-root-function directory))
+             :project-p (lambda (root)
+                          (backstaff-remote--found #'backstaff-project-root root t)))))
 
 ;;;###autoload
 (defun backstaff-connect ()
@@ -86,19 +89,9 @@ DIRECTORY is on the host."
   "Results of functions that look for a project, by (FUNCTION . DIRECTORY).
 To look for one costs TRAMP several round trips.")
 
-(defun backstaff-remote--root (directory)
-  "Return the root of the project that DIRECTORY, on another host, is in.
-TRAMP looks for it once, until `backstaff-restart'."
-  (backstaff-remote--found backstaff-root-function directory))
-
-(defun backstaff-remote--project-p (root)
-  "Return non-nil if ROOT, on another host, is in a project.
-TRAMP looks for it once, until `backstaff-restart'."
-  (backstaff-remote--found #'backstaff-project-root root t))
-
 (defun backstaff-remote--found (function directory &rest more)
   "Return the value of FUNCTION, which looks for a project, for DIRECTORY.
-MORE are more arguments for it."
+MORE are more arguments for it.  It is called once, until `backstaff-restart'."
   (let* ((key (cons function directory)) (known (gethash key backstaff-remote--roots 'unknown)))
     (if (not (eq known 'unknown)) known
       (puthash key

@@ -134,12 +134,11 @@ If no server starts, the text includes advice: there is no other help then."
 
 (cl-defstruct (backstaff-server (:constructor backstaff-server--make) (:copier nil))
   "A server process.
-LAST-WORDS is the end of its standard error, which comes from the process
-STDERR.  RESTARTED is non-nil if it took the place of one that had died.
+LAST-WORDS is the end of its standard error.  RESTARTED is non-nil if it took the place of one that had died.
 ANSWERED is non-nil once it has answered a tool's call.  DEFINITIONS describe
 its tools, once the server was asked.  START-INFO, a plist, describes a start
 on another host."
-  connection process stderr (last-words "")
+  connection process (last-words "")
   (restarted nil :read-only t) (started (float-time) :read-only t)
   answered definitions start-info)
 
@@ -147,11 +146,8 @@ on another host."
   "Seconds from a start until a server that died twice is tried again.
 One project that brings it down must not take the tools from all others.")
 
-(defvar backstaff-server--current nil
-  "The server on this host that was started last, dead or alive.")
-
-(defvar backstaff-server--elsewhere nil
-  "The servers on other hosts, as an alist of (HOST . SERVER).")
+(defvar backstaff-server--servers nil
+  "An alist of (HOST . SERVER), the last that was started there, dead or alive.")
 
 (defvar backstaff-server-content-readers 'unknown
   "The ids of the tools that read the contents of files.
@@ -163,7 +159,7 @@ One that starts with an exclamation mark names exceptions.")
 
 (defun backstaff-server-status ()
   "Return nil, `unresponsive', `ended' or the process id of this host's server."
-  (when-let* ((server backstaff-server--current)
+  (when-let* ((server (cdr (assoc nil backstaff-server--servers)))
               (connection (backstaff-server-connection server)))
     (cond ((backstaff-epc-unresponsive-p connection) 'unresponsive)
           ((backstaff-epc-live-p connection) (process-id (backstaff-server-process server)))
@@ -236,20 +232,17 @@ OPTIONS are more arguments for `backstaff-epc-connect'."
       (set-process-buffer stderr nil)
       (funcall keep stderr (with-current-buffer buffer (buffer-string)))
       (kill-buffer buffer)))
-  (setf (backstaff-server-stderr server) stderr
-        (backstaff-server-process server) process
+  (setf (backstaff-server-process server) process
         (backstaff-server-connection server)
         (apply #'backstaff-epc-connect process
                :log-function #'backstaff-server-note
-               :stderr-function (lambda () (backstaff-server--collect-words server))
+               :stderr-function
+               (lambda ()
+                 ;; A child of the server, now dead, may hold the pipe open.
+                 (when stderr (backstaff-epc-wait stderr 0.2 #'ignore))
+                 (string-join
+                  (last (split-string (backstaff-server-last-words server) "\n" t) 8) "\n"))
                options)))
-
-(defun backstaff-server--collect-words (server)
-  "Return the last lines that SERVER, now dead, wrote to its standard error.
-A child of the server may hold the pipe open, so this waits little."
-  (when-let ((stderr (backstaff-server-stderr server)))
-    (backstaff-epc-wait stderr 0.2 #'ignore))
-  (string-join (last (split-string (backstaff-server-last-words server) "\n" t) 8) "\n"))
 
 (defun backstaff-server--shake-hands (server &optional callback timeout)
   "Shake hands with SERVER before any call; close the connection on failure.
@@ -312,11 +305,9 @@ too.  IDENTITY may be anything, even no plist."
 
 (defun backstaff-server--stop (reason)
   "Stop all servers, and fail the calls under way for REASON."
-  (dolist (server (delq nil (cons backstaff-server--current
-                                  (mapcar #'cdr backstaff-server--elsewhere))))
+  (pcase-dolist (`(,_ . ,server) backstaff-server--servers)
     (backstaff-epc-close (backstaff-server-connection server) reason))
-  (setq backstaff-server--current nil
-        backstaff-server--elsewhere nil))
+  (setq backstaff-server--servers nil))
 
 
 ;;; Other hosts
@@ -366,17 +357,14 @@ connected to the host."
 On this host nothing waits for the start: calls wait behind the handshake."
   (let ((server (backstaff-server--make :restarted restarted)))
     (backstaff-server--launch server host)
-    (if host
-        (setf (alist-get host backstaff-server--elsewhere nil nil #'equal) server)
-      (setq backstaff-server--current server))
+    (setf (alist-get host backstaff-server--servers nil nil #'equal) server)
     (backstaff-server--shake-hands server)
     server))
 
 (defun backstaff-server-ensure (&optional host)
   "Return the server on HOST, started if there is none that lives.
 Signal a `backstaff-connection-lost' if that fails."
-  (let* ((server (if host (cdr (assoc host backstaff-server--elsewhere))
-                   backstaff-server--current))
+  (let* ((server (cdr (assoc host backstaff-server--servers)))
          (connection (and server (backstaff-server-connection server))))
     (when (and connection (backstaff-epc-unresponsive-p connection))
       (backstaff-epc-close connection "the server does not respond any more"))
@@ -431,7 +419,7 @@ It outlives the server, because agents keep the tools that they were given.")
 
 (defun backstaff-server-policy (id)
   "Return the policy's verdict on the tool ID, nil if the server was not asked."
-  (when-let ((server backstaff-server--current))
+  (when-let ((server (cdr (assoc nil backstaff-server--servers))))
     (plist-get (cl-find id (backstaff-server-definitions server) :test #'equal
                         :key (lambda (tool) (plist-get tool :id)))
                :policy)))
@@ -455,7 +443,7 @@ own, as well.  Signal a `backstaff-error' if none comes within TIMEOUT seconds."
 (defun backstaff-stop ()
   "Stop the server, here and on other hosts; the next call starts it again."
   (interactive)
-  (let ((running (or backstaff-server--current backstaff-server--elsewhere)))
+  (let ((running backstaff-server--servers))
     (backstaff-server--stop "the server was stopped")
     (when (called-interactively-p 'interactive)
       (message (if running "The server is stopped" "There was no server")))))

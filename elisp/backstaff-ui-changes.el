@@ -50,7 +50,8 @@
 \\{backstaff-changes-mode-map}"
   :group 'backstaff
   (setq buffer-read-only t
-        buffer-undo-list t)
+        buffer-undo-list t
+        word-wrap t)
   (setq-local minor-mode-overriding-map-alist nil ; more keys of `diff-mode'
               ;; To highlight as in the files, or within lines, would run programs.
               diff-font-lock-syntax nil
@@ -65,7 +66,7 @@
 
 ;;;###autoload
 (defun backstaff-changes (&optional base)
-  "Show what has changed in the project since its last commit.
+  "Show the changes of the project since its last commit.
 Text that is not saved counts.  With a prefix argument, ask for another commit,
 branch or tag, BASE, to compare with; \"index\" stands for the staged changes."
   (interactive (list (and current-prefix-arg (backstaff-changes--read))))

@@ -4,12 +4,11 @@
 
 ;;; Commentary:
 
-;; `backstaff-find-file' is a `completing-read'.  The server finds the files that
-;; match the input and ranks them, so a completion style of our own passes its answer
-;; on unchanged.  Vertico, icomplete and fido show the files as you type, and a key
-;; ends the wait for those of the old input.  Without these, TAB lists the files.  RET
-;; visits the best match.  Ivy and Helm filter candidates themselves, so they get all
-;; files.
+;; `backstaff-find-file' is a `completing-read'.  The server finds the files that match
+;; the input and ranks them, so a completion style of our own passes its answer on
+;; unchanged.  Vertico, icomplete and fido show the files as you type; a key ends the wait
+;; for the files of the old input.  Without these, TAB lists the files.  RET visits the
+;; best match.  Ivy and Helm filter candidates themselves, so they get all files.
 
 ;;; Code:
 
@@ -19,7 +18,7 @@
 (require 'backstaff-ui-view)
 
 (defcustom backstaff-find-limit 100
-  "The most files that `backstaff-find-file' offers, from 1 to 1000."
+  "Maximum number of files that `backstaff-find-file' offers, from 1 to 1000."
   :type '(natnum :match (lambda (_widget value) (<= 1 value 1000)))
   :group 'backstaff)
 
@@ -29,7 +28,7 @@
 (defconst backstaff-find--guesses
   '( :same "In another case" :case "In another case" :spelling "Spelt in another way"
      :folder "In another directory" :words "With some of the words")
-  "The group of a file that does not match, by how it was found.")
+  "The title above the files that do not match, by the way they were found.")
 
 (defvar backstaff-find--history nil
   "The inputs of `backstaff-find-file'.")
@@ -42,15 +41,15 @@
 Interactively, find it by a part of its name.  The completions are the files
 that match, the best first; files that git ignores are omitted.  Other letters
 may stand between those of a word, and words may come in any order: \"sfp\"
-finds search_files.py.  Where little matches, the files that may be meant
-follow in groups of their own.  RET after input that is not a file's name
-visits the best match.  Before any input, files that were visited lately come
-first.  Ivy and Helm match and rank the files in their own way."
+finds search_files.py.  If few files match, similar names follow in groups of
+their own.  RET after input that is not a file's name visits the best match.
+Before any input, recently visited files come first.  Ivy and Helm match and
+rank the files in their own way."
   (interactive (let ((root (backstaff-command-project)))
                  (list (backstaff-find--read root) root)))
   (let* ((root (or root (backstaff-command-root)))
          (name (concat root file)))
-    ;; The server finds links to directories, too.
+    ;; The server also finds links to directories.
     (or (backstaff-path-visit name root)
         (dired (backstaff-path-file-name name root)))))
 
@@ -118,8 +117,11 @@ first.  Ivy and Helm match and rank the files in their own way."
                                    (cycle-sort-function . identity)))
              (`(boundaries . ,_) nil)
              ('t (files string))
-             ;; RET takes any input that some file matches.
-             ('lambda (and (not (string-blank-p string)) (if (files string) t (tell))))
+             ;; RET takes any input that some file matches.  After such an input the first TAB
+             ;; would list nothing.
+             ('lambda (and (not (string-blank-p string))
+                           (not (eq this-command 'completion-at-point)) ; TAB
+                           (if (files string) t (tell))))
              (_ (and (files string) string))))
          (set-up ()
            (setq-local completion-styles '(backstaff-find)
@@ -147,14 +149,15 @@ first.  Ivy and Helm match and rank the files in their own way."
             (gethash (car (files text)) paths))))))
 
 (defun backstaff-find--recent (root)
-  "Return the paths of 20 files below ROOT visited lately, but not the current one."
+  "Return the paths of the last 20 files visited below ROOT.
+The current file is not one of them."
   (seq-take
    (delete-dups
     (cl-loop for name in (append (mapcar #'buffer-file-name (buffer-list))
                                  (bound-and-true-p recentf-list))
              for file = (and name (if (string-prefix-p "~" name) (expand-file-name name) name))
              when (and file (string-prefix-p root file) (not (equal file buffer-file-name))
-                       ;; To look at a file on another host takes long.
+                       ;; Another host would take long to look.
                        (or (file-remote-p root) (file-exists-p file)))
              collect (substring file (length root))))
    20))

@@ -83,9 +83,9 @@ are not asked for."
 
 (defun backstaff-inspector--read-argument (definition root current)
   "Read a value for the argument of DEFINITION; nil omits it.
-Ask again until the value suits.  A path is below ROOT.  CURRENT is the value
-to edit, or nil.  The items of a list have blanks between: *.log \"a b\"."
-  (cl-destructuring-bind (&key name type enum required description minimum maximum
+A path is below ROOT.  CURRENT is the value to edit, or nil.  The items of a
+list have blanks between: *.log \"a b\".  The server judges the value."
+  (cl-destructuring-bind (&key name type enum required description
                                (default nil default-p) &allow-other-keys)
       definition
     (let* ((path (backstaff-inspector--path-p definition))
@@ -97,36 +97,24 @@ to edit, or nil.  The items of a list have blanks between: *.log \"a b\"."
                        (default-p (concat "default " (if default (backstaff-inspector--text default)
                                                        "no")))
                        (t "optional")))
-           (text (backstaff-inspector--text current)) (problem nil) (value nil))
-      (while
-          (let ((prompt (concat (propertize (concat description "\n") 'face 'shadow)
-                                (and problem (propertize (concat problem ".  ") 'face 'error))
-                                name " (" rule
-                                (pcase type (:boolean ", yes or no") (:array ", several with blanks between"))
-                                "): ")))
-            (setq text (substring-no-properties
-                        (if choices
-                            (completing-read prompt choices nil (not path) text
-                                             'backstaff-inspector--history)
-                          (read-from-minibuffer prompt text nil nil
-                                                'backstaff-inspector--history)))
-                  value (cond ((string-empty-p text) (and path required "."))
-                              ((eq type :boolean) (if (equal text "yes") t :false))
-                              ((eq type :array) (split-string-and-unquote text))
-                              ((not (memq type '(:number :integer))) text)
-                              ((string-match-p "\\`[ \t]*-?[0-9]+\\(?:\\.[0-9]+\\)?[ \t]*\\'" text)
-                               (string-to-number text)))
-                  problem (cond ((null value)
-                                 (cond ((not (string-empty-p text)) "It must be a number")
-                                       (required "It is required")))
-                                ((not (numberp value)) nil)
-                                ((and (eq type :integer) (not (integerp value)))
-                                 "It must be a whole number")
-                                ((and minimum (< value minimum))
-                                 (format "It must be at least %s" minimum))
-                                ((and maximum (> value maximum))
-                                 (format "It must be at most %s" maximum))))))
-      value)))
+           (prompt (concat (propertize (concat description "\n") 'face 'shadow)
+                           name " (" rule
+                           (pcase type
+                             (:boolean ", yes or no")
+                             (:array ", several with blanks between"))
+                           "): "))
+           (current (backstaff-inspector--text current))
+           (text (substring-no-properties
+                  (if choices (completing-read prompt choices nil (not path) current
+                                               'backstaff-inspector--history)
+                    (read-from-minibuffer prompt current nil nil 'backstaff-inspector--history)))))
+      (cond ((string-empty-p text) (and path required "."))
+            ((eq type :boolean) (if (equal text "yes") t :false))
+            ((eq type :array) (split-string-and-unquote text))
+            ((and (memq type '(:number :integer))
+                  (string-match-p "\\`[ \t]*-?[0-9]+\\(?:\\.[0-9]+\\)?[ \t]*\\'" text))
+             (string-to-number text))
+            (t text)))))
 
 (defun backstaff-inspector--path-table (root)
   "Return a completion table of the paths below ROOT.

@@ -185,7 +185,11 @@ server's settings limit their number and depth."
          (focus (plist-get state :focus))
          (room (- (window-body-width (get-buffer-window nil t)) 35))
          (widest (cl-loop for entry in entries repeat backstaff-list--page
-                          maximize (string-width (aref (cadr (backstaff-list--row entry)) 0)))))
+                          for target = (plist-get entry :target)
+                          maximize (+ (string-width (backstaff-view-label
+                                                     (or (plist-get entry :path)
+                                                         (plist-get entry :name))))
+                                      (if target (+ 4 (string-width target)) 1)))))
     (when (plist-get state :reverse)
       ;; Directories stay first.
       (setq entries (mapcan (lambda (group) (nreverse (cdr group)))
@@ -205,7 +209,7 @@ server's settings limit their number and depth."
     (backstaff-list--go-on)))
 
 (defun backstaff-list--go-on ()
-  "Draw a piece of the rows that wait, and see to it that enough come."
+  "Draw a piece of the rows that wait, and arrange for the next piece."
   (let* ((end (point-max)) (inhibit-read-only t)
          ;; A piece makes 2 MB of garbage.  To collect it takes longer than to draw.
          (gc-cons-threshold (max gc-cons-threshold (* 32 1024 1024)))
@@ -290,7 +294,7 @@ server's settings limit their number and depth."
                            (substitute-command-keys "\\[backstaff-list-more] shows more")))))))
 
 (defun backstaff-list--remedy ()
-  "Return what the user can do to see the rows that + cannot show, or nil."
+  "Return advice on the rows that + cannot show, or nil."
   (let ((forge (backstaff-list--forge-p backstaff-view-state)))
     (cond ((or backstaff-list--waiting (backstaff-list--paged-p backstaff-view-state)) nil)
           ((not forge) "Only the listing by name has all")

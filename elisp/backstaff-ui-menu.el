@@ -39,6 +39,7 @@
     ("i" "A file's type, size, times" backstaff-file-info)]
    ["Find"
     ("f" "File by its name" backstaff-find-file)
+    ("s" "Definition by its name" backstaff-find-definition)
     ("/" "Text in files" backstaff-search)]]
   [["Agents"
     ("c" "All commands for agents" backstaff-list-commands)
@@ -49,7 +50,7 @@
     ("d" "Doctor: find what is wrong" backstaff-doctor)
     ("v" "View the log" backstaff-show-log)
     ("r" "Restart" backstaff-restart)
-    ("s" "Stop" backstaff-stop)]])
+    ("S" "Stop" backstaff-stop)]])
 
 (provide 'backstaff-ui-menu)
 ;;; backstaff-ui-menu.el ends here

@@ -17,7 +17,7 @@
 (require 'backstaff-ui-view)
 
 (defconst backstaff-overview--most-tokens 20000
-  "The most tokens that the tool allows.")
+  "Maximum number of tokens that the tool allows.")
 
 (defcustom backstaff-overview-tokens 1000
   "Length of a new overview, in a model's tokens.
@@ -40,7 +40,7 @@
 (define-derived-mode backstaff-overview-mode backstaff-view-mode "Overview"
   "Major mode for the overview of a directory.
 A line shows a directory and names in it.  In \"lib/(9) +4 .py\", lib/ has 9
-files that are not named, and 4 more .py files are beside it.
+files without a name here, and 4 more .py files are beside it.
 
 \\{backstaff-overview-mode-map}"
   :group 'backstaff
@@ -60,7 +60,7 @@ files that are not named, and 4 more .py files are beside it.
 
 ;;;###autoload
 (defun backstaff-overview (directory)
-  "Show DIRECTORY on one page: the files to read first, and where people work.
+  "Show DIRECTORY on one page: the files to read first, and those edited lately.
 Interactively this is the root of the project; with a prefix argument, ask."
   (interactive (list (if current-prefix-arg
                          (backstaff-read-directory "Overview of directory: ")
@@ -117,8 +117,8 @@ Interactively this is the root of the project; with a prefix argument, ask."
 (defun backstaff-overview--make-buttons (paths kind &optional directory)
   "Make buttons of the names of PATHS, files of KIND, in the rest of the line.
 The names stand there in this order, and the last ones may be missing.  They
-are below DIRECTORY, or below the root if that is nil; then the directory of the
-page is removed from the text, where it would be repeated in each."
+are below DIRECTORY, or below the root if that is nil.  Names below the root
+lose the directory of the page, which would be repeated in each."
   (let ((page (concat (backstaff-view-get :path) "/")))
     (dolist (path paths)
       (let ((name (string-remove-prefix (concat (or directory ".") "/") path)))

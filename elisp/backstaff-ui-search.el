@@ -115,9 +115,9 @@ PATTERN is a regular expression of Python, in which ( and | need no backslash.
 If LITERAL is non-nil, PATTERN is text; a key in the prompt says so.
 With a prefix argument, ask for a DIRECTORY of the project to search below.
 
-Case counts only where PATTERN has a capital letter.  Files that git ignores
-are left out, and the last lines count those that were not searched.  In the buffer, t, i,
-c and d change how it was searched.  Modified buffers are searched as they are."
+Case counts only if PATTERN has a capital letter.  Files that git ignores are
+left out.  The last lines count the files that were not searched.  The buffer
+has keys to change the search.  Modified buffers are searched as they are."
   (interactive (let ((directory (and current-prefix-arg
                                      (backstaff-read-directory "Search below directory: "))))
                  ;; If the host is out of reach, this says so before the question.
@@ -159,8 +159,8 @@ Case counts only if PATTERN has a capital letter."
 
 (defun backstaff-search--read (&optional pattern literal)
   "Read a pattern; return it and whether it is text.
-The default is the symbol at point.
-PATTERN is one to edit, which is text if LITERAL is non-nil."
+The default is the symbol at point.  PATTERN is an old pattern to edit, which is
+text if LITERAL is non-nil."
   (let ((symbol (thing-at-point 'symbol t))
         (map (make-sparse-keymap)) (again t) (history-add-new-input nil) (default nil))
     (set-keymap-parent map minibuffer-local-map)
@@ -203,7 +203,7 @@ PATTERN is one to edit, which is text if LITERAL is non-nil."
    :include_ignored (not (plist-get backstaff-search--arguments :include_ignored))))
 
 (defun backstaff-search-toggle-case ()
-  "Heed the case of letters, or do so no more."
+  "Distinguish capital and small letters, or treat them alike again."
   (interactive)
   (backstaff-search--change
    :flags (if (equal (plist-get backstaff-search--arguments :flags) "i") "" "i")))
@@ -235,14 +235,14 @@ A glob without a slash counts in any directory."
                               :flags (backstaff-search--flags pattern literal))))
 
 (defun backstaff-search-more-context (lines)
-  "Show LINES more around each match, by default one."
+  "Show LINES more lines around each match, by default one."
   (interactive "p")
   (backstaff-search--change
    :context_lines (max 0 (min 10 (+ lines (plist-get backstaff-search--arguments
                                                      :context_lines))))))
 
 (defun backstaff-search-less-context (lines)
-  "Show LINES fewer around each match, by default one."
+  "Show LINES fewer lines around each match, by default one."
   (interactive "p")
   (backstaff-search-more-context (- lines)))
 
@@ -257,8 +257,8 @@ A glob without a slash counts in any directory."
   (backstaff-search--ask 0 (car backstaff-search--pages)))
 
 (defun backstaff-search--describe (state)
-  "Say in the header line how many matches there are, and of which search.
-STATE says before that how far the search is."
+  "Write the number of matches and the search into the header line.
+STATE is the text before them, such as \"Searching: \"."
   (pcase-let (((map :pattern :literal :flags :root_path :include :include_ignored)
                backstaff-search--arguments)
               (`(,matches ,files . ,_) backstaff-search--counts))
@@ -299,7 +299,7 @@ STATE says before that how far the search is."
          :deadline-ms (+ backstaff-search--milliseconds 1000))))
 
 (defun backstaff-search--end (reply)
-  "Insert what REPLY, the last one, says of the search, and the keys."
+  "Insert the notes or the error of REPLY, the last one, and the keys."
   (let* ((error (plist-get reply :error))
          (text
           (cl-flet ((advise (note kind)
@@ -355,7 +355,7 @@ STATE says before that how far the search is."
         (backstaff-search--insert-line path line items)))))
 
 (defun backstaff-search--insert-line (path line items)
-  "Insert the LINE of the file PATH with the matches ITEMS, or one beside a match."
+  "Insert the LINE of the file PATH, with the matches ITEMS or beside a match."
   (let* ((context (plist-get (car items) :text))
          (text (copy-sequence (or context (plist-get (car items) :line-text)))))
     (if context
@@ -385,7 +385,7 @@ STATE says before that how far the search is."
 ;;; Consult
 
 (defun backstaff-search--as-you-type (root arguments)
-  "Visit a match below ROOT; ARGUMENTS are those of the search but its pattern."
+  "Visit a match below ROOT; ARGUMENTS are those of the search, without a pattern."
   (let ((default-directory root))
     (consult--read
      (consult--dynamic-collection

@@ -25,6 +25,8 @@
 (require 'backstaff-ui-path)
 (require 'backstaff-ui-view)
 
+(defvar revert-buffer-restore-functions)
+
 (defgroup backstaff-tree nil
   "Trees of directories."
   :group 'backstaff :prefix "backstaff-tree-")
@@ -55,7 +57,7 @@ ignores, and `nothing' shows everything.  \\<backstaff-tree-mode-map>\\[backstaf
   :type '(choice (const contract) (const ignored) (const nothing)))
 
 (defconst backstaff-tree--most-entries 1000
-  "The most entries that the tool allows.")
+  "Maximum number of entries that the tool allows.")
 
 (defvar-local backstaff-tree--folds nil
   "A hash table from the paths of directories to `folded' or `open'.
@@ -130,10 +132,14 @@ TAB on a directory such as \"src/ … 12\", which has 12 entries, shows them.
                 (let ((node (get-text-property (point) 'backstaff-entry)))
                   (and (eq (plist-get node :kind) :directory)
                        (backstaff-view-label (plist-get node :path))))))
-  (add-hook 'outline-view-change-hook #'backstaff-tree--count-folded nil t)
+  ;; Emacs 29 calls the hook obsolete, has no other for this, and still runs it.
+  (with-suppressed-warnings ((obsolete outline-view-change-hook))
+    (add-hook 'outline-view-change-hook #'backstaff-tree--count-folded nil t))
   (add-hook 'imenu-after-jump-hook #'backstaff-tree--reveal nil t)
   (add-hook 'imenu-after-jump-hook #'backstaff-view-go-to-name 50 t)
   (outline-minor-mode)
+  ;; Emacs 30 would fold the old text before the reply comes, and move point.
+  (setq-local revert-buffer-restore-functions nil)
   ;; A count stands for a folded text, in place of an ellipsis.
   (remove-from-invisibility-spec '(outline . t))
   (add-to-invisibility-spec 'outline))
@@ -160,7 +166,7 @@ Interactively this is the root of the project; with a prefix argument, ask."
   (and (plist-get node :truncated) (not (plist-get node :children))))
 
 (defun backstaff-tree--prepare (node data)
-  "Sort the nodes below NODE, and mark what DATA says of them.
+  "Sort the nodes below NODE, and add the counts of DATA to them.
 DATA is the tree of NODE.  If it was cut, NODE gets the number of missing names,
 and each closed directory gets the number of names in it."
   (let ((counts (make-hash-table :test #'equal)))
@@ -182,7 +188,7 @@ and each closed directory gets the number of names in it."
                       return (plist-get one :count))))
 
 (defun backstaff-tree--draw (reply)
-  "Draw the tree in REPLY, or request one of a level less if it was cut."
+  "Draw the tree in REPLY.  If it was cut, request one with a level less."
   (let* ((data (plist-get reply :data)) (root (plist-get data :root))
          (depth (backstaff-view-get :depth)) (focus (backstaff-view-get :focus))
          (again (and (plist-get data :missing) (> depth 1))))
@@ -252,7 +258,7 @@ The line starts with BEFORE and BRANCH, such as \"│  \" and \"├─ \"."
     (propertize (if count (format " … %d" count) " …") 'face 'shadow)))
 
 (defun backstaff-tree--insert-all ()
-  "Insert the tree, count its files in the header, and note where it is cut."
+  "Insert the tree, its counts in the header, and a note if it was cut."
   (backstaff-tree--insert (car (backstaff-tree--nodes)) "" "" 1)
   (backstaff-tree--count-folded)
   (let* ((nodes (cdr (backstaff-tree--nodes)))
@@ -291,7 +297,7 @@ The line starts with BEFORE and BRANCH, such as \"│  \" and \"├─ \"."
                      "")
                    (if (equal (plist-get limited :path) (backstaff-view-get :path)) ""
                      (format " in %s/" (backstaff-view-label (plist-get limited :path)))))
-           ;; It would change a path with \\[.
+           ;; A path may look like a key.
            (substitute-command-keys
             (concat (if (< limit backstaff-tree--most-entries)
                         "\\[backstaff-tree-more] shows more"
@@ -428,9 +434,9 @@ Interactively, go from each of these to the next."
                backstaff-tree-mode)
   (backstaff-view-change :left-out names)
   (message "%s" (pcase names
-                  ('contract "The tree is what agents get: it leaves out .git, build and such")
+                  ('contract "The tree is that of agents: it leaves out .git, build and such")
                   ('nothing "The tree leaves out only hidden names")
-                  (_ "The tree leaves out what git ignores"))))
+                  (_ "The tree leaves out the files that git ignores"))))
 
 (defun backstaff-tree-more ()
   "Request twice as many entries, up to 1000."

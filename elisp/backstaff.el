@@ -107,6 +107,7 @@ Each is called with the reply and the root of the call, and returns a reply.")
     (define-key map (kbd "i") #'backstaff-file-info)
     (define-key map (kbd "c") #'backstaff-list-commands)
     (define-key map (kbd "f") #'backstaff-find-file)
+    (define-key map (kbd "s") #'backstaff-find-definition)
     (define-key map (kbd "k") #'backstaff-find-command)
     (define-key map (kbd "/") #'backstaff-search)
     (define-key map (kbd "v") #'backstaff-show-log)
@@ -176,6 +177,18 @@ that host alone; `backstaff-command-root' asks."
 
 ;;; Calls
 
+(defconst backstaff--codes
+  '((backstaff-connection-lost . "CONNECTION_LOST")
+    (backstaff-timeout . "TIMEOUT")
+    (backstaff-protocol-error . "PROTOCOL_ERROR")
+    (backstaff-remote-error . "REMOTE_ERROR")
+    (backstaff-cancelled . "CANCELLED")
+    (quit . "CANCELLED")
+    (backstaff-argument-error . "INVALID_ARGUMENT")
+    (backstaff-remote-directory . "REMOTE_DIRECTORY")
+    (error . "INTERNAL_ERROR"))
+  "The codes in replies of conditions and their children.")
+
 (defun backstaff-call (id args &optional context)
   "Call the tool ID with ARGS, wait, and return the reply, a plist.
 ID is a string or a symbol such as `agent-q/list_directory'.  ARGS is chosen
@@ -214,7 +227,11 @@ Return a handle for `backstaff-cancel'."
     (set handle nil)
     (cl-labels
         ((finish (reply) (setq ended t) (funcall callback reply))
-         (fail (condition) (finish (backstaff--failure id condition)))
+         (fail (condition)
+           (finish (backstaff--error-reply
+                    id (cl-loop for symbol in (get (car condition) 'error-conditions)
+                                thereis (alist-get symbol backstaff--codes))
+                    (backstaff-epc-error-text condition) (backstaff-error-text condition))))
          ;; An error before CALLBACK is called is the reply.
          (guarded (function &rest arguments)
            (condition-case problem
@@ -459,18 +476,6 @@ TEXTS is a `backstaff-unsaved-context', whose note needs a part of the limit."
 
 ;;; Replies
 
-(defconst backstaff--codes
-  '((backstaff-connection-lost . "CONNECTION_LOST")
-    (backstaff-timeout . "TIMEOUT")
-    (backstaff-protocol-error . "PROTOCOL_ERROR")
-    (backstaff-remote-error . "REMOTE_ERROR")
-    (backstaff-cancelled . "CANCELLED")
-    (quit . "CANCELLED")
-    (backstaff-argument-error . "INVALID_ARGUMENT")
-    (backstaff-remote-directory . "REMOTE_DIRECTORY")
-    (error . "INTERNAL_ERROR"))
-  "The codes in replies of conditions and their children.")
-
 (defun backstaff--error-reply (id code message &optional text)
   "Return a reply to a call of the tool ID that failed with CODE and MESSAGE.
 TEXT is its text, by default MESSAGE after \"Error: \"."
@@ -478,13 +483,6 @@ TEXT is its text, by default MESSAGE after \"Error: \"."
         :text (or text (concat "Error: " message)) :data nil
         :error (list :code code :message message)
         :truncated nil :warnings nil :elapsed-ms 0))
-
-(defun backstaff--failure (id condition)
-  "Return a reply to the call of the tool ID that CONDITION ended."
-  (backstaff--error-reply
-   id (cl-loop for symbol in (get (car condition) 'error-conditions)
-               thereis (alist-get symbol backstaff--codes))
-   (backstaff-epc-error-text condition) (backstaff-error-text condition)))
 
 (defun backstaff--reply (value root)
   "Return VALUE from the server as the reply to a call about ROOT.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from backstaff.server import enable_garbage_collection
-from dev.bench import content, emacs, mcp, search, servers, walks
+from dev.bench import changes, content, emacs, mcp, search, servers, walks
 from dev.bench.folders import FULL, QUICK, folders
 from dev.bench.plot import svg
 from dev.bench.report import Report
@@ -81,6 +81,7 @@ def measured(*, quick: bool) -> Report:
         ("walks", lambda: walks.measure(made, 1 if quick else 5)),
         ("search", lambda: search.measure(500 if quick else 125_000, 1 if quick else 5)),
         ("content", lambda: content.measure(*((1, (100, 200)) if quick else (5,)))),
+        ("changes", lambda: changes.measure(500 if quick else 125_000, 1 if quick else 9)),
         ("servers", lambda: servers.measure(made, 1 if quick else 5, npm)),
         ("mcp", lambda: mcp.measure(made, 1 if quick else 9, npm)),
     ]

@@ -57,7 +57,7 @@ def measure(turns: int, sizes: tuple[int, ...] = SIZES) -> Measures:
     for number, files in enumerate(sizes):
         with tempfile.TemporaryDirectory() as folder:
             search.make_tree(Path(folder), files)
-            _fill(Path(folder))
+            fill(Path(folder))
             for name, times in _measured(Path(folder), files, turns):
                 measures[f"content/{number}/{name}"] = times
     return measures
@@ -90,7 +90,7 @@ def require_same_work(files: int, ways: Mapping[str, Callable[[], Read]]) -> Non
         raise ValueError(f"not the same work in {files} files: {read}")
 
 
-def _fill(folder: Path) -> None:
+def fill(folder: Path) -> None:
     """Write lines of words into each file."""
     chance = Random(2)  # noqa: S311 - no secret
     vocabulary = [f"{a}_{b}" for a in search.WORDS for b in search.WORDS] + ["naïve", "“so”", "="]

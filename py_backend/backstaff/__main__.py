@@ -22,7 +22,7 @@ if not __package__:
     # like ours or like a library's can never be imported.
     _HERE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
     sys.path.insert(0, _HERE)
-    # Last, as those of an environment come first. A bare Python is run with -S, so it has none.
+    # Last, because an environment's own go first. A bare Python is run with -S, so it has none.
     sys.path.append(os.path.join(_HERE, "libraries.zip"))
 
 from backstaff.command_line import main

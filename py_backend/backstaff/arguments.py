@@ -302,10 +302,7 @@ def _refusal(parameter: Parameter, message: str) -> ToolError:
 
 
 def _given(raw: object) -> dict[str, object]:
-    """Return the values in `raw` by snake_case name.
-
-    Of a name given twice, Lisp takes the first.
-    """
+    """Return the values in `raw` by snake_case name; of two with one name the first, as in Lisp."""
     pairs: Iterable[tuple[object, object]]
     match raw:
         case None | Nil.NIL:

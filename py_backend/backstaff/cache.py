@@ -38,7 +38,7 @@ class LRUCache(Generic[Key, Value]):
                 self._values.popitem(last=False)
 
     def __contains__(self, key: Key) -> bool:
-        """Whether `key` has a value; this is no use of it."""
+        """Whether `key` has a value; this does not count as a use."""
         return key in self._values
 
     def clear(self) -> None:

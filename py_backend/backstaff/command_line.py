@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from backstaff import __version__, log
-from backstaff.arguments import Parameter, json_object
+from backstaff.arguments import json_object
 from backstaff.errors import ErrorCode, SettingsError, ToolError
 from backstaff.fs.root import Root
 from backstaff.manifest import PRESET
@@ -211,22 +211,10 @@ def _tools(options: argparse.Namespace) -> int:
         return EXIT_OK
     for tool_id, tool in registry.by_id.items():
         print(f"{tool_id}\n    {tool.description}")
-        for parameter in tool.parameters:
-            print(f"      {_summary(parameter)}  {parameter.schema_for_models()['description']}")
+        for one in tool.parameters:
+            kind = "|".join(one.choices) or str(one.type)
+            print(f"      {one.name} ({kind}{', required' * one.required})  {one.described()}")
     return EXIT_OK
-
-
-def _summary(parameter: Parameter) -> str:
-    """Return, for example, `depth (integer, default 3, minimum 0, maximum 12)`."""
-    schema = parameter.schema_for_models()
-    need = "required" if parameter.required else "optional"
-    if parameter.default is not None and not parameter.required:
-        need = f"default {to_json(parameter.default)}"
-    facts = [str(parameter.type), need]
-    if parameter.choices:
-        facts.append("one of " + " ".join(parameter.choices))
-    facts += [f"{word} {schema[word]}" for word in ("minimum", "maximum") if word in schema]
-    return f"{parameter.name} ({', '.join(facts)})"
 
 
 def _bundle(_: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class ErrorCode(StrEnum):
-    """Codes of the house. A contract with a spelling of its own uses that instead."""
+    """The server's own error codes; some contracts have others."""
 
     INVALID_ARGUMENT = "INVALID_ARGUMENT"
     SANDBOX_VIOLATION = "SANDBOX_VIOLATION"
@@ -68,7 +68,7 @@ class PathError(ToolError):
 
 
 class InvalidPath(PathError):
-    """Not a path at all: NUL, not encodable, longer than 4,096 bytes."""
+    """A text that is no path: it holds NUL, cannot be encoded, or has more than 4,096 bytes."""
 
     CODE = ErrorCode.INVALID_ARGUMENT
     fault = Fault.INVALID

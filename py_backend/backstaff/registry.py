@@ -27,7 +27,7 @@ AGENT_Q = "agent-q/"
 
 
 class Registry:
-    """Every tool, by id, by the unambiguous bare names, `tree`, and by the names for models."""
+    """All tools, by id, by unambiguous bare name such as `tree`, and by name for models."""
 
     def __init__(self, tools_by_id: Mapping[str, Tool[Any]]) -> None:
         """Keep the tools by id; the last part of each id is the tool's name."""
@@ -48,7 +48,7 @@ class Registry:
         return tool_id if tool_id in self.by_id else None
 
     def model_name(self, tool_id: str) -> str:
-        """Return the tool's name for models: the bare name if that is this tool, else of its id."""
+        """Return the tool's name for models: the bare name if that is this tool, else its id's."""
         name = tool_id.rpartition("/")[2]
         return name if self.aliases.get(name) == tool_id else re.sub(r"[^a-zA-Z0-9]", "_", tool_id)
 

@@ -7,7 +7,7 @@ from itertools import repeat
 
 
 class Keyword(str):
-    """A word of a closed set: a keyword in Lisp, a string in JSON, as a StrEnum's members are."""
+    """A word of a closed set: like members of a StrEnum, a keyword in Lisp, a string in JSON."""
 
     __slots__ = ()
 
@@ -52,7 +52,7 @@ class Note:
     """A fact about an answer, such as why it lacks something, and the `remedy` for a model.
 
     In text it is one line, `stopped as the time was up: give a directory as path`. `line` is that
-    line where the remedy stands inside the fact. In data a client finds the parts.
+    line if the remedy stands inside the fact. The data have the parts.
     """
 
     kind: NoteKind

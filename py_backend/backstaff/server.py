@@ -13,8 +13,7 @@ from typing import Any
 from backstaff.arguments import UNKNOWN_ARGUMENT, ParameterType, argument, decode, parameters_of
 from backstaff.budget import DEFAULT_DEADLINE_MS, Budget
 from backstaff.errors import ErrorCode, ToolError
-from backstaff.fs.paths import components
-from backstaff.fs.root import Root
+from backstaff.fs.root import Root, components
 from backstaff.fs.secrets import OPEN, SECRETS, Guard
 from backstaff.registry import Registry
 from backstaff.render.lines import clipped, shortened, size
@@ -225,7 +224,7 @@ class Server:
             problem = unexpected(error)
             if problem.code == ErrorCode.INTERNAL:
                 logger.exception("the tool %s failed", call.tool_id)
-        # Where memory was short, the rest waits until Python has freed the frames of the call.
+        # If memory was short, it is there again now: Python has freed the frames of the call.
         if problem is not None:
             if problem.code != ErrorCode.INTERNAL:
                 logger.warning("the tool %s failed: %s", call.tool_id, problem.message)
@@ -247,10 +246,8 @@ class Server:
                 # The contract may have its own code for arguments that do not fit.
                 code = tool.invalid if error.code == ErrorCode.INVALID_ARGUMENT else error.code
                 raise ToolError(code, error.message, **error.details) from error
-            notes, limit = _notes(call, tool, warnings), call.limit
-            have_room = (n for n in notes if limit is None or size(n) * NOTE_SHARE <= limit)
-            note = next(have_room, "")
-            told, room = note == notes[0], size(note)
+            note, complete = _note(call, tool, warnings)
+            room = size(note)
             waited_ms = (time.monotonic() - call.arrived) * 1000
             context = Context(
                 root=root,
@@ -269,20 +266,17 @@ class Server:
         text = result.text
         if note:
             # Not every tool keeps to its limit, see `_fitting`.
-            kept = text if limit is None else clipped(text, limit - room)
-            told = told and kept is text
+            kept = text if call.limit is None else clipped(text, call.limit - room)
+            complete = complete and kept is text
             text = kept.removesuffix("\n") + note
-        warnings = [*call.warnings, *warnings, *unused, *result.warnings]
-        more = len(warnings) - MAX_WARNINGS
-        shown = [shortened(warning, MAX_WARNING) for warning in warnings[:MAX_WARNINGS]]
         return Reply(
             tool=call.tool_id,
             text=text,
             data=None if context.text_only else result.data,
             labels=() if context.text_only else result.labels(),
             json=result.json() if call.json else None,
-            truncated=result.truncated or not told,
-            warnings=(*shown, f"{more} more warnings") if more > 0 else tuple(shown),
+            truncated=result.truncated or not complete,
+            warnings=_shown_warnings([*call.warnings, *warnings, *unused, *result.warnings]),
         )
 
     def definitions(self, client: object = None) -> list[dict[str, object]]:
@@ -345,20 +339,29 @@ class Server:
         return built_in, [f"The settings file {quote(source)} {problem}"]
 
 
-def _notes(call: Call, tool: Tool[Any], warnings: Sequence[str]) -> tuple[str, ...]:
-    """Return the last line of a model's text, or "", and a shorter one for little room.
+def _note(call: Call, tool: Tool[Any], warnings: Sequence[str]) -> tuple[str, bool]:
+    """Return the last line of a model's text, or "", and whether it is complete.
 
     For example `[Unknown argument ignored: lines; there are: path, max_lines]`. `warnings` are
     those of the arguments. A model that misspells an argument has to learn that it had no effect: a
-    search of everything looks like one of a folder. The shorter line omits the list of valid
-    arguments. People see all warnings.
+    search of everything looks like one of a folder. With little room, the line omits the valid
+    arguments, or all. People see all warnings.
     """
     if not (warnings and (call.for_model or call.text_only) and tool.allow_truncation):
-        return ("",)
+        return "", True
     names = ", ".join(warning.removeprefix(UNKNOWN_ARGUMENT) for warning in warnings)
     ignored = shortened(UNKNOWN_ARGUMENT + names, MAX_ECHO)
     known = ", ".join(one.name for one in tool.parameters if not one.hidden) or "none"
-    return f"\n[{ignored}; there are: {known}]\n", f"\n[{ignored}]\n"
+    for note in (whole := f"\n[{ignored}; there are: {known}]\n"), f"\n[{ignored}]\n":
+        if call.limit is None or size(note) * NOTE_SHARE <= call.limit:
+            return note, note == whole
+    return "", False
+
+
+def _shown_warnings(warnings: Sequence[str]) -> tuple[str, ...]:
+    shown = [shortened(warning, MAX_WARNING) for warning in warnings[:MAX_WARNINGS]]
+    more = len(warnings) - MAX_WARNINGS
+    return (*shown, f"{more} more warnings") if more > 0 else tuple(shown)
 
 
 def _less(limit: int | None, room: int) -> int | None:

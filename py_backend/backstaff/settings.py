@@ -2,8 +2,8 @@
 
 The file is `--config FILE`, else `$XDG_CONFIG_HOME/backstaff/config.toml`. A file inside the root
 of a call may be the project's and not the user's: that call uses only its policy, which can only
-forbid. A missing file is fine. Any other file that cannot be read stops the start, as its policy
-would not hold.
+forbid. A missing file is fine. Any other file that cannot be read stops the start, because its
+policy would not hold.
 
 Each tool has a table of its own, `[tools.NAME]` or `[tools."toolset/name"]`, whose fields and
 defaults are those of the tool's settings dataclass. A field's metadata are facts of a `Parameter`,
@@ -191,7 +191,7 @@ class _Document:
         given = self.mapping(values, name, known)
         fits = {}
         for key, one in given.items():
-            if known[key].type is int and isinstance(one, float):  # TOML tells 1.0 from 1
+            if known[key].type is int and isinstance(one, float):  # TOML distinguishes 1.0 and 1
                 raise self.refusal(f"{name}.{key}", "must be a whole number, not a float")
             try:
                 fits[key] = checked(parameter_of(known[key]), one, "")
@@ -212,5 +212,5 @@ class _Document:
 
 
 def _whole(word: str) -> str:
-    """A regular expression for `word` where it is no part of another name."""
+    """Return a regular expression for `word` that does not match a part of another name."""
     return rf"(?<![\w/-]){re.escape(word)}(?![\w/-])"

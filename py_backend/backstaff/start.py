@@ -30,6 +30,6 @@ def serve_until_the_end(serve: Callable[..., int], *arguments: object) -> Never:
     sys.setswitchinterval(0.0005)
     enable_garbage_collection()
     status = serve(*arguments)
-    # The client is gone, whatever a worker does or hangs in. No orderly shutdown comes first: a
-    # worker that hangs may hold a lock of the log, whose lines are all written by now.
+    # The client is gone, even if a worker still runs. No orderly shutdown comes first: a worker may
+    # hang with a lock of the log, whose lines are all written by now.
     os._exit(status)

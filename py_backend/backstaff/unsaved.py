@@ -1,10 +1,10 @@
 """Texts of Emacs buffers that are not saved yet, as a client sends them in the context of a call.
 
-A call names every such text; its bytes travel once. The server keeps them by their digest, and a
-call that names a digest without bytes gets them from there. A digest that is not known (the server
-is new, or forgot it) refuses the call with the code UNSAVED_NEEDED: the client sends all bytes.
+A call names every such text, but its bytes are sent once. The server keeps them by their digest,
+for calls that name the digest without bytes. A call with a digest that the server does not know is
+refused with the code UNSAVED_NEEDED: the client then sends all bytes.
 
-A text that is too long for one request comes in pieces before the call (`keep_text`).
+A text that is too long for one request is sent in pieces before the call (`keep_text`).
 """
 
 import base64
@@ -45,7 +45,7 @@ class UnsavedText:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """One item of `:unsaved` as it came: `data` is None where the bytes were sent before."""
+    """One item of `:unsaved`: `data` is None if the bytes were sent before."""
 
     name: str
     digest: str
@@ -55,22 +55,22 @@ class Named:
 
 @dataclass(slots=True)
 class UnsavedTexts:
-    """The texts that a server keeps, by digest; the least recently named one goes first.
+    """The texts that a server keeps, by digest; the one that was not named longest goes first.
 
-    Only the thread that reads requests uses it, so the next request finds the texts of this one.
+    Only the thread that reads requests uses it, so each request finds the texts of the one before.
     """
 
     kept: LRUCache[str, bytes] = field(
         default_factory=lambda: LRUCache(MAX_KEPT_BYTES + MAX_ITEMS, len)
     )
     begun: OrderedDict[str, bytearray] = field(default_factory=OrderedDict)
-    """The pieces that have come of unfinished texts, by digest; at most `MAX_BEGUN`."""
+    """The beginnings of unfinished texts, by digest; at most `MAX_BEGUN`."""
 
     def keep_text(self, arguments: Sequence[object]) -> int:
-        """Take a piece of a text, (SHA256 SIZE OFFSET BASE64); return how many bytes are here.
+        """Take a piece of a text, (SHA256 SIZE OFFSET BASE64); return the number of bytes so far.
 
-        A piece counts if it begins where those before it end. SIZE is that of the whole text. Calls
-        can name a text once all of it is here. Raises `ToolError`.
+        A piece counts if it begins at the end of the pieces before it. SIZE is the size of the
+        whole text. Calls can name a text once it is complete. Raises `ToolError`.
         """
         match arguments:
             case [str() as digest, int() as size, int() as offset, str() as data]:

@@ -112,7 +112,7 @@ class Workers:
         self._waiting: list[_Run] = []
         self._running: set[_Run] = set()
         self._begun: SimpleQueue[_Run] = SimpleQueue()
-        """Those that run, until a thread takes them."""
+        """Jobs that run, until a thread takes them."""
         self._threads = 0
         self._idle = 0
         self._awake = threading.Event()

@@ -69,15 +69,28 @@ class Bundle:
 
 def collect() -> Bundle:
     """Bundle the installed packages. Raises ImportError if one is missing."""
-    source = dict(_modules())
+    source: dict[str, bytes] = {}
+    for package in PACKAGES:
+        spec = find_spec(package)
+        if spec is None:
+            raise ImportError(f"{sys.executable} has no {package}")
+        source |= sorted((n, text) for n, text in _sources(spec, "") if n not in LEFT_OUT)
     # Each module's code is marshalled by itself, as most starts need half of the modules. It is
-    # compiled as if it lay in FOLDER: the paths here are nobody's business there.
+    # compiled as if it lay in FOLDER, to keep the paths of this host private.
     code = {
         name: marshal.dumps(compile(text, f"{FOLDER}/{name}", "exec", dont_inherit=True), _FORMAT)
         for name, text in source.items()
     }
-    code_payload, source_payload = _payload(code, "marshal.loads"), _payload(source, "bytes")
-    return Bundle(_program(), MAGIC_NUMBER.hex(), code_payload, source_payload)
+    # Stage 0 goes without its docstring and comments.
+    stage0 = ast.parse(Path(__file__).with_name("stage0.py").read_text("utf-8"))
+    stage0.body = stage0.body[1:]
+    packed = base64.b64encode(zlib.compress(ast.unparse(stage0).encode(), 9)).decode()
+    return Bundle(
+        program=f"import base64,zlib;exec(zlib.decompress(base64.b64decode(b'{packed}')))",
+        magic=MAGIC_NUMBER.hex(),
+        code=_payload(code, "marshal.loads"),
+        source=_payload(source, "bytes"),
+    )
 
 
 def digest(payload: bytes) -> str:
@@ -88,17 +101,6 @@ def digest(payload: bytes) -> str:
 def _payload(files: Mapping[str, bytes], loads: str) -> bytes:
     start = START.format(loads=loads)
     return zlib.compress(marshal.dumps({"start": start, **files}, _FORMAT), 9)
-
-
-def _modules() -> Iterator[tuple[str, bytes]]:
-    """Yield (name, source) of every module, wherever this Python finds it, an archive included."""
-    for package in PACKAGES:
-        spec = find_spec(package)
-        if spec is None:
-            raise ImportError(f"{sys.executable} has no {package}")
-        for name, source in sorted(_sources(spec, "")):
-            if name not in LEFT_OUT:
-                yield name, source
 
 
 def _sources(spec: ModuleSpec, folder: str) -> Iterator[tuple[str, bytes]]:
@@ -113,11 +115,3 @@ def _sources(spec: ModuleSpec, folder: str) -> Iterator[tuple[str, bytes]]:
             found = cast(PathEntryFinder, finder).find_spec(name)
             if found and str(found.origin).endswith(".py"):  # PyYAML may have a compiled module
                 yield from _sources(found, stem + "/")
-
-
-def _program() -> str:
-    """Return stage 0 without its docstring and comments."""
-    tree = ast.parse(Path(__file__).with_name("stage0.py").read_text("utf-8"))
-    tree.body = tree.body[1:]
-    packed = base64.b64encode(zlib.compress(ast.unparse(tree).encode(), 9)).decode()
-    return f"import base64,zlib;exec(zlib.decompress(base64.b64decode(b'{packed}')))"

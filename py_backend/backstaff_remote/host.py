@@ -19,7 +19,7 @@ from backstaff.wire import stdio
 
 
 def main(say: Callable[[str, str], None], how: str, settings_bytes: int) -> Never:
-    """Serve until stdin ends. `how` the payload came goes into the ready line."""
+    """Serve until stdin ends. The ready line says `how` the payload came."""
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     say("READY", f"{how} {sys.version_info.major}.{sys.version_info.minor}")
     text = b""

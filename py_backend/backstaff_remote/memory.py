@@ -21,7 +21,7 @@ Loads = Callable[[bytes], bytes | CodeType]
 
 
 class MemoryLoader(SourceFileLoader):
-    """Loads one module from its CONTENT."""
+    """Loads one module from its content."""
 
     def __init__(self, name: str, path: str, content: bytes | CodeType) -> None:
         """Load the module `name`, whose file seems to be `path`."""
@@ -45,7 +45,7 @@ class MemoryLoader(SourceFileLoader):
 
 
 class MemoryFinder:
-    """Finds the modules of one directory of FILES, as the import system wants."""
+    """Finds the modules of one directory of a payload, as the import system wants."""
 
     def __init__(self, folder: str, files: Files, loads: Loads) -> None:
         """Look in `folder`. Raises ImportError if the payload has no such directory."""

@@ -223,11 +223,14 @@ Emacs itself is elsewhere."
       (should-not (intern-soft "backstaff-chain-pwned"))
       (should-not (intern-soft name)))))
 
-(ert-deftest backstaff-chain-too-long-a-text-is-refused ()
+(ert-deftest backstaff-chain-answer-has-a-limit ()
   (backstaff-chain-with-lisp nil
-    (backstaff-chain-with-answer (lambda (&rest _) (make-string (* 17 1024 1024) ?x))
-      (should (equal (backstaff-chain-call "list_directory" "path" ".")
-                     "Error: The answer has 17825792 bytes, 1048576 are allowed")))
+    (let ((limit (lambda (_id _arguments context)
+                   (number-to-string (plist-get context :max-output-bytes)))))
+      (pcase-dolist (`(,backstaff-agent-max-output-bytes . ,sent)
+                     '((nil . "1048576") (2000000 . "1048576") (5000 . "5000")))
+        (backstaff-chain-with-answer limit
+          (should (equal (backstaff-chain-call "list_directory" "path" ".") sent)))))
     (backstaff-chain-with-answer (lambda (&rest _) (make-string (* 1024 1024) ?\"))
       (should (= (length (backstaff-chain-call "list_directory" "path" ".")) 1048576)))
     (should (string-prefix-p "Directory: "

@@ -132,7 +132,7 @@ PROGRAM and ARGUMENTS, Lisp, make the child Emacs print the server's pid."
           (message "emacs %d server %d" (emacs-pid)
                    (process-id (backstaff-epc--process
                                 (backstaff-server-connection
-                                 backstaff-server--current))))
+                                 (cdr (assoc nil backstaff-server--servers))))))
           ;; This Emacs lives until the test kills it; nothing waits for the sleep to end.
           (while t (sleep-for 1))))
 

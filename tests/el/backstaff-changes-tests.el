@@ -59,7 +59,7 @@
     ;; The last line of the status is for models.
     (should-not (string-match-p "git_diff" (buffer-string)))))
 
-(ert-deftest backstaff-changes-ret-visits-the-line-as-it-is-in-emacs ()
+(ert-deftest backstaff-changes-ret-visits-the-line-in-the-buffer ()
   (backstaff-changes-tests-with
     (backstaff-changes-tests-edit 25 "second\n")
     (backstaff-changes-tests-edit 5 "first\nmore\n")
@@ -127,7 +127,7 @@
       (should-not (where-is-internal command)))
     (should buffer-read-only)))
 
-(ert-deftest backstaff-changes-of-no-repository-are-told ()
+(ert-deftest backstaff-changes-without-a-repository-say-so ()
   (backstaff-view-test-project '(("a.txt" . ""))
     (backstaff-view-test-open #'backstaff-changes)
     (should (string-match-p "no git repository" (buffer-string)))))

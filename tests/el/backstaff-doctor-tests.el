@@ -87,18 +87,18 @@
 (ert-deftest backstaff-doctor-leaves-the-server-in-use-alone ()
   (backstaff-doctor-tests-with (backstaff-test-command)
     (backstaff-call "agent-q/list_directory" '(:path "."))
-    (let ((server backstaff-server--current))
+    (let ((server (cdr (assoc nil backstaff-server--servers))))
       (should (equal (nth 1 (backstaff-doctor-tests-check "Running"
                                                           (backstaff-doctor-tests-report)))
                      (format "process %d" (process-id (backstaff-epc--process
                                                        (backstaff-server-connection server))))))
-      (should (eq backstaff-server--current server))
+      (should (eq (cdr (assoc nil backstaff-server--servers)) server))
       (should (backstaff-epc-live-p (backstaff-server-connection server))))))
 
 (ert-deftest backstaff-doctor-leaves-no-server-behind ()
   (backstaff-doctor-tests-with (backstaff-test-command)
     (backstaff-doctor-tests-report)
-    (should-not backstaff-server--current)
+    (should-not backstaff-server--servers)
     (should-not (cl-find-if #'backstaff-test--ours-p (process-list)))))
 
 (ert-deftest backstaff-doctor-shows-the-policy ()

@@ -126,7 +126,7 @@
       (should (equal (sort (all-completions "c" minibuffer-completion-table) #'string<)
                      '("src/a.c" "x.#a.c"))))))
 
-(ert-deftest backstaff-find-file-says-that-tab-lists-where-nothing-else-does ()
+(ert-deftest backstaff-find-file-says-that-tab-lists-if-nothing-else-does ()
   (backstaff-view-test-project '(("a.c" . ""))
     (pcase-dolist (`(,variable . ,prompt) '((ignore . "Find file (TAB lists): ")
                                             (icomplete-mode . "Find file: ")
@@ -134,6 +134,14 @@
       (cl-progv (list variable) '(t)
         (backstaff-find-tests-at-prompt "a"
           (should (equal (minibuffer-prompt) prompt)))))))
+
+(ert-deftest backstaff-find-file-lists-the-matches-at-the-first-tab ()
+  (backstaff-view-test-project backstaff-find-tests-tree
+    (ignore-errors (kill-buffer "*Completions*"))
+    (backstaff-find-tests-at-prompt "parser TAB"
+      (should (equal (minibuffer-contents) "parser"))
+      (with-current-buffer "*Completions*"
+        (should (string-match-p "src/parser\\.c\\(.*\n?\\)*tests/test_parser\\.c" (buffer-string)))))))
 
 (ert-deftest backstaff-find-file-visits-a-name-that-stands-in-full ()
   (backstaff-view-test-project backstaff-find-tests-tree
@@ -178,7 +186,7 @@
                                   (should-not (backstaff-find-tests-completions))))))
                    "No file matches"))))
 
-(ert-deftest backstaff-find-file-offers-what-may-be-meant-in-groups ()
+(ert-deftest backstaff-find-file-offers-similar-names-in-groups ()
   (backstaff-view-test-project backstaff-find-tests-tree
     (dolist (case '(("parsxr" "src/parser.c" "Spelt in another way")
                     ("PrintTree" "src/print_tree.c" "In another case")
@@ -233,7 +241,7 @@
 
 ;;; Completions
 
-(ert-deftest backstaff-find-file-completes-to-what-the-server-finds-in-its-order ()
+(ert-deftest backstaff-find-file-keeps-the-order-of-the-server ()
   (backstaff-view-test-project '(("a" ("a_tree.c" . "") ("x_tree_of.c" . "")) ("tree.c" . "")
                                  ("z" ("tree.c" . "") ("treed.c" . "")))
     (backstaff-find-tests-at-prompt "tree"
@@ -293,7 +301,7 @@
        (let ((debug-on-quit nil) (inhibit-quit nil)) ,@body nil)
      (quit t)))
 
-(ert-deftest backstaff-find-file-waits-until-a-key-where-files-are-shown-as-one-types ()
+(ert-deftest backstaff-find-file-waits-until-a-key-if-files-are-shown-as-you-type ()
   (backstaff-view-test-fake "stalling"
     (backstaff-find-tests-at-prompt ""
       (let ((typed nil))
@@ -372,7 +380,7 @@
       (backstaff-view-test-plant-many 1200)
       (should (equal (backstaff-find-tests-type "^zz SPC last RET") "zz/last.c")))))
 
-(ert-deftest backstaff-find-file-gives-all-files-where-the-interface-narrows-them ()
+(ert-deftest backstaff-find-file-gives-all-files-to-an-interface-that-narrows-them ()
   (backstaff-view-test-project backstaff-find-tests-tree
     (backstaff-view-test-plant-many 2300)
     (let ((all nil))
@@ -380,7 +388,7 @@
         (should (equal (backstaff-find-tests-type "") "tests/test_parser.c")))
       (should (= (length all) (length (delete-dups (copy-sequence all))) 2305)))))
 
-(ert-deftest backstaff-find-file-asks-for-a-part-where-files-are-too-many-to-list ()
+(ert-deftest backstaff-find-file-asks-for-a-part-if-files-are-too-many-to-list ()
   (backstaff-view-test-project backstaff-find-tests-tree
     (let ((backstaff-find--most 4)
           (all nil) (prompts nil))

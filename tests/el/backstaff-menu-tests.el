@@ -89,7 +89,7 @@ After that the menu is closed: it does not outlive a keyboard macro."
   (backstaff-menu-tests-with '("/nowhere/python")
     (should (string-match-p "New here\\?  o shows this project on a page, d checks"
                             (backstaff-menu-tests-type "M-m")))
-    (should-not backstaff-server--current)))
+    (should-not backstaff-server--servers)))
 
 (ert-deftest backstaff-menu-says-what-to-do-about-the-server ()
   (pcase-dolist (`(,status ,text) '((ended "The server has ended\\.  The next command starts it")

@@ -86,7 +86,7 @@
     (backstaff-view-test-settle)
     (should (eq major-mode 'backstaff-overview-mode))))
 
-(ert-deftest backstaff-overview-of-nothing-is-told ()
+(ert-deftest backstaff-overview-of-an-empty-project-says-so ()
   (backstaff-view-test-project nil
     (backstaff-view-test-open #'backstaff-overview root)
     (should (equal (cdr (backstaff-view-test-lines)) '("./")))

@@ -13,7 +13,7 @@
 
 (defun backstaff-server-tests-process ()
   "Return the process of the server."
-  (backstaff-epc--process (backstaff-server-connection backstaff-server--current)))
+  (backstaff-epc--process (backstaff-server-connection (cdr (assoc nil backstaff-server--servers)))))
 
 (defmacro backstaff-server-tests-with-path (tree &rest body)
   "Run BODY with TREE planted in a directory, its files programs on the path."

@@ -204,19 +204,21 @@ It runs in a project that holds TREE."
 
 (defun backstaff-terminal-tests-tutorial ()
   "Return the tutorial of the manual: (SHELL LISP STEPS).
-SHELL is its code.  LISP is the manual's first key binding, which the tutorial
-needs.  STEPS is a list of (\"Type\" KEYS) and (\"See\" TEXT)."
+SHELL is its code, and LISP binds the key.  STEPS is a list of (\"Type\" KEYS) and
+\(\"See\" TEXT)."
   (with-temp-buffer
     (insert-file-contents (expand-file-name "docs/backstaff.org" backstaff-test-repository))
-    (re-search-forward "^(global-set-key .*)$")
-    (let ((lisp (read (match-string 0))) (steps nil))
+    (re-search-forward "^(global-set-key ")
+    (forward-line 0)
+    (let ((lisp (read (current-buffer))) (shell nil) (steps nil))
       (re-search-forward "^\\* Tutorial$")
       (narrow-to-region (point) (save-excursion (re-search-forward "^\\* ") (point)))
+      (re-search-forward "^#\\+begin_src sh\n\\(\\(?:.*\n\\)*?\\)#\\+end_src$")
+      (setq shell (match-string 1))
+      (goto-char (point-min))
       (while (re-search-forward "^- \\(Type\\|See\\) :: [~=]\\(.+\\)[~=]$" nil t)
         (push (list (match-string 1) (match-string 2)) steps))
-      (goto-char (point-min))
-      (re-search-forward "^#\\+begin_src sh\n\\(\\(?:.*\n\\)*?\\)#\\+end_src$")
-      (list (match-string 1) lisp (nreverse steps)))))
+      (list shell lisp (nreverse steps)))))
 
 (defun backstaff-terminal-tests-type (keys)
   "Press KEYS, as Emacs calls them, with words of text among them."

@@ -213,7 +213,7 @@ it belongs to has returned."
 (defmacro backstaff-test-clean (&rest body)
   "Run BODY with no server at first; then check that it leaves nothing."
   (declare (indent 0) (debug t))
-  `(let ((backstaff-server--current nil)
+  `(let ((backstaff-server--servers nil)
          ;; Each server says it, and the last one may have been a fake.
          (backstaff-server-content-readers 'unknown)
          (backstaff-python-found nil))

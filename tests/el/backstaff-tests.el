@@ -146,7 +146,7 @@
         (backstaff-test-should-fail 'backstaff-remote-directory "another machine"
           (backstaff-call 'reply nil)))
       (should (equal (delete-dups backstaff-tests-operations) '(file-remote-p))))
-    (should-not backstaff-server--current)))
+    (should-not backstaff-server--servers)))
 
 
 ;;; Calls

@@ -86,7 +86,7 @@
                          (encode-coding-string (concat root name "/" name)
                                                'utf-8-emacs))))))))
 
-(ert-deftest backstaff-tree-tells-of-warnings ()
+(ert-deftest backstaff-tree-shows-warnings ()
   (backstaff-tree-tests-shown
     (let ((reply (append '(:warnings ("Directory 'doc' cannot be read"))
                          backstaff-view-reply)))
@@ -166,7 +166,7 @@
     (should (equal (nth 3 (backstaff-tree-tests-lines)) "│  ├─ deep/"))
     (should (equal (nth 4 (backstaff-tree-tests-lines)) "│  ├─ a.c"))))
 
-(ert-deftest backstaff-tree-commands-act-on-the-row-that-is-seen ()
+(ert-deftest backstaff-tree-commands-act-on-the-visible-row ()
   (backstaff-view-test-project '(("aa" ("b" . "")) ("zz" ("in" ("c" . ""))))
     (backstaff-view-test-open #'backstaff-tree root)
     (pcase-dolist (`(,path ,row ,end) '(("aa" "aa/" "─ b") ("zz/in" "in/" "") ("zz" "zz/" "")
@@ -187,7 +187,7 @@
     (backstaff-view-test-press "TAB")
     (should (equal (backstaff-tree-tests-lines) '("├─ aa/" "└─ zz/")))))
 
-(ert-deftest backstaff-tree-other-window-opens-the-row-that-is-seen ()
+(ert-deftest backstaff-tree-other-window-opens-the-visible-row ()
   (backstaff-view-test-project '(("zz" ("in" ("a.c" . ""))))
     (backstaff-view-test-open #'backstaff-tree root)
     (backstaff-view-test-go-to "in/")
@@ -277,7 +277,7 @@
 
 ;;; Deeper
 
-(ert-deftest backstaff-tree-goes-deeper-where-it-was-cut ()
+(ert-deftest backstaff-tree-opens-directories-below-its-depth ()
   (backstaff-tree-tests-shown
     (backstaff-view-test-go-to "deep/")
     (backstaff-view-test-press "TAB")
@@ -298,7 +298,7 @@
     (backstaff-view-test-press "RET")
     (should (equal (buffer-string) "b"))))
 
-(ert-deftest backstaff-tree-deeper-in-what-has-vanished-leaves-the-tree ()
+(ert-deftest backstaff-tree-stays-if-the-directory-to-open-has-vanished ()
   (backstaff-tree-tests-shown
     (backstaff-view-test-go-to "deep/")
     (delete-directory (expand-file-name "src/deep" root) t)
@@ -315,7 +315,7 @@
                                 (backstaff-view-test-press "TAB"))))
                    "empty/ has no entries to show"))))
 
-(ert-deftest backstaff-tree-says-but-once-that-a-directory-is-empty ()
+(ert-deftest backstaff-tree-says-only-once-that-a-directory-is-empty ()
   (backstaff-view-test-project '(("a" ("empty")))
     (let ((backstaff-tree-depth 2))
       (backstaff-view-test-open #'backstaff-tree root)
@@ -400,7 +400,7 @@
       (backstaff-view-test-press "t")
       (should (equal (backstaff-view-test-names) expected)))))
 
-(ert-deftest backstaff-tree-counts-what-closed-directories-hold-and-what-is-shown ()
+(ert-deftest backstaff-tree-counts-names-in-closed-directories-and-shown-files ()
   (backstaff-view-test-project '(("full" ("a" . "") ("b" ("c" . "")) (".d" . "")) ("none") ("e" . ""))
     (let ((backstaff-tree-depth 1))
       (backstaff-view-test-open #'backstaff-tree root)
@@ -432,7 +432,7 @@
       (should (string-search "complete"
                              (cadr (should-error (backstaff-tree-more) :type 'user-error)))))))
 
-(ert-deftest backstaff-tree-says-what-it-leaves-out-and-shows-it-on-demand ()
+(ert-deftest backstaff-tree-names-the-files-it-leaves-out-and-shows-them-on-demand ()
   (backstaff-view-test-project '(("build" ("out.o" . "")) ("src" ("a.c" . "") ("b.o" . ""))
                                  (".gitignore" . "*.o\n"))
     (backstaff-view-test-open #'backstaff-tree root)

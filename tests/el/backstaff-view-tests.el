@@ -67,7 +67,7 @@
     (backstaff-view-test-open #'backstaff-tree (concat root "a"))
     (should (equal default-directory (concat root "a/")))))
 
-(ert-deftest backstaff-view-quit-keeps-what-is-shown ()
+(ert-deftest backstaff-view-quit-keeps-the-text ()
   (backstaff-view-test-project '(("a.txt" . "") ("b.txt" . ""))
     (backstaff-view-test-open #'backstaff-list-directory root)
     (let ((before (buffer-string)))
@@ -144,6 +144,21 @@
         (backstaff-view-test-press "^")
         (should (equal (backstaff-view-get :path) "."))))))
 
+(ert-deftest backstaff-view-of-a-deleted-project-says-so-and-nothing-else ()
+  (backstaff-view-test-project '(("gone" ("a" . "")))
+    (let* ((gone (expand-file-name "gone/" root)) (backstaff-root-directory gone))
+      (backstaff-view-test-open #'backstaff-tree gone)
+      (delete-directory gone t)
+      (dolist (server '(alive killed))
+        (ert-info ((symbol-name server))
+          (when (eq server 'killed)
+            (signal-process (backstaff-server-status) 'KILL)
+            (backstaff-test-wait-for (eq (backstaff-server-status) 'ended)))
+          (should (equal (cl-remove-if (apply-partially #'string-prefix-p "Waiting for ")
+                                       (backstaff-view-test-messages
+                                         (backstaff-view-test-press "g")))
+                         (list (format "Error: the project root '%s' does not exist" gone)))))))))
+
 (ert-deftest backstaff-view-without-a-text-shows-the-failure-until-it-is-mended ()
   (backstaff-view-test-project '(("sub" ("a" . "")))
     (let ((backstaff-server-command '("/nowhere/python")))
@@ -184,7 +199,7 @@
                                      '(file-remote-p file-name-as-directory
                                        expand-file-name directory-file-name
                                        file-name-directory))))
-    (should-not backstaff-server--current)))
+    (should-not backstaff-server--servers)))
 
 
 ;;; Names and paths
@@ -282,7 +297,7 @@
       (backstaff-view-test-open command root)
       (should-not (desktop-save-buffer-p buffer-file-name (buffer-name) major-mode)))))
 
-(ert-deftest backstaff-view-keeps-its-text-where-the-server-does-not-answer ()
+(ert-deftest backstaff-view-keeps-its-text-if-the-server-does-not-answer ()
   (backstaff-view-test-project '(("a" . "") ("d" ("b" . "")))
     (backstaff-view-test-open #'backstaff-list-directory root)
     (let ((before (list (buffer-string) (buffer-name) (backstaff-view-test-header))))
@@ -355,7 +370,7 @@
         (backstaff-command-project)
         (should (= (length questions) 2))))))
 
-(ert-deftest backstaff-view-is-a-persons-and-no-policy-stops-it ()
+(ert-deftest backstaff-view-is-stopped-by-no-policy ()
   (let ((backstaff-server-settings-file
          (make-temp-file "backstaff-" nil ".toml" "[policy]\ndeny = [\"workspace/*\"]
 prompt = [\"agent-q/*\", \"commands/*\"]\n"))

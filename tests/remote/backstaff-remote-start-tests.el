@@ -22,7 +22,7 @@
       (should (string-match-p "Error: .*not connected"
                               (backstaff-call-text "agent-q/list_directory" '(:path ".")))))
     (should-not (backstaff-server-connected-p far))
-    (should-not backstaff-server--elsewhere)))
+    (should-not (delq nil (mapcar #'car backstaff-server--servers)))))
 
 (ert-deftest backstaff-remote-command-asks-before-it-connects ()
   (backstaff-remote-test-on backstaff-remote-test-ssh

@@ -89,7 +89,6 @@
     (backstaff-remote-test-needs-host))
   (let ((backstaff-server-command (backstaff-test-command))
         (backstaff-call-timeout 20)
-        (backstaff-server--elsewhere nil)
         (backstaff-server-settings-file nil))
     (backstaff-test-with-tree '(("a.txt" . "alpha")
                                 ("src" ("b.py" . "") ("deep" ("c" . "c\n")))
@@ -126,7 +125,7 @@
 
 (defun backstaff-remote-test-server (far)
   "Return the server for FAR."
-  (cdr (assoc (file-remote-p far) backstaff-server--elsewhere)))
+  (cdr (assoc (file-remote-p far) backstaff-server--servers)))
 
 (defun backstaff-remote-test-start-text (far)
   "Return the message to people that the server for FAR was started."

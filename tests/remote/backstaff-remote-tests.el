@@ -47,10 +47,10 @@
       (should (string-match-p "b.py" (backstaff-remote-test-list (concat far "src/"))))
       (should (string-match-p "a.txt" (backstaff-remote-test-list root)))
       (should (equal (backstaff-remote-test-pid far) pid))
-      (should (equal (mapcar #'car backstaff-server--elsewhere)
+      (should (equal (delq nil (mapcar #'car backstaff-server--servers))
                      (list backstaff-remote-test-ssh)))
       (should (backstaff-epc-live-p (backstaff-server-connection
-                                     backstaff-server--current))))))
+                                     (cdr (assoc nil backstaff-server--servers))))))))
 
 (ert-deftest backstaff-remote-exact-names-come-back ()
   (backstaff-remote-test-both-ways
@@ -108,7 +108,7 @@
                                  '(:path "/ssh:other:/etc") (list :root far))))
       (should-not (plist-get reply :ok))
       (should-not (file-remote-p "/ssh:other:/" nil t))
-      (should (equal (mapcar #'car backstaff-server--elsewhere)
+      (should (equal (delq nil (mapcar #'car backstaff-server--servers))
                      (list backstaff-remote-test-ssh))))))
 
 (ert-deftest backstaff-remote-buffer-of-the-file-there-counts ()
@@ -606,8 +606,9 @@ For example eglot, told of a problem, looks for the buffer of its file."
           (with-current-buffer buffer
             (should (string-match-p "@host\\*" (buffer-name)))
             (should (equal default-directory far))
-            (should (string-match-p (regexp-quote (directory-file-name far))
-                                    header-line-format))
+            ;; In a narrow window the header shows the end of the root.
+            (should (string-search (file-name-nondirectory (directory-file-name far))
+                                   header-line-format))
             (should (backstaff-view-go-to "a.txt"))
             (backstaff-view-visit)
             (setq visited (get-file-buffer (concat far "a.txt")))

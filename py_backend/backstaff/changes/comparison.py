@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import islice
+from stat import S_ISREG
 
 from backstaff.budget import Budget
 from backstaff.changes.conversion import oid_of
-from backstaff.changes.index import GITLINK, LINK
+from backstaff.changes.index import GITLINK
 from backstaff.changes.objects import Change, Changes, Origin, Side, blobs, in_order
 from backstaff.changes.patch import Patch, patch_of, subproject
 from backstaff.changes.status import differences
@@ -79,29 +80,29 @@ class Comparison:
     ) -> Patch | Unshown:
         if change.letter == "T":  # to git, one file is gone and another is there
             halves = replace(change, new=None, origin=None), replace(change, old=None)
-            gone, new = (self._patch(path, half, known, context, budget) for half in halves)
-            if isinstance(gone, Unshown) or isinstance(new, Unshown):
+            gone, added = (self._patch(path, half, known, context, budget) for half in halves)
+            if isinstance(gone, Unshown) or isinstance(added, Unshown):
                 return Unshown.TOO_LARGE
-            return Patch(gone.text + new.text, (), new.added, gone.removed)
-        texts = [
-            self._text(path, side, origin, known, dirty=dirty)
-            for side, origin, dirty in (
-                (change.old, None, False),
-                (change.new, change.origin, change.dirty),
-            )
-        ]
-        old, new_text = texts
-        if old is None or new_text is None:
+            return Patch(gone.text + added.text, (), added.added, gone.removed)
+        old = self._text(path, change.old, None, known)
+        new = self._text(path, change.new, change.origin, known, dirty=change.dirty)
+        if old is None or new is None:
             return Unshown.TOO_LARGE
-        is_link = change.new is not None and change.new.kind == LINK
-        sides = ((change.source or path, old), (path, new_text))
-        is_text = is_link or old == new_text
+        sides = (
+            (change.source or path, change.old, old),
+            (path, change.new, new),
+        )
+        is_binary = old != new and any(
+            self.work_tree.is_binary(name, text)
+            for name, side, text in sides
+            if side and S_ISREG(side.mode)
+        )
         return patch_of(
             path,
             change,
-            (old, new_text),
+            (old, new),
             inside=self.work_tree.inside,
-            is_binary=not is_text and any(self.work_tree.is_binary(*side) for side in sides),
+            is_binary=is_binary,
             context=context,
             budget=budget,
         )
@@ -113,7 +114,7 @@ class Comparison:
         origin: Origin | None,
         known: Mapping[bytes, bytes],
         *,
-        dirty: bool,
+        dirty: bool = False,
     ) -> bytes | None:
         if side is None or side.kind == GITLINK:
             return subproject(side, dirty=dirty)

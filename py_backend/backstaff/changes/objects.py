@@ -1,4 +1,4 @@
-"""Git's objects, asked for by their hashes: blobs, trees, and what two commits differ in.
+"""Git's objects, asked for by their hashes, and the changes between two states.
 
 A repository can hold objects that are not as long as they say, or of which a small one is made of a
 huge one. Git ends when it needs too much memory or time (`project.git`), and then the objects are
@@ -21,6 +21,8 @@ MAX_BYTES = 4 << 20
 """Bytes of the largest file of which the content is compared or shown."""
 
 
+MAX_CHANGES = 300_000
+"""Maximum number of files that differ, each of about a kilobyte of memory."""
 MAX_BROKEN = 8
 """Objects that may be broken before git is asked for no more: it ends at each."""
 _EVEN_BROKEN = (0, 128)
@@ -99,7 +101,7 @@ class Unanswered(Exception):
 
 
 def answered(answer: bytes | NoGit) -> bytes:
-    """ANSWER, if git gave one. Raises `Unanswered`."""
+    """`answer`, if git gave one. Raises `Unanswered`."""
     if isinstance(answer, NoGit):
         raise Unanswered(answer)
     return answer
@@ -114,30 +116,32 @@ def commit_of(repository: Repository, name: str, budget: Budget) -> str:
 def blobs(repository: Repository, oids: Iterable[bytes], budget: Budget) -> Mapping[bytes, bytes]:
     """The contents of the blobs `oids` that are there and no longer than `MAX_BYTES`."""
     names = {oid.hex(): oid for oid in oids if any(oid)}
-    if not names:
-        return {}
     found: dict[bytes, bytes] = {}
     pending = list(names)
+
+    def ask(option: str) -> bytes | NoGit:
+        given = "".join(f"{name}\n" for name in pending).encode()
+        return repository.ask(budget, "cat-file", option, fine=_EVEN_BROKEN, given=given)
+
     for _ in range(MAX_BROKEN):
-        answer = repository.ask(
-            budget, "cat-file", "--batch", fine=_EVEN_BROKEN, given=_lines(pending)
-        )
-        if isinstance(answer, NoGit):  # one of them is too much
-            pending = _small(repository, pending, budget)
-            answer = repository.ask(
-                budget, "cat-file", "--batch", fine=_EVEN_BROKEN, given=_lines(pending)
-            )
-        done = _take(b"" if isinstance(answer, NoGit) else answer, names, found)
-        pending = pending[done + 1 :]  # git ended at the next one, which is broken
         if not pending:
             break
+        answer = ask("--batch")
+        if isinstance(answer, NoGit):  # one of them is too much
+            told = answered(ask("--batch-check")).decode("ascii", "replace")
+            facts = [line.split(" ") for line in told.splitlines()]
+            is_small = (one[1:2] == ["blob"] and int(one[2]) <= MAX_BYTES for one in facts)
+            pending = [one[0] for one, small in zip(facts, is_small, strict=True) if small]
+            answer = ask("--batch")
+        done = _take(b"" if isinstance(answer, NoGit) else answer, names, found)
+        pending = pending[done + 1 :]  # git ended at the next one, which is broken
     return found
 
 
 def _take(answer: bytes, names: Mapping[str, bytes], found: dict[bytes, bytes]) -> int:
     """Put the blobs in `answer`, by their `names`, into `found`.
 
-    Return how many objects are whole.
+    Return the number of whole objects.
     """
     at, done = 0, 0
     while (end := answer.find(b"\n", at)) >= 0:
@@ -152,60 +156,3 @@ def _take(answer: bytes, names: Mapping[str, bytes], found: dict[bytes, bytes]) 
             at += size + 1
         done += 1
     return done
-
-
-def _small(repository: Repository, names: list[str], budget: Budget) -> list[str]:
-    """The blobs among `names` that are no longer than `MAX_BYTES`, as far as git knows."""
-    answer = repository.ask(
-        budget, "cat-file", "--batch-check", fine=_EVEN_BROKEN, given=_lines(names)
-    )
-    told = answered(answer).decode("ascii", "replace")
-    sizes = [line.split(" ") for line in told.splitlines()]
-    return [one[0] for one in sizes if one[1:2] == ["blob"] and int(one[2]) <= MAX_BYTES]
-
-
-def _lines(names: Iterable[str]) -> bytes:
-    return "".join(f"{name}\n" for name in names).encode()
-
-
-def tree(repository: Repository, commit: str, inside: str, budget: Budget) -> set[bytes]:
-    r"""The files of `commit` below `inside`, such as b"100644 blob 6d3c...\ta/b.c"."""
-    below = ("--", inside) if inside else ()
-    words = ("ls-tree", "-r", "-z", "--full-tree", commit, *below)
-    found = set(answered(repository.ask(budget, *words)).split(b"\0"))
-    found.discard(b"")
-    return found
-
-
-def side_of(line: bytes, inside: str) -> tuple[str, Side]:
-    """Path and side of a `line` of `tree`. The path starts at `inside`."""
-    facts, _, path = line.partition(b"\t")
-    mode, _, oid = facts.split(b" ")
-    return os.fsdecode(path).removeprefix(inside), Side(int(mode, 8), bytes.fromhex(oid.decode()))
-
-
-def between(
-    repository: Repository, old: str, new: str, inside: str, budget: Budget
-) -> dict[str, tuple[Side | None, Side | None]]:
-    """The files below `inside` in which the commits `old` and `new` differ, by path."""
-    below = ("--", f":(top,literal){inside}") if inside else ()
-    words = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--full-index")
-    quiet = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=none", "--no-relative")
-    told = answered(repository.ask(budget, *words, *quiet, old, new, *below))
-    return dict(raw_pairs(told.split(b"\0"), inside))
-
-
-def raw_pairs(
-    parts: list[bytes], inside: str
-) -> Iterable[tuple[str, tuple[Side | None, Side | None]]]:
-    """Yield path and sides from the `parts` of git's raw format with `-z` and no renames."""
-    for facts, path in zip(parts[0::2], parts[1::2], strict=False):
-        old_mode, new_mode, old, new, _ = facts.lstrip(b":").decode().split(" ")
-        yield (
-            os.fsdecode(path).removeprefix(inside),
-            (_side(old_mode, old), _side(new_mode, new)),
-        )
-
-
-def _side(mode: str, oid: str) -> Side | None:
-    return Side(int(mode, 8), bytes.fromhex(oid)) if int(mode, 8) else None

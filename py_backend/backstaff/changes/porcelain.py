@@ -2,7 +2,6 @@
 
 import os
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from backstaff.budget import Budget
@@ -49,39 +48,28 @@ def branch_of(work_tree: WorkTree, budget: Budget) -> Branch:
             if mark == "*":
                 return Branch(name, upstream, track, begun)
     answer = repository.ask(budget, "symbolic-ref", "--quiet", "HEAD", fine=(0, 1))
-    told = os.fsdecode(answered(answer)).removesuffix("\n")
-    if not told:
+    name = os.fsdecode(answered(answer)).removesuffix("\n").removeprefix(_HEADS)
+    if not name:
         return Branch(None, "", "", begun)
-    name = told.removeprefix(_HEADS)
     upstream = repository.configuration.upstream(name)
     return Branch(name, upstream, "[gone]" if upstream else "", begun)
 
 
 def raw(branch: Branch, status: Status, inside: str) -> str:
     """The whole text. `inside` stands before each path."""
-    rows = dict(_rows(status))
-    lines = [
-        f"{letters} {_renamed(source, inside)}{quoted(inside + path, blanks=True)}\n"
-        for path in in_order(rows)
-        for letters, source in [rows[path]]
-    ]
-    lines += [f"?? {quoted(inside + path, blanks=True)}\n" for path in status.untracked]
-    return branch.line() + "".join(lines)
 
+    def named(path: str) -> str:
+        return quoted(inside + path, blanks=True)
 
-def _renamed(source: str, inside: str) -> str:
-    return f"{quoted(inside + source, blanks=True)} -> " if source else ""
-
-
-def _rows(status: Status) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Yield each path with its two letters, and the path that it had before."""
+    rows = {path: f"{letters} {named(path)}\n" for path, letters in status.conflicts.items()}
     nothing = Change(None, None)
     for path in status.staged | status.changed:
         one, other = status.staged.get(path), status.changed.get(path)
         letters = "".join(change.letter if change else " " for change in (one, other))
-        yield path, (letters, (one or nothing).source or (other or nothing).source)
-    for path, letters in status.conflicts.items():
-        yield path, (letters, "")
+        source = (one or nothing).source or (other or nothing).source
+        rows[path] = f"{letters} {f'{named(source)} -> ' if source else ''}{named(path)}\n"
+    untracked = (f"?? {named(path)}\n" for path in status.untracked)
+    return "".join((branch.line(), *(rows[path] for path in in_order(rows)), *untracked))
 
 
 def quoted(path: str, *, blanks: bool = False) -> str:

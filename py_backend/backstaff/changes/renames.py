@@ -1,7 +1,7 @@
 """Renamed files: a file that is gone and a new one with the same content, or most of it.
 
 The rules are git's: the same content first; then a name that only one file of each kind has, with
-three quarters of the content; then whatever pairs are most alike, from a half on.
+three quarters of the content; then the pairs that are most alike, from a half on.
 """
 
 from collections import Counter, defaultdict
@@ -15,9 +15,9 @@ from backstaff.changes.objects import Side
 MOST = 60_000
 HALF, MOSTLY = MOST // 2, MOST * 3 // 4
 MAX_PAIRS = 20_000
-"""Pairs that are compared by content; with more, only the same content counts."""
+"""Maximum number of pairs that are compared; with more, only the same content counts."""
 _CANDIDATES = 4
-"""Old files that are considered for each new one."""
+"""Number of old files that are considered for each new one."""
 _PIECE = 64
 
 
@@ -55,17 +55,23 @@ def renames(  # noqa: PLR0913  # two sides, and how to read and compare them
         }
         for sides in (sources, targets)
     )
-    found |= _by_name(old, fresh)
-    for path, rename in found.items():
-        old.pop(rename.source, None)
-        fresh.pop(path, None)
+    by_name, new_by_name = _unique(old), _unique(fresh)
+    for name in by_name.keys() & new_by_name.keys():
+        source, path = by_name[name], new_by_name[name]
+        score = old[source].likeness(fresh[path])
+        if score >= MOSTLY:
+            found[path] = Rename(source, score)
+            del old[source], fresh[path]
     candidates: list[tuple[int, bool, str, str]] = []
     for path in budget.checked(fresh, 8):
         best: list[tuple[int, bool, str]] = []
         for source, pieces in old.items():
-            score = pieces.likeness(fresh[path])
-            if score >= HALF:
-                _take(best, (score, _name(source) == _name(path), source))
+            one = (pieces.likeness(fresh[path]), _name(source) == _name(path), source)
+            if one[0] >= HALF and len(best) < _CANDIDATES:
+                best.append(one)
+            elif one[0] >= HALF:  # in the place of the worst
+                worst = min(range(_CANDIDATES), key=lambda at: best[at][:2])
+                best[worst] = max(best[worst], one, key=lambda one: one[:2])
         candidates += [(*one, path) for one in best]
     used = set()
     for score, _, source, path in sorted(candidates, key=lambda one: (-one[0], -one[1])):
@@ -75,53 +81,30 @@ def renames(  # noqa: PLR0913  # two sides, and how to read and compare them
     return found
 
 
-def _take(best: list[tuple[int, bool, str]], one: tuple[int, bool, str]) -> None:
-    """Put `one` among the few that are `best`, in the place of the worst."""
-    if len(best) < _CANDIDATES:
-        best.append(one)
-        return
-    worst = min(range(len(best)), key=lambda at: best[at][:2])
-    if one[:2] > best[worst][:2]:
-        best[worst] = one
-
-
 def _same(gone: Mapping[str, Side], new: Mapping[str, Side]) -> dict[str, Rename]:
-    """The files that have the very content of one that is gone, if possible of the same name."""
+    """The files with the very content of one that is gone, if possible of the same name."""
+    found: dict[str, Rename] = {}
     by_oid: dict[bytes, list[str]] = defaultdict(list)
     for path, side in gone.items():
         by_oid[side.oid].append(path)
-    found = {}
     for path, side in new.items():
-        sources = [
+        same = [
             source
             for source in by_oid.get(side.oid, ())
             if gone[source].mode == side.mode or (S_ISREG(gone[source].mode) and S_ISREG(side.mode))
         ]
-        if sources and side.oid:
-            source = next((one for one in sources if _name(one) == _name(path)), sources[0])
+        if same and side.oid:
+            source = next((one for one in same if _name(one) == _name(path)), same[0])
             by_oid[side.oid].remove(source)
             found[path] = Rename(source, MOST)
     return found
 
 
-def _by_name(old: Mapping[str, "_Pieces"], new: Mapping[str, "_Pieces"]) -> dict[str, Rename]:
-    """The files whose name only one old and one new file have."""
-    sources, targets = _unique(old), _unique(new)
-    found = {}
-    for name, source in sources.items():
-        if name in targets:
-            score = old[source].likeness(new[targets[name]])
-            if score >= MOSTLY:
-                found[targets[name]] = Rename(source, score)
-    return found
-
-
 def _unique(paths: Iterable[str]) -> dict[str, str]:
-    """The `paths` by name, where only one has it."""
-    by_name: dict[str, list[str]] = defaultdict(list)
-    for path in paths:
-        by_name[_name(path)].append(path)
-    return {name: found[0] for name, found in by_name.items() if len(found) == 1}
+    """The `paths` by name, if only one has it."""
+    paths = list(paths)
+    counts = Counter(map(_name, paths))
+    return {name: path for path in paths if counts[name := _name(path)] == 1}
 
 
 def _name(path: str) -> str:

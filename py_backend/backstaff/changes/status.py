@@ -13,7 +13,15 @@ from operator import attrgetter
 
 from backstaff.changes.conversion import oid_of
 from backstaff.changes.index import COLUMNS, GITLINK, LINK, Entry, Names, stamp_of
-from backstaff.changes.objects import Change, Changes, Side, Unanswered, in_order, mode_of
+from backstaff.changes.objects import (
+    MAX_CHANGES,
+    Change,
+    Changes,
+    Side,
+    Unanswered,
+    in_order,
+    mode_of,
+)
 from backstaff.changes.work_tree import WorkTree, opened
 from backstaff.errors import DeadlineExceeded, PathError
 from backstaff.fs.entry import Kind, Named, link_target, lstat_or_none
@@ -191,6 +199,8 @@ class _Look:
         change = Change(old, new, dirty=dirty)
         if not self.tree.is_hidden(path, change):
             self.found[path] = change
+            if len(self.found) > MAX_CHANGES:
+                raise Unanswered(NoGit.TOO_MUCH)
 
     def _compare(  # noqa: C901  # one case after the other, as git has them
         self, path: str, name: str, directory: int, entry: Entry, status: os.stat_result | None

@@ -19,17 +19,15 @@ from backstaff.changes.conversion import Conversion, conversion, oid_of
 from backstaff.changes.index import GITLINK, LINK, BadIndex, Index, parse
 from backstaff.changes.objects import (
     MAX_BYTES,
+    MAX_CHANGES,
     Change,
     Changes,
     Side,
     Unanswered,
     answered,
-    between,
     blobs,
     in_order,
     mode_of,
-    side_of,
-    tree,
 )
 from backstaff.changes.renames import renames
 from backstaff.errors import NotAFile, NotFound, PathError
@@ -82,11 +80,15 @@ class WorkTree:
     def staged(self, commit: str) -> Changes:
         """The differences between `commit` ("": no file) and the index.
 
-        A file in conflict is in no index.
+        A file in conflict is in no index. Raises `Unanswered`.
         """
         if commit in self.staged_since:
             return self.staged_since[commit]
-        old = tree(self.repository, commit, self.inside, self.budget) if commit else set()
+        # The files below the base, such as b"100644 blob 6d3c...\ta/b.c".
+        words = ["ls-tree", "-r", "-z", "--full-tree", commit]
+        words += ["--", self.inside] if self.inside else []
+        told = answered(self.repository.ask(self.budget, *words)) if commit else b""
+        old = set(filter(None, told.split(b"\0")))
         start = os.fsencode(self.inside)
         new = {
             b"%06o %b %b\t%b"
@@ -99,8 +101,14 @@ class WorkTree:
             for path, entry in self.budget.checked(self.index.entries())
             if not entry.intended
         }
-        before = dict(side_of(line, self.inside) for line in old - new)
-        after = dict(side_of(line, self.inside) for line in new - old)
+        if len(old ^ new) > MAX_CHANGES:
+            raise Unanswered(NoGit.TOO_MUCH)
+        before, after = dict[str, Side](), dict[str, Side]()
+        for lines, sides in ((old - new, before), (new - old, after)):
+            for line in lines:
+                facts, _, path = line.partition(b"\t")
+                mode, _, oid = facts.decode().split(" ")
+                sides[self._from_base(path)] = Side(int(mode, 8), bytes.fromhex(oid))
         paths = in_order(before.keys() | after.keys())
         found = {path: Change(before.get(path), after.get(path)) for path in paths}
         if len(self.staged_since) >= MAX_COMMITS:
@@ -109,9 +117,26 @@ class WorkTree:
         return found
 
     def between(self, old: str, new: str) -> Changes:
-        """The differences between two commits."""
-        told = between(self.repository, old, new, self.inside, self.budget)
-        return {path: Change(*sides) for path, sides in told.items()}
+        """The differences between two commits. Raises `Unanswered`."""
+        below = ("--", f":(top,literal){self.inside}") if self.inside else ()
+        words = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--full-index")
+        quiet = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=none", "--no-relative")
+        told = answered(self.repository.ask(self.budget, *words, *quiet, old, new, *below))
+        parts = told.split(b"\0")  # such as b":100644 100755 6d3c... 9b1e... M", then the path
+        if len(parts) > 2 * MAX_CHANGES:
+            raise Unanswered(NoGit.TOO_MUCH)
+        found = {}
+        for facts, path in zip(parts[0::2], parts[1::2], strict=False):
+            fields = facts.lstrip(b":").decode().split(" ")
+            one, other = (
+                Side(int(mode, 8), bytes.fromhex(oid)) if int(mode, 8) else None
+                for mode, oid in zip(fields[:2], fields[2:4], strict=True)
+            )
+            found[self._from_base(path)] = Change(one, other)
+        return found
+
+    def _from_base(self, path: bytes) -> str:
+        return os.fsdecode(path).removeprefix(self.inside)
 
     # -------------------------------------------------------------- contents
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from backstaff.budget import Budget
@@ -185,3 +185,36 @@ def text_of(data: bytes, *codings: str) -> bytes | Unread:
     """The text of `data` as the process sees it; or why they are none. See `judged`."""
     text = judged(data, *codings)
     return Unread(text) if isinstance(text, str) else text
+
+
+def page_of(
+    found: Sequence[Found], room: int, *, shared: bool
+) -> tuple[list[Found], Counter[str], bool]:
+    """Return the files of a page of at most `room` matches, and whether more matches follow.
+
+    If `shared`, several files share a page that has no room for all of their matches. The counter
+    has how many matches of a file are not on the page for that reason.
+    """
+    lengths = [len(one.matches) for one in found]
+    shares, shared = lengths, shared and len(found) > 1 and sum(lengths) > room
+    if shared:
+        shares = [one.share for one in found]
+        pairs = list(zip(lengths, shares, strict=True))
+        # Where all files are known, each may show more, as far as there is room.
+        for level in range(room, 0, -1) if sum(shares) <= room else ():
+            raised = [min(length, max(share, level)) for length, share in pairs]
+            if sum(raised) <= room:
+                shares = raised
+                break
+    page, folded, rest = list[Found](), Counter[str](), 0
+    for one, share in zip(found, shares, strict=True):
+        taken = one.matches[: min(share, room)]
+        room -= len(taken)
+        others = one.count - one.passed - len(taken)
+        if shared and len(taken) == share:
+            folded[one.path] = others
+        else:
+            rest += others
+        if taken:
+            page.append(replace(one, matches=taken))
+    return page, folded, rest > 0

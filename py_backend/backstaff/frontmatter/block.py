@@ -9,7 +9,6 @@ is broken, too.
 import codecs
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -89,20 +88,16 @@ def _simple_fields(block: bytes, keys: Sequence[str]) -> dict[str, Value] | None
     if len(given) < len(pairs):
         return None
     fields: dict[str, Value] = {}
-    for raw in given.keys() & _raw(keys):
+    for key in keys:
         try:
-            text = given[raw].decode().strip(" \r")
+            text = given.get(key.encode(), b"").decode().strip(" \r")
         except UnicodeDecodeError:
             return None
         if not text.isprintable():
             return None
-        fields[raw.decode()] = plain(text)
+        if key.encode() in given:
+            fields[key] = plain(text)
     return fields
-
-
-@cache
-def _raw(keys: Sequence[str]) -> frozenset[bytes]:
-    return frozenset(key.encode() for key in keys)
 
 
 def _fields(block: bytes, keys: Sequence[str]) -> tuple[dict[str, Value], str]:
@@ -139,7 +134,6 @@ def _guessed_fields(text: str, keys: Sequence[str]) -> dict[str, Value]:
     return fields
 
 
-@cache
 def _any_pair(keys: Sequence[str]) -> re.Pattern[str]:
     """Match a line `key: value`, and unless `keys` are the contract's, indented lines below it."""
     more = "" if keys == KEYS else r"(?:\n[ \t]+\S.*)*"

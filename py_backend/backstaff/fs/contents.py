@@ -1,8 +1,8 @@
 """The contents of many files below a directory, for a search in them.
 
 A path is followed name by name from the open start, by descriptor and never through a link. The
-directories on the way to a file stay open for the next one, so files come in an order in which
-those of a directory stand together, as in a sorted list.
+directories on the way to a file stay open for the next one, so callers pass paths in an order in
+which those of a directory stand together, such as a sorted list.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from backstaff.fs.root import Place
 
 
 class Unread(StrEnum):
-    """Why the content of a file is no text to search."""
+    """Reasons for which the content of a file is no text to search."""
 
     LINK = "link"
     SPECIAL = "special"
@@ -48,7 +48,7 @@ class Contents:
     """The descriptor of the innermost open directory: the start if none is open."""
 
     def __enter__(self) -> Self:
-        """Directories are opened as files need them."""
+        """Open nothing yet: directories are opened when a file needs them."""
         self._here = self.start.directory
         return self
 

@@ -1,4 +1,4 @@
-"""The entries of one open directory: names with kinds, and their status where it is wanted.
+"""The entries of one open directory: names with kinds, and their status on demand.
 
 Every function takes an open descriptor and single names, so no path is looked up again.
 """
@@ -27,7 +27,7 @@ class Kind(StrEnum):
     BLOCK_DEVICE = "block-device"
     UNKNOWN = "unknown"
 
-    __hash__ = str.__hash__  # that of enumerations is Python, and asked for each entry
+    __hash__ = str.__hash__  # an enumeration's own is slow, and is called for each entry
 
 
 _KINDS = {
@@ -150,7 +150,7 @@ def facts(names: Sequence[str], directory: int, budget: Budget) -> list[Facts | 
         chunk = names[first : first + budget.STRIDE]
         try:
             found += [facts_of(lstat(name, directory)) for name in chunk]
-        except OSError:  # of one of them, at least
+        except OSError:  # at least one is refused
             statuses = [lstat_or_none(name, directory) for name in chunk]
             found += [status and facts_of(status) for status in statuses]
     return found

@@ -86,7 +86,7 @@ def opened(
 ) -> Iterator[tuple[int, os.stat_result]]:
     """Return a descriptor of the regular file `name` in the open `directory`, and its status.
 
-    Raises `PathError`, also where reading fails meanwhile.
+    Raises `PathError`, even if reading fails meanwhile.
     """
     regular(name, directory, follow=follow)
     try:

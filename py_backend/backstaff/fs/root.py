@@ -35,7 +35,6 @@ from backstaff.errors import (
 from backstaff.fs import file
 from backstaff.fs.entry import Kind, kind_of, lstat
 from backstaff.fs.handles import HANDLES
-from backstaff.fs.paths import components, join
 from backstaff.fs.secrets import OPEN, Guard
 
 MAX_PATH_BYTES = 4096
@@ -134,12 +133,12 @@ class Root:
     def __init__(self, given: str, guard: Guard = OPEN) -> None:
         """Open the directory `given` (absolute). Raises `PathError` with a message for the user.
 
-        `guard` says of which files the content may be read.
+        `guard` decides which files may be read.
         """
         self.guard = guard
         real, self._descriptor = _open_root(given)
         self.components = components(real)
-        self.path = join(self.components)
+        self.path = _absolute(self.components)
         self._aliases = [self.components, components(given)]
 
     def resolve(self, text: str) -> Place:
@@ -184,7 +183,7 @@ class Root:
             raise path_error(error) from error
 
     def close(self) -> None:
-        """Let the directory go."""
+        """Close the directory."""
         HANDLES.close(self._descriptor)
 
     def __enter__(self) -> Self:
@@ -192,7 +191,7 @@ class Root:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Let the directory go."""
+        """Close the directory."""
         self.close()
 
 
@@ -282,7 +281,7 @@ class _Resolution:
         above = here[:-1] if name == ".." else [*here, name]
         if above == self.root.components[: len(above)]:
             self.above = None if above == self.root.components else above
-        elif (target := _listed_link(join(here), name)) is not None:
+        elif (target := _listed_link(_absolute(here), name)) is not None:
             self._expand(target)
         else:
             raise OutsideRoot("it is outside the project root")
@@ -358,7 +357,7 @@ class _Resolution:
         return Place(
             root=self.root,
             given=self.text,
-            path=join(self.root.components + names),
+            path=_absolute(self.root.components + names),
             relative="/".join(names) or ".",
             name=name,
             directory=descriptor,
@@ -366,6 +365,15 @@ class _Resolution:
             through_link=self.through_link,
             _open=[descriptor],
         )
+
+
+def components(text: str) -> list[str]:
+    """The names in the path `text`. Empty ones and `.` do not count."""
+    return [part for part in text.split("/") if part not in ("", ".")]
+
+
+def _absolute(parts: list[str]) -> str:
+    return "/" + "/".join(parts)
 
 
 def _listed_link(path: str, name: str) -> str | None:

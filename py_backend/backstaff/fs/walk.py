@@ -7,14 +7,13 @@ can stop anywhere. The walk holds a descriptor for each level, `DEEPEST` at most
 counts as unreadable; a walk that starts there can read it.
 """
 
-import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
 from backstaff.budget import Budget
 from backstaff.errors import DeadlineExceeded, PathError, Unreachable, path_error
-from backstaff.fs.entry import Kind, Named, lstat
+from backstaff.fs.entry import Kind, Named
 from backstaff.fs.handles import DEEPEST, HANDLES
 
 Arrange = Callable[[int, str], Iterable[Named]]
@@ -33,10 +32,6 @@ class Step(NamedTuple):
     kind: Kind
     depth: int
     directory: int
-
-    def lstat(self) -> os.stat_result:
-        """The status of the entry itself. Only valid until the walk goes on. Raises OSError."""
-        return lstat(self.name, self.directory)
 
 
 class _Level(NamedTuple):
@@ -131,10 +126,7 @@ class Walk:
         self.expired |= expired()  # the last directory may not have been read to its end
 
     def enter(self, step: Step) -> PathError | None:
-        """Go into `step`, the directory just yielded.
-
-        Or return the reason why it cannot be read.
-        """
+        """Enter `step`, the directory just yielded, or return the reason why it cannot be read."""
         if len(self._levels) >= DEEPEST:
             return Unreachable("it is too deep")
         try:
@@ -148,10 +140,7 @@ class Walk:
         return None
 
     def look_into(self, step: Step) -> None:
-        """Have `step`, the directory just yielded, arranged without going into it.
-
-        A directory that cannot be read is not arranged.
-        """
+        """Arrange `step`, the directory just yielded, if it can be read, without entering it."""
         depth = len(self._levels)
         if self.enter(step) is None and len(self._levels) > depth:
             HANDLES.close(self._levels.pop().directory)

@@ -109,7 +109,6 @@ class Connection:
             if server.settings.policy.verdict(tool_id) is Verdict.ALLOW
         }
         self._running: set[_RunningCall] = set()
-        self._unsent: set[_RunningCall] = set()
         self._telling = threading.Lock()
         self._tells_progress = False
         self._has_tokens = threading.Event()
@@ -125,7 +124,7 @@ class Connection:
 
     def busy(self) -> bool:
         """Whether an answer to a call is still to be sent."""
-        return bool(self._unsent)
+        return bool(self._running)
 
     def close(self) -> None:
         """Stop the running calls, as the client is gone."""
@@ -162,7 +161,7 @@ class Connection:
                 hint = one if isinstance(message, list) else ""
                 problem = f"A message is a JSON object with a method{hint}"
                 self._refuse(uid, INVALID_REQUEST, problem)
-        elif "id" not in fields:  # a notification, of which only one changes anything here
+        elif "id" not in fields:  # a notification; only one method matters here
             if method == "notifications/cancelled" and isinstance(params, dict):
                 self._cancel(params.get("requestId"))
         elif uid is None:
@@ -257,7 +256,6 @@ class Connection:
             stateless=stateless,
             token=_name(meta.get("progressToken")),
         )
-        self._unsent.add(running)
         self._running.add(running)
         if self._offer.problem:
             error = ToolError(ErrorCode.INVALID_ARGUMENT, self._offer.problem)
@@ -275,16 +273,15 @@ class Connection:
             logger.exception("the reply of %s cannot be written", reply.tool)
             result = self._result(failure(reply.tool, unexpected(error)))
         with self._telling:  # no progress may be reported after the answer
-            if running not in self._running:
+            if running.answered or running not in self._running:
                 return
-            self._running.remove(running)
-        running.answered = True
+            running.answered = True
         try:
             self._send(running.uid, result=_whole(result) if running.stateless else result)
         except OSError as error:
             logger.info("the client went before the answer to %s: %s", running.uid, error)
         finally:
-            self._unsent.discard(running)
+            self._running.discard(running)
 
     def _result(self, reply: Reply) -> dict[str, object]:
         result: dict[str, object] = {
@@ -307,10 +304,10 @@ class Connection:
 
     def _cancel(self, uid: object) -> None:
         with self._telling:
-            for call in [call for call in self._running if call.uid == uid]:
-                call.cancelled.set()
-                self._running.remove(call)  # nothing more may be sent about it
-                self._unsent.discard(call)
+            for call in [call for call in list(self._running) if call.uid == uid]:
+                if not call.answered:
+                    call.cancelled.set()
+                    self._running.remove(call)  # nothing more may be sent about it
 
     def _tell_progress(self) -> None:
         """Report every PROGRESS_S seconds how long each call that has a token has run."""
@@ -318,7 +315,9 @@ class Connection:
             time.sleep(PROGRESS_S)  # a notification is due then
             with self._telling:
                 self._has_tokens.clear()
-                for call in [one for one in list(self._running) if one.token is not None]:
+                for call in list(self._running):
+                    if call.token is None or call.answered:
+                        continue
                     self._has_tokens.set()
                     seconds = round(time.monotonic() - call.call.arrived, 3)
                     message = f"{call.tool_id} has run for {seconds:.0f} s"
@@ -341,7 +340,7 @@ class Connection:
 
 
 def _name(value: object) -> int | str | None:
-    """Return `value` if it can name a request or its progress, else None: true is an int here."""
+    """Return `value` if it can name a request or its progress, else None."""
     return value if isinstance(value, int | str) and not isinstance(value, bool) else None
 
 

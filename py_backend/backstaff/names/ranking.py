@@ -6,7 +6,9 @@ A word that a path holds whole scores by the best of these classes that applies:
     NAME_PREFIX  `tree` in `treenode.py`
     WORD_START   `tree` in `my_tree.py`     after a character that is no letter or digit
     IN_NAME      `tree` in `subtree.py`
-    IN_PATH      `tree` in `trees/leaf.py`
+    IN_PATH      `tree` in `subtrees/leaf.py`
+
+At the start of a word of a directory's name, as in `my_trees/leaf.py`, the class is WORD_START.
 
 Other paths have gaps. A query of one word may be initials, as `tree` in `testReeds.py`, in pieces
 that begin all words of the name: te-st, Ree-ds; or glued together, as `srctree` in `src/tree.py`,
@@ -118,17 +120,20 @@ class Ranking:
         whole = [at for at, path in enumerate(budget.checked(paths)) if words[0] in path]
         for word in words[1:]:
             whole = [at for at in budget.checked(whole) if word in paths[at]]
-        if len(whole) > count:
-            # A letter or two stand in most paths, and in many names.
-            named = whole
-            for word in words:
-                named = [at for at in named if paths[at].find(word, paths[at].rfind("/") + 1) >= 0]
-            whole = named if len(named) >= count else whole
+        if len(words) == 1 and len(whole) > count:
+            # A letter or two stand in most paths, in many names, and begin some.
+            for begins in False, True:
+                named = [at for at in whole if _holds(words[0], paths[at], begins=begins)]
+                whole = named if len(named) >= count else whole
         classify = [_classifier(word) for word in words]
         keys: list[Key] = []
         for at in budget.checked(whole):
-            classes = [each(paths[at]) for each in classify]
-            keys.append(self._key(CLOSE[max(classes) == IN_PATH], sum(classes), at))
+            in_name, badness = True, 0
+            for each in classify:
+                one, there = each(paths[at])
+                badness += one
+                in_name &= there
+            keys.append(self._key(CLOSE[not in_name or len(words) > 1], badness, at))
         if len(keys) < count:
             left = sorted(set(range(len(paths))).difference(whole))
             if len(words) == 1:
@@ -175,18 +180,24 @@ class Ranking:
         return self._key(kind, sum(costs) + _words_in_name(original), at)
 
 
-def _classifier(word: str) -> Callable[[str], int]:
-    """Make a function that tells the class of a path that holds `word` whole."""
-    at_word_start = re.compile(rf"[\W_]{re.escape(word)}").search
+def _holds(word: str, path: str, *, begins: bool) -> bool:
+    """Return whether the name of `path` holds `word`, or `begins` with it."""
+    name = path.rfind("/") + 1
+    return path.startswith(word, name) if begins else path.find(word, name) >= 0
 
-    def classify(path: str) -> int:
+
+def _classifier(word: str) -> Callable[[str], tuple[int, bool]]:
+    """Make a function for a path that holds `word` whole: its class, and whether the name does."""
+    at_word_start = re.compile(rf"(?:^|[\W_]){re.escape(word)}").search
+
+    def classify(path: str) -> tuple[int, bool]:
         begin = path.rfind("/") + 1
         at = path.find(word, begin)
         if at < 0:
-            return IN_PATH
+            return WORD_START if at_word_start(path) else IN_PATH, False
         if at == begin:
-            return WHOLE_NAME if is_whole_name(word, path) else NAME_PREFIX
-        return WORD_START if at_word_start(path, begin) else IN_NAME
+            return WHOLE_NAME if is_whole_name(word, path) else NAME_PREFIX, True
+        return WORD_START if at_word_start(path, begin) else IN_NAME, True
 
     return classify
 

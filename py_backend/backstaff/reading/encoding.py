@@ -4,8 +4,8 @@ A byte order mark decides; else strict UTF-8; else the coding of the buffer that
 else a coding cookie in the first two lines; else the caller's word. The first that decodes
 everything is the encoding. A guess is only ever a suggestion.
 
-Bytes that Emacs made of a buffer are an exception, as it names their encoding: there the
-coding of the buffer decides, even where they could be UTF-8 as well.
+Bytes that Emacs made of a buffer are an exception, because Emacs names their encoding: the coding
+of the buffer decides, even if they could be UTF-8 as well.
 
 A NUL in the first `HEAD_BYTES` makes a file binary, unless one of these says UTF-16 or UTF-32.
 """
@@ -51,16 +51,17 @@ _OF_EMACS = {
     "cyrillic-koi8": "koi8-r",
     "cyrillic-iso-8bit": "iso8859-5",
 }
-"""Names that Python does not know. Emacs's other names for the same are MIME's as well."""
-# They turn bytes into text, but no file is written in them, or they accept nearly everything.
+"""Emacs's names that Python does not know. MIME has Emacs's other names for the same."""
+# Codecs for text in which no file is written, or that accept nearly everything.
 _NO_ENCODINGS = {"idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined", "utf-7"}
 _COMMON_NAMES = {"iso8859-1": "latin-1"}
 
 _WESTERN = ("cp1252", "latin-1")
 _EASTERN = ("euc_jp", "shift_jis", "gb18030", "big5", "euc_kr", "cp1251", "koi8-r")
 _MOSTLY = 0.5
-"""More high bytes than this side by side with others make a text Eastern."""
+"""A text is Eastern if more than this part of its high bytes are side by side."""
 _LETTERS = 0.9
+"""A text reads well if at least this part of it, ASCII aside, is letters and punctuation."""
 MAX_SUGGESTIONS = 3
 
 # The magic numbers of files, at the start.
@@ -94,28 +95,28 @@ _TAR_AT, _TAR = 257, b"ustar"
 
 
 def codec(name: str) -> str:
-    """Python's name of the encoding that Emacs, MIME or a person calls `name`; "" for none."""
+    """Return Python's name of the encoding that Emacs, MIME or a person calls `name`; or ""."""
     if len(name) > MAX_NAME:
         return ""
     plain = _LINE_ENDS.sub("", name.strip().lower())
     plain = _LATIN.sub(r"latin\1", _OF_EMACS.get(plain, plain))
-    # `codecs.lookup` keeps every name for ever, so it gets only those of Python's own modules.
+    # `codecs.lookup` keeps every name for ever, so it gets only names of Python's own modules.
     module = normalize_encoding(plain)
     module = aliases.get(module) or aliases.get(module.replace(".", "_")) or module
     if not module or "." in module or find_spec(f"encodings.{module}") is None:
         return ""
     try:
         found = codecs.lookup(module)
-    except LookupError:  # such as `mbcs`, which Windows alone has
+    except LookupError:  # of `mbcs`, for example, outside Windows
         return ""
-    # The attribute is CPython's, and tells texts from `base64` and the like.
+    # The attribute of CPython is False for `base64` and the like.
     if found.name in _NO_ENCODINGS or not getattr(found, "_is_text_encoding", True):
         return ""
     return _COMMON_NAMES.get(found.name, found.name)
 
 
 def candidates(head: bytes, coding: str, encoding: str, *, sure: bool) -> list[str]:
-    """The encodings to try in this order; none if `head`, the first bytes, is binary.
+    """Return the encodings to try, in this order; none if `head`, the first bytes, is binary.
 
     `coding` is Emacs's and `encoding` the caller's; either may be empty. `sure` says that Emacs
     made the bytes itself.
@@ -134,16 +135,16 @@ def _cookie(head: bytes) -> str:
 
 
 def kind(head: bytes) -> str:
-    """The kind of a binary file that begins with `head`; "" if that does not tell."""
+    """Return the kind of a binary file that begins with `head`; "" if it is not known."""
     if head[_TAR_AT:].startswith(_TAR):
         return "tar"
     return next((name for magic, name in _KINDS if head.startswith(magic)), "")
 
 
 def suggestions(sample: bytes) -> list[str]:
-    """Some likely encodings of `sample`, bytes around one that is not UTF-8; the likeliest first.
+    """Return some likely encodings of `sample`, bytes around one that is not UTF-8, the best first.
 
-    In Western texts a high byte mostly stands alone, and in others beside another one.
+    High bytes mostly stand alone in Western texts, and side by side in others.
     """
     high = sum(byte > 127 for byte in sample)  # noqa: PLR2004  # the last of ASCII
     together = sum(one > 127 and other > 127 for one, other in pairwise(sample))  # noqa: PLR2004
@@ -153,7 +154,7 @@ def suggestions(sample: bytes) -> list[str]:
 
 
 def _reads_well(sample: bytes, name: str) -> bool:
-    """Whether `sample` is letters beside ASCII in this encoding; its ends may cut a character."""
+    """Return True if `sample` reads well in the encoding `name`; its ends may cut a character."""
     for start, end in _ends(sample):
         try:
             text = sample[start:end].decode(name)
@@ -166,5 +167,5 @@ def _reads_well(sample: bytes, name: str) -> bool:
 
 
 def _ends(sample: bytes) -> Iterator[tuple[int, int]]:
-    """Where `sample` may begin and end if its first and last bytes belong to cut characters."""
+    """Yield places at which `sample` may begin and end, because it may cut characters there."""
     return ((start, len(sample) - cut) for start in range(4) for cut in range(4))

@@ -1,4 +1,4 @@
-"""The bytes that a path stands for: those of an unsaved buffer where there is one, else the disk's.
+"""The bytes that a path stands for: those of its unsaved buffer, or else those on the disk.
 
 A file is read in pieces through a descriptor that the sandbox opened, and no piece is kept. So a
 file of a gibibyte takes no more memory than one of a kibibyte.
@@ -33,7 +33,7 @@ class Settings:
 
 
 class ContentError(ToolError):
-    """A file whose content is no text to answer with. The message is a clause: "it is binary".
+    """A file without text to answer with. The message is a clause: "it is binary".
 
     `suggestions` are encodings that the file may have.
     """
@@ -58,9 +58,9 @@ class Origin(StrEnum):
 class Source:
     """A file, or the buffer in its place, while it is open.
 
-    `path` starts at the root. `coding` is its encoding by Emacs, or "". `mtime_ms` is
-    None where the file is not on the disk. `pieces` reads all of it from an offset on. `stamp` is
-    that of the file just now, and UNSETTLED for a buffer.
+    `path` starts at the root. `coding` is its encoding by Emacs, or "". `mtime_ms` is None for a
+    file that is not on the disk. `pieces` reads all bytes from an offset on. `stamp` returns the
+    present stamp of the file, and UNSETTLED for a buffer.
     """
 
     path: str

@@ -1,9 +1,9 @@
-r"""A whole file as text, piece by piece: decoded, hashed, its lines counted, and none of it kept.
+r"""A whole file as text, piece by piece: decoded, hashed, its lines counted, and no text kept.
 
 `\r\n` counts as `\n`, and lines end at `\n` (read 1). A lone `\r` ends no line.
 
-The counts of a large file are kept, with places to begin at in the midst of it, until the
-stamp of the file is another. So its second page takes milliseconds, like that of a small file.
+The counts of a large file, and places to begin at within it, are kept until the stamp of the file
+changes. So its second page takes milliseconds, like a page of a small file.
 """
 
 import codecs
@@ -23,16 +23,16 @@ from backstaff.reading.source import ContentError, Origin, Source
 
 REVISION_DIGITS = 16
 SAMPLE_BYTES = 2 << 10
-"""Bytes before and behind an undecodable one that tell the likely encodings."""
+"""Bytes before and behind an undecodable one, from which likely encodings are found."""
 BINARY_NOT_SUPPORTED, ENCODING_UNKNOWN = "BINARY_NOT_SUPPORTED", "ENCODING_UNKNOWN"
 MARK_BYTES = 1 << 20
-"""Bytes between two places to begin at. Nothing is kept of a smaller file."""
+"""Bytes between two places to begin at. A smaller file has none."""
 MAX_MARKS = 4096
-"""Places that are kept for all files together: those of four of a gibibyte, some 700 KiB."""
+"""Maximum number of places for all files together: four files of a gibibyte, some 700 KiB."""
 
 
 class LineSink(Protocol):
-    """Takes the text that it wants. `start` is the number of the first line of it."""
+    """Takes the text that it wants, from the line `start` on."""
 
     start: int
 
@@ -61,7 +61,7 @@ class TextFacts:
 class Checkpoint:
     r"""A place to begin reading at: `offset` bytes are before it, and it is in the line `number`.
 
-    `state` is that of the decoder there, and `held` the `\r` that it has decoded last, or "".
+    `state` is the decoder's there. `held` is a `\r` that was decoded but not yet given out, or "".
     """
 
     offset: int
@@ -75,7 +75,7 @@ BEGINNING = Checkpoint(0, 1, (b"", 0), "")
 
 @dataclass(frozen=True, slots=True)
 class CachedText:
-    """A whole text, and marks in it, in their order."""
+    """The facts about a text, and places within it, in their order."""
 
     whole: TextFacts
     marks: list[Checkpoint]
@@ -106,9 +106,9 @@ def read(source: Source, encoding: str, taker: Callable[[], LineSink]) -> TextFa
 
 
 def _taken(source: Source, known: CachedText, taker: LineSink) -> bool:
-    """Let `taker` take its lines, which begin behind a mark.
+    """Let `taker` take its lines from the mark before them on.
 
-    False if the file is another by now.
+    Return False if the file cannot be decoded any more, because it has changed.
     """
     before = bisect_left(known.marks, taker.start, key=attrgetter("number")) - 1
     mark = known.marks[max(0, before)]
@@ -138,7 +138,7 @@ def _read(source: Source, encoding: str, taker: Callable[[], LineSink]) -> Cache
 
 
 class _Undecodable(Exception):
-    """The byte at `offset` is not in the encoding."""
+    """The byte at `offset` cannot be decoded."""
 
     def __init__(self, offset: int) -> None:
         super().__init__()
@@ -186,7 +186,7 @@ def _texts(
 ) -> Iterator[tuple[str, Checkpoint]]:
     r"""Yield the text of each of `pieces`, which begin at `mark`, and the mark at its end.
 
-    No `\r\n` lies between two texts.
+    A `\r\n` is never split between two texts.
     """
     decoder = codecs.getincrementaldecoder(name)("strict")
     if mark is not BEGINNING:

@@ -56,7 +56,7 @@ def fit(
     if size(whole) <= limit:
         return whole, count
     shown = fitting(sizes, limit - size(text(0)))
-    # The words about the rows left out are longer or shorter by a few bytes than without any row.
+    # The end is a few bytes longer or shorter than that of the text without any row.
     while shown + 1 < count and size(text(shown + 1)) <= limit:
         shown += 1
     while size(part := text(shown)) > limit and shown:

@@ -3,8 +3,8 @@
 from backstaff.errors import ErrorCode, Fault, PathError, ToolError
 from backstaff.render.names import quote
 
-Refusals = dict[Fault, tuple[str, str]]
-"""The code and the sentence for each fault. The code "" is the error's own.
+Refusals = dict[Fault, str | tuple[str, str]]
+"""The sentence for each fault, with a code before it if that is not the error's own.
 
 A sentence can have `{path}` as it was given, the system's `{error}`, and the words of the caller.
 """
@@ -20,35 +20,35 @@ _GENERAL = {
 def _agent_q(noun: str) -> Refusals:
     # The contracts leave some errors open: there the words of the system follow.
     return {
-        Fault.OUTSIDE: ("", "Path {path} is outside project root"),
-        Fault.MISSING: ("", f"{noun} {{path}} not found"),
-        Fault.INVALID: ("", "Argument 'path' is no path: {error}"),
-        Fault.DENIED: ("", f"Cannot read {noun.lower()} {{path}}"),
-        Fault.OTHER: ("", f"Cannot read {noun.lower()} {{path}}: {{error}}"),
+        Fault.OUTSIDE: "Path {path} is outside project root",
+        Fault.MISSING: f"{noun} {{path}} not found",
+        Fault.INVALID: "Argument 'path' is no path: {error}",
+        Fault.DENIED: f"Cannot read {noun.lower()} {{path}}",
+        Fault.OTHER: f"Cannot read {noun.lower()} {{path}}: {{error}}",
     }
 
 
 AGENT_Q_FILE = _agent_q("File")
-AGENT_Q_DIRECTORY: Refusals = _agent_q("Directory") | {
-    Fault.NOT_DIRECTORY: ("", "{path} is a file, not a directory"),
+AGENT_Q_DIRECTORY: Refusals = {
+    **_agent_q("Directory"),
+    Fault.NOT_DIRECTORY: "{path} is a file, not a directory",
 }
+_MISSING = "Path {path} does not exist{near}"
+_UNREADABLE = "Path {path} cannot be read: {error}"
 WORKSPACE: Refusals = {
-    Fault.OUTSIDE: ("", "Path {path} is outside the workspace"),
-    Fault.NOT_DIRECTORY: (
-        "",
-        "Path {path} is not a directory: give the directory that it is in",
-    ),
-    Fault.DANGLING: ("", "Path {path} is a link whose target does not exist"),
-    Fault.MISSING: ("", "Path {path} does not exist{near}"),
-    Fault.INVALID: ("", "Path {path} cannot be used: {error}"),
-    Fault.OTHER: ("", "Path {path} cannot be read: {error}"),
+    Fault.OUTSIDE: "Path {path} is outside the workspace",
+    Fault.NOT_DIRECTORY: "Path {path} is not a directory: give the directory that it is in",
+    Fault.DANGLING: "Path {path} is a link whose target does not exist",
+    Fault.MISSING: _MISSING,
+    Fault.INVALID: "Path {path} cannot be used: {error}",
+    Fault.OTHER: _UNREADABLE,
 }
 TREE: Refusals = {
     **WORKSPACE,
     Fault.NOT_DIRECTORY: (ErrorCode.NOT_DIRECTORY, "Path {path} is not a directory"),
     Fault.DANGLING: (ErrorCode.NOT_DIRECTORY, "Path {path} is not a directory"),
-    Fault.MISSING: (ErrorCode.NOT_FOUND, WORKSPACE[Fault.MISSING][1]),
-    Fault.OTHER: (ErrorCode.INTERNAL, WORKSPACE[Fault.OTHER][1]),
+    Fault.MISSING: (ErrorCode.NOT_FOUND, _MISSING),
+    Fault.OTHER: (ErrorCode.INTERNAL, _UNREADABLE),
 }
 READ_FILE: Refusals = {
     **WORKSPACE,
@@ -57,7 +57,7 @@ READ_FILE: Refusals = {
         ErrorCode.NOT_FILE,
         "Path {path} has a slash at its end, but it is a file: leave the slash out",
     ),
-    Fault.MISSING: (ErrorCode.NOT_FOUND, WORKSPACE[Fault.MISSING][1]),
+    Fault.MISSING: (ErrorCode.NOT_FOUND, _MISSING),
 }
 FORGE: Refusals = {
     Fault.OUTSIDE: ("SandboxViolation", "path leads outside the sandbox"),
@@ -68,13 +68,10 @@ FORGE: Refusals = {
 }
 """The SRD's errors (FR-LD-VAL-08, FR-LD-ERR-02, -03)."""
 COMMANDS: Refusals = {
-    Fault.OUTSIDE: (
-        "",
-        "{path} is outside the project: if that is meant, write it as an absolute path",
-    ),
-    Fault.NOT_DIRECTORY: ("", "{path} is not a directory"),
-    Fault.MISSING: ("", "{path} does not exist"),
-    Fault.OTHER: ("", "{path} cannot be read: {error}"),
+    Fault.OUTSIDE: "{path} is outside the project: if that is meant, write it as an absolute path",
+    Fault.NOT_DIRECTORY: "{path} is not a directory",
+    Fault.MISSING: "{path} does not exist",
+    Fault.OTHER: "{path} cannot be read: {error}",
 }
 
 
@@ -83,6 +80,7 @@ def refused(error: PathError, path: str, refusals: Refusals, **words: str) -> To
     fault = error.fault
     if fault not in refusals:
         fault = _GENERAL.get(fault, Fault.OTHER)
-    code, sentence = refusals[fault]
+    entry = refusals[fault]
+    code, sentence = (error.code, entry) if isinstance(entry, str) else entry
     message = sentence.format(path=quote(path), error=error.message, **words)
-    return ToolError(code or error.code, message, **error.details)
+    return ToolError(code, message, **error.details)

@@ -1,9 +1,9 @@
-"""The pass over the lines of a text: a stack of the definitions whose end has not been seen.
+"""One pass over the lines of a text finds its definitions. A stack holds the open ones.
 
 A line that is indented no more than the innermost open definition ends it. Where bodies have
-brackets, a closing line at the definition's own indentation is its last one; else the last line of
-code is. Blank lines and comments end nothing. A line that may define something, such as a
-prototype or a macro, is on the stack as well, and is dropped unless a body follows.
+brackets, the last line is the closing one at the definition's own indentation; elsewhere it is the
+last line of code. Blank lines and comments end nothing. A line that only may define something,
+such as a prototype or a macro, is on the stack as well, and is dropped unless a body follows.
 """
 
 import re
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from backstaff.budget import Budget
 from backstaff.structure.functions import closing, function_name
-from backstaff.structure.language import CONTAINERS, LONGEST, Ends, Language, matcher
+from backstaff.structure.language import CONTAINERS, LONGEST, Language, matcher
 from backstaff.structure.spans import Spans
 
 STRIDE = 1000
@@ -58,11 +58,11 @@ class Block:
 
 @dataclass(slots=True)
 class Line:
-    """A line of code: `body` is without blanks around it, `tail` without a comment at its end."""
+    """A line of code: `body` has no blanks around it, and `tail` no comment at its end either."""
 
     number: int
     last: int
-    """Where the last token ends that begins on it."""
+    """The line on which the last token ends that begins here."""
     indent: int
     body: str
     tail: str
@@ -73,7 +73,7 @@ class Line:
 
 
 def blocks(text: str, language: Language, budget: Budget) -> list[Block]:
-    """Return the definitions of `text` in the order of their lines. Raises what `budget` does."""
+    """Return the definitions of `text` in the order of their lines. Raises as `budget` does."""
     return _Pass(text, language).run(budget)
 
 
@@ -93,8 +93,7 @@ class _Pass:
         comment_lines, rule = language.comment_lines, language.rule
         beginnings, quotes = spans.beginnings, language.long_quotes
         is_neutral = language.neutral and matcher(language.neutral)
-        is_bracket = language.ends is Ends.BRACKET
-        strings = tuple(language.all_long) if is_bracket else ()
+        strings = (*language.all_long, "<<") if language.ends != "indent" else ()
         more = language.bare or language.typed or language.group
         at, check_at, total, continued = 0, 0, len(lines), False
         while at < total:
@@ -155,10 +154,10 @@ class _Pass:
         return language.local or body[-1] == "{" or (language.at_top and top.indent < 0)
 
     def _belongs(self, line: Line) -> bool:
-        """End what `line` ends. Return True if it only closes or continues a definition."""
+        """End the definitions that `line` ends. Return True if it only closes or continues one."""
         stack, body, ends = self.stack, line.body, self.language.ends
-        closes = body[0] in _CLOSERS if ends is Ends.BRACKET else False
-        if ends is Ends.WORD:
+        closes = body[0] in _CLOSERS if ends == "bracket" else False
+        if ends == "word":
             closes = body.startswith("end") and not (body[3:4].isalnum() or body[3:4] == "_")
         goes_on = False
         while line.indent <= (top := stack[-1]).indent:
@@ -176,13 +175,9 @@ class _Pass:
                     return True
             top.last = max(top.last, self.code)
             stack.pop()
-        if not top.opened and ends is Ends.BRACKET:
+        if not top.opened and ends == "bracket":
             self._open(top, line, goes_on=goes_on)
-        if (
-            not goes_on
-            and top.inner < 0
-            and (ends is not Ends.BRACKET or 0 < top.opened < line.number)
-        ):
+        if not goes_on and top.inner < 0 and (ends != "bracket" or 0 < top.opened < line.number):
             top.inner = line.indent
         return goes_on
 
@@ -190,7 +185,7 @@ class _Pass:
         """Return True if `line`, indented like `top`, belongs to it, but does not end it."""
         language, tail = self.language, line.tail
         goes_on = bool(matcher(language.goes_on)(line.body))
-        if language.ends is not Ends.BRACKET or top.flat:
+        if language.ends != "bracket" or top.flat:
             return goes_on and not top.flat
         closes = line.body[0] in _CLOSERS
         if not top.opened and (line.body[0] in _HEADS or goes_on):
@@ -209,7 +204,11 @@ class _Pass:
         opening, closed = tail.count("{"), tail.count("}")
         if opening > closed or tail.endswith(_ARROWS):
             top.opened = line.number
-        elif opening and opening == closed and tail.endswith(("}", "};")):
+        elif (
+            opening
+            and opening == closed
+            and tail.endswith(("}", ";", ",") if top.line == line.number else ("}", "};"))
+        ):
             if goes_on or not self.language.bare:
                 top.opened = top.last = line.number
                 self.stack.pop()
@@ -218,7 +217,7 @@ class _Pass:
             self.stack.pop()
 
     def _define(self, line: Line, found: re.Match[str] | None) -> None:
-        """Put what `line` defines, if anything, on the stack."""
+        """Put the definition that `line` begins, if any, on the stack."""
         language, tail, owner = self.language, line.tail, self.stack[-1]
         if language.template and line.body.startswith("template"):
             after = line.body.partition("<")[2]
@@ -245,21 +244,14 @@ class _Pass:
             return
         block.first = self._first_line(line)
         self.found.append(block)
-        opening, closed = tail.count("{"), tail.count("}")
-        is_bracket = language.ends is Ends.BRACKET
-        is_whole = (
-            is_bracket and opening == closed and (tail[-1] == ";" or (opening and tail[-1] in "},"))
-        )
-        if (
-            not is_bracket
-            or is_whole
-            or opening > closed
-            or tail.endswith(_ARROWS)
-            or (tail[-1] == "(" and (language.here_document or not block.name))
+        if language.ends != "word" or not _END.search(tail):
+            self.stack.append(block)
+        if language.ends != "bracket" or (
+            tail[-1] == "(" and (language.here_document or not block.name)
         ):
             block.opened = line.number
-        if not is_whole and (language.ends is not Ends.WORD or not _END.search(tail)):
-            self.stack.append(block)
+        else:
+            self._open(block, line, goes_on=True)
 
     def _by_shape(self, line: Line, owner: Block, *, is_member: bool) -> Block | None:
         language, body, tail = self.language, line.body, line.tail
@@ -289,11 +281,11 @@ class _Pass:
     def _first_line(self, line: Line) -> int:
         """Return the first line above `line` that belongs to it: comment, decorator, attribute."""
         language = self.language
-        first = at = line.number
-        least = max(0, at - MAX_ABOVE)
+        first = line.number
         within = False  # the last lines of a decorator, whose first has not been seen
-        while at > least + 1 and (body := self.lines[at - 2].strip()):
-            at -= 1
+        for at in range(line.number - 1, max(0, line.number - MAX_ABOVE), -1):
+            if not (body := self.lines[at - 1].strip()):
+                break
             indent = _indentation(self.lines[at - 1], body)
             if indent >= line.indent and f"{body} ".startswith(language.comment_lines):
                 first = first if within else at

@@ -1,4 +1,4 @@
-"""Functions that no keyword begins: the shape of their line tells them, and where it stands."""
+"""The names of functions that no keyword begins, by the shape of their line."""
 
 import re
 
@@ -10,7 +10,7 @@ _NO_NAMES = frozenset(
     " fixed synchronized assert static_assert defined goto default: print echo require include"
     " import function".split()
 )
-"""Words that begin statements, and what looks like a call of a function."""
+"""Words that begin a statement, or that stand before a parenthesis."""
 _WITH_PARENTHESES = re.compile(
     r"(?:@[\w.]+|__attribute__|__declspec|alignas|explicit|\[\[\w+)\s*+"
     r"\((?:[^()]|\((?:[^()]|\([^()]*+\))*\))*\)+\]*\s*+"
@@ -19,11 +19,14 @@ _WITH_PARENTHESES = re.compile(
 _BARE_NAME = re.compile(r"[*#]*+((?:[\w$]++|\[[^\]]*+\]))\s*+\??\s*+")
 _OPERATOR = re.compile(r"\boperator(?!\w)(.*+)")
 _FOREIGN = re.compile(r"[\"'`;/+|!%\\]|->|\b(?:return|throw|else|new|case|goto)\b")
-"""What does not stand before the name of a function."""
+"""Signs and words that no function has before its name."""
 
 
 def closing(text: str, pair: str) -> int:
-    """The place behind the end of the bracket `pair`, as "()", that `text` begins within; or -1."""
+    """Return the place behind the bracket that closes the `pair`, such as "()"; -1 if none does.
+
+    `text` begins behind the opening one.
+    """
     level = 1
     for place, character in enumerate(text):
         level += (character == pair[0]) - (character == pair[1])
@@ -35,10 +38,10 @@ def closing(text: str, pair: str) -> int:
 def function_name(  # a line can fail to be a function in many ways
     text: str, language: Language, owner: str, *, member: bool, typed: bool
 ) -> str:
-    """The name of the function that `text`, a line with a parenthesis, defines; or "".
+    """Return the name of the function that `text`, a line with a parenthesis, defines; or "".
 
-    `owner` is the name of the type around it, whose name a constructor has. With `typed` it needs
-    no type before its name, as one stands on the line above.
+    `owner` is the name of the type around it, and of its constructors. With `typed` the line needs
+    no type before the name, because the line above has it.
     """
     if language.bare:
         return _bare_name(text, language, member=member)
@@ -66,7 +69,7 @@ def function_name(  # a line can fail to be a function in many ways
 
 
 def _bare_name(text: str, language: Language, *, member: bool) -> str:
-    """The name of a method without a type: `async load(path) {`."""
+    """Return the name of a method without a type: `async load(path) {`."""
     words = text.partition("(")[0].split()
     while len(words) > 1 and words[0] in language.modifiers.split():
         text = text[len(words.pop(0)) :].lstrip()

@@ -1,4 +1,4 @@
-"""The sections of Markdown, Org and reStructuredText: a heading and all that is under it."""
+"""The sections of Markdown, Org and reStructuredText: a heading and all lines under it."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -12,17 +12,17 @@ _HASHES = re.compile(r" {0,3}+(#{1,6}+)(?:[ \t]++(.*+))?$")
 _FENCE = re.compile(r"\s*+(`{3,}+(?!.*`)|~{3,}+)(.*+)")
 _UNDERLINE = re.compile(r"(?:==+|--+)$")
 _NO_TITLE = " \t>-*#|`"
-"""How a line begins that has no underline; an empty one begins like any."""
+"""The first character of a line that is no title. An empty line is none either."""
 _STARS = re.compile(r"(\*++) (.*+)")
 _ADORNMENT = re.compile(r"([=\-~^\"'`#*+.:_<>])\1*+$")
 
 
 def sections(text: str, language: str) -> list[Block]:
-    """The sections of `text`, in the order of their lines."""
+    """Return the sections of `text` in the order of their lines."""
     lines = [line[:LONGEST].rstrip() for line in text.split("\n")]
     result: list[Block] = []
     above: list[tuple[int, Block]] = []
-    for number, level, name in [*_KINDS[language](lines), (len(lines) + 1, 0, "")]:
+    for number, level, name in [*HEADINGS[language](lines), (len(lines) + 1, 0, "")]:
         last = number - 1
         while above and above[-1][0] >= level:
             block = above.pop()[1]
@@ -61,7 +61,10 @@ def _org(lines: Sequence[str]) -> Iterator[Heading]:
 
 
 def _rst(lines: Sequence[str]) -> Iterator[Heading]:
-    """A line of marks is below a title, and may be above it, too; their order tells the level."""
+    """Yield the titles that have a line of marks below, and perhaps one above.
+
+    Their style has a level by the order in which the styles come.
+    """
     styles: list[tuple[str, bool]] = []
     for number in range(2, len(lines) + 1):
         line, title = lines[number - 1], lines[number - 2]
@@ -78,4 +81,4 @@ def _rst(lines: Sequence[str]) -> Iterator[Heading]:
         yield number - 1, styles.index(style) + 1, title.strip()
 
 
-_KINDS = {"markdown": _markdown, "org": _org, "rst": _rst}
+HEADINGS = {"markdown": _markdown, "org": _org, "rst": _rst}

@@ -1,19 +1,18 @@
-"""The facts about a language that its definitions are found by, and the expressions made of them.
+"""The facts about a language by which its definitions are found, and the expressions made of them.
 
-Every expression sees at most `LONGEST` characters of a line, or walks the text once: the time is
-linear in the text. Only single characters are repeated possessively, as Python before 3.11.5 loses
-matches of groups that are.
+An expression sees at most `LONGEST` characters of a line, or walks the text once, so the time is
+linear in the text. Only single characters are repeated possessively, because Python before 3.11.5
+loses matches where groups are.
 """
 
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from functools import cache, cached_property
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 LONGEST = 400
-"""Characters of a line that are looked at."""
+"""Maximum number of characters of a line that are looked at."""
 CONTAINERS = frozenset(
     "class interface struct enum trait impl module mod namespace object protocol extension record"
     " union @interface type".split()
@@ -22,23 +21,15 @@ CONTAINERS = frozenset(
 Match = Callable[..., re.Match[str] | None]
 
 
-class Ends(Enum):
-    """How a definition ends: at a closing bracket, at the word `end`, or by indentation alone."""
-
-    BRACKET = 1
-    WORD = 2
-    INDENT = 3
-
-
 class Long(NamedTuple):
-    """How a token ends that may go on over lines: at the first `close` that is in no `escape`."""
+    """The end of a token that may go on over lines: the first `close` that is in no `escape`."""
 
     close: str
     escape: str = ""
     """A pattern."""
 
     def end(self, text: str, place: int) -> int:
-        """Where the token of `text` ends that goes on at `place`; -1 if it does not."""
+        """Return the place where the token ends that goes on at `place`; -1 if it has no end."""
         if not self.escape:
             at = text.find(self.close, place)
             return at + len(self.close) if at >= 0 else -1
@@ -53,19 +44,20 @@ ESCAPED = r"\\."
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Language:
-    """What a definition looks like, how it ends, and what else hides or holds brackets and words.
+    """The look of a definition, its end, and the tokens that hide brackets and words.
 
-    Each of `rules` is a pattern with two groups, the kind and the name. `modifiers` are words, and
-    patterns without blanks, that may stand before any of them.
+    Each of `rules` is a pattern with two groups, the kind and the name. `modifiers` are words and
+    patterns, with blanks between them, that may stand before each of the rules.
     """
 
     files: str
     """Its files, by their extensions or whole names."""
     modes: str = ""
-    """What names it in a first line: interpreters, and modes of Emacs."""
+    """Interpreters and modes of Emacs that name the language in a first line."""
     rules: tuple[str, ...]
     modifiers: str = ""
-    ends: Ends = Ends.BRACKET
+    ends: Literal["bracket", "word", "indent"] = "bracket"
+    """How a definition ends: at a closing bracket, at the word `end`, or by indentation alone."""
 
     bare: bool = False
     """Functions have no keyword, but modifiers at most: `async name(...) {`."""
@@ -84,33 +76,33 @@ class Language:
     flat: frozenset[str] = frozenset()
     """Kinds whose members may stand at their own indentation."""
     group: str = ""
-    """A pattern for a member of a nameless definition; its group is the name: Go's `type (`."""
+    """A pattern for a member of a nameless definition, such as `type (`; its group is the name."""
     owner: str = ""
-    """A pattern that finds in the line of a definition, or its name, whom it belongs to."""
+    """A pattern for the line of a definition; its group is the type that has the definition."""
 
     comments: tuple[str, ...] = ("//",)
-    """What begins a comment up to the end of the line."""
+    """Beginnings of comments that end with the line."""
     long: Mapping[str, Long] = field(default_factory=dict)
     """Comments and strings that may go on over lines, by their beginnings; `/*` goes with `//`."""
     quotes: str = "\"'"
-    """What begins strings within a line."""
+    """Marks around strings that end with the line at the latest."""
     long_quotes: Mapping[str, Long] = field(default_factory=dict)
-    """Those of them that may go on over lines."""
+    """Quotes that may go on over lines."""
     braced: bool = False
     """Only a closing bracket or a definition ends a body, however its lines are indented."""
     resumes: bool = False
-    """A definition at the margin shows that such a quote was none, such as one in a comment."""
+    """A quote with a definition at the margin before its end is none, such as one in a comment."""
     here_document: str = ""
     opaque: str = ""
     """A token in which quotes and other marks mean nothing, such as a regular expression."""
     last_line: str = ""
     """The line after which there is no code."""
     neutral: str = ""
-    """Lines that say nothing about structure: preprocessor, labels."""
+    """A pattern for lines without structure: preprocessor, labels."""
     above: str = ""
-    """Lines that belong to the definition below them: decorators, attributes."""
+    """A pattern for lines that belong to the definition below: decorators, attributes."""
     goes_on: str = ""
-    """Beginnings of lines that go on with a definition at their own indentation."""
+    """A pattern for lines that continue a definition at their own indentation."""
 
     @cached_property
     def rule(self) -> Match:
@@ -120,7 +112,7 @@ class Language:
 
     @cached_property
     def comment_lines(self) -> tuple[str, ...]:
-        """The beginnings of lines, with a blank at the end, that hold nothing but a comment."""
+        """The beginnings of lines that are comments. A line needs a blank at its end to compare."""
         lines = tuple(map(str.strip, self.comments))
         star = "* " if self.bare else "*"  # JavaScript has methods such as `*name() {`
         return (*lines, "/*", "*/", star) if "//" in lines else lines
@@ -133,7 +125,7 @@ class Language:
 
     @cached_property
     def token(self) -> Match:
-        """Finds the next token that hides what is in it, or the end of the line."""
+        """Finds the next token that hides brackets and words, or the end of the line."""
         # Those of Perl and Ruby that begin with an equals sign begin a line.
         long = (
             "(?<![^\n])" * (mark[0] == "=") + re.escape(mark)

@@ -1,15 +1,17 @@
-"""The table of languages: their facts, and the names and first lines of their files."""
+"""The table of languages, and the language of a file by its name or first line."""
 
 import re
 from dataclasses import replace
 
-from backstaff.structure.language import ESCAPED, Ends, Language, Long
+from backstaff.structure.language import ESCAPED, Language, Long
 
 _QUOTED = {quote: Long(quote, ESCAPED) for quote in "\"'"}
 _TRIPLE = {'"""': Long('"""', ESCAPED)}
-# What makes a variable or a property of JavaScript a function.
+# A template of JavaScript; there may be another one in `${}`.
+_TEMPLATE = Long("`", ESCAPED + r"|\$\{(?:[^{}`]|`[^`]*+`|\{[^{}]*+\})*\}")
+# The beginning of a value that is a function, in JavaScript.
 _FUNCTION = (
-    r"(?:async\s*+)?(?:function\b|class\b|[\w$]++\s*+=>|<[^()]*+$|(?:<[^()]*>\s*+)?"
+    r"(?:async\s*+)?(?:function\b|[\w$]++\s*+=>|<[^()]*+$|(?:<[^()]*>\s*+)?"
     r"\((?:[^()]|\((?:[^()]|\([^()]*+\))*\))*(?:\)\s*+(?::[^=]*+)?=>|$))"
 )
 # A table: short facts share a line.
@@ -18,9 +20,9 @@ _JAVASCRIPT = Language(
     files=".js .jsx .mjs .cjs", modes="node", rules=(
         r"(function)\b\s*+\*?+\s*+([\w$]++)",
         r"(class|interface)\s++(?!extends\b|implements\b)([\w$.]++)(?!\s*+[=(:,.;)?])",
-        r"(namespace|module)\s++(\"[^\"]*+\"|'[^']*+'|[\w$.]++)(?=\s*+\{)",
-        r"(enum)\s++([\w$]++)(?=\s*+\{)",
+        r"(namespace|module|enum)\s++(\"[^\"]*+\"|'[^']*+'|[\w$.]++)(?=\s*+\{)",
         r"(type)\s++([\w$]++)(?=\s*+(?:<|=(?!=)))",
+        r"(?=[\w$.\s]++=\s*+(class)\b)(?:(?:const|let|var)\s++)?([\w$.]++)",
         rf"()(?:const|let|var)\s++([\w$]++)(?=\s*+(?::(?:[^=]|=>)*)?=\s*+{_FUNCTION})",
         r"()(?:(?:(?:const|let|var)\s++)?[\w$.]++\s*+=\s*+){0,2}"
         rf"((?:[\w$]++\.)*#?+[\w$]++)(?=\s*+=(?![=>])\s*+{_FUNCTION})",
@@ -28,7 +30,7 @@ _JAVASCRIPT = Language(
         r"|\((?:[^()]|\([^()]*+\))*\)\s*+(?::[^=]*+)?=>\s*+[({]?+$))",
     ),
     modifiers="export default declare async abstract const(?=\\s++enum) public private protected"
-    " static readonly override accessor get set", bare=True, long={"`": Long("`", ESCAPED)},
+    " static readonly override accessor get set", bare=True, long={"`": _TEMPLATE},
     opaque=r"(?:[=(,:;!&|?\[{}>]|\breturn)\s*+/(?![*/])"
     r"(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.){0,60}\]){1,99}/", above=r"@[\w.]",
     goes_on=r"(?:extends|implements)\b",
@@ -67,8 +69,8 @@ _LISP = Language(
         r"\(((?:cl-|ert-|\w++-(?=def(?:un|macro|var|custom|command|group|method|subst)\b))?"
         r"def(?!ault|ines|key\b|ine-(?:key|abbrev|word))[^\s()]*+|(?:transient|evil|magit)-def"
         r"[^\s()]*+)\s++'?+\(?+(?:setf\s++)?([^\s()\"';,]++)",
-    ), ends=Ends.INDENT, comments=(";",), quotes='"', long_quotes={'"': _QUOTED['"']},
-    resumes=True, opaque=r"\\.|\?\\?+.",
+    ), ends="indent", comments=(";",), quotes='"', long_quotes={'"': _QUOTED['"']}, resumes=True,
+    opaque=r"\\.|\?\\?+.",
 )
 _GENERIC = Language(
     files=".scala .sc .groovy .gradle .dart .zig .d .v .cr .jl .proto .thrift .graphql .sol .ex .m"
@@ -89,10 +91,12 @@ _MARKUP = Language(files=".md .markdown .mdx", rules=(r"(?!)()()",))
 LANGUAGES: dict[str, Language] = {
     "python": Language(
         files=".py .pyi .pyw SConstruct", modes="python", rules=(r"(def|class)\s++(\w++)",),
-        modifiers="async", ends=Ends.INDENT, comments=("#",),
+        modifiers="async", ends="indent", comments=("#",),
         long={**_TRIPLE, "'''": Long("'''", ESCAPED)}, goes_on=r"[)\]}]", above=r"@",
     ),
-    "javascript": _JAVASCRIPT,
+    "javascript": _JAVASCRIPT, "java": _JAVA, "c": _C, "cpp": _CPP, "elisp": _LISP,
+    "generic": _GENERIC, "markdown": _MARKUP, "org": replace(_MARKUP, files=".org"),
+    "rst": replace(_MARKUP, files=".rst"),
     "typescript": replace(_JAVASCRIPT, files=".ts .tsx .mts .cts", modes=""),
     "go": Language(
         files=".go", rules=(r"(func)\s++(?:\([^)]*+\)\s*+)?(\w++)", r"(type)\s++(\w++|\($)"),
@@ -111,7 +115,6 @@ LANGUAGES: dict[str, Language] = {
         long_quotes={'"': _QUOTED['"']}, opaque=r"'(?:\\.|[^\\'\n])'", above=r"#!?+\[",
         goes_on=r"where\b",
     ),
-    "java": _JAVA,
     "kotlin": replace(
         _GENERIC, files=".kt .kts", rules=(
             r"(fun)\s++(?:<[^>]*+>\s*+)?(?:[\w.<>?,* ]*\.)?(\w++)",
@@ -132,15 +135,14 @@ LANGUAGES: dict[str, Language] = {
         long={'"""': Long('"""'), **dict.fromkeys(('@"', '$@"', '@$"'), Long('"', '""'))},
         neutral=r"#", above=r"\[", goes_on=r"where\b",
     ),
-    "c": _C,
-    "cpp": _CPP,
     "ruby": Language(
         files=".rb .rake .gemspec .ru Rakefile Gemfile Vagrantfile", modes="ruby", rules=(
             r"(def)\s++(?:self\.)?((?:\w++\.)?(?:\w++[?!=]?+|[^\w\s(]++))",
             # `class << self` has no name, and its methods are those of the class around it.
             r"(class|module)\s++((?:::)?[A-Z][\w:]*+|(?=<<\s*+self\b)|<<\s*+\w++)",
         ), modifiers="private public protected module_function memoize private_class_method",
-        ends=Ends.WORD, comments=("#",), long={"=begin": Long("\n=end")}, last_line="__END__",
+        neutral=r"(?:private|protected|public|module_function)$", ends="word", comments=("#",),
+        long={"=begin": Long("\n=end")}, last_line="__END__",
         here_document=r"<<[~-]?+[\"'`]?+([A-Z_]\w*+)",
         goes_on=r"(?:rescue|ensure|else|elsif|when|in)\b|[)\]}.]",
     ),
@@ -148,7 +150,7 @@ LANGUAGES: dict[str, Language] = {
         files=".lua", modes="lua", rules=(
             r"(?:local\s++)?(function)\s++([\w.:]++)",
             r"()(?:local\s++)?([\w.]++)(?=\s*+=\s*+function\b)",
-        ), ends=Ends.WORD, comments=("--",),
+        ), ends="word", comments=("--",),
         long={f"{a}[{n}[": Long(f"]{n}]") for a in ("--", "") for n in ("", "=", "==")},
         goes_on=r"[)\]}]",
     ),
@@ -185,7 +187,6 @@ LANGUAGES: dict[str, Language] = {
         ), modifiers=_GENERIC.modifiers + " required convenience class(?=\\s++func) nonisolated"
         " prefix postfix borrowing consuming", comments=("//",),
     ),
-    "elisp": _LISP,
     "lisp": replace(
         _LISP, files=".lisp .lsp .cl .asd", modes="lisp sbcl", rules=(
             r"\((?:[\w*+!%/-]++:{1,2}+)?(def[^\s()]*+)\s++"
@@ -197,10 +198,6 @@ LANGUAGES: dict[str, Language] = {
         rules=(r"\((define[^\s()]*+)\s++\(*+([^\s()\"';]++)",), long={"#|": Long("|#")},
         opaque=r"#\\.|\|(?!#)[^|\n]*+\|",
     ),
-    "markdown": _MARKUP,
-    "org": replace(_MARKUP, files=".org"),
-    "rst": replace(_MARKUP, files=".rst"),
-    "generic": _GENERIC,
 }
 # fmt: on
 _BY_FILE = {file: name for name, facts in LANGUAGES.items() for file in facts.files.split()}

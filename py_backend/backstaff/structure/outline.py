@@ -1,6 +1,6 @@
 """The outline of a text: its definitions, each with its lines, the names around it and its depth.
 
-Nothing is said of a text in an unknown language, nor of one over the limits.
+A text in an unknown language or over the limits has no outline.
 """
 
 import re
@@ -12,29 +12,28 @@ from operator import attrgetter
 from backstaff.budget import Budget
 from backstaff.cache import LRUCache
 from backstaff.structure.blocks import Block, blocks
-from backstaff.structure.headings import sections
+from backstaff.structure.headings import HEADINGS, sections
 from backstaff.structure.language import matcher
 from backstaff.structure.languages import LANGUAGES, language_of
 
 MAX_CHARACTERS, MAX_LINES = 1 << 20, 50_000
 MAX_KEPT = 64
-"""Outlines that are kept, each some 5 kB."""
-_MARKUP = ("markdown", "org", "rst")
+"""Maximum number of outlines that are kept, each some 5 kB."""
 _TEST = re.compile(
     r"\bmod tests?\b|\bfunc (?:Test|Benchmark|Fuzz)[A-Z_]|\bdef test_|\bclass Test[A-Z]"
     r"|\(ert-deftest\b|#\[cfg\(test\)|#\[(?:\w+::)?test\b|@(?:Parameterized)?Test\b|\[(?:Test|Fact)\b"
 )
-"""What the head of a test holds."""
+"""A part of the lines from a test's first one to that of its name."""
 _JOINTS = re.compile(r"::|[.#/:]")
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A definition, with lines from 1. `kind` is the language's own word, or "function".
+    """A definition. `kind` is the language's own word, or "function". Lines count from 1.
 
-    `line` has the name; comments and decorators above are from `first_line` on. `qualified` has the
-    names around it, too: `Server.run`. `parent` is the number of the one around it, or -1. `text`
-    is its own line, without a comment.
+    `line` has the name, and `first_line` begins the comments and decorators above it. `qualified`
+    is the name with those around it: `Server.run`. `parent` is the number of the definition around
+    it, or -1. `text` is its own line, without a comment.
     """
 
     name: str
@@ -57,14 +56,14 @@ class Outline:
     definitions: Sequence[Definition]
 
     def around(self, line: int) -> Definition | None:
-        """The innermost definition that `line` is in."""
+        """Return the innermost definition that `line` is in."""
         at = bisect_right(self.definitions, line, key=attrgetter("first_line")) - 1
         while at >= 0 and self.definitions[at].last_line < line:
             at = self.definitions[at].parent
         return self.definitions[at] if at >= 0 else None
 
     def above(self, definition: Definition) -> list[Definition]:
-        """The definitions around `definition`, the outermost first."""
+        """Return the definitions around `definition`, the outermost first."""
         result = []
         while definition.parent >= 0:
             definition = self.definitions[definition.parent]
@@ -72,7 +71,7 @@ class Outline:
         return result[::-1]
 
     def named(self, symbol: str) -> list[Definition]:
-        """The definitions whose qualified name is `symbol` or ends with it, as in `Server.run`."""
+        """Return the definitions whose qualified name is `symbol` or ends with it, part by part."""
         parts = names_in(symbol)
         most = len(parts)
         ends = (one for one in self.definitions if names_in(one.qualified)[-most:] == parts)
@@ -82,7 +81,7 @@ class Outline:
 
 
 def names_in(symbol: str) -> list[str]:
-    """The names that `symbol` joins by `.`, `::`, `#` or `/`."""
+    """Return the names that `symbol` joins by `.`, `::`, `#` or `/`."""
     return [part for part in _JOINTS.split(symbol) if part]
 
 
@@ -90,10 +89,7 @@ _KEPT: LRUCache[tuple[int, int, str], Outline] = LRUCache(MAX_KEPT)
 
 
 def outline(text: str, path: str, budget: Budget) -> Outline | None:
-    """The outline of `text`, the file `path`; None if nothing is known.
-
-    Raises what `budget` does.
-    """
+    """Return the outline of `text`, the file `path`, or None. Raises as `budget` does."""
     is_small = len(text) <= MAX_CHARACTERS and text.count("\n") <= MAX_LINES
     if not is_small or not (language := language_of(path, text)):
         return None
@@ -101,7 +97,7 @@ def outline(text: str, path: str, budget: Budget) -> Outline | None:
     if known := _KEPT.get(key):
         return known
     text = text.removeprefix("\ufeff")
-    if language in _MARKUP:
+    if language in HEADINGS:
         found = sections(text, language)
     else:
         found = blocks(text, LANGUAGES[language], budget)

@@ -1,4 +1,4 @@
-"""Comments and strings that begin on one line and end on another: no line in them is code."""
+"""Comments and strings that go on over lines. No line within them is code."""
 
 import re
 from bisect import bisect_right
@@ -6,34 +6,27 @@ from collections.abc import Sequence
 
 from backstaff.structure.language import Language
 
+_MARGIN = re.compile(r"\n(?![ \t\n])")
 LONGEST_WORD = 80
-"""Characters of a line that may end a here-document."""
+"""Maximum number of characters of a line that ends a here-document."""
 
 
 class Spans:
-    """Finds where the tokens end that begin on a line of TEXT, whose lines are LINES."""
+    """Finds the end of the last token that begins on a line of `text`. `lines` are its lines."""
 
     def __init__(self, text: str, lines: Sequence[str], language: Language) -> None:
-        """Find the lines on which such a token may begin: few are looked at token by token."""
+        """Find the lines on which such a token may begin: only these are split into tokens."""
         self.text, self.lines, self.language = text, lines, language
         self.unclosed = set[str]()
-        """Marks without an end: they begin nothing from there on, else the time were quadratic."""
+        """Marks without an end. They begin no token again, or the time would be quadratic."""
         self._line, self._offset = 0, 0
         self._ends: dict[str, list[int]] = {}
-        """The lines of one word, by it; for here-documents."""
+        """The lines that are one word, by the word. They end here-documents."""
         self._here = re.compile(language.here_document or r"(?!)").search
-        marks = [mark for mark in language.all_long if mark not in language.long_quotes]
-        self.beginnings = set[int]()
+        marks = [*language.all_long, *["<<"] * bool(language.here_document)]
+        marks = [mark for mark in marks if mark in text and mark not in language.long_quotes]
+        self.beginnings = {at for mark in marks for at, line in enumerate(lines) if mark in line}
         """The lines (from 0) that hold a mark with which such a token begins."""
-        for mark in marks + ["<<"] * bool(language.here_document):
-            line = seen = 0
-            place = text.find(mark)
-            while place >= 0:
-                line += text.count("\n", seen, place)
-                self.beginnings.add(line)
-                seen = place
-                place = text.find("\n", place)
-                place = text.find(mark, place) if place >= 0 else -1
 
     def end(self, number: int) -> int:
         """Return the line (from 0) on which the last token ends that begins on line `number`.
@@ -61,14 +54,10 @@ class Spans:
         return last
 
     def _swallows(self, start: int, end: int) -> bool:
-        """Whether a definition at the margin stands in such a string: then it is none."""
-        place = self.text.find("\n", start, end) + 1 if self.language.resumes else 0
-        while place:
-            is_margin = self.text[place : place + 1] not in " \t\n"
-            if is_margin and self.language.rule(self.text, place, place + LONGEST_WORD):
-                return True
-            place = self.text.find("\n", place, end) + 1
-        return False
+        """Return True if a definition at the margin stands in such a string: then it is none."""
+        text, rule = self.text, self.language.rule
+        margins = _MARGIN.finditer(text, start, end) if self.language.resumes else ()
+        return any(rule(text, found.end(), found.end() + LONGEST_WORD) for found in margins)
 
     def _end_of_here_document(self, number: int, word: str) -> int:
         if not self._ends:

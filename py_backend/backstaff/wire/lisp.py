@@ -65,7 +65,7 @@ def uid_of(body: bytes) -> int | None:
 def read(body: bytes) -> Message:
     """Parse `body`; its values are as `backstaff.arguments` takes them. Raises `Unreadable`."""
     if bare := _WITHOUT_ARGUMENTS.fullmatch(body):
-        # A ping should cost little, and sexpdata takes as long for it as all the rest together.
+        # A ping should cost little, and sexpdata would double its time.
         return Message("call", int(bare[1]), [Symbol(bare[2].decode()), NIL])
     if len(body) > MAX_LISP_BYTES and (size := len(_BASE64.sub(b'""', body))) > MAX_LISP_BYTES:
         allowed = f"more than the {MAX_LISP_BYTES} allowed beside texts in Base64"

@@ -13,8 +13,8 @@ def same_user(connection: socket.socket, table: Path = TABLE) -> bool:
     """Whether the peer of the IPv4 loopback `connection` runs as this process's user.
 
     Its end must still be open: for a closed one the table has 0, which is root. Without a `table`
-    (not on Linux) the answer is True: the loopback address and the single admitted client are then
-    all the protection.
+    (not on Linux) the answer is True: then only the loopback address and the single admitted client
+    protect the server.
     """
     try:
         lines = table.read_text("ascii").splitlines()

@@ -69,7 +69,7 @@ class _OneClient(EPCServer):  # type: ignore[misc]  # python-epc is untyped
         A silent connection may wait; one that sends something else is closed.
         """
         silent: dict[socket.socket, Any] = {}
-        self.socket.settimeout(0)  # accepting a connection that is gone again must not wait
+        self.socket.settimeout(0)  # accepting a connection that has gone must not wait
         while True:
             readable = select.select([self.socket, *silent], [], [])[0]
             for ready in [one for one in silent if one in readable]:
@@ -94,7 +94,7 @@ class _OneClient(EPCServer):  # type: ignore[misc]  # python-epc is untyped
         except OSError as error:
             logger.warning("refused a client: %s", error)
             return
-        connection.settimeout(None)  # some systems hand down the listener's
+        connection.settimeout(None)  # on some systems it inherits the listener's
         if not same_user(connection):
             logger.warning("refused a client of another user at %s", address)
             connection.close()

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import shutil
+import struct
 import subprocess
 import zlib
 from contextlib import suppress
@@ -168,6 +169,111 @@ def test_object_that_lies_about_its_size_is_not_shown(root: Path) -> None:
     assert reply.ok, reply.text
     assert "a.txt: not shown" in reply.text
     assert "-b two" in reply.text, "the other file is shown"
+
+
+def delta_bomb(root: Path, base_bytes: int, copies: int) -> str:
+    """Pack an object of COPIES times as many bytes, in two kilobytes, and return its name.
+
+    No git has made it: it is a delta that copies its base again and again, and its name is a lie.
+    """
+
+    def number(value: int) -> bytes:
+        found = [value & 0x7F]
+        while value := value >> 7:
+            found[-1] |= 0x80
+            found.append(value & 0x7F)
+        return bytes(found)
+
+    def header(kind: int, size: int) -> bytes:
+        first, rest = kind << 4 | size & 15, size >> 4
+        return bytes([first | 0x80]) + number(rest) if rest else bytes([first])
+
+    content = bytes(base_bytes)
+    name = hashlib.sha1(b"blob %d\0" % base_bytes + content).digest()  # noqa: S324
+    bomb = hashlib.sha1(b"bomb").digest()  # noqa: S324
+    copy = b"\xf0" + base_bytes.to_bytes(3, "little")  # from the beginning, three bytes of a size
+    delta = number(base_bytes) + number(base_bytes * copies) + copy * copies
+    pack = bytearray(b"PACK" + (2).to_bytes(4) + (2).to_bytes(4))
+    places = {name: len(pack)}
+    pack += header(3, base_bytes) + zlib.compress(content, 9)
+    places[bomb] = len(pack)
+    pack += header(7, len(delta)) + name + zlib.compress(delta, 9)
+    pack += hashlib.sha1(pack).digest()  # noqa: S324
+    ends = [*sorted(places.values())[1:], len(pack) - 20]
+    starts = dict(zip(sorted(places.values()), ends, strict=True))
+    names = sorted(places)
+    counts = (sum(one[0] <= first for one in names).to_bytes(4) for first in range(256))
+    index = bytearray(b"\xfftOc" + (2).to_bytes(4) + b"".join(counts) + b"".join(names))
+    for one in names:
+        index += zlib.crc32(pack[places[one] : starts[places[one]]]).to_bytes(4)
+    index += b"".join(places[one].to_bytes(4) for one in names) + pack[-20:]
+    index += hashlib.sha1(index).digest()  # noqa: S324
+    folder = root / ".git/objects/pack"
+    (folder / f"pack-{pack[-20:].hex()}.pack").write_bytes(pack)
+    (folder / f"pack-{pack[-20:].hex()}.idx").write_bytes(index)
+    return bomb.hex()
+
+
+@pytest.mark.parametrize("copies", [12, 256], ids=["192 MiB", "4 GiB"])
+def test_delta_that_explodes_takes_neither_memory_nor_time(root: Path, copies: int) -> None:
+    bomb = delta_bomb(root, (1 << 24) - 1, copies)
+    git(root, "update-index", "--cacheinfo", f"100644,{bomb},a.txt")
+    tree = git(root, "write-tree", "--missing-ok").decode().strip()
+    commit = git(root, "commit-tree", "-p", "HEAD", "-m", "bomb", tree).decode().strip()
+    git(root, "update-ref", "HEAD", commit)
+    answers = [in_little_memory(root, tool, arguments, 600) for tool, arguments in CALLS]
+    status, diff, between, _, log, _ = answers
+    assert " M b.bin" in status
+    assert "a.txt: not shown" in diff
+    assert "-b two" in diff, "the other file is shown"
+    assert "a.txt: not shown" in between
+    assert "bomb" in log
+
+
+def test_index_of_a_million_files_is_answered_in_little_memory(root: Path) -> None:
+    count = 1_000_000
+    oid = hashlib.sha1(b"blob 0\0").digest()  # noqa: S324
+    entry = struct.pack(">10I", 1, 0, 1, 0, 0, 0, 0o100644, 0, 0, 0) + oid
+    names = (b"d%04d/f%07d" % (number // 1000, number) for number in range(count))
+    entries = b"".join(entry + struct.pack(">H14s4x", 14, name) for name in names)
+    data = struct.pack(">4s2I", b"DIRC", 2, count) + entries
+    (root / ".git/index").write_bytes(data + hashlib.sha1(data).digest())  # noqa: S324
+    for tool, arguments in CALLS[:2]:
+        reply = in_little_memory(root, tool, arguments, 1500)
+        assert "give a path, or ask for less" in reply
+
+
+def test_log_of_many_commits_is_read_as_far_as_it_is_shown(root: Path) -> None:
+    script = "".join(
+        f"commit refs/heads/many\ncommitter a <a@b> {number} +0000\ndata <<E\nno {number}\nE\n"
+        f"M 644 inline f{number % 7}\ndata 1\nx\n"
+        for number in range(1, 30_001)
+    )
+    words = ["git", "-C", str(root), "fast-import", "--quiet"]
+    subprocess.run(words, input=script.encode(), check=True)  # noqa: S603
+    for arguments in ({}, {"path": "f3"}, {"grep": "no 17"}, {"offset": 29_990}):
+        reply = call(root, "workspace/git_log", {"ref": "many", **arguments})
+        assert reply.ok, reply.text
+        assert 0 < reply.text.count("a: no ") <= 20, reply.text
+
+
+def in_little_memory(root: Path, tool: str, arguments: dict[str, Any], megabytes: int) -> str:
+    """The answer of a server with so little memory, as has each git that it starts."""
+    import json
+    import resource
+    import sys
+
+    words = ["-B", "-m", "backstaff", "call", tool, json.dumps(arguments), "--root", str(root)]
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, *words],
+        check=False,
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20,) * 2),
+        timeout=60,
+    )
+    assert "MemoryError" not in done.stderr, done.stderr
+    return done.stdout + done.stderr
 
 
 def test_index_that_is_broken_is_told(root: Path) -> None:

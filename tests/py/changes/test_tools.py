@@ -2,6 +2,8 @@
 
 import base64
 import hashlib
+import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +112,107 @@ def test_root_below_the_top_tells_its_own_files_as_git_does(root: Path) -> None:
     assert found["repository_root"] == str(root)
     assert found["raw"] == status_of(root, "--", "d")
     assert data(call(root / "d", "git_diff", {"output": "files"}))["files"][0]["path"] == "f00"
+
+
+@pytest.mark.parametrize(
+    ("ignored", "status", "paths"),
+    [
+        ("", " M mod\n", ["mod"]),
+        ("none", " M mod\n", ["mod"]),
+        ("untracked", " M mod\n", ["mod"]),
+        ("dirty", "", []),
+        ("all", "", []),
+    ],
+)
+@pytest.mark.parametrize("file", [".gitmodules", ".git/config"])
+def test_submodule_counts_as_far_as_the_user_wants(
+    root: Path, ignored: str, status: str, paths: list[str], file: str
+) -> None:
+    module = root / "mod"
+    git(root, "init", "-q", "mod")
+    (module / "f").write_text("one\n")
+    git(module, "add", "f")
+    git(module, "commit", "-qm", "one")
+    (root / ".gitmodules").write_text('[submodule "mod"]\n\tpath = mod\n\turl = ./mod\n')
+    if ignored:
+        git(root, "config", "--file", file, "submodule.mod.ignore", ignored)
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "with a module")
+    (module / "f").write_text("two\n")
+    assert data(call(root, "git_status_summary"))["raw"] == f"## main\n{status}" == status_of(root)
+    found = data(call(root, "git_diff"))["files"]
+    assert [one["path"] for one in found] == paths
+    assert all("-dirty" in one["patch"] for one in found)
+
+
+def test_repository_with_sha256_is_told_as_git_does(root: Path) -> None:
+    shutil.rmtree(root / ".git")
+    git(root, "init", "-q", "-b", "main", "--object-format=sha256")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "the first")
+    (root / "d/f00").write_text("new\n")
+    assert data(call(root, "git_status_summary"))["raw"] == status_of(root) == "## main\n M d/f00\n"
+    patch = data(call(root, "git_diff"))["files"][0]["patch"]
+    assert patch.encode() == git(root, "diff", "--minimal")
+    assert "the first (40 files +840 -0)" in call(root, "git_log").text
+
+
+def test_definition_around_a_change_stands_behind_its_range(root: Path) -> None:
+    lines = [f"        pass  # {number}" for number in range(31)]
+    lines[:2] = "class A:", "    def one(self):"
+    lines[11], lines[21] = "    def two(self):", "top = 1"
+    lines[22:] = [f"# {line}" for line in lines[22:]]
+
+    def patches() -> list[str]:
+        (root / "a.py").write_text("\n".join(lines))
+        (root / "a.unknown").write_text("\n".join(lines))
+        asked = {"context_lines": 1, "path": "."}
+        return [str(one["patch"]) for one in data(call(root, "git_diff", asked))["files"]]
+
+    patches()
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "more")
+    lines[6] = lines[16] = lines[28] = "        new()"
+    del lines[8]
+    known, unknown = patches()
+    name = re.compile(r"@@ \S+ \S+ @@(?: (.*))?\n")
+    assert name.findall(known) == ["A.one", "A.two", ""]
+    assert name.findall(unknown) == ["class A:", "class A:", "top = 1"]
+    (root / "a.py").unlink()
+    told_gone = data(call(root, "git_diff", {"path": "a.py"}))["files"][0]["patch"]
+    assert re.search(r"@@ -1,31 \+0,0 @@\n", told_gone)
+
+
+@pytest.mark.parametrize("command", ["git", "index"])
+def test_directory_in_the_place_of_attributes_is_an_empty_file(root: Path, command: str) -> None:
+    (root / ".gitattributes").write_text("* text=auto\n")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "attributes")
+    (root / ".gitattributes").unlink()
+    if command == "git":
+        (root / ".gitattributes").mkdir()
+    (root / "d/f00").write_bytes((root / "d/f00").read_bytes().replace(b"\n", b"\r\n"))
+    assert data(call(root, "git_status_summary"))["raw"] == status_of(root)
+
+
+def test_renamed_file_that_attributes_call_binary_keeps_its_line_ends(root: Path) -> None:
+    git(root, "mv", "d/f01", "d/new.bin")
+    path = root / "d/new.bin"
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    for attribute in ("", "*.bin binary\n"):
+        (root / ".gitattributes").write_text(attribute)
+        git(root, "add", "-A")
+        assert data(call(root, "git_status_summary"))["raw"] == status_of(root)
+
+
+def test_status_below_a_directory_of_a_sparse_index_is_that_of_all(root: Path) -> None:
+    for name in ("other", "third"):
+        (root / name).mkdir()
+        (root / name / "f").write_text("one\n")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "more")
+    git(root, "sparse-checkout", "set", "--cone", "--sparse-index", "d")
+    assert data(call(root, "git_status_summary", {"cwd": "d"}))["raw"] == status_of(root)
 
 
 def test_where_no_git_answers_the_reason_is_told(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""What stands in an open directory: names, kinds, statuses and link targets."""
+"""The entries of an open directory: names, kinds, statuses and link targets."""
 
 import errno
 import os
@@ -115,7 +115,7 @@ def test_target_of_a_link_is_its_text(tree: Plant) -> None:
         assert link_target("nothing", directory) is None
 
 
-def test_kind_of_a_device_is_told() -> None:
+def test_kind_of_a_device_is_named() -> None:
     assert kind_of(Path(os.devnull).lstat()) is Kind.CHARACTER_DEVICE
 
 

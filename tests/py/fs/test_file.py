@@ -22,7 +22,7 @@ def directory(tmp_path: Path) -> Iterator[int]:
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of what is opened."""
+    """The names of the files that are opened."""
     names: list[str] = []
     system_open = os.open
 
@@ -45,14 +45,14 @@ def test_a_file_is_read(tmp_path: Path, directory: int) -> None:
         assert (content.head, content.whole, content.status.st_size) == (head, whole, 10)
 
 
-def test_the_first_bytes_of_what_was_read(tmp_path: Path, directory: int) -> None:
+def test_first_bytes_of_the_content(tmp_path: Path, directory: int) -> None:
     (tmp_path / "f").write_bytes(b"0123456789")
     content = read("f", directory, 10)
     assert content.first(4)[::2] == (b"0123", False)
     assert content.first(10) == content
 
 
-def test_a_file_of_many_gigabytes_costs_what_is_read_of_it(tmp_path: Path, directory: int) -> None:
+def test_file_of_many_gigabytes_costs_only_the_bytes_read(tmp_path: Path, directory: int) -> None:
     with (tmp_path / "f").open("wb") as out:
         out.truncate(8 << 30)
     assert read("f", directory, 100).head == bytes(100)
@@ -136,7 +136,7 @@ def test_what_took_a_file_s_place_meanwhile_is_refused_at_once(
     ],
 )
 @pytest.mark.parametrize("call", ["stat", "open", "fstat", "read"])
-def test_what_the_system_refuses_is_told(  # noqa: PLR0913, PLR0917  # a fault is all of this
+def test_refusal_of_the_system_is_reported(  # noqa: PLR0913, PLR0917  # a fault is all of this
     tmp_path: Path,
     directory: int,
     monkeypatch: pytest.MonkeyPatch,
@@ -159,7 +159,7 @@ def test_what_the_system_refuses_is_told(  # noqa: PLR0913, PLR0917  # a fault i
     assert again == free, "nothing stays open"
 
 
-def test_a_status_is_told_of_regular_files_only(tmp_path: Path, directory: int) -> None:
+def test_only_regular_files_have_a_status(tmp_path: Path, directory: int) -> None:
     (tmp_path / "a").write_text("abc")
     os.mkfifo(tmp_path / "b")
     assert regular("a", directory).st_size == 3
@@ -169,7 +169,7 @@ def test_a_status_is_told_of_regular_files_only(tmp_path: Path, directory: int) 
 
 
 @pytest.mark.parametrize("size", [0, 1, 4096, 200_000])
-def test_listed_file_is_read_whole_or_told_to_be_too_large(
+def test_listed_file_is_read_whole_or_reported_as_too_large(
     tmp_path: Path, directory: int, size: int
 ) -> None:
     content = os.urandom(size)

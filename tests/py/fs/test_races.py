@@ -66,7 +66,7 @@ def meanwhile(step: Callable[[], None], most: float = DEADLINE) -> Iterator[None
 
 @pytest.fixture
 def project(tree: Plant) -> Path:
-    """A root with a directory `d` and a link `l` to another outside, alike but for the sizes."""
+    """A root with a directory `d` and a link `l` to another outside, alike except in sizes."""
     outside = tree({"same": "x" * OUTSIDE_SIZE, "secret": ""}, "outside")
     root = tree({"d/same": "x" * INSIDE_SIZE, "d/sub/": None, "l": {"link": str(outside)}})
     (outside / "d").mkdir()

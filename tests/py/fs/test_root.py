@@ -1,4 +1,4 @@
-"""The sandbox: which paths lead where, and which are refused with what."""
+"""The sandbox: which paths lead where, and which are refused with which error."""
 
 import errno
 import os
@@ -27,13 +27,13 @@ from tests.py.trees import Plant
 
 
 def look(root: Path, text: str) -> str:
-    """The real path of what `text` names below `root`."""
+    """The real path that `text` names below `root`."""
     with Root(str(root)) as opened, opened.resolve(text) as place:
         return place.path
 
 
 def names(root: Path, text: str) -> list[str]:
-    """What is in the directory that `text` names below `root`."""
+    """The names in the directory that `text` names below `root`."""
     with Root(str(root)) as opened, opened.resolve(text) as place:
         return sorted(names_in(place.listing(), Budget()))
 
@@ -115,7 +115,7 @@ def test_absolute_path_inside_is_found(project: Path) -> None:
     assert look(project, f"/.{project}/../R//d/") == str(project / "d")
 
 
-def test_place_tells_what_was_found(project: Path) -> None:
+def test_place_describes_the_file_found(project: Path) -> None:
     with Root(str(project)) as root:
         with root.resolve("in") as place:
             assert (place.relative, place.name, place.kind) == ("d", "d", Kind.DIRECTORY)
@@ -263,7 +263,7 @@ def test_missing_path_is_not_found(project: Path, text: str) -> None:
     assert error.fault is Fault.MISSING
 
 
-def test_dangling_link_is_told_from_a_missing_name(project: Path) -> None:
+def test_dangling_link_is_distinguished_from_a_missing_name(project: Path) -> None:
     error = refusal(project, "dangling")
     assert isinstance(error, NotFound)
     assert error.fault is Fault.DANGLING
@@ -417,7 +417,7 @@ def test_path_through_a_link_above_the_root_is_missing_only_inside(
         assert type(refusal(project, text.format(**spellings))) is kind, text
 
 
-def test_of_what_is_outside_only_links_in_ancestors_are_read(
+def test_outside_only_links_in_ancestors_are_read(
     project: Path, spellings: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No mount is entered and nothing is statted: only the ancestors' own lists are read."""

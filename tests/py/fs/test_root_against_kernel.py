@@ -1,16 +1,16 @@
-"""Root.resolve against a slow model of it, and both against what the kernel says.
+"""Root.resolve against a slow model of it, and both against the kernel.
 
 The kernel alone is no oracle, as two answers differ by design:
 
-- *outside goes before missing*: `nothing/../..` leaves the root in words, and so does a link whose
-  words leave it, though the kernel stops at what is missing. A path that leaves in words and comes
+- *outside goes before missing*: `nothing/../..` leaves the root as written, and so does a link to
+  such a path, though the kernel stops at a missing name. A path that leaves as written and comes
   back through a link (`l/..` where l is a link to d/e) is refused as well.
 - *nothing outside is entered*: `../other/../R/d` and links like it come back into the root through
-  a directory that is neither in it nor above it. They are refused, also where the kernel arrives.
+  a directory that is neither in it nor above it. They are refused even if the kernel arrives.
   Only links in the directories above the root are passed through.
 
-So the model says what is to come out, and the kernel is asked whether that is safe: what is found
-must be the very inode that the kernel finds, inside; what the kernel finds outside must be refused.
+So the model gives the expected answer, and the kernel is asked whether that is safe: a path found
+must have the very inode that the kernel finds, inside; if that is outside, the path is refused.
 """
 
 import os
@@ -101,7 +101,7 @@ def below(upper: str, lower: str) -> bool:
 
 
 def resolved(root: Root, text: str) -> tuple[str, os.stat_result | None]:
-    """What the code under test makes of `text`."""
+    """The answer of the code under test to `text`."""
     try:
         with root.resolve(text) as place:
             return place.path, place.status
@@ -110,7 +110,7 @@ def resolved(root: Root, text: str) -> tuple[str, os.stat_result | None]:
 
 
 def as_the_kernel_has_it(root: str, text: str) -> os.stat_result | None:
-    """The status of what `text` leads to for the kernel, if it leads anywhere."""
+    """The status of the file to which `text` leads for the kernel, if any."""
     try:
         return os.stat(text if text.startswith("/") else f"{root}/{text}")  # noqa: PTH116  # Path drops a final "/"
     except OSError:
@@ -127,12 +127,12 @@ def inodes(folder: str) -> set[tuple[int, int]]:
 
 
 def identity(status: os.stat_result) -> tuple[int, int]:
-    """What tells one file from all others."""
+    """The numbers that identify a file."""
     return status.st_dev, status.st_ino
 
 
 def possible(tree: dict[str, object]) -> dict[str, object]:
-    """TREE without what would have to stand in a file or a link."""
+    """Return `tree` without paths below a file or a link."""
     kept: dict[str, object] = {}
     for name in sorted(tree):
         steps = name.split("/")

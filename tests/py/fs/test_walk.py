@@ -1,4 +1,4 @@
-"""The walk: its order, what it never enters, what it holds open, and how it ends."""
+"""The walk: its order, the directories it never enters or holds open, and its end."""
 
 import errno
 import os
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from backstaff.budget import Budget
 from backstaff.errors import Cancelled, NotFound, PathError, PermissionRefused, Unreachable
-from backstaff.fs.entry import Kind, Named, entries_in
+from backstaff.fs.entry import Kind, Named, entries_in, lstat
 from backstaff.fs.handles import DEEPEST
 from backstaff.fs.walk import Arrange, Step, Walk
 from tests.py.processes import unprivileged
@@ -52,7 +52,7 @@ def paths(root: Path, arrange: Arrange = by_name) -> list[str]:
 
 
 def descriptors() -> set[Path]:
-    """What this process holds open (the one by which this is listed is gone meanwhile)."""
+    """The descriptors that this process holds open, except the one that lists them."""
     return {path for path in Path("/proc/self/fd").iterdir() if path.exists()}
 
 
@@ -95,7 +95,7 @@ def test_steps_tell_name_path_kind_and_depth(tree: Plant) -> None:
 def test_step_tells_the_status_of_the_entry_itself(tree: Plant) -> None:
     root = tree({"d/f": "12345", "d/l": {"link": "f"}})
     with walk(root) as running:
-        found = {step.path: step.lstat() for step in everything(running)}
+        found = {step.path: lstat(step.name, step.directory) for step in everything(running)}
     assert found["d/f"].st_size == 5
     assert found["d/l"] == (root / "d/l").lstat()
 
@@ -193,7 +193,7 @@ SWAPS = ["link", "absolute link", "file", "fifo", "nothing"]
 
 
 @pytest.mark.parametrize("kind", SWAPS)
-def test_directory_swapped_after_it_was_listed_is_told_and_not_entered(
+def test_directory_swapped_after_it_was_listed_is_reported_and_not_entered(
     tree: Plant, kind: str
 ) -> None:
     tree({"secret": ""}, "outside")
@@ -208,7 +208,7 @@ def test_directory_swapped_after_it_was_listed_is_told_and_not_entered(
 
 
 @pytest.mark.parametrize("kind", SWAPS)
-def test_directory_swapped_just_before_it_is_opened_is_told_and_not_entered(
+def test_directory_swapped_just_before_it_is_opened_is_reported_and_not_entered(
     tree: Plant, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tree({"secret": ""}, "outside")
@@ -257,7 +257,7 @@ def test_directory_moved_away_while_it_is_walked_is_walked_to_its_end(tree: Plan
 
 
 def refusals(root: Path) -> list[tuple[str, str]]:
-    """The directories that could not be entered, and why; then what else was found."""
+    """The directories that could not be entered, with the reasons, and the other entries."""
     told = []
     with walk(root) as running:
         for step in running:
@@ -267,7 +267,7 @@ def refusals(root: Path) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("mode", [0, 0o311])
-def test_unreadable_directory_is_told_and_the_rest_goes_on(tree: Plant, mode: int) -> None:
+def test_unreadable_directory_is_reported_and_the_rest_goes_on(tree: Plant, mode: int) -> None:
     root = tree({"a/x": "", "b/x": "", "c": ""})
     (root / "a").chmod(mode)
     assert unprivileged(lambda: refusals(root)) == [
@@ -286,7 +286,7 @@ def test_unreadable_start_is_refused(tree: Plant) -> None:
         pytest.fail("the walk began")
 
 
-def test_vanished_directory_is_told_and_the_rest_goes_on(tree: Plant) -> None:
+def test_vanished_directory_is_reported_and_the_rest_goes_on(tree: Plant) -> None:
     root = tree({"a/x": "", "b/x": ""})
     with walk(root) as running:
         steps = iter(running)
@@ -309,7 +309,7 @@ def test_directory_that_vanishes_once_it_is_open_is_empty(tree: Plant) -> None:
 
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.EIO])
-def test_fault_of_the_system_is_told_and_the_rest_goes_on(
+def test_fault_of_the_system_is_reported_and_the_rest_goes_on(
     tree: Plant, number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = tree({"a/x": "", "b": ""})
@@ -328,7 +328,7 @@ def test_fault_of_the_system_is_told_and_the_rest_goes_on(
         assert [step.path for step in steps] == ["b"]
 
 
-def test_directory_that_fails_while_it_is_read_is_told(tree: Plant) -> None:
+def test_directory_that_fails_while_it_is_read_is_reported(tree: Plant) -> None:
     def arrange(directory: int, path: str) -> list[Named]:
         if path == "a":
             raise Unreachable("input/output error")
@@ -478,7 +478,7 @@ class Waning(Budget):
 
 
 def found_in_time(root: Path, looks: int) -> tuple[list[str], bool]:
-    """What is found until the budget is spent, and whether the walk tells so."""
+    """The entries found until the budget is spent, and whether the walk says that it is."""
     budget = Waning(looks=iter(range(looks)))
 
     def arrange(directory: int, _path: str) -> list[Named]:
@@ -488,7 +488,7 @@ def found_in_time(root: Path, looks: int) -> tuple[list[str], bool]:
         return [step.path for step in everything(running)], running.expired
 
 
-def test_time_that_is_up_in_the_middle_ends_the_walk_and_is_told(tree: Plant) -> None:
+def test_walk_ends_with_the_time_and_says_so(tree: Plant) -> None:
     root = tree({"a/b/c": "", "a/d": "", "e": "", "f/g": ""})
     whole = paths(root)
     answers = [found_in_time(root, looks) for looks in range(40)]

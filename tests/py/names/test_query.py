@@ -108,7 +108,10 @@ def badness(words: list[str], path: str, *, smart: bool) -> tuple[int, int, int]
     name = folded.rpartition("/")[2]
     if all(word in folded for word in words):
         classes = [class_of(word, name) for word in words]
-        return int(max(classes) == 4), sum(classes), len(path)
+        begun = [re.search(rf"(?:^|[\W_]){re.escape(word)}", folded) for word in words]
+        kind = len(words) > 1 or max(classes) == 4
+        classes = [2 if one == 4 and at else one for one, at in zip(classes, begun, strict=True)]
+        return int(kind), sum(classes), len(path)
     word = words[0]
     if len(words) == 1 and len(word) <= 32:
         read_in_name = read(word, path, path.rfind("/") + 1, smart=smart)

@@ -26,7 +26,7 @@ def test_keys_keep_their_order_and_nothing_is_blank() -> None:
     assert to_json({"b": 1, "a": [1, None, True]}) == '{"b":1,"a":[1,null,true]}'
 
 
-def test_only_what_must_be_is_escaped() -> None:
+def test_only_necessary_characters_are_escaped() -> None:
     assert to_json('"\\\b\f\n\r\t\x01\x1f/é日😀\x7f') == (
         '"\\"\\\\\\b\\f\\n\\r\\t\\u0001\\u001f/é日😀\x7f"'
     )

@@ -83,7 +83,7 @@ def test_noun_follows_its_number() -> None:
     assert plural(7, "directory", "directories") == "7 directories"
 
 
-def test_line_for_what_is_left_out() -> None:
+def test_line_about_rows_left_out() -> None:
     assert left_out(0, 99) == ""
     assert left_out(1, 99) == "[1 more line left out for a limit of 99 bytes]\n"
     assert left_out(2, 99, "ask") == "[2 more lines left out for a limit of 99 bytes: ask]\n"

@@ -23,7 +23,7 @@ from backstaff.render.names import (
 
 pieces = st.text(max_size=3).map(str.encode) | st.binary(max_size=2)
 file_names = st.lists(pieces, max_size=6).map(b"".join).map(os.fsdecode)
-"""What a file system may hold, undecodable bytes included."""
+"""Names that a file system may hold, undecodable bytes included."""
 
 DEFAULT_IGNORABLE = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\ufe00\ufe0f\uffa0"
 

@@ -1,4 +1,4 @@
-"""Free text: what is invisible in it is seen."""
+"""Free text: its invisible characters are seen."""
 
 import json
 import re

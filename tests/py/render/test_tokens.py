@@ -1,4 +1,4 @@
-"""The estimate of tokens, against what the vocabularies o200k and cl100k make of texts."""
+"""The estimate of tokens, against the vocabularies o200k and cl100k."""
 
 import pytest
 
@@ -39,6 +39,6 @@ def test_estimate_of_plain_paths_is_not_far_from_the_truth() -> None:
         assert tokens(text) <= 1.35 * max(first, second), text
 
 
-def test_nothing_costs_nothing_and_a_text_costs_what_its_words_do() -> None:
+def test_empty_text_costs_nothing_and_a_text_the_sum_of_its_words() -> None:
     assert tokens("") == 0
     assert tokens("a.py b.py") == tokens("a.py") + tokens("b.py")

@@ -38,7 +38,7 @@ ENCODINGS = (
 
 @dataclass(frozen=True)
 class RandomFile:
-    """The bytes of a file, and what a caller and Emacs say of its encoding."""
+    """The bytes of a file, and its encoding according to a caller and to Emacs."""
 
     data: bytes
     codec: str
@@ -56,7 +56,7 @@ class RandomFile:
                 None  # a NUL behind the mark of UTF-16 makes it that of UTF-32, which this is not
             )
         body = self.data[len(self.mark) :]
-        # A text may be UTF-8 without meaning to, and that comes before what anyone says.
+        # A text may be UTF-8 by chance, and that goes before any other statement.
         if not self.mark and b"\0" not in self.data[:NUL_BYTES]:
             try:
                 return body.decode()

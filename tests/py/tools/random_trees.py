@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 Below = Mapping[str, "What"]
 What = Below | int | str | None
-"""What stands at a name: what is below a directory, a file's size, a link's target, or a fifo."""
+"""The entry of a name: a directory's entries, a file's size, a link's target, or a fifo."""
 
 FOLDERS = ("a", "a", "b", "é", "x y", "\udcff", ".h", "node_modules")
 NAMES = (
@@ -47,7 +47,7 @@ trees = st.lists(branches, min_size=3, max_size=20).map(grown)
 
 @contextmanager
 def planted(below: Below) -> Iterator[Path]:
-    """A root with what is `below` it, and beside it a folder that nobody may see."""
+    """A root with the entries `below` it, and beside it a folder that nobody may see."""
     with TemporaryDirectory(prefix="backstaff-") as folder:
         top = Path(folder).resolve()
         plant(top / "outside", {OUTSIDE: 1})
@@ -55,7 +55,7 @@ def planted(below: Below) -> Iterator[Path]:
 
 
 def plant(directory: Path, below: Below) -> Path:
-    """Make `directory` with what is `below` it."""
+    """Make `directory` with the entries `below` it."""
     directory.mkdir()
     for name, what in below.items():
         path = directory / name
@@ -80,7 +80,7 @@ def starts(below: Below, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]
 
 
 def at(below: Below, path: tuple[str, ...]) -> Below:
-    """What is below the directory at `path`."""
+    """The entries below the directory at `path`."""
     for name in path:
         inner = below[name]
         assert isinstance(inner, Mapping)

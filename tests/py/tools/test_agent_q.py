@@ -1,4 +1,4 @@
-"""Agent-Q's tools beyond what the golden cases show."""
+"""Agent-Q's tools beyond the golden cases."""
 
 import errno
 import os
@@ -229,7 +229,7 @@ def test_one_entry_left_out_is_in_the_singular(tree: Plant) -> None:
 
 
 @given(st.lists(st.text(min_size=1), max_size=20, unique=True))
-def test_growth_is_what_each_row_adds_to_the_text(found: list[str]) -> None:
+def test_growth_is_the_length_that_each_row_adds_to_the_text(found: list[str]) -> None:
     listed = Listed(found[::3], found[1::3] + found[2::3], [None] * len(found))
     sizes = list(listed.growth())
     for shown in range(len(listed) + 1):
@@ -273,7 +273,9 @@ def test_what_is_no_path_is_an_invalid_argument(folder: Path, path: str, tool: s
 
 @pytest.mark.parametrize("path", ["l", "l/", "l/x", "l/none", "..", "../none", "/etc", "/none"])
 @pytest.mark.parametrize("tool", ["list_directory", "get_file_info"])
-def test_outside_is_told_alike_whatever_is_there(tree: Plant, path: str, tool: str) -> None:
+def test_answers_about_the_outside_are_equal_whatever_is_there(
+    tree: Plant, path: str, tool: str
+) -> None:
     outside = tree({"x": ""}, "outside")
     root = tree({"l": {"link": str(outside)}})
     reply = server_at(root).call(tool, {"path": path})
@@ -282,7 +284,7 @@ def test_outside_is_told_alike_whatever_is_there(tree: Plant, path: str, tool: s
 
 
 @pytest.mark.parametrize("path", ["loop", "chain"])
-def test_links_without_end_are_told(tree: Plant, path: str) -> None:
+def test_links_without_end_are_reported(tree: Plant, path: str) -> None:
     chain = {f"l{n}": {"link": f"l{n - 1}"} for n in range(1, 42)}
     root = tree({"l0/": None, **chain, "loop": {"link": "loop"}, "chain": {"link": "l41"}})
     assert listing(root, path).text == (
@@ -299,10 +301,10 @@ def test_link_that_leads_nowhere_is_not_found(tree: Plant) -> None:
     assert "[FILE] l" in listing(root).text
 
 
-# ---------------------------------------------------------------------------- what is refused
+# ---------------------------------------------------------------------------- refusals
 
 
-def test_unreadable_directory_is_told(tree: Plant) -> None:
+def test_unreadable_directory_is_reported(tree: Plant) -> None:
     root = tree({"protected/f": ""})
     (root / "protected").chmod(0o111)
     reply = unprivileged(lambda: listing(root, "protected/"))
@@ -332,7 +334,7 @@ def test_directory_that_can_only_be_read_is_listed_without_sizes(tree: Plant) ->
     (root / "d").chmod(0o755)
 
 
-def test_closed_directory_on_the_way_is_told(tree: Plant) -> None:
+def test_closed_directory_on_the_way_is_reported(tree: Plant) -> None:
     root = tree({"closed/d/f": ""})
     (root / "closed").chmod(0o000)
     told = unprivileged(lambda: [listing(root, "closed/d").text, info(root, "closed/d/f").text])
@@ -384,7 +386,7 @@ def test_entry_without_a_status_comes_after_one_from_before_1970(
     assert found == ["c-new", "b-old", "a-vanishes"]
 
 
-def test_directory_that_cannot_be_read_to_its_end_is_told(
+def test_directory_that_cannot_be_read_to_its_end_is_reported(
     tree: Plant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def groups_in(_: int, __: Budget) -> None:

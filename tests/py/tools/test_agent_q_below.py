@@ -32,7 +32,7 @@ RECURSIVE = ("directory_tree", "search_files")
 
 
 def asked(root: Path, name: str, context: object = None, **arguments: object) -> Reply:
-    """The reply of the tool `name` below `root`; search_files finds everything if not told what."""
+    """The reply of the tool `name` below `root`; search_files finds everything by default."""
     everything = {"pattern": "*"} if name == "search_files" else {}
     return server_at(root).call(f"agent-q/{name}", everything | arguments, context)
 
@@ -172,7 +172,7 @@ def walked(below: Below, exclude: list[str], above: str = "") -> Iterator[tuple[
 
 
 def tree_text(root: Path, below: Below, exclude: list[str]) -> str:
-    """What directory_tree answers."""
+    """The answer of directory_tree."""
     rows = [f"[DIR]  {root.name}/\n"]
     for path, what in walked(below, exclude):
         if ".git" in path.split("/")[:-1]:
@@ -186,7 +186,7 @@ def tree_text(root: Path, below: Below, exclude: list[str]) -> str:
 
 
 def excluding(exclude: list[str]) -> str:
-    """What is said of the patterns: all are echoed, and those that do nothing are told."""
+    """The lines about the patterns: all are echoed, and those without effect are named."""
     if not exclude:
         return ""
     idle = [pattern for pattern in exclude if pattern in ("*b*", "**", "", "x/y")]
@@ -245,7 +245,7 @@ globs = st.lists(segments, min_size=1, max_size=3).map("/".join)
 
 
 @given(below=trees, pattern=globs, exclude=patterns)
-def test_search_finds_what_the_model_finds(below: Below, pattern: str, exclude: list[str]) -> None:
+def test_search_finds_the_same_as_the_model(below: Below, pattern: str, exclude: list[str]) -> None:
     with planted(below) as root:
         reply = found(root, pattern, exclude_patterns=exclude)
         expected = [
@@ -342,7 +342,7 @@ def test_brackets_without_a_match_are_explained(tree: Plant) -> None:
         ("q*z", ["*b*"], "4 files were searched in ./"),
     ],
 )
-def test_reason_why_nothing_is_found_is_told(
+def test_empty_answer_has_the_reason(
     tree: Plant, pattern: str, exclude: list[str], why: str
 ) -> None:
     root = tree({"README.md": "", "src/main.c": "", "src/sub/c.c": "", "l": {"link": "src"}})
@@ -362,7 +362,7 @@ def test_reason_is_about_the_path_that_is_searched(tree: Plant) -> None:
     ]
 
 
-def test_patterns_that_exclude_nothing_are_told_where_files_are_found(tree: Plant) -> None:
+def test_patterns_that_exclude_nothing_are_named_beside_files_found(tree: Plant) -> None:
     root = tree({"a.c": ""})
     idle = ["*a*", "b/c", *"12345"]
     many = [f"{name}*x" for name in idle]
@@ -374,7 +374,7 @@ def test_patterns_that_exclude_nothing_are_told_where_files_are_found(tree: Plan
     assert found(root, "*", exclude_patterns=["b"]).text.endswith("  a.c\n")
 
 
-def test_search_among_what_is_excluded_ends_in_time(
+def test_search_among_excluded_files_ends_in_time(
     tree: Plant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = tree({"x/a.c": "", "y": ""})
@@ -467,7 +467,7 @@ def test_path_is_refused_in_the_familys_words(
 
 
 @pytest.mark.parametrize("name", RECURSIVE)
-def test_directory_that_cannot_be_read_is_told(tree: Plant, name: str) -> None:
+def test_directory_that_cannot_be_read_is_reported(tree: Plant, name: str) -> None:
     root = tree({"closed/f": "", "open/g": ""})
     (root / "closed").chmod(0o000)
     reply = unprivileged(lambda: asked(root, name))

@@ -1,4 +1,4 @@
-"""workspace/outline, and what reads and searches say of definitions: beyond golden cases."""
+"""workspace/outline, and definitions in reads and searches: beyond golden cases."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""workspace/project_overview: what it shows is there, what it hides it counts, and it fits."""
+"""workspace/project_overview: all it shows exists, all it hides is counted, and it fits."""
 
 import json
 import re
@@ -63,7 +63,7 @@ def repository(folder: Path) -> Iterator[Path]:
 
 @dataclass
 class Line:
-    """What a line of the map says."""
+    """The content of a line of the map."""
 
     path: str
     files: dict[str, bool]
@@ -73,7 +73,7 @@ class Line:
 
 @dataclass
 class Word:
-    """A word: a name that was quoted, None if it was not, and what follows it or stands alone."""
+    """A word: the name if it was quoted, else None, and the text behind it or alone."""
 
     name: str | None
     rest: str
@@ -95,7 +95,7 @@ def words(line: str) -> Iterator[Word]:
 
 
 def read(line: str) -> Line:
-    """What `line` of a map says, by its grammar alone."""
+    """The content of `line` of a map, by its grammar alone."""
     first, *rest = words(line)
     assert first.rest.endswith("/"), line
     found = Line(first.rest[:-1] if first.name is None else first.name, {}, {})
@@ -191,11 +191,11 @@ def check(reply: Reply, root: Path, files: set[str]) -> None:
     assert reply.truncated == (named(reply) != files)
 
 
-# ---------------------------------------------------------------------------- what always holds
+# ---------------------------------------------------------------------------- properties
 
 
 def files_in(below: Below, above: str = "") -> Iterator[str]:
-    """The paths of what is to be counted: no fifo, and nothing of git's."""
+    """The paths that count: no fifo, and nothing of git's."""
     for name, what in below.items():
         if name == ".git" or what is None:
             continue
@@ -276,7 +276,7 @@ def test_more_tokens_never_pass_the_budget_either(
 # ---------------------------------------------------------------------------- the head
 
 
-def test_head_tells_what_the_project_is(tree: Plant) -> None:
+def test_head_describes_the_project(tree: Plant) -> None:
     root = tree(
         {
             "README.md": "",
@@ -303,7 +303,7 @@ def test_head_tells_what_the_project_is(tree: Plant) -> None:
     )
 
 
-def test_data_say_what_the_text_says(tree: Plant) -> None:
+def test_data_have_the_content_of_the_text(tree: Plant) -> None:
     root = tree({"README.md": "", "src/deep/a.py": "", "src/deep/b.py": ""}, "proj")
     reply = overview(root)
     assert reply.data == {
@@ -371,7 +371,7 @@ def test_rare_languages_are_not_in_the_text(tree: Plant) -> None:
     assert {"kind": "C", "files": 1} in reply.data["types"]
 
 
-def test_empty_project_is_told(tree: Plant) -> None:
+def test_empty_project_is_reported(tree: Plant) -> None:
     text = "# p  no git, 0 files in 0 dirs\n./\n[no file is here]\n"
     assert overview(tree({}, "p")).text == text
 
@@ -407,7 +407,7 @@ def test_root_of_the_file_system_has_a_name(tree: Plant) -> None:
 # ---------------------------------------------------------------------------- git
 
 
-def test_branch_and_latest_edits_are_told(repository: Path) -> None:
+def test_branch_and_latest_edits_are_shown(repository: Path) -> None:
     commit(repository, "a.py", "gone.py")
     git(repository, "checkout", "-q", "-b", "feature/x")
     git(repository, "rm", "-q", "gone.py")
@@ -418,7 +418,7 @@ def test_branch_and_latest_edits_are_told(repository: Path) -> None:
     assert "edited lately: src/b.py a.py\n" in text
 
 
-def test_edits_of_late_are_those_of_thirty_commits(repository: Path) -> None:
+def test_recent_edits_are_those_of_thirty_commits(repository: Path) -> None:
     names = [["30.py"], ["29.py"], *[["other.py"]] * 28, ["0.py"]]
     commit_each(repository, [["30.py", "29.py", "0.py"], *names])
     (told,) = re.findall("edited lately: (.*)", overview(repository).text)
@@ -433,14 +433,14 @@ def test_edits_of_a_hundred_files_at_once_count(repository: Path) -> None:
     assert "edited lately: 100.py\n" in overview(repository, max_tokens=400).text
 
 
-def test_three_directories_of_tests_are_told_and_no_program_below_three(tree: Plant) -> None:
+def test_three_directories_of_tests_are_shown_and_no_program_below_three(tree: Plant) -> None:
     files = [f"{part}/tests/{n}.py" for n, part in enumerate("abcd")]
     text = overview(tree(dict.fromkeys([*files, "a/b/c/main.py", "a/b/c/d/main.py"], ""))).text
     assert "test: a/tests/(1) b/tests/(1) c/tests/(1)\n" in text
     assert "start: a/b/c/main.py\n" in text
 
 
-def test_only_commit_is_no_edit_of_late(repository: Path) -> None:
+def test_only_commit_is_no_recent_edit(repository: Path) -> None:
     commit(repository, "a.py", "b.py", "part/c.py")
     assert "edited lately" not in overview(repository).text
     commit(repository, "b.py")
@@ -448,7 +448,7 @@ def test_only_commit_is_no_edit_of_late(repository: Path) -> None:
     assert "edited lately" not in overview(repository, path="part").text
 
 
-def test_import_of_everything_is_no_edit_of_late(repository: Path) -> None:
+def test_import_of_everything_is_no_recent_edit(repository: Path) -> None:
     commit(repository, *(f"file{number}.py" for number in range(101)))
     assert "edited lately" not in overview(repository).text
     commit(repository, "file7.py")
@@ -546,9 +546,7 @@ def test_name_of_a_branch_cannot_forge_a_line(repository: Path) -> None:
     assert overview(repository).text.splitlines()[0].isprintable()
 
 
-def test_git_that_is_not_installed_is_told(
-    repository: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_git_is_reported(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("backstaff.project.git._PLACES", ())
     monkeypatch.setenv("PATH", str(repository))
     reply = overview(repository)
@@ -628,7 +626,7 @@ def test_map_fits_in_any_room_that_is_of_use(seed: int) -> None:
         assert sum(estimated(line.text) for line in found) <= room, room
 
 
-def test_too_few_tokens_are_refused_with_what_is_enough(tree: Plant) -> None:
+def test_too_few_tokens_are_refused_with_the_number_that_is_enough(tree: Plant) -> None:
     root = tree({f"directory-{number}/file-{number}.py": "" for number in range(30)})
     refused = overview(root, max_tokens=10)
     assert code(refused) == "INVALID_ARGUMENT"
@@ -722,7 +720,7 @@ def test_build_file_that_is_no_file_runs_no_tests(tree: Plant) -> None:
     assert "`npm test`" not in text
 
 
-def test_edited_lately_leaves_out_what_changes_along(repository: Path) -> None:
+def test_edited_lately_leaves_out_files_that_change_along(repository: Path) -> None:
     for name in ("CHANGES.md", "uv.lock", ".github/workflows/x.yml", "package.json", "src/a.py"):
         (repository / name).parent.mkdir(parents=True, exist_ok=True)
         (repository / name).write_text("")
@@ -772,9 +770,9 @@ def test_tree_as_deep_as_can_be_is_shown(tree: Plant) -> None:
     assert named(reply) or any(path.startswith("d/d/") for path in folders(reply))
 
 
-def test_what_is_too_deep_for_a_walk_is_told_and_can_be_given_as_path(tree: Plant) -> None:
+def test_directory_too_deep_for_a_walk_is_reported_and_can_be_given_as_path(tree: Plant) -> None:
     root = tree({"d/" * (DEEPEST + 20) + "f.py": ""})
-    for _ in range(2):  # the second time from what is kept
+    for _ in range(2):  # the second time from the cache
         reply = overview(root, max_tokens=4000)
         assert "\n./ " + "d/" * DEEPEST + "(?)\n" in reply.text
         assert "[dir/(?) cannot be read]\n" in reply.text
@@ -815,14 +813,14 @@ def test_path_that_cannot_be_shown_is_refused(
     assert reply.text.isprintable()
 
 
-def test_link_within_the_project_leads_to_what_it_names(tree: Plant) -> None:
+def test_link_within_the_project_leads_to_its_target(tree: Plant) -> None:
     root = tree({"d/f.py": "", "l": {"link": "d"}})
     reply = overview(root, path="l")
     assert lines(reply)[0].path == "d"
     assert "l@" in overview(root).text
 
 
-def test_directory_that_cannot_be_read_is_told(tree: Plant) -> None:
+def test_directory_that_cannot_be_read_is_reported(tree: Plant) -> None:
     root = tree({"closed/f": "", "open/g": ""})
     (root / "closed").chmod(0o000)
     reply = unprivileged(lambda: overview(root))

@@ -220,7 +220,7 @@ def test_facts_of_large_files_are_kept_within_a_bound(root: Path) -> None:
     server = raised(root)
     old(root / "a", LARGE)
     read(server, max_lines=1)
-    known = text._KNOWN  # noqa: SLF001  # what no client can see
+    known = text._KNOWN  # noqa: SLF001  # no client can see it
     assert known.most == 4096
     assert sum(len(one.marks) for one in known._values.values()) <= 4096  # noqa: SLF001
 
@@ -239,7 +239,7 @@ def test_pages_that_the_answers_name_make_the_whole_text_again(root: Path) -> No
 
 
 def rejoined(server: Server, file: RandomFile, context: Mapping[str, object]) -> list[str]:
-    """The lines of `file`, by doing only what the text of each answer says."""
+    """Return the lines of `file`, by only the calls that the text of each answer names."""
     lines: list[str] = []
     arguments: dict[str, object] = {"path": "a", "max_lines": 50}
     arguments |= {"encoding": file.encoding} if file.encoding else {}
@@ -251,7 +251,7 @@ def rejoined(server: Server, file: RandomFile, context: Mapping[str, object]) ->
         for named in CUT.findall(reply.text):
             one = {name: int(value) for name, value in (pair.split("=") for pair in named.split())}
             at = one["start_line"] - start
-            # What a page of one line has already is the beginning of it.
+            # A page of one line already has its beginning.
             part = page[at] if "start_byte" in one else ""
             while True:
                 answer = server.call(TOOL, arguments | one, context)
@@ -590,7 +590,7 @@ def test_unsaved_text_of_a_file_that_is_not_there_yet(tree: Plant, path: str) ->
     root = tree({"l": {"link": "new"}, "none.txt": ""})
     name = "none/new" if "none" in path else "new"
     reply = server_at(root).call(TOOL, {"path": path}, unsaved(name, b"text"))
-    if ".." in path:  # what is not there cannot be stepped out of, as the system has it
+    if ".." in path:  # as in the system, no path leads up from a name that does not exist
         assert error(reply) == "NOT_FOUND"
     else:
         assert found(reply)["content"] == "text"
@@ -614,3 +614,11 @@ def test_saved_files_come_from_the_disk(root: Path) -> None:
     server = write(root, b"disk")
     data = found(server.call(TOOL, {"path": "a"}, unsaved("b", b"buffer")))
     assert (data["content"], data["source"]) == ("disk", "disk")
+
+
+def test_ranges_of_a_file_too_large_for_an_outline_have_their_lines(root: Path) -> None:
+    (root / "a").write_text("".join(f"line {n}\n" for n in range(1, 200_001)))
+    ranges = [{"start_line": 100_000, "max_lines": 1}, {"start_line": 5, "max_lines": 2}]
+    reply = raised(root).call(TOOL, {"path": "a", "ranges": ranges})
+    pages = "a: line 100000 of 200001\n100000\tline 100000\n", "a: lines 5-6 of 200001\n5\tline 5\n"
+    assert reply.text == "".join((*pages, "6\tline 6\n"))

@@ -43,7 +43,7 @@ ORDER = ("directory", "file", "symlink")
 
 
 class Full(Exception):
-    """So many nodes as may be."""
+    """The greatest number of nodes."""
 
 
 def model(below: Below, arguments: Asked) -> dict[str, object]:
@@ -548,7 +548,7 @@ def test_special_files_are_no_nodes(tree: Plant) -> None:
 
 
 def unreadable(root: Path, **arguments: object) -> tuple[object, str, tuple[str, ...], object]:
-    """What a user without privileges is told."""
+    """The answer to a user without privileges."""
     reply = unprivileged(lambda: tree_of(root, **arguments))
     return reply.data and data_of(reply), reply.text, reply.warnings, reply.error
 
@@ -648,7 +648,7 @@ def test_cancelled_call_is_an_error(project: Path) -> None:
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """What is opened from now on."""
+    """The names that are opened from now on."""
     paths: list[object] = []
     real = os.open
 

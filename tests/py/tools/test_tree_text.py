@@ -1,4 +1,4 @@
-"""The text and the data of workspace/tree beyond contract 001: what a model, or a person, reads."""
+"""The text and the data of workspace/tree beyond contract 001, for models and for people."""
 
 import json
 import re
@@ -39,7 +39,7 @@ def told(text: str) -> dict[str, str]:
 
 @FEWER
 @given(cases())
-def test_every_line_of_the_text_reads_back_to_what_exists(
+def test_every_line_of_the_text_reads_back_to_existing_paths(
     case: tuple[Below, dict[str, Any]],
 ) -> None:
     below, arguments = case
@@ -69,7 +69,7 @@ def test_text_names_the_children_of_each_directory_on_a_line_of_its_own(tree: Pl
     )
 
 
-def test_text_says_what_was_cut_and_how_to_see_it(tree: Plant) -> None:
+def test_text_names_the_cut_and_the_remedy(tree: Plant) -> None:
     root = tree({"a/b/c": "", "d/e": "", "f": "", "g": ""})
     assert tree_of(root, entry_kind="all", max_depth=1, max_entries=4).text == (
         "Tree of ./ with 3 directories, 1 file, itself included\n"
@@ -230,7 +230,7 @@ def test_what_cannot_be_asked_of_the_tree_is_left_to_the_search(
         ) in text
 
 
-def test_depth_is_not_to_be_raised_beyond_what_can_be(tree: Plant) -> None:
+def test_remedy_raises_no_depth_beyond_the_maximum(tree: Plant) -> None:
     text = tree_of(tree({"d/" * 13: None}), max_depth=12).text
     assert text.endswith("[dir/… is not opened: give it as path]\n")
 

@@ -1,4 +1,4 @@
-"""Calls of workspace/tree, what is in their replies, and trees to call it on."""
+"""Calls of workspace/tree, parts of their replies, and trees to call it on."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -44,7 +44,7 @@ class Listed:
         """Yield the bytes that each row adds to those before it.
 
         The sizes of files stand in a column behind the longest name. So a name that is longer than
-        all before it makes every row before it longer, too.
+        all before it makes every earlier row longer.
         """
         for label in show_all(self.directories):
             yield len("[DIR]  /\n") + size(label)
@@ -89,7 +89,7 @@ def name_key(name: str) -> tuple[str, str]:
 def by_name(names: list[str], budget: Budget, most: int | None = None) -> list[str]:
     """The first `most` of `names`, or all, without regard to case, ties by code point.
 
-    Of many names, only those count that are compared before the time is up.
+    If the time is up, only the names that were compared until then count.
     """
     if most is not None and len(names) > 4 * most:
         return nsmallest(most, budget.within(names), key=name_key)

@@ -111,25 +111,9 @@ def _read(
         inner, others = ([name for name in names if name[0] != "."] for names in (inner, others))
     complete = not reading.expired()
 
-    sort_by = arguments.sort_by.lower()
-    if sort_by in ("size", "modified"):
-        fact, reading = SIZE if sort_by == "size" else MODIFIED_NS, budget.share(READING_SHARE)
-
-        def late(one: tuple[str, Facts | None]) -> float:
-            # The largest or newest comes first, an entry without facts last.
-            return -one[1][fact] if one[1] else inf
-
-        def ordered(names: list[str]) -> list[tuple[str, Facts | None]]:
-            both = _with_facts(by_name(names, budget), directory, reading)
-            if len(names) <= 4 * most:
-                return budget.ordered(list(both), late)
-            return nsmallest(most, both, late)  # the facts of a million entries take 200 MB
-
-        first_inner, first_others = ordered(inner), ordered(others)
-        statuses = [status for _, status in (*first_inner, *first_others)]
-        listed = Listed(
-            [name for name, _ in first_inner], [name for name, _ in first_others], statuses
-        ).first(most)
+    facts_by = {"size": SIZE, "modified": MODIFIED_NS}
+    if (fact := facts_by.get(arguments.sort_by.lower())) is not None:
+        listed = _by_fact((inner, others), fact, directory, most, budget)
     else:  # the names alone decide which entries are shown, and no other is statted
         later_inner, later_others = inner, others
         if after := context.view.after:  # an entry that may be gone by now
@@ -145,13 +129,29 @@ def _read(
     return listed, len(inner), len(others), before, complete and not budget.expired()
 
 
-def _with_facts(
-    names: Sequence[str], directory: int, budget: Budget
-) -> Iterator[tuple[str, Facts | None]]:
-    """Yield each of `names` with its facts. Those that are passed over are not kept."""
-    for first in range(0, len(names), budget.STRIDE):
-        chunk = names[first : first + budget.STRIDE]
-        yield from zip(chunk, facts(chunk, directory, budget), strict=True)
+def _by_fact(
+    groups: Sequence[list[str]], fact: int, directory: int, most: int, budget: Budget
+) -> Listed:
+    """List at most `most` of both `groups` of names, the largest or newest of each first."""
+    reading = budget.share(READING_SHARE)
+
+    def with_facts(names: list[str]) -> Iterator[tuple[str, Facts | None]]:
+        for first in range(0, len(names), budget.STRIDE):
+            chunk = names[first : first + budget.STRIDE]
+            yield from zip(chunk, facts(chunk, directory, reading), strict=True)
+
+    def late(one: tuple[str, Facts | None]) -> float:
+        return -one[1][fact] if one[1] else inf  # an entry without facts comes last
+
+    found = []
+    for names in groups:
+        both = with_facts(by_name(names, budget))
+        if len(names) <= 4 * most:
+            found.append(budget.ordered(list(both), late))
+        else:  # the facts of a million entries take 200 MB
+            found.append(nsmallest(most, both, late))
+    inner, others = ([name for name, _ in group] for group in found)
+    return Listed(inner, others, [facts for group in found for _, facts in group]).first(most)
 
 
 TOOL = Tool(

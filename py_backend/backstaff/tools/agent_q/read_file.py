@@ -62,7 +62,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     except PathError as error:
         words = AGENT_Q_FILE
         if isinstance(error, NotAFile) and error.kind == Kind.DIRECTORY:
-            words = words | {Fault.NOT_FILE: ("", "{path} is a directory, not a file")}
+            words = words | {Fault.NOT_FILE: "{path} is a directory, not a file"}
         raise refused(error, arguments.path, words) from error
     text, content, after = _fitted("".join(kept[0].pieces), whole, source.path, limit, context)
     return Result(

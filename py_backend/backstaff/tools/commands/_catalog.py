@@ -61,7 +61,7 @@ LISTED: LRUCache[Key, Listed] = LRUCache(MAX_CACHED, len)
 
 @dataclass(slots=True)
 class Catalog:
-    """All commands but dependencies, in the contract's order; `everything` has these, too.
+    """The commands in the contract's order; `everything` also has dependencies.
 
     `skipped` holds a warning for each file or directory that could not be read. `complete` is
     false if the time was up before all were read. `first` has the command that counts for each
@@ -92,7 +92,7 @@ def read_catalog(
 ) -> Catalog:
     """Read every command; of several with one name, the one in the first directory counts.
 
-    The catalog keeps the `warnings` about directories that could not be opened.
+    `warnings` are about directories that could not be opened.
     """
     catalog = Catalog(skipped=list(warnings))
     commands = _walked(directories, catalog, budget)
@@ -216,7 +216,7 @@ class _FolderWalk:
         except PathError as error:
             label = quote(folder.label)
             catalog.skipped.append(f"Directory {label} cannot be read: {error.message}")
-        for path in self.links:  # which grows meanwhile
+        for path in self.links:  # it grows meanwhile
             if self.budget.expired() or catalog.empty > MAX_EMPTY:
                 break
             try:
@@ -233,7 +233,7 @@ class _FolderWalk:
             LISTED.put(key, {**self.listed, **self.listings} if late else self.listings)
 
     def enter(self, here: CommandDirectory) -> None:
-        """Walk the directory `here`, but no link. Raises `PathError`."""
+        """Walk the directory `here`, but follow no link. Raises `PathError`."""
 
         def arrange(descriptor: int, path: str) -> Iterable[Named]:
             return self.look(here.below(path, descriptor) if path else here)
@@ -317,7 +317,7 @@ class _FolderWalk:
                     finally:
                         close(directory)
                 except OSError:
-                    pass  # the walk will tell why
+                    pass  # the walk will give the reason
             if (
                 not known
                 or not same
@@ -352,7 +352,7 @@ class _FolderWalk:
 def _walked(
     directories: Sequence[CommandDirectory], catalog: Catalog, budget: Budget
 ) -> list[Command]:
-    """Read the commands in `directories` and below; those that are not the first of a name say so.
+    """Read the commands in `directories` and below; mark those that are not the first of a name.
 
     In one directory, the first is the one in the fewest sub-folders, then by path. An unreadable
     command is in the answer, but hides no other.

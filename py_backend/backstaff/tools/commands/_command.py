@@ -101,14 +101,14 @@ class Command(NamedTuple):
 
 
 def command_of(file: str, directory: CommandDirectory, content: Content) -> tuple[Command, bool]:
-    """Make the command in `file` from `content`, and say whether more content could change it."""
+    """Make the command in `file` from `content`. Return also whether more content can change it."""
     folder = directory.folder
     if folder.suffix == TOML:
         from backstaff.tools.commands._toml import document_of
 
         document = document_of(content)
     else:
-        # The contract's own folders are read as ever.
+        # In the contract's own folders only the contract's fields count.
         keys = MORE_FIELDS if folder.source else KEYS
         document = parse(content.head, whole=content.whole, keys=keys)
     fields = document.fields
@@ -145,7 +145,7 @@ def command_of(file: str, directory: CommandDirectory, content: Content) -> tupl
 def unreadable(
     file: str, directory: CommandDirectory, status: os.stat_result | None, error: PathError
 ) -> Command:
-    """Make the command for a `file` with this `status` that cannot be read, for `error`."""
+    """Make the command for a `file` with this `status` that `error` keeps from being read."""
     below = directory.prefix + file
     command = Command(
         name=below.removesuffix(directory.folder.suffix),

@@ -45,7 +45,7 @@ PASSED_OVER = (".git", "node_modules")
 
 
 class Kind(StrEnum):
-    """The kinds that a listing can hold, in the order in which they go before one another."""
+    """The kinds that a listing can hold, in their order of precedence."""
 
     SKILL = "skill"
     COMMAND = "command"
@@ -53,7 +53,7 @@ class Kind(StrEnum):
 
 
 class Scope(StrEnum):
-    """To whom a folder belongs. The project's folders go before the user's."""
+    """The owner of a folder. The project's folders go before the user's."""
 
     PROJECT = "project"
     USER = "user"
@@ -73,7 +73,7 @@ class Folder(NamedTuple):
 
     @property
     def scope(self) -> Scope:
-        """Whose it is, by its label."""
+        """Its owner, by its label."""
         return Scope.USER if self.label.startswith(("~", "/")) else Scope.PROJECT
 
     def wants(self, name: str) -> bool:
@@ -100,10 +100,10 @@ _IN_CONFIG = ("opencode", "eca")
 
 
 def folders(directories: Collection[str], kinds: Collection[str]) -> list[Folder]:
-    """Return the folders to look in, those that go before others first.
+    """Return the folders to look in, in their order of precedence.
 
     These are the contract's `directories` and, for `kinds`, those of the conventions. With
-    `command` the contract's are read with their sub-folders, too.
+    `command` the contract's are read with their sub-folders.
     """
     if not kinds:
         return [Folder(label) for label in directories]
@@ -112,7 +112,7 @@ def folders(directories: Collection[str], kinds: Collection[str]) -> list[Folder
     known: list[Folder] = []
     for one in _ALL:
         known.append(one._replace(label=f".{one.label}"))
-        if one.kind is not Kind.PROMPT:  # the user's are in a folder that depends on the system
+        if one.kind is not Kind.PROMPT:  # the place of the user's depends on the system
             label = f"{config}/{one.label}" if one.source in _IN_CONFIG else f"~/.{one.label}"
             known.append(one._replace(label=label))
     markdown = {

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, field
 
 MAX_LINES = 2_000
-MAX_DEPTH = 32  # deeper quotes and lists are text, so that a line of 10,000 `>` costs no more
+MAX_DEPTH = 32  # deeper quotes and lists are text, so that a line of 10,000 `>` costs little
 _CODE_INDENT = 4
 
 _HEADING_OR_RULE = re.compile(r"#{1,6}(?: |\Z)|(?:(?:\* *){3,}|(?:- *){3,}|(?:_ *){3,})\Z")
@@ -112,7 +112,7 @@ class _Blocks:
         return bool(self.paragraph or (self.container and self.container.in_paragraph()))
 
     def close(self) -> None:
-        """Close the open block. The first paragraph that is closed is the one to find."""
+        """Close the open block. The first closed paragraph is the result."""
         self.found = self.found or _without_definitions(self.paragraph)
         self.paragraph.clear()
         self.table, self.end, self.container = False, None, None

@@ -13,7 +13,7 @@ from backstaff.fs.file import Content
 MAX_NAMES = 32
 """The names in a dotted key. A file of 64 KiB with such keys takes a tenth of a second."""
 
-# Nothing is given back, and a key begins where no name goes on: so the time is linear.
+# The time is linear: quantifiers are possessive, and a key never begins inside a name.
 _NAME = r"(?:[\w-]++|\"[^\"\n]*+\"|'[^'\n]*+')"
 _LONG_KEY = re.compile(rf"(?<![\w-])(?:{_NAME}[ \t]*+\.[ \t]*+){{{MAX_NAMES}}}")
 
@@ -21,7 +21,7 @@ _LONG_KEY = re.compile(rf"(?<![\w-])(?:{_NAME}[ \t]*+\.[ \t]*+){{{MAX_NAMES}}}")
 def document_of(content: Content) -> Document:
     """Return the `description` of the file as a field, and the `prompt` as the body. Never raises.
 
-    It is `unfinished` until `content` is the whole file, as TOML may name a key at its end.
+    It is `unfinished` until `content` is the whole file, because a key may stand at its end.
     """
     if not content.whole:
         return Document(warning="the TOML is larger than 64 KiB, and not read", unfinished=True)

@@ -143,11 +143,11 @@ def _find(
 def _find_anywhere(
     name: str, directories: Sequence[CommandDirectory], budget: Budget
 ) -> tuple[Command, Content]:
-    """Read the command `name`, `deploy` or `git:commit`, or the one whose path that is.
+    """Read the command `name`, such as `deploy` or `git:commit`, or the command at that path.
 
-    The path names one that is shadowed: as list_commands shows it, `.claude/skills/a/SKILL.md` or
-    `~/.claude/skills/a/SKILL.md`, or absolute as in the data. It is compared with the paths found,
-    and never opened.
+    A shadowed command is asked for by its path: as list_commands shows it,
+    `.claude/skills/a/SKILL.md` or `~/.claude/skills/a/SKILL.md`, or absolute as in the data. The
+    path is compared with those found, and never opened.
     """
     everything = read_catalog(directories, (), budget).everything
     # A file that cannot be read stands last of its name.

@@ -15,7 +15,7 @@ Contents are read only where they could bring a command among the best.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
@@ -92,7 +92,7 @@ class Match(NamedTuple):
     hits: Mapping[str, tuple[str, str]]
 
     def score(self) -> float:
-        """From 0 to 1, to three decimals; 0 if too few words were found."""
+        """Return 0 to 1, to three decimals; 0 if too few words were found."""
         if len(self.hits) < LEAST_SHARE * len(self.words):
             return 0.0
         scores = (FIELD_SCORES[field] * FIT_SCORES[fit] for field, fit in self.hits.values())
@@ -148,12 +148,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     found = [match.command for match in matches]
     warnings = catalog.warnings(found)
     notes = [] if catalog.complete else ["the time was up: there may be better ones"]
-    if len(matches) == most:
-        raised = f"raise max_results (at most {MAX_RESULTS})"
-        notes.append(f"there may be more: {TELLS_ALL if most == MAX_RESULTS else raised}")
-    if large := sum(command.size > HEAD_BYTES for command in commands):
-        which = plural(large, "command is", "commands are")
-        notes.append(f"{which} searched in the first {HEAD_BYTES >> 10} KiB only")
+    notes += _notes(commands, len(matches), most)
     limit = context.text_limit()
     last = bracketed([*notes, *nested_note(below), *warnings_note(warnings)])
     text, shown = cut(
@@ -170,6 +165,16 @@ def run(arguments: Arguments, context: Context) -> Result:
         warnings=warnings,
         labels=lambda: command_labels(found),
     )
+
+
+def _notes(commands: Sequence[Command], found: int, most: int) -> Iterator[str]:
+    """Name the results that may be missing, and say how to get them."""
+    if found == most:
+        raised = f"raise max_results (at most {MAX_RESULTS})"
+        yield f"there may be more: {TELLS_ALL if most == MAX_RESULTS else raised}"
+    if large := sum(command.size > HEAD_BYTES for command in commands):
+        which = plural(large, "command is", "commands are")
+        yield f"{which} searched in the first {HEAD_BYTES >> 10} KiB only"
 
 
 def _query_words(query: str) -> list[str]:
@@ -217,7 +222,7 @@ def _best(
 
 
 def _match(command: Command, words: Sequence[str]) -> Match:
-    """Look for `words` in everything but the content of `command`."""
+    """Look for `words` in all fields of `command` except its content."""
     texts = {
         "name": _folded(command.name),
         "title": _folded(command.title),
@@ -265,7 +270,7 @@ def _folded(text: str) -> str:
     """Return `text` in one form, whatever the case and the composition of its characters."""
     if text.isascii():
         return text.lower()
-    # A run of combining marks takes the square of its length, and no other thread runs meanwhile.
+    # A run of combining marks takes time in the square of its length, while no other thread runs.
     return _RUN.sub(lambda run: unicodedata.normalize("NFKC", run[0]), text).casefold()
 
 

@@ -78,7 +78,7 @@ class Directory:
     above: "Directory | None" = None
 
     def walk(self) -> Iterator["Directory"]:
-        """Yield this directory and each below it that holds files, those above others first."""
+        """Yield this directory and each below it that holds files, parents first."""
         waiting = [self]
         while waiting:
             here = waiting.pop()
@@ -141,7 +141,7 @@ def build_tree(
         if path:
             found[path].level = path.count("/") + 1
             found[path.rpartition("/")[0]].below.append(found[path])
-    # Parents stand before their directories, so in reverse each finds its directories summed up.
+    # Parents stand before their directories, so in reverse the sums of these are ready.
     for here in budget.checked(reversed(found.values())):
         there_below = [one for one in here.below if one.total or one.closed or one.below]
         here.folders = sum(1 + one.folders for one in there_below)
@@ -195,7 +195,7 @@ def best_map(start: Directory, room: float, cost: Cost, prefix: str, budget: Bud
     def taken(count: int) -> float:
         return inf if budget.expired() else sum(cost(line.text) for line in lines(count))
 
-    most = max(int(room), 0)  # a name takes about one at least
+    most = max(int(room), 0)  # a name takes at least about one
     items = nsmallest(most, budget.within(_directories(start)))
     # No name comes before its directory, so only those of these directories can have room.
     names = chain.from_iterable(_names(start, item, most) for item in items)

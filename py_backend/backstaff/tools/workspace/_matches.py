@@ -65,6 +65,33 @@ def path_in_text(path: str) -> str:
     return literal(path) if _LIKE_A_ROW.match(path) else show(path)
 
 
+def items(
+    found: Sequence[Found], outlines: Mapping[str, Outline], *, enclosing: bool
+) -> Iterator[tuple[dict[str, object], dict[str, int]]]:
+    """Yield each match for the data, and its parts that differ in the JSON.
+
+    With `enclosing`, a match has the definition around it; `outlines` are by path.
+    """
+    for one in found:
+        made = outlines.get(one.path)
+        for number, start, end, left, _, part, units in one.matches:
+            item: dict[str, object] = {
+                "path": one.path,
+                "line": number,
+                "column": start + 1,
+                "match": part[start - left : end - left],
+                "line_text": part,
+            }
+            if enclosing:
+                inner = made.around(number) if made else None
+                item["enclosing"] = inner and {
+                    "qualified": inner.qualified,
+                    "line": inner.line,
+                    "last_line": inner.last_line,
+                }
+            yield item, {"column": units + 1}
+
+
 def rows(
     found: Sequence[Found],
     around: Around,

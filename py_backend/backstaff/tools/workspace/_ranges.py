@@ -1,34 +1,32 @@
-"""The parts of files that a read asks for, by lines, by the name of a definition, around a line."""
+"""The parts of files that a read asks for: by lines, by the name of a definition, around a line."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from backstaff.errors import ErrorCode, ToolError
-from backstaff.reading.source import Source
-from backstaff.reading.text import TextFacts
 from backstaff.render.names import quote
-from backstaff.structure.outline import Definition, Outline
+from backstaff.structure.outline import Definition
 from backstaff.tool import Context, argument
 from backstaff.tools.workspace._symbols import (
     MAX_FOUND,
     Defined,
     in_project,
-    lines_of,
     listed,
     near,
 )
+from backstaff.tools.workspace._window import File
 
 MAX_RANGES = 20
 MAX_TOGETHER = 3
-"""Definitions with one name that are read at once; of more there is a list."""
+"""Maximum number of definitions with one name that are read at once; more are listed."""
 GAP = 3
-"""Lines between two parts of a file that make one."""
+"""Maximum number of lines between two parts of a file that become one part."""
 DEFAULT_LINES, MAX_LINES = 200, 500
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """An item of `ranges`, and what a call without ranges asks for."""
+    """An item of `ranges`. A call without ranges is one as well."""
 
     path: str = argument("A file.", absent="")
     start_line: int = argument("Its first line.", absent=1, minimum=1)
@@ -38,21 +36,11 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
-class File:
-    """A file that was read: all of its text, and its outline if that is known and wanted."""
-
-    source: Source
-    whole: TextFacts
-    text: str
-    outline: Outline | None
-
-
-@dataclass(frozen=True, slots=True)
 class Part:
-    """The lines of `file` from `start` to `last`.
+    """The lines of `file` from `start` to `last`: those of `definition`, or a window.
 
-    They are those of `definition`, or a window, at whose first line the definition `inside` goes
-    on. `around` are definitions that begin above them.
+    The definition `inside` goes on at the first line of the window. The definitions `around` begin
+    above it.
     """
 
     file: File
@@ -64,7 +52,7 @@ class Part:
 
 
 class Several(ToolError):
-    """More definitions were FOUND with the name SYMBOL than are read at once."""
+    """More definitions were found with a name than are read at once."""
 
     def __init__(self, symbol: str, found: Sequence[Defined]) -> None:
         least = "At least " if len(found) == MAX_FOUND else ""
@@ -74,8 +62,26 @@ class Several(ToolError):
         self.found = found
 
 
+def answers(
+    ranges: Sequence[Range], path: str, read: Callable[[str], File], context: Context
+) -> Iterator[Part | ToolError]:
+    """Yield the parts that `ranges` ask for, or their errors. Parts that touch become one.
+
+    `path` is the file of a range without a path.
+    """
+    found: list[Part] = []
+    for asked in ranges:
+        try:
+            found += parts(replace(asked, path=asked.path or path), read, context)
+        except ToolError as error:
+            yield from merged(found)
+            found = []
+            yield error
+    yield from merged(found)
+
+
 def parts(asked: Range, read: Callable[[str], File], context: Context) -> list[Part]:
-    """The parts that `asked` means; `read` reads a file. Raises `ToolError`."""
+    """Return the parts that `asked` asks for; `read` reads a file. Raises `ToolError`."""
     if not (asked.symbol.strip() or asked.path.strip()):
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "Argument 'path' must not be blank")
     if asked.symbol.strip() and not asked.path:
@@ -135,7 +141,7 @@ def _around(line: int, most: int, file: File, path: str) -> Part:
 
 
 def _going_on(file: File, start: int, last: int) -> Definition | None:
-    """The definition that goes on at the line `start` and fills most of the lines up to `last`."""
+    """Return the definition that goes on at `start` and fills most of the lines up to `last`."""
     found = file.outline.around(start) if file.outline and start > 1 else None
     if found is None or found.line >= start:
         return None
@@ -144,7 +150,7 @@ def _going_on(file: File, start: int, last: int) -> Definition | None:
 
 
 def merged(found: Sequence[Part]) -> Iterator[Part]:
-    """FOUND, with those of a file that touch as one, in the place of the first of them."""
+    """Yield the parts `found`. Parts of a file that touch become one, in the place of the first."""
     left = list(found)
     while left:
         part = left.pop(0)
@@ -161,8 +167,3 @@ def merged(found: Sequence[Part]) -> Iterator[Part]:
                     joined = True
                     break
         yield part
-
-
-def head(part: Part) -> str:
-    """What goes before the lines of `part` in its head: `Server.run, `."""
-    return f"{lines_of(part.definition).rpartition(' ')[0]}, " if part.definition else ""

@@ -20,10 +20,7 @@ def refusal(
 
 
 def nearest_names(near: Sequence[str], end: str = "") -> str:
-    """`; the nearest names: src/a.py b.py`, where `near` are such paths.
-
-    `end` stands behind each.
-    """
+    """Return `; the nearest names: src/a.py b.py` for `near`, with `end` behind each."""
     hint = some_of((word(path) + end for path in near), len(near))
     return f"; the nearest names: {hint}" if hint else ""
 

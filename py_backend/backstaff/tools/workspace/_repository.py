@@ -2,58 +2,65 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from backstaff.changes.objects import Unanswered, commit_of
 from backstaff.changes.work_tree import WorkTree, opened
-from backstaff.errors import DeadlineExceeded, ErrorCode, NotADirectory, NotFound, ToolError
+from backstaff.errors import (
+    DeadlineExceeded,
+    ErrorCode,
+    NotADirectory,
+    NotFound,
+    PathError,
+    ToolError,
+)
 from backstaff.fs.entry import Kind
-from backstaff.fs.root import Place
-from backstaff.project.git import Repository, find_repository
+from backstaff.project.git import find_repository
 from backstaff.project.running_git import NoGit
 from backstaff.render.lines import some_of
 from backstaff.render.names import quote, word
 from backstaff.tool import Context
+from backstaff.tools.workspace._refusals import nearest, nearest_names, refusal
 
 NOT_GIT_REPOSITORY = "NOT_GIT_REPOSITORY"
 MAX_NAME = 500
-"""Characters of the name of a commit."""
+"""Maximum number of characters of the name of a commit."""
 _NEAR = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Start:
-    """The directory in which git is asked, and the path that was given, from the base."""
-
-    place: Place
-    repository: Repository
 
 
 @contextmanager
 def work_tree_at(path: str, context: Context) -> Iterator[tuple[WorkTree, str]]:
     """Open the work tree around `path`; yield it, and `path` from its base: "" for all of it.
 
-    `path` may be gone. Raises `PathError`, and `ToolError` where git does not answer.
+    `path` may be gone. A `PathError`, also of the caller's, and a git that does not answer are a
+    `ToolError`.
     """
-    relative = path_from_root(path, context)
-    directory = relative
-    while True:
-        try:
-            place = context.root.directory(directory)
-            break
-        except (NotFound, NotADirectory):
-            directory = directory.rpartition("/")[0]
-    with place, answering(path):
-        repository = find_repository(place.listing(), context.root.path, context.budget)
-        if isinstance(repository, NoGit):
-            raise no_repository(path, repository)
-        with opened(place, repository, context.budget) as work_tree:
-            below = "" if relative == "." else relative
-            yield work_tree, f"{below}/".removeprefix(work_tree.base.prefix).rstrip("/")
+    if not path.strip():
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, "Argument 'path' must not be blank")
+    try:
+        relative = directory = _from_root(path, context)
+        while True:
+            try:
+                place = context.root.directory(directory)
+                break
+            except (NotFound, NotADirectory):
+                directory = directory.rpartition("/")[0]
+        with place, answering(path):
+            repository = find_repository(place.listing(), context.root.path, context.budget)
+            if isinstance(repository, NoGit):
+                raise no_repository(path, repository)
+            with opened(place, repository, context.budget) as work_tree:
+                below = "" if relative == "." else relative
+                yield work_tree, f"{below}/".removeprefix(work_tree.base.prefix).rstrip("/")
+    except (NotFound, NotADirectory) as error:
+        near = nearest(path, context)
+        message = f"Path {quote(path)} does not exist{nearest_names(near)}"
+        raise ToolError(ErrorCode.NOT_FOUND, message, nearest=near) from error
+    except PathError as error:
+        raise refusal(error, path, context) from error
 
 
-def path_from_root(path: str, context: Context) -> str:
-    """PATH from the root, with all links resolved, also where nothing is there any more."""
+def _from_root(path: str, context: Context) -> str:
+    """`path` from the root, with all links resolved, even if nothing is there any more."""
     try:
         with context.root.resolve(path) as place:
             if place.kind is not Kind.DIRECTORY and path.endswith("/"):
@@ -67,7 +74,7 @@ def path_from_root(path: str, context: Context) -> str:
 
 @contextmanager
 def answering(path: str) -> Iterator[None]:
-    """Turn git's silence about the repository of `path`, or ours in time, into a `ToolError`."""
+    """Turn a late answer about the repository of `path`, or none, into a `ToolError`."""
     try:
         yield
     except DeadlineExceeded as error:
@@ -90,9 +97,9 @@ def no_repository(path: str, why: NoGit) -> ToolError:
 
 
 def commit_named(name: str, argument: str, work_tree: WorkTree, context: Context) -> str:
-    """The hash of the commit `name`, the value of `argument`.
+    """The hash of the commit `name`, the value of `argument`; "" for HEAD before the first commit.
 
-    "" for HEAD before the first commit.
+    Raises `ToolError` with some names like it, if it names no commit.
     """
     if name == "HEAD":
         return work_tree.repository.head
@@ -102,18 +109,12 @@ def commit_named(name: str, argument: str, work_tree: WorkTree, context: Context
     elif name and not name.startswith("-") and len(name) <= MAX_NAME and name.isprintable():
         if found := commit_of(work_tree.repository, name, context.budget):
             return found
-        near = _near(name, work_tree, context)
-        problem += f"; there are {near}" if near else ""
+        import difflib
+
+        words = ("for-each-ref", "--count=1000", "--format=%(refname:short)")
+        told = work_tree.repository.ask(context.budget, *words)
+        known = [] if isinstance(told, NoGit) else told.decode("utf-8", "replace").split("\n")
+        near = difflib.get_close_matches(name, known, _NEAR)
+        names = some_of(map(word, near), len(near), between=", ")
+        problem += f"; there are {names}" if names else ""
     raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument '{argument}' {problem}: {quote(name)}")
-
-
-def _near(name: str, work_tree: WorkTree, context: Context) -> str:
-    """Some branches and tags with a name like `name`."""
-    import difflib
-
-    words = ("for-each-ref", "--count=1000", "--format=%(refname:short)")
-    told = work_tree.repository.ask(context.budget, *words)
-    if isinstance(told, NoGit):
-        return ""
-    names = difflib.get_close_matches(name, told.decode("utf-8", "replace").split("\n"), _NEAR)
-    return some_of(map(word, names), len(names), between=", ")

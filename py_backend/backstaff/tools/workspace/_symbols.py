@@ -1,7 +1,7 @@
-"""Definitions by their names: what a caller may have meant, and where the project has them."""
+"""Definitions by their names: the nearest names, and the places in the project."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -21,9 +21,9 @@ from backstaff.tools.workspace._texts import EXCLUDED, MAX_FILE_BYTES, codings, 
 
 MAX_NEAR = 6
 MAX_FOUND = 20
-"""Definitions in the project that are told."""
+"""Maximum number of definitions in the project that an answer names."""
 MAX_FILES = 200
-"""Files with the name that are looked at, in the order of their paths."""
+"""Maximum number of files with the name that are looked at, in the order of their paths."""
 TIME_SHARE = 0.6
 
 
@@ -36,14 +36,14 @@ class Defined:
 
 
 def lines_of(definition: Definition) -> str:
-    """Its name and its lines: `Server.run 33-97`."""
+    """Return the name and the lines: `Server.run 33-97`."""
     first, last = definition.first_line, definition.last_line
     lines = f"{first}-{last}" if last > first else f"{first}"
     return f"{visible(definition.qualified)} {lines}"
 
 
 def definition_data(definition: Definition) -> dict[str, object]:
-    """What the data of an answer hold of `definition`."""
+    """Return `definition` for the data of an answer."""
     return {
         "name": definition.name,
         "qualified": definition.qualified,
@@ -56,7 +56,7 @@ def definition_data(definition: Definition) -> dict[str, object]:
 
 
 def near(made: Outline, symbol: str, budget: Budget) -> str:
-    """The names in `made` most like `symbol`, with their lines; "" if none is."""
+    """Return the names in `made` most like `symbol`, with their lines; "" if none is."""
     parts = names_in(symbol)
     wanted = parts[-1].lower() if parts else ""
     by_name = {one.name: one for one in reversed(made.definitions)}
@@ -71,48 +71,40 @@ def near(made: Outline, symbol: str, budget: Budget) -> str:
 
 
 def listed(found: Sequence[Defined]) -> str:
-    """Where the definitions `found` are: `src/a.py Server.run 33-97, src/b.py run 4`."""
+    """Return the places of the definitions `found`: `src/a.py Server.run 33-97, src/b.py run 4`."""
     words = (f"{word(one.path)} {lines_of(one.definition)}" for one in found)
     return some_of(words, len(found), between=", ", most=MAX_FOUND)
 
 
 def in_project(symbol: str, context: Context) -> list[Defined]:
-    """The definitions that `symbol` names below the root, at most `MAX_FOUND`.
+    """Return the definitions that `symbol` names below the root, at most `MAX_FOUND`.
 
-    They come from files that have a line on which no value is before the name. Files that git
-    ignores, and those that may hold secrets, are left out; what was found is told when the time is
-    up.
+    They come from files that have a line with the name and no value before it. Files that git
+    ignores and files that may hold secrets are left out. When the time is up, the answer is the
+    definitions that were found so far.
     """
-    found: list[Defined] = []
-    budget = context.budget.share(TIME_SHARE)
-    with suppress(DeadlineExceeded, NoMatcher):
-        for one in _in_project(symbol, context, budget):
-            found.append(one)
-            if len(found) == MAX_FOUND:
-                break
-    return found
-
-
-def _in_project(symbol: str, context: Context, budget: Budget) -> Iterator[Defined]:
-    parts = names_in(symbol)
+    parts, found = names_in(symbol), list[Defined]()
     if not parts:
-        return
+        return found
     pattern = rf'^(?:[^=;"]*[^\w=;"-])?{re.escape(parts[-1])}(?:[^\w-]|$)'
+    budget = context.budget.share(TIME_SHARE)
     texts, known = unsaved_texts("", context), codings("", context)
     with (
+        suppress(DeadlineExceeded, NoMatcher),
         Regexp(pattern, ignore_case=False, budget=budget) as regexp,
         context.root.directory(".") as place,
+        Contents(place, MAX_FILE_BYTES, texts) as contents,
     ):
         project = project_files(place, budget)
-        with Contents(place, MAX_FILE_BYTES, texts) as contents:
-            new = [path for path in texts if not contents.exists(path)]
-            files = choose(project, Rules(EXCLUDED, "", None, None), budget, new).files
-            scan = Scan(files, most=MAX_FILES, codings=known)
-            scan.run(regexp, contents, budget)
-            for one in scan.found:
-                budget.check()
-                found = text(one.path, contents, known)
-                made = outline(found, one.path, budget) if found else None
-                yield from (
-                    Defined(one.path, each) for each in (made.named(symbol) if made else ())
-                )
+        new = [path for path in texts if not contents.exists(path)]
+        files = choose(project, Rules(EXCLUDED, "", None, None), budget, new).files
+        scan = Scan(files, most=MAX_FILES, codings=known)
+        scan.run(regexp, contents, budget)
+        for one in scan.found:
+            content = text(one.path, contents, known)
+            made = outline(content, one.path, budget) if content else None
+            found += [Defined(one.path, each) for each in (made.named(symbol) if made else ())]
+            if len(found) >= MAX_FOUND:
+                break
+            budget.check()
+    return found[:MAX_FOUND]

@@ -16,18 +16,10 @@ from itertools import islice
 from backstaff.changes.comparison import INDEX, Comparison, Unshown, compared
 from backstaff.changes.objects import Change, Origin
 from backstaff.changes.patch import Patch
-from backstaff.errors import (
-    DeadlineExceeded,
-    ErrorCode,
-    NotADirectory,
-    NotFound,
-    PathError,
-    ToolError,
-)
+from backstaff.errors import DeadlineExceeded
 from backstaff.render.lines import cut, plural, size, some_of
 from backstaff.render.names import CONTROLS, escaped, labels, quote, show, word
 from backstaff.tool import ESSENTIAL, Context, Keyword, Result, ResultKind, Tool, argument
-from backstaff.tools.workspace._refusals import nearest, nearest_names, refusal
 from backstaff.tools.workspace._repository import commit_named, work_tree_at
 
 DEFAULT_TEXT_BYTES, MAX_TEXT_BYTES = 1 << 20, 4 << 20
@@ -78,36 +70,27 @@ class Arguments:
 
 def run(asked: Arguments, context: Context) -> Result:
     """Compare, and show as many files as the limit has room for."""
-    if not asked.path.strip():
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "Argument 'path' must not be blank")
     limit = min(context.text_limit(DEFAULT_TEXT_BYTES), MAX_TEXT_BYTES)
-    try:
-        with work_tree_at(asked.path, context) as (work_tree, below):
-            base, target = (
-                name if name in (INDEX, None) else commit_named(name, word, work_tree, context)
-                for word, name in (("base", asked.base), ("target", asked.target))
-            )
-            prefix = work_tree.base.prefix
-            texts = {
-                path.removeprefix(prefix): text.data
-                for path, text in context.unsaved.items()
-                if path.startswith(prefix)
-            }
-            found = compared(work_tree, base or "", target, below, texts)
-            there = not below or below in work_tree.index.directories or found.files
-            if not there and work_tree.index.get(below) is None:
-                with context.root.resolve(asked.path):
-                    pass  # it is there, and git knows nothing of it
-            if below and list(found.files) == [below]:
-                context.root.judge(prefix + below, asked.path)
-                found = replace(found, allowed=below)
-            return Page(asked, found, prefix, limit, context).result()
-    except (NotFound, NotADirectory) as error:
-        near = nearest(asked.path, context)
-        message = f"Path {quote(asked.path)} does not exist{nearest_names(near)}"
-        raise ToolError(ErrorCode.NOT_FOUND, message, nearest=near) from error
-    except PathError as error:
-        raise refusal(error, asked.path, context) from error
+    with work_tree_at(asked.path, context) as (work_tree, below):
+        base, target = (
+            name if name in (INDEX, None) else commit_named(name, which, work_tree, context)
+            for which, name in (("base", asked.base), ("target", asked.target))
+        )
+        prefix = work_tree.base.prefix
+        texts = {
+            path.removeprefix(prefix): text.data
+            for path, text in context.unsaved.items()
+            if path.startswith(prefix)
+        }
+        found = compared(work_tree, base or "", target, below, texts)
+        there = not below or below in work_tree.index.directories or found.files
+        if not there and work_tree.index.get(below) is None:
+            with context.root.resolve(asked.path):
+                pass  # it is there, and git knows nothing of it
+        if below and list(found.files) == [below]:
+            context.root.judge(prefix + below, asked.path)
+            found = replace(found, allowed=below)
+        return Page(asked, found, prefix, limit, context).result()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,15 +10,14 @@ A directory's has a line for each file, with the names that it defines and those
 
     src/errors.py 141: ErrorCode, ToolError(__init__), refusal
 
-Either is cut to fit into `DEFAULT_TEXT_BYTES`, or the caller's limit where that is less: by shorter
-rows first, then by names alone, then by fewer levels; the last line says what is left out, and how
-to see it. Nothing is said of a file in a language that is not known.
+Either text fits into `DEFAULT_TEXT_BYTES`, or the caller's limit where that is less: with shorter
+rows, then with names alone, then with fewer levels. The last line counts the definitions that are
+left out, and says how to see them. A file in an unknown language has no definitions.
 
-The files are those of a search of contents: without what git ignores, with what Emacs has not
-saved. Those that may hold secrets are left out.
+The files are those of a search of contents: none that git ignores, but unsaved ones of Emacs. Files
+that may hold secrets are left out.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -37,7 +36,7 @@ from backstaff.fs.root import Place
 from backstaff.globs.globs import BadGlob, compile_globs
 from backstaff.project.files import project_files
 from backstaff.reading.source import TABLE, Settings
-from backstaff.render.lines import bracketed, counted, fitting, shortened, size
+from backstaff.render.lines import bracketed, counted, fit, fitting, shortened, size
 from backstaff.render.names import labels, show, visible
 from backstaff.structure.language import CONTAINERS
 from backstaff.structure.outline import Definition, outline
@@ -46,15 +45,15 @@ from backstaff.tools.workspace._matches import path_in_text
 from backstaff.tools.workspace._refusals import refusal
 from backstaff.tools.workspace._symbols import definition_data
 from backstaff.tools.workspace._texts import EXCLUDED, MAX_FILE_BYTES, codings, text, unsaved_texts
-from backstaff.tools.workspace.read_file import Window, read_text
+from backstaff.tools.workspace._window import Window, read_text
 
 DEFAULT_TEXT_BYTES = 4096
 MAX_DEFINITIONS = 20_000
-"""Definitions of all files together in the data."""
+"""Maximum number of definitions of all files together in the data."""
 WIDTHS = (100, 60, 0)
-"""Bytes of a definition's line in a row; 0 is for its name alone."""
+"""Maximum number of bytes of a definition's line in a row, from try to try; 0 is the name alone."""
 NAMES = ((30, 12), (20, 6), (12, 3), (12, 0), (6, 0), (3, 0))
-"""Names of a file in its line, and of the members of each."""
+"""Maximum number of names in the line of a file, and of members of each, from try to try."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +67,7 @@ class Arguments:
 
 @dataclass(frozen=True, slots=True)
 class Outlined:
-    """A file: its definitions, but for those that are deeper than was asked for."""
+    """A file and its definitions. `deeper` counts those below the depth that was asked for."""
 
     path: str
     line_count: int
@@ -76,7 +75,7 @@ class Outlined:
     deeper: int
 
     def data(self) -> dict[str, object]:
-        """What the data hold of it."""
+        """Return it for the data of an answer."""
         definitions = [definition_data(one) for one in self.definitions]
         return {"path": self.path, "line_count": self.line_count, "definitions": definitions}
 
@@ -96,7 +95,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         pass  # the text may be a buffer's that has no file yet
     except PathError as error:
         raise refusal(error, arguments.path, context) from error
-    file, _ = read_text(arguments.path, Window(1, 0, 0, 0), context)
+    file = read_text(arguments.path, Window(1, 0, 0, 0), context, whole=True)
     found = _outlined(file.source.path, file.text, arguments.depth, context)
     found = found or Outlined(file.source.path, file.whole.line_count, (), 0)
     written, is_cut = _rows(found, limit)
@@ -122,7 +121,7 @@ def _result(found: Sequence[Outlined], written: str, *, truncated: bool) -> Resu
 
 
 def _outlined(path: str, content: str, depth: int | None, context: Context) -> Outlined | None:
-    """The outline of the file `path` with this `content`; None if nothing is known."""
+    """Return the outline of the file `path` with this `content`; None if none is known."""
     made = outline(content, path, context.budget)
     if made is None:
         return None
@@ -163,7 +162,7 @@ def _of_directory(
 
 
 def _rows(found: Outlined, limit: int) -> tuple[str, bool]:
-    """Return the text of a file in `limit` bytes, and whether whole rows are left out."""
+    """Return the text of a file in `limit` bytes, and True if whole rows are left out."""
     total = len(found.definitions) + found.deeper
     lines = counted(found.line_count, "line")
     known = counted(total, "definition") if total else "no definitions that are known here"
@@ -195,7 +194,7 @@ def _short(one: Definition) -> str:
 
 
 def _merged(head: str, shown: Sequence[Definition], total: int, limit: int) -> str:
-    """A row for as many neighbours as it takes: `59-104 create … delete (4)`."""
+    """Return rows that stand for several neighbours each: `59-104 create … delete (4)`."""
     several = 2
     note = bracketed([f"{total:,} rows have no room: read one by its name"])
     while True:
@@ -211,7 +210,7 @@ def _merged(head: str, shown: Sequence[Definition], total: int, limit: int) -> s
 
 
 def _lines(found: Sequence[Outlined], prefix: int, limit: int) -> tuple[str, bool]:
-    """The text of files in `limit` bytes, and whether any name is left out.
+    """Return the text of files in `limit` bytes, and True if any name is left out.
 
     The first `prefix` characters of a path are those of the directory.
     """
@@ -220,15 +219,26 @@ def _lines(found: Sequence[Outlined], prefix: int, limit: int) -> tuple[str, boo
         if sum(map(size, lines)) <= limit:
             is_cut = any("…" in line for line in lines)
             return "".join(lines), is_cut
-    shown = fitting(map(size, lines), limit - 100)
-    counts = Counter(one.path.rpartition("/")[0] or "." for one in found[shown:])
-    where = f"{len(counts)} directories" if len(counts) > 1 else f"{next(iter(counts), '.')}/"
-    more = f"{counted(len(found) - shown, 'more file')} in {where}: give a deeper path or include"
-    return "".join(lines[:shown]) + bracketed([more]), True
+
+    def cut(shown: int) -> str:
+        left = found[shown:]
+        places = {one.path.rpartition("/")[0] or "." for one in left}
+        where = (
+            f"{len(places)} directories"
+            if len(places) > 1
+            else show(f"{min(places, default='.')}/")
+        )
+        more = f"{counted(len(left), 'more file')} in {where}: give a deeper path or include"
+        return "".join(lines[:shown]) + bracketed([more] * bool(left))
+
+    return fit(cut, len(lines), map(size, lines), limit)[0], True
 
 
 def _line(found: Outlined, prefix: int, names: int, members: int) -> str:
-    """`errors.py 141: ErrorCode, ToolError(__init__)`, with so many `names`, `members` of each."""
+    """Return a line like `errors.py 141: ErrorCode, ToolError(__init__)`.
+
+    It has at most so many `names`, with so many `members` each.
+    """
     parts = list(_parts(found.definitions, names, members))
     left = sum(not one.depth for one in found.definitions) - len(parts)
     told = ", ".join(parts) + (f", … {left} more" if left else "")

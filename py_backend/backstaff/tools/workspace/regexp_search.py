@@ -37,7 +37,7 @@ from backstaff.contents.choice import Choice, Rules, above_excluded, choose, fir
 from backstaff.contents.dialects import BadRegexp, translated
 from backstaff.contents.near import WALK_SHARE, Near, about_include, shallow_include
 from backstaff.contents.regexp import NoMatcher, Regexp
-from backstaff.contents.scan import Found, Scan, text_of
+from backstaff.contents.scan import Found, Scan, page_of, text_of
 from backstaff.errors import DeadlineExceeded, ErrorCode, NotADirectory, PathError, ToolError
 from backstaff.fs.contents import Contents
 from backstaff.fs.entry import Kind
@@ -47,12 +47,13 @@ from backstaff.names import suggestions
 from backstaff.project.files import ProjectFiles, project_files
 from backstaff.project.packed import Closed, Directory, PackedPaths
 from backstaff.project.running_git import NoGit
-from backstaff.render.lines import bracketed, counted, cut, size, some_of
+from backstaff.render.lines import bracketed, counted, fit, size, some_of
 from backstaff.render.names import MAX_ECHO, labels, quote, show, visible, word
 from backstaff.result import Note, NoteKind
 from backstaff.structure.outline import Outline, outline
 from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._matches import Around, lines_near, path_in_text
+from backstaff.tools.workspace._matches import items as items_of
 from backstaff.tools.workspace._matches import rows as matches_in_text
 from backstaff.tools.workspace._not_searched import not_searched, skipped
 from backstaff.tools.workspace._refusals import refusal
@@ -417,8 +418,16 @@ class Answer:
         So a reader of either finds the rest at `next_offset`.
         """
         asked, scan, unsaved = self.asked, self.scan, self.unsaved
-        found, folded, more = self._page()
-        items = list(self._items(found))
+        found = [replace(one, path=scan.prefix + one.path) for one in scan.found]
+        folded, more = Counter[str](), len(found) > asked.max_results
+        if asked.output == Output.CONTENT:
+            shared = scan.share is not None
+            found, folded, more = page_of(found, asked.max_results, shared=shared)
+            items = list(items_of(found, self.outlines, enclosing=asked.enclosing))
+        else:
+            found = found[: asked.max_results]
+            keys = ("path", "count")[: 1 + (asked.output == Output.COUNT)]
+            items = [({key: getattr(one, key) for key in keys}, {}) for one in found]
         notes = list(self.reasons)
         if unsaved:
             told = some_of(map(word, unsaved), len(unsaved)) or f"{len(unsaved)} with long names"
@@ -426,8 +435,8 @@ class Answer:
         counts = skipped(self.project, self.choice, scan.unread_by_reason())
         notes.append(not_searched(counts, self.project, self.choice, scan))
         last = bracketed(notes)
-        longest = size(self._head(found, len(items) + folded.total(), more=True))
-        rows, is_bare = self._rows(found, limit - longest - size(last), limit, more=more)
+        head = self._head(found, len(items), more=True)
+        rows, is_bare = self._rows(found, limit - size(head + last), limit, more=more)
         # How many matches each row stands for, with those that it counts.
         worth, at = [1] * len(rows), -1
         for one in found:
@@ -441,15 +450,16 @@ class Answer:
             done = max(shown, 1)  # else the next page would be this one again
             return asked.offset + sum(worth[:done]) if more or done < len(rows) else None
 
-        def end(shown: int) -> str:
-            next_page, told = offset(shown), ""
+        def text(shown: int) -> str:
+            end, following = "", offset(shown)
             if rows and not shown:
-                told = f"[a match of {size(rows[0])} bytes is left out for {limit} bytes]\n"
-            if next_page is not None:
-                told += self._more(next_page, items[: max(shown, 1)], worth, limit)
-            return told + last
+                end = f"[a match of {size(rows[0])} bytes is left out for {limit} bytes]\n"
+            if following is not None:
+                end += self._more(following, items[: max(shown, 1)], worth, limit)
+            head = self._head(found, sum(worth[:shown]), more=following is not None)
+            return "".join((head, *rows[:shown], end, last))
 
-        text, shown = cut("", rows, end, limit - longest)
+        answer, shown = fit(text, len(rows), map(size, rows), limit)
         next_offset = offset(shown)
         output = {
             "query": {"pattern": asked.pattern, "flags": asked.flags},
@@ -468,7 +478,8 @@ class Answer:
         }
         in_units = [item | units for item, units in items[:shown]]
         data = output | {"notes": [note.data() for note in notes]}
-        if (around := asked.around()) and (around.before or around.after):
+        around = asked.around()
+        if around and (around.before or around.after) and shown:
             there = {item["path"] for item, _ in items[:shown]}
             near = {one.path: lines_near(one, around) for one in found if one.path in there}
             data["around"] = [
@@ -476,71 +487,12 @@ class Answer:
                 for path, lines in near.items()
             ]
         return Result(
-            text=self._head(found, sum(worth[:shown]), more=next_offset is not None) + text,
+            text=answer,
             data=data,
             output=output | {"took_ms": took_ms, "items": in_units},
             truncated=bool(output["truncated"]) or is_bare,  # lines around a match have no room
             labels=lambda: labels(path_in_text, (one.path for one in found)),
         )
-
-    def _page(self) -> tuple[list[Found], Counter[str], bool]:
-        """The files of the page, how many matches it only counts of each, and whether more follow.
-
-        Matches are only counted where several files share a page that has no room for all.
-        """
-        room, scan = self.asked.max_results, self.scan
-        found = [replace(one, path=scan.prefix + one.path) for one in scan.found]
-        if self.asked.output != Output.CONTENT:
-            return found[:room], Counter(), len(found) > room
-        lengths = [len(one.matches) for one in found]
-        shares = lengths
-        if scan.share and len(found) > 1 and sum(lengths) > room:
-            shares = [one.share for one in found]
-            pairs = list(zip(lengths, shares, strict=True))
-            # Where all files are known, they get what room the others leave.
-            for level in range(room, 0, -1) if sum(shares) <= room else ():
-                raised = [min(n, max(share, level)) for n, share in pairs]
-                if sum(raised) <= room:
-                    shares = raised
-                    break
-        page, folded, rest = [], Counter[str](), 0
-        for one, share in zip(found, shares, strict=True):
-            taken = one.matches[: min(share, room)]
-            room -= len(taken)
-            others = one.count - one.passed - len(taken)
-            if shares is not lengths and len(taken) == share:
-                folded[one.path] = others
-            else:
-                rest += others
-            if taken:
-                page.append(replace(one, matches=taken))
-        return page, folded, rest > 0
-
-    def _items(self, found: Sequence[Found]) -> Iterator[tuple[dict[str, object], dict[str, int]]]:
-        """The items of the data, and what is different in the JSON."""
-        for one in found:
-            match self.asked.output:
-                case Output.FILES:
-                    yield {"path": one.path}, {}
-                case Output.COUNT:
-                    yield {"path": one.path, "count": one.count}, {}
-            for number, start, end, left, _, part, units in one.matches:
-                item: dict[str, object] = {
-                    "path": one.path,
-                    "line": number,
-                    "column": start + 1,
-                    "match": part[start - left : end - left],
-                    "line_text": part,
-                }
-                if self.asked.enclosing:
-                    made = self.outlines.get(one.path)
-                    inner = made.around(number) if made else None
-                    item["enclosing"] = inner and {
-                        "qualified": inner.qualified,
-                        "line": inner.line,
-                        "last_line": inner.last_line,
-                    }
-                yield item, {"column": units + 1}
 
     def _rows(
         self, found: Sequence[Found], room: int, limit: int, *, more: bool
@@ -578,7 +530,8 @@ class Answer:
         the text.
         """
         told = ""
-        if self.asked.output == Output.CONTENT:
+        # How many matches in a file are wanted is known once it is searched.
+        if self.asked.output == Output.CONTENT and not self.scan.chosen:
             prefix = self.scan.prefix
             left = Counter({prefix + one.path: one.count - one.passed for one in self.scan.found})
             for (item, _), matches in zip(items, worth, strict=False):

@@ -152,7 +152,7 @@ class Tree:
             self.last = {one["path"] for one in parents}
 
     def arrange(self, directory: int, path: str) -> list[Named]:
-        """Filter (7) and order (3.1) the entries of a directory: no more than there is room for.
+        """Filter (7) and order (3.1) the entries of a directory, as many as there is room for.
 
         The cheap filters go first, because their order does not change the result.
         """
@@ -216,6 +216,43 @@ def _utf_16(name: str) -> bytes:
 
 
 def run(arguments: Arguments, context: Context) -> Result:
+    """Grow the tree, and write it."""
+    tree = _grown(arguments, context)
+    lines = list(_lines(tree.root, tree))
+    text, is_whole = _text(tree, lines)
+    warnings = [
+        f"Directory {quote(path)} cannot be read: its children are missing"
+        for path in tree.unreadable
+    ]
+    if tree.expired:
+        warnings.append("The time was up before the tree was complete")
+    output = {  # TreeOutput (4.2)
+        "root": tree.root,
+        "limit_reached": tree.limit_reached,
+        "scanned_entries": tree.counts.total(),
+        "total_dirs": tree.counts[Kind.DIRECTORY],
+        "total_files": tree.counts[Kind.FILE],
+        "total_symlinks": tree.counts[Kind.SYMLINK],
+    }
+    eligible = ((path, tree.eligible.get(path)) for path in tree.closed)
+    more = {
+        "left_out": nsmallest(MAX_LEFT_OUT, {path.split("/")[-1] for path in tree.left_out}),
+        "missing": [{"path": path, "count": count} for path, count in tree.missing() if count],
+        # Without those that could not be read.
+        "closed": [{"path": path, "count": n} for path, n in eligible if n is not None],
+        "notes": [note.data() for note in _notes(tree, lines, None)],
+    }
+    return Result(
+        text=text,
+        data=output | more,
+        output=output,
+        truncated=tree.limit_reached or tree.expired or not is_whole,
+        warnings=(*warnings, *tree.useless),
+        labels=tree.labels,
+    )
+
+
+def _grown(arguments: Arguments, context: Context) -> Tree:
     """Walk in the contract's order: validate, check the root, list, filter, sort, recurse (5)."""
     if not arguments.path:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "Argument 'path' must not be empty")
@@ -244,39 +281,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         tree.useless += suggestions.shallow_excludes(
             arguments.exclude, excluded, shown, "shown", context.budget
         )
-    lines = list(_lines(tree.root, tree))
-    text, is_whole = _text(tree, lines)
-    warnings = [
-        f"Directory {quote(path)} cannot be read: its children are missing"
-        for path in tree.unreadable
-    ]
-    if tree.expired:
-        warnings.append("The time was up before the tree was complete")
-    output = {  # TreeOutput (4.2)
-        "root": tree.root,
-        "limit_reached": tree.limit_reached,
-        "scanned_entries": tree.counts.total(),
-        "total_dirs": tree.counts[Kind.DIRECTORY],
-        "total_files": tree.counts[Kind.FILE],
-        "total_symlinks": tree.counts[Kind.SYMLINK],
-    }
-    eligible = ((path, tree.eligible.get(path)) for path in tree.closed)
-    more = {
-        "left_out": nsmallest(MAX_LEFT_OUT, {path.split("/")[-1] for path in tree.left_out}),
-        "missing": [{"path": path, "count": count} for path, count in tree.missing() if count],
-        # Without those that could not be read.
-        "closed": [{"path": path, "count": n} for path, n in eligible if n is not None],
-        "notes": [note.data() for note in _notes(tree, lines, None)],
-    }
-
-    return Result(
-        text=text,
-        data=output | more,
-        output=output,
-        truncated=tree.limit_reached or tree.expired or not is_whole,
-        warnings=(*warnings, *tree.useless),
-        labels=tree.labels,
-    )
+    return tree
 
 
 def _rule(place: Place, context: Context) -> Rule:
@@ -299,10 +304,7 @@ def _rule(place: Place, context: Context) -> Rule:
 
 
 class _Line(NamedTuple):
-    """The line of a directory: its path, a word for each child, and the number of `missing` ones.
-
-    That is None where nobody knows it.
-    """
+    """The line of a directory: its path, a word for each child, the number `missing` or None."""
 
     path: str
     words: Sequence[str]

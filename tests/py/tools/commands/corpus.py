@@ -58,7 +58,7 @@ SKILLS: Mapping[str, str] = {
     ".system/hidden/SKILL.md": skill("hidden"),
     "README.md": "# Skills\n",
     "SKILL.md": skill("skills"),
-    # What only some agents read: fields of Claude Code and of Copilot.
+    # Fields that only some agents read: those of Claude Code and of Copilot.
     "by-hand/SKILL.md": skill("by-hand", "disable-model-invocation: true"),
     "by-model/SKILL.md": skill("by-model", "user-invocable: false"),
     "by-model-2/SKILL.md": skill("by-model-2", "user-invokable: false"),

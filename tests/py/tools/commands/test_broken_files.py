@@ -41,7 +41,7 @@ def sparse(path: Path) -> None:
 
 
 HOSTILE: dict[str, tuple[Callable[[Path], object], str | None, str]] = {
-    # how it is made; its description, None where it is skipped; what the warning holds
+    # how it is made; its description, None where it is skipped; words of the warning
     "fifo": (os.mkfifo, None, "is a fifo"),
     "shadow": (link("/etc/shadow"), None, "outside the project"),
     "zero": (link("/dev/zero"), None, "outside the project"),
@@ -165,7 +165,7 @@ def test_many_warnings_are_counted_instead(project: Project) -> None:
 
 
 BROKEN = {
-    # what the front matter says; what the warning holds
+    # the front matter; words of the warning
     "is_dependency: true\ndescription: a: b": "mapping values",
     "is_dependency: false\nis_dependency: true": "a key twice",
     "name: x\nis_dependency: true\nname: y": "a key twice",

@@ -1,4 +1,4 @@
-"""The catalog of commands: what is read again, and what is kept."""
+"""The catalog of commands: which heads are read again, and which are kept."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor

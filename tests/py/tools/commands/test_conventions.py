@@ -1,4 +1,4 @@
-"""Skills, commands and prompts of every convention: which are found, and what is said of each."""
+"""Skills, commands and prompts of every convention: which are found, and the facts of each."""
 
 import os
 import re
@@ -73,7 +73,7 @@ def files_below(top: Path, wanted: Callable[[str], bool], depth: int) -> set[str
 
 
 def markdown(name: str) -> bool:
-    """What is a command by the contract's rules, which hold for every Markdown command here."""
+    """The commands by the contract's rules, which hold for every Markdown command here."""
     return name.endswith(".md") and not name.startswith(".") and name != "README.md"
 
 
@@ -186,7 +186,7 @@ def test_links_to_skills_are_followed(project: Project, home: Path, tmp_path: Pa
     assert output(project.call(GET, command_name="one"))["content"] == skill("one")
 
 
-# ------------------------------------------------------- what is said of each
+# ------------------------------------------------------- facts of each
 
 
 def test_data_have_new_keys_and_the_contract_s_output_none(everything: Project) -> None:
@@ -313,7 +313,7 @@ def test_a_shadowed_one_can_be_got_by_the_path_that_its_row_shows(everything: Pr
         assert (everything.call(GET, command_name=path).error or {})["code"] == "COMMAND_NOT_FOUND"
 
 
-def test_a_row_is_marked_with_what_is_wrong_with_the_command(project: Project, home: Path) -> None:
+def test_row_is_marked_with_the_problem_of_the_command(project: Project, home: Path) -> None:
     del home
     files = {".claude/skills/a/SKILL.md": head("name: b\ndescription: Do it.")}
     plant(project.root, files | {".claude/commands/c.md": "---\ntags: [\n---\nText."})

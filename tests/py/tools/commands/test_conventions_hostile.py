@@ -1,4 +1,4 @@
-"""Conventions besides the contract: no file or folder can spoil a listing, and limits are told."""
+"""Conventions besides the contract: no file or folder can spoil a listing, and limits are named."""
 
 import os
 import time
@@ -24,7 +24,7 @@ from tests.py.tools.commands.project import GET, SEARCH, Project, rows
 from tests.py.tools.commands.test_broken_files import BOMB, MERGE
 
 SECONDS = 5
-"""What no file may take. On an idle machine each takes a twentieth of it at most."""
+"""Seconds that no file may take. On an idle machine each takes at most a twentieth."""
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def problems(project: Project) -> dict[str, str]:
 
 
 TOML: dict[str, tuple[str, str]] = {
-    # what it holds, and what is said
+    # its content, and the message
     "lists in lists": ("a = " + "[" * 30_000, "nests too deep"),
     "closed lists": (f"a = {'[' * 30_000}{']' * 30_000}", "nests too deep"),
     "tables in tables": ("a = " + "{a = " * 10_000, "nests too deep"),
@@ -182,7 +182,7 @@ def test_a_skill_that_cannot_be_read_is_listed_with_its_reason_and_shadows_nothi
     assert not project.call(GET, command_name=str(folder / "SKILL.md")).ok
 
 
-def test_links_out_of_the_project_are_not_followed_and_told(
+def test_links_out_of_the_project_are_reported_and_not_followed(
     project: Project, tmp_path: Path
 ) -> None:
     plant(tmp_path, {"outside/secret/SKILL.md": skill("secret"), "outside/secret.md": "Secret."})
@@ -200,7 +200,7 @@ def test_links_out_of_the_project_are_not_followed_and_told(
         assert code(project.call(GET, command_name=name)) == "COMMAND_NOT_FOUND"
 
 
-def test_a_folder_that_cannot_be_read_is_told(
+def test_folder_that_cannot_be_read_is_reported(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant(project.root, {".agents/skills/x/SKILL.md": skill("x")})
@@ -219,13 +219,13 @@ def test_a_folder_that_cannot_be_read_is_told(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("folder", [".agents/skills", ".claude/commands", ".gemini/commands"])
-def test_folders_without_a_command_end_the_walk_and_that_is_told(
+def test_folders_without_a_command_end_the_walk_with_a_warning(
     project: Project, monkeypatch: pytest.MonkeyPatch, folder: str
 ) -> None:
     for number in range(2_100):
         (project.root / folder / f"{number:04}/below").mkdir(parents=True)
     read: list[int] = []
-    look = _catalog._FolderWalk.look  # noqa: SLF001  # what reads a folder
+    look = _catalog._FolderWalk.look  # noqa: SLF001  # it reads a folder
 
     def look_and_count(walk: _catalog._FolderWalk, here: _directories.CommandDirectory) -> object:
         read.append(1)
@@ -363,6 +363,6 @@ def test_paths_and_scopes_are_those_of_this_call(project: Project, home: Path) -
     }
     assert told() == second
     assert second["mine"][1] == "user"
-    # Where the home is the project, what is in it is the project's.
+    # If the home is the project, its folders are the project's.
     project.root = home
     assert told()["mine"][1] == "project"

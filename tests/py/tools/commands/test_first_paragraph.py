@@ -131,7 +131,7 @@ DOCUMENTS = st.lists(st.one_of(st.builds("{}{}".format, MARKERS, TEXTS), BLOCKS)
 @given(DOCUMENTS)
 @example(["- ", "      ", "   text"])
 @example(["1. - a", "", "     b", "", "  c"])
-def test_it_is_what_markdown_it_finds(lines: list[str]) -> None:
+def test_paragraph_is_that_of_markdown_it(lines: list[str]) -> None:
     text = "\n".join(lines)
     assert first(text) == expected(text)
 

@@ -61,7 +61,7 @@ def test_what_is_no_command_is_not_found(project: Project, name: str) -> None:
     assert code(project.call(GET, command_name=name)) == "COMMAND_NOT_FOUND"
 
 
-def test_the_nearest_names_are_told(project: Project) -> None:
+def test_nearest_names_are_suggested(project: Project) -> None:
     for name in ("Deploy", "deploy-docs", "review", "deplete"):
         project.write(f"{name}.md", "Text.")
     reply = project.call(GET, command_name="deplpy.md")
@@ -145,7 +145,7 @@ def test_the_content_is_as_it_is_written(project: Project) -> None:
     assert "\r" not in reply.text
 
 
-def test_a_command_that_may_not_be_read_is_told_as_such(
+def test_command_that_may_not_be_read_is_reported_as_such(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     system_open = os.open

@@ -166,7 +166,7 @@ def test_what_tells_may_lie_beyond_the_first_bytes(project: Project) -> None:
 
 @pytest.fixture
 def nested(project: Project) -> Project:
-    """Three commands in two sub-folders, one deeper than any client looks, and what is none."""
+    """Three commands in two sub-folders, one deeper than any client looks, and other files."""
     for path in ("git/commit.md", "git/push.md", "a/b/c/d/last.md", "a/b/c/d/e/deep.md"):
         (project.commands / path).parent.mkdir(parents=True, exist_ok=True)
         project.write(path, "Works.")
@@ -180,7 +180,7 @@ def nested(project: Project) -> Project:
 ADDS_THEM = 'sources = "command" under [tools.list_commands] in the settings adds them'
 
 
-def test_commands_in_sub_folders_are_told_of_where_there_are_no_others(nested: Project) -> None:
+def test_commands_in_sub_folders_are_mentioned_if_there_are_no_others(nested: Project) -> None:
     reply = nested.listing()
     told = f"There are no commands\n[3 files in 2 sub-folders are not read: {ADDS_THEM}]\n"
     assert reply.text == told

@@ -1,4 +1,4 @@
-"""Calls of forge/list_directory, and what they answer."""
+"""Calls of forge/list_directory, and their answers."""
 
 import json
 from collections.abc import Mapping

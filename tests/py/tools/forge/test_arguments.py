@@ -64,7 +64,7 @@ from tests.py.trees import Plant
         ),
     ],
 )
-def test_bad_arguments_are_told_what_to_mend(
+def test_refusal_of_bad_arguments_names_the_remedy(
     tree: Plant, arguments: dict[str, object], said: str
 ) -> None:
     """FR-LD-VAL-01, -02, -04, -05, -06b, FR-LD-ERR-01."""
@@ -172,7 +172,7 @@ def outcome(path: str) -> str:
 @example(" /a")
 @example("a /")
 def test_normalized_path_is_relative_stays_below_and_stays_as_it_is(path: str) -> None:
-    """FR-LD-VAL-07, -10: idempotent but for a name that begins or ends with a blank."""
+    """FR-LD-VAL-07, -10: idempotent, except for a name that begins or ends with a blank."""
     shown = outcome(path)
     if shown in ("BadArgs", "SandboxViolation"):
         return
@@ -200,7 +200,7 @@ def test_path_outside_the_sandbox_is_a_violation(project: Path, path: str) -> No
 
 
 def test_missing_and_existing_outside_paths_are_answered_alike(project: Path) -> None:
-    """FR-LD-ERR-02: no answer tells what is out there."""
+    """FR-LD-ERR-02: no answer shows anything of the outside."""
     there, missing = (listed(project, path=f"out/{name}") for name in (OUTSIDE, "missing"))
     assert there.text == missing.text
 
@@ -208,7 +208,7 @@ def test_missing_and_existing_outside_paths_are_answered_alike(project: Path) ->
 def test_sandbox_is_asked_before_the_file_system(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """FR-LD-VAL-07, NFR-LD-SEC-01: of a path that leaves in words nothing is opened."""
+    """FR-LD-VAL-07, NFR-LD-SEC-01: a path that leaves as written opens nothing."""
     opened: list[object] = []
     real = os.open
 

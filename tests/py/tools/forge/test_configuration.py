@@ -1,4 +1,4 @@
-"""forge/list_directory: what a configuration sets and caps.
+"""forge/list_directory: the values that a configuration sets and caps.
 
 Each test names the requirements (FR-, NFR-, CFG-LD-...) and scenarios (T-LD-...) that it shows.
 """
@@ -85,7 +85,7 @@ def test_configured_max_depth_is_default_and_cap(
 
 
 def test_the_contracts_example_is_a_valid_configuration(tmp_path: Path) -> None:
-    """CFG-LD-01, -05: and it says what the built-in defaults are."""
+    """CFG-LD-01, -05: and it documents the built-in defaults."""
     example = """
 [tools.list_directory]
 max_entries = 200

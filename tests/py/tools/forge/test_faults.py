@@ -42,7 +42,7 @@ def test_directory_that_may_be_read_but_not_searched_lists_unknown_entries(tree:
 
 
 def unknown(path: str, code: str, message: str) -> Output:
-    """An entry of which nothing can be told."""
+    """An entry without metadata."""
     values = (path.rpartition("/")[2], path, path.count("/") + 1, "unknown", None, None, False)
     return dict(zip(ENTRY_KEYS, (*values, code, message), strict=True))
 
@@ -141,7 +141,7 @@ def test_directory_that_cannot_be_read_is_one_unknown_entry_and_the_rest_goes_on
 
 
 def test_unreadable_directory_that_is_not_entered_is_a_directory(tree: Plant) -> None:
-    """FR-LD-LST-08: only what has to be read can fail to be."""
+    """FR-LD-LST-08: only a directory that has to be read can be unreadable."""
     root = tree({"a/b/": None})
     (root / "a/b").chmod(0)
     assert unprivileged(lambda: entries_of(listed(root, path="a")))["b"]["type"] == "dir"

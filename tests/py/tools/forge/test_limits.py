@@ -1,4 +1,4 @@
-"""forge/list_directory: the budget of its output, and what it costs.
+"""forge/list_directory: the budget of its output, and its cost.
 
 Each test names the requirements (FR-, NFR-, CFG-LD-...) and scenarios (T-LD-...) that it shows.
 """
@@ -92,7 +92,7 @@ def test_output_budget_overrides_max_entries_as_the_reason(tree: Plant) -> None:
 
 @pytest.fixture
 def statted(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """What is statted from now on."""
+    """The names that are statted from now on."""
     seen: list[object] = []
     real = os.stat
 

@@ -1,4 +1,4 @@
-"""forge/list_directory: what is listed, and what is told of it.
+"""forge/list_directory: which entries are listed, and their facts.
 
 Each test names the requirements (FR-, NFR-, CFG-LD-...) and scenarios (T-LD-...) that it shows.
 """
@@ -48,7 +48,7 @@ def test_dot_and_dot_dot_are_no_entries(tree: Plant) -> None:
     assert paths(listed(root, recursive=True, include_hidden=True)) == ["a"]
 
 
-def test_preorder_decides_what_is_kept_and_whole_paths_the_output(tree: Plant) -> None:
+def test_preorder_decides_which_entries_are_kept_and_whole_paths_the_output(tree: Plant) -> None:
     """FR-LD-LST-05, FR-LD-OUT-01: "a/z" is met before "a-b", but sorts after it."""
     root = tree({"a/z": "", "a-b": "", "b": ""})
     assert paths(listed(root, recursive=True)) == ["a", "a-b", "a/z", "b"]
@@ -85,7 +85,7 @@ def test_max_entries_truncates_only_when_something_is_left(
 
 
 def test_one_more_eligible_entry_is_looked_for_in_the_whole_tree(tree: Plant) -> None:
-    """FR-LD-LST-07: what is not wanted does not make a listing truncated."""
+    """FR-LD-LST-07: unwanted entries do not make a listing truncated."""
     root = tree({"a/f": "", "b/c/": None, "d/": None, "z": {"fifo": True}})
     arguments = {"recursive": True, "include_dirs": False, "max_entries": 1}
     assert output(listed(root, **arguments))["truncated"] is False

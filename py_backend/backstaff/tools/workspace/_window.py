@@ -1,0 +1,145 @@
+"""The lines of a window of a text file, or of the unsaved buffer in its place, and its outline."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from backstaff.errors import Fault, NotAFile, PathError, ToolError
+from backstaff.fs.entry import Kind
+from backstaff.reading.source import ContentError, Source, opened
+from backstaff.reading.text import LineSink, TextFacts, read
+from backstaff.render.lines import size
+from backstaff.render.names import quote
+from backstaff.render.refusals import READ_FILE, refused
+from backstaff.structure.outline import MAX_CHARACTERS, Outline, outline
+from backstaff.tool import Context
+from backstaff.tools.workspace._refusals import nearest, nearest_names
+
+LINE_BYTES = 2_000
+"""Maximum number of bytes that are kept of a line, except of a window's first."""
+
+
+@dataclass(slots=True)
+class Line:
+    """The first characters of a line of the window.
+
+    In UTF-8, `left` bytes of the line follow them, and `before` bytes, which `start_byte` skips,
+    precede them.
+    """
+
+    text: str = ""
+    left: int = 0
+    before: int = 0
+
+    def add(self, piece: str, most: int) -> None:
+        """Add `piece` to the line, but keep no more than `most` bytes of it."""
+        if self.left:
+            self.left += size(piece)
+            return
+        kept = _first(piece, most - size(self.text))
+        self.text += kept
+        if len(kept) < len(piece):
+            self.left = size(piece) - size(kept)
+
+    def first(self, most: int) -> "Line":
+        """Return the line with at most `most` bytes of its text."""
+        text = _first(self.text, most)
+        if len(text) == len(self.text):
+            return self
+        return Line(text, self.left + size(self.text) - size(text), self.before)
+
+
+@dataclass(slots=True)
+class Window:
+    """Takes a text in pieces, and keeps `count` lines from the line `start` on.
+
+    The first line loses its first `skip` bytes, and keeps up to `limit` bytes, because it may be
+    shown alone. Where `all_text` is a list, it gets all of the text.
+    """
+
+    start: int
+    skip: int
+    count: int
+    limit: int
+    lines: list[Line] = field(default_factory=list)
+    all_text: list[str] | None = None
+
+    def take(self, text: str, first: int, last: int) -> bool:
+        """Take the next piece of the text; return whether more is wanted."""
+        if self.all_text is not None:
+            self.all_text.append(text)
+        if last < self.start:
+            return True
+        for number, piece in enumerate(text.split("\n"), first):
+            position = number - self.start
+            if 0 <= position < self.count:
+                if position == len(self.lines):
+                    self.lines.append(Line())
+                if self.skip and not position:
+                    whole = piece.encode()
+                    piece = whole[self.skip :].decode(errors="ignore")  # its rest  # noqa: PLW2901  # its rest
+                    self.lines[0].before += len(whole) - size(piece)
+                    self.skip = max(0, self.skip - len(whole))
+                self.lines[position].add(piece, LINE_BYTES if position else self.limit)
+        return self.all_text is not None or last < self.start + self.count
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file that was read: all of its text and its outline, if they are known and wanted.
+
+    `lines` are the lines of the window.
+    """
+
+    source: Source
+    whole: TextFacts
+    text: str
+    outline: Outline | None
+    lines: Sequence[Line]
+
+
+def read_text(
+    path: str, window: Window, context: Context, encoding: str = "", *, whole: bool = False
+) -> File:
+    """Read the lines of `window` from the file `path`, and with `whole` all of its text.
+
+    No text is kept that is too large for an outline. Raises `ToolError` with the codes of read 6.
+    """
+    windows: list[Window] = []
+
+    def taker() -> LineSink:
+        kept = list[str]() if whole and source.size <= MAX_CHARACTERS else None
+        windows[:] = [replace(window, lines=[], all_text=kept)]
+        return windows[0]
+
+    try:
+        with opened(path, context) as source:
+            facts = read(source, encoding, taker)
+    except ContentError as error:
+        likely = " or ".join(f'encoding="{name}"' for name in error.suggestions)
+        remedy = f"; call again with encoding, perhaps {likely}" if likely else ""
+        message = f"Path {quote(path)} cannot be read: {error.message}{remedy}"
+        raise ToolError(error.code, message, **error.details) from error
+    except PathError as error:
+        near = nearest(path, context) if error.fault is Fault.MISSING else []
+        kind = ""
+        if isinstance(error, NotAFile) and error.kind == Kind.DIRECTORY:
+            shows = f"{context.named('workspace/tree')} shows what is in it"
+            kind = f'is a directory: {shows} with entry_kind="all"'
+        elif isinstance(error, NotAFile):
+            describes = f"{context.named('agent-q/get_file_info')} describes it"
+            kind = f"is no regular file: {error.message}; {describes}"
+        refusal = refused(error, path, READ_FILE, near=nearest_names(near), kind=kind)
+        # The file that a link without a target is to lead to has another name than the link.
+        if error.fault in {Fault.MISSING, Fault.DANGLING}:
+            refusal.details["nearest"] = near
+        raise refusal from error
+    text = "".join(windows[0].all_text or ())
+    made = outline(text, source.path, context.budget) if text else None
+    return File(source, facts, text, made, windows[0].lines if facts.line_count else [])
+
+
+def _first(text: str, most: int) -> str:
+    """Return the first characters of `text` that take at most `most` bytes."""
+    if len(text) <= most // 4 or (len(text) <= most and size(text) <= most):
+        return text
+    return text[:most].encode()[:most].decode(errors="ignore")

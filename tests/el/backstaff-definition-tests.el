@@ -1,0 +1,60 @@
+;;; backstaff-definition-tests.el --- Visiting a definition by its name  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Code:
+
+(require 'backstaff-ui-definition)
+(require 'backstaff-test-support)
+(require 'backstaff-view-fixtures)
+
+(defconst backstaff-definition-tests-tree
+  '(("a.py" . "import b\n\nclass Server:\n    def run(self):\n        pass\n")
+    ("b.py" . "def stop(server):\n    pass\n\ndef runner():\n    pass\n"))
+  "A project with definitions.")
+
+(defun backstaff-definition-tests-type (keys)
+  "Call the command, type KEYS, and return the name of the file and the line."
+  (backstaff-test-typing keys (call-interactively #'backstaff-find-definition))
+  (set-buffer (window-buffer))
+  (list (file-name-nondirectory (buffer-file-name))
+        (buffer-substring (line-beginning-position) (line-end-position))))
+
+(ert-deftest backstaff-definition-goes-to-the-only-one ()
+  (backstaff-view-test-project backstaff-definition-tests-tree
+    (should (equal (backstaff-definition-tests-type "top RET")
+                   '("b.py" "def stop(server):")))))
+
+(ert-deftest backstaff-definition-of-several-is-chosen-by-completion ()
+  (backstaff-view-test-project backstaff-definition-tests-tree
+    (should (equal (backstaff-definition-tests-type "run RET runne TAB RET")
+                   '("b.py" "def runner():")))
+    (should (equal (backstaff-definition-tests-type "run RET Serv TAB RET")
+                   '("a.py" "    def run(self):")))))
+
+(ert-deftest backstaff-definition-is-one-by-its-name-alone ()
+  (backstaff-view-test-project backstaff-definition-tests-tree
+    (should (equal (backstaff-definition-tests-type "Server RET") '("a.py" "class Server:")))
+    ;; The parameter of `stop' has the name as well.
+    (should (equal (backstaff-definition-tests-type "server RET Server SPC TAB RET")
+                   '("a.py" "class Server:")))))
+
+(ert-deftest backstaff-definition-that-is-not-saved-yet-is-found ()
+  (backstaff-view-test-project backstaff-definition-tests-tree
+    (with-current-buffer (find-file-noselect (expand-file-name "b.py" root))
+      (goto-char (point-min))
+      (insert "def brand_new():\n    pass\n\n"))
+    (should (equal (backstaff-definition-tests-type "brand RET")
+                   '("b.py" "def brand_new():")))
+    (set-buffer-modified-p nil)))
+
+(ert-deftest backstaff-definition-says-that-there-is-none ()
+  (backstaff-view-test-project backstaff-definition-tests-tree
+    (should (equal (cadr (should-error (backstaff-definition-tests-type "nothing RET")
+                                       :type 'user-error))
+                   "No definition in the project has nothing in its name"))
+    (should (equal (cadr (should-error (backstaff-find-definition " ") :type 'user-error))
+                   "Type a part of the name"))))
+
+(provide 'backstaff-definition-tests)
+;;; backstaff-definition-tests.el ends here
