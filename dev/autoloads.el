@@ -37,7 +37,7 @@ Return any other FORM as it is."
 (defun autoloads-text ()
   "Return the contents of backstaff-loaddefs.el."
   ;; The files that backstaff.el requires are loaded before this one.
-  (concat ";;; backstaff-loaddefs.el --- Autoloads of all commands  -*- lexical-binding: t; -*-\n\n"
+  (concat ";;; backstaff-loaddefs.el --- The autoloads of the commands  -*- lexical-binding: t; -*-\n\n"
           ";; SPDX-License-Identifier: GPL-3.0-or-later\n\n"
           ";;; Commentary:\n\n;; `make manual' writes this file; see dev/autoloads.el.\n\n;;; Code:\n\n"
           (mapconcat (lambda (form) (let ((print-quoted t)) (prin1-to-string form)))

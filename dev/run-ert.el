@@ -27,22 +27,18 @@
 (require 'backtrace)
 (require 'seq)
 
-(defvar comp-deferred-compilation)
-(defvar comp-enable-subr-trampolines)
-(defvar native-comp-deferred-compilation)
-(defvar native-comp-enable-subr-trampolines)
-(defvar native-comp-jit-compilation)
-
 ;; Tests put functions of their own in the place of primitives.  Where Emacs compiles
 ;; to machine code it would start a compiler for each, in the middle of the test, and
 ;; for each library that a test loads.  Emacs 28 loads the compiler even if it is off.
 (when (featurep 'native-compile)
   (require 'comp))
-(setq native-comp-deferred-compilation nil ; Emacs 28
-      native-comp-jit-compilation nil      ; Emacs 29 and later
-      comp-deferred-compilation nil
-      native-comp-enable-subr-trampolines nil
-      comp-enable-subr-trampolines nil)
+;; By `set', because the byte compiler of Emacs 30 warns of the older names.
+(dolist (variable '(native-comp-deferred-compilation ; Emacs 28
+                    native-comp-jit-compilation      ; Emacs 29 and later
+                    comp-deferred-compilation
+                    native-comp-enable-subr-trampolines
+                    comp-enable-subr-trampolines))
+  (set variable nil))
 
 (defconst run-ert-cache
   (expand-file-name "../.cache/" (file-name-directory load-file-name))

@@ -168,6 +168,7 @@ Return nil if it is eglot, and the language server lacks the last changes."
           (backstaff-emacs-find-symbol--none
            "Emacs knows no way to find symbols that are used in this buffer")))
         (unless (and (eq backend 'eglot)
+                     (fboundp 'eglot-current-server)
                      (not (jsonrpc-connection-ready-p (eglot-current-server) 'xref)))
           (let ((there (and found (xref-backend-identifier-at-point backend))))
             (cons backend

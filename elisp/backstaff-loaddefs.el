@@ -1,4 +1,4 @@
-;;; backstaff-loaddefs.el --- Autoloads of all commands  -*- lexical-binding: t; -*-
+;;; backstaff-loaddefs.el --- The autoloads of the commands  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -18,8 +18,6 @@
 (add-hook 'backstaff-server-starters #'backstaff-remote-starter)
 (autoload 'backstaff-remote-starter "backstaff-remote")
 (autoload 'backstaff-connect "backstaff-remote" nil t)
-(add-hook 'backstaff-reply-functions #'backstaff-buffer-state-add)
-(autoload 'backstaff-buffer-state-add "backstaff-ui-buffer-state")
 (autoload 'backstaff-changes "backstaff-ui-changes" nil t)
 (autoload 'backstaff-command-mode "backstaff-ui-commands")
 (autoload 'backstaff-find-command "backstaff-ui-commands" nil t)

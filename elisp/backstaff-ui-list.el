@@ -211,7 +211,7 @@ server's settings limit their number and depth."
 (defun backstaff-list--go-on ()
   "Draw a piece of the rows that wait, and arrange for the next piece."
   (let* ((end (point-max)) (inhibit-read-only t)
-         ;; A piece makes 2 MB of garbage.  To collect it takes longer than to draw.
+         ;; To collect garbage takes longer than to draw a piece.
          (gc-cons-threshold (max gc-cons-threshold (* 32 1024 1024)))
          (wanted (if backstaff-list--seeking backstaff-list--most-sought
                    (plist-get backstaff-view-state :rows))))

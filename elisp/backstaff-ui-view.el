@@ -464,14 +464,13 @@ Do so in another window if OTHER-WINDOW is non-nil."
     (unless (and (not (eq (plist-get entry :kind) :directory))
                  (backstaff-path-visit (backstaff-view--absolute (plist-get entry :path))
                                        root other-window))
-      (pcase-let ((`(,mode . ,changes) (backstaff-view--call :open entry)))
+      (pcase-let* ((`(,mode . ,changes) (backstaff-view--call :open entry))
+                   (same (eq mode major-mode))
+                   (state (map-merge 'plist (if same backstaff-view-state `(:root ,root)) changes)))
         (cond (other-window
-               (switch-to-buffer-other-window
-                (backstaff-view-buffer
-                 mode (if (eq mode major-mode) (map-merge 'plist backstaff-view-state changes)
-                        `(:root ,root ,@changes)))))
-              ((eq mode major-mode) (apply #'backstaff-view-change changes))
-              (t (backstaff-view-open mode `(:root ,root ,@changes))))))))
+               (switch-to-buffer-other-window (backstaff-view-buffer mode state)))
+              (same (apply #'backstaff-view-change changes))
+              (t (backstaff-view-open mode state)))))))
 
 (defun backstaff-view-visit-other-window ()
   "Visit the file at point, or show the directory at point, in another window."

@@ -15,6 +15,9 @@
 ;;
 ;; A call also names the coding systems of saved files that are visited and not in
 ;; UTF-8, as in (("old.txt" "iso-latin-1")), so that the server can decode them.
+;;
+;; The server describes a file on disk.  Replies of Agent-Q's get_file_info get the
+;; buffer that visits the file, and whether it has unsaved changes.
 
 ;;; Code:
 
@@ -273,6 +276,29 @@ out, so that the disk answered for them."
                                      (string-trim-right (plist-get reply :text) "\n") note))
       (setq reply (plist-put reply :warnings (append (plist-get reply :warnings) (list note)))))
     reply))
+
+(defun backstaff-unsaved-add-state (reply root)
+  "Return REPLY with the state of the buffer that visits its file.
+ROOT is the root of the call.  The data get `:buffer', the buffer's name, and
+`:buffer-modified'.  If there are unsaved changes, the text gets a last line
+such as \"Buffer: a.c (unsaved changes)\".  Replies of other tools and about
+files without a buffer do not change."
+  (when-let* (((equal (plist-get reply :tool) "agent-q/get_file_info"))
+              (path (concat (file-remote-p root) (plist-get (plist-get reply :data) :path)))
+              (buffer (cl-find-if (lambda (buffer)
+                                    (member path (backstaff-unsaved-file-names buffer)))
+                                  (buffer-list)))
+              (name (substring-no-properties (buffer-name buffer)))
+              (text (plist-get reply :text)))
+    (plist-put reply :data (append (plist-get reply :data)
+                                   (list :buffer name
+                                         :buffer-modified (buffer-modified-p buffer))))
+    (when (buffer-modified-p buffer)
+      (plist-put reply :text
+                 (format (if (string-suffix-p "\n" text) "%sBuffer: %s (unsaved changes)\n"
+                           "%s\nBuffer: %s (unsaved changes)")
+                         text (backstaff-names-show name)))))
+  reply)
 
 (provide 'backstaff-unsaved)
 ;;; backstaff-unsaved.el ends here

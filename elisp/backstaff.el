@@ -85,10 +85,6 @@ secrets, or the directory that is in no project.")
 (defvar backstaff--asking nil
   "Non-nil while the user is asked about a call.")
 
-(defvar backstaff-reply-functions nil
-  "Functions that add facts to a successful reply that only Emacs knows.
-Each is called with the reply and the root of the call, and returns a reply.")
-
 
 ;;; Keys
 
@@ -489,10 +485,7 @@ TEXT is its text, by default MESSAGE after \"Error: \"."
 Signal a `backstaff-protocol-error' if VALUE is no reply."
   (unless (and (listp value) (plist-member value :ok) (stringp (plist-get value :text)))
     (signal 'backstaff-protocol-error '("the answer of a tool is no reply")))
-  (when (plist-get value :ok)
-    (dolist (function backstaff-reply-functions)
-      (setq value (funcall function value root))))
-  value)
+  (if (plist-get value :ok) (backstaff-unsaved-add-state value root) value))
 
 (provide 'backstaff)
 ;;; backstaff.el ends here

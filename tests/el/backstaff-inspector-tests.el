@@ -56,6 +56,23 @@
                     "M-x backstaff-run-tool RET workspace/read_file RET RET RET RET RET RET RET RET RET")))
         (kill-buffer buffer)))))
 
+(ert-deftest backstaff-run-tool-takes-a-part-of-a-name-and-shows-first-sentences ()
+  (backstaff-inspector-tests-with (backstaff-test-command)
+    (should (equal (plist-get (backstaff-test-typing "project_o TAB RET"
+                                (backstaff-inspector--read-tool))
+                              :id)
+                   "workspace/project_overview"))
+    (cl-letf (((symbol-function 'completing-read)
+               (lambda (_ table &rest _)
+                 (let ((annotate (completion-metadata-get (completion-metadata "" table nil)
+                                                          'annotation-function)))
+                   (dolist (id (all-completions "" table))
+                     (ert-info (id)
+                       (should (< (length (funcall annotate id)) 240))
+                       (should-not (string-search "\n" (funcall annotate id)))))
+                   "workspace/tree"))))
+      (backstaff-inspector--read-tool))))
+
 (ert-deftest backstaff-run-tool-asks-and-shows-all-forms ()
   (backstaff-inspector-tests-with (backstaff-test-command)
     (let ((text (backstaff-inspector-tests-type

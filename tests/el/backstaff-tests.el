@@ -392,7 +392,7 @@
         (setq buffer-file-name "/elsewhere/a.txt"
               buffer-file-truename "~/a.txt")
         (unwind-protect
-            (should (equal (plist-get (plist-get (backstaff-buffer-state-add
+            (should (equal (plist-get (plist-get (backstaff-unsaved-add-state
                                                   (list :tool "agent-q/get_file_info" :text ""
                                                         :data (list :path (concat root "a.txt")))
                                                   root)
@@ -407,7 +407,7 @@
       (backstaff-tests-with-remote
         (dolist (tool '(agent-q/get_file_info agent-q/list_directory))
           (should (backstaff-test-code (backstaff-call tool '(:path "/remote:/etc")))))
-        (backstaff-buffer-state-add '(:tool "agent-q/get_file_info" :text ""
+        (backstaff-unsaved-add-state '(:tool "agent-q/get_file_info" :text ""
                                       :data (:path "/remote:/etc"))
                                     root)
         (should-not backstaff-tests-operations)))))
