@@ -39,7 +39,7 @@ test-py: setup ## run pytest: first the tests that measure time, then the others
 test-el: setup ## run the ERT tests; SELECTOR picks some
 	@dev/ert
 
-lint: setup ## check style, types and layers of the Python code, and compile and lint the Elisp
+lint: setup ## check prose, style, types and layers, and compile and lint the Elisp
 	@dev/lint
 
 fix: setup ## correct and format the Python code as far as ruff can
