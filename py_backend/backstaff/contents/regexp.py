@@ -63,7 +63,7 @@ class NoMatcher(ToolError):
 
 @dataclass(slots=True)
 class Regexp:
-    """PATTERN in a process of its own; use it as a context manager, within `budget`.
+    """`pattern` in a separate process; use it as a context manager, within `budget`.
 
     More patterns can be compiled, each with a number of its own; `pattern` has 0.
     """

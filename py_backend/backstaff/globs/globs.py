@@ -136,7 +136,7 @@ def _is_balanced(pattern: str, pair: str) -> bool:
 
 
 def _compiled(pattern: str, plain: str) -> "GlobPattern":
-    """PLAIN, one of the expansions of `pattern`, ready to match."""
+    """Return `plain`, one of the expansions of `pattern`, ready to match."""
     from backstaff.globs.glob_pattern import TOKEN, GlobPattern
 
     alone = any(match["plain"] in ("[", "]") for match in TOKEN.finditer(plain))

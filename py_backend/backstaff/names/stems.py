@@ -22,7 +22,7 @@ _VOWELS = tuple("aeiou")
 
 
 def stem(word: str) -> str:
-    """WORD, in small letters, without its English ending: `running` becomes `run`."""
+    """Return `word`, in small letters, without its English ending: `running` becomes `run`."""
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) >= SHORTEST + len(ending):
             word = word.removesuffix(ending)

@@ -37,7 +37,7 @@ _SPECIAL = re.compile(r"[*?\[\\]")
 
 
 def as_bytes(name: str) -> str:
-    """NAME with one character for each byte: "é" as "Ã©"."""
+    """Return `name` with one character for each byte: "é" as "Ã©"."""
     return name if name.isascii() else os.fsencode(name).decode("latin-1")
 
 

@@ -41,7 +41,7 @@ def call(
 
 
 def unsaved(texts: dict[str, str]) -> list[object]:
-    """TEXTS of buffers as Emacs sends them."""
+    """Return `texts` of buffers as Emacs sends them."""
     return [
         [path, hashlib.sha256(text).hexdigest(), "utf-8-unix", base64.b64encode(text).decode()]
         for path, text in ((path, text.encode()) for path, text in texts.items())

@@ -21,7 +21,7 @@ def root(tree: Plant) -> Path:
 
 
 def refused(numbers: set[int], ask: Callable[[], object]) -> None:
-    """ASK has to fail with one of these error `numbers`."""
+    """`ask` must fail with one of these error `numbers`."""
     with pytest.raises(OSError, match=r".") as caught:
         ask()
     assert caught.value.errno in numbers, caught.value

@@ -143,7 +143,7 @@ def possible(tree: dict[str, object]) -> dict[str, object]:
 
 
 def filled(tree: dict[str, object], names: dict[str, str]) -> dict[str, object]:
-    """TREE with its links' targets made real."""
+    """Return `tree` with its links' targets made real."""
     return {
         name: {"link": what["link"].format(**names)} if isinstance(what, dict) else what
         for name, what in possible(tree).items()

@@ -146,7 +146,7 @@ def test_windows_from_a_mark_are_those_of_a_simple_reader(
 
 
 def counted(function: Callable[..., Any], calls: list[str]) -> Callable[..., Any]:
-    """FUNCTION, whose second arguments go to `calls`."""
+    """Return `function`, whose second arguments go to `calls`."""
 
     def count(*arguments: Any) -> Any:  # noqa: ANN401  # whatever it takes
         calls.append(arguments[1])

@@ -35,7 +35,7 @@ def data_of(reply: Reply) -> Any:  # noqa: ANN401
 
 
 def nodes(node: Node) -> Iterator[Node]:
-    """NODE and everything below it, in pre-order."""
+    """Yield `node` and everything below it, in pre-order."""
     yield node
     for child in node.get("children", []):
         yield from nodes(child)

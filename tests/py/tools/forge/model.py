@@ -98,7 +98,7 @@ ESCAPES = {
 
 
 def written(value: object) -> str:
-    """VALUE as canonical JSON (FR-LD-OUT-02a), without the code under test or its library."""
+    """Return `value` as canonical JSON (FR-LD-OUT-02a), by code that is not under test."""
     match value:
         case None:
             return "null"

@@ -160,7 +160,7 @@ WORDS = st.sampled_from(("/", "\\", ".", "..", " ", "a", "b", "C:", "é", "\u300
 
 
 def outcome(path: str) -> str:
-    """PATH normalized, or the code with which it is refused."""
+    """Return `path` normalized, or the code with which it is refused."""
     try:
         return normalized(path)
     except ToolError as error:
