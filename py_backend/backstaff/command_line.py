@@ -23,7 +23,7 @@ EXIT_OK, EXIT_TOOL_ERROR, EXIT_USAGE = 0, 1, 2
 LEVELS = ("debug", "info", "warning", "error")
 LEAST_OUTPUT_BYTES = 1024
 PROJECT_MARKS = (".git", ".hg", ".svn", ".bzr", ".jj")
-"""One of these is in the top directory of a project."""
+"""Names that mark the top directory of a project."""
 
 
 def main(arguments: list[str] | None = None) -> int:

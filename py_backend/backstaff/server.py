@@ -25,11 +25,11 @@ from backstaff.unsaved import Named, UnsavedText, UnsavedTexts, codings, unsaved
 logger = logging.getLogger(__name__)
 
 MAX_MESSAGE = 2000
-"""Bytes of an error's message."""
+"""Maximum number of bytes of an error's message."""
 MAX_WARNINGS, MAX_WARNING = 100, 1000
 """Maximum number of warnings in a reply, and bytes of each."""
 NOTE_SHARE = 4
-"""A text gets a note that takes at most this part, a quarter, of the bytes allowed."""
+"""Maximum share of a text that a note takes: one in this many of the bytes allowed."""
 
 
 def enable_garbage_collection() -> None:

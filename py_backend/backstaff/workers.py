@@ -30,7 +30,7 @@ The first job of each tool runs beyond this and beyond `MAX_COMPUTING`.
 """
 MAX_WAITING = 256
 MAX_STUCK = 4
-"""A server refuses calls once so many workers are stuck: each may hold a file system's locks."""
+"""Maximum number of stuck workers: each may hold locks, so a server refuses calls then."""
 MAX_THREADS = 48
 """Maximum number of threads, including those that still work on abandoned jobs."""
 CHECK_S = 0.25

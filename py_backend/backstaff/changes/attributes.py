@@ -14,7 +14,7 @@ from backstaff.project.ignore_pattern import IgnorePattern, as_bytes
 
 FILE = ".gitattributes"
 MAX_LINE_BYTES = 2048
-"""Git passes over longer lines."""
+"""Maximum length of a line: git passes over longer ones."""
 
 State = str | bool | None
 """A value, True for `name`, False for `-name`, None for `!name`."""

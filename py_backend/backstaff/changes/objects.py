@@ -18,13 +18,13 @@ from backstaff.project.git import Repository
 from backstaff.project.running_git import NoGit
 
 MAX_BYTES = 4 << 20
-"""Bytes of the largest file of which the content is compared or shown."""
+"""Maximum number of bytes of a file whose content is compared or shown."""
 
 
 MAX_CHANGES = 300_000
 """Maximum number of files that differ, each of about a kilobyte of memory."""
 MAX_BROKEN = 8
-"""Objects that may be broken before git is asked for no more: it ends at each."""
+"""Maximum number of broken objects in a call: git ends at each."""
 _EVEN_BROKEN = (0, 128)
 _REGULAR, _EXECUTABLE = 0o100644, 0o100755
 

@@ -31,14 +31,14 @@ if TYPE_CHECKING:  # it takes long to load, and most servers never search
 PROGRAM = ("backstaff.contents.requirements", "backstaff.contents.regexp_worker")
 """The modules that a process runs, the first for the second to import."""
 MAX_IDLE = 2
-"""Processes that wait for the next call."""
+"""Maximum number of processes that wait for the next call."""
 # A pattern is compiled in .2 ms by one that waits, and in 70 ms by a new one, on two busy cores.
 TICK = 0.05
 """Seconds between two looks at a budget."""
 PIECE = 1 << 16
-"""Bytes that are read at once."""
+"""Number of bytes that are read at once."""
 SHARED = 1 << 21
-"""Bytes of the memory that a process shares: texts at once are shorter, or go through stdin."""
+"""Number of bytes of the memory that a process shares; longer texts go through stdin."""
 REPLACES = "replace the matcher"
 """The name of a thread that starts a process in place of one that was killed."""
 LAST_SECONDS = 1.0

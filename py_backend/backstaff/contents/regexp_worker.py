@@ -42,11 +42,11 @@ ASCII = bytes(range(128))
 FOLDED = [one.encode() for one in "\u0130\u0131\u017f\u212a"]
 """The characters beyond ASCII that are i, s or k in another case."""
 SHORTEST_PART = 3
-"""Characters of a literal's part that is looked for in its place."""
+"""Number of characters of the part of a literal that is looked for."""
 WIDTH = 1000
 """Maximum number of characters of a line in an answer; a longer one is cut around the match."""
 HEAD = 8192
-"""A NUL in so many first bytes says that a file is binary."""
+"""Number of bytes at the start in which a NUL marks a file as binary."""
 BINARY, UNDECODABLE = "binary", "undecodable"
 
 Match = tuple[int, int, int, int, int, str, int]

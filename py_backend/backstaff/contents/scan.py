@@ -15,9 +15,9 @@ FIRST_FILES, FILES = 8, 64
 """Bytes and files that are searched at once, while the next are read. The first are few, as many a
 search ends with them."""
 MOST_AT_ONCE = 20_000
-"""Matches of the files searched at once, where some are chosen among them."""
+"""Maximum number of matches, of the files searched at once, to choose among."""
 MOST_KEPT = 32 << 20
-"""Bytes of the texts that are kept of files with matches."""
+"""Maximum number of bytes of the texts that are kept of files with matches."""
 Choose = Callable[[str, bytes, Sequence[Match]], Sequence[Match]]
 """Chooses among the matches of a file, of which it gets the path and the text."""
 Share = Callable[[str, bytes], int]

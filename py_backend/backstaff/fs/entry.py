@@ -47,7 +47,7 @@ def kind_of(status: os.stat_result) -> Kind:
 
 
 Named = tuple[str, Kind]
-"""A name and its kind by the directory itself, which calls special files UNKNOWN."""
+"""A name and its kind as the directory has it: special files are UNKNOWN."""
 
 
 def names_in(directory: int, budget: Budget) -> list[str]:

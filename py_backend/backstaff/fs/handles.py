@@ -21,7 +21,7 @@ _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _HELD = "/proc/self/fd/%d"
 
 DEEPEST = 100
-"""Directories that one walk holds at once: four walks leave others more than half of 1,024."""
+"""Maximum number of directories that a walk holds open: four walks leave half of 1,024."""
 
 
 _scan: Callable[[int], "os._ScandirIterator[str]"] = os.scandir

@@ -29,11 +29,11 @@ MAX_PATTERN_CHARACTERS = 1024
 MAX_EXPANSIONS = 1000
 MAX_EXPANDED_CHARACTERS = 32_768
 MAX_ECHO = 200
-"""Characters of a pattern in a message."""
+"""Maximum number of characters of a pattern in a message."""
 TOGETHER = 4096
-"""Names that are searched as one text: a mebibyte at most, as no other thread runs meanwhile."""
+"""Maximum number of names in one text: a mebibyte, because no other thread runs meanwhile."""
 STRIDE = 16
-"""Paths between two looks at the clock: to match one of 4 KB can take 10 milliseconds."""
+"""Number of paths between two looks at the clock: one of 4 KB can take 10 milliseconds."""
 
 _ESCAPE = re.compile(r"\\.", re.DOTALL)
 

@@ -35,9 +35,9 @@ MIN_RANKED = 300
 GUESS_SECONDS = 1.0
 """Maximum number of seconds for all guesses."""
 FEW = 5
-"""Number of close matches from which on nothing is guessed."""
+"""Minimum number of close matches that make guesses needless."""
 Heat = Mapping[str, float]
-"""How much some paths were edited recently."""
+"""The weight of recent edits, by path."""
 NO_HEAT: Heat = MappingProxyType({})
 
 

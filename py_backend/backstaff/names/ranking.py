@@ -50,7 +50,7 @@ SCATTER, NOWHERE = 1 << 20, 1 << 40
 """The costs of a run that begins inside another word, more than all others, and of no run."""
 
 GAPPED_AT_ONCE = 16
-"""Paths between two looks at the clock: a hard word takes .05 s in a path of 4,000 characters."""
+"""Number of paths between two looks at the clock: one of 4,000 characters can take .05 s."""
 
 
 class MatchKind(StrEnum):
@@ -93,9 +93,9 @@ Ranked = tuple[MatchKind, int]
 Key = tuple[int, int, float, int, int]
 """The order of a path: its kind, how well it matches, its edits, its length and its position."""
 Pieces = Callable[[str, int], re.Match[str] | None]
-"""From a path before its case was folded, and where to begin: a word in pieces."""
+"""Finds a word in pieces, given a path in its own case and the place to begin at."""
 Glued = Callable[[str, str], int | None]
-"""From a path and the path before its case was folded: how far apart the two parts of a word are.
+"""Finds how far apart the two parts of a word are, given a path in small letters and as it is.
 
 0 means in the name and in its directory, 1 means in a directory further up.
 """

@@ -1,7 +1,7 @@
 """Stems: `validating`, `validates` and `validation` are forms of one word."""
 
 SHORTEST = 3
-"""The characters that remain at least."""
+"""Minimum number of characters that remain of a word."""
 
 _ENDINGS = (
     *(

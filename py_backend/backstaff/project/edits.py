@@ -18,12 +18,12 @@ from backstaff.project.git import Repository
 from backstaff.project.running_git import NoGit
 
 COMMITS = 1000
-"""The number of the latest commits that are looked at."""
+"""Maximum number of commits that are looked at, the latest first."""
 # Of the files that the next commits touch, an overview names .62 with 1,000, .59 with 300
 # (dev.bench.overview). MRR of four words of a subject .30 with 1,000 and .29 with 300, by
 # dev.bench.find.
 BULK = 100
-"""The most files of a commit that counts."""
+"""Maximum number of files of a commit that counts."""
 # MRR of four words of a subject .27 with 100, .25 with 10 (dev.bench.find).
 MAX_KEPT = 8
 
@@ -67,4 +67,4 @@ def edits(place: Place, repository: Repository | NoGit, budget: Budget) -> Edits
 
 
 _KEPT: LRUCache[tuple[str, str], Edits] = LRUCache(MAX_KEPT)
-"""By the path of the place and the commit, whose history never changes."""
+"""The edits by the path of the place and the commit, because a commit's history is fixed."""

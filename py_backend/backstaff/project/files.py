@@ -37,7 +37,7 @@ from backstaff.project.running_git import NoGit
 from backstaff.project.stamp import RACY_NS, UNSETTLED, Stamp, latest, settled, stamp_of
 
 MAX_KEPT = 500_000
-"""Files of all projects that are kept: 500,000 take 48 MB with the stamps of their directories."""
+"""Maximum number of files that are kept, of all projects: 500,000 take 48 MB with stamps."""
 
 _DOT_GIT = ".git"
 _LOCK = ".#"
@@ -45,7 +45,7 @@ _POINTER = b"gitdir: "
 _BRANCH = b"ref: refs/heads/"
 _DIRECTORY = Kind.DIRECTORY
 _AT_ONCE = 32
-"""Stamps that are compared between two looks at the clock."""
+"""Number of stamps between two looks at the clock."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

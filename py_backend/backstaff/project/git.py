@@ -28,19 +28,19 @@ from backstaff.project.running_git import (
 )
 
 FIRST_SECONDS = 1.0
-"""Git answers the first question in milliseconds, or something is wrong with the repository."""
+"""Maximum number of seconds for git's first answer, which takes milliseconds."""
 
 _PLACES = ("/usr/bin", "/usr/local/bin", "/bin", "/opt/homebrew/bin")
 _VERSION = re.compile(rb"(\d+)\.(\d+)")
 _VERSIONS: dict[str, tuple[int, ...]] = {}
-"""By the path of the program."""
+"""Git's versions, by the path of the program."""
 _FILES = (
     *("HEAD", "config", "config.worktree", "commondir", "index", "packed-refs", "shallow"),
     *("info/grafts", "objects/info/alternates"),
 )
 _SHARED = re.compile(r"sharedindex\.((?:[0-9a-f]{2})+)")
 _OF_A_REPOSITORY = (".git", "HEAD")
-"""A work tree has the first; a bare repository, and a `.git` directory, the second."""
+"""The name in a work tree, and the one in a bare repository or a `.git` directory."""
 _QUESTION = (
     "rev-parse",
     "--is-inside-work-tree",

@@ -23,11 +23,11 @@ if TYPE_CHECKING:  # pathspec takes 40 ms to load, and most starts never see a r
 
 FILE = ".gitignore"
 MAX_BYTES = 1 << 20
-"""Bytes of a file of rules that count; a line that is cut there does not."""
+"""Maximum number of bytes of a file of rules; a line that is cut there does not count."""
 MAX_LINES = 10_000
-"""Lines of a file that count. Half a million would take 350 MB, and no real file has so many."""
+"""Maximum number of lines of a file. Half a million would take 350 MB; no real file has them."""
 MAX_LINE_BYTES = 4096
-"""No path is longer, so longer lines match nothing, and a line of a million `?` costs nothing."""
+"""Maximum length of a line: no path is longer, so a longer line matches nothing."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 

@@ -25,7 +25,7 @@ MAX_OUTPUT = 1 << 27
 """Maximum number of bytes that git may print."""
 MAX_ERRORS = 1 << 12
 MAX_SECONDS = 5.0
-"""Half a million files take less. A fifo in the place of a file of git's takes for ever."""
+"""Maximum number of seconds for an answer: half a million files take less."""
 TICK = 0.05
 """Seconds between two looks at whether the call was cancelled."""
 HELD = "/proc/self/fd/%d"

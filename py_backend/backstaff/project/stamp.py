@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter, itemgetter
 
 RACY_NS = 20_000_000
-"""Longer than such a step."""
+"""Nanoseconds for which a file counts as just changed: longer than a step of the kernel's."""
 
 Stamp = tuple[int, int, int, int, int]
 UNSETTLED: Stamp = (0, 0, 0, 0, 0)

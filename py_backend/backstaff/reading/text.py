@@ -26,7 +26,7 @@ SAMPLE_BYTES = 2 << 10
 """Bytes before and behind an undecodable one, from which likely encodings are found."""
 BINARY_NOT_SUPPORTED, ENCODING_UNKNOWN = "BINARY_NOT_SUPPORTED", "ENCODING_UNKNOWN"
 MARK_BYTES = 1 << 20
-"""Bytes between two places to begin at. A smaller file has none."""
+"""Number of bytes between two places to begin at. A smaller file has none."""
 MAX_MARKS = 4096
 """Maximum number of places for all files together: four files of a gibibyte, some 700 KiB."""
 

@@ -14,7 +14,7 @@ MAX_NOTE = 1000
 EXAMPLES, MAX_EXAMPLES = 5, 500
 """Maximum number of examples in a note, and of their bytes in all."""
 REMEDY_SHARE = 4
-"""A text names another call if that takes at most this part, a quarter, of the limit."""
+"""Maximum share of the limit that the name of another call takes: one in this many."""
 
 
 def size(text: str) -> int:

@@ -15,7 +15,7 @@ from backstaff.structure.language import CONTAINERS, LONGEST, Language, matcher
 from backstaff.structure.spans import Spans
 
 STRIDE = 1000
-"""Lines between two looks at the clock."""
+"""Number of lines between two looks at the clock."""
 MAX_ABOVE = 100
 """Maximum number of lines above a definition that may belong to it."""
 _TAB = 8

@@ -10,7 +10,7 @@ MAX_REQUEST_BYTES = 8 << 20
 """The largest request: 4 MiB of unsaved text take 5.6 in Base64."""
 HEADER_BYTES = 6
 KEPT_BYTES = 256
-"""The kept part of a request that is too large: its uid is in there."""
+"""Number of bytes kept of a request that is too large: its uid is among them."""
 
 _HEADER = re.compile(rb"[0-9a-fA-F]{6}")
 

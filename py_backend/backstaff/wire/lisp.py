@@ -27,7 +27,7 @@ from backstaff.render.names import lossy
 from backstaff.result import Keyword, Rows, Verbatim
 
 MAX_LISP_BYTES = 1 << 20
-"""The bytes of a request without long strings of Base64: reading Lisp is slow."""
+"""Maximum number of bytes of a request beside long Base64 strings: reading Lisp is slow."""
 
 _BASE64 = re.compile(rb'"[A-Za-z0-9+/]{256,}=*"')
 _UID = re.compile(rb"\s*\(\s*[a-z-]+\s+(\d{1,15})(?=[\s)])")

@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 READ_BYTES = 1 << 16
 MAX_SILENT = 16
-"""Silent connections that may wait; one more, and the oldest is closed."""
+"""Maximum number of silent connections that wait; one more closes the oldest."""
 
 
 class _Handler(EPCHandler):  # type: ignore[misc]  # python-epc is untyped

@@ -40,7 +40,7 @@ README = "README.md"
 SKILL_FILES = ("SKILL.md", "skill.md")
 """The file of a skill. `skills-ref`, the reference, reads the second spelling; few agents do."""
 DEPTH = 4
-"""Folders below one of a convention that may lead to a file."""
+"""Maximum number of folders between one of a convention and a file."""
 PASSED_OVER = (".git", "node_modules")
 
 

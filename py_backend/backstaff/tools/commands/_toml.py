@@ -11,7 +11,7 @@ from backstaff.frontmatter.block import Document
 from backstaff.fs.file import Content
 
 MAX_NAMES = 32
-"""The names in a dotted key. A file of 64 KiB with such keys takes a tenth of a second."""
+"""Maximum number of names in a dotted key: 64 KiB of such keys take a tenth of a second."""
 
 # The time is linear: quantifiers are possessive, and a key never begins inside a name.
 _NAME = r"(?:[\w-]++|\"[^\"\n]*+\"|'[^'\n]*+')"

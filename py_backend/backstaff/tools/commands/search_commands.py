@@ -71,7 +71,7 @@ FIT_SCORES = {
     "stands in": 1.0,
     "has a form in": 0.4,
 }
-"""And by the way in which it matches there, in the words of a reason."""
+"""The score by the way in which the word matches there, and the words for that reason."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ from backstaff.render.lines import fitting
 from backstaff.render.names import literal, word
 
 LINE = 3
-"""A directory gets a line once so many in it are shown: then its path is printed only once."""
+"""Minimum number of directories shown in one for it to have a line, with its path once."""
 # Of the files that the next commits touch, .62 are named with 3, .57 with 1 (dev.bench.overview).
 LABELS_SHARE = 0.5
 """The part of the room that the first line may take for its directories."""

@@ -26,7 +26,7 @@ DEFAULT_TEXT_BYTES, MAX_TEXT_BYTES = 1 << 20, 4 << 20
 MAX_CONTEXT = 20
 MAX_OFFSET = 1_000_000_000
 SHARE = 4
-"""A patch longer than this part of the limit, a quarter, ends no page: the next may fit."""
+"""Share of the limit, one in this many: a longer patch ends no page, because the next may fit."""
 _WORDS = {
     "M": "modified",
     "A": "added",

@@ -27,7 +27,7 @@ MAX_COMMITS, MAX_OFFSET, MAX_LINES = 200, 1_000_000_000, 10_000
 MAX_SUBJECT, MAX_AUTHOR, MAX_GREP = 200, 60, 1000
 _SHORT = 7
 _SURROGATES = re.compile("[\ud800-\udc7f\udd00-\udfff]")
-"""Characters that stand for no byte."""
+"""Matches characters that stand for no byte."""
 _LINES = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?")
 
 
