@@ -37,7 +37,9 @@ is kept as xref keeps it."
                         'backstaff-definition--history symbol))))
   (let* ((root (file-name-as-directory (backstaff-command-root)))
          (found (backstaff-definition--found name root))
-         (label (if (cdr found) (completing-read "Definition: " found nil t) (caar found))))
+         (label (if (cdr found) (completing-read
+                                  (format "%d definitions (TAB lists them): " (length found))
+                                  found nil t) (caar found))))
     (pcase-let ((`(,_ ,path ,line) (assoc label found)))
       (xref-push-marker-stack)
       (backstaff-path-visit (concat root path) root)

@@ -106,7 +106,9 @@ list have blanks between: *.log \"a b\".  The server judges the value."
            (current (backstaff-inspector--text current))
            (text (substring-no-properties
                   (if choices (completing-read prompt choices nil (not path) current
-                                               'backstaff-inspector--history)
+                                               'backstaff-inspector--history
+                                               ;; Vertico then preselects no choice.
+                                               "")
                     (read-from-minibuffer prompt current nil nil 'backstaff-inspector--history)))))
       (cond ((string-empty-p text) (and path required "."))
             ((eq type :boolean) (if (equal text "yes") t :false))

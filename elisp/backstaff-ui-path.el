@@ -66,6 +66,11 @@ directory or a link to one.  Ask before a link is followed out of ROOT."
       (user-error "The link was not followed"))
     (pcase (and attributes (aref (file-attribute-modes attributes) 0))
       (?d nil)
+      ;; A search finds the text of a new file before it is saved.
+      ((and 'nil (guard (get-file-buffer name)))
+       (funcall (if other-window #'switch-to-buffer-other-window #'switch-to-buffer)
+                (get-file-buffer name))
+       t)
       ('nil (user-error (if (file-symlink-p name) "%s is a broken link" "%s does not exist")
                         (backstaff-names-show file)))
       (?- (if other-window (find-file-other-window name) (find-file name))

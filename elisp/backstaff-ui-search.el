@@ -116,14 +116,17 @@ PATTERN is a regular expression of Python, in which ( and | need no backslash.
 If LITERAL is non-nil, PATTERN is text; a key in the prompt says so.
 With a prefix argument, ask for a DIRECTORY of the project to search below.
 
+If Consult is loaded, the matches appear as you type.  With \\[universal-argument] \\[universal-argument] they
+appear in a buffer all the same.
+
 Case counts only if PATTERN has a capital letter.  Files that git ignores are
 left out.  The last lines count the files that were not searched.  The buffer
 has keys to change the search.  Modified buffers are searched as they are."
-  (interactive (let ((directory (and current-prefix-arg
+  (interactive (let ((directory (and current-prefix-arg (not (equal current-prefix-arg '(16)))
                                      (backstaff-read-directory "Search below directory: "))))
                  ;; If the host is out of reach, this says so before the question.
                  (if directory (backstaff-command-root directory) (backstaff-command-project))
-                 (if (featurep 'consult)
+                 (if (and (featurep 'consult) (not (equal current-prefix-arg '(16))))
                      (list nil directory)
                    (cl-destructuring-bind (pattern . literal) (backstaff-search--read)
                      (list pattern directory literal)))))
@@ -162,7 +165,7 @@ Case counts only if PATTERN has a capital letter."
   "Read a pattern; return it and whether it is text.
 The default is the symbol at point.  PATTERN is an old pattern to edit, which is
 text if LITERAL is non-nil."
-  (let ((symbol (thing-at-point 'symbol t))
+  (let ((symbol (unless pattern (thing-at-point 'symbol t)))
         (map (make-sparse-keymap)) (again t) (history-add-new-input nil) (default nil))
     (set-keymap-parent map minibuffer-local-map)
     (define-key map (kbd "M-r") (lambda ()
@@ -267,7 +270,9 @@ STATE is the text before them, such as \"Searching: \"."
           (string-replace
            "%" "%%"
            (concat
-            " " (propertize (format "%s%d match%s in %d file%s" state
+            " " (propertize (format (if (and (equal state "Search failed: ") (= matches 0))
+                                        "Search failed" "%s%d match%s in %d file%s")
+                                    state
                                     matches (if (= matches 1) "" "es")
                                     files (if (= files 1) "" "s"))
                             'face 'bold)
@@ -277,7 +282,7 @@ STATE is the text before them, such as \"Searching: \"."
             (unless (equal root_path ".")
               (format " in %s/" (backstaff-names-show root_path)))
             (and include (concat ", files " (string-join include " ")))
-            (and (equal flags "i") ", in any case")
+            (and (equal flags "i") ", case ignored")
             (and include_ignored ", with ignored files"))))
     (force-mode-line-update)))
 

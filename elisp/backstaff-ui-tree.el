@@ -443,7 +443,8 @@ Interactively, go from each of these to the next."
   (interactive nil backstaff-tree-mode)
   (let ((limit (backstaff-view-get :max)))
     (cond ((not (or (backstaff-view-get :wanted) (backstaff-tree--limited)))
-           (user-error "The tree is complete to its depth"))
+           (user-error "The tree is complete to its depth; %s changes that"
+                       (substitute-command-keys "\\[backstaff-tree-set-depth]")))
           ((>= limit backstaff-tree--most-entries)
            (user-error "A tree has at most %d entries" limit)))
     (backstaff-view-change :max (min (* 2 limit) backstaff-tree--most-entries)

@@ -283,7 +283,11 @@ def _items(parameter: Parameter, values: Sequence[object]) -> Iterator[Any]:
             arguments, unknown = decode(parameters_of(parameter.items), value)
         except ToolError as error:
             where = f"Item {number} of '{parameter.name}'"
-            raise _refusal(parameter, f"{where}: {error.message}") from error
+            problem = ": " + error.message
+            if isinstance(value, str) and not value.lstrip().startswith("{"):
+                names = ", ".join(one.name for one in parameters_of(parameter.items))
+                problem = f" must be an object with some of {names}"
+            raise _refusal(parameter, where + problem) from error
         if unknown:
             name = unknown[0].removeprefix(UNKNOWN_ARGUMENT)
             raise _refusal(parameter, f"Item {number} of '{parameter.name}' has an unknown {name}")

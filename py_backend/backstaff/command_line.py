@@ -34,7 +34,13 @@ def main(arguments: list[str] | None = None) -> int:
     if arguments is None and sys.getfilesystemencoding() != "utf-8":
         # The locale has another encoding, but names are UTF-8 or bytes: start again in UTF-8 mode.
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options, left = parser.parse_known_args(arguments)
+    # argparse does not see that in `call ID --root DIR JSON` the JSON may stand behind an option.
+    if options.command == "call" and options.json is None and left and left[0][0:1] != "-":
+        options.json = left.pop(0)
+    if left:
+        parser.error(f"unrecognized arguments: {' '.join(left)}")
     try:
         log.start(options.log_file, options.log_level)
         return _COMMANDS[options.command](options)
@@ -78,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     call = add("call", help="call one tool and print its answer")
     call.add_argument("id", help="the tool, e.g. agent-q/list_directory")
-    call.add_argument("json", nargs="?", default="{}", help="its arguments as a JSON object")
+    call.add_argument("json", nargs="?", help="its arguments as a JSON object")
     call.add_argument(
         "--format",
         choices=("text", "json", "sexp"),
@@ -183,7 +189,7 @@ def _chosen(registry: Registry, toolsets: list[str] | None, tools: list[str] | N
 def _call(options: argparse.Namespace) -> int:
     enable_garbage_collection()
     server = _server(options)
-    arguments = json_object(options.json)
+    arguments = json_object(options.json or "{}")
     Root(server.root).close()  # a missing root is a usage error, not an answer of the tool
     reply = server.call(options.id, arguments, {"json": options.format == "json"})
     if reply.error and reply.error["code"] == ErrorCode.UNKNOWN_TOOL:

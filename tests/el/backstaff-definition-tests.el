@@ -46,6 +46,11 @@
       (insert "def brand_new():\n    pass\n\n"))
     (should (equal (backstaff-definition-tests-type "brand RET")
                    '("b.py" "def brand_new():")))
+    (set-buffer-modified-p nil)
+    ;; A new file is in its buffer alone.
+    (with-current-buffer (find-file-noselect (expand-file-name "c.py" root))
+      (insert "def newest():\n    pass\n"))
+    (should (equal (backstaff-definition-tests-type "newest RET") '("c.py" "def newest():")))
     (set-buffer-modified-p nil)))
 
 (ert-deftest backstaff-definition-says-that-there-is-none ()

@@ -57,7 +57,7 @@
     (goto-char (point-min))
     (search-forward "src/a.c\0")
     (should (invisible-p (1- (point))))
-    (should (equal header-line-format " 4 matches in 2 files for regexp run, in any case"))))
+    (should (equal header-line-format " 4 matches in 2 files for regexp run, case ignored"))))
 
 (ert-deftest backstaff-search-names-the-definition-around-a-match ()
   (let ((backstaff-search-tests-tree
@@ -294,6 +294,13 @@
                  (lambda (_ &rest options) (push options asked) nil)))
         (call-interactively #'backstaff-search))
       (should (eq (plist-get (car asked) :category) 'consult-grep)))
+    (backstaff-test-typing "run RET"
+      (let ((current-prefix-arg '(16)))
+        (call-interactively #'backstaff-search)))
+    (with-current-buffer (backstaff-search--name "run" root)
+      (backstaff-view-test-wait)
+      (should (string-search "Search finished" (buffer-string)))
+      (kill-buffer))
     (let ((found (backstaff-search--candidates "u." root '(:pattern nil :root_path "src"))))
       (should (equal (mapcar #'substring-no-properties found)
                      '("src/a.c:1:int run;" "src/a.c:2:run run")))

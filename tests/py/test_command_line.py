@@ -70,6 +70,15 @@ def test_call_takes_the_name_that_models_know_and_answers_with_ids(root: Path) -
     assert "workspace/tree shows what is in it" in done.stdout
 
 
+def test_arguments_of_a_call_may_stand_behind_its_options(root: Path) -> None:
+    done = run("call", "get_file_info", "--root", str(root), '{"path": "f"}')
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "f" in done.stdout
+    done = run("call", "get_file_info", "{}", "--root", str(root), "more")
+    assert done.returncode == 2
+    assert "unrecognized arguments: more" in done.stderr
+
+
 def test_call_prints_json(root: Path) -> None:
     done = call(root, "get_file_info", {"path": "f"}, "--format", "json")
     assert (done.returncode, done.stderr) == (0, "")

@@ -85,7 +85,7 @@ class NoGit(StrEnum):
     """The reason why git does not answer, as the end of a sentence."""
 
     ABSENT = "git is not installed"
-    UNSUPPORTED = "git can be asked on Linux alone"
+    UNSUPPORTED = "git is asked only on Linux"
     NO_WORK_TREE = "it is not in a git work tree"
     ELSEWHERE = "its git directory is elsewhere, and belongs to another work tree"
     REFUSED = "git refuses this repository, as it belongs to someone else"

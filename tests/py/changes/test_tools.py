@@ -246,3 +246,20 @@ def test_where_no_git_answers_the_reason_is_told(folder: Path) -> None:
         reply = call(folder / "plain", name)
         assert reply.error is not None
         assert reply.error["code"] == "NOT_GIT_REPOSITORY"
+
+
+def test_status_leaves_the_links_by_which_emacs_locks_files_out_of_its_text(root: Path) -> None:
+    (root / "d/.#f00").symlink_to("me@host.1:2")
+    (root / "d/.#mine").write_text("a file of the user's")
+    reply = call(root, "git_status_summary")
+    assert "untracked: 1\n  d/.#mine\n" in reply.text
+    assert data(reply)["raw"] == status_of(root), "as git prints it"
+
+
+def test_diff_without_changes_names_the_tool_that_lists_untracked_files(root: Path) -> None:
+    git(root, "commit", "-qam", "the second")
+    (root / "new.txt").write_text("new")
+    for path in ".", "new.txt":
+        text = call(root, "git_diff", {"path": path}).text
+        assert text.endswith("; workspace/git_status_summary lists untracked files\n"), text
+    assert "untracked" not in call(root, "git_diff", {"target": "HEAD"}).text

@@ -170,6 +170,11 @@ def test_more_ranges_than_allowed_are_refused(tree: Plant) -> None:
     assert "Argument 'ranges' has 21 items, more than the 20 allowed" in reply.text
 
 
+def test_range_that_is_no_object_is_refused_with_the_keys_of_one(tree: Plant) -> None:
+    reply = server_at(tree({"a.py": SAVED})).call(READ, {"path": "a.py", "ranges": ["1-3"]})
+    assert "Item 1 of 'ranges' must be an object with some of path, start_line" in reply.text
+
+
 def test_ranges_come_in_every_form_that_arguments_have(tree: Plant) -> None:
     server = server_at(tree({"a.py": SAVED}))
     json = server.call(READ, '{"ranges": [{"path": "a.py", "symbol": "saved"}]}')

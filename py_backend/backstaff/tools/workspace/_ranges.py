@@ -40,7 +40,7 @@ class Part:
     """The lines of `file` from `start` to `last`: those of `definition`, or a window.
 
     The definition `inside` goes on at the first line of the window. The definitions `around` begin
-    above it.
+    above it. The line `outside` was asked for, and no definition holds it.
     """
 
     file: File
@@ -49,6 +49,7 @@ class Part:
     definition: Definition | None = None
     inside: Definition | None = None
     around: Sequence[Definition] = ()
+    outside: int | None = None
 
 
 class Several(ToolError):
@@ -83,7 +84,8 @@ def answers(
 def parts(asked: Range, read: Callable[[str], File], context: Context) -> list[Part]:
     """Return the parts that `asked` asks for; `read` reads a file. Raises `ToolError`."""
     if not (asked.symbol.strip() or asked.path.strip()):
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "Argument 'path' must not be blank")
+        message = "Argument 'path' must not be blank, unless 'symbol' is given"
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
     if asked.symbol.strip() and not asked.path:
         found = in_project(asked.symbol, context)
         if not found:
@@ -137,9 +139,9 @@ def _around(line: int, most: int, file: File, path: str) -> Part:
     low, high = (found.first_line, found.last_line) if found else (1, count)
     start = max(low, min(line - most // 2, high - most + 1))
     above = (*file.outline.above(found), found) if file.outline and found else ()
-    return Part(
-        file, start, min(count, start + most - 1), around=[one for one in above if one.line < start]
-    )
+    heads = [one for one in above if one.line < start]
+    outside = None if found else line
+    return Part(file, start, min(count, start + most - 1), around=heads, outside=outside)
 
 
 def _going_on(file: File, start: int, last: int) -> Definition | None:

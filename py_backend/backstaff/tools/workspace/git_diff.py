@@ -154,9 +154,11 @@ class Page:
     def _head(self) -> str:
         asked, files = self.asked, self.found.files
         now = "the files as they are now" if asked.target is None else show(asked.target)
-        below = "" if asked.path in (".", "") else f" below {show(asked.path)}"
+        within = "" if asked.path in (".", "") else f" in {show(asked.path)}"
         count = plural(len(files), "file") if files else "nothing"
-        about = f"{count} changed from {show(asked.base)} to {now}{below}"
+        about = f"{count} changed{within} from {show(asked.base)} to {now}"
+        if not files and asked.target is None:  # else a reader takes a new file for no change
+            about += f"; {self.context.named('workspace/git_status_summary')} lists untracked files"
         if asked.offset and asked.offset >= len(files):
             return f"No more files: {about}\n"
         buffers = [self.prefix + p for p, one in files.items() if one.origin is Origin.BUFFER]

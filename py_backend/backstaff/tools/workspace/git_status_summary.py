@@ -6,14 +6,15 @@ No git looks at the work tree for it, and no program that the repository names i
 alone, as git prints them.
 
 The text names the paths from the workspace on, with git's letters. Beyond the contract, it names
-the files whose text in Emacs differs from the disk.
+the files whose text in Emacs differs from the disk, and leaves out the links by which Emacs locks
+them, such as `.#a.py`.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from backstaff.changes.objects import Changes
-from backstaff.changes.porcelain import Branch, branch_of, raw
+from backstaff.changes.porcelain import branch_of, raw
 from backstaff.changes.status import Status, status_of
 from backstaff.changes.work_tree import WorkTree, opened
 from backstaff.errors import ErrorCode, NotADirectory, NotFound, PathError, ToolError
@@ -56,10 +57,9 @@ def run(arguments: Arguments, context: Context) -> Result:
             with opened(start, project.repository, context.budget) as work_tree:
                 if work_tree.base.relative != start.relative:
                     project = project_files(work_tree.base, context.budget)
-                branch = branch_of(work_tree, context.budget)
                 status = status_of(work_tree, project)
                 unsaved = _unsaved(work_tree, project, context)
-                return _result(work_tree, branch, status, unsaved, context)
+                return _result(work_tree, project, status, unsaved, context)
     except (NotFound, NotADirectory) as error:
         message = f"Path {quote(arguments.cwd)} is not a directory: {error.message}"
         raise ToolError(ErrorCode.NOT_DIRECTORY, message) from error
@@ -90,9 +90,17 @@ def _unsaved(work_tree: WorkTree, project: ProjectFiles, context: Context) -> li
 
 
 def _result(
-    work_tree: WorkTree, branch: Branch, status: Status, unsaved: Sequence[str], context: Context
+    work_tree: WorkTree,
+    project: ProjectFiles,
+    status: Status,
+    unsaved: Sequence[str],
+    context: Context,
 ) -> Result:
     prefix, inside = work_tree.base.prefix, work_tree.inside
+    branch = branch_of(work_tree, context.budget)
+    locks = {
+        f"{path}/{name}".lstrip("/") for path, names in project.locks.items() for name in names
+    }
 
     def shown(path: str) -> str:
         return show(prefix + path)
@@ -107,7 +115,7 @@ def _result(
         "conflicts": [f"{two} {shown(path)}" for path, two in status.conflicts.items()],
         "staged": letters(status.staged),
         "changed": letters(status.changed),
-        "untracked": [shown(path) for path in status.untracked],
+        "untracked": [shown(path) for path in status.untracked if path not in locks],
         "changed in Emacs, not saved": [show(path) for path in unsaved],
         "undecided, as a filter would have to run": [shown(path) for path in status.undecided],
     }

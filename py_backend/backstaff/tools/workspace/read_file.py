@@ -275,6 +275,8 @@ class Page:
             window = f"lines {first}-{first + len(lines) - 1} of {whole.line_count}"
         if lines and self.part.inside:
             window += f" (in {lines_of(self.part.inside)})"
+        if self.part.outside:
+            window += f" (line {self.part.outside} is in no definition)"
         if lines and self.asked.start_byte:
             window += f" from byte {self.asked.start_byte}"
         definition = self.part.definition
