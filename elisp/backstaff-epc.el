@@ -52,17 +52,18 @@ the text of a `backstaff-error'."
                (:conc-name backstaff-epc--)
                (:copier nil))
   "A process that speaks EPC, and the calls that it has not answered.
-BUFFER has the bytes of the next frames, and PENDING maps uids to calls.  CLOSED
-is nil, t while the connection breaks, or the condition that broke it."
+BUFFER has the bytes of the next frames, and PENDING maps uids to calls, whose
+requests have UNANSWERED bytes.  CLOSED is nil, t while the connection breaks, or
+the condition that broke it."
   process name buffer remote log-function stderr-function
   (pending (make-hash-table) :read-only t)
-  (last-uid 0) (silent-timeouts 0) closed)
+  (last-uid 0) (unanswered 0) (silent-timeouts 0) closed)
 
 (cl-defstruct (backstaff-epc--call (:constructor backstaff-epc--make-call) (:copier nil))
-  "A call in flight.
+  "A call in flight, whose request has SIZE bytes.
 TIMER ends the call after TIMEOUT seconds if nobody waits for it.  COMPLETE is
 called when the call ends, and is nil from then on."
-  method complete timeout timer)
+  method complete timeout timer size)
 
 (cl-defun backstaff-epc-connect
     (process &key (name "the server") (log-function #'ignore) (stderr-function #'ignore) remote)
@@ -201,6 +202,7 @@ Signal a `backstaff-protocol-error' if it is not a message."
   "Remove the call UID from those over CONNECTION; return nil if there is none."
   (when-let ((call (gethash uid (backstaff-epc--pending connection))))
     (remhash uid (backstaff-epc--pending connection))
+    (cl-decf (backstaff-epc--unanswered connection) (backstaff-epc--call-size call))
     (when (backstaff-epc--call-timer call)
       (cancel-timer (backstaff-epc--call-timer call)))
     call))
@@ -248,6 +250,9 @@ killed, and its property `backstaff-late' is non-nil."
 (defconst backstaff-epc--max-remote-request (* 64 1024)
   "Maximum number of bytes of a request that goes over a network.")
 
+(defconst backstaff-epc--pipe-size 16384
+  "Number of bytes that fit in a pipe that nobody reads.")
+
 (defconst backstaff-epc--cancel-seconds 0.1
   "Maximum number of seconds for sending word that a call was cancelled.")
 
@@ -256,7 +261,8 @@ killed, and its property `backstaff-late' is non-nil."
 COMPLETE is called with a value and nil, or with nil and a condition, when
 the call ends, but not if this function signals an error.
 
-Emacs waits while the pipe is full.  TIMEOUT, in seconds, limits that wait.
+Emacs waits while the pipe is full.  TIMEOUT, in seconds, limits that wait.  A
+request that surely fits needs no timer, which would take ten times as long.
 The unsent part of a request then stays in Emacs's own queue, and the next
 frame follows it."
   (backstaff-epc--check-open connection)
@@ -267,13 +273,17 @@ frame follows it."
                                          (if (backstaff-epc--remote connection)
                                              backstaff-epc--max-remote-request
                                            backstaff-message-largest-frame)))
-         (call (backstaff-epc--make-call :method method :complete complete :timeout timeout))
+         (call (backstaff-epc--make-call :method method :complete complete :timeout timeout
+                                        :size (length frame)))
          (sent nil) (failure nil))
     (puthash uid call (backstaff-epc--pending connection))
+    (cl-incf (backstaff-epc--unanswered connection) (length frame))
     (unwind-protect
         (condition-case problem
             (progn
-              (if (null timeout) (process-send-string process frame)
+              (if (or (null timeout)
+                      (<= (backstaff-epc--unanswered connection) backstaff-epc--pipe-size))
+                  (process-send-string process frame)
                 (with-timeout
                     (timeout
                      (cl-incf (backstaff-epc--silent-timeouts connection))
