@@ -84,7 +84,7 @@ Those that the user opened below the tree's depth are `open'.")
 ;;;###autoload
 (define-derived-mode backstaff-tree-mode backstaff-view-mode "Tree"
   "Major mode for the tree of a directory.
-TAB on a directory such as \"src/ … 12\", which has 12 entries, shows them.
+TAB opens and closes a directory; \"src/ … 12\" is a closed one with 12 entries.
 
 \\{backstaff-tree-mode-map}"
   :group 'backstaff-tree

@@ -131,7 +131,7 @@ class Arguments:
         whole=True,
     )
     context_after: int | None = argument(
-        "Lines after each match, where they are not as many as before it.", minimum=0, whole=True
+        "Lines to show after each match (default: context_lines).", minimum=0, whole=True
     )
     enclosing: bool = argument(
         "Name the definition around each match, with its lines.", default=True, hidden=True
