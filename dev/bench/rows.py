@@ -185,7 +185,7 @@ ROWS = (
     ),
     Row(Promise.TREE_TEXT, "in Emacs : native recursion", "tree", "text", "native-text", 0.25),
     Row(Promise.TREE_TEXT, "EPC : MCP directory_tree", "tree-peers", "ours", "mcp", 0.25),
-    Row(Promise.STALL, "shown, refreshed, sorted : 100 ms", "stall", "ours", "limit", 1.2),
+    Row(Promise.STALL, "shown, refreshed, sorted : 100 ms", "stall", "ours", "limit", 1.0),
     Row(
         Promise.STALL,
         "the same, the processor's time for Emacs : 100 ms",
