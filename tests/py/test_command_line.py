@@ -70,6 +70,19 @@ def test_call_takes_the_name_that_models_know_and_answers_with_ids(root: Path) -
     assert "workspace/tree shows what is in it" in done.stdout
 
 
+def test_bare_python_that_finds_the_package_finds_its_libraries(root: Path) -> None:
+    bare = (sys.executable, "-I", "-S", "-c")
+    program = (
+        f"import runpy, sys; sys.path.insert(0, {str(SOURCE)!r});"
+        " runpy.run_module('backstaff', run_name='__main__')"
+    )
+    done = run(
+        "call", "regexp_search", '{"pattern": "5"}', "--root", str(root), command=(*bare, program)
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "1: 12345" in done.stdout
+
+
 def test_arguments_of_a_call_may_stand_behind_its_options(root: Path) -> None:
     done = run("call", "get_file_info", "--root", str(root), '{"path": "f"}')
     assert (done.returncode, done.stderr) == (0, "")

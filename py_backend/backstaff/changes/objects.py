@@ -101,7 +101,7 @@ class Unanswered(Exception):
 
 
 def answered(answer: bytes | NoGit) -> bytes:
-    """`answer`, if git gave one. Raises `Unanswered`."""
+    """Return `answer` if git gave one. Raises `Unanswered`."""
     if isinstance(answer, NoGit):
         raise Unanswered(answer)
     return answer

@@ -158,7 +158,7 @@ class _Worker:
 
     @classmethod
     def take(cls) -> Self:
-        """One that waits, or a new one."""
+        """Return a process that waits, or a new one."""
         with _LOCK:
             while _IDLE:
                 if (worker := _IDLE.pop()).process.poll() is None:
@@ -168,7 +168,7 @@ class _Worker:
 
     @classmethod
     def start(cls) -> Self:
-        """A new one, which is not waited for."""
+        """Start a process without waiting for it."""
         import subprocess
 
         # Nothing around it counts: neither settings, nor a project's modules. It writes no file.
@@ -239,7 +239,7 @@ class _Worker:
         self.end()
 
     def end(self) -> None:
-        """Kill it, and wait until it is gone."""
+        """Kill the process, and wait until it is gone."""
         self.process.kill()
         self.process.wait()
         for pipe in self.process.stdin, self.process.stdout:

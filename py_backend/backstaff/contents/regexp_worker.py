@@ -182,7 +182,7 @@ def match_of(number: int, line: str, start: int, end: int) -> Match:
 def found_in(
     search: Search, texts: Iterable[bytes], output: str, skipped: int, most: int
 ) -> Iterator[tuple[int, list[Match]]]:
-    """For each of `texts`, the number of its matches, and those that are wanted.
+    """Yield, for each of `texts`, the number of its matches, and the matches to return.
 
     For the `output` "content" these are at most `most` of each text, after the first `skipped` of
     all texts; "lines" is the same with the first match of each line. For "count" none is wanted,

@@ -107,7 +107,7 @@ class Ignore:
         self._sieves = [rules.sieve(parent) for rules, parent in layers]
 
     def under(self, rules: Rules) -> "Ignore":
-        """The same with `rules` for this very directory, which go before all others."""
+        """Return these rules with `rules` of this directory, which precede all others."""
         return Ignore(((rules, ""), *self.layers)) if rules.lines else self
 
     def below(self, name: str) -> "Ignore":
