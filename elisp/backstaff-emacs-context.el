@@ -14,8 +14,8 @@
 ;;   Not saved yet: src/a.c
 ;;   Last compilation: make -k in ./src/: exit [2], 1 error, 0 warnings; its buffer: *compilation*
 ;;
-;; An agent's own buffer is often the one that is selected.  Then the answer also has the
-;; file that was selected last.
+;; If the selected buffer visits no file, such as an agent's own buffer, the answer also
+;; has the file that was selected last.
 
 ;;; Code:
 
@@ -135,8 +135,9 @@
 
 (defun backstaff-emacs-context--compilation (roots)
   "Return the last compilation below one of ROOTS as a plist, or nil.
-If the one that was started last is elsewhere, the one that was selected last
-counts.  A search in files, of which the matches count as errors, is none."
+Of several, the compilation that was started last counts if it is below a root,
+and otherwise the one whose buffer was selected last.  A search in files counts
+as no compilation, although its matches count as errors."
   (when-let ((buffer (cl-find-if
                       (lambda (buffer)
                         (with-current-buffer buffer

@@ -134,7 +134,8 @@ If no server starts, the text includes advice: there is no other help then."
 
 (cl-defstruct (backstaff-server (:constructor backstaff-server--make) (:copier nil))
   "A server process.
-LAST-WORDS is the end of its standard error.  RESTARTED is non-nil if it took the place of one that had died.
+LAST-WORDS is the end of its standard error.  RESTARTED is non-nil if it took the
+place of a server that had died.
 ANSWERED is non-nil once it has answered a tool's call.  DEFINITIONS describe
 its tools, once the server was asked.  START-INFO, a plist, describes a start
 on another host."
@@ -155,7 +156,7 @@ It is the symbol `unknown' until a server has shaken hands.")
 
 (defvar backstaff-server-secrets nil
   "Globs of the files that may hold secrets, from the server's handshake.
-One that starts with an exclamation mark names exceptions.")
+A glob that starts with an exclamation mark names exceptions: \"!.env.example\".")
 
 (defun backstaff-server-status ()
   "Return nil, `unresponsive', `ended' or the process id of this host's server."

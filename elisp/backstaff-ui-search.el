@@ -6,9 +6,9 @@
 
 ;; `backstaff-search' shows the lines that match a regular expression in a buffer of
 ;; `grep-mode', so `next-error', RET and wgrep work there.  It returns at once; C-g in
-;; the buffer cancels the search, and g makes it again.  Each file has a heading, and
-;; so has the definition around matches; the file's name also begins each of its lines,
-;; but invisible.  The last lines count the files that were not searched: ignored, binary
+;; the buffer cancels the search, and g makes it again.  Each file has a heading, and each
+;; definition around matches has one.  The file's name also begins each of its lines, but
+;; invisible.  The last lines count the files that were not searched: ignored, binary
 ;; or large ones.
 ;;
 ;; If Consult is loaded, the command shows the matches as you type instead, and the place

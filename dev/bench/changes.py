@@ -2,8 +2,8 @@
 
 The tree is that of the search in files, all of them in one commit, and `CHANGED` files have changed
 since. Both have compared the tree before, so git's index has the status of each file, and the
-server has read the index. Git is a new process each time; the server is one that runs. Before
-anything is timed, both have to tell the same.
+server has read the index. Git starts for each comparison; the server keeps running. Before anything
+is timed, both must give the same answer.
 """
 
 import subprocess
@@ -23,7 +23,7 @@ ME = ("-c", "user.name=bench", "-c", "user.email=bench@example.org")
 
 
 def measure(files: int, turns: int) -> Measures:
-    """The status and the diff of a work tree of so many `files`."""
+    """Measure the status and the diff of a work tree of `files` files."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         search.make_tree(root, files)

@@ -81,7 +81,7 @@ def _measured(root: Path, files: int, turns: int) -> Iterator[tuple[str, dict[st
 
 
 def require_same_work(files: int, ways: Mapping[str, Callable[[], Read]]) -> None:
-    """Raise `ValueError` unless all `ways` find the same, and those that end read all `files`."""
+    """Raise `ValueError` if two `ways` differ, or if one that ended has not read all `files`."""
     read = {}
     for name, way in ways.items():
         with suppress(TimeoutError):

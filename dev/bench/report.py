@@ -16,7 +16,7 @@ MEBIBYTE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The `measures`, and the reasons for those that are `missing`."""
+    """The `measures`. `missing` names the peers that were not measured, each with the reason."""
 
     measures: Measures
     missing: Mapping[str, str]

@@ -257,11 +257,10 @@ class Workers:
     def _watch(self) -> None:
         while True:
             self._awake.wait()
-            # No event says that a call is stuck, or that a job is older than YOUNG_S.
-            until = self._clock() + CHECK_S
+            until = self._clock() + CHECK_S  # no event says that a call is stuck
             while (left := until - self._clock()) > 0:
                 if self._crowded.wait(left):
-                    time.sleep(min(left, YOUNG_S))
+                    time.sleep(min(left, YOUNG_S))  # no event says that a job is young no more
                     self.check_waiting()
             self.check_deadlines()
             with self._lock:

@@ -176,7 +176,7 @@ server.stdout.readline()
 call(2, "regexp_search", pattern="(a+)+(?!.)", timeout_ms=30000)
 call(3, "project_overview")
 print(server.pid, flush=True)
-time.sleep(60)
+time.sleep(60)  # lives until the test kills it; nothing waits for the end of the sleep
 """
 
 
