@@ -81,20 +81,22 @@ def groups_in(directory: int, budget: Budget) -> Grouped:
     Stops early as `names_in` does.
     """
     found: Grouped = ([], [], [], [])
-    if budget.expired():
-        return found
     files, directories, links, special = found
     try:
         with HANDLES.scan(directory) as entries:
-            for entry in budget.within(entries):
-                if entry.is_file(follow_symlinks=False):
-                    files.append(entry.name)
-                elif entry.is_dir(follow_symlinks=False):
-                    directories.append(entry.name)
-                elif entry.is_symlink():
-                    links.append(entry.name)
-                else:
-                    special.append(entry.name)
+            while not budget.expired():
+                chunk = list(islice(entries, budget.STRIDE))
+                for entry in chunk:
+                    if entry.is_file(follow_symlinks=False):
+                        files.append(entry.name)
+                    elif entry.is_dir(follow_symlinks=False):
+                        directories.append(entry.name)
+                    elif entry.is_symlink():
+                        links.append(entry.name)
+                    else:
+                        special.append(entry.name)
+                if len(chunk) < budget.STRIDE:
+                    break
     except OSError as error:
         raise path_error(error) from error
     return found

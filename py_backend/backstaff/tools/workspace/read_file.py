@@ -214,10 +214,10 @@ class Page:
     def result(self) -> Result:
         """Return as many of the lines as fit, and the call that shows the next (read 2)."""
         source, whole = self.part.file.source, self.part.file.whole
-        lines = [line.first(LINE_BYTES) for line in self.lines]
+        lines, text = [line.first(LINE_BYTES) for line in self.lines], ""
         if len(lines) > 1:
             sizes = (size(self._row(at, line)) for at, line in enumerate(lines))
-            _, shown = fit(lambda n: self._text(lines[:n]), len(lines), sizes, self.limit)
+            text, shown = fit(lambda n: self._text(lines[:n]), len(lines), sizes, self.limit)
             lines = lines[: max(1, shown)]
         if len(lines) == 1:  # it gets the whole limit
             alone = self.lines[0]
@@ -228,6 +228,8 @@ class Page:
             # Escapes take room, so the number of bytes that fit is found by trying.
             most = bisect_right(range(size(alone.text) + 1), self.limit, key=taken) - 1
             lines = [alone.first(max(0, most))]
+        if len(lines) < 2:  # noqa: PLR2004  # several lines have their text already
+            text = self._text(lines)
         first = self.part.start
         after = first + len(lines) if first + len(lines) <= self._last() else None
         definition = self.part.definition
@@ -253,7 +255,7 @@ class Page:
             ],
         }
         return Result(
-            text=self._text(lines),
+            text=text,
             data=data | ({"definition": definition_data(definition)} if definition else {}),
             truncated=after is not None or any(line.left for line in lines),
             labels=lambda: labels(show, [source.path]),

@@ -126,12 +126,12 @@ class Tree:
         asked, budget = self.arguments, self.context.budget
         parents = [self.root]  # by depth: the node that the walk is in, and those above it
         with Walk(place.listing(), self.arrange, budget) as walk:
-            for step in walk:
+            for total, step in enumerate(walk, 2):  # the root is the first
                 node = _node(step.name, self.base + step.path, step.depth, step.kind)
                 parents[step.depth - 1].setdefault("children", []).append(node)
                 self.counts[step.kind] += 1
                 is_directory = step.kind is Kind.DIRECTORY
-                if self.counts.total() >= asked.max_entries:
+                if total >= asked.max_entries:
                     self.limit_reached, self.unopened = True, is_directory
                     self.last = {one["path"] for one in (*parents[: step.depth], node)}
                 elif is_directory and step.depth == asked.max_depth:
@@ -165,6 +165,7 @@ class Tree:
             self.unasked = any(asked.include_hidden or name[0] != "." for name in others)
         prefix = f"{self.base}{path}/" if path else self.base
         found: list[Named] = []
+        room = asked.max_entries - self.counts.total()
         eligible = 0
         for kind in kinds:
             names = groups[kind]
@@ -175,11 +176,10 @@ class Tree:
                 names = [name for name in names if name not in ruled_out]
             if self.globs and (hidden := self.globs.among(prefix, names, budget)):
                 names = [name for name in names if name not in hidden]
-                room = MAX_ENTRIES - len(self.excluded)
-                self.excluded += [prefix + name for name in islice(hidden, room)]
+                more = MAX_ENTRIES - len(self.excluded)
+                self.excluded += [prefix + name for name in islice(hidden, more)]
             order = None if "".join(names).isascii() else _utf_16  # for ASCII they are the same
-            room = asked.max_entries - self.counts.total() - len(found)
-            found += zip(nsmallest(room, names, key=order), repeat(kind))
+            found += zip(nsmallest(room - len(found), names, key=order), repeat(kind))
             eligible += len(names)
         self.eligible[prefix.rstrip("/") or self.root["path"]] = eligible
         return found
