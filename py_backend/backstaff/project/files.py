@@ -243,7 +243,7 @@ class _ProjectWalk:
         known = self.tracked_or_not
         self._tracked = TrackedFiles() if isinstance(known, NoGit) else known
         self._ahead = [(self.sources.ignore, self.sources.ignored, self.above)]
-        self.rules_cut = any(not rules.whole for rules, _ in self.sources.ignore.layers)
+        self.rules_cut = any(not rules.whole for rules, *_ in self.sources.ignore.layers)
 
     def run(self) -> ProjectFiles:
         """Walk. Raises `PathError` if the start cannot be read."""
