@@ -17,12 +17,11 @@ from backstaff.errors import ErrorCode, ToolError
 from backstaff.manifest import READS_CONTENT
 from backstaff.render.lines import shortened
 from backstaff.render.names import MAX_ECHO
-from backstaff.running import RunningCall
 from backstaff.server import Reply, Server, failure, unexpected
 from backstaff.wire import lisp
 from backstaff.wire.frame import MAX_FRAME_BYTES, MAX_REQUEST_BYTES, Frame, FrameReader, frame
 from backstaff.wire.lisp import ESCAPED, PLAIN, Dialect, Message, Unreadable
-from backstaff.workers import Workers
+from backstaff.workers import RunningCall, Workers
 
 logger = logging.getLogger(__name__)
 

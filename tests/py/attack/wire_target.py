@@ -15,7 +15,7 @@ import sexpdata
 from backstaff.server import Server
 from backstaff.wire.connection import Connection
 from backstaff.wire.frame import HEADER_BYTES, MAX_REQUEST_BYTES, BadFrame
-from backstaff.workers import Job, Workers
+from backstaff.workers import RunningCall, Workers
 from tests.py.attack.figures import tally
 from tests.py.epc import frame
 
@@ -28,9 +28,9 @@ PING = 999_999_999_999_999
 class AtOnce(Workers):
     """Workers that run a job while it is submitted, so that a fuzzer need not wait."""
 
-    def submit(self, job: Job) -> bool:
-        """Run `job`."""
-        job.run()
+    def submit(self, run: RunningCall) -> bool:
+        """Run `run`."""
+        run.run()
         return True
 
 
