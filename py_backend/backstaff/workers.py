@@ -1,7 +1,7 @@
 """A few threads that run calls, so that a slow one never holds up a quick one.
 
-Nobody knows in advance which call is slow. So a call holds one of `MAX_WORKERS` places only while it
-is young, and then another call may start. A tool of which no call runs does not wait for a place.
+Nobody knows in advance which call is slow. So a call holds one of `MAX_WORKERS` places only while
+it is young, and then another one may start. A tool of which no call runs does not wait for a place.
 """
 
 import logging

@@ -28,8 +28,8 @@ from backstaff.errors import (
     NotADirectory,
     NotFound,
     OutsideRoot,
+    PathError,
     Secret,
-    Unreachable,
     path_error,
 )
 from backstaff.fs import file
@@ -236,7 +236,7 @@ class _Resolution:
                 self._step_up()
             elif (leaf := self._step_into(name)) is not None:
                 return self._leaf(name, leaf)
-        raise Unreachable("the path has too many components")
+        raise PathError("the path has too many components")
 
     def _refuse_words_that_leave(self) -> None:
         words: list[str] | None = components(self.text)
@@ -318,7 +318,7 @@ class _Resolution:
     def _expand(self, target: str) -> None:
         self.links += 1
         if self.links > MAX_LINKS and self.above is None:
-            raise Unreachable("too many levels of symbolic links")
+            raise PathError("too many levels of symbolic links")
         if self.links > MAX_LINKS:
             raise OutsideRoot("it is outside the project root")
         self.through_link |= not self.pending and self.above is None
@@ -328,7 +328,7 @@ class _Resolution:
         """Look at `name` again: it was one thing when opened and another when looked at."""
         self.retries += 1
         if self.retries > MAX_RETRIES:
-            raise Unreachable("it changed while it was looked at")
+            raise PathError("it changed while it was looked at")
         self.pending.appendleft(name)
 
     def _missing(self, name: str, error: OSError) -> Exception:
@@ -416,7 +416,7 @@ def _open_root(given: str) -> tuple[str, int]:
         if _is_still_at(path, descriptor):
             return path, descriptor
         HANDLES.close(descriptor)
-    raise Unreachable("the project root changed while it was opened")
+    raise PathError("the project root changed while it was opened")
 
 
 def _is_still_at(path: str, descriptor: int) -> bool:

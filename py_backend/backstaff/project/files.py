@@ -24,7 +24,7 @@ from stat import S_ISDIR
 
 from backstaff.budget import Budget
 from backstaff.cache import LRUCache
-from backstaff.errors import PathError, PermissionRefused, Unreachable
+from backstaff.errors import PathError, PermissionRefused
 from backstaff.fs.entry import Grouped, Kind, Named, groups_in, kind_of, lstat_or_none
 from backstaff.fs.file import read
 from backstaff.fs.handles import HANDLES
@@ -192,13 +192,17 @@ def content_of(file: str, directory: int, *, follow: bool = False) -> bytes:
 
 def _is_current(kept: _Kept, directory: int, budget: Budget) -> bool:
     """Whether a walk of the open `directory`, the start of `kept`, would find the same."""
+    entered: dict[str, list[Named]] = {path: [] for path in kept.watches}
+    for path in filter(None, kept.watches):  # in pre-order, as the walk was
+        above, _, name = path.rpartition("/")
+        entered[above].append((name, _DIRECTORY))
 
     def compare(opened: int, path: str) -> Sequence[Named]:
-        watch, prefix = kept.watches[path], f"{path}/" if path else ""
+        watch = kept.watches[path]
         stamps = [stamp_of(status) for status in HANDLES.lstats(budget.within(watch), opened)]
         if stamps != list(watch.values()):
-            raise Unreachable("it has changed")
-        return [(name, _DIRECTORY) for name in watch if prefix + name in kept.watches]
+            raise PathError("it has changed")
+        return entered[path]
 
     try:
         with Walk(directory, compare, budget) as walk:
