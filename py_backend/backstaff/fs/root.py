@@ -19,7 +19,7 @@ import os
 import stat
 from collections import deque
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -44,6 +44,7 @@ MAX_RETRIES = 64
 
 _NOT_A_PLAIN_DIRECTORY = {errno.ENOTDIR, errno.ELOOP, errno.EMLINK}
 _NOT_THERE = {errno.ENOENT, errno.ENAMETOOLONG}
+_OUTSIDE = "it is outside the project root"
 
 
 @dataclass(slots=True)
@@ -224,7 +225,11 @@ class _Resolution:
             HANDLES.close(descriptor)
 
     def run(self) -> Place:
-        self._refuse_words_that_leave()
+        words: list[str] | None = components(self.text)
+        if self.text.startswith("/"):
+            words = self.root.within(components(self.text))
+        if words is not None and self._leads_out(self.root.components, words):
+            raise OutsideRoot(_OUTSIDE)
         self._take(self.text)
         for _ in range(MAX_STEPS):
             if not self.pending:
@@ -235,15 +240,8 @@ class _Resolution:
             elif name == "..":
                 self._step_up()
             elif (leaf := self._step_into(name)) is not None:
-                return self._leaf(name, leaf)
+                return self._place(name, leaf, [*self.names, name])
         raise PathError("the path has too many components")
-
-    def _refuse_words_that_leave(self) -> None:
-        words: list[str] | None = components(self.text)
-        if self.text.startswith("/"):
-            words = self.root.within(components(self.text))
-        if words is not None and self._leads_out(self.root.components, words):
-            raise OutsideRoot("it is outside the project root")
 
     def _leads_out(self, start: list[str], words: Iterable[str]) -> bool:
         position = list(start)
@@ -259,15 +257,12 @@ class _Resolution:
         words = components(text)
         self.must_be_directory |= not self.pending and text.endswith(("/", "/.", "/.."))
         if text.startswith("/"):
-            self._back_to_root()
+            while self.names:
+                self._step_up()
             inside = self.root.within(words)
             self.above = [] if inside is None else None
             words = words if inside is None else inside
         self.pending.extendleft(reversed(words))
-
-    def _back_to_root(self) -> None:
-        while self.names:
-            self._step_up()
 
     def _step_up(self) -> None:
         if self.names:
@@ -284,7 +279,7 @@ class _Resolution:
         elif (target := _listed_link(_absolute(here), name)) is not None:
             self._expand(target)
         else:
-            raise OutsideRoot("it is outside the project root")
+            raise OutsideRoot(_OUTSIDE)
 
     def _step_into(self, name: str) -> os.stat_result | None:
         """Enter `name`; or expand it if it is a link; or return its status if it is a leaf."""
@@ -306,10 +301,13 @@ class _Resolution:
         except OSError as error:
             if error.errno != errno.EINVAL:
                 raise self._missing(name, error) from error
-            self._retry(name)
-            return None
-        if stat.S_ISDIR(status.st_mode):
-            self._retry(name)
+            status = None
+        if status is None or stat.S_ISDIR(status.st_mode):
+            # It was one thing when opened and another when looked at: look at it again.
+            self.retries += 1
+            if self.retries > MAX_RETRIES:
+                raise PathError("it changed while it was looked at")
+            self.pending.appendleft(name)
             return None
         if self.pending or self.must_be_directory:
             raise NotADirectory("it is not a directory", last=not self.pending)
@@ -320,40 +318,30 @@ class _Resolution:
         if self.links > MAX_LINKS and self.above is None:
             raise PathError("too many levels of symbolic links")
         if self.links > MAX_LINKS:
-            raise OutsideRoot("it is outside the project root")
+            raise OutsideRoot(_OUTSIDE)
         self.through_link |= not self.pending and self.above is None
         self._take(target)
-
-    def _retry(self, name: str) -> None:
-        """Look at `name` again: it was one thing when opened and another when looked at."""
-        self.retries += 1
-        if self.retries > MAX_RETRIES:
-            raise PathError("it changed while it was looked at")
-        self.pending.appendleft(name)
 
     def _missing(self, name: str, error: OSError) -> Exception:
         if error.errno not in _NOT_THERE:
             return path_error(error)
         if self._leads_out(self.root.components + self.names, ["", *self.pending]):
-            return OutsideRoot("it is outside the project root")
+            return OutsideRoot(_OUTSIDE)
         new = not self.must_be_directory and ".." not in self.pending
         relative = "/".join((*self.names, name, *self.pending)) if new else ""
         return NotFound("it does not exist", dangling=self.through_link, relative=relative)
 
     def _arrived(self) -> Place:
         if self.above is not None:
-            raise OutsideRoot("it is outside the project root")
+            raise OutsideRoot(_OUTSIDE)
         try:
             status = HANDLES.status(self.stack[-1])
         except OSError as error:
             raise path_error(error) from error
-        name = self.names[-1] if self.names else "."
-        return self._place(name, self.stack.pop(), status, self.names)
+        return self._place(self.names[-1] if self.names else ".", status, self.names)
 
-    def _leaf(self, name: str, status: os.stat_result) -> Place:
-        return self._place(name, self.stack.pop(), status, [*self.names, name])
-
-    def _place(self, name: str, descriptor: int, status: os.stat_result, names: list[str]) -> Place:
+    def _place(self, name: str, status: os.stat_result, names: list[str]) -> Place:
+        descriptor = self.stack.pop()
         return Place(
             root=self.root,
             given=self.text,
@@ -412,27 +400,17 @@ def _open_root(given: str) -> tuple[str, int]:
     if not given.startswith("/"):
         raise InvalidPath("the project root must be an absolute path")
     for _ in range(MAX_RETRIES):
-        path, descriptor = _at_root(given)
-        if _is_still_at(path, descriptor):
-            return path, descriptor
+        try:
+            path = os.path.realpath(given, strict=True)
+            descriptor = HANDLES.root(path)
+        except FileNotFoundError as error:
+            raise NotFound(f"the project root {given!r} does not exist") from error
+        except NotADirectoryError as error:
+            raise NotADirectory(f"the project root {given!r} is not a directory") from error
+        except OSError as error:
+            raise path_error(error) from error
+        with suppress(OSError):  # it is still there
+            if os.path.samestat(os.stat(path), HANDLES.status(descriptor)):
+                return path, descriptor
         HANDLES.close(descriptor)
     raise PathError("the project root changed while it was opened")
-
-
-def _is_still_at(path: str, descriptor: int) -> bool:
-    try:
-        return os.path.samestat(os.stat(path), HANDLES.status(descriptor))
-    except OSError:
-        return False
-
-
-def _at_root(given: str) -> tuple[str, int]:
-    try:
-        path = os.path.realpath(given, strict=True)
-        return path, HANDLES.root(path)
-    except FileNotFoundError as error:
-        raise NotFound(f"the project root {given!r} does not exist") from error
-    except NotADirectoryError as error:
-        raise NotADirectory(f"the project root {given!r} is not a directory") from error
-    except OSError as error:
-        raise path_error(error) from error
