@@ -48,7 +48,27 @@ _OUTSIDE = "it is outside the project root"
 
 
 @dataclass(slots=True)
-class Place:
+class _Held:
+    """Something that is held open. Use it as a context manager."""
+
+    _open: list[int]
+
+    def __enter__(self) -> Self:
+        """Nothing: it is open already."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
+    def close(self) -> None:
+        """Close every descriptor."""
+        while self._open:
+            HANDLES.close(self._open.pop())
+
+
+@dataclass(slots=True)
+class Place(_Held):
     """A file or directory inside the root, held open. Use it as a context manager.
 
     `path` is absolute and real, without a trailing slash (except "/"); `relative` is the same
@@ -66,7 +86,6 @@ class Place:
     directory: int
     status: os.stat_result
     through_link: bool
-    _open: list[int]
 
     @property
     def kind(self) -> Kind:
@@ -113,18 +132,8 @@ class Place:
         except OSError:  # something else has this name by now
             return False
 
-    def __enter__(self) -> Self:
-        """Nothing: the place is open already."""
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        """Close every descriptor that the place holds."""
-        for descriptor in self._open:
-            HANDLES.close(descriptor)
-        self._open.clear()
-
-
-class Root:
+class Root(_Held):
     """The project directory, held open. Tools look at nothing outside of it.
 
     Absolute paths may name it by its real path or by the path that it was opened with. Each call
@@ -137,7 +146,8 @@ class Root:
         `guard` decides which files may be read.
         """
         self.guard = guard
-        real, self._descriptor = _open_root(given)
+        real, descriptor = _open_root(given)
+        super().__init__([descriptor])
         self.components = components(real)
         self.path = _absolute(self.components)
         self._aliases = [self.components, components(given)]
@@ -149,7 +159,11 @@ class Root:
         expanded. "" and "." are the root. Links count as long as they stay inside.
         """
         text = _checked(text)
-        with _Resolution(self, text) as resolution:
+        try:
+            resolution = _Resolution(self, text, [HANDLES.duplicate(self._open[0])])
+        except OSError as error:
+            raise path_error(error) from error
+        with _Held(resolution.stack):
             return resolution.run()
 
     def directory(self, text: str) -> Place:
@@ -176,25 +190,6 @@ class Root:
                 return components[len(alias) :]
         return None
 
-    def duplicate(self) -> int:
-        """A new descriptor of the root itself. Raises `PathError`."""
-        try:
-            return HANDLES.duplicate(self._descriptor)
-        except OSError as error:
-            raise path_error(error) from error
-
-    def close(self) -> None:
-        """Close the directory."""
-        HANDLES.close(self._descriptor)
-
-    def __enter__(self) -> Self:
-        """Nothing: the root is open already."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close the directory."""
-        self.close()
-
 
 @dataclass(slots=True)
 class _Resolution:
@@ -207,22 +202,14 @@ class _Resolution:
 
     root: Root
     text: str
+    stack: list[int]
     pending: deque[str] = field(default_factory=deque)
-    stack: list[int] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     above: list[str] | None = None
     links: int = 0
     retries: int = 0
     must_be_directory: bool = False
     through_link: bool = False
-
-    def __enter__(self) -> Self:
-        self.stack.append(self.root.duplicate())
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for descriptor in self.stack:
-            HANDLES.close(descriptor)
 
     def run(self) -> Place:
         words: list[str] | None = components(self.text)
@@ -367,17 +354,12 @@ def _absolute(parts: list[str]) -> str:
 def _listed_link(path: str, name: str) -> str | None:
     """The target of `name` if the list of the directory `path` calls it a link, else None."""
     held: list[int] = []
-    try:
+    with suppress(OSError), _Held(held):
         held.append(HANDLES.root(path))
         held.append(HANDLES.reopen_to_list(held[-1]))
         with HANDLES.scan(held[-1]) as entries:
             if any(entry.name == name and entry.is_symlink() for entry in entries):
                 return HANDLES.readlink(name, held[-1])
-    except OSError:
-        return None
-    finally:
-        for directory in held:
-            HANDLES.close(directory)
     return None
 
 

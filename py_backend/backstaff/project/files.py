@@ -37,7 +37,7 @@ from backstaff.project.packed import Closed, Directory, PackedPaths
 from backstaff.project.running_git import NoGit
 from backstaff.project.stamp import RACY_NS, UNSETTLED, Stamp, settled, stamp_of
 
-MAX_KEPT = 500_000
+MAXKEPT = 500_000
 """Maximum number of files that are kept, of all projects: 500,000 take 48 MB with stamps."""
 
 _DOT_GIT = ".git"
@@ -95,14 +95,7 @@ class _Kept:
     watches: Mapping[str, Watch]
 
 
-_KEPT: LRUCache[tuple[str, str, bool], _Kept] = LRUCache(
-    MAX_KEPT, lambda kept: len(kept.found.paths)
-)
-
-
-def forget() -> None:
-    """Keep the files of no project."""
-    _KEPT.clear()
+KEPT: LRUCache[tuple[str, str, bool], _Kept] = LRUCache(MAXKEPT, lambda kept: len(kept.found.paths))
 
 
 def project_files(  # noqa: C901  # one thought
@@ -147,7 +140,7 @@ def project_files(  # noqa: C901  # one thought
             ignored |= ignore.ignores(name, directory=True)
             ignore = ignore.below(name)
     key = (project, place.relative, include_ignored)
-    kept = _KEPT.get(key)
+    kept = KEPT.get(key)
     if kept and kept.basis == (*basis,) and _is_current(kept, directory, budget):
         return replace(kept.found, repository=repository)
     tracked = TrackedFiles()
@@ -175,7 +168,7 @@ def project_files(  # noqa: C901  # one thought
     young = begun - RACY_NS
     steady = UNSETTLED not in basis and all(one[0] < young and one[1] < young for one in stamps)
     if steady and not (found.expired or tracked_unknown):
-        _KEPT.put(key, _Kept(found, (*basis,), project_walk.watches))
+        KEPT.put(key, _Kept(found, (*basis,), project_walk.watches))
     return found
 
 
