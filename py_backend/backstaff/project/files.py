@@ -64,7 +64,6 @@ class ProjectFiles:
     expired: bool = False
     tracked_unknown: bool = False
     rules_cut: bool = False
-    _closed: Sequence[Directory] = ()
     locks: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The links in each directory by which Emacs locks files, as far as no rule ignores them."""
 
@@ -75,7 +74,7 @@ class ProjectFiles:
 
     def closed(self, why: Closed) -> list[str]:
         """The directories that were not entered because of `why`."""
-        return [one.path for one in self._closed if one.closed is why]
+        return [one.path for one in self.directories if one.closed is why]
 
 
 Watch = dict[str, Stamp]
@@ -161,7 +160,6 @@ def project_files(  # noqa: C901  # one thought
         walk.expired,
         tracked_unknown,
         project_walk.rules_cut,
-        project_walk.closed,
         project_walk.locks,
     )
     stamps = chain.from_iterable(map(dict.values, project_walk.watches.values()))
@@ -216,7 +214,6 @@ class _ProjectWalk:
     ignore: InitVar[Ignore]
     all_ignored: InitVar[bool]
     directories: list[Directory] = field(default_factory=list)
-    closed: list[Directory] = field(default_factory=list)
     ignored: int = 0
     rules_cut: bool = False
     locks: dict[str, Sequence[str]] = field(default_factory=dict)
@@ -255,7 +252,7 @@ class _ProjectWalk:
             else:
                 closed = self._is_closed(directory, path, above)
         if closed:
-            self._close(path, Closed.REPOSITORY)
+            self.directories.append(Directory(path, closed=Closed.REPOSITORY))
             return ()
         kept: frozenset[str] = frozenset()
         if not self.include_ignored:
@@ -290,11 +287,6 @@ class _ProjectWalk:
         """Return the `links` such as `.#a.py`, by which Emacs marks that it has changed `a.py`."""
         tracked = self.tracked
         return [one for one in links if one.startswith(_LOCK) and not tracked.has(prefix + one)]
-
-    def _close(self, path: str, why: Closed) -> None:
-        """Note the directory `path`, which is not entered because of `why`."""
-        self.closed.append(Directory(path, closed=why))
-        self.directories.append(self.closed[-1])
 
     def _is_closed(self, directory: int, path: str, above: Watch) -> bool:
         """Whether the open `directory`, which has a `.git`, is another repository for git.
@@ -379,4 +371,4 @@ class _ProjectWalk:
         watched = status is not None and isinstance(problem, PermissionRefused)
         *_, above = self._ahead.pop()
         above[step.name] = stamp_of(status) if status and watched else UNSETTLED
-        self._close(step.path, Closed.UNREADABLE)
+        self.directories.append(Directory(step.path, closed=Closed.UNREADABLE))
