@@ -18,7 +18,7 @@ stale, as far as the file system dates changes at once; a file system on a netwo
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import InitVar, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
 from stat import S_ISDIR
 
@@ -37,7 +37,7 @@ from backstaff.project.packed import Closed, Directory, PackedPaths
 from backstaff.project.running_git import NoGit
 from backstaff.project.stamp import RACY_NS, UNSETTLED, Stamp, settled, stamp_of
 
-MAXKEPT = 500_000
+MAX_KEPT = 500_000
 """Maximum number of files that are kept, of all projects: 500,000 take 48 MB with stamps."""
 
 _DOT_GIT = ".git"
@@ -94,7 +94,9 @@ class _Kept:
     watches: Mapping[str, Watch]
 
 
-KEPT: LRUCache[tuple[str, str, bool], _Kept] = LRUCache(MAXKEPT, lambda kept: len(kept.found.paths))
+KEPT: LRUCache[tuple[str, str, bool], _Kept] = LRUCache(
+    MAX_KEPT, lambda kept: len(kept.found.paths)
+)
 
 
 def project_files(  # noqa: C901  # one thought
@@ -147,8 +149,10 @@ def project_files(  # noqa: C901  # one thought
         answer = repository.tracked(budget)
         tracked_unknown = isinstance(answer, NoGit)
         tracked = tracked if isinstance(answer, NoGit) else answer
+    cut = any(not rules.whole for rules, *_ in ignore.layers)
+    ahead: list[tuple[Ignore, bool, Watch]] = [(ignore, ignored, {})]
     project_walk = _ProjectWalk(
-        repository, tracked, budget, include_ignored, ignore_case, ignore, ignored
+        repository, tracked, budget, include_ignored, ignore_case, cut, ahead
     )
     with Walk(directory, project_walk.arrange, budget) as walk:
         for step, problem in walk.enter_all():
@@ -211,31 +215,24 @@ class _ProjectWalk:
     budget: Budget
     include_ignored: bool
     ignore_case: bool
-    ignore: InitVar[Ignore]
-    all_ignored: InitVar[bool]
-    directories: list[Directory] = field(default_factory=list)
-    ignored: int = 0
-    rules_cut: bool = False
-    locks: dict[str, Sequence[str]] = field(default_factory=dict)
-    watches: dict[str, Watch] = field(default_factory=lambda: {"": {}})
-    _ahead: list[tuple[Ignore, bool, Watch]] = field(init=False)
+    rules_cut: bool
+    ahead: list[tuple[Ignore, bool, Watch]]
     """For each directory ahead, the next one last: the rules from above, whether these ignore all
     that is in it, and the watch of its parent."""
-
-    def __post_init__(self, ignore: Ignore, all_ignored: bool) -> None:
-        """Begin with the rules from above the start, `ignore`, and whether they ignore it."""
-        self._ahead = [(ignore, all_ignored, {})]
-        self.rules_cut = any(not rules.whole for rules, *_ in ignore.layers)
+    directories: list[Directory] = field(default_factory=list)
+    ignored: int = 0
+    locks: dict[str, Sequence[str]] = field(default_factory=dict)
+    watches: dict[str, Watch] = field(default_factory=lambda: {"": {}})
 
     def arrange(  # noqa: C901, PLR0912  # one thought
         self, directory: int, path: str
     ) -> Sequence[Named]:
         """Note the files in the open `directory`; return the directories to enter."""
-        ignore, all_ignored, above = self._ahead[-1]
+        ignore, all_ignored, above = self.ahead[-1]
         prefix = f"{path}/" if path else ""
         status = HANDLES.status(directory)
         files, directories, links, _ = groups_in(directory, self.budget)
-        self._ahead.pop()  # only now: a directory that could not be read is noted with it
+        self.ahead.pop()  # only now: a directory that could not be read is noted with it
         above[path.rpartition("/")[2]] = stamp_of(status)
         has_dot_git, has_rules = False, False
         for names in filter(None, (files, directories, links)):  # no project has special files
@@ -268,7 +265,7 @@ class _ProjectWalk:
                 kept = self._leave_out(named, ignore, prefix, all_ignored=all_ignored)
         if directories:
             watch = self.watches.setdefault(path, {})
-            self._ahead += [
+            self.ahead += [
                 (
                     ignore.below(name) if ignore.layers else ignore,
                     all_ignored or name in kept,
@@ -369,6 +366,6 @@ class _ProjectWalk:
         # Only a change of permissions changes the stamp. After other failures, the next walk tries
         # again.
         watched = status is not None and isinstance(problem, PermissionRefused)
-        *_, above = self._ahead.pop()
+        *_, above = self.ahead.pop()
         above[step.name] = stamp_of(status) if status and watched else UNSETTLED
         self.directories.append(Directory(step.path, closed=Closed.UNREADABLE))
