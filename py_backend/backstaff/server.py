@@ -36,7 +36,7 @@ def enable_garbage_collection() -> None:
     """Freeze the objects made at the start, and turn the garbage collector on."""
     gc.freeze()
     # A large answer makes many new objects before the next collection, and none is garbage.
-    gc.set_threshold(50_000, 10, 10)
+    gc.set_threshold(100_000, 10, 10)
     gc.enable()
 
 

@@ -31,8 +31,7 @@ from itertools import chain
 from math import inf
 
 from backstaff.budget import Budget
-from backstaff.project.files import ProjectFiles
-from backstaff.project.packed import Closed
+from backstaff.project.files import Closed, ProjectFiles
 from backstaff.render.lines import fitting
 from backstaff.render.names import literal, word
 
@@ -132,7 +131,7 @@ def build_tree(
     """
     found: dict[str, Directory] = {}
     for directory in budget.checked(project.directories):
-        path, names, paths = directory.path, directory.names(), directory.paths()
+        path, names, paths = directory.path, directory.names(), directory.paths
         hot = {n: heat[file] for file, n in zip(paths, names, strict=True) if file in heat}
         own = sum(hot.values()) if hot else 0.0
         hot = {n: hot[n] for n in hot if not along(f"{path}/{n}".removeprefix("/"))}
