@@ -16,7 +16,7 @@ import codecs
 import json
 import os
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -28,7 +28,7 @@ from backstaff.render.lines import fit, plural, size
 from backstaff.render.names import prose, quote, show, visible
 from backstaff.render.sizes import show_size
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
-from backstaff.tools.commands._catalog import nested, nested_note, read_catalog
+from backstaff.tools.commands._catalog import Catalog, read_catalog
 from backstaff.tools.commands._command import (
     HEAD_BYTES,
     Command,
@@ -133,11 +133,8 @@ def _find(
             return command_of(file, directory, content.first(HEAD_BYTES))[0], content
     if failures:
         raise _cannot_be_read(name, failures[0])
-    known: set[str] = set()
-    for directory in directories:
-        with suppress(PathError):
-            known.update(file.removesuffix(MARKDOWN) for file in directory.files(budget))
-    raise _not_found(name, known, budget, *nested_note(nested(directories, budget)))
+    catalog = read_catalog(directories, (), budget)
+    raise _not_found(name, catalog, budget, *catalog.nested_note())
 
 
 def _find_anywhere(
@@ -149,13 +146,14 @@ def _find_anywhere(
     `.claude/skills/a/SKILL.md` or `~/.claude/skills/a/SKILL.md`, or absolute as in the data. The
     path is compared with those found, and never opened.
     """
-    everything = read_catalog(directories, (), budget).everything
+    catalog = read_catalog(directories, (), budget)
+    everything = catalog.everything
     # A file that cannot be read stands last of its name.
     found = [one for one in everything if name in (one.path, one.label)]
     for wanted in (name, name.removesuffix(MARKDOWN)):
         found += [one for one in everything if one.name == wanted and not one.shadowed_by]
     if not found:
-        raise _not_found(name, {one.name for one in everything}, budget)
+        raise _not_found(name, catalog, budget)
     by_label = {directory.label: directory for directory in directories}
     directory = by_label[found[0].folder]
     try:
@@ -172,12 +170,13 @@ def _cannot_be_read(name: str, error: PathError) -> ToolError:
     return ToolError(code, message, **error.details)
 
 
-def _not_found(name: str, known: Collection[str], budget: Budget, *notes: str) -> ToolError:
-    """Return the error for `name`, with the nearest of the names `known`, and `notes`."""
+def _not_found(name: str, catalog: Catalog, budget: Budget, *notes: str) -> ToolError:
+    """Return the error for `name`, with the nearest of the names that exist, and `notes`."""
     nearest: list[str] = []
     with suppress(DeadlineExceeded):
+        known = sorted({one.name for one in catalog.everything})
         wanted, at_most = name.removesuffix(MARKDOWN), budget.at_most(suggestions.SECONDS)
-        nearest = suggestions.similar(wanted, sorted(known), at_most, LEAST_SIMILARITY)
+        nearest = suggestions.similar(wanted, known, at_most, LEAST_SIMILARITY)
     hint = f"; did you mean {' or '.join(quote(one, None) for one in nearest)}?" if nearest else ""
     message = "; ".join((f"Command {quote(name)} not found{hint}", *notes))
     return ToolError(COMMAND_NOT_FOUND, message, nearest=nearest)

@@ -29,7 +29,7 @@ from backstaff.names.stems import stem
 from backstaff.render.lines import bracketed, cut, left_out, plural
 from backstaff.render.names import quote
 from backstaff.tool import Context, Keyword, Result, ResultKind, Tool, argument
-from backstaff.tools.commands._catalog import nested, nested_note, read_catalog, warnings_note
+from backstaff.tools.commands._catalog import read_catalog, warnings_note
 from backstaff.tools.commands._command import HEAD_BYTES, Command, command_labels
 from backstaff.tools.commands._directories import (
     TABLE,
@@ -133,7 +133,6 @@ def run(arguments: Arguments, context: Context) -> Result:
         commands = catalog.commands
         matches = _best(commands, words, directories, most, budget)
         catalog.complete &= not budget.expired()
-        below = nested(directories, budget)
     results = [match.facts("path", "folder", *context.settings.more_keys) for match in matches]
     output = [match.facts(*["folder"] * several) for match in matches]
 
@@ -150,7 +149,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     notes = [] if catalog.complete else ["the time was up: there may be better ones"]
     notes += _notes(commands, len(matches), most)
     limit = context.text_limit()
-    last = bracketed([*notes, *nested_note(below), *warnings_note(warnings)])
+    last = bracketed([*notes, *catalog.nested_note(), *warnings_note(warnings)])
     text, shown = cut(
         head,
         rows,
