@@ -30,7 +30,6 @@ from backstaff.tools.commands._command import (
     HEAD_BYTES,
     Command,
     command_of,
-    file_label,
     unreadable,
 )
 from backstaff.tools.commands._conventions import DEPTH, PASSED_OVER, SKILL_FILES, Kind
@@ -255,7 +254,8 @@ class _FolderWalk:
 
     def skip(self, top: CommandDirectory, path: str, error: PathError) -> None:
         """Add a warning about `path` below the folder `top`, which cannot be read."""
-        self.skipped.append(f"{file_label(top.label, path)} is skipped: {error.message}")
+        name = quote(f"{top.label.rstrip('/')}/{path}")
+        self.skipped.append(f"{name} is skipped: {error.message}")
 
 
 def warnings_note(warnings: Sequence[str]) -> Iterator[str]:
