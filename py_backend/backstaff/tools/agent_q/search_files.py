@@ -29,11 +29,14 @@ from backstaff.render.lines import (
     size,
 )
 from backstaff.render.names import quote, show, word
-from backstaff.result import Rows
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
-from backstaff.tools.agent_q._listing_rows import MAX_OUTPUT_BYTES
-from backstaff.tools.agent_q._paths import opened
-from backstaff.tools.agent_q._recursive import EXCLUDE_PATTERNS, Exclusions, arranged
+from backstaff.tools.agent_q._directories import (
+    EXCLUDE_PATTERNS,
+    MAX_OUTPUT_BYTES,
+    Exclusions,
+    arranged,
+    opened,
+)
 
 _LITERAL = re.compile(r"([\[\]{}\\])")
 
@@ -58,8 +61,7 @@ class Arguments:
 class Search:
     """The files found, as many as have room, and the other paths seen before the first of them."""
 
-    paths: list[str] = field(default_factory=list)
-    kinds: list[Kind] = field(default_factory=list)
+    entries: list[dict[str, object]] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     total: int = 0
     others: list[str] = field(default_factory=list)
@@ -105,7 +107,7 @@ def run(arguments: Arguments, context: Context) -> Result:
             "shown": shown,
             "unreadable": len(search.unreadable),
             "notes": notes,
-            "entries": Rows({"path": search.paths[:shown], "kind": search.kinds[:shown]}),
+            "entries": search.entries[:shown],
         },
         truncated=shown < search.total or search.expired,
     )
@@ -153,8 +155,7 @@ def _search(
                 matching.remove(path)
                 search.total += 1
                 if room >= 0:
-                    search.paths.append(path)
-                    search.kinds.append(kind)
+                    search.entries.append({"path": path, "kind": kind})
                     search.lines.append(f"  {show(path)}\n")
                     room -= size(search.lines[-1])
             elif not search.total:
