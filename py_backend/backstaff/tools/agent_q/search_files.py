@@ -9,11 +9,11 @@ ends with lines that say so, and an answer without files with the reason.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from backstaff.errors import ErrorCode, ToolError
-from backstaff.fs.entry import Kind, Named
+from backstaff.fs.entry import Kind
 from backstaff.fs.root import Place
 from backstaff.fs.walk import Walk
 from backstaff.globs.globs import BadGlob, Globs, compile_globs
@@ -133,17 +133,7 @@ def _search(
 ) -> Search:
     """Walk the directory, and keep files until their lines take more than `limit` bytes."""
     search, room, budget = Search(), limit, context.budget
-    matching: set[str] = set()
-    ordered = arranged(exclusions, budget)
-
-    def arrange(directory: int, path: str) -> Iterable[Named]:
-        # Globs match all names of a directory at once faster than one path after the other.
-        entries, prefix = list(ordered(directory, path)), f"{path}/" if path else ""
-        files = [name for name, kind in entries if kind is not Kind.DIRECTORY]
-        matching.update(prefix + name for name in globs.among(prefix, files, budget))
-        return entries
-
-    with Walk(place.listing(), arrange, budget) as walk:
+    with Walk(place.listing(), arranged(exclusions, budget), budget) as walk:
         for step in walk:
             _, path, kind, _, _ = step
             if kind is Kind.DIRECTORY:
@@ -151,8 +141,7 @@ def _search(
                     search.unreadable.append(path)
                 if not search.total:
                     search.directories.append(path)
-            elif path in matching:
-                matching.remove(path)
+            elif globs.match(path):
                 search.total += 1
                 if room >= 0:
                     search.entries.append({"path": path, "kind": kind})
