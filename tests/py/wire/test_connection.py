@@ -17,8 +17,8 @@ from backstaff.registry import Registry
 from backstaff.server import Server
 from backstaff.tool import Context, Result
 from backstaff.wire import connection
-from backstaff.wire.connection import CAPABILITIES, PROTOCOL, Connection
-from backstaff.wire.frame import MAX_FRAME_BYTES, MAX_REQUEST_BYTES, BadFrame
+from backstaff.wire.connection import CAPABILITIES, MAX_REQUEST_BYTES, PROTOCOL, Connection
+from backstaff.wire.frame import MAX_FRAME_BYTES, BadFrame
 from backstaff.wire.lisp import MAX_LISP_BYTES
 from backstaff.workers import MAX_WAITING, MAX_WORKERS, Workers
 from tests.py.epc import DEADLINE, Answer, frame, parsed
