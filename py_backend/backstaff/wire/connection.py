@@ -82,11 +82,6 @@ class Connection:
                 if uid is not None:
                     self._reply(uid, "return-error", f"backstaff: {error}")
 
-    def close(self) -> None:
-        """Stop the running calls, as the client is gone."""
-        for call in list(self._running):
-            call.cancelled.set()
-
     def _handle(self, body: bytes) -> None:
         if len(body) > MAX_REQUEST_BYTES:
             limit = f"{len(body)} bytes, more than the {MAX_REQUEST_BYTES} allowed"
