@@ -122,7 +122,9 @@ def _decoded(data: bytes) -> str:
 def _guessed_fields(text: str, keys: Sequence[str]) -> dict[str, Value]:
     """Return the fields in the lines of a broken block that look like `key: value`."""
     fields: dict[str, Value] = {}
-    for key, given in _any_pair(keys).findall(text):
+    more = "" if keys == KEYS else r"(?:\n[ \t]+\S.*)*"
+    pair = rf"^({'|'.join(keys)})[ \t]*:((?:[ \t]+.*)?{more})$"
+    for key, given in re.findall(pair, text, re.MULTILINE):
         value = " ".join(_BLOCK_MARK.sub("", given).split("\n")).strip()
         if quoted := _QUOTED.match(value):
             fields[key] = quoted[2]
@@ -132,9 +134,3 @@ def _guessed_fields(text: str, keys: Sequence[str]) -> dict[str, Value]:
         else:
             fields[key] = plain(_COMMENT.sub("", value).rstrip())
     return fields
-
-
-def _any_pair(keys: Sequence[str]) -> re.Pattern[str]:
-    """Match a line `key: value`, and unless `keys` are the contract's, indented lines below it."""
-    more = "" if keys == KEYS else r"(?:\n[ \t]+\S.*)*"
-    return re.compile(rf"^({'|'.join(keys)})[ \t]*:((?:[ \t]+.*)?{more})$", re.MULTILINE)

@@ -187,7 +187,7 @@ class _FolderWalk:
                 if path:
                     self.skip(top, path, error)
                 else:
-                    label = quote(top.label)
+                    label = quote(top.folder.label)
                     self.skipped.append(f"Directory {label} cannot be read: {error.message}")
         late = self.budget.expired()
         CACHE.put(top.key(), {**self.cached, **self.found} if late else self.found)
@@ -254,7 +254,7 @@ class _FolderWalk:
 
     def skip(self, top: CommandDirectory, path: str, error: PathError) -> None:
         """Add a warning about `path` below the folder `top`, which cannot be read."""
-        name = quote(f"{top.label.rstrip('/')}/{path}")
+        name = quote(f"{top.folder.label.rstrip('/')}/{path}")
         self.skipped.append(f"{name} is skipped: {error.message}")
 
 

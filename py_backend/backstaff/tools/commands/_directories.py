@@ -88,11 +88,6 @@ class CommandDirectory(NamedTuple):
     descriptor: int
     prefix: str = ""
 
-    @property
-    def label(self) -> str:
-        """The path of the folder in the settings: `~/.claude/commands`."""
-        return self.folder.label
-
     def key(self) -> Key:
         """The key under which the commands in it are kept."""
         return self.path, self.folder, self.follow_links, self.root.guard

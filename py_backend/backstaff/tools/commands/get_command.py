@@ -129,7 +129,7 @@ def _find(
         for wanted in (name, name.removesuffix(MARKDOWN)):
             same = (one for one in catalog.everything if one.name == wanted)
             found += [one for one in same if not one.shadowed_by]
-    by_label = {directory.label: directory for directory in directories}
+    by_label = {directory.folder.label: directory for directory in directories}
     tries = [(one.file, by_label[one.folder]) for one in found[:1]]
     tries += [(file, directory) for file in files or () for directory in directories]
     for file, directory in tries:

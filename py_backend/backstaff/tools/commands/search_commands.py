@@ -192,7 +192,7 @@ def _best(
     matches = [scored(command, _hits(command, words)) for command in budget.within(commands)]
     best = ranked()
     lowest = best[-1].score if len(best) == most else 0.0
-    by_label = {directory.label: directory for directory in directories}
+    by_label = {directory.folder.label: directory for directory in directories}
     for position, (command, hits, _) in enumerate(matches):
         missing = [word for word in words if word not in hits]
         possible = scored(command, {**hits, **dict.fromkeys(missing, IN_CONTENT)}).score
