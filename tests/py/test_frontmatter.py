@@ -281,12 +281,11 @@ LINES = st.one_of(
 @example(["title: \u3000x"])
 def test_simple_lines_mean_the_same_as_in_the_library(lines: list[str]) -> None:
     text = "".join(f"{line}\n" for line in lines)
-    head = f"---\n{text}---\n".encode()
-    simple = block._SIMPLE.match(head)  # noqa: SLF001  # the way in which it was read
-    found = simple and block._simple_fields(simple[0], KEYS)  # noqa: SLF001
-    if found is not None and simple is not None and simple.end() == len(head):
+    document = parse(f"---\n{text}---\n".encode())
+    simple = block._SIMPLE.fullmatch(text.encode())  # noqa: SLF001  # the way in which it was read
+    if simple and not document.warning and not document.rest:
         said = mapping(text)
-        assert parse(head).fields == {key: said[key] for key in KEYS if key in said}
+        assert document.fields == {key: said[key] for key in KEYS if key in said}
 
 
 @often

@@ -9,6 +9,7 @@ is broken, too.
 import codecs
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -29,10 +30,8 @@ _MARK = rb"(?::++(?=[^ \r\n])|(?<! )#)"  # a colon that ends no key, or a `#` th
 # possessively: before 3.11.5, Python gives back a character of a possessive group's last round.
 _PLAIN = rb"(?=[^-?,\[\]{}&*!|>'\"%@` ])" + _TEXT + rb"++(?:" + _MARK + _TEXT + rb"*+)*"
 _LINE = rb"(?:" + _KEY + rb":(?: ++(?:" + _PLAIN + rb")?)?| ++|#[ -~]*+)?"
-_SIMPLE = re.compile(
-    rb"(?:\xef\xbb\xbf)?---[ \t]*\r?\n(?:" + _LINE + rb"\r?\n)*---[ \t]*(?:\r?\n|\Z)"
-)
-_PAIR = re.compile(rb"\n(" + _KEY + rb"):([^\n]*)")
+_SIMPLE = re.compile(rb"(?:" + _LINE + rb"\r?\n)*")
+_PAIR = re.compile(rb"^(" + _KEY + rb"):([^\n]*)", re.MULTILINE)
 
 _COMMENT = re.compile(r"(?:^|[ \t])#.*")
 _QUOTED = re.compile(r"(['\"])(.*)\1")
@@ -62,9 +61,6 @@ def parse(head: bytes, *, whole: bool = True, keys: Sequence[str] = KEYS) -> Doc
 
     For `keys` other than the contract's, a value in a broken block may continue in indented lines.
     """
-    simple = _SIMPLE.match(head, 0, MAX_BYTES)
-    if simple and (simple_fields := _simple_fields(simple[0], keys)) is not None:
-        return Document(simple_fields, head[simple.end() :])
     opening = _OPENING.match(head)
     if opening is None:
         if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -81,27 +77,16 @@ def parse(head: bytes, *, whole: bool = True, keys: Sequence[str] = KEYS) -> Doc
     return Document(fields, head[closing.end() :], warning)
 
 
-def _simple_fields(block: bytes, keys: Sequence[str]) -> dict[str, Value] | None:
-    """Return the fields in a `block` of simple lines, or None if only the library can judge it."""
-    pairs = _PAIR.findall(block)
-    given = dict(pairs)
-    if len(given) < len(pairs):
-        return None
-    fields: dict[str, Value] = {}
-    for key in keys:
-        try:
-            text = given.get(key.encode(), b"").decode().strip(" \r")
-        except UnicodeDecodeError:
-            return None
-        if not text.isprintable():
-            return None
-        if key.encode() in given:
-            fields[key] = plain(text)
-    return fields
-
-
 def _fields(block: bytes, keys: Sequence[str]) -> tuple[dict[str, Value], str]:
-    """Return the fields in `block` by the library, and a warning or ""."""
+    """Return the fields in `block`, and a warning or ""."""
+    pairs = _PAIR.findall(block)
+    given = {key.decode(): value.strip(b" \r") for key, value in pairs}
+    if len(given) == len(pairs) and _SIMPLE.fullmatch(block):
+        with suppress(UnicodeDecodeError):
+            texts = {key: given[key].decode() for key in keys if key in given}
+            if all(map(str.isprintable, texts.values())):
+                return {key: plain(value) for key, value in texts.items()}, ""
+    # Only the library can judge it.
     from backstaff.frontmatter.events import Unreadable, mapping
 
     text, warning = _decoded(block), ""
