@@ -180,16 +180,10 @@ def test_a_block_without_an_end_is_a_warning(body: str) -> None:
     document = parse(f"---\ndescription: D\nis_dependency: true\n{body}".encode())
     assert dict(document.fields) == {"description": "D", "is_dependency": True}
     assert "not closed by" in document.warning
-    assert not document.unfinished
 
 
 def test_a_text_that_begins_with_a_rule_keeps_its_body() -> None:
     assert parse(b"---\n\nA text.\n").body() == "---\n\nA text.\n"
-
-
-def test_block_that_does_not_end_in_the_read_part_asks_for_more() -> None:
-    assert parse(b"---\ndescription: D\n", whole=False).unfinished
-    assert not parse(b"---\ndescription: D\n---\n", whole=False).unfinished
 
 
 @pytest.mark.parametrize("line", [b"key: value\n", b"key: 'value'\n"])

@@ -42,14 +42,12 @@ _LIST = re.compile(r"\[(.*)\]")
 class Document(NamedTuple):
     """A file, split: the `KEYS` in its front matter, and the bytes of its body.
 
-    `warning` names a fault in it, or is empty. `unfinished` says that the front matter has
-    no end in the bytes given: more bytes may hold more fields.
+    `warning` names a fault in it, or is empty.
     """
 
     fields: Mapping[str, Value] = MappingProxyType({})
     rest: bytes = b""
     warning: str = ""
-    unfinished: bool = False
 
     def body(self) -> str:
         """Return the body with plain line ends, and U+FFFD for bytes that are not UTF-8."""
@@ -72,7 +70,7 @@ def parse(head: bytes, *, whole: bool = True, keys: Sequence[str] = KEYS) -> Doc
         fields = _guessed_fields(_decoded(head[opening.end() : MAX_BYTES]), keys)
         cut = not whole or len(head) > MAX_BYTES
         warning = f"the front matter is not closed {'within 64 KiB' if cut else 'by a line ---'}"
-        return Document(fields, b"" if fields or cut else head, warning, unfinished=not whole)
+        return Document(fields, b"" if fields or cut else head, warning)
     fields, warning = _fields(head[opening.end() : closing.start() + 1], keys)
     return Document(fields, head[closing.end() :], warning)
 

@@ -35,7 +35,6 @@ from backstaff.tools.commands._command import (
 from backstaff.tools.commands._conventions import DEPTH, PASSED_OVER, SKILL_FILES, Kind
 from backstaff.tools.commands._directories import TABLE, CommandDirectory, Key
 
-FIRST_BYTES = 4096
 MAX_CACHED = 20_000
 MAX_WARNINGS = 50
 MAX_EMPTY = 2000
@@ -235,12 +234,8 @@ class _FolderWalk:
                 or known[1].directory != here.path
                 or known[0] != stamp_of(here.status(file))
             ):
-                content = here.read(file, FIRST_BYTES)
-                command, unsure = command_of(file, here, content)
-                if unsure:
-                    content = here.read(file, HEAD_BYTES)
-                    command, _ = command_of(file, here, content)
-                known = settled(content.status, self.start), command
+                content = here.read(file, HEAD_BYTES)
+                known = settled(content.status, self.start), command_of(file, here, content)
             self.found[path] = known
         except PathError as error:
             status = lstat_or_none(file, here.descriptor)

@@ -100,8 +100,8 @@ class Command(NamedTuple):
         return f"{quote(self.label)}: {'; '.join(self.problems)}"
 
 
-def command_of(file: str, directory: CommandDirectory, content: Content) -> tuple[Command, bool]:
-    """Make the command in `file` from `content`. Return also whether more content can change it."""
+def command_of(file: str, directory: CommandDirectory, content: Content) -> Command:
+    """Make the command in `file` from `content`, its first `HEAD_BYTES`."""
     if directory.folder.suffix == TOML:
         from backstaff.tools.commands._toml import document_of
 
@@ -110,19 +110,18 @@ def command_of(file: str, directory: CommandDirectory, content: Content) -> tupl
         # In the contract's own folders only the contract's fields count.
         keys = MORE_FIELDS if directory.folder.source else KEYS
         document = parse(content.head, whole=content.whole, keys=keys)
-    description, ended = _one_line(document.fields.get("description")), True
+    description = _one_line(document.fields.get("description"))
     if not description:
         # Most commands have a description, and this import takes milliseconds.
         from backstaff.tools.commands._paragraph import first_paragraph
 
-        paragraph, ended = first_paragraph(document.body())
-        description = " ".join(paragraph.split()) or NO_DESCRIPTION
+        description = _one_line(first_paragraph(document.body())) or NO_DESCRIPTION
     command = _command(file, directory, content.status, document.fields, description)
     if document.warning:
         # Broken front matter hides no command: its author may have meant something else.
         problems = (document.warning, *command.problems)
         command = command._replace(problems=problems, is_dependency=False)
-    return command, not content.whole and (document.unfinished or not ended)
+    return command
 
 
 def unreadable(

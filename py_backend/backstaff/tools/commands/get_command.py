@@ -141,7 +141,7 @@ def _find(
         else:
             if found:
                 return found[0], content
-            return command_of(file, directory, content.first(HEAD_BYTES))[0], content
+            return command_of(file, directory, content.first(HEAD_BYTES)), content
     if failures:
         faults = (ErrorCode.PERMISSION_DENIED, ErrorCode.IO_ERROR, ErrorCode.APPROVAL_REQUIRED)
         code = failures[0].code if failures[0].code in faults else COMMAND_NOT_FOUND
