@@ -23,7 +23,7 @@ from backstaff.fs.handles import HANDLES, Descriptors
 from backstaff.globs.globs import STRIDE, Globs, compile_globs
 from backstaff.names import ranking, suggestions
 from backstaff.server import Reply
-from backstaff.tools.agent_q._recursive import Exclusions
+from backstaff.tools.agent_q._directories import Exclusions
 from backstaff.tools.commands import _command, search_commands
 from backstaff.tools.workspace import _best_map
 from tests.py.attack.attackers import TOOLS
