@@ -350,7 +350,8 @@ def _read_index(repository: Repository, inside: str, budget: Budget) -> _Kept:
         modified = content.status.st_mtime_ns
         index = parse(content.head, oid_bytes, modified, inside, shared, budget)
         if index.sparse:
-            told = answered(repository.listed(budget))
+            words = ("ls-files", "-z", "--stage", "--full-name", ":/")
+            told = answered(repository.ask(budget, *words, environment={}))
             index.expand(told.split(b"\0")[:-1], inside)
     except NotFound:  # nothing was added yet
         return _Kept(Index(b"", oid_bytes, 0))

@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 
 QUESTION = (
     *("config", "-z", "--show-scope", "--get-regexp"),
-    r"^(core|status|diff|filter|extensions|branch|remote|submodule)\.",
+    r"^(core|status|diff|filter|extensions|submodule)\.",
 )
 _TRUE, _FALSE = ("", "true", "yes", "on", "1"), ("false", "no", "off", "0")
 _OF_THE_USER = ("global", "system")
-_HEADS = "refs/heads/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,19 +81,6 @@ class Configuration:
         """The untracked files that a status shows: "normal", "all" or "no"."""
         value = self.values.get("status.showuntrackedfiles", "normal").lower()
         return "no" if value in _FALSE else "normal" if value in _TRUE else value
-
-    def upstream(self, branch: str) -> str:
-        """The name of the branch that `branch` follows, such as `origin/main`, or ""."""
-        remote = self.values.get(f"branch.{branch}.remote", "")
-        merge = self.values.get(f"branch.{branch}.merge", "")
-        source, _, target = self.values.get(f"remote.{remote}.fetch", "").lstrip("+").partition(":")
-        if remote == ".":
-            return merge.removeprefix(_HEADS)
-        start, star, end = source.partition("*")
-        if not merge or not target or not merge.startswith(start) or not merge.endswith(end):
-            return ""
-        tracked = target.replace("*", merge[len(start) : len(merge) - len(end)]) if star else target
-        return tracked.removeprefix("refs/remotes/").removeprefix(_HEADS)
 
 
 def default_file(name: str) -> str:

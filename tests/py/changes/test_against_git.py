@@ -16,7 +16,7 @@ from backstaff.budget import Budget
 from backstaff.changes import status
 from backstaff.changes.comparison import INDEX, compared
 from backstaff.changes.patch import Patch
-from backstaff.changes.porcelain import branch_of, quoted, raw
+from backstaff.changes.porcelain import branch_line, quoted, raw
 from backstaff.changes.work_tree import WorkTree, opened
 from backstaff.fs.root import Root
 from backstaff.project.files import project_files
@@ -50,7 +50,7 @@ def test_state_is_what_git_says(folder: Path, seed: int, monkeypatch: pytest.Mon
         assert isinstance(project.repository, Repository)
         with opened(place, project.repository, Budget()) as work_tree:
             found = status.status_of(work_tree, project)
-            ours = raw(branch_of(work_tree, Budget()), found, work_tree.inside)
+            ours = raw(branch_line(work_tree), found, work_tree.inside)
             assert ours == told
             for base, target, words in _comparisons(root):
                 _compare(work_tree, base, target, words)

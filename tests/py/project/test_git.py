@@ -15,7 +15,7 @@ from backstaff.project import git as asking
 from backstaff.project import running_git
 from backstaff.project.configuration import default_file
 from backstaff.project.git import Repository, TrackedFiles, find_repository
-from backstaff.project.running_git import NoGit, RunningGit
+from backstaff.project.running_git import NoGit, RunningGit, started
 from tests.py.processes import as_root
 from tests.py.project.repositories import alone, git
 
@@ -291,7 +291,7 @@ def test_git_that_hangs_ends_without_the_server(
     program = stand_in(folder, monkeypatch, "echo $$ >pid; exec cat fifo")
     os.mkfifo(folder / "fifo")
     with opened(folder) as directory:
-        process = Repository(str(program), directory).start(Budget(), "ls-files")
+        process = started(str(program), directory, Budget(), ("ls-files",), b"", {})
         assert isinstance(process, RunningGit)
         assert process._process.stdout is not None  # noqa: SLF001
         out = process._process.stdout.fileno()  # noqa: SLF001

@@ -111,14 +111,8 @@ def _writers(  # noqa: PLR0913, PLR0917  # the answer is made from all of it
 
     text, shown = cut(head, rows, end, context.text_limit(DEFAULT_TEXT_BYTES))
     data = [
-        {
-            "start_line": one.first,
-            "end_line": one.last,
-            "oid": one.commit.oid,
-            "date": one.commit.date,
-            "author": one.commit.author,
-            "subject": one.commit.subject,
-        }
+        {"start_line": one.first, "end_line": one.last}
+        | {name: getattr(one.commit, name) for name in ("oid", "date", "author", "subject")}
         for one in found[:shown]
     ]
     more = shown < len(found)
