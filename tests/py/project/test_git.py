@@ -84,7 +84,7 @@ def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> Path
     """A program that is taken for git."""
     program = folder / "bin/git"
     program.parent.mkdir()
-    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.write_text(f"#!/bin/sh\nPATH=/usr/bin:/bin\n{script}\n")
     program.chmod(0o755)
     monkeypatch.setattr(asking, "_PLACES", (str(program.parent),))
     asking._program.cache_clear()  # noqa: SLF001
@@ -230,7 +230,7 @@ def test_missing_object_of_a_partial_clone_is_not_fetched(
         config.write(
             "[core]\n\trepositoryformatversion = 1\n\tworktree = .\n"
             "[extensions]\n\tpartialClone = origin\n"
-            f'[remote "origin"]\n\turl = ext::touch {ran}\n\tpromisor = true\n'
+            f'[remote "origin"]\n\turl = ext::/usr/bin/touch {ran}\n\tpromisor = true\n'
             '[protocol "ext"]\n\tallow = always\n'
         )
     if path == "fixture":  # a clone of an ordinary repository can bring this
