@@ -27,6 +27,7 @@ from backstaff.changes.objects import (
     in_order,
     mode_of,
 )
+from backstaff.changes.renames import with_renames
 from backstaff.changes.work_tree import WorkTree, opened
 from backstaff.errors import DeadlineExceeded, PathError
 from backstaff.fs.entry import Kind, Named, link_target, lstat_or_none
@@ -71,8 +72,11 @@ def status_of(tree: WorkTree, project: ProjectFiles) -> Status:
     staged = tree.staged(tree.repository.head)
     staged = {path: one for path, one in staged.items() if path not in conflicts}
     changed, undecided = differences(tree)
-    if tree.repository.configuration.renames:
-        staged = tree.with_renames(staged)
+    configuration = tree.repository.configuration
+    if configuration.flag(
+        "status.renames", default=configuration.flag("diff.renames", default=True)
+    ):
+        staged = with_renames(tree, staged)
         # To git, a file in conflict can be either end of a rename: our version, if it is gone, or
         # the file that is there.
         for path, stages in conflicts.items():
@@ -81,7 +85,7 @@ def status_of(tree: WorkTree, project: ProjectFiles) -> Status:
                 changed[path] = Change(None, here)
             elif ours:
                 changed[path] = Change(Side(ours.mode, ours.oid), None)
-        changed = tree.with_renames({path: changed[path] for path in in_order(changed)})
+        changed = with_renames(tree, {path: changed[path] for path in in_order(changed)})
         changed = {path: one for path, one in changed.items() if path not in conflicts}
     letters = {
         path: _CONFLICTS[sum(1 << stage - 1 for stage in conflicts[path])]
@@ -91,16 +95,17 @@ def status_of(tree: WorkTree, project: ProjectFiles) -> Status:
 
 
 def _untracked(tree: WorkTree, project: ProjectFiles) -> Sequence[str]:
-    mode = tree.repository.configuration.untracked
-    if mode == "no":
+    configuration, key = tree.repository.configuration, "status.showuntrackedfiles"
+    if not configuration.flag(key, default=True):
         return ()
+    each = configuration.values.get(key, "").lower() == "all"
     found = set[str]()
     entered = tree.index.directories
 
     def collapsed(path: str) -> str:
         """`path`, or the first directory on its way in which nothing is tracked."""
         at = path.find("/")
-        while mode == "normal" and at >= 0:
+        while at >= 0 and not each:
             if path[:at] not in entered:
                 return path[: at + 1]
             at = path.find("/", at + 1)
@@ -114,7 +119,7 @@ def _untracked(tree: WorkTree, project: ProjectFiles) -> Sequence[str]:
         prefix = f"{directory.path}/" if directory.path else ""
         if directory.closed is Closed.REPOSITORY and tree.index.get(directory.path) is None:
             found.add(collapsed(directory.path + "/"))
-        elif tracked is None and names and mode == "normal":
+        elif tracked is None and names and not each:
             found.add(collapsed(prefix + names[0]))
         else:
             found.update(collapsed(prefix + name) for name in names)
@@ -194,8 +199,9 @@ class _Look:
             yield
         finally:
             if second > 0:
-                os.kill(second, signal.SIGKILL)
-                os.waitpid(second, 0)
+                with suppress(OSError):  # where SIGCHLD is ignored, it may be gone
+                    os.kill(second, signal.SIGKILL)
+                    os.waitpid(second, 0)
 
     def arrange(self, directory: int, path: str) -> Iterable[Named]:
         """Look at the files in the open `directory`, and return the directories to enter."""
@@ -269,7 +275,7 @@ class _Look:
         """Compare `entry` with the file `name` in the open `directory`, of this `status`."""
         configuration = self.tree.repository.configuration
         old = Side(entry.mode, entry.oid)
-        is_sparse = configuration.flag("core.sparsecheckout", default=False)
+        is_sparse = configuration.flag("core.sparsecheckout")
         if entry.valid or (entry.skipped and (status is None or not is_sparse)):
             return
         if status is None:

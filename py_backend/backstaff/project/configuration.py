@@ -8,7 +8,7 @@ QUESTION = (
     *("config", "-z", "--show-scope", "--get-regexp"),
     r"^(core|status|diff|filter|extensions|submodule)\.",
 )
-_TRUE, _FALSE = ("", "true", "yes", "on", "1"), ("false", "no", "off", "0")
+_FALSE = ("false", "no", "off", "0")
 _OF_THE_USER = ("global", "system")
 
 
@@ -44,43 +44,10 @@ class Configuration:
                 attributes = file
         return cls(values, excludes, attributes, known=True)
 
-    def flag(self, key: str, *, default: bool) -> bool:
-        """Whether the setting `key` is on."""
+    def flag(self, key: str, *, default: bool = False) -> bool:
+        """Whether the setting `key` is on; any value but those of `_FALSE` counts as such."""
         value = self.values.get(key)
-        return default if value is None else value.lower() in _TRUE
-
-    @property
-    def autocrlf(self) -> str:
-        """Whether git guesses about line ends: "true", "input" or "false"."""
-        value = self.values.get("core.autocrlf", "false").lower()
-        return "true" if value in _TRUE else value
-
-    @property
-    def filters(self) -> frozenset[str]:
-        """The names of the filters that have a program."""
-        ends = (".clean", ".process")
-        return frozenset(
-            key[len("filter.") :].rpartition(".")[0]
-            for key, value in self.values.items()
-            if key.startswith("filter.") and key.endswith(ends) and value
-        )
-
-    @property
-    def oid_bytes(self) -> int:
-        """The number of bytes of a hash."""
-        return 32 if self.values.get("extensions.objectformat") == "sha256" else 20
-
-    @property
-    def renames(self) -> bool:
-        """Whether a status shows renamed files."""
-        value = self.values.get("status.renames", self.values.get("diff.renames", "true"))
-        return value.lower() not in _FALSE
-
-    @property
-    def untracked(self) -> str:
-        """The untracked files that a status shows: "normal", "all" or "no"."""
-        value = self.values.get("status.showuntrackedfiles", "normal").lower()
-        return "no" if value in _FALSE else "normal" if value in _TRUE else value
+        return default if value is None else value.lower() not in _FALSE
 
 
 def default_file(name: str) -> str:
