@@ -123,7 +123,7 @@ def project_files(  # noqa: C901  # one thought
     if not include_ignored:
         if isinstance(repository, Repository):
             configuration, depth = repository.configuration, repository.depth
-            ignore_case = configuration.flag("core.ignorecase", default=False)
+            ignore_case = configuration.flag("core.ignorecase")
             users, exclude = configuration.excludes_file, repository.exclude
         else:
             depth = 0 if place.relative == "." else place.relative.count("/") + 1
