@@ -22,13 +22,15 @@ _TAB = 8
 _CLOSERS = "})]"
 _OPENERS = ("{", "(", "[", "=>", "<", "=")
 """Ends of lines that go on."""
-_ARROWS = ("=> (", "=>", "= (")
+_ARROWS = ("=> (", "=>")
 """Ends of lines with which a body begins."""
 _HEADS = "{)]>:,=?|&.-<"
 """Beginnings of lines that go on with the head of a definition."""
 _NO_TYPE = "}#{[:,.+-*/|&?!<(\"'`"
 _NO_METHOD = "@}{:,.+-/|&?!<(\"'`"
 """Beginnings of lines that define no function without a keyword."""
+_ARROW = re.compile(r"\)\s*+(?::[^=]*+)?=>|>[\s\[\]]*+=.*=>")
+"""The end of parameters or of a type over lines, after which a function begins."""
 _CLOSES_NAME = re.compile(r"}\s*+(\w++)")
 _END = re.compile(r"\bend\b[,;)]*+$")
 
@@ -113,6 +115,8 @@ class _Pass:
             indent = line.find(body[0])
             if indent and line[0] == "\t":
                 indent = len(line[:indent][:LONGEST].expandtabs(_TAB))
+            if body[-1] == "=" and language.bare and at < total:
+                body = f"{body} {lines[at].strip()}"  # a function may begin there
             body, top = body[:LONGEST], stack[-1]
             if f"{body} ".startswith(comment_lines):
                 body = body.rpartition("*/")[2].lstrip() if at == number else ""
@@ -162,6 +166,7 @@ class _Pass:
         goes_on = False
         while line.indent <= (top := stack[-1]).indent:
             if line.indent == top.indent:
+                top.unsure = top.unsure and not _ARROW.match(body)
                 if goes_on := self._goes_on(top, line):
                     break
                 if top.flat and (not closes or top.inside or line.tail[-1] in ";,)"):
@@ -188,6 +193,8 @@ class _Pass:
         if language.ends != "bracket" or top.flat:
             return goes_on and not top.flat
         closes = line.body[0] in _CLOSERS
+        if closes and top.kind == "type":
+            return tail[-1] != ";"  # `? A : B` may follow
         if not top.opened and (line.body[0] in _HEADS or goes_on):
             return not (closes and language.bare) or tail.endswith(_OPENERS)
         if closes:
@@ -200,7 +207,10 @@ class _Pass:
 
     def _open(self, top: Block, line: Line, *, goes_on: bool) -> None:
         """See whether the body of `top` begins, or all of it ends, on `line`."""
-        tail = line.tail
+        tail, bare = line.tail, self.language.bare
+        is_within = line.indent > top.indent and top.text[-1] in "(<"
+        if bare and line.number > top.line and (top.unsure or is_within):
+            return  # a parameter, a type
         opening, closed = tail.count("{"), tail.count("}")
         if opening > closed or tail.endswith(_ARROWS):
             top.opened = line.number
@@ -209,9 +219,10 @@ class _Pass:
             and opening == closed
             and tail.endswith(("}", ";", ",") if top.line == line.number else ("}", "};"))
         ):
-            if goes_on or not self.language.bare:
+            if goes_on or not bare:
                 top.opened = top.last = line.number
-                self.stack.pop()
+                if top.kind != "type":
+                    self.stack.pop()
         elif tail[-1] == ";" and (")" in tail or "=" in top.text or not top.unsure):
             top.last = line.number
             self.stack.pop()
@@ -228,10 +239,10 @@ class _Pass:
         block = None
         if found and found.lastindex:
             name, kind = found[found.lastindex].strip(), found[found.lastindex - 1] or "function"
-            unsure = kind in language.need_body
+            unsure = kind in language.need_body or (language.bare and tail[-1] in "(<" and not found[found.lastindex-1])
             if not unsure or tail[-1] != ";" or "}" in tail:
                 block = line.block(name if name != "(" else "", kind, unsure=unsure)
-        if block is None and "(" in line.body and (language.bare or language.typed):
+        if block is None and (language.bare or language.typed) and ("(" in line.body or tail[-1] == "<"):
             block = self._by_shape(line, owner, is_member=is_member)
         if block is None and is_member and not owner.name:
             found = matcher(language.group)(line.body)

@@ -59,7 +59,7 @@ def function_name(  # a line can fail to be a function in many ways
         return ""
     name = words[-1].rpartition(".")[2].lstrip("*&")
     plain = name.rpartition("::")[2].lstrip("~")
-    if not plain.isidentifier() or plain in _NO_NAMES:
+    if not plain.isidentifier():
         return ""
     if len(words) == 1 and name.isupper() and language.at_top and (end := closing(rest, "()")) > 0:
         return f"{name}({rest[:end]}"  # a macro: TEST(suite, name)
@@ -77,6 +77,8 @@ def _bare_name(text: str, language: Language, *, member: bool) -> str:
     if not found or (found[1] in _NO_NAMES and not member) or found[1][0].isdigit():
         return ""
     rest = text[found.end() :]
+    if member and rest == "<":
+        return found[1]
     if rest[:1] == "<" and (place := closing(rest[1:], "<>")) > 0:
         rest = rest[1 + place :].lstrip()
     if rest[:1] != "(":

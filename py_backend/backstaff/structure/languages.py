@@ -11,8 +11,8 @@ _TRIPLE = {'"""': Long('"""', ESCAPED)}
 _TEMPLATE = Long("`", ESCAPED + r"|\$\{(?:[^{}`]|`[^`]*+`|\{[^{}]*+\})*\}")
 # The beginning of a value that is a function, in JavaScript.
 _FUNCTION = (
-    r"(?:async\s*+)?(?:function\b|[\w$]++\s*+=>|<[^()]*+$|(?:<[^()]*>\s*+)?"
-    r"\((?:[^()]|\((?:[^()]|\([^()]*+\))*\))*(?:\)\s*+(?::[^=]*+)?=>|$))"
+    r"(?:async\s*+)?(?:function\b|[\w$]++\s*+=>|<(?:[^()]*[,<])?$|(?:<[^()]*>\s*+)?"
+    r"\((?!\s*+\()(?:[^()]|\((?:[^()]|\([^()]*+\))*\))*(?:\)\s*+(?::[^=]*+)?=>|$))"
 )
 # A table: short facts share a line.
 # fmt: off
@@ -23,7 +23,7 @@ _JAVASCRIPT = Language(
         r"(namespace|module|enum)\s++(\"[^\"]*+\"|'[^']*+'|[\w$.]++)(?=\s*+\{)",
         r"(type)\s++([\w$]++)(?=\s*+(?:<|=(?!=)))",
         r"(?=[\w$.\s]++=\s*+(class)\b)(?:(?:const|let|var)\s++)?([\w$.]++)",
-        rf"()(?:const|let|var)\s++([\w$]++)(?=\s*+(?::(?:[^=]|=>)*)?=\s*+{_FUNCTION})",
+        rf"()(?:const|let|var)\s++([\w$]++)(?=\s*+(?::(?:[^=]|=>)*)?=\s*+{_FUNCTION}|\s*+:[^=]*[<(]$)",
         r"()(?:(?:(?:const|let|var)\s++)?[\w$.]++\s*+=\s*+){0,2}"
         rf"((?:[\w$]++\.)*#?+[\w$]++)(?=\s*+=(?![=>])\s*+{_FUNCTION})",
         r"()([\w$]++)(?=\s*+:\s*+(?:async\s*+)?(?:function\b"
@@ -117,8 +117,8 @@ LANGUAGES: dict[str, Language] = {
     ),
     "kotlin": replace(
         _GENERIC, files=".kt .kts", rules=(
-            r"(fun)\s++(?:<[^>]*+>\s*+)?(?:[\w.<>?,* ]*\.)?(\w++)",
-            r"(class|interface|object|typealias)\s++(\w++)",
+            r"(fun)\s++(?:<[^>]*+>\s*+)?(?:[\w.<>?,* ]*\.)?`?+((?<=`)[^`]++|\w++)",
+            r"(class|interface|object|typealias)\s++`?+((?<=`)[^`]++|\w++)",
         ),
         modifiers="public private protected internal open abstract sealed final override inline"
         " suspend data value annotation enum inner operator infix tailrec external expect actual"
@@ -137,7 +137,7 @@ LANGUAGES: dict[str, Language] = {
     ),
     "ruby": Language(
         files=".rb .rake .gemspec .ru Rakefile Gemfile Vagrantfile", modes="ruby", rules=(
-            r"(def)\s++(?:self\.)?((?:\w++\.)?(?:\w++[?!=]?+|[^\w\s(]++))",
+            r"(def)\s++(?:self\.)?((?:@*+\w++\.)?(?:\w++[?!=]?+|[^\w\s(]++))",
             # `class << self` has no name, and its methods are those of the class around it.
             r"(class|module)\s++((?:::)?[A-Z][\w:]*+|(?=<<\s*+self\b)|<<\s*+\w++)",
         ), modifiers="private public protected module_function memoize private_class_method",
@@ -149,7 +149,7 @@ LANGUAGES: dict[str, Language] = {
     "lua": Language(
         files=".lua", modes="lua", rules=(
             r"(?:local\s++)?(function)\s++([\w.:]++)",
-            r"()(?:local\s++)?([\w.]++)(?=\s*+=\s*+function\b)",
+            r"()(?:local\s++|[^=]*\)\.)?([\w.]++)(?=\s*+=\s*+function\b)",
         ), ends="word", comments=("--",),
         long={f"{a}[{n}[": Long(f"]{n}]") for a in ("--", "") for n in ("", "=", "==")},
         goes_on=r"[)\]}]",
