@@ -363,9 +363,7 @@ def compare(text: str, path: str, counts: Counter[str], wrong: list[str]) -> Non
     counts["bytes"] += len(text)
     unseen = [(one.first + 1, one.last) for one in theirs if one.name == UNSEEN]
     ours = [
-        one
-        for one in (made.definitions if made else ())
-        if innermost(unseen, one.line) is None
+        one for one in (made.definitions if made else ()) if innermost(unseen, one.line) is None
     ]
     found = pairs(ours, theirs)
     of = {at: mine for mine, at in zip(ours, found, strict=True) if at is not None}

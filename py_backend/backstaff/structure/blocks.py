@@ -20,7 +20,7 @@ MAX_ABOVE = 100
 """Maximum number of lines above a definition that may belong to it."""
 _TAB = 8
 _CLOSERS = "})]"
-_OPENERS = ("{", "(", "[", "=>", "<", "=")
+_OPENERS = ("{", "(", "[", "=>", "<", "=", "&", "|", ":", " is")
 """Ends of lines that go on."""
 _ARROWS = ("=> (", "=>")
 """Ends of lines with which a body begins."""
@@ -29,8 +29,13 @@ _HEADS = "{)]>:,=?|&.-<"
 _NO_TYPE = "}#{[:,.+-*/|&?!<(\"'`"
 _NO_METHOD = "@}{:,.+-/|&?!<(\"'`"
 """Beginnings of lines that define no function without a keyword."""
-_ARROW = re.compile(r"\)\s*+(?::[^=]*+)?=>|>[\s\[\]]*+=.*=>")
+_ARROW = re.compile(
+    r"[)}\]>]++\s*+(?:(?:(?::|&(?!&)|\|(?!\|))(?:[^=]|= ?\{})*+)?=>"
+    r"|=\s*+(?:async\s*+)?(?:function\b|(?:[(<].*|[\w$]++\s*+)=>))"
+    r"|\)(?::[^=]*)? ?\{$"
+)
 """The end of parameters or of a type over lines, after which a function begins."""
+_BODY = re.compile(r"\)(?::[^=]*)? ?\{")
 _CLOSES_NAME = re.compile(r"}\s*+(\w++)")
 _END = re.compile(r"\bend\b[,;)]*+$")
 
@@ -115,7 +120,7 @@ class _Pass:
             indent = line.find(body[0])
             if indent and line[0] == "\t":
                 indent = len(line[:indent][:LONGEST].expandtabs(_TAB))
-            if body[-1] == "=" and language.bare and at < total:
+            if body[-1] == "=" and language.bare and at < total and "type " not in body:
                 body = f"{body} {lines[at].strip()}"  # a function may begin there
             body, top = body[:LONGEST], stack[-1]
             if f"{body} ".startswith(comment_lines):
@@ -195,7 +200,8 @@ class _Pass:
         closes = line.body[0] in _CLOSERS
         if closes and top.kind == "type":
             return tail[-1] != ";"  # `? A : B` may follow
-        if not top.opened and (line.body[0] in _HEADS or goes_on):
+        is_open = top.opened and (line.body[0] != "{" or self.code > top.opened)
+        if not is_open and (line.body[0] in _HEADS or goes_on):
             return not (closes and language.bare) or tail.endswith(_OPENERS)
         if closes:
             return tail.endswith(_OPENERS) and len(tail) > 1
@@ -209,10 +215,12 @@ class _Pass:
         """See whether the body of `top` begins, or all of it ends, on `line`."""
         tail, bare = line.tail, self.language.bare
         is_within = line.indent > top.indent and top.text[-1] in "(<"
-        if bare and line.number > top.line and (top.unsure or is_within):
+        if bare and (
+            is_within or (top.unsure and (top.kind == "function" or line.number > top.line))
+        ):
             return  # a parameter, a type
         opening, closed = tail.count("{"), tail.count("}")
-        if opening > closed or tail.endswith(_ARROWS):
+        if opening > closed or tail[-1] == "{" or tail.endswith(_ARROWS):
             top.opened = line.number
         elif (
             opening
@@ -221,7 +229,7 @@ class _Pass:
         ):
             if goes_on or not bare:
                 top.opened = top.last = line.number
-                if top.kind != "type":
+                if top.kind != "type" or tail[-1] == ";":
                     self.stack.pop()
         elif tail[-1] == ";" and (")" in tail or "=" in top.text or not top.unsure):
             top.last = line.number
@@ -236,13 +244,8 @@ class _Pass:
             found = language.rule(line.body)
         is_flat = owner.flat and line.indent == owner.indent
         is_member = owner.kind in CONTAINERS and (is_flat or line.indent == owner.inner)
-        block = None
-        if found and found.lastindex:
-            name, kind = found[found.lastindex].strip(), found[found.lastindex - 1] or "function"
-            unsure = kind in language.need_body or (language.bare and tail[-1] in "(<" and not found[found.lastindex-1])
-            if not unsure or tail[-1] != ";" or "}" in tail:
-                block = line.block(name if name != "(" else "", kind, unsure=unsure)
-        if block is None and (language.bare or language.typed) and ("(" in line.body or tail[-1] == "<"):
+        block = found and self._by_rule(line, found)
+        if block is None and (language.bare or language.typed):
             block = self._by_shape(line, owner, is_member=is_member)
         if block is None and is_member and not owner.name:
             found = matcher(language.group)(line.body)
@@ -264,14 +267,30 @@ class _Pass:
         else:
             self._open(block, line, goes_on=True)
 
+    def _by_rule(self, line: Line, found: re.Match[str]) -> Block | None:
+        language, tail = self.language, line.tail
+        if not found.lastindex:
+            return None
+        kind, name = found.group(found.lastindex - 1, found.lastindex)
+        unsure = kind in language.need_body
+        if language.bare and not kind and tail[-1] != ",":
+            # Parameters or a type may follow.
+            unsure = not any(sign in tail for sign in ("=>", "function", "= <"))
+        if unsure and tail[-1] == ";" and "}" not in tail:
+            return None
+        name = name.strip() if name != "(" else ""
+        return line.block(name, kind or "function", unsure=unsure)
+
     def _by_shape(self, line: Line, owner: Block, *, is_member: bool) -> Block | None:
         language, body, tail = self.language, line.body, line.tail
         typed, unsure = False, not is_member
+        if "(" not in body and not (language.bare and tail[-1] == "<"):
+            return None
         if language.bare:
             # Calls look the same, so outside classes only a line with a body is looked at.
             closes = tail[-1] == "{" or tail.endswith(("}", "},"))
-            has_body = closes and ") {" in tail and tail.count("(") == tail.count(")")
-            if body[0] in _NO_METHOD or not (is_member or has_body):
+            has_body = closes and _BODY.search(tail) and tail.count("(") == tail.count(")")
+            if body[0] in _NO_METHOD or not (is_member or has_body or tail[-1] == "("):
                 return None
         else:
             at_top = language.at_top and (owner.indent < 0 or owner.flat)

@@ -8,7 +8,7 @@ _NO_NAMES = frozenset(
     "if else for foreach while switch case catch return do try finally with throw new await yield"
     " typeof delete sizeof super this elif elsif unless until match select defer go using lock"
     " fixed synchronized assert static_assert defined goto default: print echo require include"
-    " import function".split()
+    " async import function".split()
 )
 """Words that begin a statement, or that stand before a parenthesis."""
 _WITH_PARENTHESES = re.compile(

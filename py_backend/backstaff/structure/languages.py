@@ -11,8 +11,8 @@ _TRIPLE = {'"""': Long('"""', ESCAPED)}
 _TEMPLATE = Long("`", ESCAPED + r"|\$\{(?:[^{}`]|`[^`]*+`|\{[^{}]*+\})*\}")
 # The beginning of a value that is a function, in JavaScript.
 _FUNCTION = (
-    r"(?:async\s*+)?(?:function\b|[\w$]++\s*+=>|<(?:[^()]*[,<])?$|(?:<[^()]*>\s*+)?"
-    r"\((?!\s*+\()(?:[^()]|\((?:[^()]|\([^()]*+\))*\))*(?:\)\s*+(?::[^=]*+)?=>|$))"
+    r"(?:async\s*+)?(?:function\b|[\w$]++\s*+=>|<(?:[^()]*[,<])?$|(?:<(?:[^()]|\([^()]*+\))*>\s*+)?"
+    r"\((?!\(|async\b|function\b)(?:[^()]|\((?:[^()]|\([^()]*+\))*\))*(?:\)\s*+(?::[^=]*+)?=>|\)\s*+:[^=]*[<{]$|$))"
 )
 # A table: short facts share a line.
 # fmt: off
@@ -23,9 +23,9 @@ _JAVASCRIPT = Language(
         r"(namespace|module|enum)\s++(\"[^\"]*+\"|'[^']*+'|[\w$.]++)(?=\s*+\{)",
         r"(type)\s++([\w$]++)(?=\s*+(?:<|=(?!=)))",
         r"(?=[\w$.\s]++=\s*+(class)\b)(?:(?:const|let|var)\s++)?([\w$.]++)",
-        rf"()(?:const|let|var)\s++([\w$]++)(?=\s*+(?::(?:[^=]|=>)*)?=\s*+{_FUNCTION}|\s*+:[^=]*[<(]$)",
+        rf"()(?:const|let|var)\s++([\w$]++)(?=\s*+(?::(?:[^=]|=>)*)?=\s*+{_FUNCTION}|\s*+:[^=]*[<({{]$)",
         r"()(?:(?:(?:const|let|var)\s++)?[\w$.]++\s*+=\s*+){0,2}"
-        rf"((?:[\w$]++\.)*#?+[\w$]++)(?=\s*+=(?![=>])\s*+{_FUNCTION})",
+        rf"((?:[\w$]++\.|\([^()]*+\)\.)*#?+[\w$]++)(?=\s*+(?::(?:[^=({{]|=>)*)?=(?![=>])\s*+{_FUNCTION})",
         r"()([\w$]++)(?=\s*+:\s*+(?:async\s*+)?(?:function\b"
         r"|\((?:[^()]|\([^()]*+\))*\)\s*+(?::[^=]*+)?=>\s*+[({]?+$))",
     ),
@@ -70,7 +70,7 @@ _LISP = Language(
         r"def(?!ault|ines|key\b|ine-(?:key|abbrev|word))[^\s()]*+|(?:transient|evil|magit)-def"
         r"[^\s()]*+)\s++'?+\(?+(?:setf\s++)?([^\s()\"';,]++)",
     ), ends="indent", comments=(";",), quotes='"', long_quotes={'"': _QUOTED['"']}, resumes=True,
-    opaque=r"\\.|\?\\?+.",
+    opaque=r"\\.|\?\\?+.", goes_on=r"[^(#]|#[^|+-]",
 )
 _GENERIC = Language(
     files=".scala .sc .groovy .gradle .dart .zig .d .v .cr .jl .proto .thrift .graphql .sol .ex .m"
