@@ -275,7 +275,7 @@ class _Pass:
         unsure = kind in language.need_body
         if language.bare and not kind and tail[-1] != ",":
             # Parameters or a type may follow.
-            unsure = not any(sign in tail for sign in ("=>", "function", "= <"))
+            unsure = not any(sign in tail for sign in ("=>", " function", "= <"))
         if unsure and tail[-1] == ";" and "}" not in tail:
             return None
         name = name.strip() if name != "(" else ""
