@@ -230,7 +230,7 @@ def test_nothing_is_said_of_a_text_over_the_limits() -> None:
 @pytest.mark.parametrize("name", sorted(ANSWERED.keys() | UNANSWERED.keys()))
 def test_text_that_is_cut_anywhere_still_has_an_outline(name: str) -> None:
     text = (FIXTURES / name).read_text("utf-8")
-    for cut in range(0, len(text), 17):
+    for cut in range(0, len(text), 41):
         lines = text[:cut].count("\n") + 1
         assert all(one.last_line <= lines for one in outlined(name, text[:cut]).definitions)
 
