@@ -226,6 +226,15 @@ def test_method_without_a_body_is_a_definition_below_its_owner(
     assert f"{path}\n{rows}[" in reply.text, reply.text
 
 
+def test_definition_is_found_by_what_stands_up_to_its_name(tree: Plant) -> None:
+    start = "def start(run=None):  # run it\n    run()\n\n\n"
+    server = server_at(tree({"a.py": start + "class Runner(Base):\n    def run(self): ...\n"}))
+    for pattern, lines in (("run", ["6"]), ("(?i)run", ["5-6", "6"]), (r"\w+\(Base", ["5-6"])):
+        given = {"pattern": pattern, "definitions": True, "context_lines": 0}
+        rows = server.call(SEARCH, given).text.splitlines()
+        assert [row.partition(":")[0] for row in rows if row[0].isdigit()][1:] == lines, rows
+
+
 @pytest.mark.parametrize(("count", "is_read"), [(1, True), (3, True), (4, False)])
 def test_at_most_three_definitions_with_one_name_are_read_at_once(
     tree: Plant, count: int, *, is_read: bool
