@@ -327,7 +327,7 @@ class Page:
 
     def _is_part(self) -> bool:
         """Return True if no line is wanted after the last one that was asked for."""
-        return bool(self.asked.ranges or self.part.definition)
+        return bool(self.asked.ranges or self.asked.symbol or self.part.definition)
 
     def _last(self) -> int:
         """Return the last line that can follow."""
