@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 from backstaff.budget import Budget
-from backstaff.structure.functions import closing, function_name
+from backstaff.structure.functions import function_name
 from backstaff.structure.language import CONTAINERS, LONGEST, Language, matcher
 from backstaff.structure.spans import Spans
 
@@ -111,8 +111,6 @@ class _Pass:
             at = number = at + 1
             if not (body := line.strip()):
                 continue
-            if body == language.last_line:
-                break
             # Few lines are looked at token by token.
             is_odd = quotes and any(line.count(quote) & 1 for quote in quotes)
             if is_odd or number - 1 in beginnings:
@@ -154,7 +152,7 @@ class _Pass:
         """Return True if `body`, within `top`, may define something without a keyword."""
         language = self.language
         is_member = indent == top.inner and top.kind in CONTAINERS
-        if is_member or (language.template and body.startswith("template")):
+        if is_member:
             return True
         if body[-1] == ";" or "(" not in body:
             return False
@@ -238,10 +236,6 @@ class _Pass:
     def _define(self, line: Line, found: re.Match[str] | None) -> None:
         """Put the definition that `line` begins, if any, on the stack."""
         language, tail, owner = self.language, line.tail, self.stack[-1]
-        if language.template and line.body.startswith("template"):
-            after = line.body.partition("<")[2]
-            line.body = after[max(0, closing(after, "<>")) :].lstrip()
-            found = language.rule(line.body)
         is_flat = owner.flat and line.indent == owner.indent
         is_member = owner.kind in CONTAINERS and (is_flat or line.indent == owner.inner)
         block = found and self._by_rule(line, found)

@@ -69,8 +69,6 @@ class Language:
     """Typed functions stand within functions as well."""
     anonymous: bool = False
     """`new Type() {` and constants of an enum have members."""
-    template: bool = False
-    """`template <...>` may stand before any definition."""
     need_body: frozenset[str] = frozenset()
     """Kinds that define nothing without a body."""
     flat: frozenset[str] = frozenset()
@@ -95,8 +93,6 @@ class Language:
     here_document: str = ""
     opaque: str = ""
     """A token in which quotes and other marks mean nothing, such as a regular expression."""
-    last_line: str = ""
-    """The line after which there is no code."""
     neutral: str = ""
     """A pattern for lines without structure: preprocessor, labels."""
     above: str = ""

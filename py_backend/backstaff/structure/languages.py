@@ -53,7 +53,8 @@ _CPP = replace(
         r"((?:\w++::)*\w++)(?=\s*+(?:<[^;{]*>)?\s*+(?:\{|$|final\b|:(?!:)))",
         _C.rules[1],
         r"(namespace)\s++((?:\w++(?:::)?)+)(?!\s*+=)",
-    ), modifiers="static const extern inline virtual explicit constexpr friend", template=True,
+    ), modifiers="static const extern inline virtual explicit constexpr friend"
+    r" template\s*+<(?:[^<>]|<(?:[^<>]|<[^<>]*+>)*>)*>",
     flat=frozenset(("namespace",)), long={'R"(': Long(')"')},
     neutral=r"#|\w++\s*+:(?!:)\s*+$|(?:public|private|protected)(?:\s++\w++)?\s*+:(?!:)",
 )
@@ -142,7 +143,7 @@ LANGUAGES: dict[str, Language] = {
             r"(class|module)\s++((?:::)?[A-Z][\w:]*+|(?=<<\s*+self\b)|<<\s*+\w++)",
         ), modifiers="private public protected module_function memoize private_class_method",
         neutral=r"(?:private|protected|public|module_function)$", ends="word", comments=("#",),
-        long={"=begin": Long("\n=end")}, last_line="__END__",
+        long={"=begin": Long("\n=end")},
         here_document=r"<<[~-]?+[\"'`]?+([A-Z_]\w*+)",
         goes_on=r"(?:rescue|ensure|else|elsif|when|in)\b|[)\]}.]",
     ),
@@ -171,7 +172,7 @@ LANGUAGES: dict[str, Language] = {
     "perl": Language(
         files=".pl .pm .t", modes="perl",
         rules=(r"(sub|package(?=[^;]*+\{))\s++((?:\w++(?:::|'(?=\w))?)+)",), comments=(" #",),
-        last_line="__END__", here_document=r"<<(?:~?+[\"']?+|\s*+[\"'])([A-Z_]\w*+)", long={
+        here_document=r"<<(?:~?+[\"']?+|\s*+[\"'])([A-Z_]\w*+)", long={
             **{f"={w}": Long("\n=cut") for w in "head pod over item begin encoding for".split()},
             **{f"{q}{a}": Long(b, rf"{ESCAPED}|\{a}(?:\\.|[^\{a}\{b}]|\{a}[^\{a}\{b}]*+\{b})*\{b}")
                for q in ("q", "qq", "qw") for a, b in ("{}", "[]", "()")},
