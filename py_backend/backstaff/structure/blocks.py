@@ -29,6 +29,7 @@ _HEADS = "{)]>:,=?|&.-<"
 _NO_TYPE = "}#{[:,.+-*/|&?!<(\"'`"
 _NO_METHOD = "@}{:,.+-/|&?!<(\"'`"
 """Beginnings of lines that define no function without a keyword."""
+_AGGREGATES = ("struct", "union", "enum", "class")
 _ARROW = re.compile(
     r"[)}\]>]++\s*+(?:(?:(?::|&(?!&)|\|(?!\|))(?:[^=]|= ?\{})*+)?=>"
     r"|=\s*+(?:async\s*+)?(?:function\b|(?:[(<].*|[\w$]++\s*+)=>))"
@@ -263,15 +264,12 @@ class _Pass:
 
     def _by_rule(self, line: Line, found: re.Match[str]) -> Block | None:
         language, tail = self.language, line.tail
-        if not found.lastindex:
-            return None
-        kind, name = found.group(found.lastindex - 1, found.lastindex)
-        unsure = kind in language.need_body
+        at = found.lastindex or 0
+        kind, name = found.group(at - 1, at)
+        unsure = language.at_top and kind in _AGGREGATES  # `struct s *` may be a type
         if language.bare and not kind and tail[-1] != ",":
             # Parameters or a type may follow.
             unsure = not any(sign in tail for sign in ("=>", " function", "= <"))
-        if unsure and tail[-1] == ";" and "}" not in tail:
-            return None
         name = name.strip() if name != "(" else ""
         return line.block(name, kind or "function", unsure=unsure)
 

@@ -69,8 +69,6 @@ class Language:
     """Typed functions stand within functions as well."""
     anonymous: bool = False
     """`new Type() {` and constants of an enum have members."""
-    need_body: frozenset[str] = frozenset()
-    """Kinds that define nothing without a body."""
     flat: frozenset[str] = frozenset()
     """Kinds whose members may stand at their own indentation."""
     group: str = ""

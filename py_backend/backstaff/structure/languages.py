@@ -41,7 +41,7 @@ _C = Language(
         r"(?:[A-Z_]{4,}+\s++|__attribute\w*+\s*+\(\([^)]*+\)\)\s*+)?(\w++)(?=\s*+(?:\{|$))",
         r"typedef\s++(struct|union|enum)\b()(?=\s*+(?:\{|$))",
     ), modifiers="static const extern inline", typed=True, at_top=True,
-    need_body=frozenset(("struct", "union", "enum", "class")), neutral=r"#|\w++\s*+:(?!:)\s*+$",
+    neutral=r"#|\w++\s*+:(?!:)\s*+$",
     above=r"[A-Za-z_][\w:<>,*& ]*+$|__attribute__|\[\[",
     goes_on=r"\w[\w\s*,\[\]]*+;$|(?:throw|noexcept|const|requires)\b|__",
 )
@@ -158,7 +158,7 @@ LANGUAGES: dict[str, Language] = {
     "shell": Language(
         files=".sh .bash .zsh .ksh .bats", modes="sh bash zsh ksh shell-script",
         rules=(r"(function)\s++([\w:.+@-]++)", r"()([\w:.+@-]++)(?=\s*+\(\s*+\))"),
-        need_body=frozenset(("function",)), comments=("#",),
+        comments=("#",),
         long_quotes={'"': _QUOTED['"'], "'": Long("'")}, resumes=True,
         here_document=r"<<-?+\s*+[\\\"']?+(\w++)", opaque=r"\\.|\$#|\$\{[^}\n]*+\}", goes_on=r"\(",
     ),
