@@ -219,18 +219,15 @@ class _Pass:
         ):
             return  # a parameter, a type
         opening, closed = tail.count("{"), tail.count("}")
+        ends = ("}", ";", ",") if top.line == line.number else ("}", "};")
         if opening > closed or tail[-1] == "{" or tail.endswith(_ARROWS):
             top.opened = line.number
-        elif (
-            opening
-            and opening == closed
-            and tail.endswith(("}", ";", ",") if top.line == line.number else ("}", "};"))
-        ):
+        elif opening and opening == closed and tail.endswith(ends):
             if goes_on or not bare:
                 top.opened = top.last = line.number
                 if top.kind != "type" or tail[-1] == ";":
                     self.stack.pop()
-        elif tail[-1] == ";" and (")" in tail or "=" in top.text or not top.unsure):
+        elif tail[-1] == ";":
             top.last = line.number
             self.stack.pop()
 
@@ -280,8 +277,7 @@ class _Pass:
             return None
         if language.bare:
             # Calls look the same, so outside classes only a line with a body is looked at.
-            closes = tail[-1] == "{" or tail.endswith(("}", "},"))
-            has_body = closes and _BODY.search(tail) and tail.count("(") == tail.count(")")
+            has_body = _BODY.search(tail) and tail.count("(") == tail.count(")")
             if body[0] in _NO_METHOD or not (is_member or has_body or tail[-1] == "("):
                 return None
         else:

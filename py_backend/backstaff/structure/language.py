@@ -30,12 +30,8 @@ class Long(NamedTuple):
 
     def end(self, text: str, place: int) -> int:
         """Return the place where the token ends that goes on at `place`; -1 if it has no end."""
-        if not self.escape:
-            at = text.find(self.close, place)
-            return at + len(self.close) if at >= 0 else -1
-        found = re.compile(f"{self.escape}|{re.escape(self.close)}", re.DOTALL).finditer(
-            text, place
-        )
+        pattern = f"{self.escape or '(?!)'}|{re.escape(self.close)}"
+        found = re.compile(pattern, re.DOTALL).finditer(text, place)
         return next((one.end() for one in found if one[0] == self.close), -1)
 
 
