@@ -91,7 +91,17 @@ Only names by `backstaff-lisp-tools-name' change, and no content."
                                    (plist-get context :available-capacity-bytes)))
                    (list backstaff-lisp-tools--limit))))
 
-(defun backstaff-lisp-tools--run (tool checked context timeout callback)
+(defun backstaff-lisp-tools-check (tool args context)
+  "Return the arguments of the server's method `check' for a call of TOOL.
+ARGS and CONTEXT are as in `backstaff-call'."
+  (list (backstaff-lisp-tools--sent tool) args
+        (append (and (plist-get context :approved) '(:approved t))
+                (and (plist-get context :person) '(:person t))
+                (and (plist-get context :text-only)
+                     (list :for-model t
+                           :max-output-bytes (backstaff-lisp-tools--room context))))))
+
+(defun backstaff-lisp-tools-run (tool checked context timeout callback)
   "Run TOOL and call CALLBACK with the reply, once, now or later.
 CHECKED is the server's answer to `check'.  CONTEXT is as in `backstaff-call';
 the caller waits for TIMEOUT seconds, or for ever if that is nil."
@@ -158,84 +168,6 @@ The limit is at least 64."
           (concat (substring kept 0 (1+ (match-beginning 0))) (substring note 2))
         (concat kept note)))))
 
-
-;;; Calls
-
-(defun backstaff-lisp-tools-call (tool args context timeout)
-  "Call TOOL, a definition, with ARGS in CONTEXT, and wait for the reply.
-ARGS and CONTEXT are as in `backstaff-call'.  Signal a `backstaff-error' if
-there is no reply within TIMEOUT seconds."
-  (let* ((outcome nil)
-         (cancel (backstaff-lisp-tools-call-async
-                  tool args context :timeout timeout
-                  :success-fn (lambda (reply) (setq outcome (list reply)))
-                  :error-fn (lambda (condition) (setq outcome (list nil condition))))))
-    (unwind-protect
-        (with-local-quit
-          (while (not outcome)
-            (accept-process-output nil 0.05)))
-      (unless outcome
-        (funcall cancel)
-        (setq outcome '(nil (quit)))))
-    (pcase outcome
-      (`(nil ,condition)
-       ;; `with-local-quit' returns after a quit that `inhibit-quit' delays.
-       (when (eq (car condition) 'quit)
-         (setq quit-flag nil))
-       (signal (car condition) (cdr condition)))
-      (`(,reply) reply))))
-
-(cl-defun backstaff-lisp-tools-call-async (tool args context &key success-fn error-fn timeout)
-  "Call TOOL, a definition, with ARGS in CONTEXT, and return at once.
-ARGS and CONTEXT are as in `backstaff-call'.  Later SUCCESS-FN is called with
-the reply, or ERROR-FN with a condition, if there is no reply within TIMEOUT
-seconds.  Return a function that cancels the call; it returns nil if the call
-had ended before."
-  (let ((pending t) (checked nil) (check nil) (timer nil))
-    (cl-labels
-        ((end (function value)
-           (when pending
-             (setq pending nil)
-             (when timer (cancel-timer timer))
-             (funcall function value)
-             t))
-         (run ()
-           (when pending
-             ;; In a timer nothing can be quit, unless it says so.
-             (unless (with-local-quit
-                       (backstaff-lisp-tools--run tool checked context timeout
-                                                  (lambda (reply) (end success-fn reply)))
-                       t)
-               (setq quit-flag nil)
-               (end error-fn '(quit))))))
-      (setq check
-            (backstaff-server-call-async
-             "check"
-             (list (backstaff-lisp-tools--sent tool) args
-                   (append (and (plist-get context :approved) '(:approved t))
-                           (and (plist-get context :person) '(:person t))
-                           (and (plist-get context :text-only)
-                                (list :for-model t
-                                      :max-output-bytes (backstaff-lisp-tools--room context)))))
-             :timeout timeout
-             :error-fn (lambda (condition) (end error-fn condition))
-             :success-fn
-             (lambda (value)
-               (setq checked value)
-               (if (not (plist-get checked :ok))
-                   (end success-fn checked)
-                 (when timeout
-                   (setq timer (run-at-time
-                                timeout nil #'end error-fn
-                                (list 'backstaff-timeout
-                                      (format "%s gave no answer within %s seconds"
-                                              (plist-get tool :id) timeout)))))
-                 ;; A process filter is no place to work in.
-                 (run-at-time 0 nil #'run)))))
-      (lambda ()
-        (if checked
-            (end error-fn '(backstaff-cancelled "the call was cancelled"))
-          (funcall check))))))
 
 (provide 'backstaff-lisp-tools)
 ;;; backstaff-lisp-tools.el ends here

@@ -80,7 +80,7 @@ DIRECTORY is on the host."
       (user-error "There is no connection to %s" host))
     (condition-case problem
         (let ((server (backstaff-server-ensure host)))
-          (backstaff-epc-call (backstaff-server-connection server) 'ping nil)
+          (backstaff-epc-call server 'ping nil)
           (message "The server on %s is up: %s" host
                    (plist-get (backstaff-server-start-info server) :text)))
       (backstaff-error (user-error "%s" (backstaff-epc-error-text problem))))))

@@ -478,7 +478,7 @@
                   ;; Only this lets the server answer those that stall.
                   (backstaff-agent-tests-calling 'echo))))
       (should (equal (nth 1 texts) "as text"))
-      (should (= (length (backstaff-server-call 'cancellations nil :timeout 5)) 1)))))
+      (should (= (length (backstaff-test-call-server 'cancellations nil :timeout 5)) 1)))))
 
 (ert-deftest backstaff-agent-dead-server-answers-every-call-with-text ()
   (backstaff-test-with-server (backstaff-test-fake-command)
@@ -494,7 +494,7 @@
   (backstaff-test-with-project nil
     (backstaff-call-text 'agent-q/list_directory '(:path "."))
     (let* ((process (backstaff-epc--process
-                     (backstaff-server-connection (backstaff-server-ensure))))
+                     (backstaff-server-ensure)))
            (calling (backstaff-agent-tests-calling 'agent-q/list_directory '(:path ".")))
            (texts (apply #'backstaff-test-answers
                          (append (make-list 25 calling)

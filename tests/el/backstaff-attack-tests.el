@@ -131,8 +131,7 @@ PROGRAM and ARGUMENTS, Lisp, make the child Emacs print the server's pid."
           (backstaff-call 'agent-q/list_directory '(:path "."))
           (message "emacs %d server %d" (emacs-pid)
                    (process-id (backstaff-epc--process
-                                (backstaff-server-connection
-                                 (cdr (assoc nil backstaff-server--servers))))))
+                                (cdr (assoc nil backstaff-server--servers)))))
           ;; This Emacs lives until the test kills it; nothing waits for the sleep to end.
           (while t (sleep-for 1))))
 

@@ -130,6 +130,15 @@ it belongs to has returned."
 
 ;;; Replies
 
+(cl-defun backstaff-test-call-server (method args &key (timeout 15))
+  "Return the value of METHOD, called with ARGS, from the server of this host.
+The call is one of a tool; no text of a buffer goes along."
+  (backstaff-epc-await
+   (backstaff-server-ensure)
+   (lambda (success-fn error-fn)
+     (backstaff-server-call-async method args :timeout timeout
+                                  :success-fn success-fn :error-fn error-fn))))
+
 (defun backstaff-test-code (reply)
   "Return the error code of REPLY, or nil if it is good; a failure must be whole."
   (should (plist-member reply :ok))
@@ -335,16 +344,17 @@ argument-hint: <file>\n---\n"))))
                   :filter (lambda (_ text) (setq errors (concat errors text))))))
     (setq backstaff-test-notes nil)
     (backstaff-epc-connect
-     (make-process :name "backstaff-fake" :command (backstaff-test-fake-command)
-                   :connection-type 'pipe :coding 'binary :noquery t
-                   :stderr stderr)
-     :name "the fake server"
-     :log-function (lambda (text) (push text backstaff-test-notes))
-     :stderr-function
-     (lambda ()
-       (while (accept-process-output stderr 0.05 nil t))
-       (delete-process stderr)
-       (substring errors (max 0 (- (length errors) 200)))))))
+     (backstaff-epc-make-connection
+      :process (make-process :name "backstaff-fake" :command (backstaff-test-fake-command)
+                             :connection-type 'pipe :coding 'binary :noquery t
+                             :stderr stderr)
+      :name "the fake server"
+      :log-function (lambda (text) (push text backstaff-test-notes))
+      :stderr-function
+      (lambda ()
+        (while (accept-process-output stderr 0.05 nil t))
+        (delete-process stderr)
+        (substring errors (max 0 (- (length errors) 200))))))))
 
 (defmacro backstaff-test-condition (&rest body)
   "Run BODY and return the `backstaff-error', or the quit, that it ends in."

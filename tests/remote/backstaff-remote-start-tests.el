@@ -78,7 +78,7 @@
     (let ((default-directory far))
       (call-interactively #'backstaff-connect)
       (should (backstaff-epc-live-p
-               (backstaff-server-connection (backstaff-remote-test-server far)))))
+               (backstaff-remote-test-server far))))
     (let ((default-directory root))
       (should-error (call-interactively #'backstaff-connect) :type 'user-error))))
 

@@ -147,8 +147,7 @@
 (defun backstaff-remote-test-pid (far)
   "Return the process id of the server for FAR, over there."
   (plist-get (backstaff-epc-call
-              (backstaff-server-connection
-               (backstaff-server-ensure (file-remote-p far)))
+              (backstaff-server-ensure (file-remote-p far))
               'hello '((:client "test")))
              :pid))
 
