@@ -100,14 +100,12 @@ If no server starts, the text includes advice: there is no other help then."
     (let ((inhibit-read-only t) (inhibit-modification-hooks t) (follow (eobp)))
       (setq buffer-undo-list t)
       (save-excursion
-        (save-restriction
-          (widen)
-          (goto-char (point-max))
-          (insert text)
-          ;; A quarter more may stand, so that deleting is rare.
-          (when (> (* 4 (buffer-size)) (* 5 backstaff-server--log-size))
-            (goto-char (- (point-max) backstaff-server--log-size))
-            (delete-region (point-min) (line-beginning-position 2)))))
+        (goto-char (point-max))
+        (insert text)
+        ;; A quarter more may stand, so that deleting is rare.
+        (when (> (* 4 (buffer-size)) (* 5 backstaff-server--log-size))
+          (goto-char (- (point-max) backstaff-server--log-size))
+          (delete-region (point-min) (line-beginning-position 2))))
       (when follow
         (goto-char (point-max))))))
 
@@ -137,10 +135,9 @@ If no server starts, the text includes advice: there is no other help then."
   "A server process and the connection with it.
 LAST-WORDS is the end of its standard error.  RESTARTED is non-nil if it took the
 place of a server that had died.
-ANSWERED is non-nil once it has answered a tool's call.  DEFINITIONS describe
-its tools, once the server was asked.  START-INFO, a plist, describes a start
-on another host."
-  (last-words "") restarted (started (float-time)) answered definitions start-info)
+ANSWERED is non-nil once it has answered a tool's call.  START-INFO, a plist,
+describes a start on another host."
+  (last-words "") restarted (started (float-time)) answered start-info)
 
 (defvar backstaff-server--pause 60
   "Seconds from a start until a server that died twice is tried again.
@@ -282,8 +279,8 @@ too.  IDENTITY may be anything, even no plist."
       (list (format "Emacs has Backstaff %s, the server is something else"
                     backstaff-server-version)
             (backstaff-server-advice '(backstaff-protocol-error))))
-     ((not (and same
-                (equal (funcall series version) (funcall series backstaff-server-version))))
+     ((and same (equal (funcall series version) (funcall series backstaff-server-version))) nil)
+     (t
       (let ((newer (if same
                        ;; The version of another program may have any form.
                        (ignore-errors (version< backstaff-server-version version))
@@ -388,35 +385,36 @@ returns nil if the call had ended before."
                  (funcall success-fn reply)))))
     (lambda () (backstaff-epc-cancel server uid))))
 
-(defvar backstaff-server--model-names nil
-  "An alist of the ids of tools and their names for models.
+(defvar backstaff-server--described nil
+  "The server that described its tools last, and the description, a cons.
 It outlives the server, because agents keep the tools that they were given.")
+
+(defun backstaff-server--fact (id &rest keys)
+  "Return the value in the last description of the tool ID at the path KEYS."
+  (cl-reduce #'plist-get keys
+             :initial-value (cl-find id (cdr backstaff-server--described) :test #'equal
+                                     :key (lambda (tool) (plist-get tool :id)))))
 
 (defun backstaff-server-model-name (id)
   "Return the name that models know of the tool ID; ID if none was described."
-  (alist-get id backstaff-server--model-names id nil #'equal))
+  (or (backstaff-server--fact id :model :name) id))
 
 (defun backstaff-server-policy (id)
   "Return the policy's verdict on the tool ID, nil if the server was not asked."
-  (when-let ((server (cdr (assoc nil backstaff-server--servers))))
-    (plist-get (cl-find id (backstaff-server-definitions server) :test #'equal
-                        :key (lambda (tool) (plist-get tool :id)))
-               :policy)))
+  (and (eq (car backstaff-server--described) (cdr (assoc nil backstaff-server--servers)))
+       (backstaff-server--fact id :policy)))
 
 (defun backstaff-server-tools (timeout &optional definitions)
   "Return the server's description of its tools; ask for it once a server.
 It describes the tools that the function DEFINITIONS returns, which are Emacs's
 own, as well.  Signal a `backstaff-error' if none comes within TIMEOUT seconds."
   (let ((server (backstaff-server-ensure)))
-    (or (backstaff-server-definitions server)
-        (let ((tools (backstaff-epc-call server 'describe
-                                         (and definitions (list (funcall definitions)))
-                                         :timeout timeout)))
-          (setq backstaff-server--model-names
-                (cl-loop for tool in tools
-                         collect (cons (plist-get tool :id)
-                                       (plist-get (plist-get tool :model) :name))))
-          (setf (backstaff-server-definitions server) tools)))))
+    (unless (eq (car backstaff-server--described) server)
+      (setq backstaff-server--described
+            (cons server (backstaff-epc-call server 'describe
+                                             (and definitions (list (funcall definitions)))
+                                             :timeout timeout))))
+    (cdr backstaff-server--described)))
 
 ;;;###autoload
 (defun backstaff-stop ()

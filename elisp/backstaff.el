@@ -216,18 +216,22 @@ Return a handle for `backstaff-cancel'."
   (unless (functionp callback)
     (signal 'backstaff-argument-error (list (format "%S is no callback" callback))))
   ;; The handle is a symbol, because that prints short.  Its value cancels the call.
-  (let ((handle (make-symbol "backstaff-call"))
-        (fail (lambda (condition)
-                (funcall callback
-                         (backstaff--error-reply
-                          id (cl-loop for symbol in (get (car condition) 'error-conditions)
-                                      thereis (alist-get symbol backstaff--codes))
-                          (backstaff-epc-error-text condition)
-                          (backstaff-error-text condition))))))
+  (let* ((handle (make-symbol "backstaff-call"))
+         (finish (lambda (reply)
+                   (when callback
+                     (funcall (prog1 callback (setq callback nil)) reply))))
+         (fail (lambda (condition)
+                 (funcall finish
+                          (backstaff--error-reply
+                           id (cl-loop for symbol in (get (car condition) 'error-conditions)
+                                       thereis (alist-get symbol backstaff--codes))
+                           (backstaff-epc-error-text condition)
+                           (backstaff-error-text condition))))))
     (set handle #'ignore)
     (condition-case problem
-        (set handle (backstaff--start id args (backstaff--context context) callback fail))
-      ;; To start a server on another host takes a while, and may be quit.
+        (set handle (backstaff--start id args (backstaff--context context) finish fail))
+      ;; To start a server on another host takes a while, and may be quit.  A quit may also come
+      ;; when the call is on its way already.
       ((error quit) (run-at-time 0 nil fail problem)))
     handle))
 
