@@ -148,10 +148,10 @@
 
 (defun backstaff-emacs-diagnostics--of-buffer (path buffer roots)
   "Return (STATE PROBLEMS . FAILURES) of BUFFER; PATH is below one of ROOTS.
-STATE is `checked', `unchecked' if no checker runs there, `failed' if all of them
-have failed, or `waiting' if one has not reported yet.  A problem is a plist, in
-which the line and the column count from 1.  FAILURES are texts about the checkers
-that have failed."
+STATE is `checked', `unchecked' if no checker runs there, `failed' if all of
+them have failed, or `waiting' if one has not reported yet.  A problem is a
+plist, in which the line and the column count from 1.  FAILURES are texts about
+the checkers that have failed."
   (let ((checked nil) (waiting nil) (problems nil) (failures nil))
     (cl-flet ((problem (path line column severity message source)
                 (push (list :path path :line line :column column :severity severity

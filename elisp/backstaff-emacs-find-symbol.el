@@ -63,14 +63,6 @@
 (defconst backstaff-emacs-find-symbol--most 100
   "Maximum number of places that are shown.")
 
-(defconst backstaff-emacs-find-symbol--longest 1000
-  "Maximum length of a symbol.
-Emacs refuses regexps of some ten thousand characters.")
-
-(defconst backstaff-emacs-find-symbol--search
-  (backstaff-lisp-tools-name "workspace/regexp_search")
-  "The tool that finds what no back end knows.")
-
 (defconst backstaff-emacs-find-symbol--seconds 5
   "Maximum number of seconds that a back end may take.")
 
@@ -84,13 +76,14 @@ Emacs refuses regexps of some ten thousand characters.")
          ;; The root, which a form may give where nothing was typed, is no file.
          (open (if (equal path "") (car files) (assoc path files)))
          (symbol (plist-get arguments :symbol))
-         (most backstaff-emacs-find-symbol--longest)
+         (most 1000)                    ; Emacs refuses regexps of some ten thousand characters
          (seconds (min backstaff-emacs-find-symbol--seconds
                        (or (plist-get context :seconds) backstaff-emacs-find-symbol--seconds)))
          (end (+ (float-time) seconds))
+         (for-model backstaff-lisp-tools-for-model)
          (late (list :code "TIMEOUT"
                      :message (format "The back end gave no answer within %s seconds; try again,\
- or use %s" seconds backstaff-emacs-find-symbol--search))))
+ or use %s" seconds (backstaff-emacs-find-symbol--search)))))
     (cond ((string-blank-p symbol)
            (backstaff-lisp-tools-fail "INVALID_ARGUMENT" "Argument 'symbol' must not be blank"))
           ((> (length symbol) most)
@@ -104,26 +97,27 @@ Emacs refuses regexps of some ten thousand characters.")
             "NOT_FOUND" "%s in Emacs, so nothing there knows it: use %s"
             (if (equal path "") "No file of the project is open"
               (format "File %s is not open" (backstaff-emacs-quote given)))
-            backstaff-emacs-find-symbol--search)))
+            (backstaff-emacs-find-symbol--search))))
     (cl-labels
         ((ask ()
-           (let ((result
-                  (condition-case problem
-                      (while-no-input
-                        (with-timeout (seconds late)
-                          (or (with-current-buffer (cdr open)
-                                (and (eq (xref-find-backend) 'eglot)
-                                     (not (jsonrpc-connection-ready-p (eglot-current-server)
-                                                                      'xref))))
-                              (backstaff-emacs-find-symbol--result
-                               arguments open roots files (plist-get context :limit)))))
-                    (backstaff-lisp-tools-failure
-                     (list :code (nth 1 problem) :message (nth 2 problem)))
-                    (error
-                     (list :code "BACKEND_FAILED"
-                           :message (concat "The back end failed: "
-                                            (backstaff-names-prose
-                                             (error-message-string problem))))))))
+           (let* ((backstaff-lisp-tools-for-model for-model)
+                  (result
+                   (condition-case problem
+                       (while-no-input
+                         (with-timeout (seconds late)
+                           (or (with-current-buffer (cdr open)
+                                 (and (eq (xref-find-backend) 'eglot)
+                                      (not (jsonrpc-connection-ready-p (eglot-current-server)
+                                                                       'xref))))
+                               (backstaff-emacs-find-symbol--result
+                                arguments open roots files (plist-get context :limit)))))
+                     (backstaff-lisp-tools-failure
+                      (list :code (nth 1 problem) :message (nth 2 problem)))
+                     (error
+                      (list :code "BACKEND_FAILED"
+                            :message (concat "The back end failed: "
+                                             (backstaff-names-prose
+                                              (error-message-string problem))))))))
              (cond ((listp result) (funcall done result))
                    ;; The user has typed, or the language server lacks the last changes.
                    ((> (float-time) end) (funcall done late))
@@ -131,15 +125,19 @@ Emacs refuses regexps of some ten thousand characters.")
       (ask)
       nil)))
 
+(defun backstaff-emacs-find-symbol--search ()
+  "Return the name of the tool that finds what no back end knows."
+  (backstaff-lisp-tools-name "workspace/regexp_search"))
+
 (defun backstaff-emacs-find-symbol--none (reason)
   "Fail, because no back end can be asked for REASON."
   (backstaff-lisp-tools-fail "NO_BACKEND" "No back end here: %s; use %s"
-                             reason backstaff-emacs-find-symbol--search))
+                             reason (backstaff-emacs-find-symbol--search)))
 
 (defun backstaff-emacs-find-symbol--items (symbol references line path)
-  "Return a cons of the back end of the current buffer and the items that it finds.
-SYMBOL stands on LINE, or somewhere if that is nil, and PATH is the buffer's file.
-The items are places of its definition, or REFERENCES."
+  "Return a cons of the back end of the current buffer and the items it finds.
+SYMBOL stands on LINE, or somewhere if that is nil, and PATH is the buffer's
+file.  The items are places of its definition, or REFERENCES."
   (goto-char (point-min))
   (when line (forward-line (1- line)))
   (let* ((end (and line (line-end-position)))
@@ -155,7 +153,7 @@ The items are places of its definition, or REFERENCES."
      (server
       (backstaff-lisp-tools-fail
        "NOT_FOUND" "Symbol %s does not stand in that file: give the path of an open file\
- that has it, or use %s" (backstaff-emacs-quote symbol) backstaff-emacs-find-symbol--search)))
+ that has it, or use %s" (backstaff-emacs-quote symbol) (backstaff-emacs-find-symbol--search))))
     (cond
      ((memq backend '(nil etags))
       (backstaff-emacs-find-symbol--none "Emacs knows no way to find symbols of this buffer"))
@@ -218,7 +216,7 @@ OPEN is the element of FILES, the open files below ROOTS, that is asked in."
                        (seq-take all backstaff-emacs-find-symbol--most))
                (- limit (string-bytes head) 120)))
        (left (- (length all) (length lines)))
-       (search backstaff-emacs-find-symbol--search))
+       (search (backstaff-emacs-find-symbol--search)))
     (list :text (concat head (mapconcat (lambda (line) (concat line "\n")) lines "")
                         (and (> left 0) (format "[%d more: use %s]\n" left search))
                         (and (> outside 0)

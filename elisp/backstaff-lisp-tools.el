@@ -50,23 +50,13 @@ The policy in the server's settings may name these ids.")
   "End the call of a tool with CODE and a message, FORMAT with VALUES."
   (signal 'backstaff-lisp-tools-failure (list code (apply #'format format values))))
 
-(defun backstaff-lisp-tools-name (id)
-  "Return ID of a tool so that a text with it names the tool as its reader does.
-People read the id, models read their own name for the tool."
-  (propertize id 'backstaff-lisp-tools-id id))
+(defvar backstaff-lisp-tools-for-model nil
+  "Non-nil while the function of a tool runs for a model.")
 
-(defun backstaff-lisp-tools--named (text for-model)
-  "Return TEXT without properties; FOR-MODEL says that a model reads it.
-Only names by `backstaff-lisp-tools-name' change, and no content."
-  (let ((from 0) (parts nil))
-    (while (< from (length text))
-      (let ((id (get-text-property from 'backstaff-lisp-tools-id text))
-            (to (next-single-property-change from 'backstaff-lisp-tools-id text (length text))))
-        (push (if (and id for-model) (backstaff-server-model-name id)
-                (substring-no-properties text from to))
-              parts)
-        (setq from to)))
-    (apply #'concat (nreverse parts))))
+(defun backstaff-lisp-tools-name (id)
+  "Return the name of the tool ID for the reader of a text.
+People read the id, models read their own name for the tool."
+  (if backstaff-lisp-tools-for-model (backstaff-server-model-name id) id))
 
 (defun backstaff-lisp-tools-find (id)
   "Return the definition of the tool ID, or nil if Lisp has none of that id."
@@ -102,7 +92,7 @@ ARGS and CONTEXT are as in `backstaff-call'."
                            :max-output-bytes (backstaff-lisp-tools--room context))))))
 
 (defun backstaff-lisp-tools-run (tool checked context timeout callback)
-  "Run TOOL and call CALLBACK with the reply, once, now or later.
+  "Run TOOL and call CALLBACK with each reply, now or later.
 CHECKED is the server's answer to `check'.  CONTEXT is as in `backstaff-call';
 the caller waits for TIMEOUT seconds, or for ever if that is nil."
   (let* ((start (float-time))
@@ -113,23 +103,22 @@ the caller waits for TIMEOUT seconds, or for ever if that is nil."
          (answer
           (lambda (result)
             (let* ((code (plist-get result :code))
-                   (message (backstaff-lisp-tools--named (plist-get result :message) text-only))
-                   (text (if code (concat "Error: " message)
-                           (backstaff-lisp-tools--named (plist-get result :text) text-only)))
+                   (message (plist-get result :message))
+                   (text (if code (concat "Error: " message) (plist-get result :text)))
                    (clipped (backstaff-lisp-tools-clipped text limit))
                    (secret (plist-get result :secret)))
-              (when callback
-                (funcall
-                 (prog1 callback (setq callback nil))
-                 `(:ok ,(not code) :tool ,(plist-get tool :id)
-                   :text ,(if (or code (string-empty-p note)) clipped
-                            (concat (string-remove-suffix "\n" clipped) note))
-                   :data ,(and (not text-only) (plist-get result :data))
-                   ,@(and code `(:error (:code ,code :message ,message
-                                               ,@(and secret (list :secret secret)))))
-                   :truncated ,(or (plist-get result :truncated) (not (eq clipped text)))
-                   :warnings ,(append (plist-get checked :warnings) (plist-get result :warnings))
-                   :elapsed-ms ,(round (* 1000 (- (float-time) start)))))))))
+              (funcall
+               callback
+               `(:ok ,(not code) :tool ,(plist-get tool :id)
+                 :text ,(if (or code (string-empty-p note)) clipped
+                          (concat (string-remove-suffix "\n" clipped) note))
+                 :data ,(and (not text-only) (plist-get result :data))
+                 ,@(and code `(:error (:code ,code :message ,message
+                                             ,@(and secret (list :secret secret)))))
+                 :truncated ,(or (plist-get result :truncated) (not (eq clipped text)))
+                 :warnings ,(append (plist-get checked :warnings) (plist-get result :warnings))
+                 :elapsed-ms ,(round (* 1000 (- (float-time) start))))))))
+         (backstaff-lisp-tools-for-model text-only)
          (result
           (condition-case problem
               (funcall (plist-get tool :function) (plist-get checked :data)

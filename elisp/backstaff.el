@@ -481,16 +481,15 @@ a search may take 30 seconds."
 (defun backstaff--sent-context (context texts)
   "Return CONTEXT with the root's name on its own host, and with TEXTS.
 TEXTS is a `backstaff-unsaved-context', whose note needs a part of the limit."
-  (append (cl-loop with seen = nil
-                   for (key value) on context by #'cddr
-                   unless (or (eq key :agent) (memq key seen))
-                   append (list key (pcase key
-                                      (:root (file-name-unquote (file-local-name value)))
-                                      (:max-output-bytes (backstaff-unsaved-room value texts))
-                                      (_ value)))
-                   do (push key seen))
-          (and (plist-get texts :items) (list :unsaved (plist-get texts :items)))
-          (and (plist-get texts :codings) (list :codings (plist-get texts :codings)))))
+  (let ((sent nil))
+    (cl-loop for (key value) on context by #'cddr
+             unless (or (eq key :agent) (plist-member sent key))
+             do (setq sent (plist-put sent key
+                                      (pcase key
+                                        (:root (file-name-unquote (file-local-name value)))
+                                        (:max-output-bytes (backstaff-unsaved-room value texts))
+                                        (_ value)))))
+    `(,@sent :unsaved ,(plist-get texts :items) :codings ,(plist-get texts :codings))))
 
 
 (defun backstaff--error-reply (id code message &optional text)
