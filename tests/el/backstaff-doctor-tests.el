@@ -27,7 +27,7 @@
 (defun backstaff-doctor-tests-wait (buffer)
   "Return the report in BUFFER once it is whole."
   (with-current-buffer buffer
-    (backstaff-test-wait-for (not (string-match-p "Still checking" header-line-format)) 10)
+    (backstaff-test-wait-for (not (string-match-p "Still checking" header-line-format)))
     (should-not (buffer-modified-p))
     (buffer-substring-no-properties (point-min) (point-max))))
 

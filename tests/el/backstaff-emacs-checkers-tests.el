@@ -262,7 +262,7 @@
         '(("a.py" . "import b\n\n\ndef f():\n    return b.frob(1) + undefined_name\n")
           ("b.py" . "# é\ndef frob(x):\n    return x\n"))
         (list server)
-      (backstaff-test-wait-for (flymake-diagnostics) 30)
+      (backstaff-test-wait-for (flymake-diagnostics))
       ;; Eglot feeds Flymake, and the answer has the problem once.
       (should (equal (replace-regexp-in-string
                       " :" ":" (backstaff-emacs-tests-text "diagnostics")) ; Flymake 1.4

@@ -300,7 +300,7 @@
     (with-temp-buffer
       (setq backstaff-inspector--start (float-time)
             backstaff-view-state '(:tool "a" :root "/" :forms (text plist json)))
-      (should (< (backstaff-test-seconds (backstaff-inspector--draw reply)) 2)))))
+      (should (< (backstaff-test-work (backstaff-inspector--draw reply)) 2)))))
 
 ;; A person folds a long form, and asks again.
 (ert-deftest backstaff-inspector-keeps-its-folds ()

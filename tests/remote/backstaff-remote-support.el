@@ -172,7 +172,7 @@
 (defun backstaff-remote-test-shown (buffer)
   "Return BUFFER once it shows an answer."
   (with-current-buffer buffer
-    (backstaff-test-wait-for backstaff-view-reply 20)
+    (backstaff-test-wait-for backstaff-view-reply)
     (should (plist-get backstaff-view-reply :ok))
     buffer))
 

@@ -270,7 +270,7 @@ For example eglot, told of a problem, looks for the buffer of its file."
           (backstaff-call-async 'workspace/read_file (list :path name)
                                 (lambda (reply) (push reply replies))
                                 (list :root far)))
-        (backstaff-test-wait-for (= (length replies) 4) 20)
+        (backstaff-test-wait-for (= (length replies) 4))
         (dolist (reply replies)
           (ert-info ((format "%.300S" reply))
             (should (plist-get reply :ok))
@@ -290,7 +290,7 @@ For example eglot, told of a problem, looks for the buffer of its file."
                                                (list :root far))))
             (advice-add 'backstaff-unsaved-pieces-left :after count)
             (unwind-protect
-                (backstaff-test-wait-for (>= answered pieces) 20)
+                (backstaff-test-wait-for (>= answered pieces))
               (advice-remove 'backstaff-unsaved-pieces-left count))
             (should (backstaff-cancel handle))
             (should-not (backstaff-cancel handle))
@@ -586,8 +586,7 @@ For example eglot, told of a problem, looks for the buffer of its file."
                                 (message "pid %d" (backstaff-remote-test-pid ,far)))
                               (while t (accept-process-output nil 1))))))))
       (backstaff-test-wait-for (or (string-match "pid \\([0-9]+\\)\n" output)
-                                   (not (process-live-p child)))
-                               30)
+                                   (not (process-live-p child))))
       (should-not (string-match-p "rror" output))
       (let ((pid (string-to-number (match-string 1 output))))
         (should (process-attributes pid))
@@ -651,7 +650,7 @@ For example eglot, told of a problem, looks for the buffer of its file."
       (save-window-excursion
         (backstaff-doctor)
         (with-current-buffer "*backstaff doctor*"
-          (backstaff-test-wait-for (string-match-p "All is well" (buffer-string)) 30)
+          (backstaff-test-wait-for (string-match-p "All is well" (buffer-string)))
           (dolist (regexp `("^ok +Host +/ssh:host:$"
                             ,(if (eq way 'direct) "a session without a terminal"
                                "a login of TRAMP's on a terminal")
@@ -671,7 +670,7 @@ For example eglot, told of a problem, looks for the buffer of its file."
       (save-window-excursion
         (backstaff-doctor)
         (with-current-buffer "*backstaff doctor*"
-          (backstaff-test-wait-for (string-match-p "failed: Host\\." (buffer-string)) 30)
+          (backstaff-test-wait-for (string-match-p "failed: Host\\." (buffer-string)))
           (should (string-match-p
                    "^FAILED +Host +Backstaff cannot start its server: on /ssh:host:, Python 3\\.11 or newer is needed: .*\n +To do: Install one on that host"
                    (buffer-string))))))))
