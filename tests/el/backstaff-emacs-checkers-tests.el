@@ -271,7 +271,7 @@
                              backstaff-emacs-checkers-tests-open)))
       ;; At first the server loads its files, which on a busy machine outlasts a call.
       (backstaff-test-wait-for
-       (plist-get (backstaff-call 'emacs/find_symbol '(:symbol "frob" :path "a.py")) :ok) 60)
+       (plist-get (backstaff-call 'emacs/find_symbol '(:symbol "frob" :path "a.py")) :ok))
       (dolist (line '(nil 5))
         (should (equal (backstaff-emacs-tests-text "find_symbol" :symbol "frob" :path "a.py"
                                                    :line line)
