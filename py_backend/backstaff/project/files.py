@@ -6,9 +6,10 @@ hide it. Without git or a work tree, the `.gitignore` files from the root downwa
 user's own rules; a repository further down starts with no rules but its own.
 
 A repository within a work tree is one closed directory, as for git; it can be walked by itself.
-`.git`, special files, and the links by which Emacs locks files that it has changed never belong to
-a project. Other links are leaves. Rules are read wherever git reads them, which can be above
-the root. Nothing else is read there, and no answer shows them.
+`.git`, special files, and Emacs's own files never belong to a project: the links by which it locks
+files that it has changed, and the copies that it saves by itself. Other links are leaves. Rules are
+read wherever git reads them, which can be above the root. Nothing else is read there, and no answer
+shows them.
 
 The files are kept for the next call (`_Kept`). That call compares the time stamps of all
 directories and rules with those on the disk, and walks again if any differs. So no answer is
@@ -41,6 +42,9 @@ MAX_KEPT = 500_000
 
 _DOT_GIT = ".git"
 _LOCK = ".#"
+_COPY = "#"
+_AFTER_COPIES = "$"
+"""In the order of code points, names that begin with `#` stand before this."""
 _POINTER = b"gitdir: "
 _BRANCH = b"ref: refs/heads/"
 _DIRECTORY = Kind.DIRECTORY
@@ -66,8 +70,8 @@ class ProjectFiles:
     tracked_unknown: bool = False
     rules_cut: bool = False
     _closed: Sequence[Directory] = ()
-    locks: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """The links in each directory by which Emacs locks files, as far as no rule ignores them."""
+    of_emacs: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Emacs's own files in each directory, as far as no rule ignores them."""
 
     @property
     def directories(self) -> Sequence[Directory]:
@@ -227,7 +231,7 @@ class _ProjectWalk:
     """Files and links so far."""
     ignored: int = 0
     rules_cut: bool = False
-    locks: dict[str, Sequence[str]] = field(default_factory=dict)
+    of_emacs: dict[str, Sequence[str]] = field(default_factory=dict)
     _tracked: TrackedFiles = field(init=False)
     _ahead: list[tuple[Ignore, bool, _Watch]] = field(init=False)
     """For each directory ahead, the next one last: the rules from above, whether these ignore all
@@ -262,7 +266,7 @@ class _ProjectWalk:
             isinstance(self.tracked_or_not, NoGit),
             self.rules_cut,
             self.closed,
-            self.locks,
+            self.of_emacs,
         )
 
     def _arrange(self, directory: int, path: str) -> Sequence[Named]:  # noqa: C901  # one thought
@@ -292,11 +296,13 @@ class _ProjectWalk:
         if not self.sources.include_ignored:
             own = has_rules or self._tracked.left_out
             ignore = self._with_own_rules(ignore, directory, path, files, above) if own else ignore
-            if locks := self._locks(links, prefix) if links else []:
-                links = [name for name in links if name not in locks]
+            marked = links or (files and files[0] < _AFTER_COPIES)
+            if emacs := self._of_emacs(files, links, prefix) if marked else []:
+                files = [name for name in files if name not in emacs]
+                links = [name for name in links if name not in emacs]
                 if not all_ignored:
-                    shown = [one for one in locks if not ignore.ignores(one, directory=False)]
-                    self.locks[path] = shown
+                    shown = [one for one in emacs if not ignore.ignores(one, directory=False)]
+                    self.of_emacs[path] = shown
             if all_ignored or ignore.layers:
                 named: Grouped = files, directories, links, []
                 kept = self._leave_out(named, ignore, prefix, all_ignored=all_ignored)
@@ -319,10 +325,14 @@ class _ProjectWalk:
         self.found += len(files)
         return list(zip(directories, repeat(_DIRECTORY))) if directories else ()
 
-    def _locks(self, links: list[str], prefix: str) -> list[str]:
-        """Return the `links` such as `.#a.py`, by which Emacs marks that it has changed `a.py`."""
-        tracked = self._tracked
-        return [one for one in links if one.startswith(_LOCK) and not tracked.has(prefix + one)]
+    def _of_emacs(self, files: list[str], links: list[str], prefix: str) -> list[str]:
+        """Return Emacs's own names that are not tracked.
+
+        If Emacs has changed `a.py`, those are the link `.#a.py` and the copy `#a.py#`.
+        """
+        own = [one for one in links if one.startswith(_LOCK)]
+        own += [one for one in files if one[1:] and one[0] == one[-1] == _COPY]
+        return [one for one in own if not self._tracked.has(prefix + one)]
 
     def _close(self, path: str, why: Closed) -> None:
         """Note the directory `path`, which is not entered because of `why`."""
