@@ -14,8 +14,7 @@
 ;;   [only files that are open in Emacs are checked]
 ;;
 ;; The checkers are Flymake and Flycheck, which also have the findings of language servers
-;; from eglot and lsp-mode.  Both may have the same problem: of two on one line, one whose
-;; message is a part of the other's is the same.
+;; from eglot and lsp-mode.  A problem that both have found is shown twice.
 ;;
 ;; No checker is started: the tool shows the results of the last check, and whether one is
 ;; under way.  "No errors or warnings" is said only if a check has ended.  Else the first
@@ -43,7 +42,7 @@
 
 (defconst backstaff-emacs-diagnostics-tool
   '(:id "emacs/diagnostics"
-    :description "Shows the problems that Emacs's checkers (Flymake, Flycheck, eglot, lsp-mode) have found in the files that are open, also in text that is not saved yet. Files that are not open are not checked."
+    :description "Shows the problems that Emacs's checkers (Flymake, Flycheck, eglot, lsp-mode) have found in the files that are open, also in text that is not saved yet. A problem that two checkers found is shown twice. Files that are not open are not checked."
     :arguments
     ((:name "path" :type :string
       :description "File or directory; without it, all of the project.")
@@ -67,10 +66,15 @@
                                                path buffer roots))))
          (severity (plist-get arguments :severity))
          (wanted (memq (intern (concat ":" severity)) '(:note :warning :error)))
-         (problems (cl-remove-if-not (lambda (one) (funcall within (plist-get one :path)))
-                                     (backstaff-emacs-diagnostics--once
-                                      (cl-loop for (_ _ problems) in reports
-                                               append problems))))
+         (problems (cl-sort (cl-loop for (_ _ problems) in reports
+                                     append (cl-remove-if-not within problems
+                                                              :key (lambda (one)
+                                                                     (plist-get one :path))))
+                            #'string<
+                            :key (lambda (one)
+                                   (apply #'format "%s\0%9d%9d"
+                                          (mapcar (apply-partially #'plist-get one)
+                                                  '(:path :line :column))))))
          (found (cl-remove-if-not (lambda (one) (memq (plist-get one :severity) wanted)) problems))
          (hidden (cl-set-difference problems found))
          (failed nil)
@@ -122,7 +126,7 @@
                                      (plist-get one :line) (plist-get one :column)
                                      (substring (symbol-name (plist-get one :severity)) 1)
                                      (plist-get one :message)
-                                     (string-join (plist-get one :sources) ", ")))
+                                     (plist-get one :source)))
                            (seq-take found (plist-get arguments :max-results)))
                    (- limit (string-bytes head) (string-bytes tail) 80)))
            (left (- (length found) (length lines))))
@@ -157,7 +161,7 @@ the checkers that have failed."
                 (push (list :path path :line line :column column :severity severity
                             :message (backstaff-names-prose
                                       (truncate-string-to-width (or message "") 500 nil nil t))
-                            :sources (list source))
+                            :source source)
                       problems)))
       (backstaff-emacs-in buffer
         (when (bound-and-true-p flymake-mode)
@@ -209,32 +213,6 @@ the checkers that have failed."
                          (flycheck-error-message error) "flycheck")))))))
     (cl-list* (cond (checked (if waiting 'waiting 'checked)) (failures 'failed) (t 'unchecked))
               (nreverse problems) failures)))
-
-(defun backstaff-emacs-diagnostics--once (problems)
-  "Return PROBLEMS sorted by their places, each once.
-Of two on one line, one whose message is a part of the other's is the same."
-  (dolist (key '(:column :line))
-    (setq problems (cl-sort problems #'< :key (lambda (one) (plist-get one key)))))
-  (let ((kept nil) (worst '(:error :warning :note)))
-    (dolist (problem (cl-sort problems #'string< :key (lambda (one) (plist-get one :path)))
-                     (nreverse kept))
-      (cl-destructuring-bind (&key path line severity message sources &allow-other-keys) problem
-        (let ((same (cl-loop
-                     for earlier in kept
-                     for other = (plist-get earlier :message)
-                     while (and (equal (plist-get earlier :path) path)
-                                (= (plist-get earlier :line) line))
-                     when (if (or (equal message "") (equal other "")) (equal message other)
-                            (or (string-search message other) (string-search other message)))
-                     return earlier)))
-          (if (not same) (push problem kept)
-            (plist-put same :sources (sort (cl-union (plist-get same :sources) sources
-                                                     :test #'equal)
-                                           #'string<))
-            (when (memq (plist-get same :severity) (cdr (memq severity worst)))
-              (plist-put same :severity severity))
-            (when (> (length message) (length (plist-get same :message)))
-              (plist-put same :message message))))))))
 
 (provide 'backstaff-emacs-diagnostics)
 ;;; backstaff-emacs-diagnostics.el ends here

@@ -37,12 +37,10 @@
   "Return the text of CONDITION, for people and models to read.
 CONDITION comes from `condition-case'.  `error-message-string' would quote
 the text of a `backstaff-error'."
-  (let ((data (cdr condition)) (message (get (car condition) 'error-message)))
-    (cond ((not (and (memq 'backstaff-error (get (car condition) 'error-conditions))
-                     (stringp (car data))))
-           (error-message-string condition))
-          ((equal message "") (car data))
-          (t (format "%s: %s" message (car data))))))
+  (if (and (memq 'backstaff-error (get (car condition) 'error-conditions))
+           (stringp (cadr condition)))
+      (format "%s: %s" (get (car condition) 'error-message) (cadr condition))
+    (error-message-string condition)))
 
 
 ;;; Connections

@@ -145,18 +145,18 @@ the caller waits for TIMEOUT seconds, or for ever if that is nil."
   "Return TEXT, or its first lines in LIMIT bytes and \"[cut to LIMIT bytes]\".
 The limit is at least 64."
   (let* ((limit (max 64 limit))
-         (note (format "…\n[cut to %d bytes]\n" limit))
-         (room (- limit (string-bytes note)))
-         (kept (substring text 0 (min room (length text))))
-         (excess 0))
+         (note (format "…\n[cut to %d bytes]\n" limit)))
     (if (<= (string-bytes text) limit) text
-      ;; A character has five bytes at most.
-      (while (> (setq excess (- (string-bytes kept) room)) 0)
-        (setq kept (substring kept 0 (- (/ (+ excess 4) 5)))))
-      (if (string-match "\n[^\n]*\\'" kept)
-          (concat (substring kept 0 (1+ (match-beginning 0))) (substring note 2))
-        (concat kept note)))))
-
+      ;; A character may be cut in two; its bytes are dropped.
+      (let ((kept (string-trim-right
+                   (decode-coding-string
+                    (substring (encode-coding-string text 'utf-8-emacs)
+                               0 (- limit (string-bytes note)))
+                    'utf-8-emacs)
+                   "[\x3fff80-\x3fffff]+")))
+        (if (string-match "\n[^\n]*\\'" kept)
+            (concat (substring kept 0 (1+ (match-beginning 0))) (substring note 2))
+          (concat kept note))))))
 
 (provide 'backstaff-lisp-tools)
 ;;; backstaff-lisp-tools.el ends here
