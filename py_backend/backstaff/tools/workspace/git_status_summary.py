@@ -6,8 +6,8 @@ No git looks at the work tree for it, and no program that the repository names i
 alone, as git prints them.
 
 The text names the paths from the workspace on, with git's letters. Beyond the contract, it names
-the files whose text in Emacs differs from the disk, and leaves out the links by which Emacs locks
-them, such as `.#a.py`.
+the files whose text in Emacs differs from the disk, and leaves out Emacs's own files, such as
+the lock `.#a.py` and the copy `#a.py#`.
 """
 
 from collections.abc import Sequence
@@ -97,6 +97,7 @@ def _result(
     context: Context,
 ) -> Result:
     prefix, inside = work_tree.base.prefix, work_tree.inside
+<<<<<<< HEAD
     line = branch_line(work_tree)
     # No name of a branch has two dots or a blank.
     told = line.removeprefix("## ").removeprefix("No commits yet on ").removesuffix("\n")
@@ -105,6 +106,11 @@ def _result(
     is_detached = branch.endswith(" (no branch)")
     locks = {
         f"{path}/{name}".lstrip("/") for path, names in project.locks.items() for name in names
+=======
+    branch = branch_of(work_tree, context.budget)
+    of_emacs = {
+        f"{path}/{name}".lstrip("/") for path, names in project.of_emacs.items() for name in names
+>>>>>>> core
     }
 
     def shown(path: str) -> str:
@@ -120,7 +126,7 @@ def _result(
         "conflicts": [f"{two} {shown(path)}" for path, two in status.conflicts.items()],
         "staged": letters(status.staged),
         "changed": letters(status.changed),
-        "untracked": [shown(path) for path in status.untracked if path not in locks],
+        "untracked": [shown(path) for path in status.untracked if path not in of_emacs],
         "changed in Emacs, not saved": [show(path) for path in unsaved],
         "undecided, as a filter would have to run": [shown(path) for path in status.undecided],
     }
