@@ -113,7 +113,7 @@
 (defun backstaff-search (pattern &optional directory literal)
   "Show the lines that match PATTERN in the files of the project.
 PATTERN is a regular expression of Python, in which ( and | need no backslash.
-If LITERAL is non-nil, PATTERN is text; a key in the prompt says so.
+If LITERAL is non-nil, PATTERN is text; a key in the buffer says so.
 With a prefix argument, ask for a DIRECTORY of the project to search below.
 
 If Consult is loaded, the matches appear as you type.  With \\[universal-argument] \\[universal-argument] they
@@ -128,8 +128,7 @@ has keys to change the search.  Modified buffers are searched as they are."
                  (if directory (backstaff-command-root directory) (backstaff-command-project))
                  (if (and (featurep 'consult) (not (equal current-prefix-arg '(16))))
                      (list nil directory)
-                   (cl-destructuring-bind (pattern . literal) (backstaff-search--read)
-                     (list pattern directory literal)))))
+                   (list (backstaff-search--read) directory))))
   (let* ((root (file-name-as-directory (backstaff-command-root directory)))
          (arguments (list :pattern pattern :literal (and literal t)
                           :root_path (backstaff-search--below directory root)
@@ -148,7 +147,7 @@ has keys to change the search.  Modified buffers are searched as they are."
   "Return the name of the buffer for a search for PATTERN below ROOT.
 For example \"*backstaff search: x in ~/src/*\"."
   (format "*backstaff search: %s in %s*" pattern
-          (backstaff-names-show (abbreviate-file-name root))))
+          (backstaff-path-shown root)))
 
 (defun backstaff-search--flags (pattern literal)
   "Return the flags for PATTERN, which is text if LITERAL is non-nil.
@@ -161,31 +160,18 @@ Case counts only if PATTERN has a capital letter."
       (directory-file-name (file-relative-name (expand-file-name directory) root))
     "."))
 
-(defun backstaff-search--read (&optional pattern literal)
-  "Read a pattern; return it and whether it is text.
-The default is the symbol at point.  PATTERN is an old pattern to edit, which is
-text if LITERAL is non-nil."
-  (let ((symbol (unless pattern (thing-at-point 'symbol t)))
-        (map (make-sparse-keymap)) (again t) (history-add-new-input nil) (default nil))
-    (set-keymap-parent map minibuffer-local-map)
-    (define-key map (kbd "M-r") (lambda ()
-                                  (interactive)
-                                  (setq literal (not literal) again t)
-                                  (exit-minibuffer)))
-    (while again
-      (setq again nil
-            default (if (and symbol (not literal)) (regexp-quote symbol) symbol)
-            pattern (read-from-minibuffer
-                     (format-prompt (if literal "Search for text (M-r: Python regexp)"
-                                      "Search for Python regexp (M-r: text)")
-                                    default)
-                     pattern map nil 'backstaff-search--history default)))
-    (when (string-empty-p pattern)
-      (setq pattern (or default "")))
-    (when (string-blank-p pattern)
+(defun backstaff-search--read (&optional pattern)
+  "Read a regular expression; the default is the symbol at point.
+PATTERN is an old pattern to edit."
+  (let* ((symbol (unless pattern (thing-at-point 'symbol t)))
+         (default (and symbol (regexp-quote symbol)))
+         (read (read-from-minibuffer (format-prompt "Search for Python regexp" default)
+                                     pattern nil nil 'backstaff-search--history default)))
+    (when (string-empty-p read)
+      (setq read (or default "")))
+    (when (string-blank-p read)
       (user-error "Give a regular expression"))
-    (add-to-history 'backstaff-search--history pattern)
-    (cons pattern literal)))
+    read))
 
 (defun backstaff-search-visit ()
   "Visit the match on this line, or else the next one."
@@ -231,12 +217,11 @@ A glob without a slash counts in any directory."
 (defun backstaff-search-edit ()
   "Edit the pattern and search again."
   (interactive)
-  (cl-destructuring-bind (pattern . literal)
-      (backstaff-search--read (plist-get backstaff-search--arguments :pattern)
-                              (plist-get backstaff-search--arguments :literal))
+  (let ((pattern (backstaff-search--read (plist-get backstaff-search--arguments :pattern))))
     (rename-buffer (backstaff-search--name pattern default-directory) t)
-    (backstaff-search--change :pattern pattern :literal literal
-                              :flags (backstaff-search--flags pattern literal))))
+    (backstaff-search--change
+     :pattern pattern
+     :flags (backstaff-search--flags pattern (plist-get backstaff-search--arguments :literal)))))
 
 (defun backstaff-search-more-context (lines)
   "Show LINES more lines around each match, by default one."
@@ -261,7 +246,7 @@ A glob without a slash counts in any directory."
   (backstaff-search--ask 0 (car backstaff-search--pages)))
 
 (defun backstaff-search--describe (state)
-  "Write the number of matches and the search into the header line.
+  "Write the number of matches, the search and its keys into the header line.
 STATE is the text before them, such as \"Searching: \"."
   (pcase-let (((map :pattern :literal :flags :root_path :include :include_ignored)
                backstaff-search--arguments)
@@ -270,11 +255,9 @@ STATE is the text before them, such as \"Searching: \"."
           (string-replace
            "%" "%%"
            (concat
-            " " (propertize (format (if (and (equal state "Search failed: ") (= matches 0))
-                                        "Search failed" "%s%d match%s in %d file%s")
-                                    state
-                                    matches (if (= matches 1) "" "es")
-                                    files (if (= files 1) "" "s"))
+            " " (propertize (format "%s%d %s in %d %s" state matches
+                                    (ngettext "match" "matches" matches)
+                                    files (ngettext "file" "files" files))
                             'face 'bold)
             (if literal " for the text " " for regexp ")
             ;; As it was typed: a label would double its backslashes.
@@ -283,8 +266,9 @@ STATE is the text before them, such as \"Searching: \"."
               (format " in %s/" (backstaff-names-show root_path)))
             (and include (concat ", files " (string-join include " ")))
             (and (equal flags "i") ", case ignored")
-            (and include_ignored ", with ignored files"))))
-    (force-mode-line-update)))
+            (and include_ignored ", with ignored files")
+            (propertize " (keys: e t c f d i + -)" 'face 'shadow
+                        'help-echo "edit, text, case, files, directory, ignored, context"))))))
 
 (defun backstaff-search--ask (offset most)
   "Ask for at most MOST matches from OFFSET on, and show them when they come."
@@ -330,16 +314,7 @@ STATE is the text before them, such as \"Searching: \"."
     (backstaff-search--describe (if error "Search failed: " ""))
     (backstaff-search--insert
      (concat (if (or error (> (car backstaff-search--counts) 0)) "" "No matches\n")
-             "\n" text "\n"
-             (substitute-command-keys
-              (concat "\\<backstaff-search-mode-map>[keys: \\[backstaff-search-edit] pattern,"
-                      " \\[backstaff-search-toggle-text] text,"
-                      " \\[backstaff-search-toggle-case] case,"
-                      " \\[backstaff-search-in-files] files,"
-                      " \\[backstaff-search-in-directory] directory,"
-                      " \\[backstaff-search-toggle-ignored] ignored,"
-                      " \\[backstaff-search-more-context] context]\nSearch "))
-             (if error "failed\n" "finished\n")))))
+             "\n" text (if error "\nSearch failed\n" "\nSearch finished\n")))))
 
 (defun backstaff-search--insert-matches (data)
   "Insert the matches in DATA, those of a file below its name."

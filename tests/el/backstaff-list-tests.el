@@ -152,15 +152,6 @@
     (should (equal (backstaff-view-test-names) '("c" "a" "b")))
     (should (string-match-p "^ a \\{25\\}file" (buffer-string)))))
 
-(ert-deftest backstaff-list-sorts-by-name-outside-of-the-columns ()
-  (backstaff-view-test-project '(("a" . "12") ("b" . "1"))
-    (backstaff-view-test-open #'backstaff-list-directory root)
-    (dolist (names '(("b" "a") ("a" "b")))
-      (goto-char (point-max))
-      (backstaff-view-test-press "S")
-      (should (equal (backstaff-view-test-names) names)))))
-
-
 
 ;;; Moving
 
@@ -173,7 +164,7 @@
       (should (eq (current-buffer) buffer))
       (should (equal (backstaff-view-test-names) '("deep.txt")))
       (should (equal default-directory (concat root "sub/inner/")))
-      (should (string-suffix-p "/sub/inner*" (buffer-name)))
+      (should (string-suffix-p "/sub/inner/*" (buffer-name)))
       (backstaff-view-test-press "^")
       (should (equal (backstaff-view-test-name) "inner"))
       (backstaff-view-test-press "^")
@@ -185,13 +176,10 @@
   (backstaff-view-test-project (cons '("bare") backstaff-list-tests-tree)
     (pcase-dolist (`(,command ,path . ,names) '((backstaff-list-directory "" "sub" "Small")
                                                 (backstaff-list-directory "sub" "inner" "x")
-                                                (backstaff-list-directory "bare" nil)
-                                                (recursive "" "sub" "sub/inner" "sub/x")))
+                                                (backstaff-list-directory "bare" nil)))
       (dolist (name names)
         (ert-info ((format "%s %s %s" command path name))
-          (if (eq command 'recursive)
-              (backstaff-view-test-open #'backstaff-list-entries root t)
-            (backstaff-view-test-open command (expand-file-name path root)))
+          (backstaff-view-test-open command (expand-file-name path root))
           (when name
             (backstaff-view-test-go-to name))
           (let ((listing (current-buffer)))
@@ -322,22 +310,6 @@
           (backstaff-view-test-press "^")
           (should (equal (backstaff-view-test-name) name)))))))
 
-(ert-deftest backstaff-list-shows-the-servers-labels ()
-  (cl-letf (((symbol-function 'backstaff-call-async)
-             (lambda (_id _args callback &rest _)
-               (run-at-time 0 nil callback
-                            '(:ok t :text "x" :labels (("odd" "LABEL") ("to" "TARGET"))
-                              :data (:total 2 :entries
-                                     ((:name "odd" :kind :symlink :target "to")
-                                      (:name "even" :kind :file :size 1)))))
-               nil)))
-    (backstaff-view-test-project nil
-      (backstaff-view-test-open #'backstaff-list-directory root)
-      (should (equal (mapcar (lambda (line) (car (split-string line "  ")))
-                             (backstaff-view-test-lines))
-                     '(" LABEL -> TARGET" " even")))
-      (should (equal (backstaff-view-test-names) '("odd" "even"))))))
-
 
 ;;; Forge
 
@@ -382,92 +354,78 @@
 
 ;;; Size
 
-;; A reply has some ten entries, a page has six rows, and four are drawn at once.
+;; A reply has some ten entries, and six are drawn at once.
 (defmacro backstaff-list-tests-long (&rest body)
   "Run BODY in a project of 60 files, in which pages are short."
   (declare (indent 0) (debug t))
   `(backstaff-view-test-project (cl-loop for n below 60
                                          collect (cons (format "f%03d" n) (make-string n ?x)))
-     (let ((backstaff-list--page 6) (backstaff-list--piece 4)
-           (backstaff-list--bytes '(:page 600 :whole 1300 :forge 4000)))
+     (let ((backstaff-list--page 6) (backstaff-list--bytes '(:page 600 :whole 1300)))
        ,@body)))
-
-(defun backstaff-list-tests-shown ()
-  "Wait until no more rows are drawn, and return the number of rows."
-  (let ((count -1))
-    (while (/= count (setq count (length (backstaff-view-test-names))))
-      (accept-process-output nil 0.05)
-      (backstaff-view-test-settle))
-    count))
 
 (ert-deftest backstaff-list-shows-a-page-and-asks-for-more ()
   (backstaff-list-tests-long
     (backstaff-view-test-open #'backstaff-list-directory root)
-    (should (= (backstaff-list-tests-shown) 6))
+    (should (= (length (backstaff-view-test-names)) 6))
     (should (string-match-p "CUT, 60 files" (backstaff-view-test-header)))
     (should (equal (backstaff-view-test-notes) "… 6 shown, 54 more: + shows more\n"))
     (backstaff-view-test-press "n" "+")
-    (should (<= 12 (backstaff-list-tests-shown) 17))
+    (should (= (length (backstaff-view-test-names)) 12))
     (should (equal (backstaff-view-test-name) "f001"))
-    (while (< (backstaff-list-tests-shown) 60)
+    (while (< (length (backstaff-view-test-names)) 60)
       (backstaff-view-test-press "+"))
     (should (equal (backstaff-view-test-names)
                    (cl-loop for n below 60 collect (format "f%03d" n))))
     (should (equal (backstaff-view-test-name) "f001"))
     (should (equal (backstaff-view-test-notes) ""))
     (should-error (execute-kbd-macro "+") :type 'user-error)
-    ;; As many are shown again, and point is on the same row.
-    (backstaff-view-test-go-to "f057")
+    ;; As many are shown again as lead to the row of point.
+    (backstaff-view-test-go-to "f055")
     (backstaff-view-test-press "g")
-    (should (= (backstaff-list-tests-shown) 60))
-    (should (equal (backstaff-view-test-name) "f057"))))
+    (should (= (length (backstaff-view-test-names)) 60))
+    (should (equal (backstaff-view-test-name) "f055"))))
 
-(ert-deftest backstaff-list-draws-no-more-than-a-piece-at-once ()
+(ert-deftest backstaff-list-draws-no-more-than-a-page-at-once ()
   (backstaff-list-tests-long
-    (let ((drawn nil) (buffer nil) (draw (symbol-function 'backstaff-list--go-on)))
-      (cl-letf (((symbol-function 'backstaff-list--go-on)
+    (let ((drawn nil) (draw (symbol-function 'backstaff-list--append)))
+      (cl-letf (((symbol-function 'backstaff-list--append)
                  (lambda ()
                    (let ((before backstaff-list--shown))
                      (funcall draw)
                      (push (- backstaff-list--shown before) drawn)))))
         (find-file "f044")
-        (backstaff-view-test-open #'backstaff-list-directory root)
-        (setq buffer (current-buffer))
-        (backstaff-list-tests-shown))
-      (should (eq (current-buffer) buffer))
-      (should (= (apply #'max drawn) 4))
-      ;; The piece with the file that the user comes from is the last.
-      (should (equal (backstaff-view-test-name) "f044"))
-      (should (<= 45 (apply #'+ drawn) 50)))))
+        (backstaff-view-test-open #'backstaff-list-directory root))
+      ;; The page with the file that the user comes from is the last.
+      (should (equal drawn '(6 6 6 6 6 6 6 6)))
+      (should (equal (backstaff-view-test-name) "f044")))))
 
 (ert-deftest backstaff-list-leaves-point-where-the-user-moved-it ()
   (backstaff-list-tests-long
     (find-file "f044")
-    (let ((later (symbol-function 'backstaff-list--later)) (moved nil))
-      (cl-letf (((symbol-function 'backstaff-list--later)
-                 (lambda (&rest arguments)
+    (let ((more (symbol-function 'backstaff-list-more)) (moved nil))
+      (cl-letf (((symbol-function 'backstaff-list-more)
+                 (lambda ()
+                   (funcall more)
                    ;; The first rows are drawn, and that of f044 is not.
                    (unless moved
                      (setq moved t)
-                     (execute-kbd-macro "n"))
-                   (apply later arguments))))
-        (backstaff-list-directory root)
-        (set-buffer (window-buffer))
-        (backstaff-test-wait-for moved)
-        (backstaff-list-tests-shown)
-        (should (equal (backstaff-view-test-name) "f001"))))))
+                     (run-at-time 0 nil #'execute-kbd-macro "n")))))
+        (backstaff-view-test-open #'backstaff-list-directory root)
+        (should (equal (backstaff-view-test-name) "f001"))
+        (should (< (length (backstaff-view-test-names)) 44))))))
 
 (ert-deftest backstaff-list-in-another-order-says-that-the-one-by-name-has-all ()
   (backstaff-list-tests-long
     (backstaff-view-test-open #'backstaff-list-directory root)
     (backstaff-view-test-press "C-u 2 S")
     (should (equal (car (backstaff-view-test-names)) "f059"))
-    (should-error (execute-kbd-macro (kbd "C-u 2 S")) :type 'user-error)
-    (while (progn (backstaff-list-tests-shown)
-                  (not (string-match-p "Only the listing by name has all"
-                                       (backstaff-view-test-notes))))
+    (should (string-search "Only a complete listing"
+                           (string-join (backstaff-view-test-messages
+                                          (backstaff-view-test-press "C-u 2 S")))))
+    (should (equal (car (backstaff-view-test-names)) "f059"))
+    (while (not (string-match-p "Only the listing by name has all" (backstaff-view-test-notes)))
       (backstaff-view-test-press "+"))
-    (should (< 12 (backstaff-list-tests-shown) 60))
+    (should (< 12 (length (backstaff-view-test-names)) 60))
     (should-error (execute-kbd-macro "+") :type 'user-error)))
 
 (ert-deftest backstaff-list-fits-a-narrow-window ()
