@@ -8,8 +8,8 @@
 ;; lists them.  `backstaff-list-entries' shows them as Forge's tool does, with
 ;; the directories below on request.
 ;;
-;; The server sorts.  A listing shows 1,000 rows at first, which are drawn in .06 s, and
-;; 1,000 more with each +.
+;; The server sorts.  A listing shows 1,000 rows at first, and 1,000 more with each +.
+;; They are drawn in pieces.  Between two pieces Emacs reads the keys that the user types.
 
 ;;; Code:
 
@@ -27,19 +27,24 @@
   :group 'backstaff)
 
 (defconst backstaff-list--page 1000
-  "Maximum number of rows that are drawn at once.")
+  "Number of rows that a new listing has at most, and + adds.")
+
+(defconst backstaff-list--piece 250
+  "Number of rows that are drawn at once.")
 
 (defconst backstaff-list--most-sought 20000
   "Maximum number of rows that are drawn to reach the file that point goes to.")
 
-(defconst backstaff-list--bytes '(:page #x10000 :whole #x18000)
+(defconst backstaff-list--bytes '(:page #xa000 :whole #x18000)
   "Maximum bytes of text of a reply.
-A page by name has some 1,500 entries, and the next page follows the last one
-that is drawn.  In another order there is one reply, of at most some 2,500.")
+A page by name has about 1,000 entries, and the next page follows it.  In
+another order there is one reply, with at most about 2,500 entries.")
 
 (defvar backstaff-list-mode-map
   (let ((map (make-sparse-keymap)))
     (set-keymap-parent map (make-composed-keymap backstaff-view-map tabulated-list-mode-map))
+    (define-key map (kbd "S") #'backstaff-list-sort)
+    (define-key map [remap tabulated-list-col-sort] #'backstaff-list-sort)
     (define-key map (kbd ".") #'backstaff-view-toggle-hidden)
     (define-key map (kbd "+") #'backstaff-list-more)
     (define-key map (kbd "t") #'backstaff-view-list-or-tree)
@@ -47,13 +52,16 @@ that is drawn.  In another order there is one reply, of at most some 2,500.")
   "Keymap of `backstaff-list-mode'.")
 
 (defvar-local backstaff-list--waiting nil
-  "The entries of the reply that will be drawn next.")
+  "The entries of the last reply that are not drawn.")
 
 (defvar-local backstaff-list--last nil
   "The last entry that is drawn.")
 
 (defvar-local backstaff-list--shown 0
   "Number of rows that are drawn.")
+
+(defvar-local backstaff-list--wanted 0
+  "Number of rows to draw, if there are so many.")
 
 ;;;###autoload
 (define-derived-mode backstaff-list-mode tabulated-list-mode "Listing"
@@ -64,11 +72,17 @@ that is drawn.  In another order there is one reply, of at most some 2,500.")
   (backstaff-view-setup
    :request #'backstaff-list--request
    :draw #'backstaff-list--draw
-   :seek #'backstaff-list--seek
    :defaults (lambda () (list :order '("Name") :hidden backstaff-show-hidden))
    :open (lambda (entry) (list major-mode :path (plist-get entry :path))))
   (setq tabulated-list-padding 1
-        tabulated-list-entries #'backstaff-list--rows))
+        ;; A column that becomes wider draws the same rows anew.
+        tabulated-list-entries
+        (lambda ()
+          (save-excursion
+            (goto-char (point-min))
+            (cl-loop until (eobp)
+                     collect (list (tabulated-list-get-id) (tabulated-list-get-entry))
+                     do (forward-line))))))
 
 ;;;###autoload
 (defun backstaff-list-directory (directory)
@@ -152,9 +166,10 @@ server's settings limit their number and depth."
 (defun backstaff-list--draw (reply)
   "Draw the first rows of the listing in REPLY."
   (let* ((state backstaff-view-state) (order (plist-get state :order))
-         ;; The rows come sorted, so a predicate that is always nil leaves them alone.
+         ;; The server sorts, and a predicate that is always nil leaves its order alone.
          (sorted (unless (plist-get state :tool) #'ignore)))
     (setq backstaff-list--shown 0
+          backstaff-list--wanted backstaff-list--page
           backstaff-list--waiting (plist-get (plist-get reply :data) :entries))
     (when (cdr order)
       (if (plist-get reply :truncated)
@@ -170,15 +185,15 @@ server's settings limit their number and depth."
           tabulated-list-format (vector (list "Name" 20 sorted) '("Type" 6 nil)
                                         `("Size" 7 ,sorted :right-align t :pad-right 2)
                                         (list "Modified" 16 sorted)))
-    (backstaff-list--append)))
+    (backstaff-list--go-on)))
 
-(defun backstaff-list--append ()
-  "Draw the next rows that wait."
-  (let ((inhibit-read-only t)
+(defun backstaff-list--go-on ()
+  "Draw a piece of the rows that wait, and arrange for the next piece."
+  (let ((end (point-max)) (inhibit-read-only t)
         ;; To collect garbage takes longer than to draw.
-        (gc-cons-threshold (max gc-cons-threshold (* 64 1024 1024)))
+        (gc-cons-threshold (max gc-cons-threshold (* 32 1024 1024)))
         (rows (mapcar #'backstaff-list--row
-                      (seq-take backstaff-list--waiting backstaff-list--page))))
+                      (seq-take backstaff-list--waiting backstaff-list--piece))))
     (when (= backstaff-list--shown 0)
       (setf (nth 1 (aref tabulated-list-format 0))
             (max 20 (min (cl-loop for (_ cells) in (or rows '(("" [""])))
@@ -187,34 +202,44 @@ server's settings limit their number and depth."
       (tabulated-list-init-header))
     (with-silent-modifications
       (save-excursion
-        (goto-char (point-max))
+        (goto-char end)
         (dolist (row rows)
           (apply #'tabulated-list-print-entry row))))
     (cl-incf backstaff-list--shown (length rows))
-    (setq backstaff-list--last (caar (last rows))
-          backstaff-list--waiting (unless (backstaff-list--paged-p backstaff-view-state)
-                                    (nthcdr backstaff-list--page backstaff-list--waiting)))
-    (backstaff-list--describe)))
+    (setq backstaff-list--waiting (nthcdr backstaff-list--piece backstaff-list--waiting)
+          backstaff-list--last (or (caar (last rows)) backstaff-list--last))
+    (backstaff-list--describe)
+    (when (and backstaff-view-sought (> end 1)
+               (save-restriction
+                 (narrow-to-region end (point-max))
+                 (backstaff-view-go-to backstaff-view-sought)))
+      (setq backstaff-view-sought nil)
+      (dolist (window (get-buffer-window-list nil t t))
+        (set-window-point window (point))))
+    (cond ((not (or (< backstaff-list--shown backstaff-list--wanted)
+                    (and backstaff-view-sought
+                         (equal (backstaff-path-parent backstaff-view-sought)
+                                (plist-get backstaff-view-state :path))
+                         (< backstaff-list--shown backstaff-list--most-sought)))))
+          (backstaff-list--waiting
+           (run-at-time 0 nil #'backstaff-list--later (current-buffer) backstaff-view-reply))
+          ((and (backstaff-list--left) (backstaff-list--paged-p backstaff-view-state))
+           (backstaff-view-call
+            `(:after ,(concat (plist-get backstaff-list--last :name)
+                              (and (eq (plist-get backstaff-list--last :kind) :directory) "/"))
+              ,@backstaff-view-state)
+            (lambda (reply)
+              (setq backstaff-list--waiting (plist-get (plist-get reply :data) :entries))
+              (if backstaff-list--waiting (backstaff-list--go-on)
+                (setq backstaff-list--wanted backstaff-list--shown)
+                (message "%s" (plist-get reply :text)))))))))
 
-(defun backstaff-list--seek ()
-  "Draw more rows, if the one that point goes to may be among them."
-  (when (and (equal (backstaff-path-parent backstaff-view-sought)
-                    (plist-get backstaff-view-state :path))
-             (backstaff-list--paged-p backstaff-view-state)
-             (backstaff-list--left)
-             (< backstaff-list--shown backstaff-list--most-sought))
-    (backstaff-list-more)))
-
-(defun backstaff-list--rows ()
-  "Return the rows that are drawn, and request another order if the user chose one.
-The commands that sort the table or make a column wider call this."
-  (unless (member tabulated-list-sort-key (list nil (backstaff-view-get :order)))
-    (backstaff-view-change :order (copy-tree tabulated-list-sort-key)))
-  (save-excursion
-    (goto-char (point-min))
-    (cl-loop until (eobp)
-             collect (list (tabulated-list-get-id) (tabulated-list-get-entry))
-             do (forward-line))))
+(defun backstaff-list--later (buffer reply)
+  "Go on in BUFFER, if it still shows REPLY."
+  (when (and (buffer-live-p buffer)
+             (eq reply (buffer-local-value 'backstaff-view-reply buffer)))
+    (with-current-buffer buffer
+      (backstaff-list--go-on))))
 
 (defun backstaff-list--left ()
   "Return the number of entries that are not shown, t if it is unknown, or nil."
@@ -266,31 +291,27 @@ The commands that sort the table or make a column wider call this."
     (user-error "The listing is complete"))
   (when-let ((remedy (backstaff-list--remedy)))
     (user-error "%s" remedy))
-  (if backstaff-list--waiting
-      (backstaff-list--continue)
-    (backstaff-request-cancel)
-    (backstaff-view-call
-     `(:after ,(concat (plist-get backstaff-list--last :name)
-                       (and (eq (plist-get backstaff-list--last :kind) :directory) "/"))
-       ,@backstaff-view-state)
-     (lambda (reply)
-       (setq backstaff-list--waiting (plist-get (plist-get reply :data) :entries))
-       (if backstaff-list--waiting
-           (backstaff-list--continue)
-         (message "%s" (plist-get reply :text)))))))
+  (unless (or backstaff-request--pending (< backstaff-list--shown backstaff-list--wanted))
+    (setq backstaff-list--wanted (+ backstaff-list--shown backstaff-list--page))
+    (backstaff-list--go-on)))
 
-(defun backstaff-list--continue ()
-  "Draw the next rows, until point can go where it seeks to."
-  (let ((end (point-max)))
-    (backstaff-list--append)
-    (when backstaff-view-sought
-      (if (save-restriction
-            (narrow-to-region end (point-max))
-            (backstaff-view-go-to backstaff-view-sought))
-          (dolist (window (get-buffer-window-list nil t t))
-            (setq backstaff-view-sought nil)
-            (set-window-point window (point)))
-        (backstaff-list--seek)))))
+(defun backstaff-list-sort (column &optional click)
+  "Sort by the column at point, the largest or newest first.
+Once more turns the order upside down.  With a numeric prefix argument COLUMN,
+sort by that column; the first is 0.  CLICK is the place of a click on a heading."
+  (interactive (list current-prefix-arg
+                     (and (mouse-event-p last-input-event) (event-start last-input-event))))
+  (with-current-buffer (if click (window-buffer (posn-window click)) (current-buffer))
+    (let ((name (cond (click (get-text-property (cdr (posn-string click))
+                                                'tabulated-list-column-name
+                                                (car (posn-string click))))
+                      (column (car (aref tabulated-list-format (prefix-numeric-value column))))
+                      (t (get-text-property (point) 'tabulated-list-column-name))))
+          (order (backstaff-view-get :order)))
+      (unless (nth 2 (assoc name (append tabulated-list-format nil)))
+        (user-error "The listing cannot be sorted by %s" (or name "nothing")))
+      (backstaff-view-change
+       :order (cons name (and (equal name (car order)) (not (cdr order))))))))
 
 (provide 'backstaff-ui-list)
 ;;; backstaff-ui-list.el ends here

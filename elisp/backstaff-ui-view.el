@@ -94,7 +94,6 @@ or file below the root.")
 `:defaults' returns a state that a new buffer starts with (optional).
 `:open' returns (MODE . CHANGES), the view that shows an entry which is not a
   regular file (optional).
-`:seek' draws more lines, until one is of `backstaff-view-sought' (optional).
 `:wrap', WRAP, is non-nil if long lines wrap."
   (setq truncate-lines (not wrap) word-wrap t
         buffer-undo-list t buffer-read-only t
@@ -258,9 +257,8 @@ name."
               (set-window-start window (if above (line-beginning-position (- 1 above))
                                          (point-min))
                                 t))
-          (setq backstaff-view-sought (unless found path)))))
-    (when backstaff-view-sought
-      (backstaff-view--call :seek))))
+          ;; The line may be drawn later.
+          (setq backstaff-view-sought (unless found path)))))))
 
 (defun backstaff-view--insert-text (text face)
   "Insert TEXT in FACE, in place of a reply."
