@@ -119,7 +119,39 @@ the project of the current directory."
   (pop-to-buffer-same-window
    (backstaff-view-buffer 'backstaff-inspector-mode
                           (list :root (backstaff-command-root) :path "." :tool id
-                                :arguments arguments))))
+                                :arguments arguments :text-only nil))))
+
+;;;###autoload
+(defun backstaff-file-info (file)
+  "Show the type, size, times and permissions of FILE.
+Interactively this is the current file; with a prefix argument, ask."
+  (interactive
+   (list (or (and (not current-prefix-arg) buffer-file-name)
+             (read-file-name "Describe file: " (backstaff-directory) buffer-file-name t))))
+  (let* ((name (expand-file-name file))
+         ;; The root of a project belongs to it, not to a project around it.
+         (root (backstaff-command-root
+                (if (and (not (file-remote-p name)) (file-directory-p name))
+                    (file-name-as-directory name)
+                  (file-name-directory name)))))
+    (backstaff-view-open 'backstaff-inspector-mode
+                         `( :root ,root :path "." :tool "agent-q/get_file_info" :text-only t
+                            :arguments (:path ,(backstaff-path-relative root name))))))
+
+;;;###autoload
+(defun backstaff-list-entries (directory &optional recursive)
+  "Show the entries of DIRECTORY as Forge's tool gives them to a model.
+If RECURSIVE is non-nil, also show those of the directories below; this is
+the prefix argument, with which the command asks for the directory.  The
+server's settings limit their number and depth."
+  (interactive (list (if current-prefix-arg (backstaff-read-directory "List directory: ")
+                       (backstaff-directory))
+                     current-prefix-arg))
+  (let ((root (backstaff-command-root (file-name-as-directory directory))))
+    (backstaff-view-open 'backstaff-inspector-mode
+                         `( :root ,root :path "." :tool "forge/list_directory"
+                            :arguments ( :path ,(backstaff-path-relative root directory)
+                                         ,@(and recursive '(:recursive t)))))))
 
 (defun backstaff-inspector-edit ()
   "Edit the arguments of the call and run it again."

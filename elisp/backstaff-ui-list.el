@@ -5,15 +5,13 @@
 ;;; Commentary:
 
 ;; `backstaff-list-directory' shows the entries of a directory, as Agent-Q's tool
-;; lists them.  `backstaff-list-entries' shows them as Forge's tool does, with
-;; the directories below on request.
-;;
-;; The server sorts.  A listing shows 1,000 rows at first, and 1,000 more with each +.
+;; lists them.  The server sorts.  A listing shows 1,000 rows at first, and 1,000 more with each +.
 ;; They are drawn in pieces.  Between two pieces Emacs reads the keys that the user types.
 
 ;;; Code:
 
 (require 'cl-lib)
+(require 'map)
 (require 'subr-x)
 (require 'backstaff-names)
 (require 'backstaff-ui-path)
@@ -70,11 +68,23 @@ another order there is one reply, with at most about 2,500 entries.")
 \\{backstaff-list-mode-map}"
   :group 'backstaff
   (backstaff-view-setup
-   :request #'backstaff-list--request
+   :request
+   (lambda (state)
+     `("agent-q/list_directory"
+       (:path ,(plist-get state :path) :show_hidden ,(plist-get state :hidden)
+        :sort_by ,(downcase (car (plist-get state :order))))
+       (:after ,(or (plist-get state :after) "")
+        :max-output-bytes ,(plist-get backstaff-list--bytes
+                                      (if (backstaff-list--paged-p state) :page :whole)))))
    :draw #'backstaff-list--draw
    :defaults (lambda () (list :order '("Name") :hidden backstaff-show-hidden))
    :open (lambda (entry) (list major-mode :path (plist-get entry :path))))
   (setq tabulated-list-padding 1
+        ;; The server sorts, and a predicate that is always nil leaves its order alone.
+        tabulated-list-format
+        (vector (list "Name" 20 #'ignore) (list "Type" 6 nil)
+                (list "Size" 7 #'ignore :right-align t :pad-right 2)
+                (list "Modified" 16 #'ignore))
         ;; A column that becomes wider draws the same rows anew.
         tabulated-list-entries
         (lambda ()
@@ -89,85 +99,43 @@ another order there is one reply, with at most about 2,500 entries.")
   "Show the files and directories in DIRECTORY.
 Links that lead out of the project are not followed.  Interactively this is the
 current directory, with point on the current file; with a prefix argument, ask."
-  (interactive (list (backstaff-list--read)))
+  (interactive (list (if current-prefix-arg (backstaff-read-directory "List directory: ")
+                       (backstaff-directory))))
   (backstaff-view-open-directory 'backstaff-list-mode directory))
-
-;;;###autoload
-(defun backstaff-list-entries (directory &optional recursive)
-  "Show the entries of DIRECTORY with the tool of Forge.
-If RECURSIVE is non-nil, also show those of the directories below; this is
-the prefix argument, with which the command asks for the directory.  The
-server's settings limit their number and depth."
-  (interactive (list (backstaff-list--read) current-prefix-arg))
-  (backstaff-view-open-directory 'backstaff-list-mode directory
-                                 :tool "Forge" :recursive (and recursive t)))
-
-(defun backstaff-list--read ()
-  "Return the current directory, or with a prefix argument ask for one."
-  (if current-prefix-arg (backstaff-read-directory "List directory: ")
-    (backstaff-directory)))
 
 (defun backstaff-list--paged-p (state)
   "Return non-nil if the server has pages of the listing of STATE."
-  (and (equal (plist-get state :order) '("Name")) (not (plist-get state :tool))))
-
-(defun backstaff-list--request (state)
-  "Return the call for STATE."
-  (let ((path (plist-get state :path)) (hidden (plist-get state :hidden))
-        (bytes (plist-get backstaff-list--bytes
-                          (if (backstaff-list--paged-p state) :page :whole))))
-    (if (plist-get state :tool)
-        ;; Forge's tool strips blanks from both ends of a path.  "./" and "/"
-        ;; protect those of a name.
-        `("forge/list_directory"
-          (:path ,(if (equal path ".") path (concat "./" path "/"))
-           :recursive ,(plist-get state :recursive)
-           :include_hidden ,hidden :include_other t)
-          (:max-output-bytes ,bytes))
-      `("agent-q/list_directory"
-        (:path ,path :show_hidden ,hidden :sort_by ,(downcase (car (plist-get state :order))))
-        (:max-output-bytes ,bytes :after ,(or (plist-get state :after) ""))))))
-
+  (equal (plist-get state :order) '("Name")))
 
 ;;; Drawing
 
 (defun backstaff-list--row (raw)
-  "Return the entry and the cells for RAW, an entry in a reply of either tool."
-  (let* ((forge (plist-get raw :path)) (name (or forge (plist-get raw :name)))
-         (kind (pcase (plist-get raw (if forge :type :kind))
-                 (:dir :directory)
-                 (kind kind)))
-         (size (and (not (eq kind :directory)) (plist-get raw (if forge :size-bytes :size))))
-         (modified (if-let ((milliseconds (plist-get raw :modified-epoch-ms)))
-                       (floor milliseconds 1000)
-                     (plist-get raw :modified))))
-    (pcase-let ((`(,face ,suffix) (backstaff-view-kind kind)))
-      (list (list :path (backstaff-path-child (plist-get backstaff-view-state :path) name)
-                  :name name :kind kind)
-            (vector (concat (propertize (backstaff-names-show name)
-                                        'backstaff-name t 'face face)
-                            (if-let ((target (plist-get raw :target)))
-                                (propertize (concat " -> " (backstaff-names-show target))
-                                            'face 'shadow)
-                              suffix))
-                    (pcase kind
-                      (:directory "dir")
-                      (:symlink "link")
-                      (:character-device "char")
-                      (:block-device "block")
-                      (:unknown "?")
-                      (_ (substring (symbol-name kind) 1)))
-                    (if size (file-size-human-readable size) "")
-                    (or (plist-get raw :error)
-                        (condition-case nil
-                            (format-time-string backstaff-time-format modified)
-                          (error (format "@%s" modified)))))))))
+  "Return the entry and the cells for RAW, an entry in a reply."
+  (pcase-let* (((map :name :kind :size :modified :target :error) raw)
+               (`(,face ,suffix) (backstaff-view-kind kind)))
+    (list (list :path (backstaff-path-child (plist-get backstaff-view-state :path) name)
+                :name name :kind kind)
+          (vector (concat (propertize (backstaff-names-show name) 'backstaff-name t 'face face)
+                          (if target
+                              (propertize (concat " -> " (backstaff-names-show target))
+                                          'face 'shadow)
+                            suffix))
+                  (pcase kind
+                    (:directory "dir")
+                    (:symlink "link")
+                    (:character-device "char")
+                    (:block-device "block")
+                    (:unknown "?")
+                    (_ (substring (symbol-name kind) 1)))
+                  (if (and size (not (eq kind :directory))) (file-size-human-readable size) "")
+                  (or error
+                      (condition-case nil
+                          (format-time-string backstaff-time-format modified)
+                        (error (format "@%s" modified))))))))
 
 (defun backstaff-list--draw (reply)
   "Draw the first rows of the listing in REPLY."
-  (let* ((state backstaff-view-state) (order (plist-get state :order))
-         ;; The server sorts, and a predicate that is always nil leaves its order alone.
-         (sorted (unless (plist-get state :tool) #'ignore)))
+  (let ((order (plist-get backstaff-view-state :order)))
     (setq backstaff-list--shown 0
           backstaff-list--wanted backstaff-list--page
           backstaff-list--waiting (plist-get (plist-get reply :data) :entries))
@@ -181,10 +149,7 @@ server's settings limit their number and depth."
               (mapcan (lambda (group) (nreverse (cdr group)))
                       (seq-group-by (lambda (entry) (eq (plist-get entry :kind) :directory))
                                     backstaff-list--waiting)))))
-    (setq tabulated-list-sort-key (and sorted (copy-tree order))
-          tabulated-list-format (vector (list "Name" 20 sorted) '("Type" 6 nil)
-                                        `("Size" 7 ,sorted :right-align t :pad-right 2)
-                                        (list "Modified" 16 sorted)))
+    (setq tabulated-list-sort-key order)
     (backstaff-list--go-on)))
 
 (defun backstaff-list--go-on ()
@@ -242,55 +207,42 @@ server's settings limit their number and depth."
       (backstaff-list--go-on))))
 
 (defun backstaff-list--left ()
-  "Return the number of entries that are not shown, t if it is unknown, or nil."
-  (let* ((data (plist-get backstaff-view-reply :data))
-         (total (or (plist-get data :total) (length (plist-get data :entries)))))
-    (cond ((< backstaff-list--shown total) (- total backstaff-list--shown))
-          ((plist-get data :total) nil)
-          (t (plist-get backstaff-view-reply :truncated)))))
+  "Return the number of entries that are not shown, or nil."
+  (let ((total (plist-get (plist-get backstaff-view-reply :data) :total)))
+    (and (< backstaff-list--shown total) (- total backstaff-list--shown))))
 
 (defun backstaff-list--describe ()
   "Write the counts into the mode line, and a note on entries that are not shown."
-  (let* ((data (plist-get backstaff-view-reply :data)) (entries (plist-get data :entries))
-         (left (backstaff-list--left)) (hidden (backstaff-view-get :hidden))
-         (directories (or (plist-get data :directories)
-                          (cl-count :dir entries :key (lambda (entry) (plist-get entry :type)))))
-         ;; Links and the like count as files.
-         (files (or (plist-get data :files) (- (length entries) directories))))
+  (pcase-let (((map :files :directories) (plist-get backstaff-view-reply :data))
+              (left (backstaff-list--left)) (hidden (backstaff-view-get :hidden)))
     (setq mode-line-process
           (list "" 'backstaff-request-indicator
-                (format " %s%d %s, %d %s, %shidden %s" (if left "CUT, " "")
+                ;; Links and the like count as files.
+                (format " %s%d %s, %d %s, hidden %s" (if left "CUT, " "")
                         files (ngettext "file" "files" files)
                         directories (ngettext "directory" "directories" directories)
-                        (if (backstaff-view-get :recursive) "recursive, " "")
                         (if hidden "shown" "off"))))
     (backstaff-view-set-notes
      (cond ((> backstaff-list--shown 0) nil)
            (hidden "The directory is empty")
            (t (substitute-command-keys "Nothing to show; \\[backstaff-view-toggle-hidden]\
  shows hidden files")))
-     (and left (format "… %d shown%s: %s" backstaff-list--shown
-                       (if (numberp left) (format ", %d more" left) "")
-                       (or (backstaff-list--remedy)
-                           (substitute-command-keys "\\[backstaff-list-more] shows more")))))))
+     (and left (format "… %d shown, %d more: %s" backstaff-list--shown left
+                       (if (backstaff-list--more-p)
+                           (substitute-command-keys "\\[backstaff-list-more] shows more")
+                         "Only the listing by name has all"))))))
 
-(defun backstaff-list--remedy ()
-  "Return advice on the rows that + cannot show, or nil."
-  (cond ((or backstaff-list--waiting (backstaff-list--paged-p backstaff-view-state)) nil)
-        ((null (backstaff-view-get :tool)) "Only the listing by name has all")
-        ((eq (plist-get (plist-get backstaff-view-reply :data) :truncated-reason) :max-entries)
-         (format "The settings allow no more: raise max_entries under\
- [tools.list_directory] in %s, then M-x backstaff-restart"
-                 (abbreviate-file-name (backstaff-server-settings-file-name))))
-        (t "A reply has no room for more")))
+(defun backstaff-list--more-p ()
+  "Return non-nil if + can show more rows."
+  (or backstaff-list--waiting (backstaff-list--paged-p backstaff-view-state)))
 
 (defun backstaff-list-more ()
   "Show the next thousand rows of a long listing."
   (interactive nil backstaff-list-mode)
   (unless (backstaff-list--left)
     (user-error "The listing is complete"))
-  (when-let ((remedy (backstaff-list--remedy)))
-    (user-error "%s" remedy))
+  (unless (backstaff-list--more-p)
+    (user-error "Only the listing by name has all"))
   (unless (or backstaff-request--pending (< backstaff-list--shown backstaff-list--wanted))
     (setq backstaff-list--wanted (+ backstaff-list--shown backstaff-list--page))
     (backstaff-list--go-on)))

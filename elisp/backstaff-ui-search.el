@@ -34,9 +34,6 @@
 (defconst backstaff-search--pages '(100 500)
   "Number of matches that the first call asks for, and each later one.")
 
-(defconst backstaff-search--few 10
-  "Number of matches to ask for if more take too long.")
-
 (defconst backstaff-search--most-candidates 200
   "Maximum number of matches that Consult shows.")
 
@@ -181,16 +178,19 @@ PATTERN is an old pattern to edit."
     (user-error (compilation-next-error 1)))
   (compile-goto-error))
 
+(defun backstaff-search--toggle (key)
+  "Search anew, with the argument KEY turned from nil to t, or back."
+  (backstaff-search--change key (not (plist-get backstaff-search--arguments key))))
+
 (defun backstaff-search-toggle-text ()
   "Search for the pattern as text, or as a regular expression again."
   (interactive)
-  (backstaff-search--change :literal (not (plist-get backstaff-search--arguments :literal))))
+  (backstaff-search--toggle :literal))
 
 (defun backstaff-search-toggle-ignored ()
   "Search the files that git ignores, too, or leave them out again."
   (interactive)
-  (backstaff-search--change
-   :include_ignored (not (plist-get backstaff-search--arguments :include_ignored))))
+  (backstaff-search--toggle :include_ignored))
 
 (defun backstaff-search-toggle-case ()
   "Distinguish capital and small letters, or treat them alike again."
@@ -277,14 +277,10 @@ STATE is the text before them, such as \"Searching: \"."
    "workspace/regexp_search"
    (append backstaff-search--arguments (list :offset offset :max_results most))
    (lambda (reply)
-     (let* ((data (plist-get reply :data)) (next (plist-get data :next-offset)))
-       (backstaff-search--insert-matches data)
-       (cond (next (backstaff-search--ask next (cadr backstaff-search--pages)))
-             ;; A file in which matching takes for ever costs none of the matches before it.
-             ((and (equal (plist-get (plist-get reply :error) :code) "TIMEOUT")
-                   (> most backstaff-search--few))
-              (backstaff-search--ask offset backstaff-search--few))
-             (t (backstaff-search--end reply)))))
+     (backstaff-search--insert-matches (plist-get reply :data))
+     (if-let ((next (plist-get (plist-get reply :data) :next-offset)))
+         (backstaff-search--ask next (cadr backstaff-search--pages))
+       (backstaff-search--end reply)))
    (list :root default-directory
          :deadline-ms (+ backstaff-search--milliseconds 1000))))
 

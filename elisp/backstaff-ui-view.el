@@ -433,22 +433,5 @@ With a prefix argument RELATIVE, copy its path below the project's root."
   (backstaff-file-info (backstaff-path-file-name (backstaff-view--absolute)
                                                  (backstaff-view-get :root))))
 
-;;;###autoload
-(defun backstaff-file-info (file)
-  "Show the type, size, times and permissions of FILE.
-Interactively this is the current file; with a prefix argument, ask."
-  (interactive
-   (list (or (and (not current-prefix-arg) buffer-file-name)
-             (read-file-name "Describe file: " (backstaff-directory) buffer-file-name t))))
-  (let* ((name (expand-file-name file))
-         ;; The root of a project belongs to it, not to a project around it.
-         (root (backstaff-command-root
-                (if (and (not (file-remote-p name)) (file-directory-p name))
-                    (file-name-as-directory name)
-                  (file-name-directory name)))))
-    (backstaff-view-open 'backstaff-inspector-mode
-                         `( :root ,root :path "." :tool "agent-q/get_file_info" :text-only t
-                            :arguments (:path ,(backstaff-path-relative root name))))))
-
 (provide 'backstaff-ui-view)
 ;;; backstaff-ui-view.el ends here

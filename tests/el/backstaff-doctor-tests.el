@@ -311,9 +311,9 @@ The sources of the server are a copy without an environment beside it."
       (should (equal (car kill-ring) report)))))
 
 (ert-deftest backstaff-doctor-writes-nothing-that-drives-a-terminal ()
-  (let ((text (backstaff-doctor--indented "a\e[31m\nb" 2)))
-    (should (equal text "a?[31m\n  b"))
-    (should (equal (get-text-property 0 'wrap-prefix text) "  "))))
+  (let ((text (backstaff-doctor--indented "a\e[31m\nb")) (indentation (make-string 20 ?\s)))
+    (should (equal text (concat "a\\u001b[31m\n" indentation "b")))
+    (should (equal (get-text-property 0 'wrap-prefix text) indentation))))
 
 (provide 'backstaff-doctor-tests)
 ;;; backstaff-doctor-tests.el ends here

@@ -96,6 +96,15 @@
                          (ceiling (string-bytes (plist-get reply :json)) 2.5))
                  text))))))
 
+(ert-deftest backstaff-list-entries-shows-what-forges-tool-gives-a-model ()
+  (backstaff-inspector-tests-with (backstaff-test-command)
+    (dolist (keys '("M-x backstaff-list-entries RET" "C-u M-x backstaff-list-entries RET RET"))
+      (let ((text (backstaff-inspector-tests-type keys)))
+        (should (string-match-p "(backstaff-call \"forge/list_directory\"" text))
+        (should (string-search (plist-get backstaff-view-reply :text) text))
+        (should (eq (null (string-match-p "^C-u" keys)) (null (string-match-p "src/a.el" text))))
+        (quit-window)))))
+
 (ert-deftest backstaff-inspector-shows-a-failure ()
   (backstaff-inspector-tests-with (backstaff-test-command)
     (let ((text (backstaff-inspector-tests-text

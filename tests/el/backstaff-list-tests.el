@@ -51,7 +51,6 @@
   (backstaff-view-test-project backstaff-list-tests-tree
     (dolist (keys '("M-x backstaff-list-directory RET"
                     "C-u M-x backstaff-list-directory RET RET"
-                    "M-x backstaff-list-entries RET"
                     "C-u M-x backstaff-tree RET RET"
                     "C-u M-x backstaff-overview RET RET"))
       (find-file (expand-file-name "sub/x" root))
@@ -65,7 +64,7 @@
                                  ("e" ("f" . "")))
     (let ((backstaff-root-function (lambda (_) root)) (backstaff-root-directory nil)
           (backstaff-tree-depth 2))
-      (dolist (open (list #'backstaff-list-directory #'backstaff-list-entries #'backstaff-tree))
+      (dolist (open (list #'backstaff-list-directory #'backstaff-tree))
         (find-file (expand-file-name "a/b/c/d/zz" root))
         (backstaff-view-test-open open (if (eq open #'backstaff-tree) root default-directory))
         (should (equal (plist-get (backstaff-view--entry) :path) "a/b/c/d/zz"))
@@ -98,9 +97,7 @@
       (backstaff-view-test-press ".")
       (backstaff-view-test-open #'backstaff-list-directory root)
       (should (eq (current-buffer) first))
-      (should (member ".hidden" (backstaff-view-test-names)))
-      (backstaff-view-test-open #'backstaff-list-entries root)
-      (should-not (eq (current-buffer) first)))))
+      (should (member ".hidden" (backstaff-view-test-names))))))
 
 (ert-deftest backstaff-list-of-nothing-says-so ()
   (backstaff-view-test-project nil
@@ -281,75 +278,19 @@
     (dolist (name backstaff-list-tests-names)
       (ert-info ((format "%S" name))
         (let ((default-directory root))
-          (backstaff-list-tests-visited #'backstaff-list-directory name)
-          (backstaff-list-tests-visited #'backstaff-list-entries name))))))
-
-(ert-deftest backstaff-list-entries-have-exact-paths ()
-  (let ((name (string-to-multibyte "stray-\351")))
-    (backstaff-view-test-project `((,name . "it") (,(string-to-multibyte "stray-\352") . ""))
-      (backstaff-view-test-open #'backstaff-list-entries root)
-      (backstaff-view-test-go-to (backstaff-names-show name))
-      (backstaff-view-test-press "w")
-      (should (equal (substring-no-properties (car kill-ring)) (concat root name)))
-      (backstaff-view-test-press "=")
-      (should (equal (plist-get backstaff-view-state :arguments) (list :path name))))))
+          (backstaff-list-tests-visited #'backstaff-list-directory name))))))
 
 (ert-deftest backstaff-list-goes-into-directories-with-odd-names ()
   (backstaff-view-test-project (mapcar (lambda (name) (list name (cons "in" "")))
                                        backstaff-list-tests-names)
-    (dolist (command '(backstaff-list-directory backstaff-list-entries))
-      ;; Forge's tool takes no path with a control character or a backslash.
-      (dolist (name (if (eq command 'backstaff-list-directory) backstaff-list-tests-names
-                      (cl-remove-if (lambda (name) (string-match-p "[[:cntrl:]\\]" name))
-                                    backstaff-list-tests-names)))
-        (ert-info ((format "%s %S" command name))
-          (backstaff-view-test-open command root)
-          (backstaff-view-test-go-to (backstaff-names-show name))
-          (backstaff-view-test-press "RET")
-          (should (equal (backstaff-view-test-names) '("in")))
-          (backstaff-view-test-press "^")
-          (should (equal (backstaff-view-test-name) name)))))))
-
-
-;;; Forge
-
-(ert-deftest backstaff-list-entries-shows-forges-listing ()
-  (backstaff-view-test-project backstaff-list-tests-tree
-    (backstaff-view-test-open #'backstaff-list-entries root)
-    (should (equal (backstaff-view-test-names) '("Small" "also" "big.bin" "sub")))
-    (should-error (execute-kbd-macro "S") :type 'user-error)
-    (should (string-match-p "2 files, 2 directories" (backstaff-view-test-header)))
-    (backstaff-view-test-go-to "big.bin")
-    (should (looking-at "big\\.bin +file +2\\.9k +[-0-9]+ [0-9:]+$"))
-    (backstaff-view-test-go-to "sub/")
-    (backstaff-view-test-press "RET")
-    (should (equal (backstaff-view-test-names) '("inner" "x")))
-    (backstaff-view-test-press "." "^")
-    (should (member ".hidden" (backstaff-view-test-names)))))
-
-(ert-deftest backstaff-list-entries-is-recursive-with-a-prefix ()
-  (backstaff-view-test-project backstaff-list-tests-tree
-    (execute-kbd-macro (kbd "C-u M-x backstaff-list-entries RET RET"))
-    (backstaff-view-test-settle)
-    (should (equal (backstaff-view-test-names)
-                   '("Small" "also" "also/y" "big.bin" "sub" "sub/inner"
-                     "sub/inner/deep.txt" "sub/x")))
-    (should (string-match-p "recursive" (backstaff-view-test-header)))
-    (backstaff-view-test-go-to "sub/inner/deep.txt")
-    (backstaff-view-test-press "RET")
-    (should (equal buffer-file-name (concat root "sub/inner/deep.txt")))))
-
-(ert-deftest backstaff-list-entries-is-cut-by-the-settings ()
-  (backstaff-view-test-project (cl-loop for n below 210 collect (cons (format "f%03d" n) ""))
-    (backstaff-view-test-open #'backstaff-list-entries root)
-    (should (= (length (backstaff-view-test-names)) 200))
-    (should (string-match-p "CUT" (backstaff-view-test-header)))
-    (should (string-match-p "200 shown: The settings allow no more"
-                            (string-join (split-string (backstaff-view-test-notes)) " ")))
-    (should (string-match-p
-             "raise max_entries under \\[tools\\.list_directory\\] in .*\\.toml"
-             (cadr (should-error (execute-kbd-macro "+") :type 'user-error))))
-    (should (= (length (backstaff-view-test-names)) 200))))
+    (dolist (name backstaff-list-tests-names)
+      (ert-info ((format "%S" name))
+        (backstaff-view-test-open #'backstaff-list-directory root)
+        (backstaff-view-test-go-to (backstaff-names-show name))
+        (backstaff-view-test-press "RET")
+        (should (equal (backstaff-view-test-names) '("in")))
+        (backstaff-view-test-press "^")
+        (should (equal (backstaff-view-test-name) name))))))
 
 
 ;;; Size
