@@ -144,8 +144,7 @@ Interactively this is the current file; with a prefix argument, ask."
 If RECURSIVE is non-nil, also show those of the directories below; this is
 the prefix argument, with which the command asks for the directory.  The
 server's settings limit their number and depth."
-  (interactive (list (if current-prefix-arg (backstaff-read-directory "List directory: ")
-                       (backstaff-directory))
+  (interactive (list (backstaff-read-directory "List directory: " #'backstaff-directory)
                      current-prefix-arg))
   (let ((root (backstaff-command-root (file-name-as-directory directory))))
     (backstaff-view-open 'backstaff-inspector-mode
@@ -190,7 +189,6 @@ server's settings limit their number and depth."
 
 (defvar backstaff-inspector-mode-map
   (let ((map (make-sparse-keymap)))
-    (set-keymap-parent map special-mode-map)
     (define-key map "e" #'backstaff-inspector-edit)
     (define-key map "w" #'backstaff-inspector-copy-lisp)
     (define-key map "W" #'backstaff-inspector-copy-json)
@@ -198,12 +196,11 @@ server's settings limit their number and depth."
     (define-key map "p" #'outline-previous-visible-heading)
     (define-key map (kbd "TAB") #'outline-cycle)
     (define-key map (kbd "<backtab>") #'outline-cycle-buffer)
-    (define-key map [remap keyboard-quit] #'backstaff-request-quit)
     map)
   "Keymap of `backstaff-inspector-mode'.")
 
 ;;;###autoload
-(define-derived-mode backstaff-inspector-mode special-mode "Backstaff Run"
+(define-derived-mode backstaff-inspector-mode backstaff-view-mode "Backstaff Run"
   "Major mode for the reply of a Backstaff tool, in all its forms.
 
 \\{backstaff-inspector-mode-map}"

@@ -99,8 +99,7 @@ another order there is one reply, with at most about 2,500 entries.")
   "Show the files and directories in DIRECTORY.
 Links that lead out of the project are not followed.  Interactively this is the
 current directory, with point on the current file; with a prefix argument, ask."
-  (interactive (list (if current-prefix-arg (backstaff-read-directory "List directory: ")
-                       (backstaff-directory))))
+  (interactive (list (backstaff-read-directory "List directory: " #'backstaff-directory)))
   (backstaff-view-open-directory 'backstaff-list-mode directory))
 
 (defun backstaff-list--paged-p (state)

@@ -61,9 +61,8 @@ files without a name here, and 4 more .py files are beside it.
 (defun backstaff-overview (directory)
   "Show DIRECTORY on one page: the files to read first, and those edited lately.
 Interactively this is the root of the project; with a prefix argument, ask."
-  (interactive (list (if current-prefix-arg
-                         (backstaff-read-directory "Overview of directory: ")
-                       (backstaff-command-project))))
+  (interactive (list (backstaff-read-directory "Overview of directory: "
+                                               #'backstaff-command-project)))
   (backstaff-view-open-directory 'backstaff-overview-mode directory))
 
 (defun backstaff-overview--draw (reply)

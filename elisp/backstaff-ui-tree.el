@@ -123,9 +123,7 @@ TAB opens and closes a directory; \"src/ … 12\" is a closed one with 12 entrie
 (defun backstaff-tree (directory)
   "Show the files and directories below DIRECTORY as a tree.
 Interactively this is the root of the project; with a prefix argument, ask."
-  (interactive (list (if current-prefix-arg
-                         (backstaff-read-directory "Tree of directory: ")
-                       (backstaff-command-root))))
+  (interactive (list (backstaff-read-directory "Tree of directory: " #'backstaff-command-root)))
   (backstaff-view-open-directory 'backstaff-tree-mode directory))
 
 
@@ -238,40 +236,26 @@ The line starts with BEFORE and BRANCH, such as \"│  \" and \"├─ \"."
 (defun backstaff-tree--insert-all ()
   "Insert the tree, and describe it in the header line."
   (backstaff-tree--insert (car (backstaff-tree--nodes)) "" "")
-  (let* ((kinds (mapcar (lambda (node) (plist-get node :kind)) (cdr (backstaff-tree--nodes))))
-         (data (plist-get backstaff-view-reply :data))
-         (exclude (backstaff-view-get :exclude)) (wanted (backstaff-view-get :wanted))
-         (names (mapconcat (lambda (name) (concat " " name)) (plist-get data :left-out) "")))
-    (cl-flet ((count (kind one many)
-                (let ((number (cl-count kind kinds)))
-                  (unless (= number 0) (format "%d %s" number (if (= number 1) one many))))))
-      (setq header-line-format
-            (string-replace
-             "%" "%%"
-             (concat
-              " "
-              (string-join
-               (delq nil
-                     (list
-                      (and (backstaff-tree--cut-p) "CUT")
-                      (concat (string-join
-                               (delq nil (list (count :directory "directory" "directories")
-                                               (count :file "file" "files")
-                                               (count :symlink "link" "links")))
-                               ", ")
-                              (format " to depth %d" (backstaff-view-get :depth))
-                              (and wanted (format " of %d" wanted)))
-                      (and exclude (concat "without " (string-join exclude " ")))
-                      (if (backstaff-view-get :hidden) "hidden shown" "hidden off")
-                      (pcase (backstaff-view-get :left-out)
-                        ('nothing "nothing left out")
-                        ('ignored (concat "ignored left out:" names))
-                        (_ (unless (equal names "") (concat "left out:" names))))))
-               " · ")))))
+  (pcase-let* (((map :depth :wanted :exclude :hidden :left-out) backstaff-view-state)
+               (names (mapconcat (lambda (name) (concat " " name))
+                                 (plist-get (plist-get backstaff-view-reply :data) :left-out) ""))
+               (number (length (cdr (backstaff-tree--nodes)))) (cut (backstaff-tree--cut-p)))
+    (setq header-line-format
+          (string-replace
+           "%" "%%"
+           (concat
+            (if cut " CUT · " " ")
+            (format "%d %s to depth %d" number (ngettext "name" "names" number) depth)
+            (and wanted (format " of %d" wanted))
+            (and exclude (concat " · without " (string-join exclude " ")))
+            (if hidden " · hidden shown" " · hidden off")
+            (pcase left-out
+              ('nothing " · nothing left out")
+              ('ignored (concat " · ignored left out:" names))
+              ((guard (not (equal names ""))) (concat " · left out:" names))))))
     (backstaff-view-set-notes
-     (and (backstaff-tree--cut-p)
-          (substitute-command-keys
-           "\\[backstaff-tree-more] shows more, \\[backstaff-tree-set-depth] and\
+     (and cut (substitute-command-keys
+               "\\[backstaff-tree-more] shows more, \\[backstaff-tree-set-depth] and\
  \\[backstaff-tree-add-exclude] make the tree smaller")))))
 
 
@@ -333,25 +317,21 @@ If the names in it were not requested yet, request them."
 
 (defun backstaff-tree-set-depth (depth)
   "Show the tree to DEPTH levels."
-  (interactive
-   (list (if current-prefix-arg
-             (prefix-numeric-value current-prefix-arg)
-           (read-number "Depth (0 to 12): " (backstaff-view-get :depth))))
-   backstaff-tree-mode)
+  (interactive (list (if current-prefix-arg (prefix-numeric-value current-prefix-arg)
+                       (read-number "Depth (0 to 12): " (backstaff-view-get :depth))))
+               backstaff-tree-mode)
   (clrhash backstaff-tree--folds)
   (backstaff-view-change :depth depth :wanted nil))
 
 (defun backstaff-tree-add-exclude (glob)
   "Also exclude files and directories that match GLOB.
-If GLOB is nil, which is the prefix argument, exclude nothing."
-  (interactive
-   (list (and (not current-prefix-arg)
-              (read-string "Exclude (such as *.log, **/*.log, docs/**): ")))
-   backstaff-tree-mode)
-  (when (equal glob "")
-    (user-error "Type a glob, such as *.log"))
+If GLOB is nil or empty, or with a prefix argument, exclude nothing."
+  (interactive (list (unless current-prefix-arg
+                       (read-string "Exclude (such as *.log, **/*.log, docs/**): ")))
+               backstaff-tree-mode)
   (backstaff-view-change
-   :exclude (and glob (append (backstaff-view-get :exclude) (list glob)))))
+   :exclude (unless (member glob '(nil ""))
+              (append (backstaff-view-get :exclude) (list glob)))))
 
 (defun backstaff-tree-leave-out (names)
   "Leave NAMES out of the tree: `contract', `nothing' or `ignored'.
