@@ -259,6 +259,8 @@ STATE is the text before them, such as \"Searching: \"."
                                     (ngettext "match" "matches" matches)
                                     files (ngettext "file" "files" files))
                             'face 'bold)
+            (propertize " [e t c f d i + -]" 'face 'shadow 'help-echo
+                        "edit, text, case, files, directory, ignored, more and less context")
             (if literal " for the text " " for regexp ")
             ;; As it was typed: a label would double its backslashes.
             (string-replace "\n" "\\n" (backstaff-names-text pattern))
@@ -266,9 +268,7 @@ STATE is the text before them, such as \"Searching: \"."
               (format " in %s/" (backstaff-names-show root_path)))
             (and include (concat ", files " (string-join include " ")))
             (and (equal flags "i") ", case ignored")
-            (and include_ignored ", with ignored files")
-            (propertize " (keys: e t c f d i + -)" 'face 'shadow
-                        'help-echo "edit, text, case, files, directory, ignored, context"))))))
+            (and include_ignored ", with ignored files"))))))
 
 (defun backstaff-search--ask (offset most)
   "Ask for at most MOST matches from OFFSET on, and show them when they come."

@@ -220,14 +220,16 @@ The line starts with BEFORE and BRANCH, such as \"│  \" and \"├─ \"."
       (insert (propertize (format "\n%s└─ … %d more" before missing)
                           'face 'shadow 'backstaff-entry node)))
     (when (and children (eq (gethash path backstaff-tree--folds) 'closed))
-      (let ((overlay (make-overlay start (point) nil t)))
-        (overlay-put overlay 'invisible t)
-        (overlay-put overlay 'before-string
+      ;; A text at an end of the fold would be seen at the end of a fold around it, too.
+      (let ((count (make-overlay (1- start) start nil t)) (fold (make-overlay start (point) nil t)))
+        (overlay-put count 'after-string
                      (backstaff-tree--ellipsis (+ missing (length children))))
-        (overlay-put overlay 'isearch-open-invisible
-                     (lambda (overlay)
+        (overlay-put fold 'invisible t)
+        (overlay-put fold 'isearch-open-invisible
+                     (lambda (_)
                        (puthash path 'open backstaff-tree--folds)
-                       (delete-overlay overlay)))))))
+                       (delete-overlay count)
+                       (delete-overlay fold)))))))
 
 (defun backstaff-tree--ellipsis (count)
   "Return the text behind a closed directory with COUNT names; t is unknown."

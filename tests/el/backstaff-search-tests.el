@@ -58,7 +58,7 @@
     (search-forward "src/a.c\0")
     (should (invisible-p (1- (point))))
     (should (equal (substring-no-properties header-line-format)
-                   " 4 matches in 2 files for regexp run, case ignored (keys: e t c f d i + -)"))))
+                   " 4 matches in 2 files [e t c f d i + -] for regexp run, case ignored"))))
 
 (ert-deftest backstaff-search-names-the-definition-around-a-match ()
   (let ((backstaff-search-tests-tree
@@ -204,7 +204,7 @@
     (execute-kbd-macro "t")
     (backstaff-view-test-wait)
     (should (equal (backstaff-search-tests-lines t) '("No matches")))
-    (should (string-prefix-p " 0 matches in 0 files for the text u." header-line-format))
+    (should (string-suffix-p " for the text u." (string-trim-right header-line-format ", case.*")))
     (execute-kbd-macro "t")
     (backstaff-search-in-directory (expand-file-name "src"))
     (backstaff-view-test-wait)
