@@ -116,10 +116,14 @@ the project of the current directory."
                      (backstaff-path-relative root buffer-file-name))))
      (list (plist-get tool :id)
            (backstaff-inspector--read-arguments tool (list :path path)))))
-  (pop-to-buffer-same-window
-   (backstaff-view-buffer 'backstaff-inspector-mode
-                          (list :root (backstaff-command-root) :path "." :tool id
-                                :arguments arguments :text-only nil))))
+  (backstaff-inspector--show (backstaff-command-root) id arguments))
+
+(defun backstaff-inspector--show (root id arguments &optional text-only)
+  "Show the reply to a call of the tool ID with ARGUMENTS below ROOT.
+If TEXT-ONLY is non-nil, show its text alone."
+  (backstaff-view-open 'backstaff-inspector-mode
+                       (list :root root :path "." :tool id :arguments arguments
+                             :text-only text-only)))
 
 ;;;###autoload
 (defun backstaff-file-info (file)
@@ -134,9 +138,8 @@ Interactively this is the current file; with a prefix argument, ask."
                 (if (and (not (file-remote-p name)) (file-directory-p name))
                     (file-name-as-directory name)
                   (file-name-directory name)))))
-    (backstaff-view-open 'backstaff-inspector-mode
-                         `( :root ,root :path "." :tool "agent-q/get_file_info" :text-only t
-                            :arguments (:path ,(backstaff-path-relative root name))))))
+    (backstaff-inspector--show root "agent-q/get_file_info"
+                               (list :path (backstaff-path-relative root name)) t)))
 
 ;;;###autoload
 (defun backstaff-list-entries (directory &optional recursive)
@@ -147,10 +150,9 @@ server's settings limit their number and depth."
   (interactive (list (backstaff-read-directory "List directory: " #'backstaff-directory)
                      current-prefix-arg))
   (let ((root (backstaff-command-root (file-name-as-directory directory))))
-    (backstaff-view-open 'backstaff-inspector-mode
-                         `( :root ,root :path "." :tool "forge/list_directory"
-                            :arguments ( :path ,(backstaff-path-relative root directory)
-                                         ,@(and recursive '(:recursive t)))))))
+    (backstaff-inspector--show root "forge/list_directory"
+                               `( :path ,(backstaff-path-relative root directory)
+                                  ,@(and recursive '(:recursive t))))))
 
 (defun backstaff-inspector-edit ()
   "Edit the arguments of the call and run it again."

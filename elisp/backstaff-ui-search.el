@@ -128,7 +128,7 @@ has keys to change the search.  Modified buffers are searched as they are."
                    (list (backstaff-search--read) directory))))
   (let* ((root (file-name-as-directory (backstaff-command-root directory)))
          (arguments (list :pattern pattern :literal (and literal t)
-                          :root_path (backstaff-search--below directory root)
+                          :root_path (backstaff-path-relative root (or directory root))
                           :context_lines 0 :timeout_ms backstaff-search--milliseconds)))
     (if (null pattern)
         (backstaff-search--as-you-type root arguments)
@@ -151,24 +151,14 @@ For example \"*backstaff search: x in ~/src/*\"."
 Case counts only if PATTERN has a capital letter."
   (if (isearch-no-upper-case-p pattern (not literal)) "i" ""))
 
-(defun backstaff-search--below (directory root)
-  "Return DIRECTORY as a path from ROOT; nil is ROOT."
-  (if directory
-      (directory-file-name (file-relative-name (expand-file-name directory) root))
-    "."))
-
 (defun backstaff-search--read (&optional pattern)
   "Read a regular expression; the default is the symbol at point.
 PATTERN is an old pattern to edit."
   (let* ((symbol (unless pattern (thing-at-point 'symbol t)))
          (default (and symbol (regexp-quote symbol)))
-         (read (read-from-minibuffer (format-prompt "Search for Python regexp" default)
-                                     pattern nil nil 'backstaff-search--history default)))
-    (when (string-empty-p read)
-      (setq read (or default "")))
-    (when (string-blank-p read)
-      (user-error "Give a regular expression"))
-    read))
+         (read (read-string (format-prompt "Search for Python regexp" default)
+                            pattern 'backstaff-search--history default)))
+    (if (string-blank-p read) (user-error "Give a regular expression") read)))
 
 (defun backstaff-search-visit ()
   "Visit the match on this line, or else the next one."
@@ -202,7 +192,7 @@ PATTERN is an old pattern to edit."
   "Search below DIRECTORY, which is in the project."
   (interactive (list (backstaff-read-directory "Search below directory: ")))
   (backstaff-search--change
-   :root_path (backstaff-search--below directory default-directory)))
+   :root_path (backstaff-path-relative default-directory directory)))
 
 (defun backstaff-search-in-files (globs)
   "Search the files that match GLOBS, such as \"*.el docs/**\"; blank for all.
@@ -285,32 +275,28 @@ STATE is the text before them, such as \"Searching: \"."
          :deadline-ms (+ backstaff-search--milliseconds 1000))))
 
 (defun backstaff-search--end (reply)
-  "Insert the notes or the error of REPLY, the last one, and the keys."
-  (let* ((error (plist-get reply :error))
-         (text
-          (cl-flet ((advise (note kind)
-                      (let ((remedy (plist-get note :remedy)))
-                        (if (member remedy '(nil "")) (plist-get note :text)
-                          (format "%s: %s" (plist-get note :text)
-                                  (or (alist-get kind backstaff-search--remedies) remedy))))))
-            (cond ((null error)
-                   (mapconcat (lambda (note)
-                                (format "[%s]" (advise note (plist-get note :kind))))
-                              (plist-get (plist-get reply :data) :notes) "\n"))
-                  ((equal (plist-get error :code) "INVALID_REGEX")
-                   (format "Not a valid regular expression: %s.  Press t to search for it as\
- plain text."
-                           ;; More of Python's reason repeats the first words.
-                           (car (split-string (plist-get error :reason) ", "))))
-                  ((plist-get error :problem)
-                   (advise (list :text (concat "Error: " (plist-get error :problem))
-                                 :remedy (plist-get error :remedy))
-                           (intern (plist-get error :code))))
-                  (t (plist-get reply :text))))))
+  "Insert the notes or the error of REPLY, which is the last one."
+  (pcase-let* (((map :text :error :data) reply)
+               ((map :code :reason :problem) error)
+               (advise (lambda (text remedy kind)
+                         (if (member remedy '(nil "")) text
+                           (format "%s: %s" text (or (alist-get kind backstaff-search--remedies)
+                                                     remedy))))))
     (backstaff-search--describe (if error "Search failed: " ""))
     (backstaff-search--insert
-     (concat (if (or error (> (car backstaff-search--counts) 0)) "" "No matches\n")
-             "\n" text (if error "\nSearch failed\n" "\nSearch finished\n")))))
+     (concat
+      (if (or error (> (car backstaff-search--counts) 0)) "\n" "No matches\n\n")
+      (cond ((equal code "INVALID_REGEX")
+             (format "Not a valid regular expression: %s.  Press t to search for it as plain text."
+                     ;; More of Python's reason repeats the first words.
+                     (car (split-string reason ", "))))
+            (problem (funcall advise (concat "Error: " problem) (plist-get error :remedy)
+                              (intern code)))
+            (error text)
+            (t (mapconcat (pcase-lambda ((map :text :remedy :kind))
+                            (format "[%s]" (funcall advise text remedy kind)))
+                          (plist-get data :notes) "\n")))
+      (if error "\nSearch failed\n" "\nSearch finished\n")))))
 
 (defun backstaff-search--insert-matches (data)
   "Insert the matches in DATA, those of a file below its name."
