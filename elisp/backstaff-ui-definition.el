@@ -28,9 +28,10 @@
 (defun backstaff-find-definition (name)
   "Visit the definition in the project that has NAME in its name.
 Of several words in NAME, the last is in the name itself, and the others may be
-in the names around it: \"server run\" finds Server.run.  If there are several,
-choose one by completion; its file and line stand beside it.  Case counts only
-if NAME has a capital letter.  The place that you leave is kept as xref keeps it."
+in the names around it: \"server run\" finds Server.run.  If there are several
+definitions, choose one by completion; its file and line stand beside it.  Case
+counts only if NAME has a capital letter.  The place that you leave is kept as
+xref keeps it."
   (interactive
    (let ((symbol (thing-at-point 'symbol t)))
      (backstaff-command-project)

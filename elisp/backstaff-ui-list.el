@@ -180,14 +180,16 @@ current directory, with point on the current file; with a prefix argument, ask."
       (setq backstaff-view-sought nil)
       (dolist (window (get-buffer-window-list nil t t))
         (set-window-point window (point))))
-    (cond ((not (or (< backstaff-list--shown backstaff-list--wanted)
-                    (and backstaff-view-sought
-                         (equal (backstaff-path-parent backstaff-view-sought)
-                                (plist-get backstaff-view-state :path))
-                         (< backstaff-list--shown backstaff-list--most-sought)))))
+    (when (and backstaff-view-sought
+               (equal (backstaff-path-parent backstaff-view-sought)
+                      (plist-get backstaff-view-state :path))
+               (< backstaff-list--shown backstaff-list--most-sought))
+      (cl-callf max backstaff-list--wanted (1+ backstaff-list--shown)))
+    (cond ((>= backstaff-list--shown backstaff-list--wanted))
           (backstaff-list--waiting
            (run-at-time 0 nil #'backstaff-list--later (current-buffer) backstaff-view-reply))
           ((and (backstaff-list--left) (backstaff-list--paged-p backstaff-view-state))
+           (backstaff-request-cancel)
            (backstaff-view-call
             `(:after ,(concat (plist-get backstaff-list--last :name)
                               (and (eq (plist-get backstaff-list--last :kind) :directory) "/"))
@@ -195,7 +197,6 @@ current directory, with point on the current file; with a prefix argument, ask."
             (lambda (reply)
               (setq backstaff-list--waiting (plist-get (plist-get reply :data) :entries))
               (if backstaff-list--waiting (backstaff-list--go-on)
-                (setq backstaff-list--wanted backstaff-list--shown)
                 (message "%s" (plist-get reply :text)))))))))
 
 (defun backstaff-list--later (buffer reply)
@@ -242,14 +243,14 @@ current directory, with point on the current file; with a prefix argument, ask."
     (user-error "The listing is complete"))
   (unless (backstaff-list--more-p)
     (user-error "Only the listing by name has all"))
-  (unless (or backstaff-request--pending (< backstaff-list--shown backstaff-list--wanted))
-    (setq backstaff-list--wanted (+ backstaff-list--shown backstaff-list--page))
-    (backstaff-list--go-on)))
+  (setq backstaff-list--wanted (+ backstaff-list--shown backstaff-list--page))
+  (backstaff-list--go-on))
 
 (defun backstaff-list-sort (column &optional click)
   "Sort by the column at point, the largest or newest first.
 Once more turns the order upside down.  With a numeric prefix argument COLUMN,
-sort by that column; the first is 0.  CLICK is the place of a click on a heading."
+sort by that column; the first is 0.  CLICK is the place of a click on a
+heading."
   (interactive (list current-prefix-arg
                      (and (mouse-event-p last-input-event) (event-start last-input-event))))
   (with-current-buffer (if click (window-buffer (posn-window click)) (current-buffer))

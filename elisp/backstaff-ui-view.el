@@ -142,7 +142,7 @@ For example \"*backstaff tree: ~/project/src/*\"."
   "Show STATE in a buffer in major mode MODE, and return the buffer.
 A view opens another one in the same window."
   (funcall (if backstaff-view--functions #'pop-to-buffer-same-window #'pop-to-buffer)
-           (backstaff-view-buffer mode state)))
+           (backstaff-view--buffer mode state)))
 
 (defun backstaff-view-open-directory (mode directory &rest state)
   "Show DIRECTORY in major mode MODE; STATE is the rest of the state.
@@ -159,7 +159,7 @@ Point goes to the file that the user comes from."
                           (backstaff-path-relative root name))
              ,@state))))
 
-(defun backstaff-view-buffer (mode state)
+(defun backstaff-view--buffer (mode state)
   "Request STATE in a buffer in major mode MODE, and return the buffer.
 One that shows the same directory is used again."
   (with-current-buffer (get-buffer-create (backstaff-view-name mode state))
@@ -353,7 +353,7 @@ Notes are strings; nil is ignored."
 ;;;###autoload
 (defun backstaff-view-jump (bookmark)
   "Show the state in BOOKMARK in a buffer of its mode."
-  (set-buffer (backstaff-view-buffer (bookmark-prop-get bookmark 'backstaff-mode)
+  (set-buffer (backstaff-view--buffer (bookmark-prop-get bookmark 'backstaff-mode)
                                      (bookmark-prop-get bookmark 'backstaff-state))))
 
 
@@ -371,7 +371,7 @@ Do so in another window if OTHER-WINDOW is non-nil."
                    (same (eq mode major-mode))
                    (state (map-merge 'plist (if same backstaff-view-state `(:root ,root)) changes)))
         (cond (other-window
-               (switch-to-buffer-other-window (backstaff-view-buffer mode state)))
+               (switch-to-buffer-other-window (backstaff-view--buffer mode state)))
               (same (apply #'backstaff-view-change changes))
               (t (backstaff-view-open mode state)))))))
 
