@@ -220,10 +220,10 @@ The line starts with BEFORE and BRANCH, such as \"│  \" and \"├─ \"."
       (insert (propertize (format "\n%s└─ … %d more" before missing)
                           'face 'shadow 'backstaff-entry node)))
     (when (and children (eq (gethash path backstaff-tree--folds) 'closed))
-      ;; A text at an end of the fold would be seen at the end of a fold around it, too.
-      (let ((count (make-overlay (1- start) start nil t)) (fold (make-overlay start (point) nil t)))
-        (overlay-put count 'after-string
-                     (backstaff-tree--ellipsis (+ missing (length children))))
+      ;; A string at an end of the fold would be seen at the end of a fold around it, too.
+      (let ((count (make-overlay (1- start) start)) (fold (make-overlay start (point))))
+        (overlay-put count 'display
+                     (concat suffix (backstaff-tree--ellipsis (+ missing (length children)))))
         (overlay-put fold 'invisible t)
         (overlay-put fold 'isearch-open-invisible
                      (lambda (_)
