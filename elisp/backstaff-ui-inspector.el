@@ -25,7 +25,7 @@
 (require 'backstaff-ui-path)
 (require 'backstaff-ui-view)
 
-(defcustom backstaff-inspector-max-characters 100000
+(defcustom backstaff-inspector-max-characters 30000
   "Maximum number of characters to show of each form of a reply."
   :type 'natnum :group 'backstaff)
 

@@ -212,10 +212,8 @@ The line starts with BEFORE and BRANCH, such as \"│  \" and \"├─ \"."
     (put-text-property start (point) 'backstaff-entry node)
     (setq before (concat before (pcase branch ("" "") ("├─ " "│  ") (_ "   ")))
           start (point))
-    (dolist (child children)
-      (backstaff-tree--insert child before (if (and (eq child (car (last children)))
-                                                    (= missing 0))
-                                               "└─ " "├─ ")))
+    (cl-loop for (child . more) on children
+             do (backstaff-tree--insert child before (if (or more (/= missing 0)) "├─ " "└─ ")))
     (unless (or (null children) (= missing 0))
       (insert (propertize (format "\n%s└─ … %d more" before missing)
                           'face 'shadow 'backstaff-entry node)))

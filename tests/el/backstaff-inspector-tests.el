@@ -277,6 +277,7 @@
                               (backstaff-inspector-tests-text buffer))))))
 
 (ert-deftest backstaff-inspector-lays-a-long-reply-out-in-no-time ()
+  :tags '(clock)
   (let ((reply (list :ok t :text (make-string 3000000 ?x) :elapsed-ms 1
                      :data (list :entries (cl-loop for i below 20000
                                                    collect (list :name (format "name-%d" i)
