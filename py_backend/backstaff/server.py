@@ -88,7 +88,7 @@ def failure(tool: str, error: ToolError) -> Reply:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class Call(View):
     """One call with its decoded context; the tool's arguments are still as they came.
 
     The keys of the context are the fields that `argument` declares. With `text_only` or `for_model`
@@ -104,7 +104,6 @@ class Call:
     warnings: tuple[str, ...]
     arrived: float
     client_tool: Tool[Any] | None
-    view: View
     root: str | None = argument()
     max_output_bytes: int | None = argument(integer=True, minimum=0)
     available_capacity_bytes: int | None = argument(integer=True, minimum=0)
@@ -171,9 +170,7 @@ class Server:
             known = ", ".join(self.registry.by_id)
             message = f"No such tool: {shortened(name, MAX_ECHO)} (there are {known})"
             raise ToolError(ErrorCode.UNKNOWN_TOOL, message)
-        of_view = parameters_of(View)
-        decoded, unknown = decode((*parameters_of(Call), *of_view), context)
-        view = View(**{parameter.name: decoded.pop(parameter.name) for parameter in of_view})
+        decoded, unknown = decode(parameters_of(Call), context)
         if decoded["person"] and not self.knows_persons:
             message = "Context key 'person' counts over a pipe only, for Emacs"
             raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
@@ -185,7 +182,6 @@ class Server:
             warnings=tuple(warning.replace("argument", "context key") for warning in unknown),
             arrived=arrived,
             client_tool=tool,
-            view=view,
             texts=self.texts.received(decoded["unsaved"]) if reads else {},
             **decoded,
         )
@@ -262,7 +258,7 @@ class Server:
                 available_capacity_bytes=capacity,
                 text_only=call.text_only,
                 named=named,
-                view=call.view,
+                view=call,
                 unsaved=call.texts if tool.reads_content else {},
                 codings=call.codings if tool.reads_content else {},
                 settings=settings,

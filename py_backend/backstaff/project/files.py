@@ -305,8 +305,7 @@ class _ProjectWalk:
         if links:
             files = sorted(files + links)
         paths = tuple([prefix + name for name in files])
-        new = tuple.__new__  # a third of the cost of Directory(), which calls it in the end
-        self.directories.append(new(Directory, (path, paths, tuple(links), None)))
+        self.directories.append(Directory(path, paths, tuple(links)))
         return list(zip(directories, repeat(_DIRECTORY))) if directories else ()
 
     def _of_emacs(self, files: list[str], links: list[str], prefix: str) -> list[str]:
