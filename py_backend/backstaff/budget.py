@@ -29,11 +29,6 @@ class Budget:
     deadline: float = float("inf")
     cancelled: threading.Event = field(default_factory=threading.Event)
 
-    @classmethod
-    def lasting(cls, milliseconds: float, cancelled: threading.Event) -> "Budget":
-        """A budget that starts now and lasts so many `milliseconds`."""
-        return cls(time.monotonic() + milliseconds / 1000, cancelled)
-
     def expired(self) -> bool:
         """Whether the time is up. Raises `Cancelled` when the client took the call back."""
         if self.cancelled.is_set():

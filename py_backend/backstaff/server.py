@@ -250,10 +250,9 @@ class Server:
             room = size(note)
             limits = (call.max_output_bytes, call.available_capacity_bytes)
             most, capacity = (None if one is None else one - room for one in limits)
-            waited_ms = (time.monotonic() - call.arrived) * 1000
             context = Context(
                 root=root,
-                budget=Budget.lasting(call.deadline_ms - waited_ms, cancelled),
+                budget=Budget(call.arrived + call.deadline_ms / 1000, cancelled),
                 max_output_bytes=most,
                 available_capacity_bytes=capacity,
                 text_only=call.text_only,
