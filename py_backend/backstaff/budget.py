@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from heapq import merge
 from typing import Any, ClassVar, TypeVar
@@ -60,10 +61,8 @@ class Budget:
 
     def within(self, items: Iterable[Item]) -> Iterator[Item]:
         """Yield the `items` as long as there is time. Raises `Cancelled`."""
-        for number, item in enumerate(items):
-            if not number % self.STRIDE and self.expired():
-                return
-            yield item
+        with suppress(DeadlineExceeded):
+            yield from self.checked(items)
 
     def ordered(self, items: Sequence[Item], key: Callable[[Item], Any]) -> list[Item]:
         """Return `items` in the order of `sorted`; a long list is sorted in pieces, in time.

@@ -270,6 +270,10 @@ class Server:
             kept = text if call.limit is None else clipped(text, call.limit - room)
             complete = complete and kept is text
             text = kept.removesuffix("\n") + note
+        reported = [*call.warnings, *warnings, *unused, *result.warnings]
+        shown = [shortened(warning, MAX_WARNING) for warning in reported[:MAX_WARNINGS]]
+        if (more := len(reported) - MAX_WARNINGS) > 0:
+            shown.append(f"{more} more warnings")
         return Reply(
             tool=call.tool_id,
             text=text,
@@ -277,7 +281,7 @@ class Server:
             labels=() if context.text_only else result.labels(),
             json=result.json() if call.json else None,
             truncated=result.truncated or not complete,
-            warnings=_shown_warnings([*call.warnings, *warnings, *unused, *result.warnings]),
+            warnings=tuple(shown),
         )
 
     def definitions(self, client: object = None) -> list[dict[str, object]]:
@@ -341,12 +345,6 @@ def _note(call: Call, tool: Tool[Any], warnings: Sequence[str]) -> tuple[str, bo
         if call.limit is None or size(note) * NOTE_SHARE <= call.limit:
             return note, note == whole
     return "", False
-
-
-def _shown_warnings(warnings: Sequence[str]) -> tuple[str, ...]:
-    shown = [shortened(warning, MAX_WARNING) for warning in warnings[:MAX_WARNINGS]]
-    more = len(warnings) - MAX_WARNINGS
-    return (*shown, f"{more} more warnings") if more > 0 else tuple(shown)
 
 
 def unexpected(error: BaseException) -> ToolError:
