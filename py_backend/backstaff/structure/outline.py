@@ -125,12 +125,10 @@ def _definitions(found: Sequence[Block], language: str, lines: Sequence[str]) ->
         qualified = f"{around}.{name}" if around else name
         at = block.line, block.first, block.last, len(open_ones), parent
         is_test = any(map(_TEST.search, lines[block.first - 1 : block.line]))
-        text, after = block.text, block.line
-        while (
-            after < block.last and len(text) < MAX_SIGNATURE and text.count("(") > text.count(")")
-        ):
-            text, after = f"{text} {lines[after].strip()}", after + 1
-        text = _GAP.sub("", text) if after > block.line else text
+        text, end = block.text, block.line
+        while end < block.last and len(text) < MAX_SIGNATURE and text.count("(") > text.count(")"):
+            text, end = f"{text} {lines[end].strip()}", end + 1
+        text = _GAP.sub("", text) if end > block.line else text
         result.append(Definition(block.name, block.kind, *at, qualified, text, is_test))
         open_ones.append(number)
     return result
