@@ -347,18 +347,16 @@ def _alist_pair(item: object) -> tuple[Symbol | str, object]:
 
 def json_object(text: str) -> dict[str, object]:
     """Parse `text` as a JSON object. Raises `ToolError`."""
+    reason = "the JSON is not an object"
     try:
-        value = json.loads(text)
+        if isinstance(value := json.loads(text), dict):
+            return value
     except json.JSONDecodeError as error:
         reason = f"the string is not JSON: {error.msg} at character {error.pos + 1}"
     except RecursionError:
         reason = "the string is not JSON: it is too deep"
     except ValueError:
         reason = "the string is not JSON: a number in it is too long"
-    else:
-        if isinstance(value, dict):
-            return value
-        reason = "the JSON is not an object"
     raise _unreadable(reason)
 
 

@@ -211,7 +211,7 @@ def _answer(
     with place:
         if alone:  # the file is searched wherever it is
             rules = replace(rules, excluded=frozenset())
-            project = ProjectFiles(PackedPaths([Directory("", 0, alone)], 1), NoGit.NO_WORK_TREE)
+            project = ProjectFiles(PackedPaths([Directory("", alone)]), NoGit.NO_WORK_TREE)
         else:
             walking, everything = budget.share(WALK_SHARE), asked.include_ignored
             project = project_files(place, walking, include_ignored=everything)
