@@ -184,9 +184,9 @@
                       :description "Node types to include (default: directory)."
                       :enum ["directory" "all"] :optional t)
                      (:name "max_depth" :type number
-                      :description "Maximum traversal depth (default: 3; from 0 to 12)" :optional t)
+                      :description "Maximum traversal depth (default: 3; at most 12)" :optional t)
                      (:name "max_entries" :type number
-                      :description "Maximum node count (default: 100; from 1 to 1000)" :optional t)
+                      :description "Maximum node count (default: 100; at most 1000)" :optional t)
                      (:name "include_hidden" :type boolean
                       :description "Include dot-prefixed entries (default: false)." :optional t)
                      (:name "exclude" :type array :description "Glob patterns to exclude paths."
