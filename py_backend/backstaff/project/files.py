@@ -221,7 +221,8 @@ def _is_current(kept: _Kept, directory: int, budget: Budget) -> bool:
 
     def compare(opened: int, path: str) -> Sequence[Named]:
         watch = kept.watches[path]
-        stamps = [stamp_of(status) for status in HANDLES.lstats(budget.within(watch), opened)]
+        names = watch if len(watch) < budget.STRIDE else budget.within(watch)
+        stamps = [stamp_of(status) for status in HANDLES.lstats(names, opened)]
         if stamps != list(watch.values()):
             raise PathError("it has changed")
         return entered[path]
