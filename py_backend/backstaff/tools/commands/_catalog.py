@@ -225,20 +225,16 @@ class _FolderWalk:
 
     def read(self, here: CommandDirectory, file: str) -> bool:
         """Read `file` of the directory `here`. Return False if there is no such file."""
-        path = here.prefix + file
+        path, status = here.prefix + file, lstat_or_none(file, here.descriptor)
         known = self.cached.get(path)
+        # Behind a link, the same file may have another path now. A link itself is read anew.
+        same = known and status and known[0] == stamp_of(status)
         try:
-            # Behind a link, the same file may have another path now.
-            if (
-                not known
-                or known[1].directory != here.path
-                or known[0] != stamp_of(here.status(file))
-            ):
+            if not known or not same or known[1].directory != here.path:
                 content = here.read(file, HEAD_BYTES)
                 known = settled(content.status, self.start), command_of(file, here, content)
             self.found[path] = known
         except PathError as error:
-            status = lstat_or_none(file, here.descriptor)
             if not here.folder.source:
                 self.skip(here, file, error)
             elif status is None and isinstance(error, NotFound):

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from backstaff.errors import NotAFile, NotFound, PathError, ToolError
 from backstaff.fs.entry import Kind as EntryKind
-from backstaff.fs.file import Content, not_a_file, read, regular
-from backstaff.fs.root import Place, Root
+from backstaff.fs.file import Content, not_a_file, read
+from backstaff.fs.root import Root
 from backstaff.fs.secrets import Guard
 from backstaff.render.refusals import COMMANDS, refused
 from backstaff.tool import Context
@@ -102,14 +102,6 @@ class CommandDirectory(NamedTuple):
             relative = below if found.follow_links else found.relative
             yield found._replace(prefix=f"{self.prefix}{path}/", relative=relative)
 
-    def status(self, file: str) -> os.stat_result:
-        """Return the status of `file` or of its target. Raises `PathError`."""
-        try:
-            return regular(file, self.descriptor, follow=self.follow_links)
-        except NotAFile as error:
-            with self._target(file, error) as target:
-                return target.status
-
     def read(self, file: str, most: int) -> Content:
         """Read at most `most` bytes of `file`, `a.md` or `git/a.md`, or of its target.
 
@@ -124,22 +116,14 @@ class CommandDirectory(NamedTuple):
         try:
             return read(file, self.descriptor, most, follow=self.follow_links)
         except NotAFile as error:
-            with self._target(file, error) as target:
-                self.root.judge(target.relative, given)
-                return read(target.name, target.directory, most)
-
-    @contextmanager
-    def _target(self, file: str, error: NotAFile) -> Iterator[Place]:
-        """Open the regular file within the root to which `file` leads.
-
-        Raises `error` if it is no link, or another `PathError` if it cannot be followed.
-        """
-        if error.kind != EntryKind.SYMLINK:
-            raise error
-        with self.root.resolve(f"{self.relative}/{file}") as target:
+            if error.kind != EntryKind.SYMLINK:
+                raise
+        # A link may lead to a regular file within the root.
+        with self.root.resolve(given) as target:
             if target.kind is not EntryKind.FILE:
                 raise not_a_file(target.kind)
-            yield target
+            self.root.judge(target.relative, given)
+            return read(target.name, target.directory, most)
 
 
 @contextmanager
