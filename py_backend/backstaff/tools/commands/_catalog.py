@@ -225,16 +225,20 @@ class _FolderWalk:
 
     def read(self, here: CommandDirectory, file: str) -> bool:
         """Read `file` of the directory `here`. Return False if there is no such file."""
-        path, status = here.prefix + file, lstat_or_none(file, here.descriptor)
+        path = here.prefix + file
         known = self.cached.get(path)
         # Behind a link, the same file may have another path now. A link itself is read anew.
-        same = known and status and known[0] == stamp_of(status)
+        if known and known[1].directory == here.path:
+            status = lstat_or_none(file, here.descriptor)
+            if status and stamp_of(status) == known[0]:
+                self.found[path] = known
+                return True
         try:
-            if not known or not same or known[1].directory != here.path:
-                content = here.read(file, HEAD_BYTES)
-                known = settled(content.status, self.start), command_of(file, here, content)
-            self.found[path] = known
+            content = here.read(file, HEAD_BYTES)
+            command = command_of(file, here, content)
+            self.found[path] = settled(content.status, self.start), command
         except PathError as error:
+            status = lstat_or_none(file, here.descriptor)
             if not here.folder.source:
                 self.skip(here, file, error)
             elif status is None and isinstance(error, NotFound):

@@ -112,7 +112,7 @@ class CommandDirectory(NamedTuple):
             with self.opened(parent) as directory:
                 return directory.read(name, most)
         given = f"{self.relative}/{file}"
-        self.root.judge(os.path.normpath(given), given)
+        self.root.judge(given.removeprefix("./"), given)
         try:
             return read(file, self.descriptor, most, follow=self.follow_links)
         except NotAFile as error:
