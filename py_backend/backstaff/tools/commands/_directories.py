@@ -15,7 +15,6 @@ from backstaff.errors import NotAFile, NotFound, PathError, ToolError
 from backstaff.fs.entry import Kind as EntryKind
 from backstaff.fs.file import Content, not_a_file, read
 from backstaff.fs.root import Root
-from backstaff.fs.secrets import Guard
 from backstaff.render.refusals import COMMANDS, refused
 from backstaff.tool import Context
 from backstaff.tools.commands._conventions import Folder, Kind, folders
@@ -67,11 +66,6 @@ class Settings:
         return MORE_KEYS if self.kinds else ()
 
 
-Key = tuple[str, Folder, bool, Guard]
-"""The real path of a folder, the folder, whether links in it may lead anywhere, and which files in
-it may be read, because a model must not see the heads that a person has seen."""
-
-
 class CommandDirectory(NamedTuple):
     """An open directory of commands, or one below it.
 
@@ -87,10 +81,6 @@ class CommandDirectory(NamedTuple):
     relative: str
     descriptor: int
     prefix: str = ""
-
-    def key(self) -> Key:
-        """The key under which the commands in it are kept."""
-        return self.path, self.folder, self.follow_links, self.root.guard
 
     @contextmanager
     def opened(self, path: str) -> Iterator["CommandDirectory"]:
