@@ -28,21 +28,11 @@
 
 ;;; Code:
 
+(require 'xref)
 (require 'backstaff-emacs)
 
 (declare-function eglot-current-server "ext:eglot" ())
 (declare-function jsonrpc-connection-ready-p "jsonrpc" (connection what))
-(declare-function xref-find-backend "xref" ())
-(declare-function xref-backend-definitions "xref" (backend identifier))
-(declare-function xref-backend-references "xref" (backend identifier))
-(declare-function xref-backend-identifier-at-point "xref" (backend))
-(declare-function xref-item-location "xref" (item) t)
-(declare-function xref-item-summary "xref" (item) t)
-(declare-function xref-location-group "xref" (location))
-(declare-function xref-location-line "xref" (location))
-(declare-function xref-buffer-location-p "xref" (location) t)
-(declare-function xref-buffer-location-buffer "xref" (location) t)
-(declare-function xref-buffer-location-position "xref" (location) t)
 
 (defconst backstaff-emacs-find-symbol-tool
   '(:id "emacs/find_symbol"
@@ -68,7 +58,6 @@
 
 (defun backstaff-emacs-find-symbol--run (arguments context done)
   "Do the work of emacs/find_symbol with ARGUMENTS in CONTEXT; call DONE."
-  (require 'xref)
   (let* ((roots (backstaff-emacs-roots (plist-get context :root)))
          (files (backstaff-emacs-buffers roots))
          (given (or (plist-get arguments :path) ""))
