@@ -121,7 +121,7 @@ last words are added to REASON.  ADVICE is a string for the user, or nil."
               (setf (cadr condition) (format "%s:\n%s" reason words))))
         (setf (backstaff-epc--closed connection) condition)
         (unwind-protect
-            (progn (backstaff-epc--log connection "%s" (cadr condition))
+            (progn (funcall (backstaff-epc--log-function connection) (cadr condition))
                    (backstaff-epc--fail-pending connection condition))
           (kill-buffer (backstaff-epc--buffer connection)))))))
 
@@ -141,11 +141,6 @@ last words are added to REASON.  ADVICE is a string for the user, or nil."
     (dolist (uid (sort (hash-table-keys (backstaff-epc--pending connection)) #'<))
       (when-let ((call (backstaff-epc--pop-call connection uid)))
         (backstaff-epc--complete connection call nil condition)))))
-
-(defun backstaff-epc--log (connection format-string &rest arguments)
-  "Note FORMAT-STRING with ARGUMENTS in the log of CONNECTION."
-  (funcall (backstaff-epc--log-function connection) (apply #'format format-string arguments)))
-
 
 ;;; Frames from the peer
 
@@ -186,7 +181,8 @@ Signal a `backstaff-protocol-error' if it is not a message."
            (backstaff-epc--complete
             connection call nil
             (list 'backstaff-remote-error (if (stringp value) value (format "%S" value)))))
-       (backstaff-epc--log connection "dropped a late or stray answer: %s %s" kind uid)))
+       (funcall (backstaff-epc--log-function connection)
+                (format "dropped a late or stray answer: %s %s" kind uid))))
     (_ (backstaff-message-refuse
         "an answer has not the form (return UID VALUE): %s"
         (truncate-string-to-width (format "%S" message) 200 nil nil t)))))
@@ -209,7 +205,7 @@ An error in the caller's function goes to the log and the echo area."
      (let ((text (format "the callback for %s failed: %s"
                          (backstaff-epc--call-method call)
                          (error-message-string problem))))
-       (backstaff-epc--log connection "%s" text)
+       (funcall (backstaff-epc--log-function connection) text)
        (message "Backstaff: %s" text)))))
 
 
@@ -241,14 +237,8 @@ killed, and its property `backstaff-late' is non-nil."
 (defconst backstaff-epc--max-remote-request (* 64 1024)
   "Maximum number of bytes of a request that goes over a network.")
 
-(defconst backstaff-epc--cancel-seconds 0.1
-  "Maximum number of seconds for sending word that a call was cancelled.")
-
 (defconst backstaff-epc--slice 0.05
   "Seconds between two looks at the peer.")
-
-(defconst backstaff-epc--undisturbed 0.1
-  "Seconds for which other processes wait for a call that waits.")
 
 (defconst backstaff-epc--gc-cons-threshold (* 16 1024 1024)
   "Bytes that are allocated in a wait before garbage is collected.
@@ -349,7 +339,8 @@ The peer learns that nobody waits any more.  Return nil if the call had ended."
         ;; sentinel or the next call says why nothing can be sent.
         (ignore-errors
           (let ((word (backstaff-epc-call-async connection 'cancel (list uid)
-                                                :timeout backstaff-epc--cancel-seconds)))
+                                                ;; Emacs waits no longer for a full pipe.
+                                                :timeout 0.1)))
             ;; Its answer may take any time.
             (cancel-timer (backstaff-epc--call-timer
                            (gethash word (backstaff-epc--pending connection))))))))
@@ -410,7 +401,7 @@ caller gets a `quit', once."
               (accept-process-output
                (and live process) backstaff-epc--slice nil
                (and live (or (backstaff-epc--remote connection)
-                             (< (- (float-time) begun) backstaff-epc--undisturbed))))))
+                             (< (- (float-time) begun) 0.1))))))
           ;; The flag is still set, so `inhibit-quit' is non-nil.
           (when (eq quit-flag t)
             (setq quit-flag nil)

@@ -18,8 +18,8 @@
 (require 'cl-lib)
 (require 'ert)
 (require 'subr-x)
-;; A test that binds `file-name-handler-alist' must not be the first that needs TRAMP, whose
-;; handlers would be lost with the binding.
+;; A test that binds a variable must not be the first to load the library that defines it.
+(require 'project)
 (require 'tramp)
 (require 'backstaff)
 (require 'backstaff-remote)
