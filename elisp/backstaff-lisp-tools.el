@@ -85,11 +85,9 @@ People read the id, models read their own name for the tool."
   "Return the arguments of the server's method `check' for a call of TOOL.
 ARGS and CONTEXT are as in `backstaff-call'."
   (list (backstaff-lisp-tools--sent tool) args
-        (append (and (plist-get context :approved) '(:approved t))
-                (and (plist-get context :person) '(:person t))
-                (and (plist-get context :text-only)
-                     (list :for-model t
-                           :max-output-bytes (backstaff-lisp-tools--room context))))))
+        (list :approved (plist-get context :approved) :person (plist-get context :person)
+              :for-model (plist-get context :text-only)
+              :max-output-bytes (backstaff-lisp-tools--room context))))
 
 (defun backstaff-lisp-tools-run (tool checked context timeout callback)
   "Run TOOL and call CALLBACK with each reply, now or later.
