@@ -80,8 +80,7 @@ The process gets a new filter and a new sentinel."
     (set-process-query-on-exit-flag process nil)
     ;; Any thread may call, so any thread may have to read.
     (set-process-thread process nil)
-    (set-process-filter process (lambda (_process chunk)
-                                  (backstaff-epc--receive connection chunk)))
+    (backstaff-epc--listen connection)
     (set-process-sentinel
      process
      (lambda (process _event)
@@ -94,6 +93,12 @@ The process gets a new filter and a new sentinel."
                     (_ "%s closed the connection"))
                   (backstaff-epc--name connection) (process-exit-status process))))))
     connection))
+
+(defun backstaff-epc--listen (connection)
+  "Let Emacs read from the process of CONNECTION."
+  (set-process-filter (backstaff-epc--process connection)
+                      (lambda (_process chunk)
+                        (backstaff-epc--receive connection chunk))))
 
 (defun backstaff-epc-live-p (connection)
   "Return non-nil if CONNECTION can carry a call."
@@ -380,18 +385,20 @@ caller gets a `quit', once."
          (gc-cons-threshold (max gc-cons-threshold backstaff-epc--gc-cons-threshold))
          (read-process-output-max (max read-process-output-max 65536))
          (process (backstaff-epc--process connection))
-         (filter (process-filter process))
          (cancel (funcall start
                           (lambda (value) (setq outcome (list value)))
                           (lambda (condition) (setq outcome (cons nil condition)))))
-         ;; `accept-process-output' does not return while there is something to read: always, if
-         ;; the peer floods.  In Emacs 28 a peer that has closed its output and lives on is like that.
-         ;; A call inside the wait of this one has a guard of its own.
          (mine (make-symbol "wait"))
          (backstaff-epc--waiting mine)
+         ;; `accept-process-output' does not return while there is something to read: always, if
+         ;; the peer floods.  In Emacs 28 a peer that has closed its output and lives on is like that.
+         ;; So, for a moment, Emacs does not read.
          (guard (run-at-time 1 1 (lambda ()
+                                   ;; A call inside the wait of this one has a guard of its own.
                                    (when (and outcome (eq backstaff-epc--waiting mine))
-                                     (set-process-filter process t))))))
+                                     (set-process-filter process t)
+                                     (run-at-time backstaff-epc--slice nil
+                                                  (lambda () (backstaff-epc--listen connection))))))))
     (unwind-protect
         (while (not outcome)
           (if (eq (process-status process) 'stop)
@@ -407,7 +414,7 @@ caller gets a `quit', once."
             (setq quit-flag nil)
             (signal 'quit nil)))
       (cancel-timer guard)
-      (set-process-filter process filter)
+      (backstaff-epc--listen connection)
       (unless outcome
         (funcall cancel)))
     (pcase-let ((`(,value . ,condition) outcome))
