@@ -83,7 +83,7 @@ Fail after a minute, which is much even on a busy machine."
 
 (defun backstaff-test-time ()
   "Return the time in seconds, without those in which Emacs waited for a processor.
-So it is the same on a busy machine, where the system counts them."
+The result does not depend on how busy the machine is, if the system counts them."
   (let* ((file-name-handler-alist nil)
          (facts (with-temp-buffer
                   (ignore-errors (insert-file-contents-literally "/proc/self/schedstat"))
