@@ -82,8 +82,9 @@ Fail after a minute, which is much even on a busy machine."
          ,value))))
 
 (defun backstaff-test-time ()
-  "Return the time in seconds, without those in which Emacs waited for a processor.
-The result does not depend on how busy the machine is, if the system counts them."
+  "Return the time in seconds, less those in which Emacs waited for a processor.
+The result does not depend on how busy the machine is, if the system counts
+them."
   (let* ((file-name-handler-alist nil)
          (facts (with-temp-buffer
                   (ignore-errors (insert-file-contents-literally "/proc/self/schedstat"))
