@@ -133,7 +133,7 @@ file.  The items are places of its definition, or REFERENCES."
          (found (or (re-search-forward (concat "\\_<" (regexp-quote symbol) "\\_>") end t)
                     (search-forward symbol end t)))
          (backend (xref-find-backend))
-         (server (memq backend '(eglot xref-lsp))))
+         (server (memq backend '(xref-lsp eglot))))
     (cond
      (found (goto-char (match-beginning 0)))
      (line (backstaff-lisp-tools-fail
