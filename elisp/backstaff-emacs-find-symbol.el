@@ -96,6 +96,7 @@
                          (with-timeout (seconds late)
                            (or (with-current-buffer (cdr open)
                                  (and (eq (xref-find-backend) 'eglot)
+                                      (fboundp 'eglot-current-server)
                                       (not (jsonrpc-connection-ready-p (eglot-current-server)
                                                                        'xref))))
                                (backstaff-emacs-find-symbol--result
