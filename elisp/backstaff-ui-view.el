@@ -102,8 +102,7 @@ or file below the root.")
         mode-line-process '("" backstaff-request-indicator)
         backstaff-request-cancelled-function
         (lambda ()
-          (setq backstaff-view--requested (unless backstaff-view-state backstaff-view--requested))
-          (unless backstaff-view-state
+          (if backstaff-view-state (setq backstaff-view--requested nil)
             (backstaff-view-redraw (lambda () (backstaff-view--insert-text "Cancelled" 'shadow)))))
         backstaff-view--functions functions)
   (when (featurep 'evil)
