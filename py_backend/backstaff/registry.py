@@ -83,8 +83,11 @@ class Registry:
             if parameter.hidden or (low is not None and low == high):
                 continue  # accepted, but worth no tokens
             shown = parameter.schema_for_models()
+            for limit, told in zip(("minimum", "maximum"), parameter.told_bounds(), strict=True):
+                if told is None:
+                    shown.pop(limit, None)
             text = self._named(parameter.description or parameter.help, self.by_id)
-            if "default" in text or parameter.default is False:
+            if "default" in text or not parameter.default:
                 shown.pop("default", None)  # a default that everybody expects costs tokens
             if parameter.items:
                 shown["items"] = {"type": "object"}  # the description names its keys

@@ -253,7 +253,7 @@
                               (backstaff-inspector-tests-type "C-g")))
       (with-current-buffer buffer
         (should-not backstaff-request--pending))
-      (should (equal (length (backstaff-server-call 'cancellations nil)) 1)))))
+      (should (equal (length (backstaff-test-call-server 'cancellations nil)) 1)))))
 
 (ert-deftest backstaff-inspector-quit-keeps-the-shown-reply ()
   (backstaff-inspector-tests-with (backstaff-test-fake-command)
@@ -265,7 +265,7 @@
   (backstaff-inspector-tests-with (backstaff-test-fake-command)
     (with-current-buffer (backstaff-run-tool "stall" nil)
       (kill-buffer)
-      (should (= (length (backstaff-server-call 'cancellations nil)) 1)))))
+      (should (= (length (backstaff-test-call-server 'cancellations nil)) 1)))))
 
 (ert-deftest backstaff-inspector-shows-the-last-of-two-calls ()
   (backstaff-inspector-tests-with (backstaff-test-fake-command)
@@ -288,7 +288,7 @@
     (with-temp-buffer
       (setq backstaff-inspector--start (float-time)
             backstaff-view-state '(:tool "a" :root "/"))
-      (should (< (backstaff-test-seconds (backstaff-inspector--draw reply)) 2)))))
+      (should (< (backstaff-test-work (backstaff-inspector--draw reply)) 2)))))
 
 
 

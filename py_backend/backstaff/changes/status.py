@@ -113,7 +113,7 @@ def _untracked(tree: WorkTree, project: ProjectFiles) -> Sequence[str]:
 
     for directory in tree.budget.within(project.directories):
         tracked = entered.get(directory.path)
-        names = [*directory.names(), *project.locks.get(directory.path, ())]
+        names = [*directory.names(), *project.of_emacs.get(directory.path, ())]
         if tracked is not None:
             names = list(set(names).difference(tracked.names))
         prefix = f"{directory.path}/" if directory.path else ""

@@ -6,9 +6,10 @@ hide it. Without git or a work tree, the `.gitignore` files from the root downwa
 user's own rules; a repository further down starts with no rules but its own.
 
 A repository within a work tree is one closed directory, as for git; it can be walked by itself.
-`.git`, special files, and the links by which Emacs locks files that it has changed never belong to
-a project. Other links are leaves. Rules are read wherever git reads them, which can be above
-the root. Nothing else is read there, and no answer shows them.
+`.git`, special files, and Emacs's own files never belong to a project: the links by which it locks
+files that it has changed, and the copies that it saves by itself. Other links are leaves. Rules are
+read wherever git reads them, which can be above the root. Nothing else is read there, and no answer
+shows them.
 
 The files are kept for the next call (`_Kept`). That call compares the time stamps of all
 directories and rules with those on the disk, and walks again if any differs. So no answer is
@@ -42,6 +43,9 @@ MAX_KEPT = 500_000
 
 _DOT_GIT = ".git"
 _LOCK = ".#"
+_COPY = "#"
+_AFTER_COPIES = "$"
+"""In the order of code points, names that begin with `#` stand before this."""
 _POINTER = b"gitdir: "
 _BRANCH = b"ref: refs/heads/"
 _DIRECTORY = Kind.DIRECTORY
@@ -64,8 +68,8 @@ class ProjectFiles:
     expired: bool = False
     tracked_unknown: bool = False
     rules_cut: bool = False
-    locks: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """The links in each directory by which Emacs locks files, as far as no rule ignores them."""
+    of_emacs: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Emacs's own files in each directory, as far as no rule ignores them."""
 
     @property
     def directories(self) -> Sequence[Directory]:
@@ -164,7 +168,7 @@ def project_files(  # noqa: C901  # one thought
         walk.expired,
         tracked_unknown,
         project_walk.rules_cut,
-        project_walk.locks,
+        project_walk.of_emacs,
     )
     stamps = chain.from_iterable(map(dict.values, project_walk.watches.values()))
     young = begun - RACY_NS
@@ -221,7 +225,7 @@ class _ProjectWalk:
     that is in it, and the watch of its parent."""
     directories: list[Directory] = field(default_factory=list)
     ignored: int = 0
-    locks: dict[str, Sequence[str]] = field(default_factory=dict)
+    of_emacs: dict[str, Sequence[str]] = field(default_factory=dict)
     watches: dict[str, Watch] = field(default_factory=lambda: {"": {}})
 
     def arrange(  # noqa: C901, PLR0912  # one thought
@@ -255,11 +259,13 @@ class _ProjectWalk:
         if not self.include_ignored:
             if has_rules or self.tracked.left_out:
                 ignore = self._with_own_rules(ignore, directory, path, has_rules=has_rules)
-            if links and (locks := self._locks(links, prefix)):
-                links = [name for name in links if name not in locks]
+            marked = links or (files and files[0] < _AFTER_COPIES)
+            if emacs := self._of_emacs(files, links, prefix) if marked else []:
+                files = [name for name in files if name not in emacs]
+                links = [name for name in links if name not in emacs]
                 if not all_ignored:
-                    shown = [one for one in locks if not ignore.ignores(one, directory=False)]
-                    self.locks[path] = shown
+                    shown = [one for one in emacs if not ignore.ignores(one, directory=False)]
+                    self.of_emacs[path] = shown
             if all_ignored or ignore.layers:
                 named: Grouped = files, directories, links, []
                 kept = self._leave_out(named, ignore, prefix, all_ignored=all_ignored)
@@ -280,10 +286,14 @@ class _ProjectWalk:
         self.directories.append(new(Directory, (path, packed, links, None)))
         return list(zip(directories, repeat(_DIRECTORY))) if directories else ()
 
-    def _locks(self, links: list[str], prefix: str) -> list[str]:
-        """Return the `links` such as `.#a.py`, by which Emacs marks that it has changed `a.py`."""
-        tracked = self.tracked
-        return [one for one in links if one.startswith(_LOCK) and not tracked.has(prefix + one)]
+    def _of_emacs(self, files: list[str], links: list[str], prefix: str) -> list[str]:
+        """Return Emacs's own names that are not tracked.
+
+        If Emacs has changed `a.py`, those are the link `.#a.py` and the copy `#a.py#`.
+        """
+        own = [one for one in links if one.startswith(_LOCK)]
+        own += [one for one in files if one[1:] and one[0] == one[-1] == _COPY]
+        return [one for one in own if not self.tracked.has(prefix + one)]
 
     def _is_closed(self, directory: int, path: str, above: Watch) -> bool:
         """Whether the open `directory`, which has a `.git`, is another repository for git.

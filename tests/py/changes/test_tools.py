@@ -253,8 +253,9 @@ def test_where_no_git_answers_the_reason_is_told(folder: Path) -> None:
         assert reply.error["code"] == "NOT_GIT_REPOSITORY"
 
 
-def test_status_leaves_the_links_by_which_emacs_locks_files_out_of_its_text(root: Path) -> None:
+def test_status_leaves_the_files_of_emacs_itself_out_of_its_text(root: Path) -> None:
     (root / "d/.#f00").symlink_to("me@host.1:2")
+    (root / "d/#f00#").write_text("saved by Emacs itself")
     (root / "d/.#mine").write_text("a file of the user's")
     reply = call(root, "git_status_summary")
     assert "untracked: 1\n  d/.#mine\n" in reply.text

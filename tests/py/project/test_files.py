@@ -238,6 +238,14 @@ def test_hidden_directory_that_could_not_be_read_stays_hidden(
     assert files(found_in(root)) == [".gitignore", "y", "b/kept"]
 
 
+def test_copies_that_emacs_saves_by_itself_are_no_files_of_a_project(tree: Plant) -> None:
+    root = tree({"#a.py#": "", "#": "", "#one": "", "d/#b.py#": "", "d/ x": ""})
+    assert files(found_in(root)) == ["#", "#one", "d/ x"]
+    git(root, "init", "-q")
+    git(root, "add", "d/#b.py#")
+    assert files(found_in(root)) == ["#", "#one", "d/ x", "d/#b.py#"]
+
+
 def test_locks_of_emacs_are_no_files_of_a_project(tree: Plant) -> None:
     root = tree({"a.py": "", "d/b.py": "", "d/.#file": ""})
     for lock in (".#a.py", "d/.#b.py"):

@@ -6,8 +6,8 @@ No git looks at the work tree for it, and no program that the repository names i
 alone, as git prints them.
 
 The text names the paths from the workspace on, with git's letters. Beyond the contract, it names
-the files whose text in Emacs differs from the disk, and leaves out the links by which Emacs locks
-them, such as `.#a.py`.
+the files whose text in Emacs differs from the disk, and leaves out Emacs's own files, such as
+the lock `.#a.py` and the copy `#a.py#`.
 """
 
 from collections.abc import Sequence
@@ -103,8 +103,8 @@ def _result(
     branch, _, followed = told.partition("...")
     upstream, _, track = followed.partition(" ")
     is_detached = branch.endswith(" (no branch)")
-    locks = {
-        f"{path}/{name}".lstrip("/") for path, names in project.locks.items() for name in names
+    of_emacs = {
+        f"{path}/{name}".lstrip("/") for path, names in project.of_emacs.items() for name in names
     }
 
     def shown(path: str) -> str:
@@ -120,7 +120,7 @@ def _result(
         "conflicts": [f"{two} {shown(path)}" for path, two in status.conflicts.items()],
         "staged": letters(status.staged),
         "changed": letters(status.changed),
-        "untracked": [shown(path) for path in status.untracked if path not in locks],
+        "untracked": [shown(path) for path in status.untracked if path not in of_emacs],
         "changed in Emacs, not saved": [show(path) for path in unsaved],
         "undecided, as a filter would have to run": [shown(path) for path in status.undecided],
     }
