@@ -32,8 +32,8 @@
 (declare-function consult--lookup-member "ext:consult" t)
 (declare-function consult--read "ext:consult" t)
 
-(defconst backstaff-search--pages '(100 500)
-  "Number of matches that the first call asks for, and each later one.")
+(defconst backstaff-search--page 500
+  "Number of matches that a call asks for.")
 
 (defconst backstaff-search--most-candidates 200
   "Maximum number of matches that Consult shows.")
@@ -143,7 +143,7 @@ has keys to change the search.  Modified buffers are searched as they are."
     (list "workspace/regexp_search"
           (list :pattern tool :literal literal :flags flags :root_path below :include include
                 :include_ignored ignored :context_lines context :offset (or offset 0)
-                :max_results (or most (car backstaff-search--pages))
+                :max_results (or most backstaff-search--page)
                 :timeout_ms backstaff-search--milliseconds)
           (list :deadline-ms (+ backstaff-search--milliseconds 1000)))))
 
@@ -250,9 +250,8 @@ STAGE is the text before them, such as \"Searching: \"."
   (backstaff-search--insert-matches (plist-get reply :data))
   (if-let ((next (plist-get (plist-get reply :data) :next-offset)))
       (progn (backstaff-search--describe "Searching: ")
-             (backstaff-view-call
-              `(:offset ,next :most ,(cadr backstaff-search--pages) ,@backstaff-view-state)
-              #'backstaff-search--add))
+             (backstaff-view-call `(:offset ,next ,@backstaff-view-state)
+                                  #'backstaff-search--add))
     (backstaff-search--end reply)))
 
 (defun backstaff-search--end (reply)
