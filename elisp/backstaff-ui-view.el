@@ -133,7 +133,7 @@ For example \"*backstaff tree: ~/project/src/*\"."
   (let ((tool (plist-get state :tool)))
     (format "*backstaff %s: %s%s*"
             (string-remove-prefix "backstaff-" (string-remove-suffix "-mode" (symbol-name mode)))
-            (if tool (concat (backstaff-names-show tool) " in ") "")
+            (if tool (concat (backstaff-names-prose tool) " in ") "")
             (backstaff-path-shown (backstaff-path-absolute (plist-get state :root)
                                                            (plist-get state :path) t)))))
 
