@@ -201,7 +201,8 @@ current directory, with point on the current file; with a prefix argument, ask."
 
 (defun backstaff-list--left ()
   "Return the number of entries that are not shown, or nil."
-  (let ((total (plist-get (plist-get backstaff-view-reply :data) :total)))
+  ;; A failed reply has no data.
+  (let ((total (or (plist-get (plist-get backstaff-view-reply :data) :total) 0)))
     (and (< backstaff-list--shown total) (- total backstaff-list--shown))))
 
 (defun backstaff-list--describe ()

@@ -335,6 +335,11 @@
     (should (<= 58 (backstaff-list-tests-shown) 60))
     (should (equal (backstaff-view-test-name) "f057"))))
 
+(ert-deftest backstaff-list-that-failed-has-no-more-rows ()
+  (backstaff-view-test-project nil
+    (backstaff-view-test-open #'backstaff-list-directory (expand-file-name "missing" root))
+    (should-error (execute-kbd-macro "+") :type 'user-error)))
+
 (ert-deftest backstaff-list-draws-no-more-than-a-piece-at-once ()
   (backstaff-list-tests-long
     (let ((drawn nil) (buffer nil) (draw (symbol-function 'backstaff-list--go-on)))
