@@ -24,7 +24,7 @@ from backstaff.globs.globs import STRIDE, Globs, compile_globs
 from backstaff.names import ranking, suggestions
 from backstaff.project.packed import Directory
 from backstaff.server import Reply
-from backstaff.tools.agent_q._recursive import Exclusions
+from backstaff.tools.agent_q._directories import Exclusions
 from backstaff.tools.commands import _command, search_commands
 from tests.py.attack.attackers import TOOLS
 from tests.py.servers import fitting, server_at

@@ -259,8 +259,8 @@ TOOL = Tool(
     description=(
         "Call this first in an unknown project, before any listing: its size, what to read first,"
         " what builds and tests it, what was committed lately, and a map of the directories that"
-        " matter most; `dir/(N)` is a path to call it with again. Keeps to max_tokens, and leaves"
-        " out what git ignores."
+        " matter most; `dir/(N)` is a path to call it with again. Leaves out what git"
+        " ignores."
     ),
     arguments=Arguments,
     run=run,
