@@ -67,7 +67,7 @@ class Glob(NamedTuple):
     name_literal: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)  # caches know them by identity
 class Globs:
     """Compiled patterns."""
 

@@ -38,9 +38,9 @@ from backstaff.project.files import project_files
 from backstaff.render.lines import (
     all_files,
     bracketed,
-    directories_in_a_note,
     fit,
     omitted,
+    paths_in_a_note,
     plural,
     size,
     some_of,
@@ -392,7 +392,7 @@ def _notes(tree: Tree, shown: Sequence[_Line], left_out: int | None) -> Iterator
         shown_paths = some_of(paths, len(tree.left_out)) or f"{len(tree.left_out)} with long names"
         yield Note(NoteKind.RULE, f"left out by rule: {shown_paths}", "give one as path to see it")
     if tree.unreadable:
-        text = f"cannot be read: {directories_in_a_note(tree.unreadable)}"
+        text = f"cannot be read: {paths_in_a_note(tree.unreadable)}"
         yield Note(NoteKind.UNREADABLE, text)
     yield from (Note(NoteKind.PATTERN, text) for text in tree.useless)
 
