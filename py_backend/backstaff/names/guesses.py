@@ -1,14 +1,7 @@
 """Guesses: which files a query may mean that matches none, or only scattered letters.
 
-`names.query` tries one step after the other while few files are known:
-
-    SAME      `DirEntry`       has the letters and digits of the name `dir_entry.rs`
-    SPELLING  `prnitf`         is one edit away from a part of the name `printf.c`
-    CASE      `DirEntry`       matches `dir_entry_tests.rs` without regard to case
-    FOLDER    `app/tree.py`    is the name of `lib/tree.py`, in another directory
-    WORDS     `parses HTML`    some of its words, in any form, stand in `html/parser.c`
-
-The mean reciprocal rank of each step on the histories of nine projects stands in docs/design.md;
+`names.query` tries one step (`MatchKind`) after the other while few files are known. The mean
+reciprocal rank of each step on the histories of nine projects stands in docs/design.md;
 `python -m dev.bench.find` measures it anew.
 """
 

@@ -215,9 +215,8 @@ class Matches:
 
 def _merged(ranked: Sequence[Ranked], guesses: Sequence[Ranked]) -> Sequence[Ranked]:
     """Return the `ranked` and the `guesses` in the order of their kinds, the surest first."""
-    number = {kind: number for number, kind in enumerate(MatchKind)}
     merged: dict[int, MatchKind] = {}
-    for kind, position in sorted((*ranked, *guesses), key=lambda found: number[found[0]]):
+    for kind, position in sorted((*ranked, *guesses), key=lambda found: found[0].order):
         merged.setdefault(position, kind)
     return [(kind, position) for position, kind in merged.items()]
 

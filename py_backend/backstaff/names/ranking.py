@@ -10,11 +10,10 @@ A word that a path holds whole scores by the best of these classes that applies:
 
 At the start of a word of a directory's name, as in `my_trees/leaf.py`, the class is WORD_START.
 
-Other paths have gaps. A query of one word may be initials, as `tree` in `testReeds.py`, in pieces
-that begin all words of the name: te-st, Ree-ds; or glued together, as `srctree` in `src/tree.py`,
-the beginnings of a directory and of the name. Else each word has a cost: it is read in runs, and
-each run begins at the start of a word of the path, or further on in the word of the run before, as
-`hdrs` in `src/headers.py`. Where that is impossible, the path has the letters only in this order.
+Other paths have gaps. A query of one word may be initials, or glued together of the beginnings of a
+directory and of the name. Else each word has a cost: it is read in runs, and each run begins at the
+start of a word of the path, or further on in the word of the run before. Where that is impossible,
+the path has the letters only in this order.
 
 The kind comes first (`MatchKind`): a path with gaps in a word stands after all without. Then the
 sum of the classes or of the costs decides, recent edits, the length of the path, and its position.
@@ -51,9 +50,21 @@ GAPPED_AT_ONCE = 16
 class MatchKind(StrEnum):
     """How a file was found, the surest first, and the heading of such files in an answer.
 
-    Those that do not match all words are explained in `names.guesses`.
+    SAME      `DirEntry` has the letters of dir_entry.rs, and no name is the query itself
+    NAME      the word stands in the name
+    PATH      each word stands in the path
+    CASE      `DirEntry` in dir_entry_tests.rs: few match with their capitals
+    INITIALS  in pieces that begin all words of the name, as `sfi` in search_files.py, or a
+              directory and the name, as `utilog` in utils/log.py
+    SPELLING  `prnitf`: no path holds the word, and a part of the name printf.c is one edit away
+    PIECES    in runs, each at the start of a word or further on in the word of the run before, as
+              `hdrs` in headers.go and `revproxy` in reverseproxy/
+    FOLDER    `app/tree.py` for lib/tree.py, the name in another folder, where little is found
+    WORDS     some of the words in any form, as `parses HTML` in html/parser.c
+    LETTERS   they stand anywhere, in their order
     """
 
+    order: int
     heading: str
 
     SAME = "same", "the name in another case"
@@ -71,19 +82,18 @@ class MatchKind(StrEnum):
     def __new__(cls, value: str, heading: str) -> Self:
         """Make a member with a `heading`."""
         member = str.__new__(cls, value)
-        member._value_, member.heading = value, heading
+        member._value_, member.heading, member.order = value, heading, len(cls.__members__)
         return member
 
 
 CLOSE = (MatchKind.NAME, MatchKind.PATH)
 """The kinds that make guesses needless."""
-_IN_ORDER = {kind: number for number, kind in enumerate(MatchKind)}
 _BEGINNING = r"(?<![^\W_])[^\W_]|(?<=[a-z0-9])[A-Z]|(?<=[A-Z])[A-Z](?=[a-z])"
 _STARTS = re.compile(rf"{_BEGINNING}|[\W_]").finditer
 
 Ranked = tuple[MatchKind, int]
 """The kind of the match, and the position of the path."""
-Key = tuple[int, int, float, int, int]
+Key = tuple[int, int, float, int, int, MatchKind]
 """The order of a path: its kind, how well it matches, its edits, its length and its position."""
 
 
@@ -102,8 +112,8 @@ class Ranking:
     def best(self, count: int, budget: Budget) -> list[Ranked]:
         """Return the `count` best. Raises `DeadlineExceeded`."""
         paths, words = self.paths, self.words
-        whole = [at for at, path in enumerate(budget.checked(paths)) if words[0] in path]
-        for word in words[1:]:
+        whole: Sequence[int] = range(len(paths))
+        for word in words:
             whole = [at for at in budget.checked(whole) if word in paths[at]]
         if len(words) == 1 and len(whole) > count:
             # A letter or two stand in most paths, in many names, and begin some.
@@ -122,12 +132,11 @@ class Ranking:
         if len(keys) < count:
             left = sorted(set(range(len(paths))).difference(whole))
             keys += map(self._with_gaps, budget.checked(left, GAPPED_AT_ONCE))
-        kinds = list(MatchKind)
-        return [(kinds[kind], at) for kind, *_, at in nsmallest(count, keys)]
+        return [(kind, at) for *_, at, kind in nsmallest(count, keys)]
 
     def _key(self, kind: MatchKind, badness: int, at: int) -> Key:
         heat = -self.heat.get(self.originals[at], 0.0) if self.heat else 0.0
-        return _IN_ORDER[kind], badness, heat, len(self.paths[at]), at
+        return kind.order, badness, heat, len(self.paths[at]), at, kind
 
     def _with_gaps(self, at: int) -> Key:
         """The key of a path that does not hold all of the words whole."""

@@ -9,19 +9,7 @@ glob        the whole path, as in workspace/tree: `*.py` is at the top, `**/*.py
             either; with regard to case. Matches are in order of directory, then name.
 substring   each word of the query stands somewhere in the path.
 fuzzy       the characters of each word stand in the path, in their order, with others between. The
-            answer goes in steps, and names the step (`how`) of each file:
-            same      `DirEntry` has the letters of dir_entry.rs, and no name is the query itself
-            name      the word stands in the name
-            path      each word stands in the path
-            case      `DirEntry` in dir_entry_tests.rs: few match with their capitals
-            initials  in pieces that begin all words of the name, as `sfi` in search_files.py, or a
-                      directory and the name, as `utilog` in utils/log.py
-            spelling  no path holds the word, and a part of the name is one edit away from it
-            pieces    in runs, each at the start of a word or further on in the word of the run
-                      before, as `hdrs` in headers.go and `revproxy` in reverseproxy/
-            folder    the name in another folder, where little is found
-            words     some of the words, where little is found
-            letters   they stand anywhere, in their order
+            answer goes in steps, and names the step (`how`) of each file (`MatchKind`).
 
 Beside a name that holds all words and begins with one of them, only paths that hold all words whole
 are an answer: with gaps, other paths match by accident.
