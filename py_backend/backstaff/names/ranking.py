@@ -117,8 +117,8 @@ class Ranking:
             whole = [at for at in budget.checked(whole) if word in paths[at]]
         if len(words) == 1 and len(whole) > count:
             # A letter or two stand in most paths, in many names, and begin some.
-            for begins in False, True:
-                named = [at for at in whole if _holds(words[0], paths[at], begins=begins)]
+            for is_in in str.__contains__, str.startswith:
+                named = [at for at in whole if is_in(name_of(paths[at]), words[0])]
                 whole = named if len(named) >= count else whole
         classify = [_classifier(word) for word in words]
         keys: list[Key] = []
@@ -192,12 +192,6 @@ def _glued(word: str, path: str, starts: Sequence[int], name: int) -> int:
     return path.count("/", max(places), name) if places else 0
 
 
-def _holds(word: str, path: str, *, begins: bool) -> bool:
-    """Return whether the name of `path` holds `word`, or `begins` with it."""
-    name = path.rfind("/") + 1
-    return path.startswith(word, name) if begins else path.find(word, name) >= 0
-
-
 def _classifier(word: str) -> Callable[[str], tuple[int, bool]]:
     """Make a function for a path that holds `word` whole: its class, and whether the name does."""
     at_word_start = re.compile(rf"(?:^|[\W_]){re.escape(word)}").search
@@ -230,13 +224,8 @@ def _runs(word: str, path: str, starts: Sequence[int], begin: int) -> int:
         reached.append((at, BEGINS if starts[bisect_right(starts, at) - 1] == at else SCATTER))
         at = path.find(word[0], at + 1)
     for character in word[1:]:
-        found, passed, cheapest, word_start, inside = (
-            list[tuple[int, int]](),
-            0,
-            NOWHERE,
-            -1,
-            NOWHERE,
-        )
+        found, passed, word_start = list[tuple[int, int]](), 0, -1
+        cheapest = inside = NOWHERE
         at = path.find(character, reached[0][0] + 1) if reached else -1
         while at >= 0:
             start = starts[bisect_right(starts, at) - 1]
@@ -244,10 +233,8 @@ def _runs(word: str, path: str, starts: Sequence[int], begin: int) -> int:
                 word_start, inside = start, NOWHERE
             while passed < len(reached) and reached[passed][0] < at:
                 place, cost = reached[passed]
-                cheapest, inside = (
-                    min(cheapest, cost),
-                    min(inside, cost) if place >= start else inside,
-                )
+                cheapest = min(cheapest, cost)
+                inside = min(inside, cost) if place >= start else inside
                 passed += 1
             place, cost = reached[passed - 1]
             adjacent = cost if place == at - 1 else NOWHERE
