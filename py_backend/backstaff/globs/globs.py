@@ -15,7 +15,6 @@ common ones `*a*a*a*a*b` takes minutes on a long name.
 import re
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -67,11 +66,13 @@ class Glob(NamedTuple):
     name_literal: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # caches know them by identity
 class Globs:
     """Compiled patterns."""
 
-    globs: Sequence[Glob]
+    def __init__(self, globs: Sequence[Glob]) -> None:
+        """Match the paths that any of `globs` matches."""
+        self._globs = globs
+        self._in_names = {glob.name_literal for glob in globs}
 
     def match(self, path: str) -> bool:
         """Return whether any pattern matches the relative `path`, such as `a/b`.
@@ -79,7 +80,10 @@ class Globs:
         The cost is linear in the length of the path for each pattern.
         """
         path += "/"
-        return any(glob.regex.match(path) for glob in self.globs)
+        for glob in self._globs:  # noqa: SIM110 - any() takes a fifth longer
+            if glob.regex.match(path):
+                return True
+        return False
 
     def among(self, prefix: str, names: Sequence[str], budget: Budget) -> AbstractSet[str]:
         """The `names` that match as `PREFIX + name`. `prefix` is empty or a directory and a slash.
@@ -94,8 +98,7 @@ class Globs:
             tried = names[first : first + TOGETHER]
             if not matches_prefix:
                 together = "\n".join(tried)
-                wanted = {glob.name_literal for glob in self.globs}
-                literals = [literal for literal in wanted if literal in together]
+                literals = [literal for literal in self._in_names if literal in together]
                 tried = [name for name in tried if any(map(name.__contains__, literals))]
             checked = budget.checked(tried, STRIDE)
             found.update(name for name in checked if self.match(prefix + name))
@@ -107,7 +110,7 @@ class Globs:
         Only a path that holds the literal of a pattern is tried, which is a tenth of the work.
         """
         found: set[int] = set()
-        for glob in self.globs:
+        for glob in self._globs:
             budget.check()
             tried = [(number, path) for number, path in enumerate(paths) if glob.literal in path]
             checked = budget.checked(tried, STRIDE)

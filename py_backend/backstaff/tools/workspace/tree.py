@@ -185,6 +185,13 @@ class Tree:
         """Count the children of an opened directory that are missing because the walk stopped."""
         return self.eligible.get(node["path"], 0) - len(node.get("children", ()))
 
+    def last(self) -> Iterator[Node]:
+        """Yield the last node and those above it, of which children may be missing."""
+        children = [self.root]
+        while children:
+            yield (node := children[-1])
+            children = node.get("children", ())
+
     def nodes(self) -> Iterator[Node]:
         """Yield all nodes, in pre-order."""
         ahead = [self.root]
@@ -221,7 +228,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         "total_files": tree.counts[Kind.FILE],
         "total_symlinks": tree.counts[Kind.SYMLINK],
     }
-    opened = (one for one in tree.nodes() if one["path"] not in unopened)
+    opened = (one for one in tree.last() if one["path"] not in unopened)
     missing = ((one["path"], tree.missing(one)) for one in opened)
     closed = ((path, tree.eligible.get(path)) for path in tree.unopened)
     more = {
