@@ -38,13 +38,13 @@ from backstaff.tools.workspace._landmarks import changes_along
 # the mean of ten projects and 300 to 2,000 tokens (dev.bench.overview).
 LINE = 2
 """Minimum number of directories shown in one for it to have a line, with its path once."""
-# With 1, .44 are named. Without such lines, .89 have their directory named.
+# With 1, .44 are named. Without such lines, .91 have their directory named.
 LABELS_SHARE = 0.5
 """The part of the room that the first line may take for its directories."""
 # Of the directories at the top, all are named with .5, .97 with .3 and 300 tokens.
 FEW = 100
 """The lowest count of files beside a directory: a lower one is not worth its tokens."""
-# With 50 or 20, .92 have their directory named.
+# With 20, .92 have their directory named.
 
 Cost = Callable[[str], float]
 """The part of the room that a text takes."""

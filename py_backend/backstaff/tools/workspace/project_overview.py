@@ -29,15 +29,7 @@ from backstaff.render.tokens import tokens
 from backstaff.result import Note, NoteKind
 from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace import _landmarks as landmarks
-from backstaff.tools.workspace._best_map import (
-    FEW,
-    Cost,
-    Row,
-    Survey,
-    best_map,
-    map_word,
-    survey,
-)
+from backstaff.tools.workspace._best_map import FEW, Cost, Row, Survey, best_map, map_word, survey
 from backstaff.tools.workspace._refusals import refusal
 
 MOST_TOKENS = 20_000
