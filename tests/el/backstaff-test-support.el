@@ -201,7 +201,7 @@ The call is one of a tool; no text of a buffer goes along."
 
 (defun backstaff-test--log ()
   "Return the text of the log."
-  (if-let ((buffer (get-buffer "*backstaff-log*")))
+  (if-let ((buffer (get-buffer "*backstaff log*")))
       (with-current-buffer buffer (buffer-string))
     ""))
 
