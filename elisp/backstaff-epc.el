@@ -364,7 +364,14 @@ Return nil if it had ended before."
 ;;; Calls that wait
 
 (defvar backstaff-epc--waiting nil
-  "A symbol that stands for the innermost wait.")
+  "The function that ends the innermost wait if its outcome is known.")
+
+(defvar backstaff-epc--guard nil
+  "The timer that calls `backstaff-epc--waiting'.
+It runs while calls wait, and up to a second longer, because a timer for each
+call would take a tenth of its time.  `accept-process-output' does not return
+while there is something to read: always, if the peer floods.  In Emacs 28 a
+peer that has closed its output and lives on is like that.")
 
 (defun backstaff-epc-await (connection start)
   "Call START, wait for the outcome, and return the value.
@@ -388,17 +395,18 @@ caller gets a `quit', once."
          (cancel (funcall start
                           (lambda (value) (setq outcome (list value)))
                           (lambda (condition) (setq outcome (cons nil condition)))))
-         (mine (make-symbol "wait"))
-         (backstaff-epc--waiting mine)
-         ;; `accept-process-output' does not return while there is something to read: always, if
-         ;; the peer floods.  In Emacs 28 a peer that has closed its output and lives on is like that.
-         ;; So, for a moment, Emacs does not read.
-         (guard (run-at-time 1 1 (lambda ()
-                                   ;; A call inside the wait of this one has a guard of its own.
-                                   (when (and outcome (eq backstaff-epc--waiting mine))
-                                     (set-process-filter process t)
-                                     (run-at-time backstaff-epc--slice nil
-                                                  (lambda () (backstaff-epc--listen connection))))))))
+         (backstaff-epc--waiting
+          (lambda ()
+            (when outcome
+              ;; For a moment, Emacs does not read.
+              (set-process-filter process t)
+              (run-at-time backstaff-epc--slice nil
+                           (lambda () (backstaff-epc--listen connection)))))))
+    (unless (memq backstaff-epc--guard timer-list)
+      (setq backstaff-epc--guard
+            (run-at-time 1 1 (lambda ()
+                               (if backstaff-epc--waiting (funcall backstaff-epc--waiting)
+                                 (cancel-timer backstaff-epc--guard))))))
     (unwind-protect
         (while (not outcome)
           (if (eq (process-status process) 'stop)
@@ -413,7 +421,6 @@ caller gets a `quit', once."
           (when (eq quit-flag t)
             (setq quit-flag nil)
             (signal 'quit nil)))
-      (cancel-timer guard)
       (backstaff-epc--listen connection)
       (unless outcome
         (funcall cancel)))

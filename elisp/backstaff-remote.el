@@ -185,9 +185,9 @@ ARGUMENTS are those of `make-process'."
 
 (defun backstaff-remote--one-line (text)
   "Return the end of TEXT, bytes that a program wrote, on one line."
-  (let ((line (backstaff-names-prose
-               (decode-coding-string
-                (string-to-unibyte (encode-coding-string text 'utf-8)) 'utf-8))))
+  (let* ((bytes (string-to-unibyte (encode-coding-string text 'utf-8)))
+         (end (substring bytes (max 0 (- (length bytes) 1000))))
+         (line (backstaff-names-prose (decode-coding-string end 'utf-8))))
     (substring line (max 0 (- (length line) 300)))))
 
 
