@@ -205,10 +205,8 @@ ARGUMENTS are those of `make-process'."
             (if (and (eql status 0) (re-search-forward "^(\"" nil t))
                 (read (progn (goto-char (match-beginning 0)) (current-buffer)))
               (signal 'backstaff-start-error
-                      (list (if (eql status 0)
-                                "The server's program does not know the command bundle; update it"
-                              (concat "The command bundle failed: "
-                                      (backstaff-remote--one-line (buffer-string))))
+                      (list (concat "The command bundle failed: "
+                                    (backstaff-remote--one-line (buffer-string)))
                             "Update the server's program, which makes the bundle that runs on a\
  host; or set `backstaff-server-command' to nil"))))))
     (backstaff-start-error

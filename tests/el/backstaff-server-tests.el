@@ -262,7 +262,7 @@
   (let ((trap "open('imported', 'w').close()\nraise SystemExit('trapped')\n"))
     (backstaff-test-with-tree (mapcar (lambda (name) (cons name trap))
                                       '("sexpdata.py" "json.py" "backstaff.py"
-                                        "sitecustomize.py" "bracex.py"))
+                                        "sitecustomize.py" "pathspec.py"))
       (let ((process-environment (cons "PYTHONPATH=." process-environment)))
         (backstaff-test-with-server (backstaff-test-command)
           (should (plist-get (backstaff-call 'agent-q/list_directory '(:path ".")) :ok))

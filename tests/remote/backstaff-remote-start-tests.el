@@ -258,7 +258,7 @@ echo 'a warning' >&2
   (backstaff-remote-test-on "/fake::"
     (let ((backstaff-remote--bundle nil)
           (backstaff-server-command (list "sh" "-c" "echo something else")))
-      (backstaff-test-should-fail 'backstaff-start-error "does not know the command bundle"
+      (backstaff-test-should-fail 'backstaff-start-error "The command bundle failed: something else"
         (backstaff-remote-test-list far)))))
 
 (ert-deftest backstaff-remote-missing-environment-of-this-machine-is-a-clear-error ()

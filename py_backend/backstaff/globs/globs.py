@@ -8,29 +8,21 @@ as `p/`, so `**/x/**` matches x itself. A `./` at the start changes nothing.
 A bracket that belongs to no class stands for itself, as in a shell, if the pattern has as many `[`
 as `]`: in `[[id]].ts` the class is `[[id]`, in `a[/]b` there is none, as no class holds a slash.
 
-bracex expands the braces. No expression of a pattern backtracks (`globs.wildcards`), because with
-common ones `*a*a*a*a*b` takes minutes on a long name.
+pathspec decides which of several patterns match, and bracex expands the braces. The expressions are
+ours (`globs.wildcards`): those that pathspec makes of `*a*a*a*a*b` backtrack for minutes on a long
+name.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 from backstaff.budget import Budget
-from backstaff.globs.wildcards import (
-    ANY,
-    REST,
-    SLASH,
-    SPAN,
-    STAR,
-    Token,
-    last_name,
-    literal,
-    longest_literal,
-    regex,
-)
+
+if TYPE_CHECKING:  # pathspec takes 40 ms to load, and most starts never see a glob
+    from backstaff.globs.glob_pattern import GlobPattern
 
 MAX_PATTERNS = 100
 MAX_PATTERN_CHARACTERS = 1024
@@ -44,46 +36,42 @@ STRIDE = 16
 """Number of paths between two looks at the clock: one of 4 KB can take 10 milliseconds."""
 
 _ESCAPE = re.compile(r"\\.", re.DOTALL)
-_CLASS = r"\[[!^]?+\]?+(?:\\[^/]|[^\\\]/])*\]"
-_TOKEN = re.compile(rf"\\(?P<escaped>.)|(?P<class>{_CLASS})|(?P<plain>[^\\])", re.DOTALL)
-_SEGMENT = re.compile(rf"((?:\\[^/]|{_CLASS}|[^/\\])*)(\\?/|\Z|\\\Z)", re.DOTALL)
-_MEMBER = re.compile(r"\\?(?P<first>.)(?:-\\?(?P<last>.))?", re.DOTALL)
 
 
 class BadGlob(ValueError):
     """A pattern that cannot be used; the message names it and says why."""
 
 
-class Glob(NamedTuple):
-    """A glob without braces, to be matched against a path and a slash: `src/*.c` and `src/a.c/`.
-
-    `literal` stands in each path that matches. `name_literal` stands in the last name of each, or a
-    directory above that name matches, too.
-    """
-
-    regex: re.Pattern[str]
-    literal: str
-    name_literal: str
+@lru_cache(maxsize=16)  # each can take 600 kB
+def compile_globs(patterns: tuple[str, ...]) -> "Globs":
+    """The `patterns`, ready to match. Raises `BadGlob`."""
+    if len(patterns) > MAX_PATTERNS:
+        raise BadGlob(f"there are {len(patterns)} patterns, more than {MAX_PATTERNS}")
+    expanded = [(pattern, plain) for pattern in patterns for plain in _expanded(pattern)]
+    if len(expanded) > MAX_EXPANSIONS:
+        raise BadGlob(f"the braces stand for more than {MAX_EXPANSIONS} patterns")
+    if sum(len(plain) for _, plain in expanded) > MAX_EXPANDED_CHARACTERS:
+        raise BadGlob(f"the braces stand for more than {MAX_EXPANDED_CHARACTERS} characters")
+    return Globs([_compiled(pattern, plain) for pattern, plain in expanded])
 
 
 class Globs:
     """Compiled patterns."""
 
-    def __init__(self, globs: Sequence[Glob]) -> None:
-        """Match the paths that any of `globs` matches."""
-        self._globs = globs
-        self._in_names = {glob.name_literal for glob in globs}
+    def __init__(self, patterns: Sequence["GlobPattern"]) -> None:
+        """Match the paths that any of `patterns` matches."""
+        from pathspec import PathSpec
+
+        self._patterns = patterns
+        self._spec = PathSpec(patterns, backend="simple")
+        self._in_names = {pattern.name_literal for pattern in patterns}
 
     def match(self, path: str) -> bool:
         """Return whether any pattern matches the relative `path`, such as `a/b`.
 
         The cost is linear in the length of the path for each pattern.
         """
-        path += "/"
-        for glob in self._globs:  # noqa: SIM110 - any() takes a fifth longer
-            if glob.regex.match(path):
-                return True
-        return False
+        return self._spec.match_file(path + "/")
 
     def among(self, prefix: str, names: Sequence[str], budget: Budget) -> AbstractSet[str]:
         """The `names` that match as `PREFIX + name`. `prefix` is empty or a directory and a slash.
@@ -91,7 +79,7 @@ class Globs:
         Only a name that holds one of the literals is tried, and most directories have none. Raises
         `DeadlineExceeded`.
         """
-        matches_prefix = bool(prefix) and self.match(prefix[:-1])
+        matches_prefix = bool(prefix) and self._spec.match_file(prefix)
         found: set[str] = set()
         for first in range(0, len(names), TOGETHER):
             budget.check()
@@ -110,25 +98,13 @@ class Globs:
         Only a path that holds the literal of a pattern is tried, which is a tenth of the work.
         """
         found: set[int] = set()
-        for glob in self._globs:
+        for pattern in self._patterns:
+            matches, literal = pattern.regex.match, pattern.literal
             budget.check()
-            tried = [(number, path) for number, path in enumerate(paths) if glob.literal in path]
+            tried = [(number, path) for number, path in enumerate(paths) if literal in path]
             checked = budget.checked(tried, STRIDE)
-            found.update([number for number, path in checked if glob.regex.match(path)])
+            found.update([number for number, path in checked if matches(path)])
         return sorted(found)
-
-
-@lru_cache(maxsize=16)  # each can take 600 kB
-def compile_globs(patterns: tuple[str, ...]) -> Globs:
-    """The `patterns`, ready to match. Raises `BadGlob`."""
-    if len(patterns) > MAX_PATTERNS:
-        raise BadGlob(f"there are {len(patterns)} patterns, more than {MAX_PATTERNS}")
-    expanded = [(pattern, plain) for pattern in patterns for plain in _expanded(pattern)]
-    if len(expanded) > MAX_EXPANSIONS:
-        raise BadGlob(f"the braces stand for more than {MAX_EXPANSIONS} patterns")
-    if sum(len(plain) for _, plain in expanded) > MAX_EXPANDED_CHARACTERS:
-        raise BadGlob(f"the braces stand for more than {MAX_EXPANDED_CHARACTERS} characters")
-    return Globs([_compiled(pattern, plain) for pattern, plain in expanded])
 
 
 def _expanded(pattern: str) -> Sequence[str]:
@@ -159,67 +135,19 @@ def _is_balanced(pattern: str, pair: str) -> bool:
     return depth == 0
 
 
-def _compiled(pattern: str, plain: str) -> Glob:
+def _compiled(pattern: str, plain: str) -> "GlobPattern":
     """Return `plain`, one of the expansions of `pattern`, ready to match."""
-    alone = any(match["plain"] in ("[", "]") for match in _TOKEN.finditer(plain))
+    from backstaff.globs.glob_pattern import TOKEN, GlobPattern
+
+    alone = any(match["plain"] in ("[", "]") for match in TOKEN.finditer(plain))
     if alone and not _is_balanced(plain, "[]"):
         raise _bad(pattern, "has unbalanced brackets")
     try:
-        tokens = list(_tokens(plain))
-        expression = re.compile(rf"\A(?:{regex(tokens)})/?\Z")
+        return GlobPattern(plain)
     except (re.error, ValueError, RecursionError, OverflowError) as error:
         raise _bad(pattern, str(error)) from error
-    return Glob(expression, longest_literal(tokens), longest_literal(last_name(tokens)))
 
 
 def _bad(pattern: str, reason: str) -> BadGlob:
     shown = pattern if len(pattern) <= MAX_ECHO else pattern[:MAX_ECHO] + "..."
     return BadGlob(f"the pattern {shown!r} {reason}")
-
-
-def _tokens(glob: str) -> Iterator[Token]:
-    segments = list(_segments(glob))
-    for number, segment in enumerate(segments, 1):
-        last = number == len(segments)
-        if segment == "**":
-            yield REST if last else SPAN
-            continue
-        if segment and not segment.strip("*"):
-            yield ANY  # a name is never empty, so `src/*` does not match `src/`
-        for match in _TOKEN.finditer(segment):
-            if match["class"]:
-                yield Token(_class_regex(match["class"]))
-            elif match["plain"] == "*":
-                yield STAR
-            elif match["plain"] == "?":
-                yield ANY
-            else:
-                yield literal(match["escaped"] or match["plain"])
-        if not last:
-            yield SLASH
-
-
-def _segments(glob: str) -> Iterator[str]:
-    """Yield the parts between the slashes; a class holds none."""
-    end = -1
-    while end < len(glob):
-        match = _SEGMENT.match(glob, end + 1)
-        if match is None or match[2] == "\\":
-            raise ValueError("ends with a backslash")
-        yield match[1]
-        end = match.end() - 1 if match[2] else match.end()
-
-
-def _class_regex(text: str) -> str:
-    """The expression for a class such as `[!a-z_]`."""
-    negated = text[1] in "!^"
-    members = text[2:-1] if negated else text[1:-1]
-    if "[:" in members:
-        raise ValueError("uses a named character class, which is not supported")
-    ranges = ""
-    for match in _MEMBER.finditer(members):
-        first, last = match["first"], match["last"]
-        if last is not None and last < first:
-            raise ValueError(f"has a range that runs backwards: {match[0]!r}")
-        ranges += re.escape(first) + (f"-{re.escape(last)}" if last else "")
-    return f"(?!/)[{'^' if negated else ''}{ranges}]"

@@ -26,7 +26,6 @@ from backstaff.names.ranking import (
     name_of,
     subsequence,
 )
-from backstaff.project.packed import PackedPaths
 
 MAX_QUERY_CHARACTERS = 1024
 MAX_WORDS = 16
@@ -39,6 +38,8 @@ FEW = 5
 Heat = Mapping[str, float]
 """The weight of recent edits, by path."""
 NO_HEAT: Heat = MappingProxyType({})
+AT_ONCE = 1024
+"""Number of paths between two looks at the clock: matching these takes under a millisecond."""
 
 
 class SearchKind(StrEnum):
@@ -53,18 +54,18 @@ class SearchKind(StrEnum):
 class Index:
     """The paths to search, in the order that breaks ties."""
 
-    paths: PackedPaths
+    paths: Sequence[str]
 
     @cached_property
-    def folded(self) -> PackedPaths:
-        """The same paths with their case folded, for guesses."""
-        return self.paths.folded()
+    def folded(self) -> Sequence[str]:
+        """The same paths with their case folded."""
+        return list(map(str.casefold, self.paths))
 
     def best(
         self, query: "Query", positions: Sequence[int], heat: Heat, count: int, budget: Budget
     ) -> list[Ranked]:
         """Return the `count` best of the matching `positions`. Raises `DeadlineExceeded`."""
-        originals = self.paths.picked(positions)
+        originals = [self.paths[position] for position in positions]
         compared = list(map(str.casefold, originals)) if query.ignore_case else originals
         ranking = Ranking(query.words, compared, originals, heat)
         found = ranking.best(count, budget)
@@ -106,6 +107,7 @@ class Query:
         """Find the paths of `index` that match. Raises `DeadlineExceeded`."""
         if self.globs is not None:
             return Matches(index, self, self.globs.files(index.paths, budget))
+        paths = index.folded if self.ignore_case else index.paths
         # The longest word first: it leaves the fewest paths for the others.
         in_order = sorted(self.words, key=len, reverse=True)
         fuzzy = self.kind is SearchKind.FUZZY
@@ -113,8 +115,9 @@ class Query:
         begins, is_begun = tuple(self.words), False
         positions, whole = list[int](), list[int]()
         found: Sequence[int]
-        for start, batch in budget.checked(index.paths.batches(fold=self.ignore_case), 1):
-            left, found = batch, range(start, start + len(batch))
+        for start in budget.checked(range(0, len(paths), AT_ONCE), 1):
+            left = paths[start : start + AT_ONCE]
+            found = range(start, start + len(left))
             for test in tests:
                 fits = list(map(test, left))
                 found, left = list(compress(found, fits)), list(compress(left, fits))

@@ -21,8 +21,7 @@ from pathlib import PurePath
 from backstaff.errors import DeadlineExceeded, ErrorCode, PathError, ToolError
 from backstaff.fs.root import Place
 from backstaff.project.edits import edits
-from backstaff.project.files import ProjectFiles, project_files
-from backstaff.project.packed import Closed
+from backstaff.project.files import Closed, ProjectFiles, project_files
 from backstaff.project.running_git import NoGit
 from backstaff.render.lines import all_files, bracketed, fitting, plural, size
 from backstaff.render.names import labels, show, word

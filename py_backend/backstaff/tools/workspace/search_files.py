@@ -31,9 +31,8 @@ from backstaff.names.query import Index, Matches, Query, SearchKind, parse_glob
 from backstaff.names.ranking import MatchKind
 from backstaff.names.suggestions import Searched
 from backstaff.project.edits import Edits, edits
-from backstaff.project.files import ProjectFiles, project_files
+from backstaff.project.files import Closed, ProjectFiles, project_files
 from backstaff.project.ignore import MAX_LINES
-from backstaff.project.packed import Closed
 from backstaff.project.running_git import NoGit
 from backstaff.render.lines import (
     MAX_NOTE,
