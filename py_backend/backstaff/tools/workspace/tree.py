@@ -182,7 +182,7 @@ class Tree:
         return found
 
     def missing(self, node: Node) -> int:
-        """Count the children of an opened directory that are missing because the walk stopped."""
+        """Count the children of a directory that are missing because the walk stopped."""
         return self.eligible.get(node["path"], 0) - len(node.get("children", ()))
 
     def last(self) -> Iterator[Node]:
@@ -228,8 +228,8 @@ def run(arguments: Arguments, context: Context) -> Result:
         "total_files": tree.counts[Kind.FILE],
         "total_symlinks": tree.counts[Kind.SYMLINK],
     }
-    opened = (one for one in tree.last() if one["path"] not in unopened)
-    missing = ((one["path"], tree.missing(one)) for one in opened)
+    stopped = tree.last() if tree.limit_reached or tree.expired else ()
+    missing = ((one["path"], tree.missing(one)) for one in stopped)
     closed = ((path, tree.eligible.get(path)) for path in tree.unopened)
     more = {
         "left_out": nsmallest(MAX_LEFT_OUT, {path.split("/")[-1] for path in tree.left_out}),
