@@ -107,7 +107,9 @@ def run(arguments: Arguments, context: Context) -> Result:
     budget = context.budget.at_least(MIN_SECONDS)
     lines = best_map(there, left - cost(head), cost, budget)
     named = sum(len(row["names"]) for _, row in lines)
-    is_whole = named == files and not found.expired
+    shown = {path for _, row in lines for path in (row["path"], *row["collapsed"])}
+    closed = {place.prefix + one.path for one in found.directories if one.closed}
+    is_whole = named == files and not found.expired and closed <= shown
     data["named"] = named
     data["notes"] = [note.data() for note in notes]
     data["map"] = [row for _, row in lines]
