@@ -46,10 +46,20 @@ class Guard:
 
     def hides(self, path: str) -> bool:
         """Whether the file `path`, written from the root, may hold secrets."""
+        if not self.globs:
+            return False
         secret, excepted = _expressions(self.globs)
         plain = _COPY.sub("", path) if path.endswith(("~", "#")) else path
         names = f"/{plain.lower()}/"
         return secret.search(names) is not None and not excepted.search(names)
+
+    def may_hide(self, paths: Iterable[str]) -> bool:
+        """Return False if surely none of `paths` may hold secrets: a look at all of them at once."""
+        names = f"/{'/'.join(paths).lower()}/"
+        is_copy = "~/" in names or "#/" in names
+        return bool(self.globs) and (
+            is_copy or _expressions(self.globs)[0].search(names) is not None
+        )
 
     def refuses(self, relative: str, given: str) -> bool:
         """Return whether `relative` is refused; `given` is the link that led there, if any."""
