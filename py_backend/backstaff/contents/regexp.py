@@ -43,7 +43,7 @@ PROCESSES = min(4, len(os.sched_getaffinity(0)) if sys.platform == "linux" else 
 AHEAD = 2
 """Maximum number of jobs that a process has, so that it never waits for the next one."""
 TICK = 0.05
-"""Seconds between two looks at a budget, and for a process to end its jobs after the last answer."""
+"""Seconds between two looks at a budget, and for ending the jobs of a call that is answered."""
 PIECE, BUFFER = 1 << 16, 1 << 18
 """Number of bytes that are received at once, and that may be on their way to a process."""
 REPLACES = "replace the matcher"
@@ -110,13 +110,12 @@ class Matchers:
 
     def check(self, pattern: Pattern) -> None:
         """Raise `BadRegexp` if `pattern` cannot be used, else as `answer` does."""
-        asked = Asked(Job((pattern,), b"", "", (), {}, {}, "", 0, 0, False, 0.0), -1)
         try:
-            self.answer([asked])
+            self.answer([Asked(Job((pattern,)), -1)])
         except NoMatcher:  # someone may have ended one that waited
             self._workers.pop().end()
             self._workers.append(_Worker.start())
-            self.answer([asked])
+            self.answer([Asked(Job((pattern,)), -1)])
 
     def grow(self) -> None:
         """Take a process for each processor, as far as there are such or the system has room."""
@@ -202,8 +201,8 @@ class _Worker:
                 own.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER)
                 process = subprocess.Popen(  # noqa: S603 - no shell, and no word comes from a caller
                     [*command, "-c", _START % (len(code), len(code))],
-                    stdin=its,
-                    stdout=its,
+                    stdin=its.fileno(),
+                    stdout=its.fileno(),
                     cwd="/",
                     start_new_session=True,
                 )
@@ -213,7 +212,7 @@ class _Worker:
         _LIVING.add(worker)
         with suppress(OSError):  # whoever waits for an answer learns of it
             own.sendall(code)
-        own.setblocking(False)
+        own.settimeout(0)
         return worker
 
     def ask(self, asked: Asked, budget: Budget) -> None:
@@ -222,7 +221,8 @@ class _Worker:
 
         # Nobody waits for ever, but a deadline can be infinite.
         seconds = min(budget.left(), 3600.0) + LAST_SECONDS
-        packed = marshal.dumps(tuple(asked.job._replace(seconds=seconds)))
+        message: tuple[Any, ...] = (*asked.job, seconds)
+        packed = marshal.dumps(message)
         data = memoryview(len(packed).to_bytes(4) + packed)
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [asked.directory]))]
         rights *= bool(asked.job.paths)

@@ -4,8 +4,9 @@ It can be killed, because `re` has no deadline. `contents.regexp` starts it, giv
 kills it. It gets no other code of ours than that of the modules in `regexp.PROGRAM`, which import
 only the standard library and each other. It opens files only below a directory of which it got the
 descriptor, as `fs.contents` does. A message in either direction is a length in four bytes and a
-value by `marshal`. The process first sends ("ready", None). It is asked with a `Job`, and with the
-descriptor beside the first byte. Of each job it answers, with files counted from 0:
+value by `marshal`. The process first sends ("ready", None). It is asked with the values of a `Job`
+and a number of seconds, with the descriptor beside the first byte. It answers, with the files of
+the job counted from 0:
 
     ("unread", (FILE, REASON))               that file is no text
     ("at", FILE)                             it now matches line after line of that file
@@ -14,8 +15,8 @@ descriptor beside the first byte. Of each job it answers, with files counted fro
     ("bad", (REASON, POSITION or None))      the pattern cannot be used, and it ends
 
 LIKELY are the files in which a line can match another pattern than the first. It ends early where
-enough is found, or where the answers are large. After the last number of a job, seconds, the kernel
-ends this process, even if nobody is left who could.
+enough is found, or where the answers are large. After the seconds the kernel ends this process,
+even if nobody is left who could.
 """
 
 import marshal
@@ -51,7 +52,7 @@ WIDTH = 1000
 HEAD = 8192
 """Number of bytes at the start in which a NUL marks a file as binary."""
 TOGETHER = 1 << 16
-"""Number of bytes of texts that are searched at once: `bytes.find` is twice as fast in a long text."""
+"""Number of bytes of texts that are searched at once: a long text is found in twice as fast."""
 ANSWERED = 1 << 20
 """Number of bytes of texts and matches after which a job ends."""
 PATTERNS = 8
@@ -79,16 +80,15 @@ class Job(NamedTuple):
     """
 
     patterns: Sequence[Pattern]
-    paths: bytes
-    prefix: str
-    secrets: tuple[str, ...]
-    texts: Mapping[int, bytes | str]
-    codings: Mapping[int, str]
-    output: str
-    skipped: int
-    most: int
-    with_text: bool
-    seconds: float
+    paths: bytes = b""
+    prefix: str = ""
+    secrets: tuple[str, ...] = ()
+    texts: Mapping[int, bytes | str] = {}
+    codings: Mapping[int, str] = {}
+    output: str = "files"
+    skipped: int = 0
+    most: int = 0
+    with_text: bool = False
 
 
 def judged(data: bytes, *codings: str) -> bytes | Unread:
@@ -153,14 +153,18 @@ class Search:
         return not any(one in beyond for one in FOLDED)
 
     def likely(self, together: bytes, ends: Sequence[int]) -> list[int]:
-        """Return the numbers of the texts in which a line can match; they end at `ends`."""
+        """Return the numbers of the texts in which a line can match; they end at `ends`.
+
+        An empty text has no line.
+        """
         if self.has_literals(together):
             folded = together.lower() if self.ignore_case else together
             finders = [partial(folded.find, literal) for literal in self.literals]
         elif self._run:
             finders = [partial(_position, self._run, together)]
         else:
-            return list(range(len(ends)))
+            starts = (-1, *ends)
+            return [number for number, end in enumerate(ends) if starts[number] + 1 < end]
         found = set()
         for find in finders:
             at = find(0)
@@ -169,6 +173,14 @@ class Search:
                 found.add(number)
                 at = find(ends[number] + 1)
         return sorted(found)
+
+    def misses(self, exact: "Search", together: bytes) -> bool:
+        """Whether `exact` is this pattern with regard to case, and needs a literal that is missing.
+
+        No text that is `together` is likely here.
+        """
+        is_same = exact.regexp.pattern == self.regexp.pattern
+        return is_same and bool(exact.literals) and self.has_literals(together)
 
     def lines(self, text: bytes) -> Iterator[tuple[int, int, int]]:
         """Yield number, start and end of each line of `text` that can match."""
@@ -257,53 +269,56 @@ def compiled(pattern: str, ignore_case: bool) -> Search:  # noqa: FBT001 - one o
     return Search(pattern, ignore_case=ignore_case)
 
 
+def batches(job: Job, directory: int) -> Iterator[tuple[int, list[bytes | Unread]]]:
+    """Yield texts of `job` that are searched at once, and the number of the first of them."""
+    paths = os.fsdecode(job.paths).split("\0") if job.paths else []
+    is_safe = not Guard(job.secrets).may_hide(job.prefix + path for path in paths)
+    guard = Guard() if is_safe else Guard(job.secrets)
+    texts = {
+        paths[number]: Unread(one) if isinstance(one, str) else one
+        for number, one in job.texts.items()
+    }
+    with Contents(directory, guard, job.prefix, texts) as contents:
+        first, data, size = 0, list[bytes | Unread](), 0
+        for number, path in enumerate(paths):
+            one = contents.data(path)
+            if number in job.codings and isinstance(one, bytes):
+                one = judged(one, "utf-8", job.codings[number])
+            data.append(one)
+            size += len(one)
+            if size >= TOGETHER or number == len(paths) - 1:
+                yield first, data
+                first, data, size = number + 1, [], 0
+
+
 def answers(job: Job, directory: int) -> Iterator[tuple[str, Any]]:
     """Search the files of `job` below the open `directory`."""
+    skipped, left, answered, likely = job.skipped, job.most, 0, set[int]()
     try:
         search, *others = [compiled(*one) for one in job.patterns]
-        paths = os.fsdecode(job.paths).split("\0") if job.paths else []
-        guard = Guard(job.secrets)
-        if not guard.may_hide(job.prefix + path for path in paths):
-            guard = Guard()
-        texts = {
-            paths[at]: Unread(one) if isinstance(one, str) else one for at, one in job.texts.items()
-        }
-        skipped, left, answered, done, likely = job.skipped, job.most, 0, 0, set[int]()
-        with Contents(directory, guard, job.prefix, texts) as contents:
-            while done < len(paths):
-                data, size, first = list[bytes | Unread](), 0, done
-                while done < len(paths) and size < TOGETHER:
-                    one = contents.data(paths[done])
-                    if done in job.codings and isinstance(one, bytes):
-                        one = judged(one, "utf-8", job.codings[done])
-                    data.append(one)
-                    size += len(one)
-                    done += 1
-                joined, ends, unread = together(data)
-                yield from (("unread", (first + at, str(why))) for at, why in unread.items())
-                starts = [0, *(end + 1 for end in ends)]
-                # An empty text has no line.
-                for other in others:
-                    likely |= {
-                        first + at for at in other.likely(joined, ends) if starts[at] < ends[at]
-                    }
-                for at in search.likely(joined, ends):
-                    text = joined[starts[at] : ends[at]]
-                    if not text:
-                        continue
-                    yield "at", first + at
-                    count, matches = found_in(search, text, job.output, skipped, job.most)
-                    skipped -= min(skipped, count)
-                    if not count:
-                        continue
-                    text = text if job.with_text else b""
-                    yield "found", (first + at, count, matches, text)
-                    left -= 1
-                    answered += len(text) + sum(len(match[5]) for match in matches)
-                    if not left or answered > ANSWERED:
-                        yield "done", (first + at + 1, sorted(likely))
-                        return
-        yield "done", (done, sorted(likely))
+        for first, data in batches(job, directory):
+            joined, ends, unread = together(data)
+            yield from (("unread", (first + at, str(reason))) for at, reason in unread.items())
+            near = {first + at for other in others for at in other.likely(joined, ends)}
+            likely |= near
+            # Often the first of the others is the same pattern in any case.
+            is_none = others and not near and others[0].misses(search, joined)
+            starts = [0, *(end + 1 for end in ends)]
+            for at in [] if is_none else search.likely(joined, ends):
+                yield "at", first + at
+                text = joined[starts[at] : ends[at]]
+                count, matches = found_in(search, text, job.output, skipped, job.most)
+                skipped -= min(skipped, count)
+                if not count:
+                    continue
+                text = text if job.with_text else b""
+                yield "found", (first + at, count, matches, text)
+                left -= 1
+                answered += len(text) + sum(len(match[5]) for match in matches)
+                if not left or answered > ANSWERED:
+                    yield "done", (first + at + 1, sorted(likely))
+                    return
+        yield "done", (job.paths.count(b"\0") + 1, sorted(likely))
     except re.error as error:
         yield "bad", (error.msg, error.pos)
     except (RecursionError, OverflowError):
@@ -345,9 +360,10 @@ def main() -> None:
 
     send(("ready", None), now=True)
     while True:
-        job = Job(*marshal.loads(receive(int.from_bytes(receive(4)))))  # noqa: S302
+        *words, seconds = marshal.loads(receive(int.from_bytes(receive(4))))  # noqa: S302
+        job = Job(*words)
         directory = directories.pop() if job.paths else -1
-        signal.setitimer(signal.ITIMER_REAL, job.seconds)
+        signal.setitimer(signal.ITIMER_REAL, seconds)
         for answer in answers(job, directory):
             # Whoever kills this process wants to know the file that takes so long.
             send(answer, now=answer[0] in {"at", "done", "bad"})

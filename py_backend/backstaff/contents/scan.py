@@ -77,7 +77,7 @@ class Scan:
     _also: Sequence[Pattern] = ()
     _kept: int = 0
 
-    def run(self, matchers: Matchers, contents: Contents) -> None:
+    def run(self, matchers: Matchers, contents: Contents) -> None:  # noqa: C901  # one thought
         """Search. Raises `BadRegexp`, `NoMatcher`, `DeadlineExceeded` and `Cancelled`."""
         jobs, sent = deque[Asked](), 0
         while jobs or sent < len(self.files):
@@ -141,7 +141,6 @@ class Scan:
             skipped=skipped,
             most=most,
             with_text=bool(self.chosen) or (output == "content" and self._kept < MOST_KEPT),
-            seconds=0.0,
         )
         return Asked(job, contents.start, first)
 

@@ -54,7 +54,7 @@ class Guard:
         return secret.search(names) is not None and not excepted.search(names)
 
     def may_hide(self, paths: Iterable[str]) -> bool:
-        """Return False if surely none of `paths` may hold secrets: a look at all of them at once."""
+        """Return False if none of `paths` may hold secrets: one look at all of them."""
         names = f"/{'/'.join(paths).lower()}/"
         is_copy = "~/" in names or "#/" in names
         return bool(self.globs) and (

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -22,10 +21,11 @@ from hypothesis import strategies as st
 from backstaff.budget import Budget
 from backstaff.contents import regexp, regexp_worker
 from backstaff.contents.dialects import BadRegexp, from_emacs, from_posix, translated
-from backstaff.contents.regexp import Regexp
-from backstaff.contents.scan import Batch, Scan
+from backstaff.contents.regexp import Matchers
+from backstaff.contents.scan import Scan
 from backstaff.errors import DeadlineExceeded
 from backstaff.fs.contents import Contents
+from backstaff.fs.secrets import OPEN
 from backstaff.server import Reply, Server
 from backstaff.settings import Settings
 from backstaff.tools.workspace import regexp_search
@@ -114,10 +114,15 @@ def test_matches_are_those_of_each_line_alone(text: str, pattern: str) -> None: 
 
 def places_of(pattern: str, text: str, *, ignore_case: bool = False) -> list[tuple[int, ...]]:
     """Line, start and end of each match in `text`."""
-    with Regexp(pattern, ignore_case, Budget()) as asked:
-        asked.search([text.encode()], "content", 0, 10_000)
-        _, numbers, _ = asked.candidates()
-        return [match[:3] for _ in numbers for match in asked.answer()[1]]
+    scan = Scan((pattern, ignore_case), ["a"], "content", most=10_000)
+    directory = os.open("/", os.O_RDONLY)
+    contents = Contents(directory, OPEN, "", {"a": text.encode()})
+    try:
+        with Matchers(Budget()) as matchers:
+            scan.run(matchers, contents)
+    finally:
+        os.close(directory)
+    return [match[:3] for one in scan.found for match in one.matches]
 
 
 WORDS = (
@@ -127,7 +132,6 @@ WORDS = (
 PARTS = st.sampled_from([*WORDS.split(), "\u017f"])
 
 
-@pytest.mark.parametrize("has_shared_memory", [True, False])
 @examples(1)
 @given(
     parts=st.lists(PARTS, min_size=1, max_size=4),
@@ -135,7 +139,6 @@ PARTS = st.sampled_from([*WORDS.split(), "\u017f"])
     ignore=st.booleans(),
 )
 def test_no_shortcut_leaves_a_match_out(
-    has_shared_memory: bool,  # noqa: FBT001
     parts: list[str],
     text: str,
     ignore: bool,  # noqa: FBT001
@@ -148,10 +151,7 @@ def test_no_shortcut_leaves_a_match_out(
         reject()  # such as "a?b{2,3}{2,3}"
     lines = text.removesuffix("\n").split("\n") if text else []
     wanted = [(n, *m.span()) for n, one in enumerate(lines, 1) for m in compiled.finditer(one)]
-    with pytest.MonkeyPatch.context() as patch:
-        if not has_shared_memory:
-            patch.setattr(regexp._Worker, "share", lambda _, data: data)  # noqa: SLF001
-        assert places_of(pattern, text, ignore_case=ignore) == wanted
+    assert places_of(pattern, text, ignore_case=ignore) == wanted
 
 
 # ---------------------------------------------------------------------------- search 2: order
@@ -565,7 +565,7 @@ def test_patterns_that_take_for_ever_end_with_their_process(
         reply = search(root, pattern, timeout_ms=MILLISECONDS)
         assert (reply.error or {})["code"] == "TIMEOUT", (pattern, reply.text)
         assert reply.data is None
-        if workers[-1].owes:
+        if workers[-1].jobs:
             workers[-1].process.wait(20)  # it does not go on
     assert found(root, "nothing"), "the next call has no process"
 
@@ -710,16 +710,14 @@ import sys, time
 sys.path.insert(0, {str(Path(regexp.__file__).parents[2])!r})
 from backstaff.errors import DeadlineExceeded
 from backstaff.budget import Budget
-from backstaff.fs.contents import Contents
 from backstaff.contents import regexp
 regexp.LAST_SECONDS = 0.1
-regexp._library = str
-import threading
-asked = regexp.Regexp("(a+)+$", False, Budget.lasting(300, threading.Event())).__enter__()
-asked.search([b"{HOPELESS}"], "content", 0, 1)
-print(asked._worker.process.pid, flush=True)
-import errno
 import os
+import threading
+job = regexp.Job((("(a+)+$", False),), b"a", texts={{0: b"{HOPELESS}"}}, most=1)
+worker = regexp._Worker.take()
+worker.ask(regexp.Asked(job, os.open("/", os.O_RDONLY)), Budget.lasting(300, threading.Event()))
+print(worker.process.pid, flush=True)
 os._exit(0)
 """
     pid = subprocess.run((sys.executable, "-c", program), check=True, capture_output=True).stdout  # noqa: S603
@@ -731,11 +729,12 @@ os._exit(0)
 def test_two_processes_stay_for_the_next_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     idle: list[Any] = []
     monkeypatch.setattr(regexp, "_IDLE", idle)
+    monkeypatch.setattr(regexp, "PROCESSES", 2)
 
     def used(count: int) -> set[int]:
         with ExitStack() as stack:
-            asked = [stack.enter_context(Regexp("a", False, Budget())) for _ in range(count)]  # noqa: FBT003
-            return {one._worker.process.pid for one in asked}  # noqa: SLF001
+            taken = [stack.enter_context(Matchers(Budget())) for _ in range(count)]
+            return {worker.process.pid for one in taken for worker in one._workers}  # noqa: SLF001
 
     try:
         assert used(3) > {worker.process.pid for worker in idle}
@@ -815,34 +814,20 @@ def test_what_cannot_be_translated_says_so(pattern: str) -> None:  # search 6
         translated(pattern)
 
 
-def test_hints_read_each_file_once(tree: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
-    read = Counter[str]()
-    data = Contents.data
-
-    def counting(self: Contents, path: str) -> object:
-        read[path] += 1
-        return data(self, path)
-
-    monkeypatch.setattr(Contents, "data", counting)
-    text = search(tree({"a": "Foo(\n", "b": r"/foo\(/", "c": "foo("}), r"/foo\(/").text
-    assert "1 file matches with the pattern as text" in text
-    assert "1 file matches without the slashes around the pattern" in text
-    assert set(read.values()) == {2}, "one for the search, one for all hints"
-
-
 def test_hints_say_so_if_not_all_files_could_be_read(
     tree: Plant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    batches, runs = Scan.batches, list[Scan]()
+    run, runs = Scan.run, list[Scan]()
 
-    def cut_short(self: Scan, contents: Contents, budget: Budget) -> Iterator[Batch]:
+    def cut_short(self: Scan, matchers: Matchers, contents: Contents) -> None:
         runs.append(self)
-        for batch in batches(self, contents, budget):
-            yield batch
-            if len(runs) > 1:
-                raise DeadlineExceeded
+        is_hint = len(runs) > 1
+        self.files = self.files[:8] if is_hint else self.files
+        run(self, matchers, contents)
+        if is_hint:
+            raise DeadlineExceeded
 
-    monkeypatch.setattr(Scan, "batches", cut_short)
+    monkeypatch.setattr(Scan, "run", cut_short)
     text = search(tree({f"f{number}": "Foo" for number in range(20)}), "foo").text
     assert "[at least 8 files match without regard to case: flags=i]" in text
 
