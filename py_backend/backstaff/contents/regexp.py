@@ -194,6 +194,7 @@ class _Worker:
 
         # Nothing around it counts: neither settings, nor a project's modules. It writes no file.
         command = [sys.executable, "-I", "-S", "-B", "-W", "ignore", "-X", "utf8"]
+        own = None
         code = _code()
         try:
             own, its = socket.socketpair()
@@ -207,6 +208,8 @@ class _Worker:
                     start_new_session=True,
                 )
         except OSError as error:
+            if own:
+                own.close()
             raise NoMatcher(f"cannot be started ({error.strerror})") from error
         worker = cls(process, own)
         _LIVING.add(worker)
