@@ -71,10 +71,11 @@ def test_no_call_writes_starts_any_process_but_git_and_the_matcher_or_opens_a_so
                 str(arguments[0]).endswith("/git") or list(arguments[1])[:4] == MATCHER  # type: ignore[call-overload]
             ):
                 return
-            if event == "socket.__new__" and arguments[1] == socket.AF_UNIX:
-                return  # one of a pair, to the matcher: to connect or bind is another event
-            if event == "socket.sendmsg" and arguments[1] is None:
-                return
+            if event in {"socket.__new__", "socket.sendmsg"} and arguments[1] in {
+                socket.AF_UNIX,
+                None,
+            }:
+                return  # a pair, to the matcher: to connect or bind is another event
             if event.startswith(CHANGES):
                 seen.append(f"{event}{arguments}")
             elif event == "open" and isinstance(arguments[0], int):

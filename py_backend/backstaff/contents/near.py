@@ -94,7 +94,7 @@ class Near:
         if "\n" in self.pattern or (r"\n" in self.pattern and not self.literal):
             remedy = "look for a part that is in one"
             yield Note(NoteKind.PATTERN, "a match is within one line", remedy)
-        likely = [self.scan.files[number] for number in self.scan.likely]
+        likely = [self.scan.files[number] for number in sorted(self.scan.likely)]
         for pattern, note in self.notes.items():
             if told := self._count(likely, pattern):
                 yield replace(note, text=f"{told} {note.text}")

@@ -311,14 +311,14 @@ def answers(job: Job, directory: int) -> Iterator[tuple[str, Any]]:
                 skipped -= min(skipped, count)
                 if not count:
                     continue
-                text = text if job.with_text else b""
+                text = text if job.with_text and matches else b""
                 yield "found", (first + at, count, matches, text)
                 left -= 1
                 answered += len(text) + sum(len(match[5]) for match in matches)
                 if not left or answered > ANSWERED:
-                    yield "done", (first + at + 1, sorted(likely))
+                    yield "done", (first + at + 1, list(likely))
                     return
-        yield "done", (job.paths.count(b"\0") + 1, sorted(likely))
+        yield "done", (job.paths.count(b"\0") + 1, list(likely))
     except re.error as error:
         yield "bad", (error.msg, error.pos)
     except (RecursionError, OverflowError):

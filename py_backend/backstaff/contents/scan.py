@@ -67,8 +67,8 @@ class Scan:
     """The encodings that are known of files that are not UTF-8, by path."""
     found: list[Found] = field(default_factory=list)
     looked_at: int = 0
-    unread: list[tuple[int, Unread]] = field(default_factory=list)
-    likely: list[int] = field(default_factory=list)
+    unread: dict[int, Unread] = field(default_factory=dict)
+    likely: set[int] = field(default_factory=set)
     waits_for: int = 0
     matches: int = 0
     """The number of matches that count, or of files for other outputs than "content"."""
@@ -84,16 +84,15 @@ class Scan:
             # The first job may find enough, and how many matches are skipped has to be known.
             room = 1 if self.skipped or sent <= FIRST_FILES else matchers.room
             while len(jobs) < room and sent < len(self.files):
-                size = min(
-                    sent or FIRST_FILES, FILES, max(FEW_FILES, (len(self.files) - sent) // 8)
-                )
+                share = max(FEW_FILES, (len(self.files) - sent) // 8)
+                size = min(sent or FIRST_FILES, FILES, share)
                 jobs.append(self._asked(sent, size, contents))
                 sent += size
             job = jobs[0]
             self.waits_for = self.waits_for or job.first + 1
             word, value = matchers.answer(jobs)
             if word == "unread":
-                self.unread.append((job.first + value[0], Unread(value[1])))
+                self.unread[job.first + value[0]] = Unread(value[1])
             elif word == "at":
                 self.waits_for = job.first + value + 1
             elif word == "found" and self._is_enough(job.first + value[0], *value[1:]):
@@ -104,11 +103,11 @@ class Scan:
                 jobs.popleft()
                 if rest := job.job.paths.count(b"\0") + 1 - done:
                     jobs.appendleft(self._asked(job.first + done, rest, contents))
-                self.likely += [job.first + number for number in likely]
+                self.likely |= {job.first + number for number in likely}
                 self.looked_at, self.waits_for = job.first + done, 0
                 if not jobs and sent <= FIRST_FILES:
                     if self.others and not self.found:
-                        self._also, self.likely = [*self.others()], [*range(self.looked_at)]
+                        self._also, self.likely = [*self.others()], {*range(self.looked_at)}
                     if len(self.files) > MANY_FILES:
                         matchers.grow()
 
@@ -151,11 +150,11 @@ class Scan:
 
     def unread_by_reason(self) -> Counter[Unread]:
         """How many of the files that were looked at are no text, by reason."""
-        return Counter(reason for number, reason in self.unread if number < self.looked_at)
+        return Counter(reason for number, reason in self.unread.items() if number < self.looked_at)
 
     def unread_because(self, reason: Unread) -> list[str]:
         """The files that were looked at and are no text for that `reason`."""
-        numbers = [at for at, why in self.unread if why is reason and at < self.looked_at]
+        numbers = [at for at, why in self.unread.items() if why is reason and at < self.looked_at]
         return [self.files[number] for number in numbers]
 
     def _is_enough(self, number: int, count: int, matches: Sequence[Match], text: bytes) -> bool:
