@@ -19,7 +19,7 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from backstaff.budget import Budget
-from backstaff.contents import regexp, regexp_worker
+from backstaff.contents import regexp, regexp_worker, scan
 from backstaff.contents.dialects import BadRegexp, from_emacs, from_posix, translated
 from backstaff.contents.regexp import Matchers
 from backstaff.contents.scan import Scan
@@ -48,6 +48,16 @@ HOPELESS = "c" + "a" * 50 + "b"
 def _alone(folder: Path) -> Iterator[None]:
     with alone(folder / "home"):
         yield
+
+
+@pytest.fixture
+def idle(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
+    """The processes that wait for the next call: none at first."""
+    waiting: list[Any] = []
+    monkeypatch.setattr(regexp, "_IDLE", waiting)
+    yield waiting
+    for worker in waiting:
+        worker.end()
 
 
 def search(root: Path, pattern: str, /, **arguments: object) -> Reply:
@@ -114,15 +124,15 @@ def test_matches_are_those_of_each_line_alone(text: str, pattern: str) -> None: 
 
 def places_of(pattern: str, text: str, *, ignore_case: bool = False) -> list[tuple[int, ...]]:
     """Line, start and end of each match in `text`."""
-    scan = Scan((pattern, ignore_case), ["a"], "content", most=10_000)
+    search = Scan((pattern, ignore_case), ["a"], "content", most=10_000)
     directory = os.open("/", os.O_RDONLY)
     contents = Contents(directory, OPEN, "", {"a": text.encode()})
     try:
         with Matchers(Budget()) as matchers:
-            scan.run(matchers, contents)
+            search.run(matchers, contents)
     finally:
         os.close(directory)
-    return [match[:3] for one in scan.found for match in one.matches]
+    return [match[:3] for one in search.found for match in one.matches]
 
 
 WORDS = (
@@ -195,6 +205,51 @@ def test_pages_hold_each_match_once(
         pages += data["items"]
         offset = data["next_offset"]
     assert pages == whole
+
+
+@pytest.mark.usefixtures("idle")
+def test_files_are_in_order_whichever_process_searches_them(
+    tree: Plant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tree({f"{number:03}": "word\n" * (number % 3) for number in range(400)})
+    monkeypatch.setattr(scan, "MANY_FILES", 10)
+    for processes in (1, 3):
+        monkeypatch.setattr(regexp, "PROCESSES", processes)
+        items = data_of(search(root, "wo", output="count", max_results=500))["items"]
+        wanted = [{"path": f"{n:03}", "count": n % 3} for n in range(400) if n % 3]
+        assert items == wanted, processes
+    first = found(root, "wo", max_results=4, offset=150)
+    assert first == [
+        (f"{n:03}", line, 1, "wo") for n in (151, 152, 154) for line in (1, 2)[: n % 3]
+    ]
+
+
+def test_file_that_is_no_text_is_counted_once(tree: Plant) -> None:
+    root = tree({"a": "x", "b": "x", "c": {"hex": "00"}, "d": "x"})
+    # The process ends its work after two files with matches, and goes on as they are skipped.
+    reply = search(root, "x", max_results=1, offset=3)
+    assert data_of(reply)["skipped"]["binary"] == 1
+    assert data_of(reply)["scanned_files"] == 3
+
+
+def test_large_texts_in_both_directions_block_no_one(
+    tree: Plant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scan, "FILES", 2)  # one job is sent while another one is answered
+    large = "word\n" + "x" * 900_000
+    root = tree({f"a{number}": large for number in range(20)})
+    reply = unsaved(root, "wo", {f"b{number}": large for number in range(4)})
+    paths = [item["path"] for item in data_of(reply)["items"]]
+    assert paths == sorted([f"a{number}" for number in range(20)] + [f"b{n}" for n in range(4)])
+
+
+def test_process_that_waits_holds_no_directory(tree: Plant, idle: list[Any]) -> None:
+    root = tree({"d/a": "word"})
+    assert found(root, "wo")
+    held = Path(f"/proc/{idle[0].process.pid}/fd")
+    if not Path("/proc/self/fd").exists():
+        pytest.skip("needs /proc")
+    assert str(root) not in {str(one.readlink()) for one in held.iterdir()}
 
 
 @pytest.mark.parametrize(
@@ -656,14 +711,13 @@ def test_error_for_a_process_that_was_killed_in_a_search_does_not_blame_the_patt
     assert "'pattern'" not in reply.text
 
 
+@pytest.mark.usefixtures("idle")
 def test_error_for_a_process_that_cannot_start_tells_the_reason(
     tree: Plant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
-    idle: list[Any] = []
-    monkeypatch.setattr(regexp, "_IDLE", idle)
     root = tree({"b": "word"})
     with monkeypatch.context() as patch:
         patch.setattr(subprocess, "Popen", refuse)
@@ -671,8 +725,6 @@ def test_error_for_a_process_that_cannot_start_tells_the_reason(
     assert (reply.error or {})["code"] == "IO_ERROR"
     assert "cannot be started (Resource temporarily unavailable)" in reply.text
     assert found(root, "wo")
-    for worker in idle:
-        worker.end()
 
 
 @pytest.mark.parametrize("kilobytes", [500_000, 800_000, 1_000_000])
@@ -726,9 +778,9 @@ os._exit(0)
         assert time.monotonic() < deadline, "the process runs on"
 
 
-def test_two_processes_stay_for_the_next_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    idle: list[Any] = []
-    monkeypatch.setattr(regexp, "_IDLE", idle)
+def test_two_processes_stay_for_the_next_calls(
+    monkeypatch: pytest.MonkeyPatch, idle: list[Any]
+) -> None:
     monkeypatch.setattr(regexp, "PROCESSES", 2)
 
     def used(count: int) -> set[int]:
@@ -736,14 +788,10 @@ def test_two_processes_stay_for_the_next_calls(monkeypatch: pytest.MonkeyPatch) 
             taken = [stack.enter_context(Matchers(Budget())) for _ in range(count)]
             return {worker.process.pid for one in taken for worker in one._workers}  # noqa: SLF001
 
-    try:
-        assert used(3) > {worker.process.pid for worker in idle}
-        assert len(idle) == 2
-        waiting = {worker.process.pid for worker in idle}
-        assert used(2) == waiting
-    finally:
-        for worker in idle:
-            worker.end()
+    assert used(3) > {worker.process.pid for worker in idle}
+    assert len(idle) == 2
+    waiting = {worker.process.pid for worker in idle}
+    assert used(2) == waiting
 
 
 @pytest.mark.parametrize(
