@@ -118,7 +118,7 @@ class Matchers:
             self.answer([Asked(Job((pattern,)), -1)])
 
     def grow(self) -> None:
-        """Take a process for each processor, as far as there are such or the system has room."""
+        """Take a process for each processor, as far as some wait or the system starts more."""
         with suppress(NoMatcher):
             while len(self._workers) < PROCESSES and (worker := _Worker.another()):
                 self._workers.append(worker)
@@ -145,7 +145,7 @@ class Matchers:
         return word, value
 
     def _wait(self, budget: Budget) -> None:
-        """Receive what a process sends next."""
+        """Receive the next answers, as far as some come within a tick."""
         poll, workers = select.poll(), {one.socket.fileno(): one for one in self._workers}
         for descriptor in workers:
             poll.register(descriptor, select.POLLIN)

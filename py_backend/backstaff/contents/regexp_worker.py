@@ -330,13 +330,11 @@ def answers(job: Job, directory: int) -> Iterator[tuple[str, Any]]:
 def main() -> None:
     """Answer until the socket, which is stdin, is closed."""
     import _socket
+    import resource
 
-    if sys.platform != "win32":
-        import resource
-
-        limits = resource.getrlimit(resource.RLIMIT_AS)
-        lowest = min([MEMORY, *(one for one in limits if one != resource.RLIM_INFINITY)])
-        resource.setrlimit(resource.RLIMIT_AS, (lowest, lowest))
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    lowest = min([MEMORY, *(one for one in limits if one != resource.RLIM_INFINITY)])
+    resource.setrlimit(resource.RLIMIT_AS, (lowest, lowest))
     connection = _socket.socket(fileno=0)
     received, directories, ready = bytearray(), list[int](), list[bytes]()
 
@@ -358,15 +356,16 @@ def main() -> None:
             connection.sendall(b"".join(ready))
             ready.clear()
 
-    send(("ready", None), now=True)
-    while True:
-        *words, seconds = marshal.loads(receive(int.from_bytes(receive(4))))  # noqa: S302
-        job = Job(*words)
-        directory = directories.pop() if job.paths else -1
-        signal.setitimer(signal.ITIMER_REAL, seconds)
-        for answer in answers(job, directory):
-            # Whoever kills this process wants to know the file that takes so long.
-            send(answer, now=answer[0] in {"at", "done", "bad"})
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        if job.paths:
-            os.close(directory)
+    with suppress(ConnectionResetError, BrokenPipeError):  # the server has ended
+        send(("ready", None), now=True)
+        while True:
+            *words, seconds = marshal.loads(receive(int.from_bytes(receive(4))))  # noqa: S302
+            job = Job(*words)
+            directory = directories.pop() if job.paths else -1
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+            for answer in answers(job, directory):
+                # Whoever kills this process wants to know the file that takes so long.
+                send(answer, now=answer[0] in {"at", "done", "bad"})
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            if job.paths:
+                os.close(directory)
