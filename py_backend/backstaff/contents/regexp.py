@@ -120,8 +120,8 @@ class Matchers:
     def grow(self) -> None:
         """Take a process for each processor, as far as some wait or the system starts more."""
         with suppress(NoMatcher):
-            while len(self._workers) < PROCESSES and (worker := _Worker.another()):
-                self._workers.append(worker)
+            while len(self._workers) < PROCESSES and (_IDLE or len(_LIVING) < PROCESSES):
+                self._workers.append(_Worker.take())
 
     def answer(self, jobs: Iterable[Asked]) -> tuple[str, Any]:
         """Return the next answer about the first of `jobs`, and let processes work on all of them.
@@ -170,21 +170,12 @@ class _Worker:
     @classmethod
     def take(cls) -> "_Worker":
         """Return a process that waits, or a new one."""
-        return cls._waiting() or cls.start()
-
-    @classmethod
-    def another(cls) -> "_Worker | None":
-        """Return a process that waits, or a new one if fewer than `PROCESSES` live."""
-        return cls._waiting() or (cls.start() if len(_LIVING) < PROCESSES else None)
-
-    @classmethod
-    def _waiting(cls) -> "_Worker | None":
         with _LOCK:
             while _IDLE:
                 if (worker := _IDLE.pop()).process.poll() is None:
                     return worker
                 worker.end()
-        return None
+        return cls.start()
 
     @classmethod
     def start(cls) -> "_Worker":
@@ -193,9 +184,9 @@ class _Worker:
         import subprocess
 
         # Nothing around it counts: neither settings, nor a project's modules. It writes no file.
-        command = [sys.executable, "-I", "-S", "-B", "-W", "ignore", "-X", "utf8"]
-        own = None
-        code = _code()
+        mode = f"utf8={sys.flags.utf8_mode}"  # it has to spell paths as we do
+        command = [sys.executable, "-I", "-S", "-B", "-W", "ignore", "-X", mode]
+        code, own = _code(), None
         try:
             own, its = socket.socketpair()
             with its:
@@ -237,7 +228,9 @@ class _Worker:
                     data = data[self.socket.sendmsg([data], rights) :]
                     rights = []
                 except BlockingIOError:  # it may wait as well, until we hear it
-                    budget.check()
+                    if budget.left() < 0 or budget.cancelled.is_set():
+                        self.process.kill()  # it has a part of a job
+                        budget.check()
                     poll = select.poll()
                     poll.register(self.socket, select.POLLIN | select.POLLOUT)
                     if any(event & select.POLLIN for _, event in poll.poll(1000 * TICK)):

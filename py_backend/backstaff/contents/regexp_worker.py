@@ -73,18 +73,18 @@ Pattern = tuple[str, bool]
 class Job(NamedTuple):
     """Files to search for the first of `patterns`.
 
-    `paths` are relative to the directory, with a NUL between two, as the system spells them.
-    `prefix` is before each of them where `secrets`, the globs of a guard, look. `texts` take the
-    place of files, and `codings` are known of some, by number. `output`, `skipped` and `most` are
-    as in `found_in`. If `with_text`, each file with matches has its text in the answer.
+    `paths` are relative to the directory, with a NUL between two. `prefix` is before each of them
+    where `secrets`, the globs of a guard, look. `texts` take the place of files, and `codings` are
+    known of some, by path. `output`, `skipped` and `most` are as in `found_in`. If `with_text`,
+    each file with matches has its text in the answer.
     """
 
     patterns: Sequence[Pattern]
-    paths: bytes = b""
+    paths: str = ""
     prefix: str = ""
     secrets: tuple[str, ...] = ()
-    texts: Mapping[int, bytes | str] = {}
-    codings: Mapping[int, str] = {}
+    texts: Mapping[str, bytes | str] = {}
+    codings: Mapping[str, str] = {}
     output: str = "files"
     skipped: int = 0
     most: int = 0
@@ -271,24 +271,21 @@ def compiled(pattern: str, ignore_case: bool) -> Search:  # noqa: FBT001 - one o
 
 def batches(job: Job, directory: int) -> Iterator[tuple[int, list[bytes | Unread]]]:
     """Yield texts of `job` that are searched at once, and the number of the first of them."""
-    paths = os.fsdecode(job.paths).split("\0") if job.paths else []
+    paths = job.paths.split("\0") if job.paths else []
     is_safe = not Guard(job.secrets).may_hide(job.prefix + path for path in paths)
     guard = Guard() if is_safe else Guard(job.secrets)
-    texts = {
-        paths[number]: Unread(one) if isinstance(one, str) else one
-        for number, one in job.texts.items()
-    }
+    texts = {path: Unread(one) if isinstance(one, str) else one for path, one in job.texts.items()}
     with Contents(directory, guard, job.prefix, texts) as contents:
         first, data, size = 0, list[bytes | Unread](), 0
-        for number, path in enumerate(paths):
+        for number, path in enumerate(paths, 1):
             one = contents.data(path)
-            if number in job.codings and isinstance(one, bytes):
-                one = judged(one, "utf-8", job.codings[number])
+            if path in job.codings and isinstance(one, bytes):
+                one = judged(one, "utf-8", job.codings[path])
             data.append(one)
             size += len(one)
-            if size >= TOGETHER or number == len(paths) - 1:
+            if size >= TOGETHER or number == len(paths):
                 yield first, data
-                first, data, size = number + 1, [], 0
+                first, data, size = number, [], 0
 
 
 def answers(job: Job, directory: int) -> Iterator[tuple[str, Any]]:
@@ -318,7 +315,7 @@ def answers(job: Job, directory: int) -> Iterator[tuple[str, Any]]:
                 if not left or answered > ANSWERED:
                     yield "done", (first + at + 1, list(likely))
                     return
-        yield "done", (job.paths.count(b"\0") + 1, list(likely))
+        yield "done", (job.paths.count("\0") + 1, list(likely))
     except re.error as error:
         yield "bad", (error.msg, error.pos)
     except (RecursionError, OverflowError):

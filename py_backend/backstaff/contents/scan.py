@@ -1,6 +1,5 @@
 """The scan of many files for a regular expression, in their order, as far as matches are wanted."""
 
-import os
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -101,7 +100,7 @@ class Scan:
             elif word == "done":
                 done, likely = value
                 jobs.popleft()
-                if rest := job.job.paths.count(b"\0") + 1 - done:
+                if rest := job.job.paths.count("\0") + 1 - done:
                     jobs.appendleft(self._asked(job.first + done, rest, contents))
                 self.likely |= {job.first + number for number in likely}
                 self.looked_at, self.waits_for = job.first + done, 0
@@ -120,22 +119,19 @@ class Scan:
             skipped, most = 0, MOST_AT_ONCE
         elif output != "content":
             most += skipped - self.matches
-        special = contents.texts or self.codings
+        texts, codings = contents.texts, self.codings
         job = Job(
             patterns=(self.pattern, *([] if self.found else self._also)),
-            paths=os.fsencode("\0".join(paths)),
+            paths="\0".join(paths),
             prefix=contents.prefix,
             secrets=contents.guard.globs,
+            # `marshal` knows no enumerations.
             texts={
-                number: str(text) if isinstance(text, Unread) else text
-                for number, path in enumerate(paths if special else ())
-                if (text := contents.texts.get(path)) is not None
+                path: str(one) if isinstance(one := texts[path], Unread) else one
+                for path in paths
+                if path in texts
             },
-            codings={
-                number: coding
-                for number, path in enumerate(paths if special else ())
-                if (coding := self.codings.get(path))
-            },
+            codings={path: codings[path] for path in paths if path in codings},
             output=output,
             skipped=skipped,
             most=most,

@@ -679,10 +679,18 @@ def test_error_of_the_deadline_advises_nothing_that_was_given(
     assert f"file 1 of 1, d/b, with 0 matches so far; {advice}" in text
 
 
-def test_cancelled_search_ends_its_process(tree: Plant, workers: list[Any]) -> None:
+def test_cancelled_search_ends_its_process(
+    tree: Plant, workers: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     root = tree({"b": HOPELESS})
-    cancelled = threading.Event()
-    threading.Timer(0.1, cancelled.set).start()
+    cancelled, ask = threading.Event(), regexp._Worker.ask  # noqa: SLF001
+
+    def ask_and_cancel(self: object, asked: regexp.Asked, budget: Budget) -> None:
+        ask(self, asked, budget)  # type: ignore[arg-type]
+        if asked.job.paths:
+            cancelled.set()
+
+    monkeypatch.setattr(regexp._Worker, "ask", ask_and_cancel)  # noqa: SLF001
     call = SERVER.prepare(
         TOOL, {"pattern": "(a+)+(?=c)", "timeout_ms": 30_000}, {"root": str(root)}
     )
@@ -766,7 +774,7 @@ from backstaff.contents import regexp
 regexp.LAST_SECONDS = 0.1
 import os
 import threading
-job = regexp.Job((("(a+)+$", False),), b"a", texts={{0: b"{HOPELESS}"}}, most=1)
+job = regexp.Job((("(a+)+$", False),), "a", texts={{"a": b"{HOPELESS}"}}, most=1)
 worker = regexp._Worker.take()
 worker.ask(regexp.Asked(job, os.open("/", os.O_RDONLY)), Budget.lasting(300, threading.Event()))
 print(worker.process.pid, flush=True)
