@@ -224,7 +224,7 @@ It lies in a root of its own: the caller chooses the root, never a model."
 
 (defun demo-ping ()
   "Ping the server."
-  (unless (eq (backstaff-server-call 'ping nil :timeout 5) t)
+  (unless (eq (backstaff-epc-call (backstaff-server-ensure) 'ping nil :timeout 5) t)
     (cl-incf demo-surprises)))
 
 (defun demo-show-page ()

@@ -120,17 +120,29 @@ Both read the same plists: `:name', `:type', a symbol, `:description',
 (defun backstaff-agent-function (tool &optional approved-function library)
   "Return a function that calls TOOL, for a library of agents.
 It takes a callback and then a value for each parameter of TOOL, in their
-order; nil and `:null' stand for a missing argument.
+order; nil and `:null' stand for a missing argument.  It returns at once and
+signals nothing.  The callback is called exactly once, later, with a string: the
+text of the reply, which `backstaff-agent-max-output-bytes' limits, or of an
+error, after \"Error: \".  If the callback signals an error, a message says so.
 
 APPROVED-FUNCTION is called without arguments at each call.  It returns non-nil
 if the user has approved the call.  LIBRARY is the library's name."
   (let ((id (plist-get tool :id)) (parameters (plist-get tool :arguments)))
     (lambda (callback &rest values)
-      (backstaff-agent--call
-       id (backstaff-agent--arguments parameters values) callback
-       ;; The user did not learn that a file may hold secrets.
-       (and approved-function (funcall approved-function) '(:approved t :secret ""))
-       library))))
+      (backstaff-call-async
+       id (backstaff-agent--arguments parameters values)
+       (lambda (reply)
+         (condition-case problem
+             (funcall callback (plist-get reply :text))
+           (error (message "%s's callback for %s failed: %s" (or library "The agent") id
+                           (error-message-string problem)))))
+       `(,@(and approved-function (funcall approved-function)
+                ;; The user did not learn that a file may hold secrets.
+                '(:approved t :secret ""))
+         :text-only t :agent t
+         ,@(and backstaff-agent-max-output-bytes
+                (list :max-output-bytes backstaff-agent-max-output-bytes))))
+      nil)))
 
 (defun backstaff-agent--arguments (parameters values)
   "Return VALUES of PARAMETERS, in the same order, as a plist."
@@ -144,33 +156,6 @@ if the user has approved the call.  LIBRARY is the library's name."
                         ((and (plist-get parameter :required)
                               (eq (plist-get parameter :type) :boolean))
                          (list key :false)))))
-
-(defun backstaff-agent--call (id args callback &optional context library)
-  "Call the tool ID with ARGS and return at once; never signal anything.
-CALLBACK is called exactly once, later, with a string: the text of the reply,
-or of an error, after \"Error: \".  ID, ARGS and CONTEXT are as in
-`backstaff-call', and `backstaff-agent-max-output-bytes' limits the text.  If
-CALLBACK, which is LIBRARY's, signals an error, a message says so."
-  (let* ((debug-on-signal nil)
-         (answered nil)
-         (answer (lambda (text)
-                   (unless answered
-                     (setq answered t)
-                     (condition-case problem
-                         (funcall callback text)
-                       (error (message "%s's callback for %s failed: %s"
-                                       (or library "The agent") id
-                                       (error-message-string problem))))))))
-    (condition-case problem
-        (backstaff-call-async
-         id args (lambda (reply) (funcall answer (plist-get reply :text)))
-         `(,@context :text-only t :agent t
-           ,@(and backstaff-agent-max-output-bytes
-                  (list :max-output-bytes backstaff-agent-max-output-bytes))))
-      ;; A quit may come when the call is on its way already.
-      ((error quit) (run-at-time 0 nil answer (backstaff-error-text problem))))
-    nil))
-
 
 ;;; Skills
 

@@ -141,10 +141,7 @@ as no compilation, although its matches count as errors."
   (when-let ((buffer (cl-find-if
                       (lambda (buffer)
                         (with-current-buffer buffer
-                          (and (or (derived-mode-p 'compilation-mode)
-                                   ;; `C-u M-x compile' makes such a buffer.
-                                   (and (derived-mode-p 'comint-mode)
-                                        (bound-and-true-p compilation-arguments)))
+                          (and (bound-and-true-p compilation-arguments)
                                (not (derived-mode-p 'grep-mode))
                                (backstaff-emacs-directory buffer roots))))
                       (if (buffer-live-p (bound-and-true-p compilation-last-buffer))

@@ -9,24 +9,16 @@
 ;;   2 problems in 1 file: 1 error, 1 warning
 ;;   src/a.py:7:1 error undefined name 'x' [flymake]
 ;;   src/a.py:9:80 warning line too long [flycheck]
+;;   [1 note below the severity warning is not shown]
 ;;   [no checker runs in: README.md]
 ;;   [only files that are open in Emacs are checked]
 ;;
 ;; The checkers are Flymake and Flycheck, which also have the findings of language servers
-;; from eglot and lsp-mode.  Both may have the same problem: of two on one line, one whose
-;; message is a part of the other's is the same.
+;; from eglot and lsp-mode.  A problem that both have found is shown twice.
 ;;
 ;; No checker is started: the tool shows the results of the last check, and whether one is
 ;; under way.  "No errors or warnings" is said only if a check has ended.  Else the first
-;; line gives the reason:
-;;
-;;   Not checked: no checker runs in: README.md
-;;
-;; Notes name the checkers that failed and count the problems that are not shown:
-;;
-;;   No errors or warnings from the checkers that work
-;;   [2 notes below the severity warning are not shown]
-;;   [Flymake has disabled elisp-flymake-byte-compile, which failed, in: a.el]
+;; line gives the reason: "Not checked: no checker runs in: README.md".
 
 ;;; Code:
 
@@ -50,7 +42,7 @@
 
 (defconst backstaff-emacs-diagnostics-tool
   '(:id "emacs/diagnostics"
-    :description "Shows the problems that Emacs's checkers (Flymake, Flycheck, eglot, lsp-mode) have found in the files that are open, also in text that is not saved yet. Files that are not open are not checked."
+    :description "Shows the problems that Emacs's checkers (Flymake, Flycheck, eglot, lsp-mode) have found in the files that are open, also in text that is not saved yet. A problem that two checkers found is shown twice. Files that are not open are not checked."
     :arguments
     ((:name "path" :type :string
       :description "File or directory; without it, all of the project.")
@@ -62,209 +54,165 @@
     :function backstaff-emacs-diagnostics--run)
   "The definition of the tool emacs/diagnostics.")
 
-(defconst backstaff-emacs-diagnostics--severities '(:error :warning :note)
-  "The severities, the worst first.")
-
 (defun backstaff-emacs-diagnostics--run (arguments context _done)
   "Do the work of emacs/diagnostics with ARGUMENTS in CONTEXT."
   (let* ((roots (backstaff-emacs-roots (plist-get context :root)))
          (scope (backstaff-emacs-argument-path (or (plist-get arguments :path) "") roots))
          (within (lambda (path) (or (equal scope "") (equal path scope)
                                     (string-prefix-p (concat scope "/") path))))
-         (files (cl-remove-if-not within (backstaff-emacs-buffers roots) :key #'car))
+         (reports (cl-loop for (path . buffer) in (backstaff-emacs-buffers roots)
+                           when (funcall within path)
+                           collect (cons path (backstaff-emacs-diagnostics--of-buffer
+                                               path buffer roots))))
          (severity (plist-get arguments :severity))
-         (wanted (memq (intern (concat ":" severity))
-                       (reverse backstaff-emacs-diagnostics--severities)))
-         (shown-p (lambda (problem) (memq (plist-get problem :severity) wanted)))
-         (found nil) (unchecked nil) (waiting nil) (failed nil) (checked nil))
-    (pcase-dolist (`(,path . ,buffer) (reverse files))
-      (pcase-let ((`(,state ,problems . ,failures)
-                   (backstaff-emacs-diagnostics--of-buffer path buffer roots)))
-        (pcase state
-          ('failed)
-          ('unchecked (push path unchecked))
-          ('waiting (push path waiting))
-          (_ (setq checked t)))
-        (dolist (failure failures)
-          (push path (alist-get failure failed nil nil #'equal)))
-        (setq found (nconc problems found))))
-    (setq found (cl-remove-if-not (lambda (problem) (funcall within (plist-get problem :path)))
-                                  (backstaff-emacs-diagnostics--once found)))
-    (backstaff-emacs-diagnostics--result
-     (cl-remove-if-not shown-p found) (cl-remove-if shown-p found)
-     severity checked unchecked waiting failed
-     (and (null files) scope) (plist-get arguments :max-results) (plist-get context :limit))))
-
-(defun backstaff-emacs-diagnostics--of-buffer (path buffer roots)
-  "Return (STATE PROBLEMS . FAILURES) of BUFFER; PATH is below one of ROOTS.
-STATE is nil, `unchecked' if no checker runs there, `failed' if all of them have
-failed, or `waiting' if one has not reported yet.  FAILURES are texts about the
-checkers that have failed."
-  (let ((checked nil) (waiting nil) (problems nil) (failures nil))
-    (backstaff-emacs-in buffer
-      (when (bound-and-true-p flymake-mode)
-        (let* ((disabled (flymake-disabled-backends))
-               (running (cl-set-difference (flymake-running-backends) disabled)))
-          ;; Flymake no longer asks a checker that has signalled an error.
-          (setq failures (cl-loop for backend in disabled
-                                  collect (format "Flymake has disabled %s, which failed,"
-                                                  (if (symbolp backend)
-                                                      (backstaff-names-show (symbol-name backend))
-                                                    "a checker")))
-                checked (and running t)
-                waiting (cl-set-difference running (flymake-reporting-backends))
-                problems (backstaff-emacs-diagnostics--of-flymake path))))
-      (when (bound-and-true-p flycheck-mode)
-        (pcase (bound-and-true-p flycheck-last-status-change)
-          ('no-checker)
-          ('errored (push "a check of Flycheck has failed" failures))
-          (status (setq checked t
-                        waiting (or waiting (memq status '(not-checked running))))))
-        (dolist (error (reverse flycheck-current-errors))
-          ;; A checker may find problems in other files; they count if they are below a root.
-          (let* ((file (flycheck-error-filename error))
-                 (path (if (and file (file-name-absolute-p file))
-                           (backstaff-emacs-below file roots)
-                         path))
-                 (severity (flycheck-error-level-severity (flycheck-error-level error))))
-            (when path
-              (push (backstaff-emacs-diagnostics--problem
-                     path (or (flycheck-error-line error) 1) (or (flycheck-error-column error) 1)
-                     (cond ((>= severity 100) :error) ((>= severity 10) :warning) (t :note))
-                     (flycheck-error-message error) "flycheck")
-                    problems))))))
-    (cl-list* (cond (checked (and waiting 'waiting)) (failures 'failed) (t 'unchecked))
-              problems failures)))
-
-(defun backstaff-emacs-diagnostics--of-flymake (path)
-  "Return the problems that Flymake has found in the current buffer, of PATH."
-  ;; They are sorted, so that each line is counted once.
-  (cl-loop
-   with line = 1 and last = (point-min)
-   for diagnostic in (cl-sort (cl-remove-if-not
-                               (lambda (diagnostic)
-                                 (integer-or-marker-p (flymake-diagnostic-beg diagnostic)))
-                               (flymake-diagnostics))
-                              #'< :key #'flymake-diagnostic-beg)
-   for start = (min (flymake-diagnostic-beg diagnostic) (point-max))
-   for type = (flymake-diagnostic-type diagnostic)
-   do (goto-char start)
-   (cl-incf line (count-lines last (line-beginning-position)))
-   (setq last (line-beginning-position))
-   collect (backstaff-emacs-diagnostics--problem
-            path line (1+ (- start last))
-            (or (car (memq type backstaff-emacs-diagnostics--severities))
-                (pcase (get type 'flymake-category)
-                  ('flymake-warning :warning) ('flymake-note :note) (_ :error)))
-            (flymake-diagnostic-text diagnostic) "flymake")))
-
-(defun backstaff-emacs-diagnostics--problem (path line column severity message source)
-  "Return a problem: LINE and COLUMN of PATH count from 1, and SOURCE is a string.
-SEVERITY and MESSAGE are the checker's."
-  (list :path path :line line :column column :severity severity
-        :message (backstaff-names-prose
-                  (truncate-string-to-width (or message "") 500 nil nil t))
-        :sources (list source)))
-
-(defun backstaff-emacs-diagnostics--once (problems)
-  "Return PROBLEMS sorted by their places, each once.
-Of two on one line, one whose message is a part of the other's is the same."
-  (dolist (key '(:column :line))
-    (setq problems (cl-sort problems #'< :key (lambda (one) (plist-get one key)))))
-  (let ((kept nil)
-        (rank (lambda (problem) (length (memq (plist-get problem :severity)
-                                              backstaff-emacs-diagnostics--severities)))))
-    (dolist (problem (cl-sort problems #'string< :key (lambda (one) (plist-get one :path)))
-                     (nreverse kept))
-      (let* ((message (plist-get problem :message))
-             (same (cl-loop
-                    for earlier in kept
-                    for other = (plist-get earlier :message)
-                    while (and (equal (plist-get earlier :path) (plist-get problem :path))
-                               (= (plist-get earlier :line) (plist-get problem :line)))
-                    when (if (or (equal message "") (equal other "")) (equal message other)
-                           (or (string-search message other) (string-search other message)))
-                    return earlier)))
-        (if (not same) (push problem kept)
-          (plist-put same :sources (sort (cl-union (plist-get same :sources)
-                                                   (plist-get problem :sources) :test #'equal)
-                                         #'string<))
-          (when (> (funcall rank problem) (funcall rank same))
-            (plist-put same :severity (plist-get problem :severity)))
-          (when (> (length message) (length (plist-get same :message)))
-            (plist-put same :message message)))))))
+         (wanted (memq (intern (concat ":" severity)) '(:note :warning :error)))
+         (problems (cl-sort (cl-loop for (_ _ problems) in reports
+                                     append (cl-remove-if-not within problems
+                                                              :key (lambda (one)
+                                                                     (plist-get one :path))))
+                            #'string<
+                            :key (lambda (one)
+                                   (apply #'format "%s\0%9d%9d"
+                                          (mapcar (apply-partially #'plist-get one)
+                                                  '(:path :line :column))))))
+         (found (cl-remove-if-not (lambda (one) (memq (plist-get one :severity) wanted)) problems))
+         (hidden (cl-set-difference problems found))
+         (failed nil)
+         (limit (plist-get context :limit))
+         (named (lambda (text paths)
+                  (and paths
+                       (list (format "%s: %s" text
+                                     (backstaff-emacs-some (mapcar #'backstaff-names-show paths)
+                                                           (min 500 (/ limit 4))))))))
+         (in-state (lambda (state)
+                     (cl-loop for (path one) in reports when (eq one state) collect path)))
+         (unchecked (funcall in-state 'unchecked))
+         (waiting (funcall in-state 'waiting))
+         (checked (funcall in-state 'checked)))
+    (cl-loop for (path _ _ . failures) in (reverse reports)
+             do (dolist (failure failures)
+                  (push path (alist-get failure failed nil nil #'equal))))
+    (let* ((notes (append
+                   (and hidden
+                        (list (format "%s below the severity %s %s not shown"
+                                      (backstaff-emacs-diagnostics--counts hidden) severity
+                                      (if (cdr hidden) "are" "is"))))
+                   (cl-loop for (failure . paths) in failed
+                            append (funcall named (concat failure " in") paths))
+                   (funcall named "no checker runs in" unchecked)
+                   (funcall named "a check is under way in" waiting)
+                   (unless (or reports (equal scope ""))
+                     (list (format "%s is not open" (backstaff-names-show scope))))))
+           (head (cond
+                  ((not checked)
+                   (format "Not checked: %s\n"
+                           (string-join (or notes '("no file of the project is open")) "; ")))
+                  ((null found)
+                   (format "No %s%s\n"
+                           (pcase severity
+                             ("error" "errors") ("warning" "errors or warnings") (_ "problems"))
+                           (if failed " from the checkers that work" "")))
+                  (t (format "%s in %s: %s\n" (backstaff-emacs-plural (length found) "problem")
+                             (backstaff-emacs-plural
+                              (length (seq-group-by (lambda (one) (plist-get one :path)) found))
+                              "file")
+                             (backstaff-emacs-diagnostics--counts found)))))
+           (tail (concat (mapconcat (lambda (note) (format "[%s]\n" note)) (and checked notes) "")
+                         "[only files that are open in Emacs are checked]\n"))
+           (lines (backstaff-emacs-fitting
+                   (mapcar (lambda (one)
+                             (format "%s:%d:%d %s %s [%s]"
+                                     (backstaff-names-show (plist-get one :path))
+                                     (plist-get one :line) (plist-get one :column)
+                                     (substring (symbol-name (plist-get one :severity)) 1)
+                                     (plist-get one :message)
+                                     (plist-get one :source)))
+                           (seq-take found (plist-get arguments :max-results)))
+                   (- limit (string-bytes head) (string-bytes tail) 80)))
+           (left (- (length found) (length lines))))
+      (list :text (concat head (mapconcat (lambda (line) (concat line "\n")) lines "")
+                          (and (> left 0)
+                               (format "[%d more: give a path, or raise max_results or severity]\n"
+                                       left))
+                          tail)
+            :truncated (> left 0)
+            :data (list :problems (seq-take found (length lines)) :problems-total (length found)
+                        :problems-below (length hidden)
+                        :unchecked unchecked :waiting waiting :failed failed)))))
 
 (defun backstaff-emacs-diagnostics--counts (problems)
   "Return the number of PROBLEMS of each severity: \"2 errors, 1 note\"."
   (string-join
-   (cl-loop for severity in backstaff-emacs-diagnostics--severities
+   (cl-loop for severity in '(:error :warning :note)
             for number = (cl-count severity problems
                                    :key (lambda (one) (plist-get one :severity)))
             when (> number 0)
             collect (backstaff-emacs-plural number (substring (symbol-name severity) 1)))
    ", "))
 
-(defun backstaff-emacs-diagnostics--result
-    (found hidden severity checked unchecked waiting failed closed most limit)
-  "Return the result that shows MOST of the problems FOUND in LIMIT bytes.
-HIDDEN are those below SEVERITY.  CHECKED is nil if no check has ended.
-UNCHECKED and WAITING are paths of files, and FAILED is an alist of failures
-and paths.  CLOSED is nil, or the path that was asked for if no file there is
-open; \"\" is the whole project."
-  (let* ((named (lambda (text paths)
-                  (and paths
-                       (list (format "%s: %s" text
-                                     (backstaff-emacs-some (mapcar #'backstaff-names-show paths)
-                                                           (min 500 (/ limit 4))))))))
-         (notes (append (and hidden
-                             (list (format "%s below the severity %s %s not shown"
-                                           (backstaff-emacs-diagnostics--counts hidden) severity
-                                           (if (cdr hidden) "are" "is"))))
-                        (cl-loop for (failure . paths) in failed
-                                 append (funcall named (concat failure " in") paths))
-                        (funcall named "no checker runs in" unchecked)
-                        (funcall named "a check is under way in" waiting)
-                        (and closed (not (equal closed ""))
-                             (list (format "%s is not open" (backstaff-names-show closed))))))
-         (head (cond
-                ((not checked)
-                 (format "Not checked: %s\n"
-                         (string-join (or notes '("no file of the project is open")) "; ")))
-                ((null found)
-                 (format "No %s%s\n"
-                         (pcase severity
-                           ("error" "errors") ("warning" "errors or warnings") (_ "problems"))
-                         (if failed " from the checkers that work" "")))
-                (t
-                 (format "%s in %s: %s\n" (backstaff-emacs-plural (length found) "problem")
-                         (backstaff-emacs-plural
-                          (length (delete-dups (mapcar (lambda (one) (plist-get one :path)) found)))
-                          "file")
-                         (backstaff-emacs-diagnostics--counts found)))))
-         (notes (mapconcat (lambda (note) (format "[%s]\n" note))
-                           (append (and checked notes)
-                                   '("only files that are open in Emacs are checked"))
-                           ""))
-         (lines (backstaff-emacs-fitting
-                 (mapcar (lambda (one)
-                           (format "%s:%d:%d %s %s [%s]"
-                                   (backstaff-names-show (plist-get one :path))
-                                   (plist-get one :line) (plist-get one :column)
-                                   (substring (symbol-name (plist-get one :severity)) 1)
-                                   (plist-get one :message)
-                                   (string-join (plist-get one :sources) ", ")))
-                         (seq-take found most))
-                 (- limit (string-bytes head) (string-bytes notes) 80)))
-         (left (- (length found) (length lines))))
-    (list :text (concat head (mapconcat (lambda (line) (concat line "\n")) lines "")
-                        (and (> left 0)
-                             (format "[%d more: give a path, or raise max_results or severity]\n"
-                                     left))
-                        notes)
-          :truncated (> left 0)
-          :data (list :problems (seq-take found (length lines)) :problems-total (length found)
-                      :problems-below (length hidden)
-                      :unchecked unchecked :waiting waiting :failed failed))))
+(defun backstaff-emacs-diagnostics--of-buffer (path buffer roots)
+  "Return (STATE PROBLEMS . FAILURES) of BUFFER; PATH is below one of ROOTS.
+STATE is `checked', `unchecked' if no checker runs there, `failed' if all of
+them have failed, or `waiting' if one has not reported yet.  A problem is a
+plist, in which the line and the column count from 1.  FAILURES are texts about
+the checkers that have failed."
+  (let ((checked nil) (waiting nil) (problems nil) (failures nil))
+    (cl-flet ((problem (path line column severity message source)
+                (push (list :path path :line line :column column :severity severity
+                            :message (backstaff-names-prose
+                                      (truncate-string-to-width (or message "") 500 nil nil t))
+                            :source source)
+                      problems)))
+      (backstaff-emacs-in buffer
+        (when (bound-and-true-p flymake-mode)
+          ;; Flymake no longer asks a checker that has signalled an error.
+          (let* ((disabled (flymake-disabled-backends))
+                 (running (cl-set-difference (flymake-running-backends) disabled)))
+            (setq failures (mapcar (lambda (backend)
+                                     (format "Flymake has disabled %s, which failed,"
+                                             (if (symbolp backend)
+                                                 (backstaff-names-show (symbol-name backend))
+                                               "a checker")))
+                                   disabled)
+                  checked (and running t)
+                  waiting (cl-set-difference running (flymake-reporting-backends))))
+          ;; They are sorted, so that each line is counted once.
+          (cl-loop
+           with line = 1 and last = (point-min)
+           for diagnostic in (cl-sort (cl-remove-if-not
+                                       (lambda (diagnostic)
+                                         (integer-or-marker-p (flymake-diagnostic-beg diagnostic)))
+                                       (flymake-diagnostics))
+                                      #'< :key #'flymake-diagnostic-beg)
+           for start = (min (flymake-diagnostic-beg diagnostic) (point-max))
+           for type = (flymake-diagnostic-type diagnostic)
+           do (goto-char start)
+           (cl-incf line (count-lines last (line-beginning-position)))
+           (setq last (line-beginning-position))
+           (problem path line (1+ (- start last))
+                    (or (car (memq type '(:error :warning :note)))
+                        (pcase (get type 'flymake-category)
+                          ('flymake-warning :warning) ('flymake-note :note) (_ :error)))
+                    (flymake-diagnostic-text diagnostic) "flymake")))
+        (when (bound-and-true-p flycheck-mode)
+          (pcase (bound-and-true-p flycheck-last-status-change)
+            ('no-checker)
+            ('errored (push "a check of Flycheck has failed" failures))
+            (status (setq checked t
+                          waiting (or waiting (memq status '(not-checked running))))))
+          (dolist (error flycheck-current-errors)
+            ;; A checker may find problems in other files; they count if they are below a root.
+            (let* ((file (flycheck-error-filename error))
+                   (path (if (and file (file-name-absolute-p file))
+                             (backstaff-emacs-below file roots)
+                           path))
+                   (level (flycheck-error-level-severity (flycheck-error-level error))))
+              (when path
+                (problem path (or (flycheck-error-line error) 1) (or (flycheck-error-column error) 1)
+                         (cond ((>= level 100) :error) ((>= level 10) :warning) (t :note))
+                         (flycheck-error-message error) "flycheck")))))))
+    (cl-list* (cond (checked (if waiting 'waiting 'checked)) (failures 'failed) (t 'unchecked))
+              (nreverse problems) failures)))
 
 (provide 'backstaff-emacs-diagnostics)
 ;;; backstaff-emacs-diagnostics.el ends here

@@ -16,13 +16,12 @@
 ;; stopped, and asked again half a second later.  The same happens while eglot has changes
 ;; that the language server does not have yet: eglot sends them when Emacs is idle.
 ;;
-;; Unlike the other tools, this one cannot promise that nothing else happens:
-;;
-;; - A back end may read files or start a program for its answer.  The two that are known
-;;   to do more are not asked: that of tags tables, which asks the user for one, and a
-;;   search for references by grep.
-;; - If a language server stops reading while eglot sends it changes, the wait ends in the
-;;   midst of that, and eglot may send the same changes again later.
+;; Unlike the other tools, this one cannot promise that nothing else happens.  A back end
+;; may read files or start a program for its answer.  Two that do more are not asked: that
+;; of tags tables, which asks the user for one, and any but a language server's for
+;; references, because it may start grep.  If a language server stops reading while
+;; eglot sends it changes, the wait ends in the midst of that, and eglot may send the same
+;; changes again later.
 ;;
 ;; For a project on another host no back end is asked, because it would read that host's
 ;; files over the network while Emacs waits.
@@ -64,14 +63,6 @@
 (defconst backstaff-emacs-find-symbol--most 100
   "Maximum number of places that are shown.")
 
-(defconst backstaff-emacs-find-symbol--longest 1000
-  "Maximum length of a symbol.
-Emacs refuses regexps of some ten thousand characters.")
-
-(defconst backstaff-emacs-find-symbol--search
-  (backstaff-lisp-tools-name "workspace/regexp_search")
-  "The tool that finds what no back end knows.")
-
 (defconst backstaff-emacs-find-symbol--seconds 5
   "Maximum number of seconds that a back end may take.")
 
@@ -85,14 +76,20 @@ Emacs refuses regexps of some ten thousand characters.")
          ;; The root, which a form may give where nothing was typed, is no file.
          (open (if (equal path "") (car files) (assoc path files)))
          (symbol (plist-get arguments :symbol))
+         (most 1000)                    ; Emacs refuses regexps of some ten thousand characters
          (seconds (min backstaff-emacs-find-symbol--seconds
-                       (or (plist-get context :seconds) backstaff-emacs-find-symbol--seconds))))
+                       (or (plist-get context :seconds) backstaff-emacs-find-symbol--seconds)))
+         (end (+ (float-time) seconds))
+         (for-model backstaff-lisp-tools-for-model)
+         (late (list :code "TIMEOUT"
+                     :message (format "The back end gave no answer within %s seconds; try again,\
+ or use %s" seconds (backstaff-emacs-find-symbol--search)))))
     (cond ((string-blank-p symbol)
            (backstaff-lisp-tools-fail "INVALID_ARGUMENT" "Argument 'symbol' must not be blank"))
-          ((> (length symbol) backstaff-emacs-find-symbol--longest)
+          ((> (length symbol) most)
            (backstaff-lisp-tools-fail
             "INVALID_ARGUMENT" "Argument 'symbol' has %d characters, more than the %d allowed"
-            (length symbol) backstaff-emacs-find-symbol--longest))
+            (length symbol) most))
           ((file-remote-p (plist-get context :root))
            (backstaff-emacs-find-symbol--none "the project is on another host"))
           ((not open)
@@ -100,141 +97,138 @@ Emacs refuses regexps of some ten thousand characters.")
             "NOT_FOUND" "%s in Emacs, so nothing there knows it: use %s"
             (if (equal path "") "No file of the project is open"
               (format "File %s is not open" (backstaff-emacs-quote given)))
-            backstaff-emacs-find-symbol--search)))
-    (backstaff-emacs-find-symbol--ask
-     (list :symbol symbol :references (equal (plist-get arguments :what) "references")
-           :path (car open) :buffer (cdr open) :line (plist-get arguments :line)
-           :roots roots :files files :limit (plist-get context :limit)
-           :seconds seconds :end (+ (float-time) seconds) :done done))
-    nil))
+            (backstaff-emacs-find-symbol--search))))
+    (cl-labels
+        ((ask ()
+           (let* ((backstaff-lisp-tools-for-model for-model)
+                  (result
+                   (condition-case problem
+                       (while-no-input
+                         (with-timeout (seconds late)
+                           (or (with-current-buffer (cdr open)
+                                 (and (eq (xref-find-backend) 'eglot)
+                                      (not (jsonrpc-connection-ready-p (eglot-current-server)
+                                                                       'xref))))
+                               (backstaff-emacs-find-symbol--result
+                                arguments open roots files (plist-get context :limit)))))
+                     (backstaff-lisp-tools-failure
+                      (list :code (nth 1 problem) :message (nth 2 problem)))
+                     (error
+                      (list :code "BACKEND_FAILED"
+                            :message (concat "The back end failed: "
+                                             (backstaff-names-prose
+                                              (error-message-string problem))))))))
+             (cond ((listp result) (funcall done result))
+                   ;; The user has typed, or the language server lacks the last changes.
+                   ((> (float-time) end) (funcall done late))
+                   (t (run-at-time 0.5 nil #'ask))))))
+      (ask)
+      nil)))
+
+(defun backstaff-emacs-find-symbol--search ()
+  "Return the name of the tool that finds what no back end knows."
+  (backstaff-lisp-tools-name "workspace/regexp_search"))
 
 (defun backstaff-emacs-find-symbol--none (reason)
   "Fail, because no back end can be asked for REASON."
   (backstaff-lisp-tools-fail "NO_BACKEND" "No back end here: %s; use %s"
-                             reason backstaff-emacs-find-symbol--search))
+                             reason (backstaff-emacs-find-symbol--search)))
 
-(defun backstaff-emacs-find-symbol--ask (call)
-  "Ask the back end for CALL, and again a little later if the user types meanwhile."
-  (let* ((seconds (plist-get call :seconds))
-         (late (list :code "TIMEOUT"
-                     :message (format "The back end gave no answer within %s seconds; try again,\
- or use %s" seconds backstaff-emacs-find-symbol--search)))
-         (result
-          (condition-case problem
-              (while-no-input
-                (with-timeout (seconds late)
-                  (pcase (backstaff-emacs-find-symbol--items call)
-                    (`(,backend . ,items)
-                     (backstaff-emacs-find-symbol--result call backend items))
-                    (_ t))))
-            (backstaff-lisp-tools-failure (list :code (nth 1 problem) :message (nth 2 problem)))
-            (error
-             (list :code "BACKEND_FAILED"
-                   :message (concat "The back end failed: "
-                                    (backstaff-names-prose (error-message-string problem))))))))
-    (cond ((listp result) (funcall (plist-get call :done) result))
-          ((> (float-time) (plist-get call :end)) (funcall (plist-get call :done) late))
-          (t (run-at-time 0.5 nil #'backstaff-emacs-find-symbol--ask call)))))
-
-(defun backstaff-emacs-find-symbol--items (call)
-  "Return a cons of the back end for CALL and the items that it finds.
-Return nil if it is eglot, and the language server lacks the last changes."
-  (cl-destructuring-bind (&key symbol references path buffer line &allow-other-keys) call
-    (backstaff-emacs-in buffer
-      (goto-char (point-min))
-      (when line (forward-line (1- line)))
-      (let* ((end (and line (line-end-position)))
-             (found (or (re-search-forward (concat "\\_<" (regexp-quote symbol) "\\_>") end t)
-                        (search-forward symbol end t)))
-             (backend (xref-find-backend)))
-        (cond
-         (found (goto-char (match-beginning 0)))
-         (line (backstaff-lisp-tools-fail
-                "NOT_FOUND" "Symbol %s does not stand on line %d of %s"
-                (backstaff-emacs-quote symbol) line (backstaff-names-show path)))
-         ((eq backend 'eglot)
-          (backstaff-lisp-tools-fail
-           "NOT_FOUND" "Symbol %s does not stand in that file: give the path of an open file\
- that has it, or use %s" (backstaff-emacs-quote symbol) backstaff-emacs-find-symbol--search)))
-        (cond
-         ((memq backend '(nil etags))
-          (backstaff-emacs-find-symbol--none "Emacs knows no way to find symbols of this buffer"))
-         ;; A back end without a method of its own would start grep.
-         ((and references (symbolp backend)
-               (not (cl-some (lambda (specializer)
-                               (cl-find-method 'xref-backend-references nil
-                                               (list specializer t)))
-                             `((eql ,backend) (eql ',backend)))))
-          (backstaff-emacs-find-symbol--none
-           "Emacs knows no way to find symbols that are used in this buffer")))
-        (unless (and (eq backend 'eglot)
-                     (fboundp 'eglot-current-server)
-                     (not (jsonrpc-connection-ready-p (eglot-current-server) 'xref)))
-          (let ((there (and found (xref-backend-identifier-at-point backend))))
-            (cons backend
-                  (funcall (if references #'xref-backend-references #'xref-backend-definitions)
-                           ;; The back end may have put its properties on it.
-                           backend (if (equal there symbol) there symbol)))))))))
+(defun backstaff-emacs-find-symbol--items (symbol references line path)
+  "Return a cons of the back end of the current buffer and the items it finds.
+SYMBOL stands on LINE, or somewhere if that is nil, and PATH is the buffer's
+file.  The items are places of its definition, or REFERENCES."
+  (goto-char (point-min))
+  (when line (forward-line (1- line)))
+  (let* ((end (and line (line-end-position)))
+         (found (or (re-search-forward (concat "\\_<" (regexp-quote symbol) "\\_>") end t)
+                    (search-forward symbol end t)))
+         (backend (xref-find-backend))
+         (server (memq backend '(eglot xref-lsp))))
+    (cond
+     (found (goto-char (match-beginning 0)))
+     (line (backstaff-lisp-tools-fail
+            "NOT_FOUND" "Symbol %s does not stand on line %d of %s"
+            (backstaff-emacs-quote symbol) line (backstaff-names-show path)))
+     (server
+      (backstaff-lisp-tools-fail
+       "NOT_FOUND" "Symbol %s does not stand in that file: give the path of an open file\
+ that has it, or use %s" (backstaff-emacs-quote symbol) (backstaff-emacs-find-symbol--search))))
+    (cond
+     ((memq backend '(nil etags))
+      (backstaff-emacs-find-symbol--none "Emacs knows no way to find symbols of this buffer"))
+     ((and references (not server))
+      (backstaff-emacs-find-symbol--none
+       "Emacs knows no way to find symbols that are used in this buffer")))
+    (let ((there (and found (xref-backend-identifier-at-point backend))))
+      (cons backend
+            (funcall (if references #'xref-backend-references #'xref-backend-definitions)
+                     ;; The back end may have put its properties on it.
+                     backend (if (equal there symbol) there symbol))))))
 
 
 ;;; The answer
 
-(defun backstaff-emacs-find-symbol--result (call backend items)
-  "Return the result of CALL: the ITEMS of xref that BACKEND found."
-  (cl-destructuring-bind (&key symbol references path roots files limit &allow-other-keys) call
-    (let* ((outside 0)
-           (all (cl-loop
-                 for item in items
-                 for (name line) = (backstaff-emacs-find-symbol--place (xref-item-location item))
-                 ;; A link that leads out of the root does not count.
-                 for below = (and name (backstaff-emacs-below name roots)
-                                  (let ((file-name-handler-alist nil))
-                                    (backstaff-emacs-below (file-truename name) roots)))
-                 for buffer = (cdr (assoc below files))
-                 if (null below) do (cl-incf outside)
-                 else unless (backstaff-emacs-secret-p (list name) roots)
-                 ;; The line of an open file comes from its buffer.
-                 collect (pcase-let ((`(,line . ,text)
-                                      (if buffer
-                                          (backstaff-emacs-find-symbol--line buffer line symbol)
-                                        (cons line
-                                              (string-limit (or (xref-item-summary item) "") 300)))))
-                           (list :path below :line line :text text))))
-           (all (cl-delete-duplicates
-                 all :from-end t
-                 :test (lambda (one other)
-                         (and (equal (plist-get one :path) (plist-get other :path))
-                              (let ((key (if (plist-get one :line) :line :text)))
-                                (equal (plist-get one key) (plist-get other key)))))))
-           (by (if (eq backend 'eglot) "eglot"
-                 (format "the xref back end %s" (backstaff-names-show (format "%s" backend)))))
-           (noun (if references "reference" "definition"))
-           (head (format "%s of %s, asked of %s in %s\n"
-                         (if (null all) (format "No %s" noun)
-                           (backstaff-emacs-plural (length all) noun))
-                         (backstaff-emacs-quote symbol) by (backstaff-names-show path)))
-           (lines (backstaff-emacs-fitting
-                   (mapcar (lambda (place)
-                             (let ((line (plist-get place :line)) (text (plist-get place :text)))
-                               (concat (backstaff-names-show (plist-get place :path))
-                                       (and line (format ":%d" line))
-                                       (and text (concat ": " (backstaff-names-prose text))))))
-                           (seq-take all backstaff-emacs-find-symbol--most))
-                   (- limit (string-bytes head) 120)))
-           (left (- (length all) (length lines)))
-           (search backstaff-emacs-find-symbol--search))
-      (list :text (concat head (mapconcat (lambda (line) (concat line "\n")) lines "")
-                          (and (> left 0) (format "[%d more: use %s]\n" left search))
-                          (and (> outside 0)
-                               (format "[%d outside the workspace left out]\n" outside))
-                          (and (null items)
-                               (concat (if (eq backend 'elisp)
-                                           "[Emacs knows the Lisp that it has loaded, and no other: "
-                                         "[")
-                                       search " may find more]\n")))
-            :truncated (> left 0)
-            :data (list :places (seq-take all (length lines)) :total (length all)
-                        :outside outside :back-end by)))))
+(defun backstaff-emacs-find-symbol--result (arguments open roots files limit)
+  "Return the result of a call with ARGUMENTS, of at most LIMIT bytes.
+OPEN is the element of FILES, the open files below ROOTS, that is asked in."
+  (pcase-let*
+      ((symbol (plist-get arguments :symbol))
+       (references (equal (plist-get arguments :what) "references"))
+       (`(,backend . ,items) (backstaff-emacs-in (cdr open)
+                               (backstaff-emacs-find-symbol--items
+                                symbol references (plist-get arguments :line) (car open))))
+       (outside 0)
+       (places
+        (cl-loop
+         for item in items
+         for (name line) = (backstaff-emacs-find-symbol--place (xref-item-location item))
+         ;; A link that leads out of the root does not count.
+         for below = (and name (backstaff-emacs-below name roots)
+                          (let ((file-name-handler-alist nil))
+                            (backstaff-emacs-below (file-truename name) roots)))
+         for buffer = (and (not line) (cdr (assoc below files)))
+         if (null below) do (cl-incf outside)
+         else unless (backstaff-emacs-secret-p (list name) roots)
+         collect
+         (or (and buffer (backstaff-emacs-find-symbol--defined below buffer symbol))
+             (list :path below :line line
+                   :text (string-limit (or (xref-item-summary item) "") 300)))))
+       (all (cl-delete-duplicates
+             places :from-end t
+             :test (lambda (one other)
+                     (and (equal (plist-get one :path) (plist-get other :path))
+                          (let ((key (if (plist-get one :line) :line :text)))
+                            (equal (plist-get one key) (plist-get other key)))))))
+       (by (if (eq backend 'eglot) "eglot"
+             (format "the xref back end %s" (backstaff-names-show (format "%s" backend)))))
+       (noun (if references "reference" "definition"))
+       (head (format "%s of %s, asked of %s in %s\n"
+                     (if (null all) (format "No %s" noun)
+                       (backstaff-emacs-plural (length all) noun))
+                     (backstaff-emacs-quote symbol) by (backstaff-names-show (car open))))
+       (lines (backstaff-emacs-fitting
+               (mapcar (lambda (place)
+                         (let ((line (plist-get place :line)))
+                           (format "%s%s: %s" (backstaff-names-show (plist-get place :path))
+                                   (if line (format ":%d" line) "")
+                                   (backstaff-names-prose (plist-get place :text)))))
+                       (seq-take all backstaff-emacs-find-symbol--most))
+               (- limit (string-bytes head) 120)))
+       (left (- (length all) (length lines)))
+       (search (backstaff-emacs-find-symbol--search)))
+    (list :text (concat head (mapconcat (lambda (line) (concat line "\n")) lines "")
+                        (and (> left 0) (format "[%d more: use %s]\n" left search))
+                        (and (> outside 0)
+                             (format "[%d outside the workspace left out]\n" outside))
+                        (and (null items)
+                             (concat (if (eq backend 'elisp)
+                                         "[Emacs knows the Lisp that it has loaded, and no other: "
+                                       "[")
+                                     search " may find more]\n")))
+          :truncated (> left 0)
+          :data (list :places (seq-take all (length lines)) :total (length all)
+                      :outside outside :back-end by))))
 
 (defun backstaff-emacs-find-symbol--place (location)
   "Return the name of the file of LOCATION, of xref, and the line; both may be nil."
@@ -248,17 +242,16 @@ Return nil if it is eglot, and the language server lacks the last changes."
                  (if (string-suffix-p ".elc" group) (substring group 0 -1) group))
             (xref-location-line location)))))
 
-(defun backstaff-emacs-find-symbol--line (buffer line symbol)
-  "Return a cons of LINE and its text in BUFFER.
-If LINE is nil, take the first that begins a form with SYMBOL: (defun SYMBOL."
+(defun backstaff-emacs-find-symbol--defined (path buffer symbol)
+  "Return the place in BUFFER, of PATH, of the first form that begins with SYMBOL.
+For example that is a line (defun SYMBOL.  Return nil if there is none."
   (backstaff-emacs-in buffer
     (goto-char (point-min))
-    (if line (forward-line (1- line))
-      (when (re-search-forward (format "^(.*\\_<%s\\_>" (regexp-quote symbol)) nil t)
-        (setq line (backstaff-emacs-line (point)))))
-    (cons line (and line (buffer-substring-no-properties
-                          (line-beginning-position)
-                          (min (line-end-position) (+ (line-beginning-position) 300)))))))
+    (when (re-search-forward (format "^(.*\\_<%s\\_>" (regexp-quote symbol)) nil t)
+      (list :path path :line (backstaff-emacs-line (point))
+            :text (string-limit (buffer-substring-no-properties
+                                 (line-beginning-position) (line-end-position))
+                                300)))))
 
 (provide 'backstaff-emacs-find-symbol)
 ;;; backstaff-emacs-find-symbol.el ends here

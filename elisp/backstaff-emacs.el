@@ -56,42 +56,32 @@ The root itself is \"\", with a slash at the end of NAME or without."
                         (backstaff-unsaved-file-names base))))))
 
 (defvar backstaff-emacs--secrets '(unknown)
-  "Value of `backstaff-server-secrets', and its two regexps.
-A file may hold secrets if the first regexp matches its path and the second,
-of the exceptions, does not.")
-
-(defun backstaff-emacs--globs-regexp (globs end)
-  "Return a regexp for paths between slashes that GLOBS match, before END.
-The server's fs/secrets.py defines the globs."
-  (if (null globs) regexp-unmatchable
-    (concat "/\\(?:"
-            (mapconcat (lambda (glob)
-                         (concat (string-replace
-                                  "[^\0]" "[^/]"
-                                  (substring (wildcard-to-regexp (string-remove-suffix "/" glob))
-                                             2 -2))
-                                 (if (string-suffix-p "/" glob) "/[^/]" "/")))
-                       globs "\\|")
-            "\\)" end)))
+  "Value of `backstaff-server-secrets', and a list (EXCEPTED REGEXP) for each.
+EXCEPTED is t for an exception.  A regexp matches paths between slashes.")
 
 (defun backstaff-emacs-secret-p (names roots)
-  "Return non-nil if the file with NAMES, below ROOTS, may hold secrets."
+  "Return non-nil if the file with NAMES, below ROOTS, may hold secrets.
+The server's fs/secrets.py defines the globs."
   (unless (eq (car backstaff-emacs--secrets) backstaff-server-secrets)
-    (let ((excepted (seq-filter (lambda (glob) (string-prefix-p "!" glob))
-                                backstaff-server-secrets)))
-      (setq backstaff-emacs--secrets
-            (list backstaff-server-secrets
-                  (backstaff-emacs--globs-regexp
-                   (seq-difference backstaff-server-secrets excepted) "")
-                  (backstaff-emacs--globs-regexp
-                   (mapcar (lambda (glob) (substring glob 1)) excepted) "\\'")))))
-  (cl-some (lambda (name)
-             (or (string-match-p backstaff-unsaved-secret name)
-                 (when-let ((path (backstaff-emacs-below name roots)))
-                   (let ((case-fold-search t) (between (concat "/" path "/")))
-                     (and (string-match-p (nth 1 backstaff-emacs--secrets) between)
-                          (not (string-match-p (nth 2 backstaff-emacs--secrets) between)))))))
-           names))
+    (setq backstaff-emacs--secrets
+          (cons backstaff-server-secrets
+                (cl-loop
+                 for glob in backstaff-server-secrets
+                 for excepted = (string-prefix-p "!" glob)
+                 for regexp = (wildcard-to-regexp (string-trim glob "!" "/"))
+                 collect (list excepted
+                               (concat "/" (string-replace "[^\0]" "[^/]" (substring regexp 2 -2))
+                                       (if (string-suffix-p "/" glob) "/[^/]" "/")
+                                       (and excepted "\\'")))))))
+  (let ((case-fold-search t))
+    (cl-some (lambda (name)
+               (or (string-match-p backstaff-unsaved-secret name)
+                   (when-let ((path (backstaff-emacs-below name roots)))
+                     (let ((found (cl-loop for (excepted regexp) in (cdr backstaff-emacs--secrets)
+                                           when (string-match-p regexp (concat "/" path "/"))
+                                           collect excepted)))
+                       (and found (not (memq t found)))))))
+             names)))
 
 (defun backstaff-emacs-file-p (buffer)
   "Return non-nil if BUFFER, or its base buffer, visits a file."

@@ -37,46 +37,42 @@
   "Return the text of CONDITION, for people and models to read.
 CONDITION comes from `condition-case'.  `error-message-string' would quote
 the text of a `backstaff-error'."
-  (let ((data (cdr condition)) (message (get (car condition) 'error-message)))
-    (cond ((not (and (memq 'backstaff-error (get (car condition) 'error-conditions))
-                     (stringp (car data))))
-           (error-message-string condition))
-          ((equal message "") (car data))
-          (t (format "%s: %s" message (car data))))))
+  (if (and (memq 'backstaff-error (get (car condition) 'error-conditions))
+           (stringp (cadr condition)))
+      (format "%s: %s" (get (car condition) 'error-message) (cadr condition))
+    (error-message-string condition)))
 
 
 ;;; Connections
 
 (cl-defstruct (backstaff-epc-connection
-               (:constructor backstaff-epc--make-connection)
+               (:constructor backstaff-epc-make-connection)
                (:conc-name backstaff-epc--)
                (:copier nil))
   "A process that speaks EPC, and the calls that it has not answered.
-BUFFER has the bytes of the next frames, and PENDING maps uids to calls, whose
-requests have UNANSWERED bytes.  CLOSED is nil, t while the connection breaks, or
-the condition that broke it."
-  process name buffer remote log-function stderr-function
-  (pending (make-hash-table) :read-only t)
-  (last-uid 0) (unanswered 0) (silent-timeouts 0) closed)
-
-(cl-defstruct (backstaff-epc--call (:constructor backstaff-epc--make-call) (:copier nil))
-  "A call in flight, whose request has SIZE bytes.
-TIMER ends the call after TIMEOUT seconds if nobody waits for it.  COMPLETE is
-called when the call ends, and is nil from then on."
-  method complete timeout timer size)
-
-(cl-defun backstaff-epc-connect
-    (process &key (name "the server") (log-function #'ignore) (stderr-function #'ignore) remote)
-  "Return a connection that speaks EPC over PROCESS.
-PROCESS gets a new filter and a new sentinel.  NAME is the peer's in messages.
+NAME is the peer's in messages.  REMOTE is non-nil if a network lies between:
+then requests are small, and one sent in part ends the connection.
 LOG-FUNCTION is called with a line of text for the log.  STDERR-FUNCTION is
 called when the connection breaks, and returns the last lines that PROCESS
-wrote to its standard error, or nil.  REMOTE is non-nil if a network lies
-between: then requests are small, and one sent in part ends the connection."
-  (let* ((buffer (generate-new-buffer " *backstaff frames*" t))
-         (connection (backstaff-epc--make-connection
-                      :process process :name name :remote remote :buffer buffer
-                      :log-function log-function :stderr-function stderr-function)))
+wrote to its standard error, or nil.
+
+BUFFER has the bytes of the next frames, and PENDING maps uids to calls.
+CLOSED is nil, t while the connection breaks, or the condition that broke it."
+  process (name "the server") remote (log-function #'ignore) (stderr-function #'ignore)
+  buffer (pending (make-hash-table) :read-only t) (last-uid 0) (silent-timeouts 0) closed)
+
+(cl-defstruct (backstaff-epc--call (:constructor backstaff-epc--make-call) (:copier nil))
+  "A call in flight.
+SUCCESS-FN or ERROR-FN is called when it ends.  TIMER ends it after TIMEOUT
+seconds.  SENT is nil while its request is being sent."
+  method success-fn error-fn timeout timer sent)
+
+(defun backstaff-epc-connect (connection)
+  "Let CONNECTION read from its process, and return it.
+The process gets a new filter and a new sentinel."
+  (let ((process (backstaff-epc--process connection))
+        (buffer (generate-new-buffer " *backstaff frames*" t)))
+    (setf (backstaff-epc--buffer connection) buffer)
     (with-current-buffer buffer
       (set-buffer-multibyte nil)
       (buffer-disable-undo))
@@ -86,9 +82,17 @@ between: then requests are small, and one sent in part ends the connection."
     (set-process-thread process nil)
     (set-process-filter process (lambda (_process chunk)
                                   (backstaff-epc--receive connection chunk)))
-    (set-process-sentinel process (lambda (process _event)
-                                    (unless (process-live-p process)
-                                      (backstaff-epc--break-ended connection))))
+    (set-process-sentinel
+     process
+     (lambda (process _event)
+       (unless (process-live-p process)
+         (backstaff-epc-close
+          connection
+          (format (pcase (process-status process)
+                    ('exit "%s exited with status %d")
+                    ('signal "%s was killed by signal %d")
+                    (_ "%s closed the connection"))
+                  (backstaff-epc--name connection) (process-exit-status process))))))
     connection))
 
 (defun backstaff-epc-live-p (connection)
@@ -120,17 +124,6 @@ last words are added to REASON.  ADVICE is a string for the user, or nil."
             (progn (backstaff-epc--log connection "%s" (cadr condition))
                    (backstaff-epc--fail-pending connection condition))
           (kill-buffer (backstaff-epc--buffer connection)))))))
-
-(defun backstaff-epc--break-ended (connection)
-  "Close CONNECTION because its process has ended."
-  (let ((process (backstaff-epc--process connection)))
-    (backstaff-epc-close
-     connection
-     (format (pcase (process-status process)
-               ('exit "%s exited with status %d")
-               ('signal "%s was killed by signal %d")
-               (_ "%s closed the connection"))
-             (backstaff-epc--name connection) (process-exit-status process)))))
 
 (defmacro backstaff-epc--until-done (again &rest body)
   "Evaluate BODY.  If it exits by a `throw', evaluate AGAIN in a timer at once."
@@ -202,7 +195,6 @@ Signal a `backstaff-protocol-error' if it is not a message."
   "Remove the call UID from those over CONNECTION; return nil if there is none."
   (when-let ((call (gethash uid (backstaff-epc--pending connection))))
     (remhash uid (backstaff-epc--pending connection))
-    (cl-decf (backstaff-epc--unanswered connection) (backstaff-epc--call-size call))
     (when (backstaff-epc--call-timer call)
       (cancel-timer (backstaff-epc--call-timer call)))
     call))
@@ -211,9 +203,8 @@ Signal a `backstaff-protocol-error' if it is not a message."
   "End CALL over CONNECTION with VALUE, or with CONDITION if that is non-nil.
 An error in the caller's function goes to the log and the echo area."
   (condition-case problem
-      (when-let ((complete (backstaff-epc--call-complete call)))
-        (setf (backstaff-epc--call-complete call) nil)
-        (funcall complete value condition))
+      (if condition (funcall (backstaff-epc--call-error-fn call) condition)
+        (funcall (backstaff-epc--call-success-fn call) value))
     ((error quit)
      (let ((text (format "the callback for %s failed: %s"
                          (backstaff-epc--call-method call)
@@ -245,56 +236,61 @@ killed, and its property `backstaff-late' is non-nil."
     value))
 
 
-;;; Requests to the peer
+;;; Calls
 
 (defconst backstaff-epc--max-remote-request (* 64 1024)
   "Maximum number of bytes of a request that goes over a network.")
 
-(defconst backstaff-epc--pipe-size 16384
-  "Number of bytes that fit in a pipe that nobody reads.")
-
 (defconst backstaff-epc--cancel-seconds 0.1
   "Maximum number of seconds for sending word that a call was cancelled.")
 
-(defun backstaff-epc--start-call (connection method args complete timeout)
-  "Send a call of METHOD with ARGS over CONNECTION; return its uid.
-COMPLETE is called with a value and nil, or with nil and a condition, when
-the call ends, but not if this function signals an error.
+(defconst backstaff-epc--slice 0.05
+  "Seconds between two looks at the peer.")
 
-Emacs waits while the pipe is full.  TIMEOUT, in seconds, limits that wait.  A
-request that surely fits needs no timer, which would take ten times as long.
-The unsent part of a request then stays in Emacs's own queue, and the next
-frame follows it."
+(defconst backstaff-epc--undisturbed 0.1
+  "Seconds for which other processes wait for a call that waits.")
+
+(defconst backstaff-epc--gc-cons-threshold (* 16 1024 1024)
+  "Bytes that are allocated in a wait before garbage is collected.
+With the usual 800 kB an answer of 13 MB brings on 16 collections.  With
+128 MB a single one took Emacs 28 half a minute.")
+
+(cl-defun backstaff-epc-call-async
+    (connection method args &key (success-fn #'ignore) (error-fn #'ignore) (timeout 15))
+  "Call METHOD with the list ARGS over CONNECTION and return at once.
+METHOD is a symbol or a string.  SUCCESS-FN is called with the value, or
+ERROR-FN with a condition as `condition-case' binds it: one of them, once.  No
+answer within TIMEOUT seconds (nil: wait for ever) is also a condition.  Both
+run in a process filter or a timer, and an error in them goes to the log.
+
+Return a handle for `backstaff-epc-cancel'.  A call that cannot be sent
+signals an error here, and neither function is called.  Emacs waits while the
+pipe is full, for TIMEOUT at most.  The unsent part of a request then stays in
+Emacs's own queue, and the next frame follows it."
   (backstaff-epc--check-open connection)
   (let* ((uid (cl-incf (backstaff-epc--last-uid connection)))
          (process (backstaff-epc--process connection))
-         (symbol (if (stringp method) (make-symbol method) method))
-         (frame (backstaff-message-frame (list 'call uid symbol args)
-                                         (if (backstaff-epc--remote connection)
-                                             backstaff-epc--max-remote-request
-                                           backstaff-message-largest-frame)))
-         (call (backstaff-epc--make-call :method method :complete complete :timeout timeout
-                                        :size (length frame)))
-         (sent nil) (failure nil))
+         (frame (backstaff-message-frame
+                 (list 'call uid (if (stringp method) (make-symbol method) method) args)
+                 (if (backstaff-epc--remote connection) backstaff-epc--max-remote-request
+                   backstaff-message-largest-frame)))
+         (call (backstaff-epc--make-call :method method :timeout timeout
+                                         :success-fn success-fn :error-fn error-fn))
+         (ended nil) (failure nil))
     (puthash uid call (backstaff-epc--pending connection))
-    (cl-incf (backstaff-epc--unanswered connection) (length frame))
+    (when timeout
+      (setf (backstaff-epc--call-timer call)
+            (run-at-time timeout nil #'backstaff-epc--time-out connection uid)))
     (unwind-protect
-        (condition-case problem
-            (progn
-              (if (or (null timeout)
-                      (<= (backstaff-epc--unanswered connection) backstaff-epc--pipe-size))
-                  (process-send-string process frame)
-                (with-timeout
-                    (timeout
-                     (cl-incf (backstaff-epc--silent-timeouts connection))
-                     (signal 'backstaff-timeout
-                             (list (backstaff-epc--slowness connection "took no request" call))))
-                  (process-send-string process frame)))
-              (setq sent t))
-          (error (setq failure problem)))
-      (unless sent
-        (backstaff-epc--pop-call connection uid)
-        (cond ((not (memq (car failure) '(nil backstaff-timeout)))
+        (catch call
+          (condition-case problem
+              (progn (process-send-string process frame)
+                     (setf (backstaff-epc--call-sent call) t))
+            (error (setq failure problem))))
+      (unless (backstaff-epc--call-sent call)
+        ;; If the process died meanwhile, ERROR-FN has been called.
+        (setq ended (not (backstaff-epc--pop-call connection uid)))
+        (cond (failure
                (backstaff-epc-close
                 connection
                 (format "%s takes no more requests (%s)" (backstaff-epc--name connection)
@@ -303,15 +299,17 @@ frame follows it."
               ;; Nobody knows which part of the request is under way.
               ((backstaff-epc--remote connection)
                (backstaff-epc-close connection "the sending of a request was cut short")))))
-    ;; If the process died meanwhile, COMPLETE has been called.
-    (when (and failure (backstaff-epc--call-complete call))
-      (unless (eq (car failure) 'backstaff-timeout)
+    (unless (or (backstaff-epc--call-sent call) ended)
+      (when failure
         (backstaff-epc--check-open connection))
-      (signal (car failure) (cdr failure)))
+      (signal 'backstaff-timeout
+              (list (backstaff-epc--slowness connection "took no request" call))))
     uid))
 
 (defun backstaff-epc--slowness (connection failure call)
-  "Return the message that the peer of CONNECTION showed FAILURE in CALL's time."
+  "Return the message that the peer of CONNECTION showed FAILURE in CALL's time.
+Count that as a sign that the peer is stuck."
+  (cl-incf (backstaff-epc--silent-timeouts connection))
   (format "%s %s within %s seconds%s" (backstaff-epc--name connection)
           failure (backstaff-epc--call-timeout call)
           (if (backstaff-epc--remote connection)
@@ -326,41 +324,57 @@ frame follows it."
     (_ (signal 'backstaff-connection-lost
                (list (format "%s has just ended" (backstaff-epc--name connection)))))))
 
-(defun backstaff-epc--notify-cancelled (connection uid)
-  "Tell the peer of CONNECTION that nobody waits for call UID any more."
-  (when (backstaff-epc-live-p connection)
-    (let ((inhibit-quit t))
-      ;; An error is ignored, because the call has ended here already.  The process's
-      ;; sentinel or the next call says why nothing can be sent.
-      (ignore-errors
-        (backstaff-epc--start-call connection 'cancel (list uid) #'ignore
-                                   backstaff-epc--cancel-seconds)))))
+(defun backstaff-epc--time-out (connection uid &optional looked)
+  "End call UID over CONNECTION, because its time is up.
+LOOKED is non-nil if Emacs has read from the peer since."
+  (when-let ((call (gethash uid (backstaff-epc--pending connection))))
+    (cond ((not (backstaff-epc--call-sent call)) (throw call nil))
+          ;; If Emacs was suspended meanwhile, the answer may lie in the pipe.
+          ((not looked)
+           (setf (backstaff-epc--call-timer call)
+                 (run-at-time backstaff-epc--slice nil
+                              #'backstaff-epc--time-out connection uid t)))
+          (t (backstaff-epc--drop
+              connection uid 'backstaff-timeout
+              (backstaff-epc--slowness
+               connection (format "did not answer %s" (backstaff-epc--call-method call)) call))))))
+
+(defun backstaff-epc--drop (connection uid symbol text)
+  "End call UID over CONNECTION with the condition SYMBOL and TEXT.
+The peer learns that nobody waits any more.  Return nil if the call had ended."
+  (when-let ((call (backstaff-epc--pop-call connection uid)))
+    (when (backstaff-epc-live-p connection)
+      (let ((inhibit-quit t))
+        ;; An error is ignored, because the call has ended here already.  The process's
+        ;; sentinel or the next call says why nothing can be sent.
+        (ignore-errors
+          (let ((word (backstaff-epc-call-async connection 'cancel (list uid)
+                                                :timeout backstaff-epc--cancel-seconds)))
+            ;; Its answer may take any time.
+            (cancel-timer (backstaff-epc--call-timer
+                           (gethash word (backstaff-epc--pending connection))))))))
+    (backstaff-epc--complete connection call nil (list symbol text))
+    t))
+
+(defun backstaff-epc-cancel (connection handle)
+  "Cancel the asynchronous call HANDLE over CONNECTION.
+The call ends with a `backstaff-cancelled' condition, and the peer stops.
+Return nil if it had ended before."
+  (when-let ((call (gethash handle (backstaff-epc--pending connection))))
+    (backstaff-epc--drop connection handle 'backstaff-cancelled
+                         (format "%s was cancelled" (backstaff-epc--call-method call)))))
 
 
-;;; Calls
-
-(defconst backstaff-epc--slice 0.05
-  "Seconds between two looks at the clock and the peer.")
-
-(defconst backstaff-epc--grace 0.5
-  "Seconds after its timeout at which a call that waits ends in any case.")
-
-(defconst backstaff-epc--undisturbed 0.1
-  "Seconds for which other processes wait for a call that waits.")
-
-(defconst backstaff-epc--gc-cons-threshold (* 16 1024 1024)
-  "Bytes that are allocated in a wait before garbage is collected.
-With the usual 800 kB an answer of 13 MB brings on 16 collections.  With
-128 MB a single one took Emacs 28 half a minute.")
+;;; Calls that wait
 
 (defvar backstaff-epc--waiting nil
-  "The uid of the innermost call that waits for output.")
+  "A symbol that stands for the innermost wait.")
 
-(cl-defun backstaff-epc-call (connection method args &key (timeout 15))
-  "Call METHOD with the list ARGS over CONNECTION and return its value.
-METHOD is a symbol or a string.  Signal a `backstaff-error' if there is no
-value within TIMEOUT seconds (nil: wait for ever), if the peer refuses, or
-if the connection breaks.
+(defun backstaff-epc-await (connection start)
+  "Call START, wait for the outcome, and return the value.
+START begins one or more calls over CONNECTION.  It is called with a function
+that takes the value and one that takes a condition, which is signalled here,
+and returns a function that cancels the call.
 
 For the first tenth of a second, in which most answers come, Emacs reads
 only from the peer, so that no filter of another package interrupts the
@@ -371,108 +385,56 @@ A quit (\\[keyboard-quit]) ends the wait and cancels the call.  That holds
 even where `inhibit-quit' is non-nil, as in another process's filter: the
 caller gets a `quit', once."
   (let* ((outcome nil)
-         (start (float-time))
+         (begun (float-time))
          (gc-cons-threshold (max gc-cons-threshold backstaff-epc--gc-cons-threshold))
          (read-process-output-max (max read-process-output-max 65536))
-         (uid (backstaff-epc--start-call
-               connection method args
-               (lambda (value condition) (setq outcome (cons value condition)))
-               timeout))
+         (process (backstaff-epc--process connection))
+         (filter (process-filter process))
+         (cancel (funcall start
+                          (lambda (value) (setq outcome (list value)))
+                          (lambda (condition) (setq outcome (cons nil condition)))))
          ;; `accept-process-output' does not return while there is something to read: always, if
          ;; the peer floods.  In Emacs 28 a peer that has closed its output and lives on is like that.
-         (guard (and timeout
-                     (run-at-time
-                      (+ timeout backstaff-epc--grace) 1
-                      (lambda ()
-                        ;; A call inside the wait of this one has a guard of its own.
-                        (when (eq backstaff-epc--waiting uid)
-                          (backstaff-epc-close
-                           connection
-                           (format "%s kept Emacs reading, beyond the %s seconds of a call"
-                                   (backstaff-epc--name connection) timeout))))))))
+         ;; A call inside the wait of this one has a guard of its own.
+         (mine (make-symbol "wait"))
+         (backstaff-epc--waiting mine)
+         (guard (run-at-time 1 1 (lambda ()
+                                   (when (and outcome (eq backstaff-epc--waiting mine))
+                                     (set-process-filter process t))))))
     (unwind-protect
         (while (not outcome)
-          (backstaff-epc--wait connection uid (- (float-time) start) timeout))
-      (when guard (cancel-timer guard))
+          (if (eq (process-status process) 'stop)
+              ;; `accept-process-output' returns at once if the process is stopped.
+              (sleep-for backstaff-epc--slice)
+            (let ((live (process-live-p process)))
+              (accept-process-output
+               (and live process) backstaff-epc--slice nil
+               (and live (or (backstaff-epc--remote connection)
+                             (< (- (float-time) begun) backstaff-epc--undisturbed))))))
+          ;; The flag is still set, so `inhibit-quit' is non-nil.
+          (when (eq quit-flag t)
+            (setq quit-flag nil)
+            (signal 'quit nil)))
+      (cancel-timer guard)
+      (set-process-filter process filter)
       (unless outcome
-        (backstaff-epc--pop-call connection uid)
-        (backstaff-epc--notify-cancelled connection uid)))
+        (funcall cancel)))
     (pcase-let ((`(,value . ,condition) outcome))
       (when condition
         (signal (car condition) (cdr condition)))
       value)))
 
-(defun backstaff-epc--wait (connection uid elapsed timeout)
-  "Wait a little for call UID over CONNECTION, made ELAPSED seconds ago.
-End the call after TIMEOUT seconds, or if the peer has died."
-  (let ((process (backstaff-epc--process connection)))
-    (cond
-     ((and timeout (>= elapsed timeout))
-      ;; If Emacs was suspended meanwhile, the answer may lie in the pipe.
-      (when (> elapsed (+ timeout (* 4 backstaff-epc--slice)))
-        (accept-process-output process 0 nil t))
-      (backstaff-epc--time-out connection uid))
-     ((eq (process-status process) 'stop)
-      ;; Sleep, because `accept-process-output' returns at once if the process is stopped.
-      (sleep-for backstaff-epc--slice))
-     ((process-live-p process)
-      (let ((backstaff-epc--waiting uid))
-        (accept-process-output
-         process (if timeout (min backstaff-epc--slice (- timeout elapsed)) backstaff-epc--slice)
-         nil (or (backstaff-epc--remote connection) (< elapsed backstaff-epc--undisturbed)))))
-     (t
-      ;; The answer may be among its last words.
-      (accept-process-output process 0 nil t)
-      (backstaff-epc--break-ended connection)))
-    ;; The flag is still set, so `inhibit-quit' is non-nil.
-    (when (eq quit-flag t)
-      (setq quit-flag nil)
-      (signal 'quit nil))))
-
-(defun backstaff-epc--time-out (connection uid)
-  "End call UID over CONNECTION, because its time is up."
-  (when-let ((call (backstaff-epc--pop-call connection uid)))
-    (cl-incf (backstaff-epc--silent-timeouts connection))
-    (backstaff-epc--notify-cancelled connection uid)
-    (backstaff-epc--complete
-     connection call nil
-     (list 'backstaff-timeout
-           (backstaff-epc--slowness
-            connection (format "did not answer %s" (backstaff-epc--call-method call)) call)))))
-
-(cl-defun backstaff-epc-call-async
-    (connection method args &key success-fn error-fn (timeout 15))
-  "Call METHOD with the list ARGS over CONNECTION and return at once.
-SUCCESS-FN is called with the value, or ERROR-FN with a condition as
-`condition-case' binds it: one of them, once.  No answer within TIMEOUT
-seconds (nil: wait for ever) is also a condition.  Both run in a process
-filter or a timer, and an error in them goes to the log.
-
-Return a handle for `backstaff-epc-cancel'.  A call that cannot be sent
-signals an error here, and neither function is called."
-  (let* ((uid (backstaff-epc--start-call
-               connection method args
-               (lambda (value condition)
-                 (if condition
-                     (when error-fn (funcall error-fn condition))
-                   (when success-fn (funcall success-fn value))))
-               timeout))
-         (call (and timeout (gethash uid (backstaff-epc--pending connection)))))
-    (when call
-      (setf (backstaff-epc--call-timer call)
-            (run-at-time timeout nil #'backstaff-epc--time-out connection uid)))
-    uid))
-
-(defun backstaff-epc-cancel (connection handle)
-  "Cancel the asynchronous call HANDLE over CONNECTION.
-The call ends with a `backstaff-cancelled' condition, and the peer stops.
-Return nil if it had ended before."
-  (when-let ((call (backstaff-epc--pop-call connection handle)))
-    (backstaff-epc--notify-cancelled connection handle)
-    (backstaff-epc--complete
-     connection call nil
-     `(backstaff-cancelled ,(format "%s was cancelled" (backstaff-epc--call-method call))))
-    t))
+(cl-defun backstaff-epc-call (connection method args &key (timeout 15))
+  "Call METHOD with the list ARGS over CONNECTION and return its value.
+METHOD is a symbol or a string.  Signal a `backstaff-error' if there is no
+value within TIMEOUT seconds (nil: wait for ever), if the peer refuses, or
+if the connection breaks.  `backstaff-epc-await' describes the wait."
+  (backstaff-epc-await
+   connection
+   (lambda (success-fn error-fn)
+     (let ((uid (backstaff-epc-call-async connection method args :success-fn success-fn
+                                          :error-fn error-fn :timeout timeout)))
+       (lambda () (backstaff-epc-cancel connection uid))))))
 
 (provide 'backstaff-epc)
 ;;; backstaff-epc.el ends here

@@ -50,23 +50,13 @@ The policy in the server's settings may name these ids.")
   "End the call of a tool with CODE and a message, FORMAT with VALUES."
   (signal 'backstaff-lisp-tools-failure (list code (apply #'format format values))))
 
-(defun backstaff-lisp-tools-name (id)
-  "Return ID of a tool so that a text with it names the tool as its reader does.
-People read the id, models read their own name for the tool."
-  (propertize id 'backstaff-lisp-tools-id id))
+(defvar backstaff-lisp-tools-for-model nil
+  "Non-nil while the function of a tool runs for a model.")
 
-(defun backstaff-lisp-tools--named (text for-model)
-  "Return TEXT without properties; FOR-MODEL says that a model reads it.
-Only names by `backstaff-lisp-tools-name' change, and no content."
-  (let ((from 0) (parts nil))
-    (while (< from (length text))
-      (let ((id (get-text-property from 'backstaff-lisp-tools-id text))
-            (to (next-single-property-change from 'backstaff-lisp-tools-id text (length text))))
-        (push (if (and id for-model) (backstaff-server-model-name id)
-                (substring-no-properties text from to))
-              parts)
-        (setq from to)))
-    (apply #'concat (nreverse parts))))
+(defun backstaff-lisp-tools-name (id)
+  "Return the name of the tool ID for the reader of a text.
+People read the id, models read their own name for the tool."
+  (if backstaff-lisp-tools-for-model (backstaff-server-model-name id) id))
 
 (defun backstaff-lisp-tools-find (id)
   "Return the definition of the tool ID, or nil if Lisp has none of that id."
@@ -91,8 +81,18 @@ Only names by `backstaff-lisp-tools-name' change, and no content."
                                    (plist-get context :available-capacity-bytes)))
                    (list backstaff-lisp-tools--limit))))
 
-(defun backstaff-lisp-tools--run (tool checked context timeout callback)
-  "Run TOOL and call CALLBACK with the reply, once, now or later.
+(defun backstaff-lisp-tools-check (tool args context)
+  "Return the arguments of the server's method `check' for a call of TOOL.
+ARGS and CONTEXT are as in `backstaff-call'."
+  (list (backstaff-lisp-tools--sent tool) args
+        (append (and (plist-get context :approved) '(:approved t))
+                (and (plist-get context :person) '(:person t))
+                (and (plist-get context :text-only)
+                     (list :for-model t
+                           :max-output-bytes (backstaff-lisp-tools--room context))))))
+
+(defun backstaff-lisp-tools-run (tool checked context timeout callback)
+  "Run TOOL and call CALLBACK with each reply, now or later.
 CHECKED is the server's answer to `check'.  CONTEXT is as in `backstaff-call';
 the caller waits for TIMEOUT seconds, or for ever if that is nil."
   (let* ((start (float-time))
@@ -103,23 +103,22 @@ the caller waits for TIMEOUT seconds, or for ever if that is nil."
          (answer
           (lambda (result)
             (let* ((code (plist-get result :code))
-                   (message (backstaff-lisp-tools--named (plist-get result :message) text-only))
-                   (text (if code (concat "Error: " message)
-                           (backstaff-lisp-tools--named (plist-get result :text) text-only)))
+                   (message (plist-get result :message))
+                   (text (if code (concat "Error: " message) (plist-get result :text)))
                    (clipped (backstaff-lisp-tools-clipped text limit))
                    (secret (plist-get result :secret)))
-              (when callback
-                (funcall
-                 (prog1 callback (setq callback nil))
-                 `(:ok ,(not code) :tool ,(plist-get tool :id)
-                   :text ,(if (or code (string-empty-p note)) clipped
-                            (concat (string-remove-suffix "\n" clipped) note))
-                   :data ,(and (not text-only) (plist-get result :data))
-                   ,@(and code `(:error (:code ,code :message ,message
-                                               ,@(and secret (list :secret secret)))))
-                   :truncated ,(or (plist-get result :truncated) (not (eq clipped text)))
-                   :warnings ,(append (plist-get checked :warnings) (plist-get result :warnings))
-                   :elapsed-ms ,(round (* 1000 (- (float-time) start)))))))))
+              (funcall
+               callback
+               `(:ok ,(not code) :tool ,(plist-get tool :id)
+                 :text ,(if (or code (string-empty-p note)) clipped
+                          (concat (string-remove-suffix "\n" clipped) note))
+                 :data ,(and (not text-only) (plist-get result :data))
+                 ,@(and code `(:error (:code ,code :message ,message
+                                             ,@(and secret (list :secret secret)))))
+                 :truncated ,(or (plist-get result :truncated) (not (eq clipped text)))
+                 :warnings ,(append (plist-get checked :warnings) (plist-get result :warnings))
+                 :elapsed-ms ,(round (* 1000 (- (float-time) start))))))))
+         (backstaff-lisp-tools-for-model text-only)
          (result
           (condition-case problem
               (funcall (plist-get tool :function) (plist-get checked :data)
@@ -146,96 +145,18 @@ the caller waits for TIMEOUT seconds, or for ever if that is nil."
   "Return TEXT, or its first lines in LIMIT bytes and \"[cut to LIMIT bytes]\".
 The limit is at least 64."
   (let* ((limit (max 64 limit))
-         (note (format "…\n[cut to %d bytes]\n" limit))
-         (room (- limit (string-bytes note)))
-         (kept (substring text 0 (min room (length text))))
-         (excess 0))
+         (note (format "…\n[cut to %d bytes]\n" limit)))
     (if (<= (string-bytes text) limit) text
-      ;; A character has five bytes at most.
-      (while (> (setq excess (- (string-bytes kept) room)) 0)
-        (setq kept (substring kept 0 (- (/ (+ excess 4) 5)))))
-      (if (string-match "\n[^\n]*\\'" kept)
-          (concat (substring kept 0 (1+ (match-beginning 0))) (substring note 2))
-        (concat kept note)))))
-
-
-;;; Calls
-
-(defun backstaff-lisp-tools-call (tool args context timeout)
-  "Call TOOL, a definition, with ARGS in CONTEXT, and wait for the reply.
-ARGS and CONTEXT are as in `backstaff-call'.  Signal a `backstaff-error' if
-there is no reply within TIMEOUT seconds."
-  (let* ((outcome nil)
-         (cancel (backstaff-lisp-tools-call-async
-                  tool args context :timeout timeout
-                  :success-fn (lambda (reply) (setq outcome (list reply)))
-                  :error-fn (lambda (condition) (setq outcome (list nil condition))))))
-    (unwind-protect
-        (with-local-quit
-          (while (not outcome)
-            (accept-process-output nil 0.05)))
-      (unless outcome
-        (funcall cancel)
-        (setq outcome '(nil (quit)))))
-    (pcase outcome
-      (`(nil ,condition)
-       ;; `with-local-quit' returns after a quit that `inhibit-quit' delays.
-       (when (eq (car condition) 'quit)
-         (setq quit-flag nil))
-       (signal (car condition) (cdr condition)))
-      (`(,reply) reply))))
-
-(cl-defun backstaff-lisp-tools-call-async (tool args context &key success-fn error-fn timeout)
-  "Call TOOL, a definition, with ARGS in CONTEXT, and return at once.
-ARGS and CONTEXT are as in `backstaff-call'.  Later SUCCESS-FN is called with
-the reply, or ERROR-FN with a condition, if there is no reply within TIMEOUT
-seconds.  Return a function that cancels the call; it returns nil if the call
-had ended before."
-  (let ((pending t) (checked nil) (check nil) (timer nil))
-    (cl-labels
-        ((end (function value)
-           (when pending
-             (setq pending nil)
-             (when timer (cancel-timer timer))
-             (funcall function value)
-             t))
-         (run ()
-           (when pending
-             ;; In a timer nothing can be quit, unless it says so.
-             (unless (with-local-quit
-                       (backstaff-lisp-tools--run tool checked context timeout
-                                                  (lambda (reply) (end success-fn reply)))
-                       t)
-               (setq quit-flag nil)
-               (end error-fn '(quit))))))
-      (setq check
-            (backstaff-server-call-async
-             "check"
-             (list (backstaff-lisp-tools--sent tool) args
-                   (append (and (plist-get context :approved) '(:approved t))
-                           (and (plist-get context :person) '(:person t))
-                           (and (plist-get context :text-only)
-                                (list :for-model t
-                                      :max-output-bytes (backstaff-lisp-tools--room context)))))
-             :timeout timeout
-             :error-fn (lambda (condition) (end error-fn condition))
-             :success-fn
-             (lambda (value)
-               (setq checked value)
-               (if (not (plist-get checked :ok))
-                   (end success-fn checked)
-                 (when timeout
-                   (setq timer (run-at-time
-                                timeout nil #'end error-fn
-                                (list 'backstaff-timeout
-                                      (format "%s gave no answer within %s seconds"
-                                              (plist-get tool :id) timeout)))))
-                 ;; A process filter is no place to work in.
-                 (run-at-time 0 nil #'run)))))
-      (lambda ()
-        (if checked
-            (end error-fn '(backstaff-cancelled "the call was cancelled"))
-          (funcall check))))))
+      ;; A character may be cut in two; its bytes are dropped.
+      (let ((kept (string-trim-right
+                   (decode-coding-string
+                    (substring (encode-coding-string text 'utf-8-emacs)
+                               0 (- limit (string-bytes note)))
+                    'utf-8-emacs)
+                   "[\x3fff80-\x3fffff]+")))
+        (if (string-match "\n[^\n]*\\'" kept)
+            (concat (substring kept 0 (1+ (match-beginning 0))) (substring note 2))
+          (concat kept note))))))
 
 (provide 'backstaff-lisp-tools)
 ;;; backstaff-lisp-tools.el ends here

@@ -64,17 +64,12 @@ The largest that there can be takes some 100 MB until it is read.")
     (narrow-to-region start end)
     (goto-char start)
     (let ((gc-cons-threshold (max gc-cons-threshold backstaff-message--gc-cons-threshold))
-          (tokens (backstaff-message--scan)))
-      (goto-char start)
+          (ascii (backstaff-message--scan)))
       (condition-case problem
-          (or (cond ((null tokens)
-                     (backstaff-message--with-stray-bytes
-                      (car (read-from-string
-                            (decode-coding-string (buffer-string) 'utf-8-unix)))))
-                    ;; To copy a long text can bring on a collection of garbage.
-                    ((< tokens 1000) (read (current-buffer)))
-                    ;; Lists are read from a string in three quarters of the time.
-                    (t (car (read-from-string (buffer-string)))))
+          ;; A string is read in three quarters of the time of a buffer.
+          (or (if ascii (car (read-from-string (buffer-string)))
+                (backstaff-message--with-stray-bytes
+                 (car (read-from-string (decode-coding-string (buffer-string) 'utf-8-unix)))))
               (error "It is empty"))
         (error (backstaff-message-refuse "a message cannot be read: %s"
                                          (error-message-string problem)))))))
@@ -113,8 +108,8 @@ Left out are modifiers: `read' recurses on each in \\C-\\C-\\C-.")
 
 (defun backstaff-message--scan ()
   "Check that the accessible part of the buffer is one list of plain data.
-Signal a `backstaff-protocol-error' otherwise.  Return the number of strings
-and parentheses if all is ASCII, and nil if the text needs decoding.
+Signal a `backstaff-protocol-error' otherwise.  Return nil if the text needs
+decoding, because it is not all ASCII.
 
 This is cheap: it searches for single characters, and takes less than half of
 the time of `read' afterwards."
@@ -150,7 +145,7 @@ the time of `read' afterwards."
        (t (backward-char) (backstaff-message--refuse-here "unexpected text"))))
     (unless (zerop depth)
       (backstaff-message-refuse "a message has no end"))
-    (and ascii (- backstaff-message--max-tokens left))))
+    ascii))
 
 (defun backstaff-message-refuse (format-string &rest arguments)
   "Signal a `backstaff-protocol-error' of FORMAT-STRING with ARGUMENTS."

@@ -68,8 +68,7 @@ an Emacs that the Dock of macOS has started lacks Homebrew's directory.")
     ("dnf" "sudo dnf install python3" "sudo dnf install python3.12")
     ("zypper" "sudo zypper install python3" "sudo zypper install python312")
     ("pacman" "sudo pacman -S python" "sudo pacman -Syu python")
-    ("apk" "apk add python3" "apk upgrade python3")
-    ("winget" "winget install Python.Python.3.13"))
+    ("apk" "apk add python3" "apk upgrade python3"))
   "Programs that install a Python, each with a shell command.
 If there are two, the second is for a system whose Python is too old.")
 

@@ -80,7 +80,7 @@ DIRECTORY is on the host."
       (user-error "There is no connection to %s" host))
     (condition-case problem
         (let ((server (backstaff-server-ensure host)))
-          (backstaff-epc-call (backstaff-server-connection server) 'ping nil)
+          (backstaff-epc-call server 'ping nil)
           (message "The server on %s is up: %s" host
                    (plist-get (backstaff-server-start-info server) :text)))
       (backstaff-error (user-error "%s" (backstaff-epc-error-text problem))))))
@@ -183,14 +183,11 @@ ARGUMENTS are those of `make-process'."
         (set-process-coding-system process 'binary 'binary)
         process))))
 
-
 (defun backstaff-remote--one-line (text)
   "Return the end of TEXT, bytes that a program wrote, on one line."
-  (let ((line (string-trim
-               (replace-regexp-in-string
-                "[[:cntrl:][:space:]]+" " "
-                (decode-coding-string
-                 (string-to-unibyte (encode-coding-string text 'utf-8)) 'utf-8)))))
+  (let ((line (backstaff-names-prose
+               (decode-coding-string
+                (string-to-unibyte (encode-coding-string text 'utf-8)) 'utf-8))))
     (substring line (max 0 (- (length line) 300)))))
 
 
@@ -270,22 +267,20 @@ ARGUMENTS are those of `make-process'."
                  (push (cons text advice) problems)
                  (pop ways)
                  (when (or final (null ways))
-                   (backstaff-remote--give-up host (nreverse problems)))))))
+                   (signal
+                    'backstaff-start-error
+                    (if-let ((python (rassq backstaff-remote--python-advice problems)))
+                        ;; No other failure says more.
+                        (list (format "on %s, Python 3.11 or newer is needed: %s\
+ (`backstaff-remote-python' may name another)" host (car python))
+                              (cdr python))
+                      (setq problems (nreverse problems))
+                      (list (format "on %s, %s" host (mapconcat #'car problems "; then "))
+                            (or (cl-some #'cdr problems)
+                                "See in the log what that host says, and whether ssh, sudo or su\
+ does by hand; then type M-x backstaff-connect in a directory of that host")))))))))
           started))
     (setq backstaff-remote--starting (delete host backstaff-remote--starting))))
-
-(defun backstaff-remote--give-up (host problems)
-  "Signal that no server starts on HOST, for PROBLEMS, a list of (TEXT . ADVICE)."
-  (signal 'backstaff-start-error
-          (if-let ((python (rassq backstaff-remote--python-advice problems)))
-              ;; No other failure says more.
-              (list (format "on %s, Python 3.11 or newer is needed: %s\
- (`backstaff-remote-python' may name another)" host (car python))
-                    (cdr python))
-            (list (format "on %s, %s" host (mapconcat #'car problems "; then "))
-                  (or (cl-some #'cdr problems)
-                      "See in the log what that host says, and whether ssh, sudo or su does by\
- hand; then type M-x backstaff-connect in a directory of that host")))))
 
 (defun backstaff-remote--open-session (host way begun settings)
   "Start a server on HOST in WAY; return the plist of `backstaff-remote--start'.
@@ -305,10 +300,8 @@ do better."
     (cl-flet*
         ((said ()
            ;; Its standard error may arrive after its end.
-           (let ((stderr (get-buffer-process errors)) (end (+ (float-time) 0.2)))
-             (while (and stderr (process-live-p stderr) (not (process-live-p process))
-                         (< (float-time) end))
-               (accept-process-output stderr 0.02 nil t)))
+           (when-let ((stderr (and (not (process-live-p process)) (get-buffer-process errors))))
+             (backstaff-epc-wait stderr 0.2 #'ignore))
            (let ((words (backstaff-remote--one-line
                          (concat (with-current-buffer errors (buffer-string)) " " output))))
              (if (string-empty-p words) "; the host said nothing"

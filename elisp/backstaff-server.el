@@ -100,14 +100,12 @@ If no server starts, the text includes advice: there is no other help then."
     (let ((inhibit-read-only t) (inhibit-modification-hooks t) (follow (eobp)))
       (setq buffer-undo-list t)
       (save-excursion
-        (save-restriction
-          (widen)
-          (goto-char (point-max))
-          (insert text)
-          ;; A quarter more may stand, so that deleting is rare.
-          (when (> (* 4 (buffer-size)) (* 5 backstaff-server--log-size))
-            (goto-char (- (point-max) backstaff-server--log-size))
-            (delete-region (point-min) (line-beginning-position 2)))))
+        (goto-char (point-max))
+        (insert text)
+        ;; A quarter more may stand, so that deleting is rare.
+        (when (> (* 4 (buffer-size)) (* 5 backstaff-server--log-size))
+          (goto-char (- (point-max) backstaff-server--log-size))
+          (delete-region (point-min) (line-beginning-position 2))))
       (when follow
         (goto-char (point-max))))))
 
@@ -132,16 +130,14 @@ If no server starts, the text includes advice: there is no other help then."
 (defconst backstaff-server--protocol 1
   "The version of the protocol that both have to speak.")
 
-(cl-defstruct (backstaff-server (:constructor backstaff-server--make) (:copier nil))
-  "A server process.
+(cl-defstruct (backstaff-server (:include backstaff-epc-connection)
+                                (:constructor backstaff-server--make) (:copier nil))
+  "A server process and the connection with it.
 LAST-WORDS is the end of its standard error.  RESTARTED is non-nil if it took the
 place of a server that had died.
-ANSWERED is non-nil once it has answered a tool's call.  DEFINITIONS describe
-its tools, once the server was asked.  START-INFO, a plist, describes a start
-on another host."
-  connection process (last-words "")
-  (restarted nil :read-only t) (started (float-time) :read-only t)
-  answered definitions start-info)
+ANSWERED is non-nil once it has answered a tool's call.  START-INFO, a plist,
+describes a start on another host."
+  (last-words "") restarted (started (float-time)) answered start-info)
 
 (defvar backstaff-server--pause 60
   "Seconds from a start until a server that died twice is tried again.
@@ -160,65 +156,65 @@ A glob that starts with an exclamation mark names exceptions: \"!.env.example\".
 
 (defun backstaff-server-status ()
   "Return nil, `unresponsive', `ended' or the process id of this host's server."
-  (when-let* ((server (cdr (assoc nil backstaff-server--servers)))
-              (connection (backstaff-server-connection server)))
-    (cond ((backstaff-epc-unresponsive-p connection) 'unresponsive)
-          ((backstaff-epc-live-p connection) (process-id (backstaff-server-process server)))
+  (when-let ((server (cdr (assoc nil backstaff-server--servers))))
+    (cond ((backstaff-epc-unresponsive-p server) 'unresponsive)
+          ((backstaff-epc-live-p server) (process-id (backstaff-server-process server)))
           (t 'ended))))
 
 (defun backstaff-server-try (callback timeout)
   "Start another server on this host, apart from the one that calls use.
-Return the connection with it, which the caller closes.  CALLBACK is called
-once: with the server's identity, a plist of `:version', `:protocol' and more,
-or with nil and a condition, after TIMEOUT seconds at most."
-  (let ((server (backstaff-server--make)))
-    (backstaff-server--launch server nil)
+Return it; the caller closes the connection.  CALLBACK is called once: with the
+server's identity, a plist of `:version', `:protocol' and more, or with nil and
+a condition, after TIMEOUT seconds at most."
+  (let ((server (backstaff-server--launch nil)))
     (backstaff-server--shake-hands server callback timeout)
-    (backstaff-server-connection server)))
+    server))
 
-(defun backstaff-server--launch (server host)
-  "Start the process of SERVER, on HOST, and the connection with it."
-  (condition-case problem
-      (if host
-          (let* ((starter (backstaff-server-starter (concat host "/")))
-                 (started (funcall (plist-get starter :start) host))
-                 (process (plist-get started :process)))
-            (setf (backstaff-server-start-info server) (plist-get started :info))
-            (backstaff-server--connect server (plist-get started :stderr) process
-                                       :name (format "the server on %s" host) :remote t)
-            ;; The connection reads by the filter that it has set.
-            (funcall (process-filter process) process (plist-get started :output)))
-        (backstaff-python-with-own-environment (backstaff-python-sources)
-          (let ((command (append (backstaff-server-program) '("serve" "--stdio")
-                                 (and backstaff-server-settings-file
-                                      (list "--config" (expand-file-name
-                                                        backstaff-server-settings-file))))))
-            (backstaff-server-note (format "starting %S" command))
-            ;; Emacs itself would make a child that fails to become the program.
-            (unless (executable-find (car command))
-              (signal 'backstaff-start-error
-                      (list (format "there is no program %s" (car command)))))
-            (let* ((errors (generate-new-buffer " *backstaff-stderr*" t))
-                   (stderr (make-pipe-process :name "backstaff-stderr" :buffer errors
-                                              :noquery t :sentinel #'ignore)))
-              (unwind-protect
-                  (backstaff-server--connect
-                   server stderr
-                   (make-process :name "backstaff" :buffer nil :command command :noquery t
-                                 :connection-type 'pipe :coding 'binary :stderr stderr))
-                ;; Where a connection was made, this buffer is dead.
-                (when (buffer-live-p errors)
-                  (delete-process stderr)
-                  (kill-buffer errors)))))))
-    (error
-     (backstaff-server-note (error-message-string problem))
-     (if (memq 'backstaff-error (get (car problem) 'error-conditions))
-         (signal (car problem) (cdr problem))
-       (signal 'backstaff-start-error (list (error-message-string problem)))))))
+(defun backstaff-server--launch (host &optional restarted)
+  "Start a server on HOST and return it; RESTARTED if the last one died."
+  (let ((server (backstaff-server--make :restarted restarted
+                                        :log-function #'backstaff-server-note))
+        (stderr nil))
+    (condition-case problem
+        (if host
+            (let* ((starter (backstaff-server-starter (concat host "/")))
+                   (started (funcall (plist-get starter :start) host)))
+              (setf (backstaff-server-start-info server) (plist-get started :info)
+                    (backstaff-server-name server) (format "the server on %s" host)
+                    (backstaff-server-remote server) t)
+              (backstaff-server--connect server (plist-get started :process)
+                                         (plist-get started :stderr))
+              ;; The connection reads by the filter that it has set.
+              (funcall (process-filter (backstaff-server-process server))
+                       (backstaff-server-process server) (plist-get started :output)))
+          (backstaff-python-with-own-environment (backstaff-python-sources)
+            (let ((command (append (backstaff-server-program) '("serve" "--stdio")
+                                   (and backstaff-server-settings-file
+                                        (list "--config" (expand-file-name
+                                                          backstaff-server-settings-file))))))
+              (backstaff-server-note (format "starting %S" command))
+              ;; Emacs itself would make a child that fails to become the program.
+              (unless (executable-find (car command))
+                (signal 'backstaff-start-error
+                        (list (format "there is no program %s" (car command)))))
+              (setq stderr (make-pipe-process :name "backstaff-stderr" :noquery t
+                                              :sentinel #'ignore))
+              (backstaff-server--connect
+               server
+               (make-process :name "backstaff" :buffer nil :command command :noquery t
+                             :connection-type 'pipe :coding 'binary :stderr stderr)
+               stderr))))
+      (error
+       (when (process-live-p stderr)
+         (delete-process stderr))
+       (backstaff-server-note (error-message-string problem))
+       (if (memq 'backstaff-error (get (car problem) 'error-conditions))
+           (signal (car problem) (cdr problem))
+         (signal 'backstaff-start-error (list (error-message-string problem))))))
+    server))
 
-(defun backstaff-server--connect (server stderr process &rest options)
-  "Let SERVER run in PROCESS, whose standard error the process STDERR prints.
-OPTIONS are more arguments for `backstaff-epc-connect'."
+(defun backstaff-server--connect (server process stderr)
+  "Let SERVER run in PROCESS, whose standard error the process STDERR prints."
   (when stderr
     (let ((keep (lambda (_process text)
                   (let ((words (concat (backstaff-server-last-words server) text)))
@@ -234,27 +230,22 @@ OPTIONS are more arguments for `backstaff-epc-connect'."
       (funcall keep stderr (with-current-buffer buffer (buffer-string)))
       (kill-buffer buffer)))
   (setf (backstaff-server-process server) process
-        (backstaff-server-connection server)
-        (apply #'backstaff-epc-connect process
-               :log-function #'backstaff-server-note
-               :stderr-function
-               (lambda ()
-                 ;; A child of the server, now dead, may hold the pipe open.
-                 (when stderr (backstaff-epc-wait stderr 0.2 #'ignore))
-                 (string-join
-                  (last (split-string (backstaff-server-last-words server) "\n" t) 8) "\n"))
-               options)))
+        (backstaff-server-stderr-function server)
+        (lambda ()
+          ;; A child of the server, now dead, may hold the pipe open.
+          (when stderr (backstaff-epc-wait stderr 0.2 #'ignore))
+          (string-join (last (split-string (backstaff-server-last-words server) "\n" t) 8) "\n")))
+  (backstaff-epc-connect server))
 
 (defun backstaff-server--shake-hands (server &optional callback timeout)
   "Shake hands with SERVER before any call; close the connection on failure.
 CALLBACK and TIMEOUT are as in `backstaff-server-try'."
-  (let* ((connection (backstaff-server-connection server))
-         (callback (or callback #'ignore))
+  (let* ((callback (or callback #'ignore))
          (fail (lambda (text advice)
-                 (backstaff-epc-close connection text 'backstaff-start-error advice)
+                 (backstaff-epc-close server text 'backstaff-start-error advice)
                  (funcall callback nil (list 'backstaff-start-error text advice)))))
     (backstaff-epc-call-async
-     connection 'hello `((:client "emacs" :version ,backstaff-server-version :escapes t))
+     server 'hello `((:client "emacs" :version ,backstaff-server-version :escapes t))
      :timeout (or timeout 15)
      :success-fn
      (lambda (identity)
@@ -288,8 +279,8 @@ too.  IDENTITY may be anything, even no plist."
       (list (format "Emacs has Backstaff %s, the server is something else"
                     backstaff-server-version)
             (backstaff-server-advice '(backstaff-protocol-error))))
-     ((not (and same
-                (equal (funcall series version) (funcall series backstaff-server-version))))
+     ((and same (equal (funcall series version) (funcall series backstaff-server-version))) nil)
+     (t
       (let ((newer (if same
                        ;; The version of another program may have any form.
                        (ignore-errors (version< backstaff-server-version version))
@@ -307,7 +298,7 @@ too.  IDENTITY may be anything, even no plist."
 (defun backstaff-server--stop (reason)
   "Stop all servers, and fail the calls under way for REASON."
   (pcase-dolist (`(,_ . ,server) backstaff-server--servers)
-    (backstaff-epc-close (backstaff-server-connection server) reason))
+    (backstaff-epc-close server reason))
   (setq backstaff-server--servers nil))
 
 
@@ -356,8 +347,7 @@ connected to the host."
 (defun backstaff-server--start (restarted host)
   "Start a server on HOST and return it; RESTARTED if the last one died.
 On this host nothing waits for the start: calls wait behind the handshake."
-  (let ((server (backstaff-server--make :restarted restarted)))
-    (backstaff-server--launch server host)
+  (let ((server (backstaff-server--launch host restarted)))
     (setf (alist-get host backstaff-server--servers nil nil #'equal) server)
     (backstaff-server--shake-hands server)
     server))
@@ -365,12 +355,11 @@ On this host nothing waits for the start: calls wait behind the handshake."
 (defun backstaff-server-ensure (&optional host)
   "Return the server on HOST, started if there is none that lives.
 Signal a `backstaff-connection-lost' if that fails."
-  (let* ((server (cdr (assoc host backstaff-server--servers)))
-         (connection (and server (backstaff-server-connection server))))
-    (when (and connection (backstaff-epc-unresponsive-p connection))
-      (backstaff-epc-close connection "the server does not respond any more"))
+  (let ((server (cdr (assoc host backstaff-server--servers))))
+    (when (and server (backstaff-epc-unresponsive-p server))
+      (backstaff-epc-close server "the server does not respond any more"))
     (cond ((null server) (backstaff-server--start nil host))
-          ((backstaff-epc-live-p connection) server)
+          ((backstaff-epc-live-p server) server)
           ((or (backstaff-server-answered server)
                (not (backstaff-server-restarted server))
                (> (- (float-time) (backstaff-server-started server)) backstaff-server--pause))
@@ -379,66 +368,53 @@ Signal a `backstaff-connection-lost' if that fails."
                      '("the server was started anew and died again; see why with\
  M-x backstaff-show-log, then type M-x backstaff-restart, or wait a minute"))))))
 
-(defun backstaff-server--note-reply (server reply)
-  "Note that SERVER has answered, and return its REPLY.
-If that says that the server is stuck, the next call starts another one."
-  (setf (backstaff-server-answered server) t)
-  (when (plist-get (plist-get reply :error) :server-stuck)
-    (backstaff-epc-close (backstaff-server-connection server)
-                         "the server hangs in a dead file system"))
-  reply)
-
-(cl-defun backstaff-server-call (method args &key timeout host)
-  "Call METHOD, a tool, with ARGS on HOST and return its value.
-Start the server if need be.  Signal a `backstaff-error' if there is no
-value within TIMEOUT seconds."
-  (let ((server (backstaff-server-ensure host)))
-    (backstaff-server--note-reply
-     server
-     (backstaff-epc-call (backstaff-server-connection server) method args :timeout timeout))))
-
 (cl-defun backstaff-server-call-async (method args &key success-fn error-fn timeout host)
   "Call METHOD, a tool, with ARGS on HOST and return at once.
 Start the server if need be.  SUCCESS-FN, ERROR-FN and TIMEOUT are as in
 `backstaff-epc-call-async'.  Return a function that cancels the call; it
 returns nil if the call had ended before."
   (let* ((server (backstaff-server-ensure host))
-         (connection (backstaff-server-connection server))
          (uid (backstaff-epc-call-async
-               connection method args :error-fn error-fn :timeout timeout
-               :success-fn (lambda (value)
-                             (funcall success-fn (backstaff-server--note-reply server value))))))
-    (lambda () (backstaff-epc-cancel connection uid))))
+               server method args :error-fn error-fn :timeout timeout
+               :success-fn
+               (lambda (reply)
+                 (setf (backstaff-server-answered server) t)
+                 ;; The next call starts another one.
+                 (when (plist-get (plist-get reply :error) :server-stuck)
+                   (backstaff-epc-close server "the server hangs in a dead file system"))
+                 (funcall success-fn reply)))))
+    (lambda () (backstaff-epc-cancel server uid))))
 
-(defvar backstaff-server--model-names nil
-  "An alist of the ids of tools and their names for models.
+(defvar backstaff-server--described nil
+  "The server that described its tools last, and the description, a cons.
 It outlives the server, because agents keep the tools that they were given.")
+
+(defun backstaff-server--fact (id &rest keys)
+  "Return the value in the last description of the tool ID at the path KEYS."
+  (cl-reduce #'plist-get keys
+             :initial-value (cl-find id (cdr backstaff-server--described) :test #'equal
+                                     :key (lambda (tool) (plist-get tool :id)))))
 
 (defun backstaff-server-model-name (id)
   "Return the name that models know of the tool ID; ID if none was described."
-  (alist-get id backstaff-server--model-names id nil #'equal))
+  (or (backstaff-server--fact id :model :name) id))
 
 (defun backstaff-server-policy (id)
   "Return the policy's verdict on the tool ID, nil if the server was not asked."
-  (when-let ((server (cdr (assoc nil backstaff-server--servers))))
-    (plist-get (cl-find id (backstaff-server-definitions server) :test #'equal
-                        :key (lambda (tool) (plist-get tool :id)))
-               :policy)))
+  (and (eq (car backstaff-server--described) (cdr (assoc nil backstaff-server--servers)))
+       (backstaff-server--fact id :policy)))
 
 (defun backstaff-server-tools (timeout &optional definitions)
   "Return the server's description of its tools; ask for it once a server.
 It describes the tools that the function DEFINITIONS returns, which are Emacs's
 own, as well.  Signal a `backstaff-error' if none comes within TIMEOUT seconds."
   (let ((server (backstaff-server-ensure)))
-    (or (backstaff-server-definitions server)
-        (let ((tools (backstaff-epc-call (backstaff-server-connection server) 'describe
-                                         (and definitions (list (funcall definitions)))
-                                         :timeout timeout)))
-          (setq backstaff-server--model-names
-                (cl-loop for tool in tools
-                         collect (cons (plist-get tool :id)
-                                       (plist-get (plist-get tool :model) :name))))
-          (setf (backstaff-server-definitions server) tools)))))
+    (unless (eq (car backstaff-server--described) server)
+      (setq backstaff-server--described
+            (cons server (backstaff-epc-call server 'describe
+                                             (and definitions (list (funcall definitions)))
+                                             :timeout timeout))))
+    (cdr backstaff-server--described)))
 
 ;;;###autoload
 (defun backstaff-stop ()

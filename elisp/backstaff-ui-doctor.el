@@ -285,7 +285,7 @@ non-nil, check the server there, too; that is the one that calls use."
                 (backstaff-doctor--note "Host" 'ok (concat host "\n" (plist-get info :text))
                                         (plist-get info :advice))
                 (backstaff-doctor--check-speed "To the host"
-                                               (backstaff-server-connection server))))
+                                               server)))
             (backstaff-doctor--conclude))))
     (backstaff-epc-close connection "the doctor is done")))
 

@@ -39,8 +39,8 @@
 ;;;###autoload
 (define-derived-mode backstaff-overview-mode backstaff-view-mode "Overview"
   "Major mode for the overview of a directory.
-A line shows a directory and names in it.  In \"lib/(9) +4 .py\", lib/ has 9
-files without a name here, and 4 more .py files are beside it.
+A line shows a directory and names in it.  In \"lib/(9) +4\", lib/ holds 9
+files, and 4 more files are beside it.
 
 \\{backstaff-overview-mode-map}"
   :group 'backstaff
@@ -98,9 +98,7 @@ Interactively this is the root of the project; with a prefix argument, ask."
           (backstaff-overview--make-buttons
            (list (backstaff-path-child path name))
            (if (member name (plist-get line :links)) :symlink :file) path))
-        (backstaff-overview--make-buttons
-         (mapcar (lambda (inner) (plist-get inner :path)) (plist-get line :collapsed))
-         :directory path)
+        (backstaff-overview--make-buttons (plist-get line :collapsed) :directory path)
         (forward-line)))
     (put-text-property (point-min) (point-max) 'wrap-prefix "    ")
     (backstaff-view-set-header (plist-get data :path))

@@ -198,15 +198,12 @@ If the tool fails, the reply's `:ok' is nil.  If the server's policy demands
 approval, `backstaff-approval-function' is asked.  Signal a `backstaff-error'
 if there is no reply within `backstaff-call-timeout' seconds, or if the server
 is lost or sends no reply."
-  (let ((reply nil))
-    (backstaff--perform
-     id args (backstaff--context context) (lambda (value) (setq reply value))
-     :server (lambda (method arguments success &rest options)
-               (funcall success (apply #'backstaff-server-call method arguments options)))
-     :tool (lambda (tool context success)
-             (funcall success
-                      (backstaff-lisp-tools-call tool args context backstaff-call-timeout))))
-    reply))
+  (let ((context (backstaff--context context)))
+    (backstaff-epc-await
+     (backstaff-server-ensure (unless (assoc (backstaff--method id) backstaff-lisp-tools)
+                                (file-remote-p (plist-get context :root))))
+     (lambda (finish fail)
+       (backstaff--start id args context finish fail t)))))
 
 (defun backstaff-call-async (id args callback &optional context)
   "Call the tool ID with ARGS and return at once.
@@ -219,122 +216,148 @@ Return a handle for `backstaff-cancel'."
   (unless (functionp callback)
     (signal 'backstaff-argument-error (list (format "%S is no callback" callback))))
   ;; The handle is a symbol, because that prints short.  Its value cancels the call.
-  (let ((handle (make-symbol "backstaff-call")) (ended nil))
-    (set handle nil)
+  (let* ((handle (make-symbol "backstaff-call"))
+         (finish (lambda (reply)
+                   (when callback
+                     (funcall (prog1 callback (setq callback nil)) reply))))
+         (fail (lambda (condition)
+                 (funcall finish
+                          (backstaff--error-reply
+                           id (cl-loop for symbol in (get (car condition) 'error-conditions)
+                                       thereis (alist-get symbol backstaff--codes))
+                           (backstaff-epc-error-text condition)
+                           (backstaff-error-text condition))))))
+    (set handle #'ignore)
+    (condition-case problem
+        (set handle (backstaff--start id args (backstaff--context context) finish fail))
+      ;; To start a server on another host takes a while, and may be quit.  A quit may also come
+      ;; when the call is on its way already.
+      ((error quit) (run-at-time 0 nil fail problem)))
+    handle))
+
+(defun backstaff--start (id args context finish fail &optional waits)
+  "Call the tool ID with ARGS in CONTEXT, and return a function that cancels it.
+Later FINISH is called with the reply, or FAIL with a condition.  With WAITS the
+caller waits: then a quit at a question is the caller's, and nobody is asked if
+`inhibit-quit' is non-nil now."
+  (let* ((method (backstaff--method id))
+         (tool (backstaff-lisp-tools-find method))
+         (root (plist-get context :root))
+         (quiet (and waits inhibit-quit))
+         (ended nil)
+         (stop nil))                    ; a function that ends the step under way
     (cl-labels
-        ((finish (reply) (setq ended t) (funcall callback reply))
-         (fail (condition)
-           (finish (backstaff--error-reply
-                    id (cl-loop for symbol in (get (car condition) 'error-conditions)
-                                thereis (alist-get symbol backstaff--codes))
-                    (backstaff-epc-error-text condition) (backstaff-error-text condition))))
-         ;; An error before CALLBACK is called is the reply.
+        ((end (function value)
+           (unless ended
+             (setq ended t)
+             (funcall function value)
+             t))
+         ;; An error before the end is the end.
          (guarded (function &rest arguments)
            (condition-case problem
                (apply function arguments)
-             (backstaff-error (if ended (signal (car problem) (cdr problem)) (fail problem)))))
-         (later (seconds function)
-           (let ((timer (run-at-time seconds nil
-                                     (lambda () (set handle nil) (guarded function)))))
-             (set handle (lambda ()
-                           (set handle nil)
-                           (cancel-timer timer)
-                           (fail (list 'backstaff-cancelled (format "%s was cancelled" id)))
-                           t)))))
-      (condition-case problem
-          (backstaff--perform
-           id args (backstaff--context context) #'finish
-           :server (lambda (method arguments success &rest options)
-                     (set handle (apply #'backstaff-server-call-async method arguments
-                                        :success-fn (apply-partially #'guarded success)
-                                        :error-fn #'fail options)))
-           :tool (lambda (tool context success)
-                   (set handle (backstaff-lisp-tools-call-async
-                                tool args context :timeout backstaff-call-timeout
-                                :success-fn (apply-partially #'guarded success)
-                                :error-fn #'fail)))
-           :later #'later)
-        ;; To start a server on another host takes a while, and may be quit.
-        ((backstaff-error quit) (run-at-time 0 nil #'fail problem))))
-    handle))
-
-(cl-defun backstaff--perform (id args context finish &key server tool later)
-  "Call the tool ID with ARGS in CONTEXT, and call FINISH with the reply.
-SERVER, TOOL and LATER are functions, with which a call waits or does not:
-SERVER gets a method of the server, its arguments, a function for the value,
-and `:host' and `:timeout'.  TOOL gets a tool in Lisp, a context and a function
-for its reply.  LATER gets seconds, to let pass, and a function; it is nil for
-a call that waits."
-  (let* ((method (backstaff--method id))
-         (lisp-tool (backstaff-lisp-tools-find method))
-         (root (plist-get context :root)))
-    (cl-labels
-        ((after (seconds function &rest arguments)
-           ;; In a process filter no question may be asked, and nothing sent.
-           (if later (funcall later seconds (lambda () (apply function arguments)))
-             (apply function arguments)))
+             (error (if ended (signal (car problem) (cdr problem)) (end fail problem)))))
+         ;; In a process filter no question may be asked, and nothing sent.
+         (later (seconds function &rest arguments)
+           (let ((timer (apply #'run-at-time seconds nil #'guarded function arguments)))
+             (setq stop (lambda () (cancel-timer timer)))))
+         (request (name arguments success timeout host)
+           (setq stop (backstaff-server-call-async
+                       name arguments :timeout timeout :host host
+                       :success-fn (apply-partially #'guarded success)
+                       :error-fn (apply-partially #'end fail))))
          (start (context &optional all)
            (let ((refusal (backstaff--root-refusal id context)))
-             (cond (refusal (after 0 #'judge context refusal))
-                   (lisp-tool
-                    (funcall tool lisp-tool context
-                             (lambda (value) (judge context (backstaff--reply value root)))))
-                   (t (let ((texts (backstaff-unsaved-context method root all)))
-                        (send context all texts (plist-get texts :ahead)
-                              (+ (float-time) backstaff-unsaved-most-seconds)))))))
+             (cond
+              (refusal (later 0 #'judge context refusal))
+              (tool (request "check" (backstaff-lisp-tools-check tool args context)
+                             (lambda (checked)
+                               (if (plist-get checked :ok) (later 0 #'run context checked)
+                                 (judge context checked)))
+                             backstaff-call-timeout nil))
+              (t (let ((texts (backstaff-unsaved-context method root all)))
+                   (send context all texts (plist-get texts :ahead)
+                         (+ (float-time) backstaff-unsaved-most-seconds)))))))
+         ;; Run the tool in Lisp on arguments that the server has CHECKED.
+         (run (context checked)
+           (let ((timer (and backstaff-call-timeout
+                             (run-at-time backstaff-call-timeout nil #'end fail
+                                          (list 'backstaff-timeout
+                                                (format "%s gave no answer within %s seconds"
+                                                        method backstaff-call-timeout))))))
+             (setq stop (lambda () (when timer (cancel-timer timer))))
+             ;; In a timer nothing can be quit, unless it says so.
+             (unless (with-local-quit
+                       (backstaff-lisp-tools-run
+                        tool checked context backstaff-call-timeout
+                        (lambda (reply)
+                          (unless ended
+                            (funcall stop)
+                            (judge context reply))))
+                       t)
+               (setq quit-flag nil)
+               (funcall stop)
+               (end fail '(quit)))))
          ;; Send the first of PIECES of unsaved texts and come back, or the call itself.
          (send (context all texts pieces deadline)
            (if (and pieces (< (float-time) deadline))
-               (funcall server 'keep_text (car pieces)
+               (request 'keep_text (car pieces)
                         (lambda (have)
-                          (after 0 #'send context all texts
+                          (later 0 #'send context all texts
                                  (backstaff-unsaved-pieces-left pieces have) deadline))
-                        :host (plist-get texts :host) :timeout backstaff-call-timeout)
+                        backstaff-call-timeout (plist-get texts :host))
              (let ((texts (backstaff-unsaved-without texts pieces)))
-               (funcall server method (list args (backstaff--sent-context context texts))
-                        (lambda (value)
-                          (let* ((reply (backstaff--reply value root))
-                                 (code (plist-get (plist-get reply :error) :code)))
-                            (if (and (not all) (equal code "UNSAVED_NEEDED"))
-                                (after 0 #'start context t)
-                              (judge context (backstaff-unsaved-noted reply texts)))))
-                        :host (file-remote-p root) :timeout (backstaff--patience context)))))
+               (request method (list args (backstaff--sent-context context texts))
+                        (lambda (reply)
+                          (unless (and (listp reply) (plist-member reply :ok)
+                                       (stringp (plist-get reply :text)))
+                            (signal 'backstaff-protocol-error '("the answer of a tool is no reply")))
+                          (if (and (equal (plist-get (plist-get reply :error) :code)
+                                          "UNSAVED_NEEDED")
+                                   (not all))
+                              (later 0 #'start context t)
+                            (judge context (backstaff-unsaved-noted reply texts))))
+                        (backstaff--patience context) (file-remote-p root)))))
          (judge (context reply)
-           (if (backstaff--approval-required-p reply context)
-               (after 0 #'ask context reply)
-             (funcall finish reply)))
+           (cond ((backstaff--approval-required-p reply context) (later 0 #'ask context reply))
+                 ((plist-get reply :ok) (end finish (backstaff-unsaved-add-state reply root)))
+                 (t (end finish reply))))
          (ask (context reply)
            (cond
             ;; Meanwhile the user may have answered for another call.
             ((cdr (assoc (plist-get (plist-get reply :error) :root) backstaff--root-answers))
              (start context))
-            ((not (backstaff--approval-required-p reply context)) (funcall finish reply))
+            ((not (backstaff--approval-required-p reply context)) (end finish reply))
             ;; The user answers one question at a time.
-            ((and later (or backstaff--asking (active-minibuffer-window)))
-             (after 0.1 #'ask context reply))
-            (t (pcase (if (not later) (backstaff--ask id args context reply)
-                        (condition-case nil
-                            (let ((inhibit-quit nil))
-                              (backstaff--ask id args context reply))
-                          (quit nil)))
-                 (:unasked (funcall finish reply))
-                 ('nil (funcall finish
-                                (or (backstaff--root-refusal id context)
-                                    (backstaff--error-reply
-                                     id "APPROVAL_REFUSED"
-                                     (format "The user did not approve of the call of %s"
-                                             (if (plist-get context :text-only)
-                                                 (backstaff-server-model-name method)
-                                               method))))))
+            ((and (not waits) (or backstaff--asking (active-minibuffer-window)))
+             (later 0.1 #'ask context reply))
+            (t (pcase (condition-case nil
+                          (let ((inhibit-quit quiet))
+                            (backstaff--ask id args context reply))
+                        (quit (and waits 'quit)))
+                 ('quit (end fail '(quit)))
+                 (:unasked (end finish reply))
+                 ('nil (end finish
+                            (or (backstaff--root-refusal id context)
+                                (backstaff--error-reply
+                                 id "APPROVAL_REFUSED"
+                                 (format "The user did not approve of the call of %s"
+                                         (if (plist-get context :text-only)
+                                             (backstaff-server-model-name method)
+                                           method))))))
                  (approved (start approved)))))))
-      (start context))))
+      (start context)
+      (lambda ()
+        (unless ended
+          (funcall stop)
+          (end fail (list 'backstaff-cancelled (format "%s was cancelled" method)))
+          t)))))
 
 (defun backstaff-cancel (handle)
   "Cancel the call that `backstaff-call-async' returned HANDLE for.
 Its callback gets a reply with the code CANCELLED.  Return nil if the call had
 ended before."
-  (when-let ((cancel (symbol-value handle)))
-    (funcall cancel)))
+  (funcall (symbol-value handle)))
 
 
 ;;; Approval
@@ -458,19 +481,16 @@ a search may take 30 seconds."
 (defun backstaff--sent-context (context texts)
   "Return CONTEXT with the root's name on its own host, and with TEXTS.
 TEXTS is a `backstaff-unsaved-context', whose note needs a part of the limit."
-  (append (cl-loop with seen = nil
-                   for (key value) on context by #'cddr
-                   unless (or (eq key :agent) (memq key seen))
-                   append (list key (pcase key
-                                      (:root (file-name-unquote (file-local-name value)))
-                                      (:max-output-bytes (backstaff-unsaved-room value texts))
-                                      (_ value)))
-                   do (push key seen))
-          (and (plist-get texts :items) (list :unsaved (plist-get texts :items)))
-          (and (plist-get texts :codings) (list :codings (plist-get texts :codings)))))
+  (let ((sent nil))
+    (cl-loop for (key value) on context by #'cddr
+             unless (or (eq key :agent) (plist-member sent key))
+             do (setq sent (plist-put sent key
+                                      (pcase key
+                                        (:root (file-name-unquote (file-local-name value)))
+                                        (:max-output-bytes (backstaff-unsaved-room value texts))
+                                        (_ value)))))
+    `(,@sent :unsaved ,(plist-get texts :items) :codings ,(plist-get texts :codings))))
 
-
-;;; Replies
 
 (defun backstaff--error-reply (id code message &optional text)
   "Return a reply to a call of the tool ID that failed with CODE and MESSAGE.
@@ -479,13 +499,6 @@ TEXT is its text, by default MESSAGE after \"Error: \"."
         :text (or text (concat "Error: " message)) :data nil
         :error (list :code code :message message)
         :truncated nil :warnings nil :elapsed-ms 0))
-
-(defun backstaff--reply (value root)
-  "Return VALUE from the server as the reply to a call about ROOT.
-Signal a `backstaff-protocol-error' if VALUE is no reply."
-  (unless (and (listp value) (plist-member value :ok) (stringp (plist-get value :text)))
-    (signal 'backstaff-protocol-error '("the answer of a tool is no reply")))
-  (if (plist-get value :ok) (backstaff-unsaved-add-state value root) value))
 
 (provide 'backstaff)
 ;;; backstaff.el ends here

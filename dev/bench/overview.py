@@ -127,7 +127,7 @@ def _overview(root: Path, tokens: int) -> Shown:
         raise SystemExit(f"{root}: the overview passes its budget of {tokens} tokens")
     lines = reply.data["map"]
     opened = {_relative(line["path"]) for line in lines}
-    collapsed = {one["path"] for line in lines for one in line["collapsed"]}
+    collapsed = {one for line in lines for one in line["collapsed"]}
     files = {
         name if line["path"] == "." else f"{line['path']}/{name}"
         for line in lines

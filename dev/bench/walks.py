@@ -146,7 +146,6 @@ def _commands(
     for _ in range(turns):
         times["heads"].append(seconds(partial(_heads, heads, file)))
         _catalog.CACHE.clear()
-        _catalog.LISTED.clear()
         times["cold"].append(seconds(listed))
         times["warm"].append(seconds(listed))
     return times

@@ -120,8 +120,13 @@ class Parameter:
         """Return the lowest and the highest number that fits; None is no limit."""
         return self.limits or (self.minimum, self.maximum)
 
+    def told_bounds(self) -> tuple[int | None, int | None]:
+        """Return the limits that models read: no model tries -1 or a million."""
+        low, high = self.bounds()
+        return low if low and 1 < low < 10**6 else None, high if high and high < 10**6 else None
+
     def schema_for_models(self) -> dict[str, object]:
-        """Return the schema for models: always with limits and a description."""
+        """Return the schema for callers: always with limits and a description."""
         bounds = zip(("minimum", "maximum"), self.bounds(), strict=True)
         limits = {word: bound for word, bound in bounds if bound is not None}
         return self.schema() | limits | {"description": self.description or self.help}
@@ -129,13 +134,14 @@ class Parameter:
     def described(self) -> str:
         """Return the description with default and limits: some agents' libraries keep no others.
 
-        Everybody expects that a switch is off by default, so the description does not say so.
+        Everybody expects that a switch is off by default, and that counts begin at 0, so the
+        description does not say so.
         """
         text = self.description or self.help
         facts = []
-        if not (self.default is None or self.default is False or "default" in text):
+        if self.default not in (None, False) and "default" not in text:  # 0 is False
             facts.append(f"default {json.dumps(self.default)}")
-        facts += filter(None, [range_text(*self.bounds())])
+        facts += filter(None, [range_text(*self.told_bounds())])
         if not facts:
             return text
         # One bracket is read more easily than two.
@@ -341,18 +347,16 @@ def _alist_pair(item: object) -> tuple[Symbol | str, object]:
 
 def json_object(text: str) -> dict[str, object]:
     """Parse `text` as a JSON object. Raises `ToolError`."""
+    reason = "the JSON is not an object"
     try:
-        value = json.loads(text)
+        if isinstance(value := json.loads(text), dict):
+            return value
     except json.JSONDecodeError as error:
         reason = f"the string is not JSON: {error.msg} at character {error.pos + 1}"
     except RecursionError:
         reason = "the string is not JSON: it is too deep"
     except ValueError:
         reason = "the string is not JSON: a number in it is too long"
-    else:
-        if isinstance(value, dict):
-            return value
-        reason = "the JSON is not an object"
     raise _unreadable(reason)
 
 

@@ -58,10 +58,13 @@ class Fault(StrEnum):
 
 
 class PathError(ToolError):
-    """A path that cannot be used. Tools turn each fault into the words of their contract."""
+    """A path that cannot be used. Tools turn each fault into the words of their contract.
 
-    CODE = ErrorCode.IO_ERROR
-    fault = Fault.OTHER
+    Without a class of its own, the operating system failed: too many links or open files, or an I/O
+    error.
+    """
+
+    CODE, fault = ErrorCode.IO_ERROR, Fault.OTHER
 
     def __init__(self, message: str, **details: object) -> None:
         super().__init__(self.CODE, message, **details)
@@ -70,15 +73,13 @@ class PathError(ToolError):
 class InvalidPath(PathError):
     """A text that is no path: it holds NUL, cannot be encoded, or has more than 4,096 bytes."""
 
-    CODE = ErrorCode.INVALID_ARGUMENT
-    fault = Fault.INVALID
+    CODE, fault = ErrorCode.INVALID_ARGUMENT, Fault.INVALID
 
 
 class OutsideRoot(PathError):
     """A path that leaves the root, as written or through a link; something may be there or not."""
 
-    CODE = ErrorCode.SANDBOX_VIOLATION
-    fault = Fault.OUTSIDE
+    CODE, fault = ErrorCode.SANDBOX_VIOLATION, Fault.OUTSIDE
 
 
 class NotFound(PathError):
@@ -112,8 +113,7 @@ class NotADirectory(PathError):
 class NotAFile(PathError):
     """A regular file was needed and something of another `kind` is there."""
 
-    CODE = ErrorCode.NOT_FILE
-    fault = Fault.NOT_FILE
+    CODE, fault = ErrorCode.NOT_FILE, Fault.NOT_FILE
 
     def __init__(self, message: str, *, kind: str) -> None:
         super().__init__(message)
@@ -123,8 +123,7 @@ class NotAFile(PathError):
 class PermissionRefused(PathError):
     """The operating system refuses to let this user look."""
 
-    CODE = ErrorCode.PERMISSION_DENIED
-    fault = Fault.DENIED
+    CODE, fault = ErrorCode.PERMISSION_DENIED, Fault.DENIED
 
 
 class Secret(PathError):
@@ -138,12 +137,6 @@ class Secret(PathError):
         super().__init__(f"{which} may hold secrets; the user can {remedy}", secret=relative)
 
 
-class Unreachable(PathError):
-    """The operating system failed otherwise: too many links, too many open files, an I/O error."""
-
-    CODE = ErrorCode.IO_ERROR
-
-
 def path_error(error: OSError) -> PathError:
     """The `PathError` for an error of the operating system."""
     match error:
@@ -152,7 +145,7 @@ def path_error(error: OSError) -> PathError:
         case PermissionError():
             return PermissionRefused("permission denied")
         case _:
-            return Unreachable((error.strerror or "input/output error").lower())
+            return PathError((error.strerror or "input/output error").lower())
 
 
 class SettingsError(Exception):

@@ -83,8 +83,11 @@ class Registry:
             if parameter.hidden or (low is not None and low == high):
                 continue  # accepted, but worth no tokens
             shown = parameter.schema_for_models()
+            for limit, told in zip(("minimum", "maximum"), parameter.told_bounds(), strict=True):
+                if told is None:
+                    shown.pop(limit, None)
             text = self._named(parameter.description or parameter.help, self.by_id)
-            if "default" in text or parameter.default is False:
+            if "default" in text or not parameter.default:
                 shown.pop("default", None)  # a default that everybody expects costs tokens
             if parameter.items:
                 shown["items"] = {"type": "object"}  # the description names its keys
@@ -135,26 +138,16 @@ class Package(UserDict[str, Any]):
         """Return the tool of that id. Raises KeyError if there is none."""
         module = self.data[tool_id]
         try:
-            return _checked(module, getattr(import_module(module), "TOOL", None))
+            tool: Tool[Any] = import_module(module).TOOL
         except Exception as error:
             logger.exception("the tool %s cannot be used", tool_id)
             reason = f"{type(error).__name__}: {error}"
             remedy = "if the server's files were replaced while it ran, restart it"
             message = f"The tool {tool_id} cannot be used: {reason}; {remedy}"
             raise ToolError(ErrorCode.INTERNAL, message) from error
+        return tool
 
 
 def discover() -> Registry:
     """Return the registry of all tools in the package."""
     return Registry(Package())
-
-
-def _checked(module: str, tool: object) -> Tool[Any]:
-    if not isinstance(tool, Tool):
-        raise TypeError(f"{module} must define TOOL, a backstaff.tool.Tool")
-    if not tool.description:
-        raise TypeError(f"{module}: TOOL has no description")
-    for parameter in tool.parameters:
-        if not (parameter.description or parameter.help):
-            raise TypeError(f"{module}: the parameter {parameter.name} has no description")
-    return tool

@@ -19,32 +19,19 @@ class Verbatim(dict[str, object]):
 class NoteKind(StrEnum):
     """Kinds of notes. A client chooses its own words for a remedy by the kind."""
 
-    CASE = "case"
-    """Letters in another case would match."""
-    DEPTH = "depth"
-    """Directories are not opened."""
-    IGNORED = "ignored"
-    """Git ignores the files that are asked for."""
-    LIMIT = "limit"
-    """A limit of entries or bytes leaves something out."""
-    LITERAL = "literal"
-    """The pattern would match as plain text."""
-    NOT_SEARCHED = "not-searched"
-    """Files were not looked at."""
-    PATTERN = "pattern"
-    """A pattern or argument has not the effect that its author means, or another would have it."""
-    REPOSITORY = "repository"
-    """A repository within is not entered."""
-    RULE = "rule"
-    """A rule leaves names out unasked."""
-    TIME = "time"
-    """The time was up."""
-    TRACKED = "tracked"
-    """Tracked files that a rule ignores are missing."""
-    UNREADABLE = "unreadable"
-    """Something cannot be read."""
-    UNSAVED = "unsaved"
-    """Unsaved texts took the place of files."""
+    CASE = "case"  # letters in another case would match
+    DEPTH = "depth"  # directories are not opened
+    IGNORED = "ignored"  # git ignores the files that are asked for
+    LIMIT = "limit"  # a limit of entries or bytes leaves something out
+    LITERAL = "literal"  # the pattern would match as plain text
+    NOT_SEARCHED = "not-searched"  # files were not looked at
+    PATTERN = "pattern"  # a pattern has not the effect that is meant, or another one would
+    REPOSITORY = "repository"  # a repository within is not entered
+    RULE = "rule"  # a rule leaves names out unasked
+    TIME = "time"  # the time was up
+    TRACKED = "tracked"  # tracked files that a rule ignores are missing
+    UNREADABLE = "unreadable"  # something cannot be read
+    UNSAVED = "unsaved"  # unsaved texts took the place of files
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,48 +146,47 @@ class Server:
         arguments: object = None,
         context: object = None,
         cancelled: threading.Event | None = None,
+        tool: Tool[Any] | None = None,
     ) -> Reply:
         """Prepare a call and run it. Never raises."""
         try:
-            return self.run(self.prepare(name, arguments, context), cancelled)
+            return self.run(self.prepare(name, arguments, context, tool), cancelled)
         except ToolError as error:
             return failure(shortened(name, MAX_ECHO), error)
 
-    def prepare(self, name: str, arguments: object = None, context: object = None) -> Call:
+    def prepare(
+        self,
+        name: str,
+        arguments: object = None,
+        context: object = None,
+        tool: Tool[Any] | None = None,
+    ) -> Call:
         """Decode a call of the tool `name`, an id or an unambiguous bare name.
 
-        Raises `ToolError`.
+        `tool` is that tool if it is the client's own; then `name` is its id. Raises `ToolError`.
         """
-        tool_id = self.registry.id_of(name)
+        arrived = time.monotonic()
+        tool_id = name if tool else self.registry.id_of(name)
         if tool_id is None:
             known = ", ".join(self.registry.by_id)
             message = f"No such tool: {shortened(name, MAX_ECHO)} (there are {known})"
             raise ToolError(ErrorCode.UNKNOWN_TOOL, message)
-        return self._prepared(tool_id, arguments, context)
-
-    def _prepared(
-        self, tool_id: str, arguments: object, context: object, tool: Tool[Any] | None = None
-    ) -> Call:
-        """Decode a call of the tool `tool_id`, which is `tool` if it is a client's own."""
-        arrived = time.monotonic()
         of_view = parameters_of(View)
         decoded, unknown = decode((*parameters_of(Call), *of_view), context)
         view = View(**{parameter.name: decoded.pop(parameter.name) for parameter in of_view})
         if decoded["person"] and not self.knows_persons:
             message = "Context key 'person' counts over a pipe only, for Emacs"
             raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
-        warnings = tuple(warning.replace("argument", "context key") for warning in unknown)
         # On the thread that reads, because the next call may already name these texts.
         reads = decoded["unsaved"] and (tool or self.registry.by_id[tool_id]).reads_content
-        texts = self.texts.received(decoded["unsaved"]) if reads else {}
         return Call(
             tool_id=tool_id,
             arguments=arguments,
-            warnings=warnings,
+            warnings=tuple(warning.replace("argument", "context key") for warning in unknown),
             arrived=arrived,
             client_tool=tool,
             view=view,
-            texts=texts,
+            texts=self.texts.received(decoded["unsaved"]) if reads else {},
             **decoded,
         )
 
@@ -235,8 +234,13 @@ class Server:
     def _answer(self, call: Call, cancelled: threading.Event) -> Reply:
         # Models know tools by other names than people and programs.
         named = self.registry.model_name if call.for_model or call.text_only else str
-        if not call.person:
-            self._admit(call, named(call.tool_id))
+        verdict = Verdict.ALLOW if call.person else self.settings.policy.verdict(call.tool_id)
+        if verdict is Verdict.DENY:
+            message = f"The policy of this server denies the tool {named(call.tool_id)}"
+            raise ToolError(ErrorCode.POLICY_DENIED, message)
+        if verdict is Verdict.PROMPT and not call.approved:
+            message = f"The tool {named(call.tool_id)} needs the approval of a person first"
+            raise ToolError(ErrorCode.APPROVAL_REQUIRED, message)
         tool = self._tool(call)
         with Root(os.fspath(call.root or self.root)) as root:
             settings, unused = self._judged_settings(call, tool, root)
@@ -248,12 +252,14 @@ class Server:
                 raise ToolError(code, error.message, **error.details) from error
             note, complete = _note(call, tool, warnings)
             room = size(note)
+            limits = (call.max_output_bytes, call.available_capacity_bytes)
+            most, capacity = (None if one is None else one - room for one in limits)
             waited_ms = (time.monotonic() - call.arrived) * 1000
             context = Context(
                 root=root,
                 budget=Budget.lasting(call.deadline_ms - waited_ms, cancelled),
-                max_output_bytes=_less(call.max_output_bytes, room),
-                available_capacity_bytes=_less(call.available_capacity_bytes, room),
+                max_output_bytes=most,
+                available_capacity_bytes=capacity,
                 text_only=call.text_only,
                 named=named,
                 view=call.view,
@@ -303,35 +309,19 @@ class Server:
         from backstaff.client_tools import client_tools  # as in `definitions`
 
         (tool_id, tool), *_ = client_tools([definition]).items()
-        try:
-            return self.run(self._prepared(tool_id, arguments, context, tool))
-        except ToolError as error:
-            return failure(shortened(tool_id, MAX_ECHO), error)
-
-    def _admit(self, call: Call, name: str) -> None:
-        """Raise `ToolError` if the policy forbids the tool `name` (SRD FR-LD-DEF-05)."""
-        match self.settings.policy.verdict(call.tool_id):
-            case Verdict.DENY:
-                message = f"The policy of this server denies the tool {name}"
-                raise ToolError(ErrorCode.POLICY_DENIED, message)
-            case Verdict.PROMPT if not call.approved:
-                message = f"The tool {name} needs the approval of a person first"
-                raise ToolError(ErrorCode.APPROVAL_REQUIRED, message)
+        return self.call(tool_id, arguments, context, tool=tool)
 
     def _judged_settings(self, call: Call, tool: Tool[Any], root: Root) -> tuple[object, list[str]]:
         """Set the guard of `root`. Return the settings of `tool`, and a warning if not the file's.
 
         A settings file inside the root may be the project's, and then it can only forbid.
         """
-        source, globs, built_in = (
-            self.settings.source,
-            self.settings.policy.secrets,
-            tool.settings(),
-        )
+        source, globs = self.settings.source, self.settings.policy.secrets
         suspect = bool(source) and root.within(components(source)) is not None
         if suspect:
             globs = (*SECRETS, *(glob for glob in globs if not glob.startswith("!")))
         root.guard = OPEN if call.person else Guard(globs, call.approved, call.secret)
+        built_in = tool.settings()
         chosen = self.settings.tables.get(tool.table or call.tool_id, built_in)
         if chosen == built_in or not suspect:
             return chosen, []
@@ -362,10 +352,6 @@ def _shown_warnings(warnings: Sequence[str]) -> tuple[str, ...]:
     shown = [shortened(warning, MAX_WARNING) for warning in warnings[:MAX_WARNINGS]]
     more = len(warnings) - MAX_WARNINGS
     return (*shown, f"{more} more warnings") if more > 0 else tuple(shown)
-
-
-def _less(limit: int | None, room: int) -> int | None:
-    return None if limit is None else limit - room
 
 
 def unexpected(error: BaseException) -> ToolError:

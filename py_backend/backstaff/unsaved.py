@@ -10,7 +10,6 @@ A text that is too long for one request is sent in pieces before the call (`keep
 import base64
 import hashlib
 import re
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -63,8 +62,8 @@ class UnsavedTexts:
     kept: LRUCache[str, bytes] = field(
         default_factory=lambda: LRUCache(MAX_KEPT_BYTES + MAX_ITEMS, len)
     )
-    begun: OrderedDict[str, bytearray] = field(default_factory=OrderedDict)
-    """The beginnings of unfinished texts, by digest; at most `MAX_BEGUN`."""
+    begun: LRUCache[str, bytes] = field(default_factory=lambda: LRUCache(MAX_BEGUN))
+    """The beginnings of unfinished texts, by digest."""
 
     def keep_text(self, arguments: Sequence[object]) -> int:
         """Take a piece of a text, (SHA256 SIZE OFFSET BASE64); return the number of bytes so far.
@@ -83,14 +82,13 @@ class UnsavedTexts:
         if not 0 <= size <= MAX_CALL_BYTES:
             problem = f"a text has at most {MAX_CALL_BYTES} bytes, not {size}"
             raise ToolError(ErrorCode.INVALID_ARGUMENT, f"keep_text refuses it: {problem}")
-        begun = self.begun.setdefault(digest, bytearray())
-        if offset == len(begun):
-            begun += _decoded("a text", data)
-        if len(begun) < size:
-            if len(self.begun) > MAX_BEGUN:
-                self.begun.popitem(last=False)
-            return len(begun)
-        text = bytes(self.begun.pop(digest))
+        text = self.begun.get(digest) or b""
+        if offset == len(text):
+            text += _decoded("a text", data)
+        is_whole = len(text) >= size
+        self.begun.put(digest, b"" if is_whole else text)
+        if not is_whole:
+            return len(text)
         if hashlib.sha256(text).hexdigest() != digest:
             problem = "the pieces have another digest than they should"
             raise ToolError(ErrorCode.INVALID_ARGUMENT, f"keep_text refuses them: {problem}")

@@ -26,20 +26,6 @@ from backstaff_remote.memory import FOLDER
 
 PACKAGES = ("backstaff", "backstaff_remote", "bracex", "pathspec", "sexpdata", "yaml")
 """All that the host imports; only TCP uses epc."""
-LEFT_OUT = (
-    "backstaff/__main__.py",
-    "backstaff/command_line.py",
-    "backstaff/log.py",
-    "backstaff/mcp/__init__.py",
-    "backstaff/mcp/connection.py",
-    "backstaff/mcp/stdio.py",
-    "backstaff/wire/peer.py",
-    "backstaff/wire/tcp.py",
-    "backstaff_remote/bundle.py",
-    "backstaff_remote/stage0.py",
-    "bracex/__main__.py",
-)
-"""Files that only a run on this host needs."""
 START = """\
 import gc, marshal, sys
 gc.disable()
@@ -74,7 +60,7 @@ def collect() -> Bundle:
         spec = find_spec(package)
         if spec is None:
             raise ImportError(f"{sys.executable} has no {package}")
-        source |= sorted((n, text) for n, text in _sources(spec, "") if n not in LEFT_OUT)
+        source |= sorted(_sources(spec, ""))
     # Each module's code is marshalled by itself, as most starts need half of the modules. It is
     # compiled as if it lay in FOLDER, to keep the paths of this host private.
     code = {

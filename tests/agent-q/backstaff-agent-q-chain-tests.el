@@ -54,10 +54,10 @@
                         :connection-type 'pipe :noquery t
                         :filter (lambda (_ text) (setq output (concat output text)))))
     ;; The first time, Swank has to be compiled.
-    (backstaff-test-wait-for (string-match "^port \\([0-9]+\\)\n" output) 120)
+    (backstaff-test-wait-for (string-match "^port \\([0-9]+\\)\n" output))
     (let ((slime-contribs nil))
       (slime-connect "127.0.0.1" (string-to-number (match-string 1 output))))
-    (backstaff-test-wait-for (slime-connected-p) 20)
+    (backstaff-test-wait-for (slime-connected-p))
     (slime-eval `(cl:not (cl:load ,(expand-file-name "calls.lisp" backstaff-chain-directory))))))
 
 (defun backstaff-chain-setup ()
@@ -67,7 +67,7 @@
                (lambda (format &rest arguments)
                  (setq told (apply #'format format arguments)))))
       (backstaff-agent-q-setup)
-      (backstaff-test-wait-for told 20))
+      (backstaff-test-wait-for told))
     told))
 
 (defmacro backstaff-chain-with-lisp (tree &rest body)
@@ -292,10 +292,10 @@ Emacs itself is elsewhere."
         (let ((answer nil))
           (backstaff-chain-with-answer
               ;; Emacs is busy until the Lisp has given up.
-              (lambda (&rest _) (backstaff-test-wait-for answer 20) "late")
+              (lambda (&rest _) (backstaff-test-wait-for answer) "late")
             (slime-eval-async '(agent-q-calls:call "list_directory" "path" ".")
               (lambda (text) (setq answer text)))
-            (backstaff-test-wait-for answer 20)
+            (backstaff-test-wait-for answer)
             (should (equal answer "Error: Emacs did not answer within 1/2 seconds"))))
       (slime-eval '(cl:setf backstaff-agent-q:*answer-timeout* 60)))
     (should (string-prefix-p "Directory: "

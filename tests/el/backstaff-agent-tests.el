@@ -31,9 +31,16 @@
         (lambda (callback)
           (apply (backstaff-agent-function (backstaff-agent-tests-tool id)) callback values)))))
 
+(defun backstaff-agent-tests-ask (id args callback)
+  "Call the tool ID with ARGS, a plist, as an agent does; CALLBACK gets the text."
+  (apply (backstaff-agent-function
+          (list :id id :arguments (cl-loop for (key) on args by #'cddr
+                                           collect (list :name (substring (symbol-name key) 1)))))
+         callback (cl-loop for (_ value) on args by #'cddr collect value)))
+
 (defun backstaff-agent-tests-calling (id &optional args)
   "Return a function of a callback that calls the tool ID with ARGS."
-  (lambda (callback) (backstaff-agent--call id args callback)))
+  (lambda (callback) (backstaff-agent-tests-ask id args callback)))
 
 
 ;;; Tools
@@ -105,7 +112,7 @@
         (dolist (text (list (backstaff-call-text id args)
                             (car (backstaff-test-answers
                                   (lambda (callback)
-                                    (backstaff-agent--call id args callback))))))
+                                    (backstaff-agent-tests-ask id args callback))))))
           (should (string-match-p "[^\n]\n\\[Unknown argument ignored: [^]]*max_files[^]]*\\]\n\\'"
                                   text))
           (should (eq (and (string-match-p "\\`[^[]*src/b" text) t)
@@ -402,7 +409,7 @@
       (pcase-dolist (`(,regexp ,id ,args)
                      `(("connection lost" die nil) ("protocol error" junk nil)
                        ("within 0.3 seconds" stall nil) ("no such thing" refuse nil)
-                       ("not sendable" reply ,(current-buffer)) ("" 5 nil)))
+                       ("not sendable" reply (:path ,(current-buffer))) ("" 5 nil)))
         (ert-info ((format "%S" id))
           ;; The others must not be cut short while a server starts.
           (let ((backstaff-call-timeout (if (eq id 'stall) 0.3 10)))
@@ -431,11 +438,12 @@
 
 (ert-deftest backstaff-agent-answers-once-though-quit-late ()
   (let ((answers nil) (debug-on-quit nil))
-    (cl-letf (((symbol-function 'backstaff-call-async)
-               (lambda (_id _args callback _context)
-                 (run-at-time 0 nil callback '(:ok t :text "an answer"))
-                 (signal 'quit nil))))
-      (backstaff-agent--call 'reply nil (lambda (text) (push text answers)))
+    (cl-letf (((symbol-function 'backstaff-server-call-async)
+               (cl-function
+                (lambda (_method _args &key success-fn &allow-other-keys)
+                  (run-at-time 0 nil success-fn '(:ok t :text "an answer"))
+                  (signal 'quit nil)))))
+      (backstaff-agent-tests-ask 'reply nil (lambda (text) (push text answers)))
       (should-not answers)
       (backstaff-test-wait-for answers)
       (accept-process-output nil 0.05)
@@ -444,7 +452,7 @@
 (ert-deftest backstaff-agent-error-in-a-callback-is-the-callers-alone ()
   (backstaff-test-with-server (backstaff-test-fake-command)
     (let ((inhibit-message t) (debug-on-error nil) (calls 0))
-      (backstaff-agent--call 'reply nil (lambda (_) (cl-incf calls) (error "Mine")))
+      (backstaff-agent-tests-ask 'reply nil (lambda (_) (cl-incf calls) (error "Mine")))
       (should (equal (backstaff-test-answers (backstaff-agent-tests-calling 'reply))
                      '("as text")))
       (should (= calls 1)))))
@@ -473,12 +481,12 @@
                     (run-at-time 0.1 nil (lambda () (setq quit-flag t)))
                     (should (equal (backstaff-call-text 'stall nil)
                                    "Error: The user cancelled the call"))
-                    (backstaff-agent--call 'reply nil callback))
+                    (backstaff-agent-tests-ask 'reply nil callback))
                   (backstaff-agent-tests-calling 'stall)
                   ;; Only this lets the server answer those that stall.
                   (backstaff-agent-tests-calling 'echo))))
       (should (equal (nth 1 texts) "as text"))
-      (should (= (length (backstaff-server-call 'cancellations nil :timeout 5)) 1)))))
+      (should (= (length (backstaff-test-call-server 'cancellations nil :timeout 5)) 1)))))
 
 (ert-deftest backstaff-agent-dead-server-answers-every-call-with-text ()
   (backstaff-test-with-server (backstaff-test-fake-command)
@@ -494,7 +502,7 @@
   (backstaff-test-with-project nil
     (backstaff-call-text 'agent-q/list_directory '(:path "."))
     (let* ((process (backstaff-epc--process
-                     (backstaff-server-connection (backstaff-server-ensure))))
+                     (backstaff-server-ensure)))
            (calling (backstaff-agent-tests-calling 'agent-q/list_directory '(:path ".")))
            (texts (apply #'backstaff-test-answers
                          (append (make-list 25 calling)

@@ -113,7 +113,7 @@ PROGRAM and ARGUMENTS, Lisp, make the child Emacs print the server's pid."
                                         "-L" (expand-file-name "elisp" backstaff-test-repository)
                                         "--eval" (format "%S" program)))
                  :filter (lambda (_ text) (setq output (concat output text))))))
-    (backstaff-test-wait-for (string-match "server \\([0-9]+\\)\n" output) 20)
+    (backstaff-test-wait-for (string-match "server \\([0-9]+\\)\n" output))
     (setq pid (string-to-number (match-string 1 output)))
     (should (backstaff-attack-tests-alive-p pid))
     (signal-process (string-to-number
@@ -121,7 +121,7 @@ PROGRAM and ARGUMENTS, Lisp, make the child Emacs print the server's pid."
                             (match-string 1 output)))
                     'KILL)
     (prog1 (backstaff-test-seconds
-             (backstaff-test-wait-for (not (backstaff-attack-tests-alive-p pid)) 10))
+             (backstaff-test-wait-for (not (backstaff-attack-tests-alive-p pid))))
       (delete-process child))))
 
 (defun backstaff-attack-tests-with-stdio ()
@@ -131,8 +131,7 @@ PROGRAM and ARGUMENTS, Lisp, make the child Emacs print the server's pid."
           (backstaff-call 'agent-q/list_directory '(:path "."))
           (message "emacs %d server %d" (emacs-pid)
                    (process-id (backstaff-epc--process
-                                (backstaff-server-connection
-                                 (cdr (assoc nil backstaff-server--servers))))))
+                                (cdr (assoc nil backstaff-server--servers)))))
           ;; This Emacs lives until the test kills it; nothing waits for the sleep to end.
           (while t (sleep-for 1))))
 

@@ -180,7 +180,7 @@ Skip the test if the server has no tools for them."
                       (call-interactively #'backstaff-find-command))
                   (quit 'quit))
                 'quit))
-    (should (= (length (backstaff-server-call 'cancellations nil :timeout 5)) 1))))
+    (should (= (length (backstaff-test-call-server 'cancellations nil :timeout 5)) 1))))
 
 (provide 'backstaff-commands-tests)
 ;;; backstaff-commands-tests.el ends here

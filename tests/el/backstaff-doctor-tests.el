@@ -27,7 +27,7 @@
 (defun backstaff-doctor-tests-wait (buffer)
   "Return the report in BUFFER once it is whole."
   (with-current-buffer buffer
-    (backstaff-test-wait-for (not (string-match-p "Still checking" header-line-format)) 10)
+    (backstaff-test-wait-for (not (string-match-p "Still checking" header-line-format)))
     (should-not (buffer-modified-p))
     (buffer-substring-no-properties (point-min) (point-max))))
 
@@ -91,9 +91,9 @@
       (should (equal (nth 1 (backstaff-doctor-tests-check "Running"
                                                           (backstaff-doctor-tests-report)))
                      (format "process %d" (process-id (backstaff-epc--process
-                                                       (backstaff-server-connection server))))))
+                                                       server)))))
       (should (eq (cdr (assoc nil backstaff-server--servers)) server))
-      (should (backstaff-epc-live-p (backstaff-server-connection server))))))
+      (should (backstaff-epc-live-p server)))))
 
 (ert-deftest backstaff-doctor-leaves-no-server-behind ()
   (backstaff-doctor-tests-with (backstaff-test-command)

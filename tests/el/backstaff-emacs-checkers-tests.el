@@ -186,12 +186,13 @@
                              "a.txt:2:3 warning line too long [flycheck]\n"
                              "b.txt:3:1 note elsewhere [flycheck]\n"
                              backstaff-emacs-checkers-tests-open)))
-      ;; Flymake says the same of the first line in other words, and one thing more.
+      ;; Flymake says the same of the first line in other words.
       (backstaff-emacs-checkers-tests-flymake
        '(1 2 :warning "pyflakes: undefined name 'x'") '(5 6 :warning "unused"))
       (should (equal (backstaff-emacs-tests-text "diagnostics")
-                     (concat "3 problems in 1 file: 1 error, 2 warnings\n"
-                             "a.txt:1:1 error pyflakes: undefined name 'x' [flycheck, flymake]\n"
+                     (concat "4 problems in 1 file: 1 error, 3 warnings\n"
+                             "a.txt:1:1 warning pyflakes: undefined name 'x' [flymake]\n"
+                             "a.txt:1:1 error undefined name 'x' [flycheck]\n"
                              "a.txt:2:1 warning unused [flymake]\n"
                              "a.txt:2:3 warning line too long [flycheck]\n"
                              "[1 note below the severity warning is not shown]\n"
@@ -262,7 +263,7 @@
         '(("a.py" . "import b\n\n\ndef f():\n    return b.frob(1) + undefined_name\n")
           ("b.py" . "# é\ndef frob(x):\n    return x\n"))
         (list server)
-      (backstaff-test-wait-for (flymake-diagnostics) 30)
+      (backstaff-test-wait-for (flymake-diagnostics))
       ;; Eglot feeds Flymake, and the answer has the problem once.
       (should (equal (replace-regexp-in-string
                       " :" ":" (backstaff-emacs-tests-text "diagnostics")) ; Flymake 1.4
@@ -271,7 +272,7 @@
                              backstaff-emacs-checkers-tests-open)))
       ;; At first the server loads its files, which on a busy machine outlasts a call.
       (backstaff-test-wait-for
-       (plist-get (backstaff-call 'emacs/find_symbol '(:symbol "frob" :path "a.py")) :ok) 60)
+       (plist-get (backstaff-call 'emacs/find_symbol '(:symbol "frob" :path "a.py")) :ok))
       (dolist (line '(nil 5))
         (should (equal (backstaff-emacs-tests-text "find_symbol" :symbol "frob" :path "a.py"
                                                    :line line)

@@ -39,7 +39,7 @@
   (backstaff-test-with-connection peer
     (cl-flet ((cost (size)
                 (cl-loop repeat 3 minimize
-                         (backstaff-test-seconds
+                         (backstaff-test-work
                            (backstaff-epc-call peer 'sized (list size))))))
       ;; With quadratic work it would be 64 times as much.
       (should (< (cost 16000000) (* 24 (cost 2000000)))))))
@@ -148,7 +148,7 @@ The callback of the first throws.  Check that the other two still get an answer.
       (backstaff-test-should-fail 'backstaff-timeout
           "the fake server did not answer stall within 0.2 seconds"
         (backstaff-epc-call peer 'stall nil :timeout 0.2))
-      (should (< 0.2 (- (float-time) start) 2)))
+      (should (< 0.2 (- (float-time) start))))
     (should (equal (backstaff-epc-call peer 'cancellations nil) '(1)))))
 
 (ert-deftest backstaff-epc-async-call-times-out-once ()
@@ -215,10 +215,9 @@ The callback of the first throws.  Check that the other two still get an answer.
 (ert-deftest backstaff-epc-waiting-costs-no-time-of-the-processor ()
   :tags '(clock)
   (backstaff-test-with-connection peer
-    (let ((before (get-internal-run-time)))
-      (backstaff-test-condition (backstaff-epc-call peer 'stall nil :timeout 1))
-      (should (< (float-time (time-subtract (get-internal-run-time) before))
-                 0.3)))))
+    (should (< (backstaff-test-work
+                 (backstaff-test-condition (backstaff-epc-call peer 'stall nil :timeout 1)))
+               0.3))))
 
 
 ;;; Leaving a call
@@ -226,11 +225,8 @@ The callback of the first throws.  Check that the other two still get an answer.
 (defun backstaff-epc-tests-quit-during (peer)
   "Call PEER, let \\[keyboard-quit] be typed meanwhile, and check what comes of it."
   (run-at-time 0.2 nil (lambda () (setq quit-flag t)))
-  (let ((start (float-time)))
-    (should (equal (backstaff-test-condition
-                     (backstaff-epc-call peer 'stall nil :timeout 5))
-                   '(quit)))
-    (should (< (- (float-time) start) 2)))
+  (should (equal (backstaff-test-condition (backstaff-epc-call peer 'stall nil))
+                 '(quit)))
   (should-not quit-flag)
   (should (equal (backstaff-epc-call peer 'cancellations nil) '(1))))
 
@@ -325,7 +321,7 @@ The callback of the first throws.  Check that the other two still get an answer.
 (ert-deftest backstaff-epc-death-fails-every-call-at-once ()
   :tags '(check-38)
   (backstaff-test-with-connection peer
-    (let ((ends nil) (start (float-time)))
+    (let ((ends nil))
       (dotimes (_ 3)
         (backstaff-epc-call-async peer 'stall nil
                                   :error-fn (lambda (problem) (push problem ends))))
@@ -334,7 +330,6 @@ The callback of the first throws.  Check that the other two still get an answer.
       (backstaff-test-should-fail 'backstaff-connection-lost
           "the fake server was killed by signal 9"
         (backstaff-epc-call peer 'stall nil))
-      (should (< (- (float-time) start) 2))
       (should (equal (mapcar #'car ends) (make-list 3 'backstaff-connection-lost)))
       (backstaff-test-should-fail 'backstaff-connection-lost "signal 9"
         (backstaff-epc-call peer 'echo nil)))))
@@ -360,17 +355,14 @@ The callback of the first throws.  Check that the other two still get an answer.
 (ert-deftest backstaff-epc-peer-that-keeps-emacs-reading-ends-at-the-limit ()
   (dolist (method '(flood hang-up-late))
     (backstaff-test-with-connection peer
-      (let ((seconds
-             (backstaff-test-seconds
-               (should-error (backstaff-epc-call peer method nil :timeout 0.2)
-                             :type 'backstaff-error))))
-        (should (< seconds 2.5))))))
+      (should-error (backstaff-epc-call peer method nil :timeout 0.2)
+                    :type 'backstaff-error))))
 
 (ert-deftest backstaff-epc-answer-counts-though-the-peer-keeps-emacs-reading ()
   (dolist (inhibit-quit '(nil t))
     (backstaff-test-with-connection peer
       (backstaff-epc-call peer 'echo nil) ; it takes a while to start
-      (should (eq 'done (backstaff-epc-call peer 'answer-and-hang-up nil :timeout 1))))))
+      (should (eq 'done (backstaff-epc-call peer 'answer-and-hang-up nil))))))
 
 (ert-deftest backstaff-epc-slow-call-inside-the-wait-of-another-breaks-nothing ()
   (backstaff-test-with-connection peer
@@ -401,28 +393,25 @@ The callback of the first throws.  Check that the other two still get an answer.
   (backstaff-test-with-connection peer
     (run-at-time 0.1 nil (lambda ()
                            (signal-process (backstaff-epc--process peer) 'STOP)))
-    (let* ((collected gc-elapsed)
-           (busy (float-time (get-internal-run-time)))
-           (seconds (backstaff-test-seconds
-                      (backstaff-test-should-fail 'backstaff-timeout "stall"
-                        (backstaff-epc-call peer 'stall nil :timeout 1.5)))))
-      (should (< 1.4 seconds 3))
-      (should (< (- (float-time (get-internal-run-time)) busy) 0.7))
-      (should (< (- gc-elapsed collected) 0.5)))))
+    (should (< (backstaff-test-work
+                 (backstaff-test-should-fail 'backstaff-timeout "stall"
+                   (backstaff-epc-call peer 'stall nil :timeout 1.5)))
+               0.7))))
 
 (ert-deftest backstaff-epc-answer-that-came-while-emacs-was-suspended-counts ()
   (backstaff-test-with-connection peer
-    (let* ((value nil)
-           (stat (format "/proc/%d/stat" (process-id (backstaff-epc--process peer))))
-           (uid (backstaff-epc-call-async
-                 peer 'answer-and-die nil :timeout nil
-                 :success-fn (lambda (answer) (setq value answer)))))
-      ;; Until the peer has answered and ended, Emacs reads nothing.
+    (let ((ends nil)
+          (stat (format "/proc/%d/stat" (process-id (backstaff-epc--process peer)))))
+      (backstaff-epc-call-async
+       peer 'answer-and-die nil :timeout 0
+       :success-fn (lambda (answer) (push answer ends))
+       :error-fn (lambda (problem) (push problem ends)))
+      ;; Until the peer has answered and ended, Emacs reads nothing, and no timer runs.
       (call-process "sh" nil nil nil "-c"
                     (format "while grep -qs ') [^Z] ' %s; do :; done" stat))
-      (should-not value)
-      (backstaff-epc--wait peer uid 3 2)
-      (should (eq value 'done)))))
+      (should-not ends)
+      (backstaff-test-wait-for ends)
+      (should (equal ends '(done))))))
 
 (ert-deftest backstaff-epc-connection-breaks-when-its-buffer-is-killed ()
   (backstaff-test-with-connection peer
@@ -440,7 +429,7 @@ The callback of the first throws.  Check that the other two still get an answer.
       (dotimes (number 300)
         (backstaff-epc-call-async
          peer 'echo (list number) :success-fn (lambda (value) (push (car value) values))))
-      (backstaff-test-wait-for (= (length values) 300) 30)
+      (backstaff-test-wait-for (= (length values) 300))
       (should (equal (nreverse values) (number-sequence 0 299))))))
 
 (ert-deftest backstaff-epc-peer-stopped-in-a-call-ends-at-the-deadline ()

@@ -312,7 +312,7 @@
                         (let ((throw-on-input 'typed))
                           (all-completions "x" minibuffer-completion-table)))
                       t)))))
-    (should (= (length (backstaff-server-call 'cancellations nil :timeout 5)) 1))))
+    (should (= (length (backstaff-test-call-server 'cancellations nil :timeout 5)) 1))))
 
 (ert-deftest backstaff-find-file-says-that-it-waits ()
   (backstaff-view-test-fake "stalling"
@@ -333,7 +333,7 @@
       (run-at-time 0.2 nil (lambda () (setq quit-flag t)))
       (should (backstaff-find-tests-quit-p
                (all-completions "x" minibuffer-completion-table))))
-    (should (= (length (backstaff-server-call 'cancellations nil :timeout 5)) 1))))
+    (should (= (length (backstaff-test-call-server 'cancellations nil :timeout 5)) 1))))
 
 
 ;;; Interfaces

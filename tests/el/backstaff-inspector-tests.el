@@ -254,7 +254,7 @@
                               (backstaff-inspector-tests-type "C-g")))
       (with-current-buffer buffer
         (should-not backstaff-request-indicator))
-      (should (equal (length (backstaff-server-call 'cancellations nil)) 1)))))
+      (should (equal (length (backstaff-test-call-server 'cancellations nil)) 1)))))
 
 (ert-deftest backstaff-inspector-quit-keeps-the-shown-reply ()
   (backstaff-inspector-tests-with (backstaff-test-fake-command)
@@ -278,7 +278,7 @@
   (backstaff-inspector-tests-with (backstaff-test-fake-command)
     (with-current-buffer (backstaff-run-tool "stall" nil)
       (kill-buffer)
-      (should (= (length (backstaff-server-call 'cancellations nil)) 1)))))
+      (should (= (length (backstaff-test-call-server 'cancellations nil)) 1)))))
 
 (ert-deftest backstaff-inspector-shows-the-last-of-two-calls ()
   (backstaff-inspector-tests-with (backstaff-test-fake-command)
@@ -300,7 +300,7 @@
     (with-temp-buffer
       (setq backstaff-inspector--start (float-time)
             backstaff-view-state '(:tool "a" :root "/" :forms (text plist json)))
-      (should (< (backstaff-test-seconds (backstaff-inspector--draw reply)) 2)))))
+      (should (< (backstaff-test-work (backstaff-inspector--draw reply)) 2)))))
 
 ;; A person folds a long form, and asks again.
 (ert-deftest backstaff-inspector-keeps-its-folds ()
@@ -444,9 +444,12 @@ CURRENT and ROOT are as in `backstaff-inspector--read-argument'."
 
 (ert-deftest backstaff-arguments-paths-are-completed-without-a-question ()
   (backstaff-arguments-tests-in '(("a" . ""))
-    (cl-letf (((symbol-function 'backstaff-server-call)
-               (lambda (&rest _)
-                 '(:ok nil :text "Error: asks first" :error (:code "APPROVAL_REQUIRED"))))
+    (cl-letf (((symbol-function 'backstaff-server-call-async)
+               (cl-function
+                (lambda (_method _args &key success-fn &allow-other-keys)
+                  (run-at-time 0 nil success-fn '(:ok nil :text "Error: asks first"
+                                                  :error (:code "APPROVAL_REQUIRED")))
+                  #'ignore)))
               ((symbol-function 'yes-or-no-p) (lambda (_) (ert-fail "Somebody was asked"))))
       (let ((noninteractive nil))
         (should-not (backstaff-arguments-tests-complete "" root))))))

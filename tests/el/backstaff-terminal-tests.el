@@ -46,8 +46,7 @@ A container or a chroot may have none, and Emacs then makes do with a pipe."
     (condition-case failure
         (backstaff-test-wait-for
          (cl-some (apply-partially #'string-match-p regexp)
-                  (setq screen (backstaff-terminal-tests-screen)))
-         20)
+                  (setq screen (backstaff-terminal-tests-screen))))
       (ert-test-failed (ert-fail (list regexp screen (cdr failure)))))
     screen))
 

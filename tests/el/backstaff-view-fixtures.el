@@ -52,7 +52,7 @@
 
 (defun backstaff-view-test-wait ()
   "Wait until the current buffer has its answers."
-  (backstaff-test-wait-for (not backstaff-request--pending) 10))
+  (backstaff-test-wait-for (not backstaff-request--pending)))
 
 (defun backstaff-view-test-settle ()
   "Wait until the buffer of the selected window has its answers."

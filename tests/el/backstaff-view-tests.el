@@ -17,7 +17,7 @@
 
 (defun backstaff-view-tests-cancelled ()
   "Return how many calls the fake server heard that nobody waits for."
-  (length (backstaff-server-call 'cancellations nil :timeout 5)))
+  (length (backstaff-test-call-server 'cancellations nil :timeout 5)))
 
 (ert-deftest backstaff-view-does-not-wait-and-says-so ()
   :tags '(clock)

@@ -320,11 +320,11 @@ def test_schema_publishes_the_enforced_limits() -> None:
         ({"help": "Path."}, "Path."),
         (
             {"description": "Pages", "default": 10, "minimum": 1, "maximum": 100},
-            "Pages (default 10; from 1 to 100)",
+            "Pages (default 10; at most 100)",
         ),
         (
             {"description": "Pages (1-indexed).", "default": 1, "minimum": 1},
-            "Pages (1-indexed; default 1; at least 1)",
+            "Pages (1-indexed; default 1)",
         ),
         (
             {"description": "Depth (default: 3).", "default": 3, "maximum": 12},
@@ -332,7 +332,7 @@ def test_schema_publishes_the_enforced_limits() -> None:
         ),
         (
             {"description": "Depth (default: 3).", "default": 3, "limits": (0, 12)},
-            "Depth (default: 3; from 0 to 12)",
+            "Depth (default: 3; at most 12)",
         ),
         ({"description": "Depth (default: 3).", "default": 3}, "Depth (default: 3)."),
         ({"description": "Where.", "default": "."}, 'Where (default ".")'),
@@ -340,8 +340,10 @@ def test_schema_publishes_the_enforced_limits() -> None:
         ({"description": "Deep.", "default": False}, "Deep."),
         (
             {"description": "Skip.", "default": 0, "minimum": 0, "maximum": 9},
-            "Skip (default 0; from 0 to 9)",
+            "Skip (at most 9)",
         ),
+        ({"description": "Skip.", "minimum": 0, "maximum": 1_000_000}, "Skip."),
+        ({"description": "Least.", "minimum": 2}, "Least (at least 2)"),
     ],
 )
 def test_description_for_models_has_default_and_limits(facts: dict[str, Any], text: str) -> None:

@@ -180,16 +180,10 @@ def test_a_block_without_an_end_is_a_warning(body: str) -> None:
     document = parse(f"---\ndescription: D\nis_dependency: true\n{body}".encode())
     assert dict(document.fields) == {"description": "D", "is_dependency": True}
     assert "not closed by" in document.warning
-    assert not document.unfinished
 
 
 def test_a_text_that_begins_with_a_rule_keeps_its_body() -> None:
     assert parse(b"---\n\nA text.\n").body() == "---\n\nA text.\n"
-
-
-def test_block_that_does_not_end_in_the_read_part_asks_for_more() -> None:
-    assert parse(b"---\ndescription: D\n", whole=False).unfinished
-    assert not parse(b"---\ndescription: D\n---\n", whole=False).unfinished
 
 
 @pytest.mark.parametrize("line", [b"key: value\n", b"key: 'value'\n"])
@@ -281,12 +275,11 @@ LINES = st.one_of(
 @example(["title: \u3000x"])
 def test_simple_lines_mean_the_same_as_in_the_library(lines: list[str]) -> None:
     text = "".join(f"{line}\n" for line in lines)
-    head = f"---\n{text}---\n".encode()
-    simple = block._SIMPLE.match(head)  # noqa: SLF001  # the way in which it was read
-    found = simple and block._simple_fields(simple[0], KEYS)  # noqa: SLF001
-    if found is not None and simple is not None and simple.end() == len(head):
+    document = parse(f"---\n{text}---\n".encode())
+    simple = block._SIMPLE.fullmatch(text.encode())  # noqa: SLF001  # the way in which it was read
+    if simple and not document.warning and not document.rest:
         said = mapping(text)
-        assert parse(head).fields == {key: said[key] for key in KEYS if key in said}
+        assert document.fields == {key: said[key] for key in KEYS if key in said}
 
 
 @often

@@ -88,11 +88,11 @@ def test_overdue_job_is_abandoned_once_and_not_before(
     disk.has(1)
     clock.now += 5 + GRACE_S
     pool.check_deadlines()
-    assert job.abandoned == []
+    assert job.ends == []
     clock.now += 0.1
     pool.check_deadlines()
     pool.check_deadlines()
-    assert job.abandoned == [1]
+    assert job.ends == [1]
 
 
 def test_stuck_workers_are_replaced_and_their_jobs_counted(
@@ -103,7 +103,7 @@ def test_stuck_workers_are_replaced_and_their_jobs_counted(
     disk.has(len(jobs))
     clock.now += 100
     pool.check_deadlines()
-    assert sorted(count for job in jobs for count in job.abandoned) == [1, 2, 3]
+    assert sorted(count for job in jobs for count in job.ends) == [1, 2, 3]
     assert not pool.saturated
     done = [threading.Event() for _ in range(3 * MAX_WORKERS)]
     assert all(pool.submit(Doing(event.set)) for event in done)
@@ -121,7 +121,7 @@ def test_jobs_that_wait_behind_stuck_ones_are_run_by_their_replacements(
     clock.now += 10
     pool.check_deadlines()
     assert quick.wait(DEADLINE)
-    assert [len(job.abandoned) for job in stuck] == [0, 1, 1, 1]
+    assert [len(job.ends) for job in stuck] == [0, 1, 1, 1]
 
 
 def test_with_too_many_stuck_workers_all_others_are_rejected(
@@ -134,14 +134,14 @@ def test_with_too_many_stuck_workers_all_others_are_rejected(
     clock.now += 100
     pool.check_deadlines()
     assert pool.saturated
-    assert max(count for job in stuck for count in job.abandoned) == MAX_STUCK
+    assert max(count for job in stuck for count in job.ends) == MAX_STUCK
     away = sum(job.rejected for job in waiting)
     assert away >= len(waiting) - MAX_STUCK + 1, "no more were begun than workers were replaced"
     assert not pool.submit(Doing(disk.hang))
     disk.has(len(waiting) - away)
     clock.now += 100
     pool.check_deadlines()
-    assert [job.rejected + len(job.abandoned) for job in waiting] == [1] * len(waiting)
+    assert [job.rejected + len(job.ends) for job in waiting] == [1] * len(waiting)
 
 
 def test_workers_that_come_back_are_taken_on_again(
@@ -339,7 +339,7 @@ def test_jobs_that_only_take_too_long_are_abandoned_and_turn_nobody_away(
         toil.has_worked()
     clock.now += 100
     pool.check_deadlines()
-    assert [(job.slow, job.abandoned) for job in jobs] == [(1, [0])] * MAX_STUCK
+    assert [(job.slow, job.ends) for job in jobs] == [(1, [0])] * MAX_STUCK
     assert not pool.saturated
     done = threading.Event()
     assert pool.submit(Doing(done.set))
@@ -392,7 +392,7 @@ def test_there_are_so_many_threads_at_most_and_then_the_server_is_busy(
     pool: Workers, clock: Clock, toils: list[Toil], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MAX_THREADS", MAX_STUCK)
-    monkeypatch.setattr(module._Run, "stuck", False)  # noqa: SLF001  # all of them work
+    monkeypatch.setattr(module.RunningCall, "stuck", False)  # all of them work
     assert all(pool.submit(Doing(toil.go_on)) for toil in toils)
     for toil in toils:
         toil.has_worked()

@@ -28,9 +28,8 @@ def plant(root: Path, content: Content) -> Path:
 
 def packed(files: Mapping[str, Sequence[str]]) -> PackedPaths:
     """Return the paths of `files`, the names by directory, in pre-order."""
-    directories, found = list[Directory](), 0
+    directories = list[Directory]()
     for path, names in files.items():
         paths = [f"{path}/{name}" if path else name for name in names]
-        directories.append(Directory(path, found, "\0".join(paths)))
-        found += len(paths)
-    return PackedPaths(directories, found)
+        directories.append(Directory(path, "\0".join(paths)))
+    return PackedPaths(directories)

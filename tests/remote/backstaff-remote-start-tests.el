@@ -78,7 +78,7 @@
     (let ((default-directory far))
       (call-interactively #'backstaff-connect)
       (should (backstaff-epc-live-p
-               (backstaff-server-connection (backstaff-remote-test-server far)))))
+               (backstaff-remote-test-server far))))
     (let ((default-directory root))
       (should-error (call-interactively #'backstaff-connect) :type 'user-error))))
 
@@ -214,7 +214,7 @@ echo 'a warning' >&2
       (backstaff-remote-test-tell "delay 0.005")
       (run-at-time 0 nil (lambda () (setq text (backstaff-remote-test-list far))))
       (should (equal (length (directory-files-recursively far "")) 4))
-      (backstaff-test-wait-for text 20)
+      (backstaff-test-wait-for text)
       (should (string-match-p "a.txt" text)))))
 
 

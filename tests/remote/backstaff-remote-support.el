@@ -147,8 +147,7 @@
 (defun backstaff-remote-test-pid (far)
   "Return the process id of the server for FAR, over there."
   (plist-get (backstaff-epc-call
-              (backstaff-server-connection
-               (backstaff-server-ensure (file-remote-p far)))
+              (backstaff-server-ensure (file-remote-p far))
               'hello '((:client "test")))
              :pid))
 
@@ -173,7 +172,7 @@
 (defun backstaff-remote-test-shown (buffer)
   "Return BUFFER once it shows an answer."
   (with-current-buffer buffer
-    (backstaff-test-wait-for backstaff-view-reply 20)
+    (backstaff-test-wait-for backstaff-view-reply)
     (should (plist-get backstaff-view-reply :ok))
     buffer))
 

@@ -49,8 +49,7 @@
       (should (equal (backstaff-remote-test-pid far) pid))
       (should (equal (delq nil (mapcar #'car backstaff-server--servers))
                      (list backstaff-remote-test-ssh)))
-      (should (backstaff-epc-live-p (backstaff-server-connection
-                                     (cdr (assoc nil backstaff-server--servers))))))))
+      (should (backstaff-epc-live-p (cdr (assoc nil backstaff-server--servers)))))))
 
 (ert-deftest backstaff-remote-exact-names-come-back ()
   (backstaff-remote-test-both-ways
@@ -271,7 +270,7 @@ For example eglot, told of a problem, looks for the buffer of its file."
           (backstaff-call-async 'workspace/read_file (list :path name)
                                 (lambda (reply) (push reply replies))
                                 (list :root far)))
-        (backstaff-test-wait-for (= (length replies) 4) 20)
+        (backstaff-test-wait-for (= (length replies) 4))
         (dolist (reply replies)
           (ert-info ((format "%.300S" reply))
             (should (plist-get reply :ok))
@@ -291,7 +290,7 @@ For example eglot, told of a problem, looks for the buffer of its file."
                                                (list :root far))))
             (advice-add 'backstaff-unsaved-pieces-left :after count)
             (unwind-protect
-                (backstaff-test-wait-for (>= answered pieces) 20)
+                (backstaff-test-wait-for (>= answered pieces))
               (advice-remove 'backstaff-unsaved-pieces-left count))
             (should (backstaff-cancel handle))
             (should-not (backstaff-cancel handle))
@@ -321,7 +320,7 @@ For example eglot, told of a problem, looks for the buffer of its file."
           (should (string-match-p "the disk counts for 1: a\\.txt" (plist-get reply :text)))
           (let* ((pieces (plist-get (backstaff-unsaved-context "workspace/read_file" far)
                                     :ahead))
-                 (server (backstaff-server-connection (backstaff-remote-test-server far))))
+                 (server (backstaff-remote-test-server far)))
             (backstaff-epc-call server 'keep_text (nth 0 pieces))
             (backstaff-epc-call server 'keep_text (nth 1 pieces)))
           (clrhash backstaff-unsaved--sent)
@@ -449,7 +448,7 @@ For example eglot, told of a problem, looks for the buffer of its file."
   (backstaff-remote-test-both-ways
     (let ((pid (backstaff-remote-test-pid far)))
       (backstaff-remote-test-tell "stop")
-      (backstaff-remote-tests-quit-in 'backstaff-epc--wait
+      (backstaff-remote-tests-quit-in 'accept-process-output
         (backstaff-remote-test-list far))
       (backstaff-remote-test-tell "go")
       (should (backstaff-remote-test-list far))
@@ -458,8 +457,7 @@ For example eglot, told of a problem, looks for the buffer of its file."
 (ert-deftest backstaff-remote-quit-in-a-sending-closes-the-connection ()
   (backstaff-remote-test-both-ways
     (let* ((pid (backstaff-remote-test-pid far))
-           (connection (backstaff-server-connection
-                        (backstaff-remote-test-server far))))
+           (connection (backstaff-remote-test-server far)))
       (advice-add 'process-send-string :around
                   (lambda (send process bytes)
                     (funcall send process (substring bytes 0 (/ (length bytes) 2)))
@@ -492,7 +490,7 @@ For example eglot, told of a problem, looks for the buffer of its file."
   (backstaff-remote-test-on backstaff-remote-test-ssh
     (dotimes (_ 2)
       (backstaff-remote-test-pid far)
-      (backstaff-epc-close (backstaff-server-connection (backstaff-remote-test-server far))
+      (backstaff-epc-close (backstaff-remote-test-server far)
                            "for the test"))
     (let ((starts (backstaff-remote-test-starts)))
       (backstaff-test-should-fail 'backstaff-connection-lost "M-x backstaff-restart"
@@ -588,8 +586,7 @@ For example eglot, told of a problem, looks for the buffer of its file."
                                 (message "pid %d" (backstaff-remote-test-pid ,far)))
                               (while t (accept-process-output nil 1))))))))
       (backstaff-test-wait-for (or (string-match "pid \\([0-9]+\\)\n" output)
-                                   (not (process-live-p child)))
-                               30)
+                                   (not (process-live-p child))))
       (should-not (string-match-p "rror" output))
       (let ((pid (string-to-number (match-string 1 output))))
         (should (process-attributes pid))
@@ -653,7 +650,7 @@ For example eglot, told of a problem, looks for the buffer of its file."
       (save-window-excursion
         (backstaff-doctor)
         (with-current-buffer "*backstaff doctor*"
-          (backstaff-test-wait-for (string-match-p "All is well" (buffer-string)) 30)
+          (backstaff-test-wait-for (string-match-p "All is well" (buffer-string)))
           (dolist (regexp `("^ok +Host +/ssh:host:$"
                             ,(if (eq way 'direct) "a session without a terminal"
                                "a login of TRAMP's on a terminal")
@@ -673,7 +670,7 @@ For example eglot, told of a problem, looks for the buffer of its file."
       (save-window-excursion
         (backstaff-doctor)
         (with-current-buffer "*backstaff doctor*"
-          (backstaff-test-wait-for (string-match-p "failed: Host\\." (buffer-string)) 30)
+          (backstaff-test-wait-for (string-match-p "failed: Host\\." (buffer-string)))
           (should (string-match-p
                    "^FAILED +Host +Backstaff cannot start its server: on /ssh:host:, Python 3\\.11 or newer is needed: .*\n +To do: Install one on that host"
                    (buffer-string))))))))

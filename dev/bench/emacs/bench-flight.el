@@ -15,7 +15,7 @@
   "Have COUNT pings in flight at once and wait for all."
   (let ((left count)
         (process (backstaff-epc--process
-                  (backstaff-server-connection (backstaff-server-ensure)))))
+                  (backstaff-server-ensure))))
     (dotimes (_ count)
       (backstaff-server-call-async
        'ping nil :success-fn (lambda (_) (setq left (1- left))) :timeout 10))

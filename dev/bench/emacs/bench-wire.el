@@ -59,7 +59,7 @@
 
 (defun bench-wire-ping ()
   "Ping our server."
-  (unless (eq (backstaff-server-call 'ping nil :timeout 5) t)
+  (unless (eq (backstaff-epc-call (backstaff-server-ensure) 'ping nil :timeout 5) t)
     (error "A ping was not answered with t")))
 
 (defun bench-wire-info ()

@@ -43,7 +43,7 @@ So a default installation starts its own.")
   (setq backstaff-root-directory (or root (getenv "BENCH_REPOSITORY"))
         backstaff-server-command
         (if file (bench-peer file) (append bench-python (list (getenv "BENCH_MAIN")))))
-  (backstaff-server-call 'ping nil :timeout 10))
+  (backstaff-epc-call (backstaff-server-ensure) 'ping nil :timeout 10))
 
 (defun bench-time (function)
   "Return the seconds that a call of FUNCTION takes."

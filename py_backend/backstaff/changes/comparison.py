@@ -14,6 +14,7 @@ from backstaff.changes.conversion import oid_of
 from backstaff.changes.index import GITLINK
 from backstaff.changes.objects import Change, Changes, Origin, Side, blobs, in_order
 from backstaff.changes.patch import Patch, patch_of
+from backstaff.changes.renames import with_renames
 from backstaff.changes.status import differences
 from backstaff.changes.work_tree import WorkTree
 
@@ -152,7 +153,7 @@ def compared(
         for path, one in changes.items()
         if is_below(path) and not work_tree.is_hidden(path, one)
     }
-    return Comparison(work_tree, work_tree.with_renames(shown), texts)
+    return Comparison(work_tree, with_renames(work_tree, shown), texts)
 
 
 def _with_disk(  # noqa: C901, PLR0913, PLR0917  # all that a file can come from

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from backstaff.changes.attributes import State
+from backstaff.project.configuration import Configuration
 
 _ID = re.compile(rb"\$Id:[^$\n]*\$")
 _CONTROLS = bytes({*range(0x20), 0x7F} - {*b"\b\t\n\f\r\x1b"})
@@ -43,13 +44,8 @@ class Conversion:
         return _ID.sub(b"$Id$", content) if self.ident else content
 
 
-def conversion(
-    attributes: Mapping[str, State], autocrlf: str, filters: frozenset[str]
-) -> Conversion:
-    """The conversion of a file with these `attributes`.
-
-    `autocrlf` is the setting core.autocrlf. `filters` are the names of those that have a program.
-    """
+def conversion(attributes: Mapping[str, State], configuration: Configuration) -> Conversion:
+    """The conversion of a file with these `attributes`."""
     text = attributes.get("text")
     if text is None or text not in (True, False, "input", "auto"):
         text = attributes.get("crlf")
@@ -57,10 +53,15 @@ def conversion(
     if text is not False and not guessed and attributes.get("eol") in ("lf", "crlf"):
         is_text = True
     if text is not False and not (is_text or guessed):
-        guessed = autocrlf in ("true", "input")
+        guessed = configuration.flag("core.autocrlf")  # or "input"
     encoding, name = attributes.get("working-tree-encoding"), attributes.get("filter")
-    encoded = isinstance(encoding, str) and encoding.upper().replace("-", "") not in ("", "UTF8")
-    return Conversion(is_text, guessed, attributes.get("ident") is True, name in filters or encoded)
+    program = isinstance(encoding, str) and encoding.upper().replace("-", "") not in ("", "UTF8")
+    if isinstance(name, str):
+        programs = (
+            configuration.values.get(f"filter.{name}.{key}") for key in ("clean", "process")
+        )
+        program |= any(programs)
+    return Conversion(is_text, guessed, attributes.get("ident") is True, program)
 
 
 def oid_of(content: bytes, oid_bytes: int, kind: bytes = b"blob") -> bytes:

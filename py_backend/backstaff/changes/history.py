@@ -15,6 +15,7 @@ _FORMAT = "--format=tformat:%x00%H%x00%ad%x00%an%x00%s%x00%P%x00"
 _LOG = (
     *("log", "-z", _FORMAT, "--date=short", "--encoding=UTF-8", "--no-color", "--no-mailmap"),
     *("--no-notes", "--no-ext-diff", "--no-textconv", "-O/dev/null", "--ignore-submodules=none"),
+    *("--root", "--no-renames", "--diff-merges=off"),
 )
 _COUNTS = (
     *("diff-tree", "--stdin", "--root", "-r", "--shortstat", "-M", "-l100"),
@@ -50,20 +51,13 @@ class Written:
 
 
 def commits(  # noqa: PLR0913  # the parameters of the tool
-    repository: Repository, ref: str, path: str, *, grep: str, most: int, skip: int, budget: Budget
+    repository: Repository, ref: str, path: str, budget: Budget, *, grep: str, most: int, skip: int
 ) -> list[Commit]:
     """The `most` latest commits before `ref` that touch `path`, after `skip`.
 
     Raises `Unanswered`.
     """
-    words = [
-        f"-n{most}",
-        f"--skip={skip}",
-        "--root",
-        "--name-only",
-        "--no-renames",
-        "--diff-merges=off",
-    ]
+    words = [f"-n{most}", f"--skip={skip}", "--name-only"]
     words += ["--fixed-strings", f"--grep={grep}"] if grep else []
     below = ["--", f":(top,literal){path}"] if path else ["--"]
     told = answered(repository.ask(budget, *_LOG, *words, ref, *below))

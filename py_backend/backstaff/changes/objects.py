@@ -133,26 +133,18 @@ def blobs(repository: Repository, oids: Iterable[bytes], budget: Budget) -> Mapp
             is_small = (one[1:2] == ["blob"] and int(one[2]) <= MAX_BYTES for one in facts)
             pending = [one[0] for one, small in zip(facts, is_small, strict=True) if small]
             answer = ask("--batch")
-        done = _take(b"" if isinstance(answer, NoGit) else answer, names, found)
+        content = b"" if isinstance(answer, NoGit) else answer
+        at = done = 0
+        while (end := content.find(b"\n", at)) >= 0:
+            name, *about = content[at:end].split(b" ")
+            at = end + 1
+            if len(about) == 2:  # noqa: PLR2004  # else it says "missing"
+                size = int(about[1])
+                if at + size >= len(content):
+                    break
+                if about[0] == b"blob" and size <= MAX_BYTES:
+                    found[names[name.decode()]] = content[at : at + size]
+                at += size + 1
+            done += 1
         pending = pending[done + 1 :]  # git ended at the next one, which is broken
     return found
-
-
-def _take(answer: bytes, names: Mapping[str, bytes], found: dict[bytes, bytes]) -> int:
-    """Put the blobs in `answer`, by their `names`, into `found`.
-
-    Return the number of whole objects.
-    """
-    at, done = 0, 0
-    while (end := answer.find(b"\n", at)) >= 0:
-        name, *facts = answer[at:end].split(b" ")
-        at = end + 1
-        if len(facts) == 2:  # noqa: PLR2004  # else it says "missing"
-            size = int(facts[1])
-            if at + size >= len(answer):
-                break
-            if facts[0] == b"blob" and size <= MAX_BYTES:
-                found[names[name.decode()]] = answer[at : at + size]
-            at += size + 1
-        done += 1
-    return done

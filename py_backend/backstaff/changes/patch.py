@@ -94,8 +94,8 @@ def patch_of(  # noqa: PLR0913  # all that a patch is made of
     lines, new_lines = map(_lines, texts)
     found = blocks(lines, new_lines, budget)
     if found:
-        # A tab ends a name with a blank.
-        tabs = ("\t" if " " in name and name[0] != '"' else "" for name in (before, after))
+        # A tab ends a name with a blank, even a quoted one.
+        tabs = ("\t" if " " in name else "" for name in (before, after))
         head += [f"--- {before}{next(tabs)}", f"+++ {after}{next(tabs)}"]
     hunks = list[bytes]()
     if context is not None:

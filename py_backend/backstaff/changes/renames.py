@@ -5,17 +5,20 @@ three quarters of the content; then the pairs that are most alike, from a half o
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from stat import S_ISREG
 from typing import NamedTuple
 
-from backstaff.budget import Budget
-from backstaff.changes.objects import Side
+from backstaff.changes.objects import Changes, Side, blobs
+from backstaff.changes.work_tree import WorkTree
 
 MOST = 60_000
 HALF, MOSTLY = MOST // 2, MOST * 3 // 4
 MAX_PAIRS = 20_000
 """Maximum number of pairs that are compared; with more, only the same content counts."""
+COUNTS_LAST_LINES = (2, 44)
+"""The first version of git for which a last line without a newline counts in renamed files."""
 _CANDIDATES = 4
 """Number of old files that are considered for each new one."""
 _PIECE = 64
@@ -28,19 +31,30 @@ class Rename(NamedTuple):
     score: int
 
 
-def renames(  # noqa: PLR0913  # two sides, and how to read and compare them
-    gone: Mapping[str, Side],
-    new: Mapping[str, Side],
-    content: Callable[[Iterable[tuple[str, Side]]], Mapping[str, bytes]],
-    is_binary: Callable[[str, bytes], bool],
-    budget: Budget,
-    *,
-    to_the_end: bool,
+def with_renames(tree: WorkTree, changes: Changes) -> Changes:
+    """`changes` with a renamed file in the place of one that is gone and a new one."""
+    gone = {path: one.old for path, one in changes.items() if one.old and not one.new}
+    new = {path: one.new for path, one in changes.items() if one.new and not one.old}
+    if not gone or not new:
+        return changes
+    new = {path: tree.with_oid(path, side) for path, side in new.items()}
+    found = _renames(tree, gone, new)
+    sources = {rename.source for rename in found.values()}
+    return {
+        path: replace(change, old=gone[found[path].source], new=new[path], **found[path]._asdict())
+        if path in found
+        else change
+        for path, change in changes.items()
+        if path not in sources
+    }
+
+
+def _renames(
+    tree: WorkTree, gone: Mapping[str, Side], new: Mapping[str, Side]
 ) -> dict[str, Rename]:
     """The files among `new` that were renamed, by path, from those that are `gone`.
 
-    Both are in git's order. `content` returns those contents of sides that are known, by path. Git
-    before 2.44 does not count a last line without a newline: then `to_the_end` is false.
+    Both are in git's order.
     """
     found = _same(gone, new)
     used = {one.source for one in found.values()}
@@ -48,13 +62,7 @@ def renames(  # noqa: PLR0913  # two sides, and how to read and compare them
     targets = {p: s for p, s in new.items() if p not in found and S_ISREG(s.mode)}
     if not sources or not targets or len(sources) * len(targets) > MAX_PAIRS:
         return found
-    old, fresh = (
-        {
-            path: _Pieces(text, is_text=not is_binary(path, text), to_the_end=to_the_end)
-            for path, text in content(sides.items()).items()
-        }
-        for sides in (sources, targets)
-    )
+    old, fresh = _pieces(tree, sources), _pieces(tree, targets)
     by_name, new_by_name = _unique(old), _unique(fresh)
     for name in by_name.keys() & new_by_name.keys():
         source, path = by_name[name], new_by_name[name]
@@ -63,7 +71,7 @@ def renames(  # noqa: PLR0913  # two sides, and how to read and compare them
             found[path] = Rename(source, score)
             del old[source], fresh[path]
     candidates: list[tuple[int, bool, str, str]] = []
-    for path in budget.checked(fresh, 8):
+    for path in tree.budget.checked(fresh, 8):
         best: list[tuple[int, bool, str]] = []
         for source, pieces in old.items():
             one = (pieces.likeness(fresh[path]), _name(source) == _name(path), source)
@@ -109,6 +117,19 @@ def _unique(paths: Iterable[str]) -> dict[str, str]:
 
 def _name(path: str) -> str:
     return path.rpartition("/")[2]
+
+
+def _pieces(tree: WorkTree, sides: Mapping[str, Side]) -> dict[str, "_Pieces"]:
+    """The contents of `sides` in pieces, by path, as far as they are known."""
+    to_the_end = tree.repository.version(tree.budget) >= COUNTS_LAST_LINES
+    known = blobs(tree.repository, {side.oid for side in sides.values()}, tree.budget)
+    found = {}
+    for path, side in sides.items():
+        text = known[side.oid] if side.oid in known else tree.content(path, side)
+        if text is not None:
+            is_text = not tree.is_binary(path, text)
+            found[path] = _Pieces(text, is_text=is_text, to_the_end=to_the_end)
+    return found
 
 
 class _Pieces:

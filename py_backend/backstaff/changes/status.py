@@ -4,13 +4,18 @@ A file of the index is unchanged if its status on the disk equals the one in the
 compares them, or if its content has the hash in the index, after the conversion that git would do.
 """
 
+import gc
 import os
+import signal
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import chain
+from mmap import mmap
 from operator import attrgetter
 
+from backstaff.budget import Budget
 from backstaff.changes.conversion import oid_of
 from backstaff.changes.index import COLUMNS, GITLINK, LINK, Entry, Names, stamp_of
 from backstaff.changes.objects import (
@@ -22,6 +27,7 @@ from backstaff.changes.objects import (
     in_order,
     mode_of,
 )
+from backstaff.changes.renames import with_renames
 from backstaff.changes.work_tree import WorkTree, opened
 from backstaff.errors import DeadlineExceeded, PathError
 from backstaff.fs.entry import Kind, Named, link_target, lstat_or_none
@@ -35,6 +41,8 @@ from backstaff.project.running_git import NoGit
 
 MAX_COMPARED = 64 << 20
 """Maximum number of bytes of a file whose content is compared; a larger one is undecided."""
+HELPED_FROM = 2 << 20
+"""Number of bytes of an index from which a second process helps: about 20,000 files."""
 
 _CONFLICTS = {1: "DD", 2: "AU", 3: "UD", 4: "UA", 5: "DU", 6: "AA", 7: "UU"}
 """Git's words for a conflict, by the bits of the stages that there are."""
@@ -64,8 +72,11 @@ def status_of(tree: WorkTree, project: ProjectFiles) -> Status:
     staged = tree.staged(tree.repository.head)
     staged = {path: one for path, one in staged.items() if path not in conflicts}
     changed, undecided = differences(tree)
-    if tree.repository.configuration.renames:
-        staged = tree.with_renames(staged)
+    configuration = tree.repository.configuration
+    if configuration.flag(
+        "status.renames", default=configuration.flag("diff.renames", default=True)
+    ):
+        staged = with_renames(tree, staged)
         # To git, a file in conflict can be either end of a rename: our version, if it is gone, or
         # the file that is there.
         for path, stages in conflicts.items():
@@ -74,7 +85,7 @@ def status_of(tree: WorkTree, project: ProjectFiles) -> Status:
                 changed[path] = Change(None, here)
             elif ours:
                 changed[path] = Change(Side(ours.mode, ours.oid), None)
-        changed = tree.with_renames({path: changed[path] for path in in_order(changed)})
+        changed = with_renames(tree, {path: changed[path] for path in in_order(changed)})
         changed = {path: one for path, one in changed.items() if path not in conflicts}
     letters = {
         path: _CONFLICTS[sum(1 << stage - 1 for stage in conflicts[path])]
@@ -84,16 +95,17 @@ def status_of(tree: WorkTree, project: ProjectFiles) -> Status:
 
 
 def _untracked(tree: WorkTree, project: ProjectFiles) -> Sequence[str]:
-    mode = tree.repository.configuration.untracked
-    if mode == "no":
+    configuration, key = tree.repository.configuration, "status.showuntrackedfiles"
+    if not configuration.flag(key, default=True):
         return ()
+    each = configuration.values.get(key, "").lower() == "all"
     found = set[str]()
     entered = tree.index.directories
 
     def collapsed(path: str) -> str:
         """`path`, or the first directory on its way in which nothing is tracked."""
         at = path.find("/")
-        while mode == "normal" and at >= 0:
+        while at >= 0 and not each:
             if path[:at] not in entered:
                 return path[: at + 1]
             at = path.find("/", at + 1)
@@ -101,13 +113,13 @@ def _untracked(tree: WorkTree, project: ProjectFiles) -> Sequence[str]:
 
     for directory in tree.budget.within(project.directories):
         tracked = entered.get(directory.path)
-        names = [*directory.names(), *project.locks.get(directory.path, ())]
+        names = [*directory.names(), *project.of_emacs.get(directory.path, ())]
         if tracked is not None:
             names = list(set(names).difference(tracked.names))
         prefix = f"{directory.path}/" if directory.path else ""
         if directory.closed is Closed.REPOSITORY and tree.index.get(directory.path) is None:
             found.add(collapsed(directory.path + "/"))
-        elif tracked is None and names and mode == "normal":
+        elif tracked is None and names and not each:
             found.add(collapsed(prefix + names[0]))
         else:
             found.update(collapsed(prefix + name) for name in names)
@@ -121,7 +133,7 @@ def differences(tree: WorkTree, below: str = "") -> tuple[Changes, list[str]]:
     `below` is the only file or directory that counts. Raises `DeadlineExceeded`.
     """
     look = _Look(tree, below)
-    with Walk(tree.base.directory, look.arrange, tree.budget) as walk:
+    with look.helped(), Walk(tree.base.directory, look.arrange, tree.budget) as walk:
         for step, _ in walk.enter_all():  # those that cannot be entered
             status = lstat_or_none(step.name, step.directory)
             is_there = status is not None and stat.S_ISDIR(status.st_mode)
@@ -139,42 +151,97 @@ class _Look:
     below: str
     found: Changes = field(default_factory=dict)
     undecided: list[str] = field(default_factory=list)
+    unchanged: Callable[[str], int] = lambda _: False
+    """Whether the second process has found everything below a directory unchanged."""
 
-    def arrange(self, directory: int, path: str) -> Sequence[Named]:
+    @contextmanager
+    def helped(self) -> Iterator[None]:
+        """Let a second process look from the end on, and mark the directories without a change.
+
+        The kernel takes most of the time, as it is asked about each file. Two threads of Python
+        take longer than one, because each waits for the other after every file. The second process
+        takes no lock, runs no program, and writes its marks alone. A directory that it does not
+        mark is looked at here.
+        """
+        directories = self.tree.index.directories
+        numbers = {path: number for number, path in enumerate(directories)}
+        marks = mmap(-1, len(numbers))  # shared by both
+
+        def mark(path: str, directory: int) -> bool:
+            names, whole = directories[path], True
+            for name in reversed(names.directories):
+                try:
+                    inner = HANDLES.enter_to_list(name, directory)
+                except OSError:
+                    whole = False
+                    continue
+                whole &= mark(f"{path}/{name}".lstrip("/"), inner)
+                HANDLES.close(inner)
+            starts = self.tree.budget.checked(range(0, len(names.names), Budget.STRIDE), 1)
+            whole = whole and not any(
+                self._changed(names, at, at + Budget.STRIDE, directory) for at in starts
+            )
+            marks[numbers[path]] = whole
+            return whole
+
+        second = -1
+        if not self.below and len(self.tree.index.data) > HELPED_FROM:
+            with suppress(OSError):  # there are too many processes, or there is too little memory
+                second = os.fork()
+        if second == 0:
+            try:
+                gc.disable()  # to collect an object of the server's can have effects
+                mark("", self.tree.base.directory)
+            finally:
+                os._exit(0)
+        self.unchanged = lambda path: marks[numbers[path]]
+        try:
+            yield
+        finally:
+            if second > 0:
+                with suppress(OSError):  # where SIGCHLD is ignored, it may be gone
+                    os.kill(second, signal.SIGKILL)
+                    os.waitpid(second, 0)
+
+    def arrange(self, directory: int, path: str) -> Iterable[Named]:
         """Look at the files in the open `directory`, and return the directories to enter."""
         names = self.tree.index.directories[path]
         prefix = f"{path}/" if path else ""
         if self._covers(path):
-            self._look_at(names, range(len(names.names)), directory, prefix)
-            return [(name, Kind.DIRECTORY) for name in names.directories]
+            for at in self.tree.budget.checked(range(0, len(names.names), Budget.STRIDE), 1):
+                self._look_at(names, at, at + Budget.STRIDE, directory, prefix)
+            inner = names.directories
+            ahead = ((n, Kind.DIRECTORY) for n in inner if not self.unchanged(prefix + n))
+            return ahead if inner else ()
         name, _, _ = self.below.removeprefix(prefix).partition("/")
         if prefix + name == self.below and name in names.names:
-            self._look_at(names, [names.names.index(name)], directory, prefix)
+            at = names.names.index(name)
+            self._look_at(names, at, at + 1, directory, prefix)
         return [(name, Kind.DIRECTORY)] if name in names.directories else []
 
     def _covers(self, path: str) -> bool:
         return not self.below or path == self.below or path.startswith(self.below + "/")
 
-    def _look_at(self, names: Names, which: Sequence[int], directory: int, prefix: str) -> None:
-        """Compare the entries with the numbers `which` with the files in the open `directory`."""
-        budget = self.tree.budget
-        for first in range(0, len(which), budget.STRIDE):
-            budget.check()
-            part = which[first : first + budget.STRIDE]
-            some = [names.names[number] for number in part]
-            statuses: Sequence[os.stat_result | None]
-            try:
-                statuses = there = HANDLES.lstats(some, directory)
-                stamps = list(chain.from_iterable(map(stamp_of, there)))
-                expected = names.stamps[part[0] * COLUMNS : (part[-1] + 1) * COLUMNS].tolist()
-                modes = set(map(mode_of, set(map(_mode, there))))
-                if stamps == expected and modes == names.modes and len(modes) == 1:
-                    continue
-            except OSError:  # of one of them, at least
-                statuses = [lstat_or_none(name, directory) for name in some]
-            for number, name, status in zip(part, some, statuses, strict=True):
-                entry = self.tree.index.entry(names.places[number])
-                self._compare(prefix + name, name, directory, entry, status)
+    def _look_at(self, names: Names, first: int, last: int, directory: int, prefix: str) -> None:
+        """Compare the entries `first` to `last` with the files in the open `directory`."""
+        statuses = self._changed(names, first, last, directory)
+        for at, status in enumerate(statuses, first):
+            entry, name = self.tree.index.entry(names.places[at]), names.names[at]
+            self._compare(prefix + name, name, directory, entry, status)
+
+    def _changed(
+        self, names: Names, first: int, last: int, directory: int
+    ) -> Sequence[os.stat_result | None]:
+        """The statuses of the files of these entries; none if all are as in the index."""
+        some = names.names[first:last]
+        try:
+            there = HANDLES.lstats(some, directory)
+        except OSError:  # of one of them, at least
+            return [lstat_or_none(name, directory) for name in some]
+        stamps = list(chain.from_iterable(map(stamp_of, there)))
+        modes = set(map(mode_of, set(map(_mode, there))))
+        is_same = stamps == names.stamps[first * COLUMNS : last * COLUMNS].tolist()
+        return () if is_same and modes == names.modes and len(modes) == 1 else there
 
     def miss(self, directory: str, *, undecided: bool) -> None:
         """Note the entries below `directory`, which is gone, or `undecided`: it cannot be read."""
@@ -208,7 +275,7 @@ class _Look:
         """Compare `entry` with the file `name` in the open `directory`, of this `status`."""
         configuration = self.tree.repository.configuration
         old = Side(entry.mode, entry.oid)
-        is_sparse = configuration.flag("core.sparsecheckout", default=False)
+        is_sparse = configuration.flag("core.sparsecheckout")
         if entry.valid or (entry.skipped and (status is None or not is_sparse)):
             return
         if status is None:

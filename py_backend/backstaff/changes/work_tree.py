@@ -6,9 +6,9 @@ its descriptors. If git would run a program to convert a file, the file is `unde
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from backstaff.budget import Budget
 from backstaff.cache import LRUCache
@@ -27,7 +27,6 @@ from backstaff.changes.objects import (
     in_order,
     mode_of,
 )
-from backstaff.changes.renames import renames
 from backstaff.errors import NotAFile, NotFound, PathError
 from backstaff.fs.entry import Kind, lstat_or_none
 from backstaff.fs.file import read
@@ -43,8 +42,6 @@ MAX_KEPT = 500_000
 """Maximum number of entries in the indexes that are kept, each of about 150 bytes."""
 MAX_COMMITS = 2
 """Maximum number of commits whose differences from an index are kept with it."""
-COUNTS_LAST_LINES = (2, 44)
-"""The first version of git for which a last line without a newline counts in renamed files."""
 _OF_THE_SYSTEM = "/etc/gitattributes"
 _SUBMODULES = (
     *("config", "-z", "--file", "-", "--no-includes", "--get-regexp"),
@@ -78,7 +75,7 @@ class WorkTree:
         if not exclude.endswith("info/exclude"):  # it was a link, and has been resolved
             exclude = os.path.join(os.path.dirname(repository.index), "info/exclude")
         info = content_of(f"{os.path.dirname(exclude)}/attributes", directory)
-        ignore_case = repository.configuration.flag("core.ignorecase", default=False)
+        ignore_case = repository.configuration.flag("core.ignorecase")
         self._attributes = Attributes(self._rules, general, info, ignore_case=ignore_case)
 
     # -------------------------------------------------------------- the index and commits
@@ -148,9 +145,7 @@ class WorkTree:
 
     def conversion(self, path: str) -> Conversion:
         """The conversion of the file `path` on its way to git."""
-        configuration = self.repository.configuration
-        attributes = self._attributes.of(self.inside + path)
-        return conversion(attributes, configuration.autocrlf, configuration.filters)
+        return conversion(self._attributes.of(self.inside + path), self.repository.configuration)
 
     def converted(self, path: str, content: bytes) -> bytes | None:
         """`content` of the file `path` as git would store it; None if that takes a program."""
@@ -179,7 +174,7 @@ class WorkTree:
             if isinstance(error, NotAFile) and error.kind == Kind.DIRECTORY:
                 return b""  # git opens a directory of this name, and reads nothing
             entry = self.index.get(path)
-            is_cone = self.repository.configuration.flag("core.sparsecheckoutcone", default=False)
+            is_cone = self.repository.configuration.flag("core.sparsecheckoutcone")
             return b"" if entry and entry.skipped and is_cone else self._in_index(path)
 
     def _in_index(self, path: str) -> bytes:
@@ -230,30 +225,6 @@ class WorkTree:
         finally:
             HANDLES.close(directory)
 
-    # -------------------------------------------------------------- renames
-
-    def with_renames(self, changes: Changes) -> Changes:
-        """`changes` with a renamed file in the place of one that is gone and a new one."""
-        gone = {path: one.old for path, one in changes.items() if one.old and not one.new}
-        new = {path: one.new for path, one in changes.items() if one.new and not one.old}
-        if not gone or not new:
-            return changes
-        new = {path: self.with_oid(path, side) for path, side in new.items()}
-        to_the_end = self.repository.version(self.budget) >= COUNTS_LAST_LINES
-        found = renames(
-            gone, new, self.contents, self.is_binary, self.budget, to_the_end=to_the_end
-        )
-        sources = {rename.source for rename in found.values()}
-        return {
-            path: replace(
-                change, old=gone[found[path].source], new=new[path], **found[path]._asdict()
-            )
-            if path in found
-            else change
-            for path, change in changes.items()
-            if path not in sources
-        }
-
     def on_disk(self, path: str) -> Side | None:
         """The side of `path` as it is on the disk now, without a hash; None if nothing is there."""
         try:
@@ -269,18 +240,6 @@ class WorkTree:
             return side
         content = self.content(path, side)
         return side if content is None else side._replace(oid=oid_of(content, self.index.oid_bytes))
-
-    def contents(self, sides: Iterable[tuple[str, Side]]) -> Mapping[str, bytes]:
-        """The contents of `sides` as git would store them, by path, as far as they are known."""
-        wanted = dict(sides)
-        known = blobs(self.repository, {one.oid for one in wanted.values()}, self.budget)
-        found = {}
-        for path, side in wanted.items():
-            if side.oid in known:
-                found[path] = known[side.oid]
-            elif (content := self.content(path, side)) is not None:
-                found[path] = content
-        return found
 
     def content(self, path: str, side: Side) -> bytes | None:
         """The content of the file `path` on the disk as git would store it.
@@ -331,7 +290,8 @@ def opened(start: Place, repository: Repository, budget: Budget) -> Iterator[Wor
 def _read_index(repository: Repository, inside: str, budget: Budget) -> _Kept:
     """The index of `repository`. It is kept until its file changes."""
     path, directory = repository.index, repository.directory
-    oid_bytes = repository.configuration.oid_bytes
+    is_sha256 = repository.configuration.values.get("extensions.objectformat") == "sha256"
+    oid_bytes = 32 if is_sha256 else 20
 
     def shared(oid: str) -> bytes:
         beside = os.path.join(os.path.dirname(path), f"sharedindex.{oid}")
@@ -350,7 +310,8 @@ def _read_index(repository: Repository, inside: str, budget: Budget) -> _Kept:
         modified = content.status.st_mtime_ns
         index = parse(content.head, oid_bytes, modified, inside, shared, budget)
         if index.sparse:
-            told = answered(repository.listed(budget))
+            words = ("ls-files", "-z", "--stage", "--full-name", ":/")
+            told = answered(repository.ask(budget, *words, environment={}))
             index.expand(told.split(b"\0")[:-1], inside)
     except NotFound:  # nothing was added yet
         return _Kept(Index(b"", oid_bytes, 0))

@@ -9,6 +9,7 @@ is broken, too.
 import codecs
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -29,10 +30,8 @@ _MARK = rb"(?::++(?=[^ \r\n])|(?<! )#)"  # a colon that ends no key, or a `#` th
 # possessively: before 3.11.5, Python gives back a character of a possessive group's last round.
 _PLAIN = rb"(?=[^-?,\[\]{}&*!|>'\"%@` ])" + _TEXT + rb"++(?:" + _MARK + _TEXT + rb"*+)*"
 _LINE = rb"(?:" + _KEY + rb":(?: ++(?:" + _PLAIN + rb")?)?| ++|#[ -~]*+)?"
-_SIMPLE = re.compile(
-    rb"(?:\xef\xbb\xbf)?---[ \t]*\r?\n(?:" + _LINE + rb"\r?\n)*---[ \t]*(?:\r?\n|\Z)"
-)
-_PAIR = re.compile(rb"\n(" + _KEY + rb"):([^\n]*)")
+_SIMPLE = re.compile(rb"(?:" + _LINE + rb"\r?\n)*")
+_PAIR = re.compile(rb"^(" + _KEY + rb"):([^\n]*)", re.MULTILINE)
 
 _COMMENT = re.compile(r"(?:^|[ \t])#.*")
 _QUOTED = re.compile(r"(['\"])(.*)\1")
@@ -43,14 +42,12 @@ _LIST = re.compile(r"\[(.*)\]")
 class Document(NamedTuple):
     """A file, split: the `KEYS` in its front matter, and the bytes of its body.
 
-    `warning` names a fault in it, or is empty. `unfinished` says that the front matter has
-    no end in the bytes given: more bytes may hold more fields.
+    `warning` names a fault in it, or is empty.
     """
 
     fields: Mapping[str, Value] = MappingProxyType({})
     rest: bytes = b""
     warning: str = ""
-    unfinished: bool = False
 
     def body(self) -> str:
         """Return the body with plain line ends, and U+FFFD for bytes that are not UTF-8."""
@@ -62,9 +59,6 @@ def parse(head: bytes, *, whole: bool = True, keys: Sequence[str] = KEYS) -> Doc
 
     For `keys` other than the contract's, a value in a broken block may continue in indented lines.
     """
-    simple = _SIMPLE.match(head, 0, MAX_BYTES)
-    if simple and (simple_fields := _simple_fields(simple[0], keys)) is not None:
-        return Document(simple_fields, head[simple.end() :])
     opening = _OPENING.match(head)
     if opening is None:
         if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -76,32 +70,21 @@ def parse(head: bytes, *, whole: bool = True, keys: Sequence[str] = KEYS) -> Doc
         fields = _guessed_fields(_decoded(head[opening.end() : MAX_BYTES]), keys)
         cut = not whole or len(head) > MAX_BYTES
         warning = f"the front matter is not closed {'within 64 KiB' if cut else 'by a line ---'}"
-        return Document(fields, b"" if fields or cut else head, warning, unfinished=not whole)
+        return Document(fields, b"" if fields or cut else head, warning)
     fields, warning = _fields(head[opening.end() : closing.start() + 1], keys)
     return Document(fields, head[closing.end() :], warning)
 
 
-def _simple_fields(block: bytes, keys: Sequence[str]) -> dict[str, Value] | None:
-    """Return the fields in a `block` of simple lines, or None if only the library can judge it."""
-    pairs = _PAIR.findall(block)
-    given = dict(pairs)
-    if len(given) < len(pairs):
-        return None
-    fields: dict[str, Value] = {}
-    for key in keys:
-        try:
-            text = given.get(key.encode(), b"").decode().strip(" \r")
-        except UnicodeDecodeError:
-            return None
-        if not text.isprintable():
-            return None
-        if key.encode() in given:
-            fields[key] = plain(text)
-    return fields
-
-
 def _fields(block: bytes, keys: Sequence[str]) -> tuple[dict[str, Value], str]:
-    """Return the fields in `block` by the library, and a warning or ""."""
+    """Return the fields in `block`, and a warning or ""."""
+    pairs = _PAIR.findall(block)
+    given = {key.decode(): value.strip(b" \r") for key, value in pairs}
+    if len(given) == len(pairs) and _SIMPLE.fullmatch(block):
+        with suppress(UnicodeDecodeError):
+            texts = {key: given[key].decode() for key in keys if key in given}
+            if all(map(str.isprintable, texts.values())):
+                return {key: plain(value) for key, value in texts.items()}, ""
+    # Only the library can judge it.
     from backstaff.frontmatter.events import Unreadable, mapping
 
     text, warning = _decoded(block), ""
@@ -122,7 +105,9 @@ def _decoded(data: bytes) -> str:
 def _guessed_fields(text: str, keys: Sequence[str]) -> dict[str, Value]:
     """Return the fields in the lines of a broken block that look like `key: value`."""
     fields: dict[str, Value] = {}
-    for key, given in _any_pair(keys).findall(text):
+    more = "" if keys == KEYS else r"(?:\n[ \t]+\S.*)*"
+    pair = rf"^({'|'.join(keys)})[ \t]*:((?:[ \t]+.*)?{more})$"
+    for key, given in re.findall(pair, text, re.MULTILINE):
         value = " ".join(_BLOCK_MARK.sub("", given).split("\n")).strip()
         if quoted := _QUOTED.match(value):
             fields[key] = quoted[2]
@@ -132,9 +117,3 @@ def _guessed_fields(text: str, keys: Sequence[str]) -> dict[str, Value]:
         else:
             fields[key] = plain(_COMMENT.sub("", value).rstrip())
     return fields
-
-
-def _any_pair(keys: Sequence[str]) -> re.Pattern[str]:
-    """Match a line `key: value`, and unless `keys` are the contract's, indented lines below it."""
-    more = "" if keys == KEYS else r"(?:\n[ \t]+\S.*)*"
-    return re.compile(rf"^({'|'.join(keys)})[ \t]*:((?:[ \t]+.*)?{more})$", re.MULTILINE)

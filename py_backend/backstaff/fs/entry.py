@@ -142,10 +142,8 @@ def facts(names: Sequence[str], directory: int, budget: Budget) -> Iterator[Fact
 
 def kinds_of(entries: Sequence[Facts | None]) -> list[Kind]:
     """The kind in the facts of each entry; UNKNOWN for None."""
-    # Many files have few modes.
-    modes = [facts[MODE] if facts else 0 for facts in entries]
-    kinds = {mode: _KINDS.get(stat.S_IFMT(mode), Kind.UNKNOWN) for mode in set(modes)}
-    return [kinds[mode] for mode in modes]
+    formats = [stat.S_IFMT(facts[MODE]) if facts else 0 for facts in entries]
+    return [_KINDS.get(one, Kind.UNKNOWN) for one in formats]
 
 
 def link_target(name: str, directory: int) -> str | None:

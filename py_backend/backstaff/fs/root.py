@@ -19,7 +19,7 @@ import os
 import stat
 from collections import deque
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -28,8 +28,8 @@ from backstaff.errors import (
     NotADirectory,
     NotFound,
     OutsideRoot,
+    PathError,
     Secret,
-    Unreachable,
     path_error,
 )
 from backstaff.fs import file
@@ -44,10 +44,31 @@ MAX_RETRIES = 64
 
 _NOT_A_PLAIN_DIRECTORY = {errno.ENOTDIR, errno.ELOOP, errno.EMLINK}
 _NOT_THERE = {errno.ENOENT, errno.ENAMETOOLONG}
+_OUTSIDE = "it is outside the project root"
 
 
 @dataclass(slots=True)
-class Place:
+class _Held:
+    """Something that is held open. Use it as a context manager."""
+
+    _open: list[int]
+
+    def __enter__(self) -> Self:
+        """Nothing: it is open already."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
+    def close(self) -> None:
+        """Close every descriptor."""
+        while self._open:
+            HANDLES.close(self._open.pop())
+
+
+@dataclass(slots=True)
+class Place(_Held):
     """A file or directory inside the root, held open. Use it as a context manager.
 
     `path` is absolute and real, without a trailing slash (except "/"); `relative` is the same
@@ -65,7 +86,6 @@ class Place:
     directory: int
     status: os.stat_result
     through_link: bool
-    _open: list[int]
 
     @property
     def kind(self) -> Kind:
@@ -112,18 +132,8 @@ class Place:
         except OSError:  # something else has this name by now
             return False
 
-    def __enter__(self) -> Self:
-        """Nothing: the place is open already."""
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        """Close every descriptor that the place holds."""
-        for descriptor in self._open:
-            HANDLES.close(descriptor)
-        self._open.clear()
-
-
-class Root:
+class Root(_Held):
     """The project directory, held open. Tools look at nothing outside of it.
 
     Absolute paths may name it by its real path or by the path that it was opened with. Each call
@@ -136,7 +146,8 @@ class Root:
         `guard` decides which files may be read.
         """
         self.guard = guard
-        real, self._descriptor = _open_root(given)
+        real, descriptor = _open_root(given)
+        super().__init__([descriptor])
         self.components = components(real)
         self.path = _absolute(self.components)
         self._aliases = [self.components, components(given)]
@@ -148,7 +159,11 @@ class Root:
         expanded. "" and "." are the root. Links count as long as they stay inside.
         """
         text = _checked(text)
-        with _Resolution(self, text) as resolution:
+        try:
+            resolution = _Resolution(self, text, [HANDLES.duplicate(self._open[0])])
+        except OSError as error:
+            raise path_error(error) from error
+        with _Held(resolution.stack):
             return resolution.run()
 
     def directory(self, text: str) -> Place:
@@ -175,25 +190,6 @@ class Root:
                 return components[len(alias) :]
         return None
 
-    def duplicate(self) -> int:
-        """A new descriptor of the root itself. Raises `PathError`."""
-        try:
-            return HANDLES.duplicate(self._descriptor)
-        except OSError as error:
-            raise path_error(error) from error
-
-    def close(self) -> None:
-        """Close the directory."""
-        HANDLES.close(self._descriptor)
-
-    def __enter__(self) -> Self:
-        """Nothing: the root is open already."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close the directory."""
-        self.close()
-
 
 @dataclass(slots=True)
 class _Resolution:
@@ -206,8 +202,8 @@ class _Resolution:
 
     root: Root
     text: str
+    stack: list[int]
     pending: deque[str] = field(default_factory=deque)
-    stack: list[int] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     above: list[str] | None = None
     links: int = 0
@@ -215,16 +211,12 @@ class _Resolution:
     must_be_directory: bool = False
     through_link: bool = False
 
-    def __enter__(self) -> Self:
-        self.stack.append(self.root.duplicate())
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for descriptor in self.stack:
-            HANDLES.close(descriptor)
-
     def run(self) -> Place:
-        self._refuse_words_that_leave()
+        words: list[str] | None = components(self.text)
+        if self.text.startswith("/"):
+            words = self.root.within(components(self.text))
+        if words is not None and self._leads_out(self.root.components, words):
+            raise OutsideRoot(_OUTSIDE)
         self._take(self.text)
         for _ in range(MAX_STEPS):
             if not self.pending:
@@ -235,15 +227,8 @@ class _Resolution:
             elif name == "..":
                 self._step_up()
             elif (leaf := self._step_into(name)) is not None:
-                return self._leaf(name, leaf)
-        raise Unreachable("the path has too many components")
-
-    def _refuse_words_that_leave(self) -> None:
-        words: list[str] | None = components(self.text)
-        if self.text.startswith("/"):
-            words = self.root.within(components(self.text))
-        if words is not None and self._leads_out(self.root.components, words):
-            raise OutsideRoot("it is outside the project root")
+                return self._place(name, leaf, [*self.names, name])
+        raise PathError("the path has too many components")
 
     def _leads_out(self, start: list[str], words: Iterable[str]) -> bool:
         position = list(start)
@@ -259,15 +244,12 @@ class _Resolution:
         words = components(text)
         self.must_be_directory |= not self.pending and text.endswith(("/", "/.", "/.."))
         if text.startswith("/"):
-            self._back_to_root()
+            while self.names:
+                self._step_up()
             inside = self.root.within(words)
             self.above = [] if inside is None else None
             words = words if inside is None else inside
         self.pending.extendleft(reversed(words))
-
-    def _back_to_root(self) -> None:
-        while self.names:
-            self._step_up()
 
     def _step_up(self) -> None:
         if self.names:
@@ -284,7 +266,7 @@ class _Resolution:
         elif (target := _listed_link(_absolute(here), name)) is not None:
             self._expand(target)
         else:
-            raise OutsideRoot("it is outside the project root")
+            raise OutsideRoot(_OUTSIDE)
 
     def _step_into(self, name: str) -> os.stat_result | None:
         """Enter `name`; or expand it if it is a link; or return its status if it is a leaf."""
@@ -306,10 +288,13 @@ class _Resolution:
         except OSError as error:
             if error.errno != errno.EINVAL:
                 raise self._missing(name, error) from error
-            self._retry(name)
-            return None
-        if stat.S_ISDIR(status.st_mode):
-            self._retry(name)
+            status = None
+        if status is None or stat.S_ISDIR(status.st_mode):
+            # It was one thing when opened and another when looked at: look at it again.
+            self.retries += 1
+            if self.retries > MAX_RETRIES:
+                raise PathError("it changed while it was looked at")
+            self.pending.appendleft(name)
             return None
         if self.pending or self.must_be_directory:
             raise NotADirectory("it is not a directory", last=not self.pending)
@@ -318,42 +303,32 @@ class _Resolution:
     def _expand(self, target: str) -> None:
         self.links += 1
         if self.links > MAX_LINKS and self.above is None:
-            raise Unreachable("too many levels of symbolic links")
+            raise PathError("too many levels of symbolic links")
         if self.links > MAX_LINKS:
-            raise OutsideRoot("it is outside the project root")
+            raise OutsideRoot(_OUTSIDE)
         self.through_link |= not self.pending and self.above is None
         self._take(target)
-
-    def _retry(self, name: str) -> None:
-        """Look at `name` again: it was one thing when opened and another when looked at."""
-        self.retries += 1
-        if self.retries > MAX_RETRIES:
-            raise Unreachable("it changed while it was looked at")
-        self.pending.appendleft(name)
 
     def _missing(self, name: str, error: OSError) -> Exception:
         if error.errno not in _NOT_THERE:
             return path_error(error)
         if self._leads_out(self.root.components + self.names, ["", *self.pending]):
-            return OutsideRoot("it is outside the project root")
+            return OutsideRoot(_OUTSIDE)
         new = not self.must_be_directory and ".." not in self.pending
         relative = "/".join((*self.names, name, *self.pending)) if new else ""
         return NotFound("it does not exist", dangling=self.through_link, relative=relative)
 
     def _arrived(self) -> Place:
         if self.above is not None:
-            raise OutsideRoot("it is outside the project root")
+            raise OutsideRoot(_OUTSIDE)
         try:
             status = HANDLES.status(self.stack[-1])
         except OSError as error:
             raise path_error(error) from error
-        name = self.names[-1] if self.names else "."
-        return self._place(name, self.stack.pop(), status, self.names)
+        return self._place(self.names[-1] if self.names else ".", status, self.names)
 
-    def _leaf(self, name: str, status: os.stat_result) -> Place:
-        return self._place(name, self.stack.pop(), status, [*self.names, name])
-
-    def _place(self, name: str, descriptor: int, status: os.stat_result, names: list[str]) -> Place:
+    def _place(self, name: str, status: os.stat_result, names: list[str]) -> Place:
+        descriptor = self.stack.pop()
         return Place(
             root=self.root,
             given=self.text,
@@ -379,17 +354,12 @@ def _absolute(parts: list[str]) -> str:
 def _listed_link(path: str, name: str) -> str | None:
     """The target of `name` if the list of the directory `path` calls it a link, else None."""
     held: list[int] = []
-    try:
+    with suppress(OSError), _Held(held):
         held.append(HANDLES.root(path))
         held.append(HANDLES.reopen_to_list(held[-1]))
         with HANDLES.scan(held[-1]) as entries:
             if any(entry.name == name and entry.is_symlink() for entry in entries):
                 return HANDLES.readlink(name, held[-1])
-    except OSError:
-        return None
-    finally:
-        for directory in held:
-            HANDLES.close(directory)
     return None
 
 
@@ -412,27 +382,17 @@ def _open_root(given: str) -> tuple[str, int]:
     if not given.startswith("/"):
         raise InvalidPath("the project root must be an absolute path")
     for _ in range(MAX_RETRIES):
-        path, descriptor = _at_root(given)
-        if _is_still_at(path, descriptor):
-            return path, descriptor
+        try:
+            path = os.path.realpath(given, strict=True)
+            descriptor = HANDLES.root(path)
+        except FileNotFoundError as error:
+            raise NotFound(f"the project root {given!r} does not exist") from error
+        except NotADirectoryError as error:
+            raise NotADirectory(f"the project root {given!r} is not a directory") from error
+        except OSError as error:
+            raise path_error(error) from error
+        with suppress(OSError):  # it is still there
+            if os.path.samestat(os.stat(path), HANDLES.status(descriptor)):
+                return path, descriptor
         HANDLES.close(descriptor)
-    raise Unreachable("the project root changed while it was opened")
-
-
-def _is_still_at(path: str, descriptor: int) -> bool:
-    try:
-        return os.path.samestat(os.stat(path), HANDLES.status(descriptor))
-    except OSError:
-        return False
-
-
-def _at_root(given: str) -> tuple[str, int]:
-    try:
-        path = os.path.realpath(given, strict=True)
-        return path, HANDLES.root(path)
-    except FileNotFoundError as error:
-        raise NotFound(f"the project root {given!r} does not exist") from error
-    except NotADirectoryError as error:
-        raise NotADirectory(f"the project root {given!r} is not a directory") from error
-    except OSError as error:
-        raise path_error(error) from error
+    raise PathError("the project root changed while it was opened")

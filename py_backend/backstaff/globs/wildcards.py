@@ -40,11 +40,6 @@ def literal(character: str) -> Token:
 SLASH = literal("/")
 
 
-def is_span(token: Token) -> bool:
-    """Whether `token` stands for whole names."""
-    return token in _SPANS
-
-
 def regex(tokens: Sequence[Token]) -> str:
     """The expression for whole paths that the `tokens` stand for."""
     # Blocks begin at spans. A block is a list of chunks, which stand between its stars.

@@ -21,10 +21,9 @@ from backstaff.errors import ErrorCode, ToolError
 from backstaff.render.canonical import to_json
 from backstaff.render.lines import shortened
 from backstaff.render.names import MAX_ECHO, lossy, quote
-from backstaff.running import RunningCall
 from backstaff.server import Reply, Server, failure, unexpected
 from backstaff.settings import Verdict
-from backstaff.workers import Workers, started
+from backstaff.workers import RunningCall, Workers, started
 
 logger = logging.getLogger(__name__)
 

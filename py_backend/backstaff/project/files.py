@@ -6,24 +6,26 @@ hide it. Without git or a work tree, the `.gitignore` files from the root downwa
 user's own rules; a repository further down starts with no rules but its own.
 
 A repository within a work tree is one closed directory, as for git; it can be walked by itself.
-`.git`, special files, and the links by which Emacs locks files that it has changed never belong to
-a project. Other links are leaves. Rules are read wherever git reads them, which can be above
-the root. Nothing else is read there, and no answer shows them.
+`.git`, special files, and Emacs's own files never belong to a project: the links by which it locks
+files that it has changed, and the copies that it saves by itself. Other links are leaves. Rules are
+read wherever git reads them, which can be above the root. Nothing else is read there, and no answer
+shows them.
 
 The files are kept for the next call (`_Kept`). That call compares the time stamps of all
 directories and rules with those on the disk, and walks again if any differs. So no answer is
 stale, as far as the file system dates changes at once; a file system on a network may be late.
 """
 
+import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import repeat
+from itertools import chain, repeat
 from stat import S_ISDIR
 
 from backstaff.budget import Budget
 from backstaff.cache import LRUCache
-from backstaff.errors import PathError, PermissionRefused, Unreachable
+from backstaff.errors import PathError, PermissionRefused
 from backstaff.fs.entry import Grouped, Kind, Named, groups_in, kind_of, lstat_or_none
 from backstaff.fs.file import read
 from backstaff.fs.handles import HANDLES
@@ -34,18 +36,19 @@ from backstaff.project.git import Repository, TrackedFiles, find_repository
 from backstaff.project.ignore import FILE, MAX_BYTES, Ignore, rules_of
 from backstaff.project.packed import Closed, Directory, PackedPaths
 from backstaff.project.running_git import NoGit
-from backstaff.project.stamp import RACY_NS, UNSETTLED, Stamp, latest, settled, stamp_of
+from backstaff.project.stamp import RACY_NS, UNSETTLED, Stamp, settled, stamp_of
 
 MAX_KEPT = 500_000
 """Maximum number of files that are kept, of all projects: 500,000 take 48 MB with stamps."""
 
 _DOT_GIT = ".git"
 _LOCK = ".#"
+_COPY = "#"
+_AFTER_COPIES = "$"
+"""In the order of code points, names that begin with `#` stand before this."""
 _POINTER = b"gitdir: "
 _BRANCH = b"ref: refs/heads/"
 _DIRECTORY = Kind.DIRECTORY
-_AT_ONCE = 32
-"""Number of stamps between two looks at the clock."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,9 +68,14 @@ class ProjectFiles:
     expired: bool = False
     tracked_unknown: bool = False
     rules_cut: bool = False
-    _closed: Sequence[Directory] = ()
+<<<<<<< ours
     locks: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The links in each directory by which Emacs locks files, as far as no rule ignores them."""
+=======
+    _closed: Sequence[Directory] = ()
+    of_emacs: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Emacs's own files in each directory, as far as no rule ignores them."""
+>>>>>>> theirs
 
     @property
     def directories(self) -> Sequence[Directory]:
@@ -76,108 +84,104 @@ class ProjectFiles:
 
     def closed(self, why: Closed) -> list[str]:
         """The directories that were not entered because of `why`."""
-        return [one.path for one in self._closed if one.closed is why]
+        return [one.path for one in self.directories if one.closed is why]
 
 
-def project_files(place: Place, budget: Budget, *, include_ignored: bool = False) -> ProjectFiles:
+Watch = dict[str, Stamp]
+"""The stamps of some names in a directory, which has changed if any of them has another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """The files of a project, with everything that they depend on.
+
+    `basis` has the stamps and the rules from which the walk started. `watches` has, by path, all
+    directories that hold directories or rules.
+    """
+
+    found: ProjectFiles
+    basis: tuple[object, ...]
+    watches: Mapping[str, Watch]
+
+
+KEPT: LRUCache[tuple[str, str, bool], _Kept] = LRUCache(
+    MAX_KEPT, lambda kept: len(kept.found.paths)
+)
+
+
+def project_files(  # noqa: C901  # one thought
+    place: Place, budget: Budget, *, include_ignored: bool = False
+) -> ProjectFiles:
     """Walk below the directory `place`, or return the files that are kept if nothing has changed.
 
     With `include_ignored`, no rule counts, and repositories are entered. Raises `PathError` if
     `place` cannot be read, and `Cancelled`.
     """
-    directory = place.listing()
+    directory, begun = place.listing(), time.time_ns()
     inside = "" if place.relative == "." else f"/{place.relative}"
     project = place.path.removesuffix(inside) or "/"
     repository = find_repository(directory, project, budget)
-    sources = _sources(place, directory, repository, include_ignored=include_ignored)
-    index = _index_stamp(repository)
-    key = (project, place.relative, include_ignored)
-    kept = _KEPT.get(key)
-    if kept is not None and kept.is_current(directory, sources, index, budget):
-        return replace(kept.found, repository=repository)
-    tracked: TrackedFiles | NoGit = TrackedFiles()
-    if isinstance(repository, Repository) and not include_ignored:
-        tracked = repository.tracked(budget)
-    project_walk = _ProjectWalk(directory, repository, sources, tracked, budget)
-    found = project_walk.run()
-    if not (found.expired or found.tracked_unknown):
-        start, watches = project_walk.above.stamps[0], project_walk.watches
-        old = project_walk.begun - RACY_NS
-        _KEPT.put(key, _Kept(found, sources, index, start, watches, old))
-    return found
-
-
-def forget() -> None:
-    """Keep the files of no project."""
-    _KEPT.clear()
-
-
-def _index_stamp(repository: Repository | NoGit) -> Stamp | None:
-    """The stamp of git's index, which changes whenever the tracked files do."""
-    if isinstance(repository, NoGit):
-        return None
-    now = time.time_ns()
+    basis: list[object] = []
+    work_tree, ignore_case = isinstance(repository, Repository) and not include_ignored, False
+    ignore, ignored, tracked_unknown = Ignore(), False, False
     try:
-        return settled(HANDLES.stat(repository.index, repository.directory), now)
+        basis.append(settled(HANDLES.status(directory), begun))
+        if isinstance(repository, Repository):  # the index changes whenever the tracked files do
+            basis.append(settled(HANDLES.stat(repository.index, directory), begun))
     except OSError:
-        return UNSETTLED
-
-
-# ------------------------------------------------------------------ the rules above the start
-
-
-@dataclass(frozen=True, slots=True)
-class RuleSources:
-    """The rules that hold at the start of a walk. Equal ones have the same effect.
-
-    `contents` are those of the user's file, of info/exclude and of the `.gitignore` files above,
-    one in each of the directories that lead to `names`. `ignored` says that the start is itself
-    ignored, so that only tracked files count.
-    """
-
-    work_tree: bool = False
-    ignore_case: bool = False
-    include_ignored: bool = False
-    names: Sequence[str] = ()
-    contents: Sequence[bytes] = ()
-    ignore: Ignore = field(default_factory=Ignore, compare=False)
-    ignored: bool = field(default=False, compare=False)
-
-
-def _sources(
-    place: Place, directory: int, repository: Repository | NoGit, *, include_ignored: bool
-) -> RuleSources:
-    if include_ignored:
-        return RuleSources(include_ignored=True)
-    if isinstance(repository, Repository):
-        configuration, depth = repository.configuration, repository.depth
-        ignore_case = configuration.flag("core.ignorecase", default=False)
-        users, exclude = configuration.excludes_file, repository.exclude
-    else:
-        depth = 0 if place.relative == "." else place.relative.count("/") + 1
-        ignore_case = False
-        users, exclude = default_file("ignore"), "../" * depth + ".git/info/exclude"
-    if users and not users.startswith("/"):
-        users = "../" * depth + users
-    names = tuple(place.path.split("/")[-depth:]) if depth else ()
-    # The user's own file may be a link. One that came with the project may not.
-    general = [content_of(users, directory, follow=True), content_of(exclude, directory)]
-    above = [content_of("../" * up + FILE, directory) for up in range(depth, 0, -1)]
-    ignore, ignored = Ignore(), False
-    for content in general:
-        ignore = ignore.under(rules_of(content, ignore_case=ignore_case))
-    for content, name in zip(above, names, strict=True):
-        ignore = ignore.under(rules_of(content, ignore_case=ignore_case))
-        ignored |= ignore.ignores(name, directory=True)
-        ignore = ignore.below(name)
-    return RuleSources(
-        work_tree=isinstance(repository, Repository),
-        ignore_case=ignore_case,
-        names=names,
-        contents=(*general, *above),
-        ignore=ignore,
-        ignored=ignored,
+        basis.append(UNSETTLED)
+    if not include_ignored:
+        if isinstance(repository, Repository):
+            configuration, depth = repository.configuration, repository.depth
+            ignore_case = configuration.flag("core.ignorecase")
+            users, exclude = configuration.excludes_file, repository.exclude
+        else:
+            depth = 0 if place.relative == "." else place.relative.count("/") + 1
+            users, exclude = default_file("ignore"), "../" * depth + ".git/info/exclude"
+        # The user's own file may be a link. One that came with the project may not.
+        users = users and os.path.join("../" * depth, users)
+        general = [content_of(users, directory, follow=True), content_of(exclude, directory)]
+        names = place.path.split("/")[-depth:] if depth else []
+        above = [content_of("../" * up + FILE, directory) for up in range(depth, 0, -1)]
+        basis += [work_tree, ignore_case, general, names, above]
+        for content in general:
+            ignore = ignore.under(rules_of(content, ignore_case=ignore_case))
+        for content, name in zip(above, names, strict=True):
+            ignore = ignore.under(rules_of(content, ignore_case=ignore_case))
+            ignored |= ignore.ignores(name, directory=True)
+            ignore = ignore.below(name)
+    key = (project, place.relative, include_ignored)
+    kept = KEPT.get(key)
+    if kept and kept.basis == (*basis,) and _is_current(kept, directory, budget):
+        return replace(kept.found, repository=repository)
+    tracked = TrackedFiles()
+    if work_tree and isinstance(repository, Repository):
+        answer = repository.tracked(budget)
+        tracked_unknown = isinstance(answer, NoGit)
+        tracked = tracked if isinstance(answer, NoGit) else answer
+    cut = any(not rules.whole for rules, *_ in ignore.layers)
+    ahead: list[tuple[Ignore, bool, Watch]] = [(ignore, ignored, {})]
+    project_walk = _ProjectWalk(
+        repository, tracked, budget, include_ignored, ignore_case, cut, ahead
     )
+    with Walk(directory, project_walk.arrange, budget) as walk:
+        for step, problem in walk.enter_all():
+            project_walk.note_unreadable(step, problem)
+    found = ProjectFiles(
+        PackedPaths(project_walk.directories),
+        repository,
+        project_walk.ignored,
+        walk.expired,
+        tracked_unknown,
+        project_walk.rules_cut,
+        project_walk.locks,
+    )
+    stamps = chain.from_iterable(map(dict.values, project_walk.watches.values()))
+    young = begun - RACY_NS
+    steady = UNSETTLED not in basis and all(one[0] < young and one[1] < young for one in stamps)
+    if steady and not (found.expired or tracked_unknown):
+        KEPT.put(key, _Kept(found, (*basis,), project_walk.watches))
+    return found
 
 
 def content_of(file: str, directory: int, *, follow: bool = False) -> bytes:
@@ -191,43 +195,48 @@ def content_of(file: str, directory: int, *, follow: bool = False) -> bytes:
         return b""
 
 
-# ------------------------------------------------------------------ the walk
+def _is_current(kept: _Kept, directory: int, budget: Budget) -> bool:
+    """Whether a walk of the open `directory`, the start of `kept`, would find the same."""
+    entered: dict[str, list[Named]] = {path: [] for path in kept.watches}
+    for path in filter(None, kept.watches):  # in pre-order, as the walk was
+        above, _, name = path.rpartition("/")
+        entered[above].append((name, _DIRECTORY))
 
+    def compare(opened: int, path: str) -> Sequence[Named]:
+        watch = kept.watches[path]
+        stamps = [stamp_of(status) for status in HANDLES.lstats(budget.within(watch), opened)]
+        if stamps != list(watch.values()):
+            raise PathError("it has changed")
+        return entered[path]
 
-@dataclass(slots=True)
-class _Watch:
-    """A directory has changed if any of these `names` in it has another stamp than before.
-
-    `entered` are the directories in it that have a watch of their own.
-    """
-
-    names: list[str] = field(default_factory=list)
-    stamps: list[Stamp] = field(default_factory=list)
-    entered: list[str] = field(default_factory=list)
-
-    def look(self, directory: int, *names: str) -> None:
-        """Watch `names` in the open `directory`, too."""
-        statuses = [lstat_or_none(name, directory) for name in names]
-        self.names += names
-        self.stamps += [stamp_of(one) if one else UNSETTLED for one in statuses]
+    try:
+        with Walk(directory, compare, budget) as walk:
+            return not any(True for _ in walk.enter_all()) and not walk.expired
+    except (OSError, PathError):
+        return False
 
 
 @dataclass(slots=True)
 class _ProjectWalk:
     """One walk over the files of a project, and the stamps of all that it read."""
 
-    start: int
     repository: Repository | NoGit
-    sources: RuleSources
-    tracked_or_not: TrackedFiles | NoGit
+    tracked: TrackedFiles
     budget: Budget
+    include_ignored: bool
+    ignore_case: bool
+    rules_cut: bool
+    ahead: list[tuple[Ignore, bool, Watch]]
+    """For each directory ahead, the next one last: the rules from above, whether these ignore all
+    that is in it, and the watch of its parent."""
     directories: list[Directory] = field(default_factory=list)
-    closed: list[Directory] = field(default_factory=list)
-    found: int = 0
-    """Files and links so far."""
     ignored: int = 0
-    rules_cut: bool = False
+<<<<<<< ours
     locks: dict[str, Sequence[str]] = field(default_factory=dict)
+    watches: dict[str, Watch] = field(default_factory=lambda: {"": {}})
+=======
+    rules_cut: bool = False
+    of_emacs: dict[str, Sequence[str]] = field(default_factory=dict)
     _tracked: TrackedFiles = field(init=False)
     _ahead: list[tuple[Ignore, bool, _Watch]] = field(init=False)
     """For each directory ahead, the next one last: the rules from above, whether these ignore all
@@ -262,17 +271,20 @@ class _ProjectWalk:
             isinstance(self.tracked_or_not, NoGit),
             self.rules_cut,
             self.closed,
-            self.locks,
+            self.of_emacs,
         )
+>>>>>>> theirs
 
-    def _arrange(self, directory: int, path: str) -> Sequence[Named]:  # noqa: C901  # one thought
+    def arrange(  # noqa: C901, PLR0912  # one thought
+        self, directory: int, path: str
+    ) -> Sequence[Named]:
         """Note the files in the open `directory`; return the directories to enter."""
-        ignore, all_ignored, above = self._ahead[-1]
+        ignore, all_ignored, above = self.ahead[-1]
         prefix = f"{path}/" if path else ""
-        stamp = stamp_of(HANDLES.status(directory))
+        status = HANDLES.status(directory)
         files, directories, links, _ = groups_in(directory, self.budget)
-        self._ahead.pop()  # only now: a directory that could not be read is noted with it
-        above.stamps.append(stamp)
+        self.ahead.pop()  # only now: a directory that could not be read is noted with it
+        above[path.rpartition("/")[2]] = stamp_of(status)
         has_dot_git, has_rules = False, False
         for names in filter(None, (files, directories, links)):  # no project has special files
             names.sort()
@@ -281,29 +293,40 @@ class _ProjectWalk:
                 if _DOT_GIT in names:
                     names.remove(_DOT_GIT)
                     has_dot_git = bool(path)
-        if path in self._tracked.gitlinks or (
-            has_dot_git and self.sources.work_tree and self._is_closed(directory, path, above)
-        ):
-            self._close(path, Closed.REPOSITORY)
+        closed = path in self.tracked.gitlinks
+        if has_dot_git and not closed:
+            if self.include_ignored or isinstance(self.repository, NoGit):
+                ignore = Ignore()  # the rules start anew in a repository that is entered
+            else:
+                closed = self._is_closed(directory, path, above)
+        if closed:
+            self.directories.append(Directory(path, closed=Closed.REPOSITORY))
             return ()
-        if has_dot_git and not self.sources.work_tree:
-            ignore = Ignore()  # the rules start anew in a repository that is entered
         kept: frozenset[str] = frozenset()
+<<<<<<< ours
+        if not self.include_ignored:
+            if has_rules or self.tracked.left_out:
+                ignore = self._with_own_rules(ignore, directory, path, has_rules=has_rules)
+            if links and (locks := self._locks(links, prefix)):
+                links = [name for name in links if name not in locks]
+=======
         if not self.sources.include_ignored:
             own = has_rules or self._tracked.left_out
             ignore = self._with_own_rules(ignore, directory, path, files, above) if own else ignore
-            if locks := self._locks(links, prefix) if links else []:
-                links = [name for name in links if name not in locks]
+            marked = links or (files and files[0] < _AFTER_COPIES)
+            if emacs := self._of_emacs(files, links, prefix) if marked else []:
+                files = [name for name in files if name not in emacs]
+                links = [name for name in links if name not in emacs]
+>>>>>>> theirs
                 if not all_ignored:
-                    shown = [one for one in locks if not ignore.ignores(one, directory=False)]
-                    self.locks[path] = shown
+                    shown = [one for one in emacs if not ignore.ignores(one, directory=False)]
+                    self.of_emacs[path] = shown
             if all_ignored or ignore.layers:
                 named: Grouped = files, directories, links, []
                 kept = self._leave_out(named, ignore, prefix, all_ignored=all_ignored)
         if directories:
-            watch = self._watch(path, above)
-            watch.names += directories
-            self._ahead += [
+            watch = self.watches.setdefault(path, {})
+            self.ahead += [
                 (
                     ignore.below(name) if ignore.layers else ignore,
                     all_ignored or name in kept,
@@ -315,32 +338,37 @@ class _ProjectWalk:
             files = sorted(files + links)
         packed = prefix + f"\0{prefix}".join(files) if files else ""
         new = tuple.__new__  # a third of the cost of Directory(), which calls it in the end
-        self.directories.append(new(Directory, (path, self.found, packed, links, None)))
-        self.found += len(files)
+        self.directories.append(new(Directory, (path, packed, links, None)))
         return list(zip(directories, repeat(_DIRECTORY))) if directories else ()
 
+<<<<<<< ours
     def _locks(self, links: list[str], prefix: str) -> list[str]:
         """Return the `links` such as `.#a.py`, by which Emacs marks that it has changed `a.py`."""
-        tracked = self._tracked
+        tracked = self.tracked
         return [one for one in links if one.startswith(_LOCK) and not tracked.has(prefix + one)]
+=======
+    def _of_emacs(self, files: list[str], links: list[str], prefix: str) -> list[str]:
+        """Return Emacs's own names that are not tracked.
 
-    def _close(self, path: str, why: Closed) -> None:
-        """Note the directory `path`, which is not entered because of `why`."""
-        self.closed.append(Directory(path, self.found, closed=why))
-        self.directories.append(self.closed[-1])
+        If Emacs has changed `a.py`, those are the link `.#a.py` and the copy `#a.py#`.
+        """
+        own = [one for one in links if one.startswith(_LOCK)]
+        own += [one for one in files if one[1:] and one[0] == one[-1] == _COPY]
+        return [one for one in own if not self._tracked.has(prefix + one)]
+>>>>>>> theirs
 
-    def _is_closed(self, directory: int, path: str, above: _Watch) -> bool:
+    def _is_closed(self, directory: int, path: str, above: Watch) -> bool:
         """Whether the open `directory`, which has a `.git`, is another repository for git.
 
         Git enters a directory with tracked files, whatever its `.git` is.
         """
-        if self._tracked.below(path):
+        if self.tracked.below(path):
             return False
         status = lstat_or_none(_DOT_GIT, directory)
         kind = Kind.UNKNOWN if status is None else kind_of(status)
         try:
             if kind is Kind.FILE and read(_DOT_GIT, directory, len(_POINTER)).head != _POINTER:
-                self._watch(path, above).look(directory, _DOT_GIT)
+                self._watch(directory, path, _DOT_GIT)
                 return False
             if kind is Kind.DIRECTORY and all(
                 (inner := lstat_or_none(f"{_DOT_GIT}/{name}", directory)) and S_ISDIR(inner.st_mode)
@@ -349,53 +377,42 @@ class _ProjectWalk:
                 head = read(f"{_DOT_GIT}/HEAD", directory, len(_BRANCH)).head
                 if head == _BRANCH:
                     # An ordinary repository is known at sight.
-                    self._watch(path, above).look(directory, _DOT_GIT, f"{_DOT_GIT}/HEAD")
+                    self._watch(directory, path, _DOT_GIT, f"{_DOT_GIT}/HEAD")
                     return True
         except PathError:
             if kind is Kind.FILE:
                 return True  # git takes a file that it cannot read for a repository
         # Git decides about a link, a file that names a repository, and a broken repository. Its
         # decision can change without any stamp here.
-        above.stamps[-1] = UNSETTLED
+        above[path.rpartition("/")[2]] = UNSETTLED
         repository = self.repository
         return isinstance(repository, Repository) and repository.is_repository(
             directory, self.budget
         )
 
-    def _watch(self, path: str, above: _Watch) -> _Watch:
-        """The watch of the directory `path`, whose parent has the watch `above`.
-
-        Made if need be.
-        """
-        if path not in self.watches:
-            self.watches[path] = _Watch()
-            above.entered.append(path.rpartition("/")[2])
-        return self.watches[path]
+    def _watch(self, directory: int, path: str, *names: str) -> None:
+        """Watch `names` in the open `directory` at `path`, too."""
+        watch = self.watches.setdefault(path, {})
+        for name in names:
+            status = lstat_or_none(name, directory)
+            watch[name] = stamp_of(status) if status else UNSETTLED
 
     def _with_own_rules(
-        self, ignore: Ignore, directory: int, path: str, files: Sequence[str], above: _Watch
+        self, ignore: Ignore, directory: int, path: str, *, has_rules: bool
     ) -> Ignore:
         """The rules from above, `ignore`, and those of the open `directory` itself."""
-        content, left_out = b"", self._tracked.left_out
-        if FILE in files:
-            try:
-                found = read(FILE, directory, MAX_BYTES + 1)
-                content, stamp = found.head, stamp_of(found.status)
-            except PathError:
-                stamp = UNSETTLED
-            watch = self._watch(path, above)
-            watch.names.append(FILE)
-            watch.stamps.append(stamp)
-        elif left_out and isinstance(self.repository, Repository):
-            name = f"{path}/{FILE}" if path else FILE
-            if name in left_out:
-                status = lstat_or_none(FILE, directory)
-                # Git opens a directory of this name, and reads nothing.
-                if not (status and S_ISDIR(status.st_mode)):
-                    content = self.repository.content(name, self.budget)
+        content, name = b"", f"{path}/{FILE}" if path else FILE
+        if has_rules:
+            self._watch(directory, path, FILE)
+            content = content_of(FILE, directory)
+        elif name in self.tracked.left_out and isinstance(self.repository, Repository):
+            status = lstat_or_none(FILE, directory)
+            # Git opens a directory of this name, and reads nothing.
+            if not (status and S_ISDIR(status.st_mode)):
+                content = self.repository.content(name, self.budget)
         if not content:
             return ignore
-        rules = rules_of(content, ignore_case=self.sources.ignore_case)
+        rules = rules_of(content, ignore_case=self.ignore_case)
         self.rules_cut |= not rules.whole
         return ignore.under(rules)
 
@@ -406,7 +423,7 @@ class _ProjectWalk:
         ignored = set().union(*found) if all_ignored else ignore.of(found, self.budget)
         if not ignored:
             return frozenset()
-        tracked, directories = self._tracked, ignored.intersection(found[1])
+        tracked, directories = self.tracked, ignored.intersection(found[1])
         kept = {name for name in ignored if tracked.has(prefix + name)}
         kept |= {name for name in directories if tracked.below(prefix + name)}
         ignored -= kept
@@ -415,66 +432,12 @@ class _ProjectWalk:
             names[:] = [name for name in names if name not in ignored]
         return frozenset(kept)
 
-    def _note_unreadable(self, step: Step, problem: PathError) -> None:
+    def note_unreadable(self, step: Step, problem: PathError) -> None:
         """Note the directory `step`, which could not be entered because of `problem`."""
         status = lstat_or_none(step.name, step.directory)
         # Only a change of permissions changes the stamp. After other failures, the next walk tries
         # again.
         watched = status is not None and isinstance(problem, PermissionRefused)
-        *_, above = self._ahead.pop()
-        above.stamps.append(stamp_of(status) if status and watched else UNSETTLED)
-        self._close(step.path, Closed.UNREADABLE)
-
-
-# ------------------------------------------------------------------ kept projects
-
-
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """The files of a project, with everything that they depend on.
-
-    A stamp with a time after `old`, in nanoseconds, is no proof: the walk had begun, or was about
-    to.
-    """
-
-    found: ProjectFiles
-    sources: RuleSources
-    index: Stamp | None
-    start: Stamp
-    watches: Mapping[str, _Watch]
-    old: int
-
-    def is_current(
-        self, directory: int, sources: RuleSources, index: Stamp | None, budget: Budget
-    ) -> bool:
-        """Whether a walk of the open `directory` would find the same."""
-        if sources != self.sources or index != self.index or index == UNSETTLED:
-            return False
-
-        def compare(opened: int, path: str) -> Sequence[Named]:
-            watch = self.watches[path]
-            for first in range(0, len(watch.names), _AT_ONCE):
-                if budget.expired():
-                    break
-                names = watch.names[first : first + _AT_ONCE]
-                stamps = list(map(stamp_of, HANDLES.lstats(names, opened)))
-                same = stamps == watch.stamps[first : first + _AT_ONCE]
-                if not (same and latest(stamps) < self.old):
-                    raise Unreachable("it has changed")
-            return [(name, _DIRECTORY) for name in watch.entered]
-
-        try:
-            start = stamp_of(HANDLES.status(directory))
-            if start != self.start or latest([start]) >= self.old:
-                return False
-            with Walk(directory, compare, budget) as walk:
-                for _, problem in walk.enter_all():
-                    raise problem
-        except (OSError, PathError):
-            return False
-        return not walk.expired
-
-
-_KEPT: LRUCache[tuple[str, str, bool], _Kept] = LRUCache(
-    MAX_KEPT, lambda kept: len(kept.found.paths)
-)
+        *_, above = self.ahead.pop()
+        above[step.name] = stamp_of(status) if status and watched else UNSETTLED
+        self.directories.append(Directory(step.path, closed=Closed.UNREADABLE))

@@ -22,7 +22,6 @@ from backstaff.project.running_git import (
     NO_INDEX,
     NOWHERE,
     NoGit,
-    RunningGit,
     is_program,
     started,
 )
@@ -151,21 +150,6 @@ class Repository:
         answer = inner.ask(budget, "rev-parse", "--resolve-git-dir", ".git")
         return not isinstance(answer, NoGit)
 
-    def start(
-        self,
-        budget: Budget,
-        *words: str,
-        given: bytes = b"",
-        environment: Mapping[str, str] = NO_INDEX,
-    ) -> RunningGit | NoGit:
-        """Start git with `words` and the input `given`. Take its answer, or end it.
-
-        The `words` must make git read its objects, references and configuration alone, or its index
-        if the `environment` names no other. A file that git reads in the work tree can make it run
-        a program.
-        """
-        return started(self.program, self.directory, budget, words, given, environment)
-
     def ask(
         self,
         budget: Budget,
@@ -174,8 +158,13 @@ class Repository:
         given: bytes = b"",
         environment: Mapping[str, str] = NO_INDEX,
     ) -> bytes | NoGit:
-        """The output of git with `words` (`start`), if the exit status is among `fine`."""
-        asked = self.start(budget, *words, given=given, environment=environment)
+        """The output of git with `words` and the input `given`, if its exit status is `fine`.
+
+        The `words` must make git read its objects, references and configuration alone, or its index
+        if the `environment` names no other. A file that git reads in the work tree can make it run
+        a program.
+        """
+        asked = started(self.program, self.directory, budget, words, given, environment)
         return asked if isinstance(asked, NoGit) else asked.answer(fine)
 
     def ask_apart(self, budget: Budget, *words: str, given: bytes = b"") -> bytes | NoGit:
@@ -187,11 +176,6 @@ class Repository:
         at = os.path.join(HELD % self.directory, os.path.dirname(self.index))
         apart = {"GIT_DIR": os.path.realpath(at), "GIT_WORK_TREE": NOWHERE, **NO_INDEX}
         return self.ask(budget, "-C", NOWHERE, *words, given=given, environment=apart)
-
-    def listed(self, budget: Budget) -> bytes | NoGit:
-        """The mode, blob, stage and path of all files, by git, in an index that is not split."""
-        words = ("ls-files", "-z", "--stage", "--full-name", ":/")
-        return self.ask(budget, *words, environment={})
 
     def version(self, budget: Budget) -> tuple[int, ...]:
         """The version of git, such as (2, 39); all zero if it does not tell."""
@@ -235,7 +219,7 @@ def find_repository(directory: int, project: str, budget: Budget) -> Repository 
     if program is None or not os.path.exists(HELD % directory):
         return NoGit.UNSUPPORTED if program else NoGit.ABSENT
     bare, budget = Repository(program, directory), budget.at_most(FIRST_SECONDS)
-    question = bare.start(budget, *_QUESTION, environment={})
+    question = started(program, directory, budget, _QUESTION, b"", {})
     if isinstance(question, NoGit):
         return question
     try:  # two processes work at the same time
@@ -321,6 +305,10 @@ def _described(bare: Repository, answer: str, values: bytes | NoGit) -> Reposito
     if len(facts) not in (5, 6):
         return NoGit.BROKEN
     up, index, exclude, git_directory, top, *head = facts
+    # Git follows a link at info/exclude, such as `.git/info/exclude -> ../../ignore`. Whoever reads
+    # the rules follows none, so its target stands for a link that stays in the work tree.
+    target = os.path.realpath(os.path.join(HELD % bare.directory, exclude))
+    link = os.path.islink(os.path.join(HELD % bare.directory, exclude))
     # A git from before 2020 has no --show-scope, and fails.
     configuration = (
         Configuration() if isinstance(values, NoGit) else Configuration.read(values, top)
@@ -329,24 +317,11 @@ def _described(bare: Repository, answer: str, values: bytes | NoGit) -> Reposito
         bare,
         depth=up.count("../"),
         index=index,
-        exclude=_resolved(exclude, bare.directory, top),
+        exclude=target if link and is_within(target, top) else exclude,
         configuration=configuration,
         foreign=not _is_own(git_directory, top, configuration.values.get("core.worktree", "")),
         head="".join(head),
     )
-
-
-def _resolved(exclude: str, directory: int, top: str) -> str:
-    """Return the file that `exclude`, a path from the open `directory`, leads to as a link.
-
-    Git follows a link at info/exclude, such as `.git/info/exclude -> ../../ignore`. Whoever reads
-    the rules follows none, so a link that leaves the work tree at `top` is returned as it is.
-    """
-    path = os.path.join(HELD % directory, exclude)
-    if not os.path.islink(path):
-        return exclude
-    target = os.path.realpath(path)
-    return target if is_within(target, top) else exclude
 
 
 def _is_own(git_directory: str, top: str, worktree: str) -> bool:

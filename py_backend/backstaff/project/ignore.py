@@ -10,16 +10,14 @@ them could be ignored (`_Sieve`), and asks the rules about these alone.
 """
 
 import os
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from backstaff.budget import Budget
 from backstaff.fs.entry import GROUPS, Grouped, Kind
-
-if TYPE_CHECKING:  # pathspec takes 40 ms to load, and most starts never see a rule
-    from backstaff.project.ignore_pattern import IgnorePattern
+from backstaff.globs.wildcards import STAR, regex
+from backstaff.project.ignore_pattern import IgnorePattern, as_bytes, in_small_letters, rule
 
 FILE = ".gitignore"
 MAX_BYTES = 1 << 20
@@ -33,56 +31,18 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Rules:
-    """The lines of one file, about paths below the directory of the file."""
+    """The lines of one file, the last one first, about paths below the directory of the file."""
 
     def __init__(self, content: bytes, *, ignore_case: bool = False) -> None:
         """Read `content`. Lines that are no rules are passed over, as git does."""
-        from pathspec import PathSpec
-
-        from backstaff.project.ignore_pattern import IgnorePattern, rule
-
         lines = content[:MAX_BYTES].removeprefix(_BYTE_ORDER_MARK).split(b"\n")
         if len(content) > MAX_BYTES:
             lines.pop()
         self.whole = len(content) <= MAX_BYTES and len(lines) <= MAX_LINES + 1
-        lines = [line for line in lines[:MAX_LINES] if len(line) <= MAX_LINE_BYTES]
-        self.lines = [
-            IgnorePattern(text, ignore_case=ignore_case) for text in map(rule, lines) if text
-        ]
-        self._spec = PathSpec(self.lines, backend="simple")
-        ignoring = [line for line in self.lines if line.include]
-        self._anywhere = [line for line in ignoring if line.any_directory]
-        self._sieve = _Sieve(self._anywhere)
-        self._named: dict[str, list[IgnorePattern]] = {}
-        self._wild: list[IgnorePattern] = []
-        for line in ignoring:
-            if line.any_directory:
-                continue
-            if line.parent is None:
-                self._wild.append(line)
-            else:
-                self._named.setdefault(line.parent, []).append(line)
-        # Lines that take something back are about places, too.
-        places = [line.parent for line in self.lines if not line.any_directory]
-        self._places = sorted({place for place in places if place is not None})
-        self._everywhere = None in places
-
-    def is_alike_below(self, parent: str) -> bool:
-        """Whether the lines say the same in `parent` and in every directory below it."""
-        if self._everywhere:
-            return False
-        first = bisect_left(self._places, parent)
-        return not any(place.startswith(parent) for place in self._places[first : first + 1])
-
-    def sieve(self, parent: str) -> "_Sieve":
-        """The sieve for names in `parent`, which is "" or `a/b/`."""
-        named = self._named.get(parent, [])
-        wild = [line for line in self._wild if line.reaches(parent)]
-        return _Sieve(self._anywhere + named + wild) if named or wild else self._sieve
-
-    def verdict(self, path: str) -> bool | None:
-        """Whether `path` is ignored; None if no line is about it. A directory ends with a slash."""
-        return self._spec.check_file(path).include
+        texts = [rule(line) for line in lines[:MAX_LINES] if len(line) <= MAX_LINE_BYTES]
+        self.lines = [IgnorePattern(text, ignore_case=ignore_case) for text in texts if text][::-1]
+        self.placed = [line for line in self.lines if not line.any_directory]
+        self.sieve = _Sieve(line for line in self.lines if line.any_directory)
 
 
 @lru_cache(maxsize=8)
@@ -91,41 +51,55 @@ def rules_of(content: bytes, *, ignore_case: bool = False) -> Rules:
     return Rules(content, ignore_case=ignore_case)
 
 
-class Ignore:
-    """The rules that hold in one directory, the nearest first.
+Layer = tuple[Rules, str, list[IgnorePattern]]
+"""The rules of one file, the path from its directory to another one, such as "" or `a/b/`, and the
+placed lines that can match there or below."""
 
-    A layer is the rules of one file, and the path to this directory from the file's: "" or `a/b/`.
-    Below a directory where all layers say the same, this object serves for all.
+
+class Ignore:
+    """The rules that hold in one directory, those of the nearest file first.
+
+    Below a directory where no line is about places, this object serves for all.
     """
 
-    __slots__ = ("_constant", "_sieves", "layers")
+    __slots__ = ("_sieves", "layers")
 
-    def __init__(self, layers: tuple[tuple[Rules, str], ...] = ()) -> None:
+    def __init__(self, layers: tuple[Layer, ...] = ()) -> None:
         """Hold these `layers`."""
         self.layers = layers
-        self._constant = all(rules.is_alike_below(parent) for rules, parent in layers)
-        self._sieves = [rules.sieve(parent) for rules, parent in layers]
+        placed = [line for _, parent, lines in layers for line in lines if line.reaches(parent)]
+        self._sieves = [rules.sieve for rules, _, _ in layers]
+        if placed:
+            self._sieves.append(_Sieve(placed))
 
     def under(self, rules: Rules) -> "Ignore":
         """Return these rules with `rules` of this directory, which precede all others."""
-        return Ignore(((rules, ""), *self.layers)) if rules.lines else self
+        return Ignore(((rules, "", rules.placed), *self.layers)) if rules.lines else self
 
     def below(self, name: str) -> "Ignore":
         """The same rules as they hold in the directory `name`."""
-        if self._constant:
+        if not any(placed for _, _, placed in self.layers):
             return self
-        from backstaff.project.ignore_pattern import as_bytes
-
-        added = as_bytes(name) + "/"
-        return Ignore(tuple([(rules, parent + added) for rules, parent in self.layers]))
+        layers: list[Layer] = []
+        for rules, above, lines in self.layers:
+            parent = f"{above}{as_bytes(name)}/"
+            placed = [
+                line
+                for line in lines
+                if line.directory.startswith(parent)
+                or (parent.startswith(line.directory) and parent.count("/") <= line.depth)
+            ]
+            layers.append((rules, parent, placed))
+        return Ignore(tuple(layers))
 
     def ignores(self, name: str, *, directory: bool) -> bool:
         """Whether `name` in this directory is ignored."""
-        from backstaff.project.ignore_pattern import as_bytes
-
         path = as_bytes(name) + "/" * directory
-        verdicts = (rules.verdict(parent + path) for rules, parent in self.layers)
-        return next((verdict for verdict in verdicts if verdict is not None), False)
+        for rules, parent, _ in self.layers:
+            for line in rules.lines:
+                if line.match_file(parent + path):
+                    return line.include
+        return False
 
     def of(self, found: Grouped, budget: Budget) -> set[str]:
         """The ignored names among those `found` here; fewer if the time is up.
@@ -144,22 +118,31 @@ class Ignore:
 
 
 class _Sieve:
-    """Finds the names that some lines could match, by the names alone."""
+    """Finds the names that some lines could ignore, by the names alone."""
 
-    def __init__(self, lines: Iterable["IgnorePattern"]) -> None:
+    def __init__(self, lines: Iterable[IgnorePattern]) -> None:
         exact: set[str] = set()
         endings: list[str] = []
-        self._others: list[IgnorePattern] = []
+        others: list[str] = []
+        self._fold = False
         for line in lines:
-            if line.exactly is not None:
-                exact.add(os.fsdecode(line.exactly.encode("latin-1")))
-            elif line.ending is not None and line.ending.isascii():
-                endings.append(line.ending)
+            if not line.include:
+                continue
+            name = line.name
+            starred = name[:1] == [STAR]
+            text = "".join(token.character for token in name)
+            plain = len(text) == len(name) - starred and not line.ignore_case
+            if plain and not starred:
+                exact.add(os.fsdecode(text.encode("latin-1")))
+            elif plain and text.isascii():
+                endings.append(text)
             else:
-                self._others.append(line)
+                others.append(f"(?:{regex(name)})")
+                self._fold = line.ignore_case
         self._exact = frozenset(exact)
         self._endings = tuple(endings)
         self._slashed = [f"{ending}/" for ending in endings]
+        self._others = re.compile("|".join(others), re.DOTALL) if others else None
 
     def of(self, names: Sequence[str], budget: Budget) -> set[str]:
         """The `names` that could match; fewer if the time is up. Raises `Cancelled`."""
@@ -169,15 +152,11 @@ class _Sieve:
             if any(map(joined.__contains__, self._slashed)):
                 found.update(name for name in names if name.endswith(self._endings))
         if self._others:
-            found.update(self._matching(names, budget))
+            matches = self._others.fullmatch
+            for name in names:
+                if budget.expired():
+                    break
+                text = as_bytes(name)
+                if matches(in_small_letters(text) if self._fold else text):
+                    found.add(name)
         return found
-
-    def _matching(self, names: Sequence[str], budget: Budget) -> Iterator[str]:
-        from backstaff.project.ignore_pattern import as_bytes
-
-        for name in names:
-            if budget.expired():
-                return
-            text = as_bytes(name)
-            if any(line.may_match(text) for line in self._others):
-                yield name

@@ -1,4 +1,4 @@
-r"""A line of git's ignore rules as a pattern of pathspec: gitignore(5), and git where it is silent.
+r"""A line of git's ignore rules as a pattern: gitignore(5), and git where that is silent.
 
 Git matches bytes, and `?` is one byte. So paths are text here with one character for each byte
 (`as_bytes`): `é` is two characters. The manual leaves out:
@@ -15,9 +15,9 @@ Git matches bytes, and `?` is one byte. So paths are text here with one characte
 
 import os
 import re
+from collections.abc import Callable, Sequence
 from functools import cached_property
-
-from pathspec import Pattern  # not from pathspec.pattern: two threads could deadlock
+from math import inf
 
 from backstaff.globs.wildcards import (
     ANY,
@@ -27,7 +27,6 @@ from backstaff.globs.wildcards import (
     SPAN_SOME,
     STAR,
     Token,
-    is_span,
     last_name,
     literal,
     regex,
@@ -41,123 +40,102 @@ def as_bytes(name: str) -> str:
     return name if name.isascii() else os.fsencode(name).decode("latin-1")
 
 
-def as_name(text: str) -> str:
-    """The name that `as_bytes` made `text` of."""
-    return text if text.isascii() else os.fsdecode(text.encode("latin-1"))
+def in_small_letters(text: str) -> str:
+    """Return `text`, from `as_bytes`, with small letters in place of A to Z."""
+    return text.encode("latin-1").lower().decode("latin-1")
 
 
-class IgnorePattern(Pattern):
+class IgnorePattern:
     """A line such as `!/build/*.o`. It matches paths from the directory of its file.
 
-    `include` is pathspec's word for the meaning of a match: True if the line ignores, False if it
-    takes back (`!`). A path of a directory ends with a slash, and a line with `directories_only`
-    matches no other path. A line with `any_directory` is about a name wherever it is.
+    `include` says that the line ignores, and does not take back (`!`). A line with
+    `directories_only` matches no other path. One with `any_directory` is about a name wherever it
+    is. Others match in `directory`, such as "" or `a/b/`, or below it, at most `depth` directories
+    below that of the file.
     """
 
     def __init__(self, line: str, *, ignore_case: bool = False) -> None:
         """Read `line`, which `rule` has returned."""
-        super().__init__(include=not line.startswith("!"))
+        self.ignore_case = ignore_case
+        self.include = not line.startswith("!")
         line = line.removeprefix("!")
         self.directories_only = line.endswith("/")
         line = line.removesuffix("/")
         path = line.removeprefix("/")
         name = path.removeprefix("**/")
         self.any_directory = "/" not in line or (name != path and "/" not in name)
-        self._ignore_case = ignore_case
         self._text = name if self.any_directory else path
         special = _SPECIAL.search(self._text)
-        self._literal = special.start() if special else len(self._text)
-        self._plain = self._literal == len(self._text) and not ignore_case
+        self._cut = special.start() if special else len(self._text)
+        named = 0 if ignore_case else self._text.rfind("/", 0, self._cut) + 1
+        self.directory = self._text[:named]
+        self.depth = inf if "**" in self._text else self._text.count("/")
 
-    def match_file(self, file: str) -> bool | None:
-        """True if the line is about the path `file`, else None, as pathspec has it."""
-        if file.endswith("/"):
-            file = file[:-1]
+    def match_file(self, path: str) -> bool:
+        """Whether the line is about `path`; that of a directory ends with a slash."""
+        if path.endswith("/"):
+            path = path[:-1]
         elif self.directories_only:
-            return None
+            return False
         if self.any_directory:
-            file = file[file.rfind("/") + 1 :]
-        matches = file == self._text if self._plain else self._matches(self._regex, file)
-        return True if matches else None
-
-    @cached_property
-    def parent(self) -> str | None:
-        """The one directory in which the line can match, such as `a/b/`, if it names that."""
-        parent = self._text[: self._text.rfind("/") + 1]
-        named = len(parent) <= self._literal and not self._ignore_case and not self._spans
-        return parent if named else None
+            path = path[path.rfind("/") + 1 :]
+        if self.ignore_case:
+            return bool(self._matches(in_small_letters(path)))
+        return path == self._text if self._cut == len(self._text) else bool(self._matches(path))
 
     def reaches(self, parent: str) -> bool:
         """Whether the line can match anything in the directory `parent`; True in doubt."""
-        if self._cut_before_span:
-            return True
-        if REST in self._tokens:
-            return self.match_file(f"{parent}x/") is not None
-        if self._spans:
-            named = self._text[: self._text.rfind("/", 0, self._literal) + 1]
-            return self._ignore_case or parent.startswith(named)
-        return self._matches(self._regex_of_parent, parent)
+        rest = REST in self._tokens  # as in `build/**`, which is about all names in `build/`
+        return parent.startswith(self.directory) and (not rest or self.match_file(f"{parent}x/"))
 
     @cached_property
-    def exactly(self) -> str | None:
-        """The only name that the line can match, if there is one."""
-        return None if self._last is None else self._text_of(self._last)
+    def _matches(self) -> Callable[[str], object]:
+        return re.compile(regex(self._tokens), re.DOTALL).fullmatch
 
-    @cached_property
-    def ending(self) -> str | None:
-        """The ending of all names that the line can match, as `.o` of `*.o`."""
-        starred = self._last and self._last[0] is STAR
-        return self._text_of(self._last[1:]) if self._last and starred else None
-
-    def may_match(self, name: str) -> bool:
-        """Whether the line can match `name` in some directory."""
-        return self._last is None or self._matches(self._regex_of_name, name)
-
-    def _text_of(self, tokens: list[Token]) -> str | None:
-        if self._ignore_case or not all(token.character for token in tokens):
-            return None
-        return "".join(token.character for token in tokens)
-
-    @cached_property
-    def _tokens(self) -> list[Token]:
-        return _tokens(
-            self._text, self._literal, paths=not self.any_directory, ignore_case=self._ignore_case
+    @property
+    def name(self) -> Sequence[Token]:
+        """The tokens that the last name of a path has to match."""
+        cut, tokens = self._cut, self._tokens
+        spans = (
+            cut and self._text[cut - 1] != "/" and tokens[cut : cut + 1] in ([SPAN], [SPAN_SOME])
         )
+        # In `b**/x` a name can begin with `b` and go on after the slashes.
+        return [REST] if spans or REST in tokens else last_name(tokens)
 
     @cached_property
-    def _spans(self) -> bool:
-        return any(map(is_span, self._tokens))
+    def _tokens(self) -> list[Token]:  # noqa: C901  # a case for each kind of token
+        def plain(character: str) -> Token:
+            capital = self.ignore_case and "A" <= character <= "Z"
+            return literal(character.lower() if capital else character)
 
-    @cached_property
-    def _cut_before_span(self) -> bool:
-        """Whether git's cutting off lets a `**` span directories without a slash before it."""
-        cut = self._literal
-        spans = self._spans and is_span(self._tokens[cut])
-        return spans and cut > 0 and self._text[cut - 1] != "/"
-
-    @cached_property
-    def _last(self) -> list[Token] | None:
-        """The tokens that the name itself has to match; None if the whole path decides."""
-        whole = self._cut_before_span or REST in self._tokens
-        return None if whole else list(last_name(self._tokens))
-
-    @cached_property
-    def _regex(self) -> re.Pattern[str]:
-        return re.compile(regex(self._tokens), re.DOTALL)
-
-    @cached_property
-    def _regex_of_name(self) -> re.Pattern[str]:
-        return re.compile(regex(self._last or []), re.DOTALL)
-
-    @cached_property
-    def _regex_of_parent(self) -> re.Pattern[str]:
-        parent = self._tokens[: len(self._tokens) - len(self._last or ())]
-        return re.compile(regex(parent), re.DOTALL)
-
-    def _matches(self, pattern: re.Pattern[str], path: str) -> bool:
-        if self._ignore_case:
-            path = path.encode("latin-1").lower().decode("latin-1")  # of bytes, only A-Z change
-        return pattern.fullmatch(path) is not None
+        text, at = self._text, self._cut
+        tokens = [plain(character) for character in text[:at]]
+        while at < len(text):
+            match text[at]:
+                case "*":
+                    token, end = STAR, at + 1
+                    while text.startswith("*", end):
+                        end += 1
+                    bounded = at == self._cut or text[at - 1] == "/"
+                    if bounded and end - at > 1 and not self.any_directory:
+                        if end == len(text):
+                            token = REST
+                        elif text[end] == "/":
+                            token, end = SPAN, end + 1
+                        elif text.startswith("\\/", end):
+                            token, end = SPAN_SOME, end + 2
+                    at = end
+                case "?":
+                    token, at = ANY, at + 1
+                case "[":
+                    token, at = _class(text, at + 1, ignore_case=self.ignore_case)
+                case "\\":
+                    escaped = text[at + 1 : at + 2]
+                    token, at = literal(escaped) if escaped else NOTHING, at + 2
+                case character:
+                    token, at = plain(character), at + 1
+            tokens.append(token)
+        return tokens
 
 
 def rule(line: bytes) -> str:
@@ -168,52 +146,6 @@ def rule(line: bytes) -> str:
     bare = text.rstrip(" ")
     backslashes = len(bare) - len(bare.rstrip("\\"))
     return bare + " " if backslashes % 2 and len(bare) < len(text) else bare
-
-
-def _tokens(text: str, cut: int, *, paths: bool, ignore_case: bool) -> list[Token]:
-    """The tokens of `text`, which begins with `cut` literal characters.
-
-    `**` spans in `paths` alone.
-    """
-
-    def plain(character: str) -> Token:
-        capital = ignore_case and "A" <= character <= "Z"
-        return literal(character.lower() if capital else character)
-
-    tokens = [plain(character) for character in text[:cut]]
-    at = cut
-    while at < len(text):
-        match text[at]:
-            case "*":
-                token, at = _stars(text, at, cut, paths=paths)
-            case "?":
-                token, at = ANY, at + 1
-            case "[":
-                token, at = _class(text, at + 1, ignore_case=ignore_case)
-            case "\\":
-                escaped = text[at + 1 : at + 2]
-                token, at = literal(escaped) if escaped else NOTHING, at + 2
-            case character:
-                token, at = plain(character), at + 1
-        tokens.append(token)
-    return tokens
-
-
-def _stars(text: str, at: int, cut: int, *, paths: bool) -> tuple[Token, int]:
-    """The token of the stars at this place of `text`, and the place of the next token."""
-    end = at
-    while text[end : end + 1] == "*":
-        end += 1
-    bounded = at == cut or text[at - 1] == "/"
-    if not (paths and bounded and end - at > 1):
-        return STAR, end
-    if end == len(text):
-        return REST, end
-    if text[end] == "/":
-        return SPAN, end + 1
-    if text.startswith("\\/", end):
-        return SPAN_SOME, end + 2
-    return STAR, end
 
 
 _NAMED = {

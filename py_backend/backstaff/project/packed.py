@@ -9,9 +9,8 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from functools import cached_property
-from itertools import chain
-from operator import itemgetter
-from typing import NamedTuple, overload
+from itertools import accumulate, chain
+from typing import NamedTuple
 
 TOGETHER = 40
 """Number of directories that are unpacked together: 32 or 64 made matching 8 % slower."""
@@ -29,12 +28,11 @@ class Closed(StrEnum):
 class Directory(NamedTuple):
     """A directory of a project: its `path` from the start, "" for the start itself.
 
-    `packed` holds the paths of its files and links, and `first` counts those of all directories
-    before; `links` names the links. A closed directory was not entered.
+    `packed` holds the paths of its files and links, and `links` names the links. A closed directory
+    was not entered.
     """
 
     path: str
-    first: int
     packed: str = ""
     links: Sequence[str] = ()
     closed: Closed | None = None
@@ -49,44 +47,34 @@ class Directory(NamedTuple):
         return [path[prefix:] for path in self.paths()]
 
 
-_PACKED = itemgetter(Directory._fields.index("packed"))
-
-
 class PackedPaths(Sequence[str]):
     """The paths of all files and links in some directories, in order."""
 
-    def __init__(self, directories: Sequence[Directory], length: int) -> None:
-        """Hold the paths of `directories`, `length` in all."""
+    def __init__(self, directories: Sequence[Directory]) -> None:
+        """Hold the paths of `directories`."""
         self.directories = directories
-        self._length = length
         self._latest: tuple[int, Sequence[str]] = (0, ())
         """The position of the first path in the directory that was read last, and its paths."""
 
     @cached_property
     def _starts(self) -> Sequence[int]:
-        """The position of the first path in each directory."""
-        return [one.first for one in self.directories]
+        """The position of the first path in each directory, and the number of all paths."""
+        counts = [len(one.paths()) for one in self.directories]
+        return list(accumulate(counts, initial=0))
 
     def __len__(self) -> int:
         """Count the paths."""
-        return self._length
+        return self._starts[-1]
 
-    @overload
-    def __getitem__(self, at: int) -> str: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[str]: ...
-    def __getitem__(self, at: int | slice) -> str | list[str]:
-        """The path at a position, or the list of those in a slice, for which all are unpacked."""
-        if isinstance(at, slice):
-            return list(self)[at]
-        if not -self._length <= at < self._length:
+    def __getitem__(self, at: int) -> str:  # type: ignore[override]  # nobody takes a slice
+        """The path at a position."""
+        if not -len(self) <= at < len(self):
             raise IndexError(at)
-        at %= self._length
+        at %= len(self)
         first, paths = self._latest
         if not 0 <= at - first < len(paths):
             number = bisect_right(self._starts, at) - 1
-            first, paths = self._starts[number], self.directories[number].paths()
-            self._latest = first, paths
+            first, paths = self._latest = self._starts[number], self.directories[number].paths()
         return paths[at - first]
 
     def __iter__(self) -> Iterator[str]:
@@ -100,10 +88,10 @@ class PackedPaths(Sequence[str]):
         """
         for number in range(0, len(self.directories), TOGETHER):
             together = self.directories[number : number + TOGETHER]
-            text = "\0".join(filter(None, map(_PACKED, together)))
+            text = "\0".join([one.packed for one in together if one.packed])
             paths = (text.casefold() if fold else text).split("\0") if text else []
             for at in range(0, len(paths), AT_ONCE):  # often once
-                yield together[0].first + at, paths[at : at + AT_ONCE]
+                yield self._starts[number] + at, paths[at : at + AT_ONCE]
 
     def picked(self, positions: Sequence[int]) -> list[str]:
         """The paths at `positions`, which ascend: a third of the time of one after the other."""
@@ -120,5 +108,4 @@ class PackedPaths(Sequence[str]):
     def folded(self) -> "PackedPaths":
         """The same paths with Unicode's case folding: `Straße` becomes `strasse`."""
         # NUL is in no path, and folding keeps it.
-        directories = [one._replace(packed=one.packed.casefold()) for one in self.directories]
-        return PackedPaths(directories, self._length)
+        return PackedPaths([one._replace(packed=one.packed.casefold()) for one in self.directories])

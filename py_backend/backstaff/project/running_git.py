@@ -42,8 +42,11 @@ _KEPT = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "G
 _ENVIRONMENT = {
     "GIT_OPTIONAL_LOCKS": "0",  # else a look at the index may write it
     "GIT_NO_LAZY_FETCH": "1",
-    # A git from before 2024 does not know the line above, and fetches by a command that the
-    # repository names. This list goes before any `protocol.*.allow` of a repository.
+    # A git from before 2024 does not know the line above. It starts a `git fetch`, which writes the
+    # configuration, and then a command that the repository names. So git finds no other program,
+    # and this list of protocols goes before any `protocol.*.allow` of a repository.
+    "GIT_EXEC_PATH": NOWHERE,
+    "PATH": NOWHERE,
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_ASKPASS": "/bin/false",
@@ -54,7 +57,6 @@ _ENVIRONMENT = {
     # A small object can be made of a huge one, and git holds both in memory.
     "GIT_ALLOC_LIMIT": "256m",
     "LC_ALL": "C",  # `_meaning` reads git's messages
-    "PATH": "/usr/bin:/bin",
 }
 _OVERRIDES = (
     "core.fsmonitor=false",

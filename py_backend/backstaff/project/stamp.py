@@ -5,8 +5,8 @@ second change within the same step would leave the same times.
 """
 
 import os
-from collections.abc import Callable, Sequence
-from operator import attrgetter, itemgetter
+from collections.abc import Callable
+from operator import attrgetter
 
 RACY_NS = 20_000_000
 """Nanoseconds for which a file counts as just changed: longer than a step of the kernel's."""
@@ -18,8 +18,6 @@ UNSETTLED: Stamp = (0, 0, 0, 0, 0)
 stamp_of: Callable[[os.stat_result], Stamp] = attrgetter(
     "st_mtime_ns", "st_ctime_ns", "st_ino", "st_dev", "st_size"
 )
-_MODIFIED: Callable[[Stamp], int] = itemgetter(0)
-_CHANGED: Callable[[Stamp], int] = itemgetter(1)
 
 
 def settled(status: os.stat_result, now: int) -> Stamp:
@@ -27,9 +25,3 @@ def settled(status: os.stat_result, now: int) -> Stamp:
     stamp = stamp_of(status)
     young = now - RACY_NS
     return stamp if stamp[0] < young and stamp[1] < young else UNSETTLED
-
-
-def latest(stamps: Sequence[Stamp]) -> int:
-    """Return the latest time in `stamps`, which is not empty."""
-    modified, changed = max(map(_MODIFIED, stamps)), max(map(_CHANGED, stamps))
-    return max(modified, changed)

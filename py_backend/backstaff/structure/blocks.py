@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 from backstaff.budget import Budget
-from backstaff.structure.functions import closing, function_name
+from backstaff.structure.functions import function_name
 from backstaff.structure.language import CONTAINERS, LONGEST, Language, matcher
 from backstaff.structure.spans import Spans
 
@@ -20,15 +20,23 @@ MAX_ABOVE = 100
 """Maximum number of lines above a definition that may belong to it."""
 _TAB = 8
 _CLOSERS = "})]"
-_OPENERS = ("{", "(", "[", "=>", "<", "=")
+_OPENERS = ("{", "(", "[", "=>", "<", "=", "&", "|", ":", " is")
 """Ends of lines that go on."""
-_ARROWS = ("=> (", "=>", "= (")
+_ARROWS = ("=> (", "=>")
 """Ends of lines with which a body begins."""
 _HEADS = "{)]>:,=?|&.-<"
 """Beginnings of lines that go on with the head of a definition."""
 _NO_TYPE = "}#{[:,.+-*/|&?!<(\"'`"
 _NO_METHOD = "@}{:,.+-/|&?!<(\"'`"
 """Beginnings of lines that define no function without a keyword."""
+_AGGREGATES = ("struct", "union", "enum", "class")
+_ARROW = re.compile(
+    r"[)}\]>]++\s*+(?:(?:(?::|&(?!&)|\|(?!\|))(?:[^=]|= ?\{})*+)?=>"
+    r"|=\s*+(?:async\s*+)?(?:function\b|(?:[(<].*|[\w$]++\s*+)=>))"
+    r"|\)(?::[^=]*)? ?\{$"
+)
+"""The end of parameters or of a type over lines, after which a function begins."""
+_BODY = re.compile(r"\)(?::[^=]*)? ?\{")
 _CLOSES_NAME = re.compile(r"}\s*+(\w++)")
 _END = re.compile(r"\bend\b[,;)]*+$")
 
@@ -104,8 +112,6 @@ class _Pass:
             at = number = at + 1
             if not (body := line.strip()):
                 continue
-            if body == language.last_line:
-                break
             # Few lines are looked at token by token.
             is_odd = quotes and any(line.count(quote) & 1 for quote in quotes)
             if is_odd or number - 1 in beginnings:
@@ -113,6 +119,8 @@ class _Pass:
             indent = line.find(body[0])
             if indent and line[0] == "\t":
                 indent = len(line[:indent][:LONGEST].expandtabs(_TAB))
+            if body[-1] == "=" and language.bare and at < total and "type " not in body:
+                body = f"{body} {lines[at].strip()}"  # a function may begin there
             body, top = body[:LONGEST], stack[-1]
             if f"{body} ".startswith(comment_lines):
                 body = body.rpartition("*/")[2].lstrip() if at == number else ""
@@ -145,7 +153,7 @@ class _Pass:
         """Return True if `body`, within `top`, may define something without a keyword."""
         language = self.language
         is_member = indent == top.inner and top.kind in CONTAINERS
-        if is_member or (language.template and body.startswith("template")):
+        if is_member:
             return True
         if body[-1] == ";" or "(" not in body:
             return False
@@ -162,6 +170,7 @@ class _Pass:
         goes_on = False
         while line.indent <= (top := stack[-1]).indent:
             if line.indent == top.indent:
+                top.unsure = top.unsure and not _ARROW.match(body)
                 if goes_on := self._goes_on(top, line):
                     break
                 if top.flat and (not closes or top.inside or line.tail[-1] in ";,)"):
@@ -188,7 +197,10 @@ class _Pass:
         if language.ends != "bracket" or top.flat:
             return goes_on and not top.flat
         closes = line.body[0] in _CLOSERS
-        if not top.opened and (line.body[0] in _HEADS or goes_on):
+        if closes and top.kind == "type":
+            return tail[-1] != ";"  # `? A : B` may follow
+        is_open = top.opened and (line.body[0] != "{" or self.code > top.opened)
+        if not is_open and (line.body[0] in _HEADS or goes_on):
             return not (closes and language.bare) or tail.endswith(_OPENERS)
         if closes:
             return tail.endswith(_OPENERS) and len(tail) > 1
@@ -200,38 +212,32 @@ class _Pass:
 
     def _open(self, top: Block, line: Line, *, goes_on: bool) -> None:
         """See whether the body of `top` begins, or all of it ends, on `line`."""
-        tail = line.tail
-        opening, closed = tail.count("{"), tail.count("}")
-        if opening > closed or tail.endswith(_ARROWS):
-            top.opened = line.number
-        elif (
-            opening
-            and opening == closed
-            and tail.endswith(("}", ";", ",") if top.line == line.number else ("}", "};"))
+        tail, bare = line.tail, self.language.bare
+        is_within = line.indent > top.indent and top.text[-1] in "(<"
+        if bare and (
+            is_within or (top.unsure and (top.kind == "function" or line.number > top.line))
         ):
-            if goes_on or not self.language.bare:
+            return  # a parameter, a type
+        opening, closed = tail.count("{"), tail.count("}")
+        ends = ("}", ";", ",") if top.line == line.number else ("}", "};")
+        if opening > closed or tail[-1] == "{" or tail.endswith(_ARROWS):
+            top.opened = line.number
+        elif opening and opening == closed and tail.endswith(ends):
+            if goes_on or not bare:
                 top.opened = top.last = line.number
-                self.stack.pop()
-        elif tail[-1] == ";" and (")" in tail or "=" in top.text or not top.unsure):
+                if top.kind != "type" or tail[-1] == ";":
+                    self.stack.pop()
+        elif tail[-1] == ";":
             top.last = line.number
             self.stack.pop()
 
     def _define(self, line: Line, found: re.Match[str] | None) -> None:
         """Put the definition that `line` begins, if any, on the stack."""
         language, tail, owner = self.language, line.tail, self.stack[-1]
-        if language.template and line.body.startswith("template"):
-            after = line.body.partition("<")[2]
-            line.body = after[max(0, closing(after, "<>")) :].lstrip()
-            found = language.rule(line.body)
         is_flat = owner.flat and line.indent == owner.indent
         is_member = owner.kind in CONTAINERS and (is_flat or line.indent == owner.inner)
-        block = None
-        if found and found.lastindex:
-            name, kind = found[found.lastindex].strip(), found[found.lastindex - 1] or "function"
-            unsure = kind in language.need_body
-            if not unsure or tail[-1] != ";" or "}" in tail:
-                block = line.block(name if name != "(" else "", kind, unsure=unsure)
-        if block is None and "(" in line.body and (language.bare or language.typed):
+        block = found and self._by_rule(line, found)
+        if block is None and (language.bare or language.typed):
             block = self._by_shape(line, owner, is_member=is_member)
         if block is None and is_member and not owner.name:
             found = matcher(language.group)(line.body)
@@ -253,14 +259,26 @@ class _Pass:
         else:
             self._open(block, line, goes_on=True)
 
+    def _by_rule(self, line: Line, found: re.Match[str]) -> Block | None:
+        language, tail = self.language, line.tail
+        at = found.lastindex or 0
+        kind, name = found.group(at - 1, at)
+        unsure = language.at_top and kind in _AGGREGATES  # `struct s *` may be a type
+        if language.bare and not kind and tail[-1] != ",":
+            # Parameters or a type may follow.
+            unsure = not any(sign in tail for sign in ("=>", " function", "= <"))
+        name = name.strip() if name != "(" else ""
+        return line.block(name, kind or "function", unsure=unsure)
+
     def _by_shape(self, line: Line, owner: Block, *, is_member: bool) -> Block | None:
         language, body, tail = self.language, line.body, line.tail
         typed, unsure = False, not is_member
+        if "(" not in body and not (language.bare and tail[-1] == "<"):
+            return None
         if language.bare:
             # Calls look the same, so outside classes only a line with a body is looked at.
-            closes = tail[-1] == "{" or tail.endswith(("}", "},"))
-            has_body = closes and ") {" in tail and tail.count("(") == tail.count(")")
-            if body[0] in _NO_METHOD or not (is_member or has_body):
+            has_body = _BODY.search(tail) and tail.count("(") == tail.count(")")
+            if body[0] in _NO_METHOD or not (is_member or has_body or tail[-1] == "("):
                 return None
         else:
             at_top = language.at_top and (owner.indent < 0 or owner.flat)

@@ -8,7 +8,7 @@ _NO_NAMES = frozenset(
     "if else for foreach while switch case catch return do try finally with throw new await yield"
     " typeof delete sizeof super this elif elsif unless until match select defer go using lock"
     " fixed synchronized assert static_assert defined goto default: print echo require include"
-    " import function".split()
+    " async import function".split()
 )
 """Words that begin a statement, or that stand before a parenthesis."""
 _WITH_PARENTHESES = re.compile(
@@ -59,7 +59,7 @@ def function_name(  # a line can fail to be a function in many ways
         return ""
     name = words[-1].rpartition(".")[2].lstrip("*&")
     plain = name.rpartition("::")[2].lstrip("~")
-    if not plain.isidentifier() or plain in _NO_NAMES:
+    if not plain.isidentifier():
         return ""
     if len(words) == 1 and name.isupper() and language.at_top and (end := closing(rest, "()")) > 0:
         return f"{name}({rest[:end]}"  # a macro: TEST(suite, name)
@@ -77,6 +77,8 @@ def _bare_name(text: str, language: Language, *, member: bool) -> str:
     if not found or (found[1] in _NO_NAMES and not member) or found[1][0].isdigit():
         return ""
     rest = text[found.end() :]
+    if member and rest == "<":
+        return found[1]
     if rest[:1] == "<" and (place := closing(rest[1:], "<>")) > 0:
         rest = rest[1 + place :].lstrip()
     if rest[:1] != "(":

@@ -30,12 +30,8 @@ class Long(NamedTuple):
 
     def end(self, text: str, place: int) -> int:
         """Return the place where the token ends that goes on at `place`; -1 if it has no end."""
-        if not self.escape:
-            at = text.find(self.close, place)
-            return at + len(self.close) if at >= 0 else -1
-        found = re.compile(f"{self.escape}|{re.escape(self.close)}", re.DOTALL).finditer(
-            text, place
-        )
+        pattern = f"{self.escape or '(?!)'}|{re.escape(self.close)}"
+        found = re.compile(pattern, re.DOTALL).finditer(text, place)
         return next((one.end() for one in found if one[0] == self.close), -1)
 
 
@@ -69,10 +65,6 @@ class Language:
     """Typed functions stand within functions as well."""
     anonymous: bool = False
     """`new Type() {` and constants of an enum have members."""
-    template: bool = False
-    """`template <...>` may stand before any definition."""
-    need_body: frozenset[str] = frozenset()
-    """Kinds that define nothing without a body."""
     flat: frozenset[str] = frozenset()
     """Kinds whose members may stand at their own indentation."""
     group: str = ""
@@ -95,8 +87,6 @@ class Language:
     here_document: str = ""
     opaque: str = ""
     """A token in which quotes and other marks mean nothing, such as a regular expression."""
-    last_line: str = ""
-    """The line after which there is no code."""
     neutral: str = ""
     """A pattern for lines without structure: preprocessor, labels."""
     above: str = ""

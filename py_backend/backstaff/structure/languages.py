@@ -11,8 +11,8 @@ _TRIPLE = {'"""': Long('"""', ESCAPED)}
 _TEMPLATE = Long("`", ESCAPED + r"|\$\{(?:[^{}`]|`[^`]*+`|\{[^{}]*+\})*\}")
 # The beginning of a value that is a function, in JavaScript.
 _FUNCTION = (
-    r"(?:async\s*+)?(?:function\b|[\w$]++\s*+=>|<[^()]*+$|(?:<[^()]*>\s*+)?"
-    r"\((?:[^()]|\((?:[^()]|\([^()]*+\))*\))*(?:\)\s*+(?::[^=]*+)?=>|$))"
+    r"(?:async\s*+)?(?:function\b|[\w$]++\s*+=>|<(?:[^()]*[,<])?$|(?:<(?:[^()]|\([^()]*+\))*>\s*+)?"
+    r"\((?!\(|async\b|function\b)(?:[^()]|\((?:[^()]|\([^()]*+\))*\))*(?:\)\s*+(?::[^=]*+)?=>|\)\s*+:[^=]*[<{]$|$))"
 )
 # A table: short facts share a line.
 # fmt: off
@@ -23,9 +23,9 @@ _JAVASCRIPT = Language(
         r"(namespace|module|enum)\s++(\"[^\"]*+\"|'[^']*+'|[\w$.]++)(?=\s*+\{)",
         r"(type)\s++([\w$]++)(?=\s*+(?:<|=(?!=)))",
         r"(?=[\w$.\s]++=\s*+(class)\b)(?:(?:const|let|var)\s++)?([\w$.]++)",
-        rf"()(?:const|let|var)\s++([\w$]++)(?=\s*+(?::(?:[^=]|=>)*)?=\s*+{_FUNCTION})",
+        rf"()(?:const|let|var)\s++([\w$]++)(?=\s*+(?::(?:[^=]|=>)*)?=\s*+{_FUNCTION}|\s*+:[^=]*[<({{]$)",
         r"()(?:(?:(?:const|let|var)\s++)?[\w$.]++\s*+=\s*+){0,2}"
-        rf"((?:[\w$]++\.)*#?+[\w$]++)(?=\s*+=(?![=>])\s*+{_FUNCTION})",
+        rf"((?:[\w$]++\.|\([^()]*+\)\.)*#?+[\w$]++)(?=\s*+(?::(?:[^=({{]|=>)*)?=(?![=>])\s*+{_FUNCTION})",
         r"()([\w$]++)(?=\s*+:\s*+(?:async\s*+)?(?:function\b"
         r"|\((?:[^()]|\([^()]*+\))*\)\s*+(?::[^=]*+)?=>\s*+[({]?+$))",
     ),
@@ -41,7 +41,7 @@ _C = Language(
         r"(?:[A-Z_]{4,}+\s++|__attribute\w*+\s*+\(\([^)]*+\)\)\s*+)?(\w++)(?=\s*+(?:\{|$))",
         r"typedef\s++(struct|union|enum)\b()(?=\s*+(?:\{|$))",
     ), modifiers="static const extern inline", typed=True, at_top=True,
-    need_body=frozenset(("struct", "union", "enum", "class")), neutral=r"#|\w++\s*+:(?!:)\s*+$",
+    neutral=r"#|\w++\s*+:(?!:)\s*+$",
     above=r"[A-Za-z_][\w:<>,*& ]*+$|__attribute__|\[\[",
     goes_on=r"\w[\w\s*,\[\]]*+;$|(?:throw|noexcept|const|requires)\b|__",
 )
@@ -53,7 +53,8 @@ _CPP = replace(
         r"((?:\w++::)*\w++)(?=\s*+(?:<[^;{]*>)?\s*+(?:\{|$|final\b|:(?!:)))",
         _C.rules[1],
         r"(namespace)\s++((?:\w++(?:::)?)+)(?!\s*+=)",
-    ), modifiers="static const extern inline virtual explicit constexpr friend", template=True,
+    ), modifiers="static const extern inline virtual explicit constexpr friend"
+    r" template\s*+<(?:[^<>]|<(?:[^<>]|<[^<>]*+>)*>)*>",
     flat=frozenset(("namespace",)), long={'R"(': Long(')"')},
     neutral=r"#|\w++\s*+:(?!:)\s*+$|(?:public|private|protected)(?:\s++\w++)?\s*+:(?!:)",
 )
@@ -70,7 +71,7 @@ _LISP = Language(
         r"def(?!ault|ines|key\b|ine-(?:key|abbrev|word))[^\s()]*+|(?:transient|evil|magit)-def"
         r"[^\s()]*+)\s++'?+\(?+(?:setf\s++)?([^\s()\"';,]++)",
     ), ends="indent", comments=(";",), quotes='"', long_quotes={'"': _QUOTED['"']}, resumes=True,
-    opaque=r"\\.|\?\\?+.",
+    opaque=r"\\.|\?\\?+.", goes_on=r"[^(#]|#[^|+-]",
 )
 _GENERIC = Language(
     files=".scala .sc .groovy .gradle .dart .zig .d .v .cr .jl .proto .thrift .graphql .sol .ex .m"
@@ -117,8 +118,8 @@ LANGUAGES: dict[str, Language] = {
     ),
     "kotlin": replace(
         _GENERIC, files=".kt .kts", rules=(
-            r"(fun)\s++(?:<[^>]*+>\s*+)?(?:[\w.<>?,* ]*\.)?(\w++)",
-            r"(class|interface|object|typealias)\s++(\w++)",
+            r"(fun)\s++(?:<[^>]*+>\s*+)?(?:[\w.<>?,* ]*\.)?`?+((?<=`)[^`]++|\w++)",
+            r"(class|interface|object|typealias)\s++`?+((?<=`)[^`]++|\w++)",
         ),
         modifiers="public private protected internal open abstract sealed final override inline"
         " suspend data value annotation enum inner operator infix tailrec external expect actual"
@@ -137,19 +138,19 @@ LANGUAGES: dict[str, Language] = {
     ),
     "ruby": Language(
         files=".rb .rake .gemspec .ru Rakefile Gemfile Vagrantfile", modes="ruby", rules=(
-            r"(def)\s++(?:self\.)?((?:\w++\.)?(?:\w++[?!=]?+|[^\w\s(]++))",
+            r"(def)\s++(?:self\.)?((?:@*+\w++\.)?(?:\w++[?!=]?+|[^\w\s(]++))",
             # `class << self` has no name, and its methods are those of the class around it.
             r"(class|module)\s++((?:::)?[A-Z][\w:]*+|(?=<<\s*+self\b)|<<\s*+\w++)",
         ), modifiers="private public protected module_function memoize private_class_method",
         neutral=r"(?:private|protected|public|module_function)$", ends="word", comments=("#",),
-        long={"=begin": Long("\n=end")}, last_line="__END__",
+        long={"=begin": Long("\n=end")},
         here_document=r"<<[~-]?+[\"'`]?+([A-Z_]\w*+)",
         goes_on=r"(?:rescue|ensure|else|elsif|when|in)\b|[)\]}.]",
     ),
     "lua": Language(
         files=".lua", modes="lua", rules=(
             r"(?:local\s++)?(function)\s++([\w.:]++)",
-            r"()(?:local\s++)?([\w.]++)(?=\s*+=\s*+function\b)",
+            r"()(?:local\s++|[^=]*\)\.)?([\w.]++)(?=\s*+=\s*+function\b)",
         ), ends="word", comments=("--",),
         long={f"{a}[{n}[": Long(f"]{n}]") for a in ("--", "") for n in ("", "=", "==")},
         goes_on=r"[)\]}]",
@@ -157,7 +158,7 @@ LANGUAGES: dict[str, Language] = {
     "shell": Language(
         files=".sh .bash .zsh .ksh .bats", modes="sh bash zsh ksh shell-script",
         rules=(r"(function)\s++([\w:.+@-]++)", r"()([\w:.+@-]++)(?=\s*+\(\s*+\))"),
-        need_body=frozenset(("function",)), comments=("#",),
+        comments=("#",),
         long_quotes={'"': _QUOTED['"'], "'": Long("'")}, resumes=True,
         here_document=r"<<-?+\s*+[\\\"']?+(\w++)", opaque=r"\\.|\$#|\$\{[^}\n]*+\}", goes_on=r"\(",
     ),
@@ -171,7 +172,7 @@ LANGUAGES: dict[str, Language] = {
     "perl": Language(
         files=".pl .pm .t", modes="perl",
         rules=(r"(sub|package(?=[^;]*+\{))\s++((?:\w++(?:::|'(?=\w))?)+)",), comments=(" #",),
-        last_line="__END__", here_document=r"<<(?:~?+[\"']?+|\s*+[\"'])([A-Z_]\w*+)", long={
+        here_document=r"<<(?:~?+[\"']?+|\s*+[\"'])([A-Z_]\w*+)", long={
             **{f"={w}": Long("\n=cut") for w in "head pod over item begin encoding for".split()},
             **{f"{q}{a}": Long(b, rf"{ESCAPED}|\{a}(?:\\.|[^\{a}\{b}]|\{a}[^\{a}\{b}]*+\{b})*\{b}")
                for q in ("q", "qq", "qw") for a, b in ("{}", "[]", "()")},

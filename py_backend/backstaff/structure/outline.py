@@ -19,6 +19,10 @@ from backstaff.structure.languages import LANGUAGES, language_of
 MAX_CHARACTERS, MAX_LINES = 1 << 20, 50_000
 MAX_KEPT = 64
 """Maximum number of outlines that are kept, each some 5 kB."""
+MAX_SIGNATURE = 100
+"""Number of characters of a definition's own line and its parameters that are enough."""
+_GAP = re.compile(r"(?<=\() |,? (?=\))")
+"""The blanks and the comma within parentheses that several lines make one."""
 _TEST = re.compile(
     r"\bmod tests?\b|\bfunc (?:Test|Benchmark|Fuzz)[A-Z_]|\bdef test_|\bclass Test[A-Z]"
     r"|\(ert-deftest\b|#\[cfg\(test\)|#\[(?:\w+::)?test\b|@(?:Parameterized)?Test\b|\[(?:Test|Fact)\b"
@@ -33,7 +37,7 @@ class Definition:
 
     `line` has the name, and `first_line` begins the comments and decorators above it. `qualified`
     is the name with those around it: `Server.run`. `parent` is the number of the definition around
-    it, or -1. `text` is its own line, without a comment.
+    it, or -1. `text` is its own line, without a comment, and the lines to which parameters go on.
     """
 
     name: str
@@ -123,6 +127,12 @@ def _definitions(found: Sequence[Block], language: str, lines: Sequence[str]) ->
         qualified = f"{around}.{name}" if around else name
         at = block.line, block.first, block.last, len(open_ones), parent
         is_test = any(map(_TEST.search, lines[block.first - 1 : block.line]))
-        result.append(Definition(block.name, block.kind, *at, qualified, block.text, is_test))
+        text, after = block.text, block.line
+        while text.count("(") > text.count(")") and after < block.last:
+            if len(text) > MAX_SIGNATURE:
+                break
+            text, after = f"{text} {lines[after].strip()}", after + 1
+        text = _GAP.sub("", text) if after > block.line else text
+        result.append(Definition(block.name, block.kind, *at, qualified, text, is_test))
         open_ones.append(number)
     return result

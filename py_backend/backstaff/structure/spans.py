@@ -9,7 +9,8 @@ from backstaff.structure.language import Language
 
 _MARGIN = re.compile(r"\n(?![ \t\n])")
 LONGEST_WORD = 80
-"""Maximum number of characters of a line that ends a here-document."""
+MAX_UNCLOSED = 40
+"""Maximum number of here-documents without an end in a text. Each is looked for in all of it."""
 
 
 class Spans:
@@ -19,11 +20,9 @@ class Spans:
         """Find the lines on which such a token may begin: only these are split into tokens."""
         self.text, self.lines, self.language = text, lines, language
         self.unclosed = set[str]()
-        """Marks without an end. They begin no token again, or the time would be quadratic."""
+        """Marks and words without an end: looking for them again would take quadratic time."""
         self.starts = [0, *accumulate(len(line) + 1 for line in lines)]
         """The places in the text at which the lines begin."""
-        self._ends: dict[str, list[int]] = {}
-        """The lines that are one word, by the word. They end here-documents."""
         self._here = re.compile(language.here_document or r"(?!)").search
         marks = [mark for mark in language.all_long if mark not in language.long_quotes]
         self.beginnings = {
@@ -49,8 +48,12 @@ class Spans:
             elif not (mark in language.long_quotes and self._swallows(place, after)):
                 place = end = after
         last = number + text.count("\n", start, end)
-        if last == number and (found := self._here(self.lines[number])):
-            return self._end_of_here_document(number, found[1])
+        here = self._here(self.lines[number]) if last == number else None
+        if here and here[1] not in self.unclosed and len(self.unclosed) < MAX_UNCLOSED:
+            word = re.compile(rf"^[ \t]*+{here[1]}[;,)]*+[ \t]*+$", re.MULTILINE)
+            if found := word.search(text, self.starts[number + 1]):
+                return bisect_right(self.starts, found.start()) - 1
+            self.unclosed.add(here[1])
         return last
 
     def _swallows(self, start: int, end: int) -> bool:
@@ -58,14 +61,3 @@ class Spans:
         text, rule = self.text, self.language.rule
         margins = _MARGIN.finditer(text, start, end) if self.language.resumes else ()
         return any(rule(text, found.end(), found.end() + LONGEST_WORD) for found in margins)
-
-    def _end_of_here_document(self, number: int, word: str) -> int:
-        if not self._ends:
-            self._ends[""] = []  # so that it is done once, even if there are none
-            for at, line in enumerate(self.lines):
-                last = line.strip().rstrip(";,)") if len(line) < LONGEST_WORD else ""
-                if last.isidentifier():
-                    self._ends.setdefault(last, []).append(at)
-        places = self._ends.get(word, [])
-        after = bisect_right(places, number)
-        return places[after] if after < len(places) else number

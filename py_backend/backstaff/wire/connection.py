@@ -17,16 +17,17 @@ from backstaff.errors import ErrorCode, ToolError
 from backstaff.manifest import READS_CONTENT
 from backstaff.render.lines import shortened
 from backstaff.render.names import MAX_ECHO
-from backstaff.running import RunningCall
 from backstaff.server import Reply, Server, failure, unexpected
 from backstaff.wire import lisp
-from backstaff.wire.frame import MAX_FRAME_BYTES, MAX_REQUEST_BYTES, Frame, FrameReader, frame
+from backstaff.wire.frame import MAX_FRAME_BYTES, FrameReader, frame
 from backstaff.wire.lisp import ESCAPED, PLAIN, Dialect, Message, Unreadable
-from backstaff.workers import Workers
+from backstaff.workers import RunningCall, Workers
 
 logger = logging.getLogger(__name__)
 
 PROTOCOL = 1
+MAX_REQUEST_BYTES = 8 << 20
+"""Maximum length of a request: 4 MiB of unsaved text take 5.6 in Base64."""
 CAPABILITIES = ("call", "cancel", "check", "describe", "escapes", "ping", "unsaved")
 
 _HELLO = (
@@ -71,25 +72,20 @@ class Connection:
 
     def receive(self, data: bytes) -> None:
         """Answer the requests that `data` completes. Raises `BadFrame`: then hang up."""
-        for incoming in self._frames.feed(data):
+        for body in self._frames.feed(data):
             try:
-                self._handle(incoming)
+                self._handle(body)
             except Unreadable as error:
                 logger.warning("unreadable request: %s", error)
-                uid = lisp.uid_of(incoming.body)
+                uid = lisp.uid_of(body)
                 if uid is not None:
                     self._reply(uid, "return-error", f"backstaff: {error}")
 
-    def close(self) -> None:
-        """Stop the running calls, as the client is gone."""
-        for call in list(self._running):
-            call.cancelled.set()
-
-    def _handle(self, incoming: Frame) -> None:
-        if incoming.excess:
-            limit = f"{incoming.excess} bytes, more than the {MAX_REQUEST_BYTES} allowed"
+    def _handle(self, body: bytes) -> None:
+        if len(body) > MAX_REQUEST_BYTES:
+            limit = f"{len(body)} bytes, more than the {MAX_REQUEST_BYTES} allowed"
             raise Unreadable(f"the request has {limit}")
-        message = lisp.read(incoming.body)
+        message = lisp.read(body)
         match message:
             case Message("call", uid, [Symbol(name=method), arguments]):
                 self._call(uid, method, [] if arguments is NIL else arguments)

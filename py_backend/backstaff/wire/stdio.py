@@ -2,6 +2,8 @@
 
 import logging
 import os
+from collections.abc import Callable
+from functools import partial
 
 from backstaff import streams
 from backstaff.server import Server
@@ -18,13 +20,18 @@ EXIT_BAD_FRAME = 76
 def serve(server: Server) -> int:
     """Serve until stdin ends; return the exit status. Only the main thread calls this, and once."""
     incoming, _, send = streams.take_over_stdio()
+    return answer(server, partial(os.read, incoming), send)
+
+
+def answer(server: Server, read: Callable[[int], bytes], send: Callable[[bytes], None]) -> int:
+    """Answer the requests that `read` returns in pieces, until it returns b""."""
     connection = Connection(server, send, Workers())
     try:
-        while data := os.read(incoming, READ_BYTES):
+        while data := read(READ_BYTES):
             connection.receive(data)
     except BadFrame as error:
         logger.error("%s: the stream cannot be trusted any more", error)  # noqa: TRY400  # no bug
         return EXIT_BAD_FRAME
-    except BrokenPipeError:
-        logger.info("the client stopped reading")
+    except OSError as error:
+        logger.info("the client went: %s", error)
     return 0

@@ -14,56 +14,23 @@ import sys
 import threading
 from typing import Any
 
-from epc.handler import EPCHandler
 from epc.server import EPCServer
 
 from backstaff.server import Server
-from backstaff.wire.connection import Connection
-from backstaff.wire.frame import HEADER_BYTES, BadFrame
+from backstaff.wire.frame import HEADER_BYTES
 from backstaff.wire.peer import same_user
-from backstaff.workers import Workers
+from backstaff.wire.stdio import answer
 
 logger = logging.getLogger(__name__)
 
-READ_BYTES = 1 << 16
 MAX_SILENT = 16
 """Maximum number of silent connections that wait; one more closes the oldest."""
 
 
-class _Handler(EPCHandler):  # type: ignore[misc]  # python-epc is untyped
-    # Three calls in flight stall 40 ms where Nagle's algorithm meets a delayed acknowledgement.
-    disable_nagle_algorithm = True
-
-    server: "_OneClient"
-    connection: socket.socket
-
-    def handle(self) -> None:
-        lock = threading.Lock()
-
-        def send(data: bytes) -> None:
-            with lock:
-                self.connection.sendall(data)
-
-        connection = Connection(self.server.answering, send, Workers())
-        try:
-            while data := self.connection.recv(READ_BYTES):
-                connection.receive(data)
-        except BadFrame as error:
-            logger.error("%s: the client is dropped", error)  # noqa: TRY400  # no bug of ours
-        except OSError as error:
-            logger.info("the client went: %s", error)
-        finally:
-            connection.close()
-
-
-class _OneClient(EPCServer):  # type: ignore[misc]  # python-epc is untyped
+class _Listening(EPCServer):  # type: ignore[misc]  # python-epc is untyped
     request_queue_size = MAX_SILENT  # with the default of 5, further clients wait a second each
 
-    def __init__(self, answering: Server) -> None:
-        super().__init__(("127.0.0.1", 0), RequestHandlerClass=_Handler)
-        self.answering = answering
-
-    def client(self) -> tuple[socket.socket, Any]:
+    def client(self) -> socket.socket:
         """Wait for the first connection of this user that begins a frame, and stop listening.
 
         A silent connection may wait; one that sends something else is closed.
@@ -82,7 +49,7 @@ class _OneClient(EPCServer):  # type: ignore[misc]  # python-epc is untyped
                     self.server_close()
                     for other in silent:
                         other.close()
-                    return ready, address
+                    return ready
                 logger.warning("%s speaks no EPC: hung up", address)
                 ready.close()
             if self.socket in readable:
@@ -113,8 +80,17 @@ def serve(server: Server) -> int:
     theirs.handlers.clear()
     theirs.setLevel(logging.CRITICAL)
     server.knows_persons = False  # anything of this user's may have connected
-    listening = _OneClient(server)
+    listening = _Listening(("127.0.0.1", 0))
     listening.print_port(sys.stdout)
     sys.stdout = sys.stderr  # for a stray `print`
-    listening.process_request(*listening.client())
-    return 0
+    client, lock = listening.client(), threading.Lock()
+    # Three calls in flight stall 40 ms where Nagle's algorithm meets a delayed acknowledgement.
+    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def send(data: bytes) -> None:
+        with lock:
+            client.sendall(data)
+
+    status = answer(server, client.recv, send)
+    listening.shutdown_request(client)
+    return status

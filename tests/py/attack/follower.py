@@ -324,7 +324,7 @@ RULES: tuple[tuple[str, Rule], ...] = (
     (r"list_commands tells all", _all_commands),
     (r"a path of \d+ bytes is left out", _nothing),
     (r"\d+ more entr(y|ies) left out for a limit of \d+ bytes$", _nothing),
-    (r"(all \d+ files are|the file is) named|no file is here", _nothing),
+    (r"^(\d+) of \1 files named$", _nothing),
 )
 
 

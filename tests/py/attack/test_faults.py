@@ -131,7 +131,7 @@ def test_fault_at_any_step_is_an_answer_and_leaves_nothing_open(
         assert step > 3, "hardly anything was asked"
         if number == errno.EACCES:
             # A directory stays unreadable until its permissions change, which does not happen here.
-            project_files.forget()
+            project_files.KEPT.clear()
         assert called(server, tool_id) == whole, f"after {number} the next call is another"
 
 

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from backstaff.render.names import lossy, visible
 from backstaff.result import Rows
 from backstaff.server import Reply
-from backstaff.tools.workspace._best_map import kind_of_name
-from backstaff.tools.workspace._landmarks import TESTS
+from backstaff.tools.workspace._landmarks import TESTS, language
 from tests.py.attack.attackers import BUG, TOOLS, takes_path
 from tests.py.attack.figures import MINUTES, tally
 from tests.py.attack.transports import server_at
@@ -126,7 +125,8 @@ def test_text_has_one_row_for_an_entry_with_any_name(tool_id: str, names: list[s
     # A folder with a name such as tests has one more row in an overview, as intended.
     names = [name for name in names if name not in DEFAULT_EXCLUDES and name.lower() not in TESTS]
     # They have the same types, because an overview counts types.
-    plain = [f"{number:03}{kind_of_name(name)}" for number, name in enumerate(names)]
+    kinds = (name[name.rindex(".") :] if language(name) else "" for name in names)
+    plain = [f"{number:03}{kind}" for number, kind in enumerate(kinds)]
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
         odd = replies(tool_id, plant(Path(one).resolve(), names))
         even = replies(tool_id, plant(Path(other).resolve(), plain))

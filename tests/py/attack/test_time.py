@@ -22,10 +22,10 @@ from backstaff.frontmatter.block import parse
 from backstaff.fs.handles import HANDLES, Descriptors
 from backstaff.globs.globs import STRIDE, Globs, compile_globs
 from backstaff.names import ranking, suggestions
+from backstaff.project.packed import Directory
 from backstaff.server import Reply
-from backstaff.tools.agent_q._recursive import Exclusions
+from backstaff.tools.agent_q._directories import Exclusions
 from backstaff.tools.commands import _command, search_commands
-from backstaff.tools.workspace import _best_map
 from tests.py.attack.attackers import TOOLS
 from tests.py.servers import fitting, server_at
 from tests.py.trees import Plant
@@ -149,7 +149,7 @@ def test_files_are_counted_in_a_part_of_the_time_and_the_map_is_drawn_in_the_res
     root = tree({f"d{number:03}/f": "" for number in range(300)})
     enter = clock.costing(HANDLES.enter_to_list)
     monkeypatch.setattr(Descriptors, "enter_to_list", lambda _, *given: enter(*given))
-    monkeypatch.setattr(_best_map, "Directory", clock.costing(_best_map.Directory))
+    monkeypatch.setattr(Directory, "names", clock.costing(Directory.names))
     reply = ended_in_time(
         clock,
         lambda: server_at(root).call("workspace/project_overview", {}, {"deadline_ms": 100}),

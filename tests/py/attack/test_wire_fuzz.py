@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from backstaff.arguments import decode
 from backstaff.errors import ToolError
 from backstaff.server import Server
-from backstaff.wire.frame import MAX_FRAME_BYTES, MAX_REQUEST_BYTES
+from backstaff.wire.connection import MAX_REQUEST_BYTES
+from backstaff.wire.frame import MAX_FRAME_BYTES
 from backstaff.wire.lisp import MAX_LISP_BYTES, Unreadable, read, uid_of
 from backstaff.wire.stdio import EXIT_BAD_FRAME
 from tests.py.attack.attackers import BUG, TOOLS
@@ -205,7 +206,7 @@ def test_unreadable_request_is_answered_by_uid_or_dropped_and_the_next_works(
 
 
 @pytest.mark.parametrize("size", [MAX_REQUEST_BYTES + 1, 9 << 20, MAX_FRAME_BYTES])
-def test_request_that_is_too_large_is_never_kept(server: Server, size: int) -> None:
+def test_request_that_is_too_large_is_refused(server: Server, size: int) -> None:
     stream = frame(b"(call 1 list_directory (".ljust(size, b"x")) + frame(b"(call 2 ping ())")
     outcome = fed(server, [stream[start : start + 65536] for start in range(0, len(stream), 65536)])
     assert outcome.answers == 2

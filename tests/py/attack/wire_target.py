@@ -14,8 +14,8 @@ import sexpdata
 
 from backstaff.server import Server
 from backstaff.wire.connection import Connection
-from backstaff.wire.frame import HEADER_BYTES, MAX_REQUEST_BYTES, BadFrame
-from backstaff.workers import Job, Workers
+from backstaff.wire.frame import HEADER_BYTES, MAX_FRAME_BYTES, BadFrame
+from backstaff.workers import RunningCall, Workers
 from tests.py.attack.figures import tally
 from tests.py.epc import frame
 
@@ -28,9 +28,9 @@ PING = 999_999_999_999_999
 class AtOnce(Workers):
     """Workers that run a job while it is submitted, so that a fuzzer need not wait."""
 
-    def submit(self, job: Job) -> bool:
-        """Run `job`."""
-        job.run()
+    def submit(self, run: RunningCall) -> bool:
+        """Run `run`."""
+        run.run()
         return True
 
 
@@ -49,7 +49,7 @@ def fed(server: Server, chunks: Sequence[bytes]) -> Outcome:
     try:
         for chunk in chunks:
             connection.receive(chunk)
-            assert kept(connection) <= MAX_REQUEST_BYTES + HEADER_BYTES, "the buffer grows"
+            assert kept(connection) <= MAX_FRAME_BYTES + HEADER_BYTES, "the buffer grows"
     except BadFrame:
         given_up = True
     answered = Counter(map(answer_to, sent))
@@ -94,16 +94,14 @@ def expected(stream: bytes) -> tuple[Counter[int], Counter[int], bool | None]:
 
 
 def bodies(stream: bytes) -> Iterator[bytes | None]:
-    """Yield each frame in `stream`: the start of one that is too large, None for a broken one."""
+    """Yield each whole frame in `stream`, None for a broken one."""
     while len(stream) >= HEADER_BYTES:
         if not HEADER.fullmatch(stream[:HEADER_BYTES]):
             yield None
             return
         length = int(stream[:HEADER_BYTES], 16)
         rest = stream[HEADER_BYTES:]
-        if length > MAX_REQUEST_BYTES and len(rest) >= 256:
-            yield rest[:256]
-        elif length <= MAX_REQUEST_BYTES and len(rest) >= length:
+        if len(rest) >= length:
             yield rest[:length]
         stream = rest[length:]
 

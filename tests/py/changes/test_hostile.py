@@ -15,6 +15,7 @@ import pytest
 
 from backstaff.budget import Budget
 from backstaff.changes.index import BadIndex, parse
+from backstaff.project.running_git import _ENVIRONMENT
 from backstaff.registry import discover
 from backstaff.server import Reply, Server
 from backstaff.settings import Settings
@@ -55,7 +56,7 @@ def call(root: Path, tool: str, arguments: dict[str, Any], **context: object) ->
 
 def trap(root: Path, ran: Path) -> None:
     """Give each way to run a program a program that makes the file `ran`."""
-    program = f"sh -c 'touch {ran}; cat'"
+    program = f": >{ran}; /bin/cat"  # git finds no program by its name
     for key in (
         *("filter.x.clean", "filter.x.smudge", "filter.x.process", "diff.x.textconv"),
         *("diff.x.command", "diff.external", "core.fsmonitor", "core.pager", "pager.log"),
@@ -65,7 +66,7 @@ def trap(root: Path, ran: Path) -> None:
     git(root, "config", "log.showSignature", "true")
     hooks = root / ".git/hooks"
     for name in ("post-index-change", "fsmonitor-watchman", "pre-auto-gc", "reference-transaction"):
-        (hooks / name).write_text(f"#!/bin/sh\ntouch {ran}\n")
+        (hooks / name).write_text(f"#!/bin/sh\n: >{ran}\n")
         (hooks / name).chmod(0o755)
 
 
@@ -79,6 +80,30 @@ def test_nothing_of_the_repository_runs(root: Path, folder: Path, where: str) ->
         reply = call(root, tool, arguments)
         assert reply.ok, reply.text
         assert not ran.exists(), (tool, arguments)
+    git(root, "diff", fine=True)
+    assert ran.exists(), "git itself runs it"
+
+
+def test_git_that_would_fetch_a_missing_object_neither_fetches_nor_writes(
+    root: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = folder / "RAN"
+    oid = git(root, "rev-parse", "HEAD:a.txt").decode().strip()
+    (root / ".git/objects" / oid[:2] / oid[2:]).unlink()
+    config = root / ".git/config"
+    with config.open("a") as file:
+        file.write("[core]\nrepositoryformatversion = 1\n[extensions]\npartialClone = origin\n")
+        file.write(f'[remote "origin"]\nurl = ext::/usr/bin/touch {ran}\npromisor = true\n')
+        file.write('[protocol "ext"]\nallow = always\n')
+    before = config.read_text()
+    for _ in range(2):
+        for tool, arguments in CALLS:
+            call(root, tool, arguments)
+        assert "-b two" in call(root, *CALLS[1]).text, "the other file is shown"
+        assert config.read_text() == before
+        assert not ran.exists()
+        # A git from before 2024 knows no such variable.
+        monkeypatch.delitem(_ENVIRONMENT, "GIT_NO_LAZY_FETCH", raising=False)
 
 
 def test_file_that_a_filter_would_decide_is_undecided(root: Path) -> None:

@@ -1,18 +1,23 @@
 """The texts and data of the tools: pages, unsaved text, and answers that are cut."""
 
 import base64
+import errno
 import hashlib
+import os
 import re
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from backstaff.changes import status
+from backstaff.fs.handles import HANDLES
 from backstaff.registry import discover
 from backstaff.server import Reply, Server
 from backstaff.settings import Settings
-from tests.py.changes.random_states import git, status_of
+from tests.py.changes.random_states import fork_and_wait, git, status_of
 
 pytestmark = pytest.mark.slow
 
@@ -85,9 +90,9 @@ def test_status_that_is_cut_says_so_and_raw_is_whole(root: Path) -> None:
 def test_text_of_a_buffer_stands_for_its_file(root: Path) -> None:
     git(root, "commit", "-qam", "the second")
     texts = unsaved({"d/f03": "one\n" * 20 + "in Emacs\n", "new.txt": "new\n"})
-    status = data(call(root, "git_status_summary", unsaved=texts))
-    assert status["unsaved"] == ["d/f03", "new.txt"]
-    assert status["raw"] == "## main\n"
+    told = data(call(root, "git_status_summary", unsaved=texts))
+    assert told["unsaved"] == ["d/f03", "new.txt"]
+    assert told["raw"] == "## main\n"
     found = data(call(root, "git_diff", unsaved=texts))
     assert [(one["path"], one["source"]) for one in found["files"]] == [("d/f03", "buffer")]
     assert "\n-two 3\n+in Emacs\n" in found["files"][0]["patch"]
@@ -248,8 +253,9 @@ def test_where_no_git_answers_the_reason_is_told(folder: Path) -> None:
         assert reply.error["code"] == "NOT_GIT_REPOSITORY"
 
 
-def test_status_leaves_the_links_by_which_emacs_locks_files_out_of_its_text(root: Path) -> None:
+def test_status_leaves_the_files_of_emacs_itself_out_of_its_text(root: Path) -> None:
     (root / "d/.#f00").symlink_to("me@host.1:2")
+    (root / "d/#f00#").write_text("saved by Emacs itself")
     (root / "d/.#mine").write_text("a file of the user's")
     reply = call(root, "git_status_summary")
     assert "untracked: 1\n  d/.#mine\n" in reply.text
@@ -263,3 +269,41 @@ def test_diff_without_changes_names_the_tool_that_lists_untracked_files(root: Pa
         text = call(root, "git_diff", {"path": path}).text
         assert text.endswith("; workspace/git_status_summary lists untracked files\n"), text
     assert "untracked" not in call(root, "git_diff", {"target": "HEAD"}).text
+
+
+def test_second_process_spares_the_first_one_what_is_unchanged(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "a/b", "e"):
+        (root / name).mkdir()
+        (root / name / "f").write_text("one\n")
+    for path in filter(Path.is_file, (*root.glob("[ade]/*"), *root.glob("a/b/*"))):
+        os.utime(path, (1, 1))  # a file as young as the index is compared by its content
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "more")
+    (root / "a/f").write_text("two\n")
+    seen: list[str] = []
+    ask = HANDLES.lstats
+
+    def noting(names: Iterable[str], directory: int) -> list[os.stat_result]:
+        seen.append(str(Path(f"/proc/self/fd/{directory}").readlink().relative_to(root)))
+        return ask(names, directory)
+
+    monkeypatch.setattr(status, "HELPED_FROM", -1)
+    monkeypatch.setattr(os, "fork", fork_and_wait)
+    monkeypatch.setattr(HANDLES, "lstats", noting)
+    assert data(call(root, "git_status_summary"))["raw"] == status_of(root) == "## main\n M a/f\n"
+    assert seen == ["a"]
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_without_a_second_process_the_status_is_the_same(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse() -> int:
+        raise BlockingIOError(errno.EAGAIN, "too many processes")
+
+    monkeypatch.setattr(status, "HELPED_FROM", -1)
+    monkeypatch.setattr(os, "fork", refuse)
+    assert data(call(root, "git_status_summary"))["raw"] == status_of(root)

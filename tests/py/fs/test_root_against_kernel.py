@@ -20,7 +20,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backstaff.errors import NotADirectory, NotFound, OutsideRoot, PathError, Unreachable
+from backstaff.errors import NotADirectory, NotFound, OutsideRoot, PathError
 from backstaff.fs.root import MAX_LINKS, Root
 from tests.py.examples import examples
 from tests.py.trees import plant
@@ -30,7 +30,7 @@ WORDS: dict[type[PathError], str] = {
     OutsideRoot: OUTSIDE,
     NotFound: MISSING,
     NotADirectory: NO_DIRECTORY,
-    Unreachable: TOO_MANY_LINKS,
+    PathError: TOO_MANY_LINKS,
 }
 
 NAMES = ("a", "b", "c")

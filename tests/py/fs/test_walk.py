@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backstaff.budget import Budget
-from backstaff.errors import Cancelled, NotFound, PathError, PermissionRefused, Unreachable
+from backstaff.errors import Cancelled, NotFound, PathError, PermissionRefused
 from backstaff.fs.entry import Kind, Named, entries_in, lstat
 from backstaff.fs.handles import DEEPEST
 from backstaff.fs.walk import Arrange, Step, Walk
@@ -323,7 +323,7 @@ def test_fault_of_the_system_is_reported_and_the_rest_goes_on(
         with monkeypatch.context() as patch:
             patch.setattr(os, "open", failing)
             error = running.enter(first)
-        assert isinstance(error, Unreachable)
+        assert isinstance(error, PathError)
         assert os.strerror(number).lower() in str(error)
         assert [step.path for step in steps] == ["b"]
 
@@ -331,13 +331,13 @@ def test_fault_of_the_system_is_reported_and_the_rest_goes_on(
 def test_directory_that_fails_while_it_is_read_is_reported(tree: Plant) -> None:
     def arrange(directory: int, path: str) -> list[Named]:
         if path == "a":
-            raise Unreachable("input/output error")
+            raise PathError("input/output error")
         return by_name(directory, path)
 
     with walk(tree({"a/x": "", "b": ""}), arrange) as running:
         told = [(s.path, s.kind is Kind.DIRECTORY and running.enter(s)) for s in running]
     assert [path for path, _ in told] == ["a", "b"]
-    assert isinstance(told[0][1], Unreachable)
+    assert isinstance(told[0][1], PathError)
 
 
 # ---------------------------------------------------------------------------- descriptors

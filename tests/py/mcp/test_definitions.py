@@ -105,7 +105,7 @@ def test_schema_tells_every_argument_its_limits_and_default(tool: dict[str, Any]
         one = parameters[name]
         assert told["description"]
         assert told["type"] == one.type
-        assert (told.get("minimum"), told.get("maximum")) == one.bounds()
+        assert (told.get("minimum"), told.get("maximum")) == one.told_bounds()
         assert told.get("enum", []) == [str(choice) for choice in one.choices]
-        if one.default is not None and one.default is not False:
+        if one.default:
             assert told.get("default") == one.default or "default" in told["description"]

@@ -34,8 +34,8 @@ queries = st.text("abAB_./ ", min_size=1, max_size=5).filter(str.strip)
 
 
 def index_of(given: Sequence[str]) -> Index:
-    one_each = [Directory("", at, path) for at, path in enumerate(given)]
-    return Index(PackedPaths(one_each, len(given)))
+    one_each = [Directory("", path) for path in given]
+    return Index(PackedPaths(one_each))
 
 
 def told_by(query: Query, index: Index) -> list[str]:

@@ -40,7 +40,7 @@ def _alone() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _nothing_kept() -> None:
-    project_files.forget()
+    project_files.KEPT.clear()
 
 
 def found_in(
@@ -70,14 +70,14 @@ def settle(root: Path) -> None:
 
 
 def fresh(root: Path) -> tuple[object, ...]:
-    project_files.forget()
+    project_files.KEPT.clear()
     return whole(found_in(root))
 
 
 def anew(root: Path) -> tuple[object, ...]:
     """Walk without the files that are kept, and keep those all the same."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(project_files, "_KEPT", LRUCache(0, lambda _: 1))
+        patch.setattr(project_files, "KEPT", LRUCache(0, lambda _: 1))
         return whole(found_in(root))
 
 
@@ -238,6 +238,14 @@ def test_hidden_directory_that_could_not_be_read_stays_hidden(
     assert files(found_in(root)) == [".gitignore", "y", "b/kept"]
 
 
+def test_copies_that_emacs_saves_by_itself_are_no_files_of_a_project(tree: Plant) -> None:
+    root = tree({"#a.py#": "", "#": "", "#one": "", "d/#b.py#": "", "d/ x": ""})
+    assert files(found_in(root)) == ["#", "#one", "d/ x"]
+    git(root, "init", "-q")
+    git(root, "add", "d/#b.py#")
+    assert files(found_in(root)) == ["#", "#one", "d/ x", "d/#b.py#"]
+
+
 def test_locks_of_emacs_are_no_files_of_a_project(tree: Plant) -> None:
     root = tree({"a.py": "", "d/b.py": "", "d/.#file": ""})
     for lock in (".#a.py", "d/.#b.py"):
@@ -363,7 +371,7 @@ def test_second_walk_finds_what_the_first_did(seed: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         root = Path(name).resolve() / "R"
         RandomRepository(root, seed, exotic=True).make()
-        project_files.forget()
+        project_files.KEPT.clear()
         assert whole(found_in(root)) == whole(found_in(root)) == fresh(root)
 
 
@@ -392,7 +400,7 @@ def test_calls_at_once_share_what_is_kept(tree: Plant) -> None:
 
 
 def test_what_is_kept_is_bounded(tree: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(project_files._KEPT, "most", 12)  # noqa: SLF001
+    monkeypatch.setattr(project_files.KEPT, "most", 12)
     one = tree({f"f{number}": "" for number in range(8)}, "one")
     two = tree({f"f{number}": "" for number in range(8)}, "two")
     settle(one)

@@ -15,7 +15,7 @@ from backstaff.project import git as asking
 from backstaff.project import running_git
 from backstaff.project.configuration import default_file
 from backstaff.project.git import Repository, TrackedFiles, find_repository
-from backstaff.project.running_git import NoGit, RunningGit
+from backstaff.project.running_git import NoGit, RunningGit, started
 from tests.py.processes import as_root
 from tests.py.project.repositories import alone, git
 
@@ -84,7 +84,7 @@ def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> Path
     """A program that is taken for git."""
     program = folder / "bin/git"
     program.parent.mkdir()
-    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.write_text(f"#!/bin/sh\nPATH=/usr/bin:/bin\n{script}\n")
     program.chmod(0o755)
     monkeypatch.setattr(asking, "_PLACES", (str(program.parent),))
     asking._program.cache_clear()  # noqa: SLF001
@@ -230,7 +230,7 @@ def test_missing_object_of_a_partial_clone_is_not_fetched(
         config.write(
             "[core]\n\trepositoryformatversion = 1\n\tworktree = .\n"
             "[extensions]\n\tpartialClone = origin\n"
-            f'[remote "origin"]\n\turl = ext::touch {ran}\n\tpromisor = true\n'
+            f'[remote "origin"]\n\turl = ext::/usr/bin/touch {ran}\n\tpromisor = true\n'
             '[protocol "ext"]\n\tallow = always\n'
         )
     if path == "fixture":  # a clone of an ordinary repository can bring this
@@ -291,7 +291,7 @@ def test_git_that_hangs_ends_without_the_server(
     program = stand_in(folder, monkeypatch, "echo $$ >pid; exec cat fifo")
     os.mkfifo(folder / "fifo")
     with opened(folder) as directory:
-        process = Repository(str(program), directory).start(Budget(), "ls-files")
+        process = started(str(program), directory, Budget(), ("ls-files",), b"", {})
         assert isinstance(process, RunningGit)
         assert process._process.stdout is not None  # noqa: SLF001
         out = process._process.stdout.fileno()  # noqa: SLF001

@@ -1,7 +1,6 @@
 """The ignore rules against git itself, and each point of gitignore(5) by name."""
 
 import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -221,30 +220,3 @@ def test_repositories_and_index_that_disagree_are_as_for_git(tmp_path: Path) -> 
             repository.confuse(folder)
         assert by_us(repository.root)[0] == by_git(repository.root), (number, folder)
         COUNTS.update(lists=1)
-
-
-TWO_IMPORTS = """
-import sys, threading
-import _frozen_importlib as importing
-from backstaff.project.ignore import rules_of
-
-other = threading.Thread(target=lambda: __import__("backstaff.globs.glob_pattern"))
-
-def meet(event, arguments):
-    # This thread is importing pathspec; let the other want it now.
-    if event == "import" and arguments[0].startswith("pathspec.") and not other.ident:
-        other.start()
-        while other.ident not in importing._blocking_on:
-            pass
-
-sys.addaudithook(meet)
-rules_of(b"*.o")
-other.join()
-"""
-
-
-def test_two_threads_that_need_patterns_first_both_get_them() -> None:
-    done = subprocess.run(  # noqa: S603  # the program of this test
-        [sys.executable, "-c", TWO_IMPORTS], capture_output=True, text=True, timeout=30, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, "")

@@ -10,18 +10,15 @@ from tests.py.trees import packed
 
 names = st.lists(st.text("abÀß.\n\udcff", min_size=1, max_size=4), max_size=5)
 directories = st.dictionaries(st.sampled_from(["", "a", "a/b", "À/b"]), names)
-places = st.integers(-30, 30)
 
 
 @given(
     directories,
-    st.lists(st.tuples(places, places, st.sampled_from([None, 1, 2, -1]))),
     st.integers(1, 4),
     st.integers(1, 4),
 )
 def test_packed_paths_read_as_a_list(
     given: dict[str, list[str]],
-    slices: list[tuple[int, int, int | None]],
     together: int,
     at_once: int,
 ) -> None:
@@ -31,8 +28,6 @@ def test_packed_paths_read_as_a_list(
     assert list(paths) == plain
     for at in range(-len(plain), len(plain)):
         assert paths[at] == plain[at]
-    for start, stop, step in slices:
-        assert paths[start:stop:step] == plain[start:stop:step]
     assert list(paths.folded()) == [path.casefold() for path in plain]
     assert paths.picked(range(0, len(plain), 3)) == plain[::3]
     assert [path for directory in paths.directories for path in directory.paths()] == plain
@@ -57,4 +52,4 @@ def test_position_out_of_range_is_refused(at: int) -> None:
 
 
 def test_nothing_is_no_path() -> None:
-    assert list(PackedPaths([], 0)) == []
+    assert list(PackedPaths([])) == []

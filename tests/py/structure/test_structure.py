@@ -227,6 +227,18 @@ def test_nothing_is_said_of_a_text_over_the_limits() -> None:
     assert outline("#" * (MAX_CHARACTERS + 1), "a.py", Budget()) is None
 
 
+@pytest.mark.parametrize("name", sorted(ANSWERED.keys() | UNANSWERED.keys()))
+def test_text_that_is_cut_anywhere_still_has_an_outline(name: str) -> None:
+    text = (FIXTURES / name).read_text("utf-8")
+    for cut in range(0, len(text), 41):
+        lines = text[:cut].count("\n") + 1
+        assert all(one.last_line <= lines for one in outlined(name, text[:cut]).definitions)
+
+
+def test_template_of_cpp_that_is_cut_defines_nothing() -> None:
+    assert not outlined("a.cpp", "template <\ntemplate <").definitions
+
+
 def test_ends_of_lines_and_a_mark_at_the_beginning_change_nothing() -> None:
     text = (FIXTURES / "tricky.py").read_text("utf-8")
     assert names(outlined("a.py", "\ufeff" + text.replace("\n", "\r\n"))) == names(

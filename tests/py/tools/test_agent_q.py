@@ -21,7 +21,7 @@ from backstaff.result import Rows
 from backstaff.server import Reply
 from backstaff.tool import Context
 from backstaff.tools.agent_q import list_directory
-from backstaff.tools.agent_q._listing_rows import Listed
+from backstaff.tools.agent_q.list_directory import Listed
 from tests.py.processes import unprivileged
 from tests.py.replies import code
 from tests.py.servers import server_at

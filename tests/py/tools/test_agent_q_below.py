@@ -16,7 +16,6 @@ from backstaff.fs.root import Root
 from backstaff.names import suggestions
 from backstaff.render.names import show
 from backstaff.render.sizes import show_size
-from backstaff.result import Rows
 from backstaff.server import Reply
 from backstaff.tool import Context, Tool
 from backstaff.tools.agent_q import directory_tree, search_files
@@ -49,8 +48,8 @@ def entries(reply: Reply) -> list[dict[str, Any]]:
     """The rows of the data."""
     assert reply.data, reply.text
     rows = reply.data["entries"]
-    assert isinstance(rows, Rows)
-    return list(rows.objects())
+    assert isinstance(rows, list)
+    return rows
 
 
 def paths(reply: Reply) -> list[str]:

@@ -226,6 +226,15 @@ def test_method_without_a_body_is_a_definition_below_its_owner(
     assert f"{path}\n{rows}[" in reply.text, reply.text
 
 
+def test_definition_is_found_by_what_stands_up_to_its_name(tree: Plant) -> None:
+    start = "def start(run=None):  # run it\n    run()\n\n\n"
+    server = server_at(tree({"a.py": start + "class Runner(Base):\n    def run(self): ...\n"}))
+    for pattern, lines in (("run", ["6"]), ("(?i)run", ["5-6", "6"]), (r"\w+\(Base", ["5-6"])):
+        given = {"pattern": pattern, "definitions": True, "context_lines": 0}
+        rows = server.call(SEARCH, given).text.splitlines()
+        assert [row.partition(":")[0] for row in rows if row[0].isdigit()][1:] == lines, rows
+
+
 @pytest.mark.parametrize(("count", "is_read"), [(1, True), (3, True), (4, False)])
 def test_at_most_three_definitions_with_one_name_are_read_at_once(
     tree: Plant, count: int, *, is_read: bool
@@ -241,6 +250,32 @@ def test_at_most_three_definitions_with_one_name_are_read_at_once(
     # Those that do not fit are listed as well.
     small = server.call(READ, given, {"max_output_bytes": 200})
     assert (small.text.startswith("3 definitions have that name; give")) is (count == 3), small.text
+
+
+@pytest.mark.parametrize("path", [{"path": "a.py"}, {}])
+def test_overloads_with_few_lines_between_are_read_together(
+    tree: Plant, path: dict[str, str]
+) -> None:
+    overloads = "".join(
+        f"@overload\ndef run(a: {kind}) -> None: ...\n\n" for kind in ("int", "str")
+    )
+    text = overloads + "def run(a):\n    used(a)\n\n\n" + SAVED * 9
+    reply = server_at(tree({"a.py": text})).call(READ, path | {"symbol": "run"})
+    assert reply.text.startswith("a.py: lines 1-8 of "), reply.text
+    assert reply.text.endswith("8\t    used(a)\n"), reply.text
+
+
+def test_context_unasked_stays_within_the_definition_and_begins_with_no_blank_line(
+    tree: Plant,
+) -> None:
+    others = "".join(f"def other{n}():\n    return {n}\n\n\n" for n in range(3))
+    text = f"{others}class Runner:\n\n    def run(self):\n        return 1\n\n\n{others}run()\n\n\n"
+    reply = server_at(tree({"a.py": text})).call(SEARCH, {"pattern": r"run\b"})
+    rows = "in Runner 13-16:\n15-16:     def run(self):\n16-         return 1\n"
+    assert rows + "at top level:\n" in reply.text, reply.text
+    assert reply.text.count("31: run()\n[") == 1, reply.text
+    asked = server_at(tree({"a.py": text})).call(SEARCH, {"pattern": r"run\b", "context_lines": 2})
+    assert "13- class Runner:\n14-\n15-16: " in asked.text, asked.text
 
 
 def test_names_around_matches_are_left_out_when_the_time_is_up(

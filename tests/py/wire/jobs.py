@@ -1,22 +1,29 @@
-"""Jobs for workers, without a connection around them."""
+"""Calls for workers, without a connection around them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from backstaff.errors import ErrorCode, ToolError
+from backstaff.workers import RunningCall
 
 
 @dataclass(eq=False)
-class Doing:
-    """A job that does `work` in at most `seconds`, and notes any other end."""
+class Doing(RunningCall):
+    """A call that does `work` in at most `seconds`, and notes any other end."""
 
     work: Callable[[], None]
     seconds: float = 10
     tool_id: str = "test/doing"
-    abandoned: list[int] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+    """The number of stuck workers each time that it was abandoned."""
     slow: int = 0
     expired: int = 0
     rejected: int = 0
+    uid: int | str = field(default=0, kw_only=True)
+    call: Any = field(default=None, kw_only=True)
+    server: Any = field(default=None, kw_only=True)
+    answer: Any = field(default=None, kw_only=True)
 
     def run(self) -> None:
         self.work()
@@ -27,7 +34,7 @@ class Doing:
     def fail(self, error: ToolError) -> None:
         match error.details:
             case {"stuck_workers": int() as stuck}:
-                self.abandoned.append(stuck)
+                self.ends.append(stuck)
                 self.slow += "took too long" in error.message
             case _:
                 self.expired += error.code == ErrorCode.DEADLINE_EXCEEDED

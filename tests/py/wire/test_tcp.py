@@ -13,6 +13,7 @@ from epc.handler import EPCError, ReturnError
 from sexpdata import Symbol
 
 from backstaff.registry import discover
+from backstaff.wire.stdio import EXIT_BAD_FRAME
 from backstaff.wire.tcp import MAX_SILENT
 from tests.py.epc import DEADLINE, SOURCE, Client, Start, frame, parsed, plain
 from tests.py.processes import as_nobody, as_root, in_child
@@ -130,7 +131,7 @@ def test_server_ends_with_a_client_that_breaks_the_stream(server: Client, port: 
     with socket.create_connection((LOOPBACK, port), DEADLINE) as connection:
         connection.sendall(frame(b"(call 1 ping ())") + b"zzzzzz")
         assert parsed(receive(connection)) == ("return", 1, True)
-        assert server.wait() == 0
+        assert server.wait() == EXIT_BAD_FRAME
     assert "zzzzzz" in server.log()
 
 

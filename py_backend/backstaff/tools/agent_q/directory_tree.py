@@ -16,11 +16,14 @@ from backstaff.fs.walk import Step, Walk
 from backstaff.render.lines import all_files, cut, omitted, plural, size, some_of
 from backstaff.render.names import MAX_ECHO, show
 from backstaff.render.sizes import show_size
-from backstaff.result import Keyword, Rows
-from backstaff.tool import Context, Result, ResultKind, Tool, argument
-from backstaff.tools.agent_q._listing_rows import MAX_OUTPUT_BYTES
-from backstaff.tools.agent_q._paths import opened
-from backstaff.tools.agent_q._recursive import EXCLUDE_PATTERNS, Exclusions, arranged
+from backstaff.tool import Context, Keyword, Result, ResultKind, Tool, argument
+from backstaff.tools.agent_q._directories import (
+    EXCLUDE_PATTERNS,
+    MAX_OUTPUT_BYTES,
+    Exclusions,
+    arranged,
+    opened,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +41,11 @@ class Arguments:
     exclude_patterns: tuple[str, ...] = argument(EXCLUDE_PATTERNS, absent=())
 
 
-COLUMNS = ("path", "type", "size", "kind", "target")
-Row = tuple[str, Keyword, int | None, Kind, str | None]
-"""An entry in the data; its size is in bytes, or None if the system refused its status."""
-
-
 def run(arguments: Arguments, context: Context) -> Result:
     """Show the tree; refusals have the words of list_directory."""
     exclusions = Exclusions.of(arguments.exclude_patterns)
     limit = context.text_limit(context.settings.max_output_bytes)
-    rows: list[Row] = []
+    rows: list[dict[str, object]] = []
     lines: list[str] = []
     total = directories = unreadable = 0
     arrange, room = arranged(exclusions, context.budget), limit
@@ -81,7 +79,6 @@ def run(arguments: Arguments, context: Context) -> Result:
         return f"... {more}\n{late}" if shown < total else late
 
     text, shown = cut(_head(place, arguments, exclusions), lines, end, limit)
-    columns = zip(*rows[:shown], strict=True) if shown else ((),) * len(COLUMNS)
     return Result(
         text=text,
         data={
@@ -92,27 +89,36 @@ def run(arguments: Arguments, context: Context) -> Result:
             "shown": shown,
             "unreadable": unreadable,
             "notes": [note] if (note := exclusions.note()) else [],
-            "entries": Rows(dict(zip(COLUMNS, columns, strict=True))),
+            "entries": rows[:shown],
         },
         truncated=shown < total or walk.expired,
     )
 
 
-def _row(step: Step, closed: str) -> tuple[Row, str]:
+def _row(step: Step, closed: str) -> tuple[dict[str, object], str]:
     """The row of `step` in the data, and its line in the text.
 
-    `closed` says why it was not entered.
+    `closed` says why it was not entered. A size is in bytes, or None if the system refused it.
     """
-    indent, name = "  " * step.depth, show(step.name)
-    if step.kind is Kind.DIRECTORY:
-        row: Row = (step.path, Keyword("directory"), None, Kind.DIRECTORY, None)
-        return row, f"{indent}[DIR]  {name}/{closed}\n"
-    status = lstat_or_none(step.name, step.directory)
-    kind = kind_of(status) if status else Kind.UNKNOWN
-    target = link_target(step.name, step.directory) if kind is Kind.SYMLINK else None
-    row = (step.path, Keyword("file"), status and status.st_size, kind, target)
-    shown_size = show_size(status.st_size) if status else "size unknown"
-    return row, f"{indent}[FILE] {name} ({shown_size})\n"
+    kind, bytes_taken, target = step.kind, None, None
+    told = f"[DIR]  {show(step.name)}/{closed}"
+    if kind is not Kind.DIRECTORY:
+        status = lstat_or_none(step.name, step.directory)
+        kind = kind_of(status) if status else Kind.UNKNOWN
+        target = link_target(step.name, step.directory) if kind is Kind.SYMLINK else None
+        bytes_taken = status and status.st_size
+        told = (
+            f"[FILE] {show(step.name)} ({show_size(status.st_size) if status else 'size unknown'})"
+        )
+    of_kind = Keyword("directory" if step.kind is Kind.DIRECTORY else "file")
+    row: dict[str, object] = {
+        "path": step.path,
+        "type": of_kind,
+        "size": bytes_taken,
+        "kind": kind,
+        "target": target,
+    }
+    return row, f"{'  ' * step.depth}{told}\n"
 
 
 def _head(place: Place, arguments: Arguments, exclusions: Exclusions) -> str:

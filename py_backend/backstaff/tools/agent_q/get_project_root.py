@@ -14,7 +14,7 @@ from backstaff.fs.entry import Kind, groups_in, kind_of, lstat_or_none
 from backstaff.render.names import show
 from backstaff.result import Keyword
 from backstaff.tool import Context, Result, ResultKind, Tool
-from backstaff.tools.agent_q._paths import opened
+from backstaff.tools.agent_q._directories import opened
 
 
 @dataclass(frozen=True, slots=True)

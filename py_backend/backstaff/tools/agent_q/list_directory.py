@@ -8,23 +8,33 @@ the data hold the same rows as the text. A view may ask for the rows behind the 
 (`View.after`); the counts are of the whole directory all the same.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import nsmallest
 from math import inf
 
 from backstaff.budget import Budget
-from backstaff.fs.entry import MODIFIED_NS, SIZE, Facts, facts, groups_in
-from backstaff.render.lines import all_files, fit, omitted, plural
-from backstaff.render.names import labels, quote, show
-from backstaff.result import Rows
+from backstaff.fs.entry import (
+    MODIFIED_NS,
+    SIZE,
+    Facts,
+    Kind,
+    facts,
+    groups_in,
+    kinds_of,
+    link_target,
+)
+from backstaff.render.lines import all_files, fit, omitted, plural, size
+from backstaff.render.names import labels, quote, show, show_all, widths
+from backstaff.render.sizes import show_size
+from backstaff.result import Keyword, Rows
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
-from backstaff.tools.agent_q._listing_rows import MAX_OUTPUT_BYTES, Listed, by_name, name_key
-from backstaff.tools.agent_q._paths import opened
+from backstaff.tools.agent_q._directories import MAX_OUTPUT_BYTES, by_name, name_key, opened
 
 READING_SHARE = 0.6
 """The part of the time for reading names, and then for statuses; the rest is for ordering."""
 SORT_KEYS = ("name", "size", "modified")
+MINIMUM_NAME_COLUMN = 19
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +57,72 @@ class Arguments:
     sort_by: str = argument("Sort by: name, size, modified (default: name)", absent="name")
 
 
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Entries in order, directories first, and their facts: None for an entry without a status."""
+
+    directories: Sequence[str]
+    files: Sequence[str]
+    facts: Sequence[Facts | None]
+
+    def __len__(self) -> int:
+        """The number of entries."""
+        return len(self.facts)
+
+    def first(self, count: int) -> "Listed":
+        """The first `count` entries."""
+        directories = self.directories[:count]
+        return Listed(directories, self.files[: count - len(directories)], self.facts[:count])
+
+    def text(self) -> str:
+        """The rows, each ending with a newline."""
+        directories = [f"[DIR]  {label}/\n" for label in show_all(self.directories)]
+        files = self._files()
+        wide = max([MINIMUM_NAME_COLUMN, *(columns + 2 for _, columns, _ in files)])
+        rows = [f"[FILE] {label}{' ' * (wide - taken)}({told})\n" for label, taken, told in files]
+        return "".join(directories + rows)
+
+    def growth(self) -> Iterator[int]:
+        """Yield the bytes that each row adds to those before it.
+
+        The sizes of files stand in a column behind the longest name. So a name that is longer than
+        all before it makes every earlier row longer.
+        """
+        for label in show_all(self.directories):
+            yield len("[DIR]  /\n") + size(label)
+        wide = MINIMUM_NAME_COLUMN
+        for before, (label, columns, told) in enumerate(self._files()):
+            wider = max(wide, columns + 2)
+            row = len("[FILE] ()\n") + size(label) - columns + wider + len(told)
+            yield row + before * (wider - wide)
+            wide = wider
+
+    def _files(self) -> list[tuple[str, int, str]]:
+        """The name of each file, the columns that it takes, and the size, as the text has them."""
+        labels, facts = show_all(self.files), self.facts[len(self.directories) :]
+        sizes = [show_size(one[SIZE]) if one else "size unknown" for one in facts]
+        return list(zip(labels, widths(labels), sizes, strict=True))
+
+    def rows(self, directory: int) -> Rows:
+        """The same entries as data; `directory` is the open directory that holds them."""
+        names = [*self.directories, *self.files]
+        kinds, link = kinds_of(self.facts), Kind.SYMLINK
+        types = [Keyword("directory")] * len(self.directories)
+        return Rows(
+            {
+                "name": names,
+                "type": types + [Keyword("file")] * len(self.files),
+                "size": [facts and facts[SIZE] for facts in self.facts],
+                "modified": [facts and facts[MODIFIED_NS] // 10**9 for facts in self.facts],
+                "kind": kinds,
+                "target": [
+                    link_target(name, directory) if kind is link else None
+                    for name, kind in zip(names, kinds, strict=True)
+                ],
+            }
+        )
+
+
 def run(arguments: Arguments, context: Context) -> Result:
     """List the directory; refusals have the words of the contract's table of error cases."""
     limit = context.text_limit(context.settings.max_output_bytes)
@@ -56,9 +132,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         warnings = (f"Unknown sort_by {quote(arguments.sort_by)}: sorted by name (known: {known})",)
     with opened(context.root, arguments.path, "Directory") as place:
         directory, most = place.listing(), limit // len("[DIR]  x/\n")
-        listed, directories, files, before, complete = _read(directory, arguments, most, context)
-        total = directories + files
-        wanted = total - before
+        listed, directories, files, wanted, complete = _read(directory, arguments, most, context)
 
         def end(shown: int) -> str:
             late = "" if complete else "... the time was up before all was read\n"
@@ -89,7 +163,7 @@ def run(arguments: Arguments, context: Context) -> Result:
             "path": place.path_as_directory,
             "files": files,
             "directories": directories,
-            "total": total,
+            "total": files + directories,
             "shown": len(shown),
             "entries": entries,
         },
@@ -102,31 +176,28 @@ def run(arguments: Arguments, context: Context) -> Result:
 def _read(
     directory: int, arguments: Arguments, most: int, context: Context
 ) -> tuple[Listed, int, int, int, bool]:
-    """Return `most` entries, the counts of directories, files, entries before, and completeness."""
-    budget, before = context.budget, 0
+    """Return `most` entries, the counts of directories, files, wanted entries, and completeness."""
+    budget = context.budget
     reading = budget.share(READING_SHARE)
     others, inner, links, special = groups_in(directory, reading)
     others += links + special
     if not arguments.show_hidden:
         inner, others = ([name for name in names if name[0] != "."] for names in (inner, others))
-    complete = not reading.expired()
+    complete, directories, files = not reading.expired(), len(inner), len(others)
 
     facts_by = {"size": SIZE, "modified": MODIFIED_NS}
     if (fact := facts_by.get(arguments.sort_by.lower())) is not None:
         listed = _by_fact((inner, others), fact, directory, most, budget)
     else:  # the names alone decide which entries are shown, and no other is statted
-        later_inner, later_others = inner, others
         if after := context.view.after:  # an entry that may be gone by now
-            key = name_key(after.removesuffix("/"))
-            if after.endswith("/"):
-                later_inner = [name for name in inner if name_key(name) > key]
-            else:
-                later_inner, later_others = [], [n for n in others if name_key(n) > key]
-        before = len(inner) + len(others) - len(later_inner) - len(later_others)
-        first = by_name(later_inner, budget, most)
-        then = by_name(later_others, budget, most - len(first))
+            key, of_directory = name_key(after.removesuffix("/")), after.endswith("/")
+            later = [name for name in (inner if of_directory else others) if name_key(name) > key]
+            inner, others = (later, others) if of_directory else ([], later)
+        first = by_name(inner, budget, most)
+        then = by_name(others, budget, most - len(first))
         listed = Listed(first, then, list(facts((*first, *then), directory, budget)))
-    return listed, len(inner), len(others), before, complete and not budget.expired()
+    wanted = len(inner) + len(others)
+    return listed, directories, files, wanted, complete and not budget.expired()
 
 
 def _by_fact(
@@ -140,12 +211,10 @@ def _by_fact(
 
     found = []
     for names in groups:
-        ordered = by_name(names, budget)
-        both = zip(ordered, facts(ordered, directory, reading), strict=True)
-        if len(names) <= 4 * most:
-            found.append(budget.ordered(list(both), late))
-        else:  # the facts of a million entries take 200 MB
-            found.append(nsmallest(most, both, late))
+        both = zip(names := by_name(names, budget), facts(names, directory, reading), strict=True)
+        # The facts of a million entries take 200 MB.
+        few = len(names) <= 4 * most
+        found.append(budget.ordered([*both], late) if few else nsmallest(most, both, late))
     inner, others = ([name for name, _ in group] for group in found)
     return Listed(inner, others, [facts for group in found for _, facts in group]).first(most)
 

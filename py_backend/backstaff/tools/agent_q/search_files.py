@@ -9,11 +9,11 @@ ends with lines that say so, and an answer without files with the reason.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from backstaff.errors import ErrorCode, ToolError
-from backstaff.fs.entry import Kind, Named
+from backstaff.fs.entry import Kind
 from backstaff.fs.root import Place
 from backstaff.fs.walk import Walk
 from backstaff.globs.globs import BadGlob, Globs, compile_globs
@@ -29,11 +29,14 @@ from backstaff.render.lines import (
     size,
 )
 from backstaff.render.names import quote, show, word
-from backstaff.result import Rows
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
-from backstaff.tools.agent_q._listing_rows import MAX_OUTPUT_BYTES
-from backstaff.tools.agent_q._paths import opened
-from backstaff.tools.agent_q._recursive import EXCLUDE_PATTERNS, Exclusions, arranged
+from backstaff.tools.agent_q._directories import (
+    EXCLUDE_PATTERNS,
+    MAX_OUTPUT_BYTES,
+    Exclusions,
+    arranged,
+    opened,
+)
 
 _LITERAL = re.compile(r"([\[\]{}\\])")
 
@@ -58,8 +61,7 @@ class Arguments:
 class Search:
     """The files found, as many as have room, and the other paths seen before the first of them."""
 
-    paths: list[str] = field(default_factory=list)
-    kinds: list[Kind] = field(default_factory=list)
+    entries: list[dict[str, object]] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     total: int = 0
     others: list[str] = field(default_factory=list)
@@ -105,7 +107,7 @@ def run(arguments: Arguments, context: Context) -> Result:
             "shown": shown,
             "unreadable": len(search.unreadable),
             "notes": notes,
-            "entries": Rows({"path": search.paths[:shown], "kind": search.kinds[:shown]}),
+            "entries": search.entries[:shown],
         },
         truncated=shown < search.total or search.expired,
     )
@@ -131,17 +133,7 @@ def _search(
 ) -> Search:
     """Walk the directory, and keep files until their lines take more than `limit` bytes."""
     search, room, budget = Search(), limit, context.budget
-    matching: set[str] = set()
-    ordered = arranged(exclusions, budget)
-
-    def arrange(directory: int, path: str) -> Iterable[Named]:
-        # Globs match all names of a directory at once faster than one path after the other.
-        entries, prefix = list(ordered(directory, path)), f"{path}/" if path else ""
-        files = [name for name, kind in entries if kind is not Kind.DIRECTORY]
-        matching.update(prefix + name for name in globs.among(prefix, files, budget))
-        return entries
-
-    with Walk(place.listing(), arrange, budget) as walk:
+    with Walk(place.listing(), arranged(exclusions, budget), budget) as walk:
         for step in walk:
             _, path, kind, _, _ = step
             if kind is Kind.DIRECTORY:
@@ -149,12 +141,10 @@ def _search(
                     search.unreadable.append(path)
                 if not search.total:
                     search.directories.append(path)
-            elif path in matching:
-                matching.remove(path)
+            elif globs.match(path):
                 search.total += 1
                 if room >= 0:
-                    search.paths.append(path)
-                    search.kinds.append(kind)
+                    search.entries.append({"path": path, "kind": kind})
                     search.lines.append(f"  {show(path)}\n")
                     room -= size(search.lines[-1])
             elif not search.total:

@@ -44,18 +44,18 @@ class Command(NamedTuple):
     directory: str
     size: int
     modified_ns: int
-    title: str = ""
-    description: str = NO_DESCRIPTION
-    tags: tuple[str, ...] = ()
-    is_dependency: bool = False
-    problems: tuple[str, ...] = ()
-    kind: Kind = Kind.COMMAND
-    source: str = ""
-    scope: Scope = Scope.PROJECT
-    namespace: str = ""
-    argument_hint: str | None = None
-    user_invocable: bool = True
-    model_invocable: bool = False
+    title: str
+    description: str
+    tags: tuple[str, ...]
+    is_dependency: bool
+    problems: tuple[str, ...]
+    kind: Kind
+    source: str
+    scope: Scope
+    namespace: str
+    argument_hint: str | None
+    user_invocable: bool
+    model_invocable: bool
     shadowed_by: str | None = None
 
     @property
@@ -100,105 +100,93 @@ class Command(NamedTuple):
         return f"{quote(self.label)}: {'; '.join(self.problems)}"
 
 
-def command_of(file: str, directory: CommandDirectory, content: Content) -> tuple[Command, bool]:
-    """Make the command in `file` from `content`. Return also whether more content can change it."""
-    folder = directory.folder
-    if folder.suffix == TOML:
+def command_of(file: str, directory: CommandDirectory, content: Content) -> Command:
+    """Make the command in `file` from `content`, its first `HEAD_BYTES`."""
+    if directory.folder.suffix == TOML:
         from backstaff.tools.commands._toml import document_of
 
         document = document_of(content)
     else:
         # In the contract's own folders only the contract's fields count.
-        keys = MORE_FIELDS if folder.source else KEYS
+        keys = MORE_FIELDS if directory.folder.source else KEYS
         document = parse(content.head, whole=content.whole, keys=keys)
-    fields = document.fields
-    given, ended = _one_line(fields.get("description")), True
-    description = given
+    description = _one_line(document.fields.get("description"))
     if not description:
         # Most commands have a description, and this import takes milliseconds.
         from backstaff.tools.commands._paragraph import first_paragraph
 
-        paragraph, ended = first_paragraph(document.body())
-        description = " ".join(paragraph.split()) or NO_DESCRIPTION
-    most = MAX_SKILL_DESCRIPTION if folder.kind is Kind.SKILL else MAX_DESCRIPTION
-    tags = fields.get("tags")
-    below = directory.prefix + file
-    command = Command(
-        name=below.removesuffix(folder.suffix),
-        folder=folder.label,
-        file=below,
-        directory=directory.path,
-        size=content.status.st_size,
-        modified_ns=content.status.st_mtime_ns,
-        title=_shortened(_one_line(fields.get("title")), MAX_DESCRIPTION),
-        description=_shortened(description, most),
-        tags=tuple(islice(_tags(tags), MAX_TAGS)) if tags else (),
+        description = _one_line(first_paragraph(document.body())) or NO_DESCRIPTION
+    command = _command(file, directory, content.status, document.fields, description)
+    if document.warning:
         # Broken front matter hides no command: its author may have meant something else.
-        is_dependency=fields.get("is_dependency") is True and not document.warning,
-        problems=(document.warning,) if document.warning else (),
-    )
-    if folder.source:
-        command = _with_more(command, directory, fields, given)
-    return command, not content.whole and (document.unfinished or not ended)
+        problems = (document.warning, *command.problems)
+        command = command._replace(problems=problems, is_dependency=False)
+    return command
 
 
 def unreadable(
     file: str, directory: CommandDirectory, status: os.stat_result | None, error: PathError
 ) -> Command:
     """Make the command for a `file` with this `status` that `error` keeps from being read."""
-    below = directory.prefix + file
-    command = Command(
-        name=below.removesuffix(directory.folder.suffix),
-        folder=directory.label,
+    command = _command(file, directory, status, {}, NO_DESCRIPTION)
+    problems = (f"it cannot be read: {error.message}",)
+    return command._replace(problems=problems, user_invocable=False)
+
+
+def _command(
+    file: str,
+    directory: CommandDirectory,
+    status: os.stat_result | None,
+    fields: Mapping[str, Value],
+    description: str,
+) -> Command:
+    """Make the command in `file` from the `fields` of its front matter.
+
+    A model may invoke a skill, and a command of Claude Code, that has a `description`.
+    """
+    folder, below = directory.folder, directory.prefix + file
+    parts = below.removesuffix(folder.suffix).split("/")
+    name, problems, given = "", list[str](), _one_line(fields.get("description"))
+    if folder.kind is not Kind.COMMAND and isinstance(stated := fields.get("name"), str):
+        name = " ".join(stated.split())
+    if folder.kind is Kind.SKILL:
+        parts = below.split("/")[-2:-1]
+        problems += _skill_problems(name, f"{directory.path}/{file}", given)
+    hint = fields.get("argument-hint")
+    if isinstance(hint, tuple):  # `argument-hint: [file]` is a list in YAML
+        hint = f"[{', '.join(item for item in hint if isinstance(item, str))}]"
+    hidden = _says(fields, "user-invocable", "false") or _says(fields, "user-invokable", "false")
+    invocable = folder.kind is Kind.SKILL or (folder.source, folder.kind) == (
+        "claude",
+        Kind.COMMAND,
+    )
+    silent = _says(fields, "disable-model-invocation", "true")
+    most = MAX_SKILL_DESCRIPTION if folder.kind is Kind.SKILL else MAX_DESCRIPTION
+    return Command(
+        name=_shortened(name, MAX_NAME) or ":".join(parts),
+        folder=folder.label,
         file=below,
         directory=directory.path,
         size=status.st_size if status else 0,
         modified_ns=status.st_mtime_ns if status else 0,
-    )
-    problems = (f"it cannot be read: {error.message}",)
-    return _with_more(command, directory, {}, "")._replace(problems=problems, user_invocable=False)
-
-
-def _with_more(
-    command: Command, directory: CommandDirectory, fields: Mapping[str, Value], description: str
-) -> Command:
-    """Add the fields of the front matter that conventions besides the contract read.
-
-    A model may invoke a skill, and a command of Claude Code, that has a `description`.
-    """
-    _, source, kind, *_ = folder = directory.folder
-    if kind is Kind.SKILL:
-        parts = command.file.split("/")[-2:-1]
-    else:
-        parts = command.file.removesuffix(folder.suffix).split("/")
-    given = fields.get("name")
-    name = " ".join(given.split()) if isinstance(given, str) and kind is not Kind.COMMAND else ""
-    hint = fields.get("argument-hint")
-    if isinstance(hint, tuple):  # `argument-hint: [file]` is a list in YAML
-        hint = f"[{', '.join(item for item in hint if isinstance(item, str))}]"
-    invocable = kind is Kind.SKILL or (source == "claude" and kind is Kind.COMMAND)
-    hidden = _says(fields, "user-invocable", "false") or _says(fields, "user-invokable", "false")
-    problems = command.problems
-    if kind is Kind.SKILL:
-        problems += tuple(_skill_problems(name, command, description))
-    return command._replace(
-        name=_shortened(name, MAX_NAME) or ":".join(parts),
-        problems=problems,
-        kind=kind,
-        source=source,
+        title=_shortened(_one_line(fields.get("title")), MAX_DESCRIPTION),
+        description=_shortened(description, most),
+        tags=tuple(islice(_tags(fields.get("tags")), MAX_TAGS)),
+        is_dependency=fields.get("is_dependency") is True,
+        problems=tuple(problems),
+        kind=folder.kind,
+        source=folder.source,
         scope=Scope.USER if directory.follow_links else Scope.PROJECT,
         namespace=":".join(parts[:-1]),
         argument_hint=_shortened(_one_line(hint), MAX_DESCRIPTION) or None,
         user_invocable=not hidden,
-        model_invocable=invocable
-        and bool(description)
-        and not _says(fields, "disable-model-invocation", "true"),
+        model_invocable=invocable and bool(given) and not silent,
     )
 
 
-def _skill_problems(name: str, command: Command, description: str) -> Iterator[str]:
-    """Yield the faults of a skill by the specification of Agent Skills."""
-    *_, folder, file = command.path.split("/")
+def _skill_problems(name: str, path: str, description: str) -> Iterator[str]:
+    """Yield the faults of the skill at `path` by the specification of Agent Skills."""
+    *_, folder, file = path.split("/")
     if file != SKILL_FILES[0]:
         yield f"the file is named {file}, and most agents read only {SKILL_FILES[0]}"
     normal = unicodedata.normalize("NFKC", name[: MAX_NAME + 1])
@@ -255,11 +243,6 @@ def utc(nanoseconds: int) -> str:
     written = f"{year:04}" if 0 <= year <= LAST_SHORT_YEAR else f"{year:+07}"
     clock = f"{hour:02}:{minute:02}:{second:02}.{rest // 10**6:03}Z"
     return f"{written}-{month:02}-{day:02}T{clock}"
-
-
-def file_label(folder: str, file: str) -> str:
-    """Name `file` in the `folder` of this label, as in a warning: `'.claude/commands/a.md'`."""
-    return quote(f"{folder.rstrip('/')}/{file}")
 
 
 def command_labels(commands: Sequence[Command]) -> list[tuple[str, str]]:

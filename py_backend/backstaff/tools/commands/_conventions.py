@@ -71,11 +71,6 @@ class Folder(NamedTuple):
     suffix: str = MARKDOWN
     depth: int = 0
 
-    @property
-    def scope(self) -> Scope:
-        """Its owner, by its label."""
-        return Scope.USER if self.label.startswith(("~", "/")) else Scope.PROJECT
-
     def wants(self, name: str) -> bool:
         """Whether a file of this `name` would be a command (contract: filtering rules)."""
         return name.endswith(self.suffix) and not name.startswith(".") and name != README
@@ -123,4 +118,8 @@ def folders(directories: Collection[str], kinds: Collection[str]) -> list[Folder
         given = [one._replace(depth=0) for one in given]
     others = [one for one in known if one.kind in kinds and markdown.get(one.label) not in given]
     order = list(Kind)
-    return sorted(given + others, key=lambda one: (one.scope is Scope.USER, order.index(one.kind)))
+
+    def rank(one: Folder) -> tuple[bool, int]:
+        return one.label.startswith(("~", "/")), order.index(one.kind)  # the user's are later
+
+    return sorted(given + others, key=rank)

@@ -11,10 +11,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from backstaff.budget import Budget
 from backstaff.errors import NotAFile, NotFound, PathError, ToolError
 from backstaff.fs.entry import Kind as EntryKind
-from backstaff.fs.entry import names_in
 from backstaff.fs.file import Content, not_a_file, read, regular
 from backstaff.fs.root import Place, Root
 from backstaff.fs.secrets import Guard
@@ -69,6 +67,11 @@ class Settings:
         return MORE_KEYS if self.kinds else ()
 
 
+Key = tuple[str, Folder, bool, Guard]
+"""The real path of a folder, the folder, whether links in it may lead anywhere, and which files in
+it may be read, because a model must not see the heads that a person has seen."""
+
+
 class CommandDirectory(NamedTuple):
     """An open directory of commands, or one below it.
 
@@ -85,35 +88,19 @@ class CommandDirectory(NamedTuple):
     descriptor: int
     prefix: str = ""
 
-    @property
-    def label(self) -> str:
-        """The path of the folder in the settings: `~/.claude/commands`."""
-        return self.folder.label
-
-    def cache_key(self) -> tuple[str, Folder, bool, Guard]:
+    def key(self) -> Key:
         """The key under which the commands in it are kept."""
         return self.path, self.folder, self.follow_links, self.root.guard
-
-    def files(self, budget: Budget) -> list[str]:
-        """Return the names of the command files, in no order. Raises `PathError`."""
-        return list(filter(self.folder.wants, names_in(self.descriptor, budget)))
-
-    def below(self, path: str, descriptor: int) -> "CommandDirectory":
-        """Return the directory `path` below this one, "git", which is open as `descriptor`."""
-        return self._replace(
-            path=f"{self.path.rstrip('/')}/{path}",
-            relative=f"{self.relative}/{path}",
-            descriptor=descriptor,
-            prefix=f"{self.prefix}{path}/",
-        )
 
     @contextmanager
     def opened(self, path: str) -> Iterator["CommandDirectory"]:
         """Open the directory `path` below, through links if allowed. Raises `PathError`."""
-        text = f"{self.path if self.follow_links else self.relative}/{path}"
+        below = f"{self.relative}/{path}"
         with ExitStack() as stack:
+            text = f"{self.path}/{path}" if self.follow_links else below
             found = _open(self.folder, text, self.root, stack)
-            yield found._replace(prefix=f"{self.prefix}{path}/")
+            relative = below if found.follow_links else found.relative
+            yield found._replace(prefix=f"{self.prefix}{path}/", relative=relative)
 
     def status(self, file: str) -> os.stat_result:
         """Return the status of `file` or of its target. Raises `PathError`."""

@@ -43,19 +43,18 @@ _HTML = [
 ]
 
 
-def first_paragraph(text: str) -> tuple[str, bool]:
-    """Return the first paragraph of `text` outside lists and quotes, and whether it ended.
+def first_paragraph(text: str) -> str:
+    """Return the first paragraph of `text` outside lists and quotes, or "".
 
-    Only the first `MAX_LINES` lines are read. The paragraph is "" if there is none.
+    Only the first `MAX_LINES` lines are read.
     """
     blocks = _Blocks()
-    lines = text.split("\n", MAX_LINES)
-    for line in lines[:MAX_LINES]:
+    for line in text.split("\n", MAX_LINES)[:MAX_LINES]:
         blocks.take(line.expandtabs(_CODE_INDENT))
         if blocks.found:
-            return blocks.found, True
+            return blocks.found
     blocks.close()
-    return blocks.found, len(lines) > MAX_LINES
+    return blocks.found
 
 
 @dataclass(slots=True)

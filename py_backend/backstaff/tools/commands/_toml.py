@@ -19,12 +19,9 @@ _LONG_KEY = re.compile(rf"(?<![\w-])(?:{_NAME}[ \t]*+\.[ \t]*+){{{MAX_NAMES}}}")
 
 
 def document_of(content: Content) -> Document:
-    """Return the `description` of the file as a field, and the `prompt` as the body. Never raises.
-
-    It is `unfinished` until `content` is the whole file, because a key may stand at its end.
-    """
+    """Return the `description` of a file as a field, and the `prompt` as the body."""
     if not content.whole:
-        return Document(warning="the TOML is larger than 64 KiB, and not read", unfinished=True)
+        return Document(warning="the TOML is larger than 64 KiB, and not read")
     try:
         values = _values(content.head)
     except ValueError as error:

@@ -16,7 +16,7 @@ import codecs
 import json
 import os
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -28,13 +28,12 @@ from backstaff.render.lines import fit, plural, size
 from backstaff.render.names import prose, quote, show, visible
 from backstaff.render.sizes import show_size
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
-from backstaff.tools.commands._catalog import nested, nested_note, read_catalog
+from backstaff.tools.commands._catalog import Catalog, read_catalog
 from backstaff.tools.commands._command import (
     HEAD_BYTES,
     Command,
     command_labels,
     command_of,
-    file_label,
 )
 from backstaff.tools.commands._conventions import MARKDOWN, Folder
 from backstaff.tools.commands._directories import (
@@ -69,13 +68,10 @@ class Arguments:
 
 def run(arguments: Arguments, context: Context) -> Result:
     """Find the command, read its file, and return metadata and content."""
-    name, more = arguments.command_name, context.settings.more_keys
-    files = [] if more and name else _possible_files(name)
+    name, settings = arguments.command_name, context.settings
+    files = None if name and settings.more_keys else _possible_files(name)
     with open_directories(context) as (directories, _):
-        if more:
-            command, content = _find_anywhere(name, directories, context.budget)
-        else:
-            command, content = _find(name, files, directories, context.budget)
+        command, content = _find(name, files, directories, context)
     # The bytes of a last character that is cut in two are dropped.
     text, _ = codecs.utf_8_decode(content.head, "replace", content.whole)
     text, cut = text.removeprefix("\ufeff"), not content.whole
@@ -84,19 +80,86 @@ def run(arguments: Arguments, context: Context) -> Result:
     warnings, cut_note = [command.warning()] if command.problems else [], ""
     if cut:
         cut_note = f"the file has {command.size} bytes, and this is only how it begins"
-        warnings.append(f"{file_label(command.folder, command.file)} is cut: {cut_note}")
+        warnings.append(f"{quote(command.label)} is cut: {cut_note}")
+    head = (
+        f"Command: {show(command.name)}\n"
+        f"File: {show(command.path)} ({show_size(command.size)}, {command.last_modified})\n"
+        f"Description: {prose(command.description)}\n"
+    )
+    head += f"Warning: {prose('; '.join(command.problems))}\n" if command.problems else ""
+    rows = [f"{line}\n" for line in visible(text.replace("\r\n", "\n")).splitlines()]
+    limit = context.text_limit(2 << 20)
+
+    def shown(count: int) -> str:
+        lines = plural(len(rows), "line")
+        if count < len(rows):
+            lines = f"the first {count} of {lines}, for a limit of {limit} bytes"
+        note = f"; {cut_note}" if cut_note else ""
+        return "".join((head, f"Content: {lines}{note}\n\n", *rows[:count]))
+
+    answer, count = fit(shown, len(rows), map(size, rows), limit)
     whole = {"name": command.name, "content": text, "truncated": cut}
-    data = command.facts(*OUTPUT, "modified_epoch", "folder", "is_dependency", *more)
-    output = command.facts(*OUTPUT, *["folder"] * context.settings.several)
-    shown, complete = _text(command, text, cut_note, context.text_limit(2 << 20))
+    keys = (*OUTPUT, "modified_epoch", "folder", "is_dependency", *settings.more_keys)
     return Result(
-        text=shown,
-        data=whole | {"metadata": data},
-        output=whole | {"metadata": output},
-        truncated=cut or not complete,
+        text=answer,
+        data=whole | {"metadata": command.facts(*keys)},
+        output=whole | {"metadata": command.facts(*OUTPUT, *["folder"] * settings.several)},
+        truncated=cut or count < len(rows),
         warnings=tuple(warnings),
         labels=lambda: command_labels([command]),
     )
+
+
+def _find(
+    name: str, files: list[str] | None, directories: Sequence[CommandDirectory], context: Context
+) -> tuple[Command, Content]:
+    """Find the command `name`, such as `deploy`, and read it.
+
+    In the contract's folders that is one of `files` in the first of them. With `sources` it is one
+    of all that list_commands finds, such as `git:commit`, and `files` is None. There a shadowed
+    command is asked for by its path: as list_commands shows it, `.claude/skills/a/SKILL.md` or
+    `~/.claude/skills/a/SKILL.md`, or absolute as in the data. The path is compared with those
+    found, and never opened.
+    """
+    found, failures = list[Command](), list[PathError]()
+    catalog = read_catalog(directories, (), context.budget) if files is None else None
+    if catalog:
+        # A file that cannot be read stands last of its name.
+        found = [one for one in catalog.everything if name in (one.path, one.label)]
+        for wanted in (name, name.removesuffix(MARKDOWN)):
+            same = (one for one in catalog.everything if one.name == wanted)
+            found += [one for one in same if not one.shadowed_by]
+    by_label = {directory.folder.label: directory for directory in directories}
+    tries = [(one.file, by_label[one.folder]) for one in found[:1]]
+    tries += [(file, directory) for file in files or () for directory in directories]
+    for file, directory in tries:
+        try:
+            content = directory.read(file, MAX_CONTENT_BYTES)
+        except PathError as error:
+            if catalog or not isinstance(error, NotFound):
+                failures.append(error)
+        else:
+            if found:
+                return found[0], content
+            return command_of(file, directory, content.first(HEAD_BYTES)), content
+    if failures:
+        faults = (ErrorCode.PERMISSION_DENIED, ErrorCode.IO_ERROR, ErrorCode.APPROVAL_REQUIRED)
+        code = failures[0].code if failures[0].code in faults else COMMAND_NOT_FOUND
+        message = f"Command {quote(name)} cannot be read: {failures[0].message}"
+        raise ToolError(code, message, **failures[0].details)
+    raise _not_found(name, catalog or read_catalog(directories, (), context.budget), context.budget)
+
+
+def _not_found(name: str, catalog: Catalog, budget: Budget) -> ToolError:
+    """Return the error for `name`, with the nearest of the names that exist."""
+    nearest: list[str] = []
+    with suppress(DeadlineExceeded):
+        known = sorted({one.name for one in catalog.everything})
+        wanted, at_most = name.removesuffix(MARKDOWN), budget.at_most(suggestions.SECONDS)
+        nearest = suggestions.similar(wanted, known, at_most, LEAST_SIMILARITY)
+    hint = f"; did you mean {' or '.join(quote(one, None) for one in nearest)}?" if nearest else ""
+    message = "; ".join((f"Command {quote(name)} not found{hint}", *catalog.nested_note()))
+    return ToolError(COMMAND_NOT_FOUND, message, nearest=nearest)
 
 
 def _possible_files(name: str) -> list[str]:
@@ -114,94 +177,6 @@ def _possible_files(name: str) -> list[str]:
             return list(filter(Folder("").wants, short))
         problem = "is longer than a file's name can be"
     raise ToolError(INVALID_COMMAND_NAME, f"Argument 'command_name' {problem}")
-
-
-def _find(
-    name: str, files: list[str], directories: list[CommandDirectory], budget: Budget
-) -> tuple[Command, Content]:
-    """Read the first of `files` that can be read, in the first directory that has it."""
-    failures: list[PathError] = []
-    for file in files:
-        for directory in directories:
-            try:
-                content = directory.read(file, MAX_CONTENT_BYTES)
-            except NotFound:
-                continue
-            except PathError as error:
-                failures.append(error)
-                continue
-            return command_of(file, directory, content.first(HEAD_BYTES))[0], content
-    if failures:
-        raise _cannot_be_read(name, failures[0])
-    known: set[str] = set()
-    for directory in directories:
-        with suppress(PathError):
-            known.update(file.removesuffix(MARKDOWN) for file in directory.files(budget))
-    raise _not_found(name, known, budget, *nested_note(nested(directories, budget)))
-
-
-def _find_anywhere(
-    name: str, directories: Sequence[CommandDirectory], budget: Budget
-) -> tuple[Command, Content]:
-    """Read the command `name`, such as `deploy` or `git:commit`, or the command at that path.
-
-    A shadowed command is asked for by its path: as list_commands shows it,
-    `.claude/skills/a/SKILL.md` or `~/.claude/skills/a/SKILL.md`, or absolute as in the data. The
-    path is compared with those found, and never opened.
-    """
-    everything = read_catalog(directories, (), budget).everything
-    # A file that cannot be read stands last of its name.
-    found = [one for one in everything if name in (one.path, one.label)]
-    for wanted in (name, name.removesuffix(MARKDOWN)):
-        found += [one for one in everything if one.name == wanted and not one.shadowed_by]
-    if not found:
-        raise _not_found(name, {one.name for one in everything}, budget)
-    by_label = {directory.label: directory for directory in directories}
-    directory = by_label[found[0].folder]
-    try:
-        content = directory.read(found[0].file, MAX_CONTENT_BYTES)
-    except PathError as error:
-        raise _cannot_be_read(name, error) from error
-    return found[0], content
-
-
-def _cannot_be_read(name: str, error: PathError) -> ToolError:
-    faults = (ErrorCode.PERMISSION_DENIED, ErrorCode.IO_ERROR, ErrorCode.APPROVAL_REQUIRED)
-    code = error.code if error.code in faults else COMMAND_NOT_FOUND
-    message = f"Command {quote(name)} cannot be read: {error.message}"
-    return ToolError(code, message, **error.details)
-
-
-def _not_found(name: str, known: Collection[str], budget: Budget, *notes: str) -> ToolError:
-    """Return the error for `name`, with the nearest of the names `known`, and `notes`."""
-    nearest: list[str] = []
-    with suppress(DeadlineExceeded):
-        wanted, at_most = name.removesuffix(MARKDOWN), budget.at_most(suggestions.SECONDS)
-        nearest = suggestions.similar(wanted, sorted(known), at_most, LEAST_SIMILARITY)
-    hint = f"; did you mean {' or '.join(quote(one, None) for one in nearest)}?" if nearest else ""
-    message = "; ".join((f"Command {quote(name)} not found{hint}", *notes))
-    return ToolError(COMMAND_NOT_FOUND, message, nearest=nearest)
-
-
-def _text(command: Command, content: str, cut_note: str, limit: int) -> tuple[str, bool]:
-    """Return the head, a blank line and as many lines of `content` as fit, and whether all did."""
-    warning = f"Warning: {prose('; '.join(command.problems))}\n" if command.problems else ""
-    head = (
-        f"Command: {show(command.name)}\n"
-        f"File: {show(command.path)} ({show_size(command.size)}, {command.last_modified})\n"
-        f"Description: {prose(command.description)}\n{warning}Content: "
-    )
-    rows = [f"{line}\n" for line in visible(content.replace("\r\n", "\n")).splitlines()]
-    end = f"; {cut_note}\n\n" if cut_note else "\n\n"
-
-    def text(shown: int) -> str:
-        count = plural(len(rows), "line")
-        if shown < len(rows):
-            count = f"the first {shown} of {count}, for a limit of {limit} bytes"
-        return "".join((head, count, end, *rows[:shown]))
-
-    shown, kept = fit(text, len(rows), map(size, rows), limit)
-    return shown, kept == len(rows)
 
 
 TOOL = Tool(

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 from backstaff.render.lines import bracketed, cut, left_out
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
-from backstaff.tools.commands._catalog import nested, nested_note, read_catalog, warnings_note
+from backstaff.tools.commands._catalog import read_catalog, warnings_note
 from backstaff.tools.commands._command import command_labels
 from backstaff.tools.commands._directories import TABLE, Settings, open_directories
 
@@ -46,7 +46,6 @@ def run(arguments: Arguments, context: Context) -> Result:
     number, size, several = arguments.page, arguments.page_size, context.settings.several
     with open_directories(context) as (directories, problems):
         catalog = read_catalog(directories, problems, context.budget)
-        below = nested(directories, context.budget)
     commands, start = catalog.commands, (number - 1) * size
     page = commands[start : start + size]
     pages = -(-len(commands) // size)
@@ -66,7 +65,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     late = "the time was up before all commands were read: some are missing"
     notes = [] if catalog.complete else [late]
     if not commands:
-        notes += nested_note(below)  # else the text is the contract's page, and no more
+        notes += catalog.nested_note()  # else the text is the contract's page, and no more
     limit = context.text_limit()
     last = bracketed([*notes, *warnings_note(warnings)])
     text, shown = cut(
@@ -77,7 +76,11 @@ def run(arguments: Arguments, context: Context) -> Result:
     )
     return Result(
         text=text,
-        data={"commands": rows, "pagination": pagination, **({"nested": below} if below else {})},
+        data={
+            "commands": rows,
+            "pagination": pagination,
+            **({"nested": catalog.nested} if catalog.nested else {}),
+        },
         output={"commands": output, "pagination": pagination},
         truncated=shown < len(page) or not catalog.complete,
         warnings=warnings,

@@ -15,11 +15,12 @@ Contents are read only where they could bring a command among the best.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import lru_cache
 from heapq import nlargest
+from operator import attrgetter
 from typing import NamedTuple
 
 from backstaff.budget import Budget
@@ -29,7 +30,7 @@ from backstaff.names.stems import stem
 from backstaff.render.lines import bracketed, cut, left_out, plural
 from backstaff.render.names import quote
 from backstaff.tool import Context, Keyword, Result, ResultKind, Tool, argument
-from backstaff.tools.commands._catalog import nested, nested_note, read_catalog, warnings_note
+from backstaff.tools.commands._catalog import read_catalog, warnings_note
 from backstaff.tools.commands._command import HEAD_BYTES, Command, command_labels
 from backstaff.tools.commands._directories import (
     TABLE,
@@ -61,17 +62,20 @@ FIELD_SCORES = {"name": 1.0, "title": 0.75, "description": 0.74, "tags": 0.6, "c
 
 Two words in the description outweigh one that is half of a name beside one in the content.
 """
-A_FORM = "is a form of a word of"
 FIT_SCORES = {
     "is a word of": 1.0,
     "begins a word of": 0.9,
     "is part of": 0.8,
-    A_FORM: 0.85,
+    "is a form of a word of": 0.85,
     "is like a word of": 0.5,
     "stands in": 1.0,
     "has a form in": 0.4,
 }
 """The score by the way in which the word matches there, and the words for that reason."""
+IN_CONTENT, FORM_IN_CONTENT = ("content", "stands in"), ("content", "has a form in")
+
+Hit = tuple[str, str]
+"""The field that holds a word of the query, and the way in which it matches there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,38 +89,23 @@ class Arguments:
 
 
 class Match(NamedTuple):
-    """A command, the words of the query, and for each word found its field and how it matches."""
+    """A command, and for each word of the query that was found its field and how it matches."""
 
     command: Command
-    words: Sequence[str]
-    hits: Mapping[str, tuple[str, str]]
-
-    def score(self) -> float:
-        """Return 0 to 1, to three decimals; 0 if too few words were found."""
-        if len(self.hits) < LEAST_SHARE * len(self.words):
-            return 0.0
-        scores = (FIELD_SCORES[field] * FIT_SCORES[fit] for field, fit in self.hits.values())
-        name_words = _words(self.command.name)
-        share = sum(word in self.words for word in name_words) / max(len(name_words), 1)
-        mean = sum(scores) / len(self.words)
-        return round((1 - NAME_SHARE) * mean + NAME_SHARE * share, 3)
-
-    def with_content(self, words: Iterable[str], fit: str = "stands in") -> "Match":
-        """Add hits in the content for `words`, which match there by `fit`."""
-        in_content = dict.fromkeys(words, ("content", fit))
-        return self._replace(hits={**self.hits, **in_content})
+    hits: Mapping[str, Hit]
+    score: float
 
     def reason(self) -> str:
         """Say which words were found where: `'deploy' begins a word of the name`."""
-        found = ((word, *self.hits[word]) for word in self.words if word in self.hits)
-        return ", ".join(f"{quote(word)} {fit} the {field}" for word, field, fit in found)
+        found = ((word, fit, field) for word, (field, fit) in self.hits.items())
+        return ", ".join(f"{quote(word)} {fit} the {field}" for word, fit, field in found)
 
     def facts(self, *keys: str) -> dict[str, object]:
         """Return the match in an object of an answer, with the properties `keys` of the command."""
         fields = {field for field, _ in self.hits.values()}
         return {
             "name": self.command.name,
-            "score": self.score(),
+            "score": self.score,
             "matched_in": [Keyword(field) for field in FIELD_SCORES if field in fields],
             "description": self.command.description,
             "reason": self.reason(),
@@ -126,14 +115,19 @@ class Match(NamedTuple):
 
 def run(arguments: Arguments, context: Context) -> Result:
     """Score every command that is no dependency, and return the best."""
-    query, most, budget = arguments.query, arguments.max_results, context.budget
-    words, several = _query_words(query), context.settings.several
+    query, most, several = arguments.query, arguments.max_results, context.settings.several
+    if len(query) > MAX_QUERY_CHARACTERS:
+        problem = f"is longer than {MAX_QUERY_CHARACTERS} characters"
+        raise ToolError(INVALID_QUERY, f"Argument 'query' {problem}")
+    words = list(dict.fromkeys(_words(query)))[:MAX_WORDS]
+    if not words:
+        problem = "holds no word to search for" if query.strip() else "is empty"
+        raise ToolError(INVALID_QUERY, f"Argument 'query' {problem}")
     with open_directories(context) as (directories, problems):
-        catalog = read_catalog(directories, problems, budget)
+        catalog = read_catalog(directories, problems, context.budget)
         commands = catalog.commands
-        matches = _best(commands, words, directories, most, budget)
-        catalog.complete &= not budget.expired()
-        below = nested(directories, budget)
+        matches = _best(commands, words, directories, most, context.budget)
+        catalog.complete &= not context.budget.expired()
     results = [match.facts("path", "folder", *context.settings.more_keys) for match in matches]
     output = [match.facts(*["folder"] * several) for match in matches]
 
@@ -142,15 +136,20 @@ def run(arguments: Arguments, context: Context) -> Result:
     if not matches:
         head = f"No command matches {quote(query)} {among}; {TELLS_ALL}\n"
     rows = [
-        f"{match.score():.3f} {match.command.summary(several=several)} [{match.reason()}]\n"
+        f"{match.score:.3f} {match.command.summary(several=several)} [{match.reason()}]\n"
         for match in matches
     ]
     found = [match.command for match in matches]
     warnings = catalog.warnings(found)
     notes = [] if catalog.complete else ["the time was up: there may be better ones"]
-    notes += _notes(commands, len(matches), most)
+    if len(matches) == most:
+        raised = f"raise max_results (at most {MAX_RESULTS})"
+        notes.append(f"there may be more: {TELLS_ALL if most == MAX_RESULTS else raised}")
+    if large := sum(command.size > HEAD_BYTES for command in commands):
+        which = plural(large, "command is", "commands are")
+        notes.append(f"{which} searched in the first {HEAD_BYTES >> 10} KiB only")
+    last = bracketed([*notes, *catalog.nested_note(), *warnings_note(warnings)])
     limit = context.text_limit()
-    last = bracketed([*notes, *nested_note(below), *warnings_note(warnings)])
     text, shown = cut(
         head,
         rows,
@@ -167,27 +166,6 @@ def run(arguments: Arguments, context: Context) -> Result:
     )
 
 
-def _notes(commands: Sequence[Command], found: int, most: int) -> Iterator[str]:
-    """Name the results that may be missing, and say how to get them."""
-    if found == most:
-        raised = f"raise max_results (at most {MAX_RESULTS})"
-        yield f"there may be more: {TELLS_ALL if most == MAX_RESULTS else raised}"
-    if large := sum(command.size > HEAD_BYTES for command in commands):
-        which = plural(large, "command is", "commands are")
-        yield f"{which} searched in the first {HEAD_BYTES >> 10} KiB only"
-
-
-def _query_words(query: str) -> list[str]:
-    """Return the distinct words of `query`, at most `MAX_WORDS`. Raises INVALID_QUERY."""
-    if len(query) > MAX_QUERY_CHARACTERS:
-        problem = f"is longer than {MAX_QUERY_CHARACTERS} characters"
-    elif words := list(dict.fromkeys(_words(query))):
-        return words[:MAX_WORDS]
-    else:
-        problem = "holds no word to search for" if query.strip() else "is empty"
-    raise ToolError(INVALID_QUERY, f"Argument 'query' {problem}")
-
-
 def _best(
     commands: Sequence[Command],
     words: Sequence[str],
@@ -197,69 +175,68 @@ def _best(
 ) -> list[Match]:
     """Return the `most` best matches of `words`, while the time lasts."""
 
+    def scored(command: Command, hits: Mapping[str, Hit]) -> Match:
+        """Score from 0 to 1, to three decimals: 0 if too few words were found."""
+        ordered = {word: hits[word] for word in words if word in hits}
+        if len(hits) < LEAST_SHARE * len(words):
+            return Match(command, ordered, 0.0)
+        name_words = _words(command.name)
+        share = sum(word in words for word in name_words) / max(len(name_words), 1)
+        mean = sum(map(_score, hits.values())) / len(words)
+        return Match(command, ordered, round((1 - NAME_SHARE) * mean + NAME_SHARE * share, 3))
+
     def ranked() -> list[Match]:
         # The commands stand by name, and nlargest keeps that order among equals.
-        return nlargest(most, filter(Match.score, matches), Match.score)
+        return nlargest(most, (match for match in matches if match.score), attrgetter("score"))
 
-    matches = [_match(command, words) for command in commands if not budget.expired()]
+    matches = [scored(command, _hits(command, words)) for command in budget.within(commands)]
     best = ranked()
-    lowest = best[-1].score() if len(best) == most else 0.0
-    by_label = {directory.label: directory for directory in directories}
-    for position, match in enumerate(matches):
-        missing = [word for word in words if word not in match.hits]
-        possible = match.with_content(missing).score()
+    lowest = best[-1].score if len(best) == most else 0.0
+    by_label = {directory.folder.label: directory for directory in directories}
+    for position, (command, hits, _) in enumerate(matches):
+        missing = [word for word in words if word not in hits]
+        possible = scored(command, {**hits, **dict.fromkeys(missing, IN_CONTENT)}).score
         if not missing or not possible or possible < lowest or budget.expired():
             continue
-        try:
-            content = by_label[match.command.folder].read(match.command.file, HEAD_BYTES)
-        except PathError:
-            continue
-        body = _folded(parse(content.head, whole=content.whole).body())
-        forms = [word for word in missing if word not in body and f" {stem(word)}" in body]
-        whole = match.with_content(word for word in missing if word in body)
-        matches[position] = whole.with_content(forms, "has a form in")
+        with suppress(PathError):
+            content = by_label[command.folder].read(command.file, HEAD_BYTES)
+            body = _folded(parse(content.head, whole=content.whole).body())
+            forms = {word: FORM_IN_CONTENT for word in missing if f" {stem(word)}" in body}
+            whole = {word: IN_CONTENT for word in missing if word in body}
+            matches[position] = scored(command, {**hits, **forms, **whole})
     return ranked()
 
 
-def _match(command: Command, words: Sequence[str]) -> Match:
+def _hits(command: Command, words: Sequence[str]) -> dict[str, Hit]:
     """Look for `words` in all fields of `command` except its content."""
-    texts = {
-        "name": _folded(command.name),
-        "title": _folded(command.title),
-        "description": _folded(command.description),
-        "tags": _folded(" ".join(command.tags)),
-    }
-    name_words = _WORD.findall(texts["name"])
-    stems = {field: _stems(text) for field, text in texts.items()}
-    hits: dict[str, tuple[str, str]] = {}
+    given = (command.name, command.title, command.description, " ".join(command.tags))
+    texts = dict(zip(FIELD_SCORES, map(_folded, given), strict=False))
+    hits = {}
     for word in words:
-        found = [(field, _fit(word, text)) for field, text in texts.items() if word in text]
-        if not found:
-            form = stem(word)
-            found = [(field, A_FORM) for field, those in stems.items() if form in those]
-        if found:
-            hits[word] = max(found, key=lambda hit: FIELD_SCORES[hit[0]] * FIT_SCORES[hit[1]])
-        elif any(_similar(word, other) for other in name_words):
+        if found := [(field, fit) for field, text in texts.items() if (fit := _fit(word, text))]:
+            hits[word] = max(found, key=_score)
+        elif get_close_matches(word, _WORD.findall(texts["name"]), 1, LEAST_SIMILARITY):
             hits[word] = "name", "is like a word of"
-    return Match(command, words, hits)
-
-
-@lru_cache(maxsize=1 << 14)  # the same commands are searched again
-def _stems(text: str) -> frozenset[str]:
-    return frozenset(map(stem, _WORD.findall(text)))
+    return hits
 
 
 def _fit(word: str, text: str) -> str:
+    """Return how `word` matches in `text`, or "" if it does not."""
+    form = stem(word)
+    if form not in text:  # it is how the word begins
+        return ""
     words = _WORD.findall(text)
     if word in words:
         return "is a word of"
-    starts = any(other.startswith(word) for other in words)
-    return "begins a word of" if starts else "is part of"
+    if word in text:
+        starts = any(other.startswith(word) for other in words)
+        return "begins a word of" if starts else "is part of"
+    return "is a form of a word of" if form in map(stem, words) else ""
 
 
-@lru_cache(maxsize=1 << 16)  # the same words stand in many names
-def _similar(word: str, other: str) -> bool:
-    return bool(get_close_matches(word, (other,), cutoff=LEAST_SIMILARITY))
+def _score(hit: Hit) -> float:
+    field, fit = hit
+    return FIELD_SCORES[field] * FIT_SCORES[fit]
 
 
 def _words(text: str) -> list[str]:

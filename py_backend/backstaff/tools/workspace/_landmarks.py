@@ -22,14 +22,18 @@ _LANGUAGE = {
     for name, _, extensions in (entry.partition(": ") for entry in LANGUAGES.split(";"))
     for extension in extensions.split()
 }
+_EXTENSION = re.compile(r"(?<=[^/])\.[a-zA-Z]\w{0,15}\Z", re.ASCII)
 
-READ_FIRST = frozenset(
-    (
-        *("readme", "agents", "claude", "contributing", "architecture"),
-        *("design", "hacking", "development", "overview", "building", "getting_started"),
-    )
+_DOCUMENT = (
+    "agents|claude|contributing|architecture|design|hacking|development|overview|building"
+    "|getting_started"
 )
-PROSE = ("", "md", "rst", "txt", "org", "adoc")
+_READ_FIRST = re.compile(
+    rf"(readme|{_DOCUMENT}|(\.github|docs?)/({_DOCUMENT})|.*/(\.github|docs?)/contributing)"
+    r"(\.(md|rst|txt|org|adoc))?",
+    re.IGNORECASE,
+)
+"""Documents at the top and in docs/, and CONTRIBUTING in any folder of docs."""
 BUILD = frozenset(
     (
         *("pyproject.toml", "setup.py", "setup.cfg", "tox.ini", "noxfile.py"),
@@ -41,7 +45,6 @@ BUILD = frozenset(
         *("eask", "cask", "eldev", "package.swift", "pubspec.yaml", "dockerfile", "flake.nix"),
     )
 )
-DOCUMENTS = (".github", "doc", "docs")
 TESTS = frozenset(("test", "tests", "spec", "specs", "__tests__", "e2e", "t"))
 MAX_MANIFEST = 1 << 18
 TEST_COMMANDS = (
@@ -59,10 +62,10 @@ TEST_COMMANDS = (
 """A build file at the top, an expression that it must match, and then the command of tests."""
 _MAIN = re.compile(r"(^|/)(main\.\w+|__main__\.py)$", re.IGNORECASE)
 _ENTRY = re.compile(
-    r"(^|/)(main\.(py|rs|go|c|cc|cpp|java|kt|ts|js|swift|zig|dart|ml|hs|el)|__main__\.py|manage\.py"
-    r"|app\.(py|ts|tsx|js)|application\.ex|program\.cs|early-init\.el|init\.el)$|^bin/[^./]+$"
-    r"|^(src/)?(server|lib)\.(py|ts|js|c|go|rs)$|^(src/)?([^/]+/)?cli\.(py|ts|js)$"
-    r"|(^|/src/)index\.(ts|js|tsx|mjs)$",
+    r"(.*/)?(main\.(py|rs|go|c|cc|cpp|java|kt|ts|js|swift|zig|dart|ml|hs|el)|__main__\.py|manage\.py"
+    r"|app\.(py|ts|tsx|js)|application\.ex|program\.cs|early-init\.el|init\.el)|bin/[^./]+"
+    r"|(src/)?(server|lib)\.(py|ts|js|c|go|rs)|(src/)?([^/]+/)?cli\.(py|ts|js)"
+    r"|(.*/src/)?index\.(ts|js|tsx|mjs)",
     re.IGNORECASE,
 )
 _ASIDE = re.compile(
@@ -75,20 +78,13 @@ _ALONG = re.compile(
     r"|(^|/)(\.?changes|changelogs?|releases?|translations?|locales?)/",
     re.IGNORECASE,
 )
-_DATA = re.compile(
-    r"(^|/)(test[_-]?data|(__)?(fixtures|snapshots)(__)?|golden)(/|$)", re.IGNORECASE
-)
 BUILD_KINDS = (".asd", ".cabal", ".sln", ".csproj", ".gemspec", ".rockspec", ".nimble")
 
 
-def language(kind: str) -> str:
-    """Return the language of the extension `kind`: `Go` for `.go`, else `kind` itself."""
-    return _LANGUAGE.get(kind.lower(), kind)
-
-
-def is_data(directory: str) -> bool:
-    """Whether the path `directory` holds data for tests: `testdata`, `fixtures`."""
-    return _DATA.search(directory) is not None
+def language(path: str) -> str:
+    """Return the language of the file `path`: `Go` for `x.go`, else its extension, or ""."""
+    found = _EXTENSION.search(path)
+    return _LANGUAGE.get(found[0].lower(), found[0]) if found else ""
 
 
 def is_tests(directory: str) -> bool:
@@ -115,22 +111,14 @@ def changes_along(path: str) -> bool:
 
 
 def read_first(paths: Sequence[str]) -> list[str]:
-    """Documents among `paths`: at the top and in docs/, and CONTRIBUTING in any folder of docs."""
-    found = []
-    for path in paths:
-        folder, _, name = path.lower().rpartition("/")
-        stem, _, extension = name.partition(".")
-        wanted = not folder
-        if folder.rpartition("/")[2] in DOCUMENTS:
-            wanted = stem == "contributing" or (folder in DOCUMENTS and stem != "readme")
-        if wanted and stem in READ_FIRST and extension in PROSE:
-            found.append(path)
+    """Documents among `paths` to read first, those at the top before others."""
+    found = filter(_READ_FIRST.fullmatch, paths)
     return sorted(found, key=lambda path: path.count("/"))
 
 
 def entries(paths: Sequence[str], heat: Mapping[str, float]) -> list[str]:
     """Files among `paths` where a program starts: `main` first, then the less deep ones."""
-    found = [path for path in paths if _ENTRY.search(path) and not _ASIDE.search(path)]
+    found = [path for path in paths if _ENTRY.fullmatch(path) and not _ASIDE.search(path)]
     found.sort(
         key=lambda path: (not _MAIN.search(path), path.count("/"), -heat.get(path, 0.0), path)
     )
@@ -148,4 +136,4 @@ def test_commands(place: Place, build: Sequence[str]) -> Iterator[str]:
             except PathError:
                 continue
             if re.search(expression, content, re.MULTILINE):
-                yield f"`{command}`"
+                yield command

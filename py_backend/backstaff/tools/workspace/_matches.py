@@ -62,10 +62,15 @@ Item = tuple[dict[str, object], dict[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """The lines to show `before` and `after` a match, or those of the definition it is in."""
+    """The lines to show `before` and `after` a match.
+
+    With `within` these are lines of the definition it is in, not blank at the ends, and with
+    `to_ends` all of them.
+    """
 
     before: int = 0
     after: int = 0
+    within: bool = False
     to_ends: bool = False
 
 
@@ -117,7 +122,7 @@ def rows_within(
     if around or not 0 < count <= FEW:
         return bare, False
     lines = AUTOMATIC if count == 1 else min(SOME, ROWS // count)
-    beside = Around(lines, lines)
+    beside = Around(lines, lines, within=True)
     whole = rows(found, replace(beside, to_ends=count <= TO_ENDS), outlines)
     if sum(map(size, whole)) <= min(room, limit // ENDS_SHARE):
         return whole, False
@@ -185,18 +190,34 @@ def _rows_of(
             said = holder
         begun = own or begun
         text, shown = line(match, own.last_line if own else 0)
-        first, final = number - around.before, number + around.after
-        inner = own or holder
-        is_short = inner and inner.last_line - inner.first_line < SHORT
-        if around.to_ends and inner and (inner.kind not in CONTAINERS or is_short):
-            first, final = inner.first_line, inner.last_line
+        first, final = _ends(number, around, own or holder, lines)
         before = range(max(last + 1, first, 1), number)
         later = numbers[position + 1] if position + 1 < len(numbers) else final + 1
         after = range(number + 1, min(final + 1, later, len(lines) + 1))
-        gap = "--\n" if lines and last and before.start > last + 1 else ""
+        is_apart = lines and last and not head and before.start > last + 1
+        gap = "--\n" if is_apart else ""
         pieces = [head, gap, *_context(lines, before), text, *_context(lines, after)]
         yield "".join(pieces)
         head, last = "", max(number, after.stop - 1)
+
+
+def _ends(
+    number: int, around: Around, inner: Definition | None, lines: Sequence[str]
+) -> tuple[int, int]:
+    """Return the first and the last line to show `around` line `number` of the definition `inner`.
+
+    The first one may be before the first of all, and the last one after the last.
+    """
+    first, final = number - around.before, number + around.after
+    if not around.within:
+        return first, final
+    if inner:
+        is_short = inner.last_line - inner.first_line < SHORT
+        is_whole = around.to_ends and (inner.kind not in CONTAINERS or is_short)
+        first = inner.first_line if is_whole else max(first, inner.first_line)
+        final = inner.last_line if is_whole else min(final, inner.last_line)
+    shown = [at for at in range(max(first, 1), final + 1) if "".join(lines[at - 1 : at]).strip()]
+    return min([number, *shown]), max([number, *shown])
 
 
 def _holder(number: int, outline: Outline | None) -> tuple[Definition | None, Definition | None]:

@@ -93,7 +93,7 @@ def parts(asked: Range, read: Callable[[str], File], context: Context) -> list[P
             search = f"{context.named('workspace/regexp_search')} with definitions=true"
             remedy = f"in the languages that are known; {search} finds a part of a name"
             raise ToolError(ErrorCode.NOT_FOUND, f"{problem}, {remedy}")
-        if len(found) > 1:
+        if len({(one.path, one.definition.qualified) for one in found}) > 1:
             raise Several(asked.symbol, found)
         # With the whole name: the file may define others whose names end alike.
         asked = replace(asked, path=found[0].path, symbol=found[0].definition.qualified)

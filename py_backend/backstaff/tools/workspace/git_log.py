@@ -12,10 +12,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from backstaff.changes.history import Commit, blame, commits
+from backstaff.changes.history import Commit, Written, blame, commits
 from backstaff.changes.objects import Unanswered
 from backstaff.errors import ErrorCode, ToolError
-from backstaff.project.git import Repository
 from backstaff.project.running_git import NoGit
 from backstaff.render.lines import cut, plural, shortened
 from backstaff.render.names import prose, quote, show
@@ -63,43 +62,31 @@ def run(asked: Arguments, context: Context) -> Result:
             raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
     with work_tree_at(asked.path, context) as (work_tree, below):
         ref = commit_named(asked.ref, "ref", work_tree, context)
-        path = (work_tree.inside + below).rstrip("/")
+        repository, path = work_tree.repository, (work_tree.inside + below).rstrip("/")
         if first:
-            return _writers(asked, work_tree.repository, ref, path, (first, last), context)
+            try:
+                lines = blame(repository, ref, path, first, last, context.budget) if ref else []
+            except Unanswered as error:
+                if error.why is not NoGit.BROKEN:
+                    raise
+                problem = f"has no lines {first}-{last} in {quote(asked.ref)}, or is no file there"
+                message = f"Path {quote(asked.path)} {problem}"
+                raise ToolError(ErrorCode.NOT_FOUND, message) from error
+            return _writers(asked, lines, (first, last), context)
         found: Sequence[Commit] = ()
         if ref:
-            most = asked.max_commits + 1  # one more tells whether there are more
-            found = commits(
-                work_tree.repository,
-                ref,
-                path,
-                grep=grep,
-                most=most,
-                skip=asked.offset,
-                budget=context.budget,
-            )
+            most, skip = asked.max_commits + 1, asked.offset  # more tells whether there is more
+            found = commits(repository, ref, path, context.budget, grep=grep, most=most, skip=skip)
         if not found and below:
             with context.root.resolve(asked.path):
                 pass  # else it is neither here nor in the history
         return _list(asked, found, context)
 
 
-def _writers(  # noqa: PLR0913, PLR0917  # the answer is made from all of it
-    asked: Arguments,
-    repository: Repository,
-    ref: str,
-    path: str,
-    span: tuple[int, int],
-    context: Context,
+def _writers(
+    asked: Arguments, found: Sequence[Written], span: tuple[int, int], context: Context
 ) -> Result:
     first, last = span
-    try:
-        found = blame(repository, ref, path, first, last, context.budget) if ref else []
-    except Unanswered as error:
-        if error.why is not NoGit.BROKEN:
-            raise
-        problem = f"has no lines {first}-{last} in {quote(asked.ref)}, or is no file there"
-        raise ToolError(ErrorCode.NOT_FOUND, f"Path {quote(asked.path)} {problem}") from error
     rows = [
         f"{one.first}{f'-{one.last}' if one.last > one.first else ''} {_row(one.commit)}\n"
         for one in found
@@ -111,14 +98,8 @@ def _writers(  # noqa: PLR0913, PLR0917  # the answer is made from all of it
 
     text, shown = cut(head, rows, end, context.text_limit(DEFAULT_TEXT_BYTES))
     data = [
-        {
-            "start_line": one.first,
-            "end_line": one.last,
-            "oid": one.commit.oid,
-            "date": one.commit.date,
-            "author": one.commit.author,
-            "subject": one.commit.subject,
-        }
+        {"start_line": one.first, "end_line": one.last}
+        | {name: getattr(one.commit, name) for name in ("oid", "date", "author", "subject")}
         for one in found[:shown]
     ]
     more = shown < len(found)

@@ -6,15 +6,15 @@ No git looks at the work tree for it, and no program that the repository names i
 alone, as git prints them.
 
 The text names the paths from the workspace on, with git's letters. Beyond the contract, it names
-the files whose text in Emacs differs from the disk, and leaves out the links by which Emacs locks
-them, such as `.#a.py`.
+the files whose text in Emacs differs from the disk, and leaves out Emacs's own files, such as
+the lock `.#a.py` and the copy `#a.py#`.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from backstaff.changes.objects import Changes
-from backstaff.changes.porcelain import branch_of, raw
+from backstaff.changes.porcelain import branch_line, raw
 from backstaff.changes.status import Status, status_of
 from backstaff.changes.work_tree import WorkTree, opened
 from backstaff.errors import ErrorCode, NotADirectory, NotFound, PathError, ToolError
@@ -97,9 +97,20 @@ def _result(
     context: Context,
 ) -> Result:
     prefix, inside = work_tree.base.prefix, work_tree.inside
-    branch = branch_of(work_tree, context.budget)
+<<<<<<< HEAD
+    line = branch_line(work_tree)
+    # No name of a branch has two dots or a blank.
+    told = line.removeprefix("## ").removeprefix("No commits yet on ").removesuffix("\n")
+    branch, _, followed = told.partition("...")
+    upstream, _, track = followed.partition(" ")
+    is_detached = branch.endswith(" (no branch)")
     locks = {
         f"{path}/{name}".lstrip("/") for path, names in project.locks.items() for name in names
+=======
+    branch = branch_of(work_tree, context.budget)
+    of_emacs = {
+        f"{path}/{name}".lstrip("/") for path, names in project.of_emacs.items() for name in names
+>>>>>>> core
     }
 
     def shown(path: str) -> str:
@@ -115,7 +126,7 @@ def _result(
         "conflicts": [f"{two} {shown(path)}" for path, two in status.conflicts.items()],
         "staged": letters(status.staged),
         "changed": letters(status.changed),
-        "untracked": [shown(path) for path in status.untracked if path not in locks],
+        "untracked": [shown(path) for path in status.untracked if path not in of_emacs],
         "changed in Emacs, not saved": [show(path) for path in unsaved],
         "undecided, as a filter would have to run": [shown(path) for path in status.undecided],
     }
@@ -123,10 +134,10 @@ def _result(
     for name, rows in groups.items():
         if rows:
             lines += [f"{name}: {len(rows)}\n", *(f"  {row}\n" for row in rows)]
-    head = f"On {show(branch.name)}" if branch.name is not None else "On no branch (detached HEAD)"
-    if branch.upstream:
-        head += f", upstream {show(branch.upstream)} {branch.track or 'is the same'}"
-    head += "" if branch.begun else ", no commit yet"
+    head = "On no branch (detached HEAD)" if is_detached else f"On {show(branch)}"
+    if upstream:
+        head += f", upstream {show(upstream)} {track or 'is the same'}"
+    head += "" if work_tree.repository.head else ", no commit yet"
     head += "\n" if lines else ", nothing changed\n"
     diff = context.named("workspace/git_diff")
     is_shown = bool(status.staged or status.changed or status.conflicts or unsaved)
@@ -145,8 +156,8 @@ def _result(
         text=text,
         data={
             "repository_root": top,
-            "branch": branch.name,
-            "raw": raw(branch, status, inside),
+            "branch": None if is_detached else branch,
+            "raw": raw(line, status, inside),
             "unsaved": list(unsaved),
             "undecided": [prefix + path for path in status.undecided],
         },

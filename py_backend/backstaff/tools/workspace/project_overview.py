@@ -12,16 +12,15 @@ the number of files. The same project gives the same text.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import ceil
 from pathlib import PurePath
 
-from backstaff.budget import Budget
 from backstaff.errors import DeadlineExceeded, ErrorCode, PathError, ToolError
 from backstaff.fs.root import Place
-from backstaff.project.edits import Edits, edits
+from backstaff.project.edits import edits
 from backstaff.project.files import ProjectFiles, project_files
 from backstaff.project.packed import Closed
 from backstaff.project.running_git import NoGit
@@ -34,14 +33,11 @@ from backstaff.tools.workspace import _landmarks as landmarks
 from backstaff.tools.workspace._best_map import (
     FEW,
     Cost,
-    Directory,
-    Line,
+    Row,
+    Survey,
     best_map,
-    build_tree,
-    commonest,
-    kind_of_name,
     map_word,
-    minimum_cost,
+    survey,
 )
 from backstaff.tools.workspace._refusals import refusal
 
@@ -59,9 +55,9 @@ LANDMARK_DEPTH = 3
 """Maximum depth at which documents, build files and starts of programs are looked for."""
 HEAD_SHARE = 0.2
 """The part of the whole that the head may take, beside its first line."""
-# Of the files that the next commits touch, .62 are named with .2, .58 with .5 (dev.bench.overview).
-KINDS, RARE = 6, 0.02
-"""Maximum number of kinds in the head, and the smallest part of all files that a kind there has."""
+# Of the files that the next commits touch, .46 are named with .2, .43 with .5 (dev.bench.overview).
+KINDS = 6
+"""Maximum number of kinds of files in the head."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,133 +75,168 @@ class Arguments:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """The contents of an overview. All paths are relative to the root.
-
-    `prefix` is the path of the start with a slash, or "". `branch` is None without git or if git
-    cannot name it, and "" if HEAD is detached. `tests` are directories with the number of files
-    in them, and a program starts in one of `entries`. `complete` is false if the time was up.
-    `more` says how to see more. `call` lists all files; it is None if a higher limit can show them.
-    """
-
-    name: str
-    prefix: str
-    branch: str | None
-    start: Directory
-    types: Counter[str]
-    read_first: Sequence[str]
-    build: Sequence[str]
-    test_commands: Sequence[str]
-    tests: Sequence[tuple[str, int]]
-    entries: Sequence[str]
-    edited: Sequence[str]
-    notes: Sequence[Note]
-    warnings: tuple[str, ...]
-    complete: bool
-    more: str
-    call: str | None
-
-    def minimum(self, cost: Cost) -> float:
-        """The cost of the shortest overview that is of use."""
-        frame = cost(_title(self)) + cost(_tail(self, None))
-        return frame + minimum_cost(self.start, cost, self.prefix)
-
-
 def run(arguments: Arguments, context: Context) -> Result:
     """Count the files of the directory, and show as much as the limit has room for."""
     room = arguments.max_tokens
     limit = context.text_limit(room * MOST_BYTES)
-    raisable = limit >= room * MOST_BYTES and room < MOST_TOKENS
+    hints = f'; dir/(N): N files below, dir/: under {FEW}; +N: N more; more by path="dir"'
     try:
         with context.root.directory(arguments.path) as place:
-            facts = _facts(place, context, None if raisable else limit)
+            if limit >= room * MOST_BYTES and room < MOST_TOKENS:
+                hints += " or max_tokens"
+            elif call := all_files(place.relative, "**", limit, context.named):
+                hints += f"; all files: {call}"
+            found = project_files(place, context.budget.share(WALK_SHARE))
+            data, there, warnings = _facts(place, found, context)
     except PathError as error:
         raise refusal(error, arguments.path, context) from error
     except DeadlineExceeded as error:
         words = "Counting the files took too long: give a directory as path"
         raise DeadlineExceeded(words) from error
-    if room < (least := facts.minimum(tokens)):
-        words = f"{room} is too small: the least that is of use here is {ceil(least)}"
+    notes, files = list(_notes(found, context)), data["files"]
+
+    def end(named: int, hints: str) -> str:
+        return f"{bracketed(notes)}[{named} of {files} files named{hints}]\n"
+
+    title, longest_end = _title(data, warnings), end(files, hints)
+    frame = title + longest_end
+    if room < (least := ceil(tokens(frame) + there.minimum(tokens))):
+        words = f"{room} is too small: the least that is of use here is {least}"
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument 'max_tokens': {words}")
-    if limit < (least := facts.minimum(size)):
-        problem = f"The overview has at least {ceil(least)} bytes, more than the {limit} allowed"
+    if limit < (least := ceil(size(frame) + there.minimum(size))):
+        problem = f"The overview has at least {least} bytes, more than the {limit} allowed"
         raise ToolError(ErrorCode.REPLY_TOO_LARGE, problem)
 
     def cost(text: str) -> float:
         # A text that costs no more than the room has no more bytes than the limit either.
         return max(tokens(text), size(text) * room / limit)
 
-    head = _head(facts, room, cost)
-    left = room - cost(head) - cost(_tail(facts, None))
-    found = best_map(facts.start, left, cost, facts.prefix, context.budget.at_least(MIN_SECONDS))
-    hides = _named(found) < facts.start.total or any(line.folded[0] for line in found)
+    left = room - cost(title) - cost(longest_end)
+    head = _head(data, min(room * HEAD_SHARE, left - there.minimum(cost)), cost)
+    budget = context.budget.at_least(MIN_SECONDS)
+    lines = best_map(there, left - cost(head), cost, budget)
+    named = sum(len(row["names"]) for _, row in lines)
+    is_whole = named == files and not found.expired
+    data["named"] = named
+    data["notes"] = [note.data() for note in notes]
+    data["map"] = [row for _, row in lines]
     return Result(
-        text="".join((head, *(line.text for line in found), _tail(facts, found))),
-        data=_data(facts, found),
-        truncated=hides or not facts.complete,
-        warnings=facts.warnings,
-        labels=lambda: labels(map_word, _names(facts, found)),
+        text="".join(
+            (title, head, *(text for text, _ in lines), end(named, hints * (not is_whole)))
+        ),
+        data=data,
+        truncated=not is_whole,
+        warnings=warnings,
+        labels=lambda: labels(map_word, _names(data)),
     )
 
 
-# ---------------------------------------------------------------------------- facts
+# ---------------------------------------------------------------------------- data
 
 
-def _facts(place: Place, context: Context, highest: int | None) -> Facts:
-    """Count the files in `place`. `highest` is the limit in bytes if max_tokens cannot raise it."""
-    found = project_files(place, context.budget.share(WALK_SHARE))
-    git_budget = context.budget.share(WALK_SHARE)
-    branch, known, warnings = _history(place, found, git_budget)
+def _facts(
+    place: Place, found: ProjectFiles, context: Context
+) -> tuple[Row, Survey, tuple[str, ...]]:
+    """Return all data but the map, the files, and a warning if git fails to say something.
+
+    The branch is None without git or if git cannot name it, and "" if HEAD is detached.
+    """
+    repository, git_budget = found.repository, context.budget.share(WALK_SHARE)
+    known = edits(place, repository, git_budget)
+    if isinstance(repository, NoGit):
+        branch, is_hidden = None, repository.hides
+    else:
+        named = repository.branch(git_budget)
+        branch = None if isinstance(named, NoGit) else named
+        # A repository without a commit has no history, and git calls that a failure.
+        is_hidden = known.unknown not in (None, NoGit.BROKEN)
+    warnings = (f"Nothing is known of edits: {known.unknown}",) if is_hidden else ()
     budget = context.budget.at_least(MIN_SECONDS)
-    start = build_tree(found, known.heat, budget, landmarks.changes_along)
-    prefix = place.prefix
-    real = [here for here in budget.checked(start.walk()) if not landmarks.is_data(here.path)]
-    kinds = Counter(kind_of_name(name) for here in real for name in here.names)
-    types: Counter[str] = Counter()
-    for kind, number in kinds.items():
-        types[landmarks.language(kind)] += number
-    types["test data"] = start.total - types.total()
-    tests = [here for here in real if here.total and landmarks.is_tests(here.path)]
-    tests.sort(key=lambda here: (-here.total, here.path))
-    shallow = [path for path in budget.within(found.paths) if path.count("/") <= LANDMARK_DEPTH]
+    there, prefix = survey(found, place.prefix, known.heat, budget), place.prefix
+    paths = list(budget.within(found.paths))
+    types = Counter(map(landmarks.language, paths))
+    kinds = sorted((kind for kind in types if kind), key=lambda kind: (-types[kind], kind))[:KINDS]
+    others = len(paths) - sum(types[kind] for kind in kinds)
+    tests = [path for path, total in there.totals.items() if total and landmarks.is_tests(path)]
+    tests.sort(key=lambda path: (-there.totals[path], path))
+    shallow = [path for path in paths if path.count("/") <= LANDMARK_DEPTH]
     build = landmarks.build_files(shallow)
     # Of the files that the latest commits touched equally often, the latest comes first.
     touched = Counter(chain.from_iterable(map(sorted, known.commits[:LATE_COMMITS])))
-    there = {f"{here.path}/{name}".removeprefix("/") for here in start.walk() for name in here.hot}
-    return Facts(
-        name=PurePath(context.root.path).name or "/",
-        prefix=prefix,
-        branch=branch,
-        start=start,
-        types=+types,
-        read_first=[prefix + path for path in landmarks.read_first(shallow)],
-        build=[prefix + path for path in build],
-        test_commands=list(landmarks.test_commands(place, build)),
-        tests=[(prefix + here.path, here.total) for here in tests[:MOST_TESTS]],
-        entries=[prefix + path for path in landmarks.entries(shallow, known.heat)[:MOST_ENTRIES]],
-        edited=[prefix + path for path, _ in touched.most_common() if path in there][:EDITED],
-        notes=list(_notes(found, context)),
-        warnings=tuple(warnings),
-        complete=not found.expired,
-        more='more by path="dir"' + (" or max_tokens" if highest is None else ""),
-        call=None if highest is None else all_files(place.relative, "**", highest, context.named),
-    )
+    files = there.worth.keys() - there.along
+    edited = [path for path, _ in touched.most_common() if path in files]
+    data = {
+        "name": PurePath(context.root.path).name or "/",
+        "path": place.relative,
+        "branch": branch,
+        "files": there.totals[""],
+        "directories": len(there.totals) - 1,
+        "types": [
+            *({"kind": kind, "files": types[kind]} for kind in kinds),
+            *([{"kind": None, "files": others}] if others else []),
+        ],
+        "read_first": [prefix + path for path in landmarks.read_first(shallow)],
+        "build": [prefix + path for path in build],
+        "test_commands": list(landmarks.test_commands(place, build)),
+        "tests": [
+            {"path": prefix + path, "files": there.totals[path]} for path in tests[:MOST_TESTS]
+        ],
+        "start": [prefix + path for path in landmarks.entries(shallow, known.heat)[:MOST_ENTRIES]],
+        "edited": [prefix + path for path in edited[:EDITED]],
+    }
+    return data, there, warnings
 
 
-def _history(
-    place: Place, found: ProjectFiles, budget: Budget
-) -> tuple[str | None, Edits, list[str]]:
-    """Return the branch, people's edits, and a warning if a failure hides either."""
-    repository = found.repository
-    known = edits(place, repository, budget)
-    warning = f"Nothing is known of edits: {known.unknown}"
-    if isinstance(repository, NoGit):
-        return None, known, [warning] if repository.hides else []
-    named = repository.branch(budget)
-    branch = None if isinstance(named, NoGit) else named
-    # A repository without a commit has no history, and git calls that a failure.
-    return branch, known, [] if known.unknown in (None, NoGit.BROKEN) else [warning]
+def _names(data: Row) -> Iterator[str]:
+    """Yield every name and path in `data`."""
+    yield from (data["name"], data["branch"] or "")
+    for key in ("read_first", "build", "start", "edited"):
+        yield from data[key]
+    yield from (one["path"] for one in data["tests"])
+    for row in data["map"]:
+        yield from (row["path"], *row["names"], *row["collapsed"])
+
+
+# ---------------------------------------------------------------------------- text
+
+
+def _title(data: Row, warnings: Sequence[str]) -> str:
+    match data["branch"]:
+        case None:
+            git = "git unknown" if warnings else "no git"
+        case "":
+            git = "git, no branch"
+        case branch:
+            git = f"git {show(branch)}"
+    where = data["name"] if data["path"] == "." else f"{data['name']}/{data['path']}"
+    counted = f"{plural(data['files'], 'file')} in {plural(data['directories'], 'dir')}"
+    return f"# {show(where)}  {git}, {counted}\n"
+
+
+def _head(data: Row, room: float, cost: Cost) -> str:
+    """The kinds and the lists of files, as far as each has room."""
+    types = [f"{one['kind'] or 'other'} {one['files']}" for one in data["types"]]
+    lists: dict[str, Iterable[str]] = {
+        "types": types,
+        "read first": map(word, data["read_first"]),
+        "build": map(word, data["build"]),
+        "test": [
+            *(f"`{command}`" for command in data["test_commands"]),
+            *(f"{word(one['path'])}/({one['files']})" for one in data["tests"]),
+        ],
+        "start": map(word, data["start"]),
+        "edited lately": map(word, data["edited"]),
+    }
+    rows = [(label, words) for label, found in lists.items() if (words := list(found))]
+    lines = []
+    for number, (label, words) in enumerate(rows):
+        # Of five rows a third goes to the first, then two fifths of the rest: they matter more.
+        share = room * 2 / (len(rows) - number + 1) - cost(f"{label}:\n")
+        between = ", " if label == "types" else " "
+        shown = between.join(words[: fitting((cost(one + between) for one in words), share)])
+        lines.append(f"{label}: {shown}\n" if shown else "")
+        room -= cost(lines[-1])
+    return "".join(lines)
 
 
 def _notes(found: ProjectFiles, context: Context) -> Iterator[Note]:
@@ -224,134 +255,12 @@ def _notes(found: ProjectFiles, context: Context) -> Iterator[Note]:
         yield Note(NoteKind.UNREADABLE, "dir/(?) cannot be read")
 
 
-# ---------------------------------------------------------------------------- text
-
-
-def _head(facts: Facts, limit: int, cost: Cost) -> str:
-    """The title, and as many of the kinds and lists of files as have room."""
-    room = min(limit * HEAD_SHARE, limit - facts.minimum(cost))
-    lists = {
-        "read first": list(map(word, facts.read_first)),
-        "build": list(map(word, facts.build)),
-        "test": [*facts.test_commands, *(f"{word(path)}/({n})" for path, n in facts.tests)],
-        "start": list(map(word, facts.entries)),
-        "edited lately": list(map(word, facts.edited)),
-    }
-    rows = [(label, words) for label, words in lists.items() if words]
-    types = _types_line(facts.types, room / (len(rows) + 1), cost)
-    lines = [_title(facts), types]
-    room -= cost(types)
-    for number, (label, words) in enumerate(rows):
-        # Of five rows a third goes to the first, then two fifths of the rest: they matter more.
-        share = room * 2 / (len(rows) - number + 1) - cost(f"{label}:\n")
-        shown = fitting((cost(f"{one} ") for one in words), share)
-        line = f"{label}: {' '.join(words[:shown])}\n" if shown else ""
-        lines.append(line)
-        room -= cost(line)
-    return "".join(lines)
-
-
-def _title(facts: Facts) -> str:
-    match facts.branch:
-        case None:
-            git = "git unknown" if facts.warnings else "no git"
-        case "":
-            git = "git, no branch"
-        case branch:
-            git = f"git {show(branch)}"
-    where = show(f"{facts.name}/{facts.prefix}".rstrip("/") if facts.prefix else facts.name)
-    counted = f"{plural(facts.start.total, 'file')} in {plural(facts.start.folders, 'dir')}"
-    return f"# {where}  {git}, {counted}\n"
-
-
-def _types_line(types: Counter[str], room: float, cost: Cost) -> str:
-    """The counts of as many kinds as have `room`: `types: Python 9, Markdown 3, other 2`."""
-    common = sum(number >= RARE * types.total() for kind, number in types.items() if kind)
-    for most in range(min(common, KINDS), 0, -1):
-        found = commonest(types, most)
-        line = "types: " + ", ".join(f"{kind or 'other'} {n}" for kind, n in found) + "\n"
-        if found and found[0][0] and cost(line) <= room:
-            return line
-    return ""
-
-
-def _tail(facts: Facts, found: Sequence[Line] | None) -> str:
-    """The last lines, about the files that `found` does not name; with None, the longest ones."""
-    total = facts.start.total
-    named = total if found is None else _named(found)
-    notes = bracketed(facts.notes)
-    if found is not None and named == total and facts.complete:
-        all_of_them = "the file is" if total == 1 else f"all {total} files are"
-        return f"{notes}[{all_of_them} named]\n" if total else f"{notes}[no file is here]\n"
-    hides = found is None or found[0].omitted or found[0].folded[0]
-    more = f"{facts.more}; all files: {facts.call}" if facts.call and hides else facts.more
-    legend = f"dir/(N): N files below, dir/: under {FEW}; +N: N more"
-    return f"{notes}[{named} of {total} files named; {legend}; {more}]\n"
-
-
-# ---------------------------------------------------------------------------- data
-
-
-def _data(facts: Facts, found: Sequence[Line]) -> dict[str, object]:
-    """The same contents for programs; `map` has a row for each line."""
-    types = commonest(facts.types, KINDS)
-    return {
-        "name": facts.name,
-        "path": facts.prefix.rstrip("/") or ".",
-        "branch": facts.branch,
-        "files": facts.start.total,
-        "directories": facts.start.folders,
-        "types": [{"kind": kind or None, "files": count} for kind, count in types],
-        "read_first": facts.read_first,
-        "build": facts.build,
-        "test_commands": [command.strip("`") for command in facts.test_commands],
-        "tests": [{"path": path, "files": count} for path, count in facts.tests],
-        "start": facts.entries,
-        "edited": facts.edited,
-        "named": _named(found),
-        "notes": [note.data() for note in facts.notes],
-        "map": [
-            {
-                "path": (facts.prefix + line.directory.path).rstrip("/") or ".",
-                "names": tuple(line.names),
-                "links": tuple(name for name in line.names if name in line.directory.links),
-                "omitted": [{"kind": kind or None, "files": count} for kind, count in line.omitted],
-                "collapsed": [
-                    {
-                        "path": facts.prefix + one.path,
-                        "files": None if one.closed else one.total,
-                        "closed": one.closed or None,
-                    }
-                    for one in line.collapsed
-                ],
-                "more_directories": line.folded[0],
-                "more_files": line.folded[1],
-            }
-            for line in found
-        ],
-    }
-
-
-def _named(found: Sequence[Line]) -> int:
-    return sum(len(line.names) for line in found)
-
-
-def _names(facts: Facts, found: Sequence[Line]) -> Iterator[str]:
-    """Yield every name and path in the data."""
-    yield from (facts.name, facts.branch or "", *facts.read_first, *facts.build, *facts.edited)
-    yield from (*facts.entries, *(path for path, _ in facts.tests))
-    for line in found:
-        yield (facts.prefix + line.directory.path).rstrip("/")
-        yield from line.names
-        yield from (facts.prefix + one.path for one in line.collapsed)
-
-
 TOOL = Tool(
     description=(
         "Call this first in an unknown project, before any listing: its size, what to read first,"
         " what builds and tests it, what was committed lately, and a map of the directories that"
-        " matter most; `dir/(N)` is a path to call it with again. Keeps to max_tokens, and leaves"
-        " out what git ignores."
+        " matter most; `dir/(N)` is a path to call it with again. Leaves out what git"
+        " ignores."
     ),
     arguments=Arguments,
     run=run,

@@ -69,15 +69,16 @@ class Arguments:
         maximum=MAX_LINES,
     )
     symbol: str = argument(
-        'Read the definition of this name, such as "Server.run"; without path, wherever it is.',
+        "Read the whole definition of this name, such as Server.run in a search's heading;"
+        " without path, wherever it is.",
         absent="",
     )
     around: int | None = argument(
         "Read the definition that holds this line.", minimum=1, whole=True
     )
     ranges: tuple[Range, ...] = argument(
-        'Read up to 20 parts at once: objects with "symbol", "around", or "start_line" and'
-        ' "max_lines", and "path" where that is another file.',
+        "Read up to 20 parts at once: objects with symbol, around, or start_line and max_lines,"
+        " and path where that is another file.",
         absent=(),
     )
     start_byte: int = argument(
@@ -326,7 +327,7 @@ class Page:
 
     def _is_part(self) -> bool:
         """Return True if no line is wanted after the last one that was asked for."""
-        return bool(self.asked.ranges or self.part.definition)
+        return bool(self.asked.ranges or self.asked.symbol or self.part.definition)
 
     def _last(self) -> int:
         """Return the last line that can follow."""

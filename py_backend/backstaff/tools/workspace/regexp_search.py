@@ -119,32 +119,32 @@ class Arguments:
         default=5000,
         hidden=True,
     )
-    literal: bool = argument("The pattern is text, and no character is special.", default=False)
+    literal: bool = argument("The pattern is plain text.", default=False)
     output: str = argument(
         "Matches, only the files that have any, or how many each has.",
         choices=tuple(Output),
         default=Output.CONTENT.value,
     )
     context_lines: int | None = argument(
-        "Lines to show around each match, at most 10 (default: some if there are few matches).",
+        "Lines around each match, at most 10 (default: some if matches are few).",
         minimum=0,
         whole=True,
     )
     context_after: int | None = argument(
-        "Lines to show after each match (default: context_lines).", minimum=0, whole=True
+        "Lines after each match (default: context_lines).", minimum=0, whole=True
     )
     enclosing: bool = argument(
         "Name the definition around each match, with its lines.", default=True, hidden=True
     )
     definitions: bool = argument(
-        "Only lines that define something: finds a function by its name.", default=False
+        "Only lines that define something, such as a function by its name.", default=False
     )
     exclude_tests: bool = argument("Leave out tests, also those inside sources.", default=False)
     include_ignored: bool = argument(
         "Search what git ignores, too, and repositories within.", default=False
     )
     offset: int = argument(
-        "How many of the first to skip: an answer names the next page's.",
+        "How many to skip: an answer names the next page's.",
         default=0,
         minimum=0,
         maximum=MAX_OFFSET,
@@ -212,7 +212,7 @@ def _answer(
     with place:
         if alone:  # the file is searched wherever it is
             rules = replace(rules, excluded=frozenset())
-            project = ProjectFiles(PackedPaths([Directory("", 0, alone)], 1), NoGit.NO_WORK_TREE)
+            project = ProjectFiles(PackedPaths([Directory("", alone)]), NoGit.NO_WORK_TREE)
         else:
             walking, everything = budget.share(WALK_SHARE), asked.include_ignored
             project = project_files(place, walking, include_ignored=everything)

@@ -93,7 +93,7 @@ class Arguments:
     )
     max_results: int = argument("Paths to return.", default=50, minimum=1, maximum=MAX_RESULTS)
     offset: int = argument(
-        "How many of the first to skip: an answer names the next page's.",
+        "How many to skip: an answer names the next page's.",
         default=0,
         minimum=0,
         maximum=MAX_OFFSET,
@@ -352,7 +352,7 @@ TOOL = Tool(
     description=(
         "Take this to find files by a part of their NAME or path, the best first, not by content"
         " (workspace/regexp_search does that). Takes words, initials ('rfw' for"
-        " read_from_wire.py), class names, misspellings. Leaves out what git ignores."
+        " read_from_wire.py), class names, misspellings."
     ),
     arguments=Arguments,
     run=run,

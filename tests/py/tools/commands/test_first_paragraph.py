@@ -13,7 +13,7 @@ MARKDOWN = MarkdownIt("commonmark").enable("table")
 
 def first(text: str) -> str:
     """The first paragraph, on one line."""
-    return " ".join(first_paragraph(text)[0].split())
+    return " ".join(first_paragraph(text).split())
 
 
 def expected(text: str) -> str:
@@ -86,18 +86,12 @@ def test_what_does_not_end_a_paragraph(after: str) -> None:
 
 def test_nothing_is_found_where_there_is_no_paragraph() -> None:
     for text in ("", "# Title", "- a\n- b\n", "```\nnever closed\n", "[a]: b\n"):
-        assert first_paragraph(text)[0] == ""
-
-
-def test_it_tells_if_the_paragraph_could_go_on() -> None:
-    assert first_paragraph("Text\n\n") == ("Text", True)
-    assert first_paragraph("Text\nmore") == ("Text\nmore", False)
-    assert first_paragraph("# Title\n") == ("", False)
+        assert first_paragraph(text) == ""
 
 
 def test_only_so_many_lines_are_looked_at() -> None:
     assert first("\n" * (MAX_LINES - 1) + "Text") == "Text"
-    assert first_paragraph("\n" * MAX_LINES + "Text") == ("", True)
+    assert first_paragraph("\n" * MAX_LINES + "Text") == ""
 
 
 def test_containers_beyond_the_bound_are_text() -> None:
