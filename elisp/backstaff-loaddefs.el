@@ -26,10 +26,11 @@
 (autoload 'backstaff-doctor "backstaff-ui-doctor" nil t)
 (autoload 'backstaff-find-file "backstaff-ui-find" nil t)
 (autoload 'backstaff-run-tool "backstaff-ui-inspector" nil t)
+(autoload 'backstaff-file-info "backstaff-ui-inspector" nil t)
+(autoload 'backstaff-list-entries "backstaff-ui-inspector" nil t)
 (autoload 'backstaff-inspector-mode "backstaff-ui-inspector")
 (autoload 'backstaff-list-mode "backstaff-ui-list")
 (autoload 'backstaff-list-directory "backstaff-ui-list" nil t)
-(autoload 'backstaff-list-entries "backstaff-ui-list" nil t)
 (autoload 'backstaff "backstaff-ui-menu" nil t)
 (autoload 'backstaff-overview-mode "backstaff-ui-overview")
 (autoload 'backstaff-overview "backstaff-ui-overview" nil t)
@@ -38,7 +39,6 @@
 (autoload 'backstaff-tree-mode "backstaff-ui-tree")
 (autoload 'backstaff-tree "backstaff-ui-tree" nil t)
 (autoload 'backstaff-view-jump "backstaff-ui-view")
-(autoload 'backstaff-file-info "backstaff-ui-view" nil t)
 
 (provide 'backstaff-loaddefs)
 

@@ -14,6 +14,7 @@
 (require 'cl-lib)
 (require 'map)
 (require 'subr-x)
+(require 'backstaff-names)
 (require 'backstaff-ui-path)
 (require 'backstaff-ui-view)
 
@@ -38,15 +39,12 @@ Invisible characters are written as escapes.  RET visits the file itself.
               (list "commands/get_command" (list :command_name (plist-get state :tool))))
    :draw (lambda (reply)
            (insert (substring-no-properties (plist-get reply :text)))
-           (let ((file (backstaff-path-relative
-                        (file-local-name (backstaff-view-get :root))
-                        (plist-get (plist-get (plist-get reply :data) :metadata) :path))))
-             (put-text-property (point-min) (point-max)
-                                'backstaff-entry (list :path file :kind :file))
-             (backstaff-view-set-header file)))
-   :title (lambda (state)
-            (format "*backstaff command: %s*"
-                    (backstaff-names-show (plist-get state :tool))))
+           (put-text-property
+            (point-min) (point-max) 'backstaff-entry
+            (list :kind :file
+                  :path (backstaff-path-relative
+                         (file-local-name (backstaff-view-get :root))
+                         (plist-get (plist-get (plist-get reply :data) :metadata) :path)))))
    :wrap t))
 
 ;;;###autoload
@@ -71,18 +69,13 @@ Interactively, complete the name."
 (defun backstaff-commands--read (root)
   "Read the name of a command of the project ROOT."
   (let* ((commands (backstaff-commands--fetch root))
-         (annotate (lambda (label)
-                     (concat (make-string (max 2 (- 24 (string-width label))) ?\s)
-                             (nth 2 (assoc label commands)))))
+         (completion-extra-properties
+          (list :annotation-function
+                (lambda (label)
+                  (concat (make-string (max 2 (- 24 (string-width label))) ?\s)
+                          (nth 2 (assoc label commands))))))
          (label (minibuffer-with-setup-hook (:append #'backstaff-prompt-allow-blanks)
-                  (completing-read
-                   "Command: "
-                   (lambda (string predicate action)
-                     (if (eq action 'metadata)
-                         `(metadata (category . backstaff-command)
-                                    (annotation-function . ,annotate))
-                       (complete-with-action action commands string predicate)))
-                   nil t nil 'backstaff-commands--history))))
+                  (completing-read "Command: " commands nil t nil 'backstaff-commands--history))))
     (or (nth 1 (assoc label commands))
         (user-error "Type the name of a command"))))
 
@@ -94,7 +87,6 @@ the server."
    for page from 1
    for reply = (backstaff-prompt-call-tool "commands/list_commands"
                                            (list :page page :page_size 100) (list :root root))
-   for labels = (backstaff-names-labels reply)
    for data = (plist-get reply :data)
    unless (plist-get reply :ok)
    do (user-error
@@ -102,19 +94,18 @@ the server."
                 "No commands here yet: each is a Markdown file in the project's .claude/commands"
               (plist-get reply :text)))
    append
-   (cl-flet ((label (text) (gethash text labels text))
-             (below (file) (backstaff-path-relative (file-local-name root) file)))
+   (cl-flet ((below (file) (backstaff-path-relative (file-local-name root) file)))
      (mapcar
       (pcase-lambda ((map :name :description :path :kind :folder :shadowed-by :problems
                           :argument-hint))
-        (list (label (if shadowed-by (below path) name))
+        (list (backstaff-names-show (if shadowed-by (below path) name))
               (if shadowed-by path name)
-              (concat (and kind (format "%s in %s; " (substring (symbol-name kind) 1)
-                                        (label folder)))
-                      (and shadowed-by (format "shadowed by %s; " (label (below shadowed-by))))
-                      (mapconcat (lambda (problem) (concat (label problem) "; ")) problems "")
-                      (and argument-hint (concat (label argument-hint) " "))
-                      (label description))))
+              (backstaff-names-prose
+               (concat (and kind (format "%s in %s; " (substring (symbol-name kind) 1) folder))
+                       (and shadowed-by (format "shadowed by %s; " (below shadowed-by)))
+                       (mapconcat (lambda (problem) (concat problem "; ")) problems "")
+                       (and argument-hint (concat argument-hint " "))
+                       description))))
       (plist-get data :commands)))
    into commands
    while (plist-get (plist-get data :pagination) :has-next)

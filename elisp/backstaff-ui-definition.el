@@ -27,9 +27,11 @@
 ;;;###autoload
 (defun backstaff-find-definition (name)
   "Visit the definition in the project that has NAME in its name.
-If there are several, choose one by completion; its file and line stand beside
-it.  Case counts only if NAME has a capital letter.  The place that you leave
-is kept as xref keeps it."
+Of several words in NAME, the last is in the name itself, and the others may be
+in the names around it: \"server run\" finds Server.run.  If there are several
+definitions, choose one by completion; its file and line stand beside it.  Case
+counts only if NAME has a capital letter.  The place that you leave is kept as
+xref keeps it."
   (interactive
    (let ((symbol (thing-at-point 'symbol t)))
      (backstaff-command-project)
@@ -49,14 +51,15 @@ is kept as xref keeps it."
       (back-to-indentation))))
 
 (defun backstaff-definition--found (name root)
-  "Return the definitions below ROOT whose name contains NAME.
+  "Return the definitions below ROOT whose full name has the words of NAME.
 Each is a list of a label, a path and a line.  Signal an error if there is none."
   (when (string-blank-p name)
     (user-error "Type a part of the name"))
   (let* ((flags (if (isearch-no-upper-case-p name nil) "i" ""))
+         (words (split-string name))
          (reply (backstaff-prompt-call-tool
                  "workspace/regexp_search"
-                 (list :pattern name :literal t :definitions t :context_lines 0
+                 (list :pattern (car (last words)) :literal t :definitions t :context_lines 0
                        :flags flags :max_results backstaff-definition--most)
                  (list :root root)))
          (case-fold-search (equal flags "i")))
@@ -67,10 +70,11 @@ Each is a list of a label, a path and a line.  Signal an error if there is none.
                  for path = (plist-get item :path)
                  for line = (plist-get item :line)
                  ;; Other words of the line may match, such as a parameter.
-                 when (string-match-p (regexp-quote name) full)
+                 when (cl-every (lambda (word) (string-match-p (regexp-quote word) full)) words)
                  collect (list (format "%s  %s:%d" full (backstaff-names-show path) line)
                                path line))
-        (user-error "No definition in the project has %s in its name" name))))
+        (user-error "No definition in the project has %s in its name"
+                    (string-join words " and ")))))
 
 (provide 'backstaff-ui-definition)
 ;;; backstaff-ui-definition.el ends here

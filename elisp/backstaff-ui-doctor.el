@@ -18,6 +18,7 @@
 (require 'subr-x)
 (require 'backstaff)
 (require 'backstaff-names)
+(require 'backstaff-ui-path)
 (require 'backstaff-ui-request)
 
 (defcustom backstaff-doctor-limit 5
@@ -97,23 +98,17 @@ STATE is `ok', `note' or `failed'."
      ('ok (propertize "ok     " 'face 'success))
      ('note (propertize "note   " 'face 'shadow))
      (_ (propertize "FAILED " 'face 'error)))
-   (format "%-12s " name) (backstaff-doctor--indented text 20) "\n")
-  (when advice
-    (backstaff-doctor--insert (make-string 20 ?\s) "To do: "
-                              (backstaff-doctor--indented advice 27) "\n")))
+   (format "%-12s " name) (backstaff-doctor--indented text) "\n"
+   (if advice (concat (make-string 20 ?\s)
+                      (backstaff-doctor--indented (concat "To do: " advice)) "\n")
+     "")))
 
-(defun backstaff-doctor--heading (text)
-  "Append the heading TEXT, for the checks that follow."
-  (backstaff-doctor--insert "\n" (propertize text 'face 'bold) "\n"))
-
-(defun backstaff-doctor--indented (text column)
-  "Return TEXT with its further lines at COLUMN, and nothing invisible in it."
-  (let ((indentation (make-string column ?\s)))
-    (propertize
-     (mapconcat (lambda (line) (replace-regexp-in-string "[[:cntrl:]]" "?" line))
-                (split-string (substring-no-properties text) "\n")
-                (concat "\n" indentation))
-     'wrap-prefix indentation)))
+(defun backstaff-doctor--indented (text)
+  "Return TEXT with its further lines at column 20, and escapes for controls."
+  (let ((indentation (make-string 20 ?\s)))
+    (propertize (replace-regexp-in-string "\n\\(.\\)" (concat "\n" indentation "\\1")
+                                          (backstaff-names-text text))
+                'wrap-prefix indentation)))
 
 (defun backstaff-doctor--fail (condition)
   "Note that the check that goes on failed with CONDITION, and end the report."
@@ -151,12 +146,7 @@ STATE is `ok', `note' or `failed'."
       (forward-line 0)
       (dolist (window (get-buffer-window-list nil nil t))
         (set-window-point window (point))
-        (with-selected-window window
-          (recenter 2))))))
-
-(defun backstaff-doctor--file (name)
-  "Return the file NAME for the report."
-  (backstaff-names-show (abbreviate-file-name name)))
+        (set-window-start window (line-beginning-position -1) t)))))
 
 (defmacro backstaff-doctor--guarded (&rest body)
   "Run BODY; an error fails the check that goes on, and ends the report."
@@ -175,22 +165,23 @@ STATE is `ok', `note' or `failed'."
 The last of those here starts a server, which answers later."
   (backstaff-request-cancel)
   (let ((inhibit-read-only t) (directory default-directory) (buffer (current-buffer))
-        (host nil) (connection nil) (command nil))
+        (settings nil) (sources nil) (host nil) (connection nil) (command nil))
     (erase-buffer)
     (setq backstaff-doctor--failed nil)
     (insert (propertize "Backstaff doctor" 'face 'bold) (format-time-string ", %F %T\n\n"))
     (goto-char (point-min))
     (backstaff-doctor--guarded
       (backstaff-doctor--begin "Package")
-      (cl-flet ((note #'backstaff-doctor--note) (file #'backstaff-doctor--file))
+      (setq settings (backstaff-server-settings-file-name)
+            sources (backstaff-python-sources))
+      (cl-flet ((note #'backstaff-doctor--note) (file #'backstaff-path-shown))
         (note "Emacs" 'ok (format "%s, %s, %s" emacs-version system-configuration
                                   (if window-system (format "window system %s" window-system)
                                     "text terminal")))
         (note "Package" 'ok (format "Backstaff %s in %s" backstaff-server-version
                                     (file (or backstaff-python-package-directory "no file"))))
-        (if-let ((sources (backstaff-python-sources)))
-            (note "Sources" 'ok (concat "the server's are in " (file sources)))
-          (note "Sources" (if backstaff-server-command 'ok 'note)
+        (note "Sources" (if (or sources backstaff-server-command) 'ok 'note)
+              (if sources (concat "the server's are in " (file sources))
                 "the server's are not beside the package"))
         (condition-case problem
             (let ((root (backstaff-root directory)))
@@ -205,14 +196,13 @@ The last of those here starts a server, which answers later."
                      (backstaff-server-advice problem)
                    "Check `backstaff-root-function' and `backstaff-root-directory'"))))
         (when (file-remote-p directory)
-          (backstaff-doctor--heading "On this machine, for local projects"))
+          (backstaff-doctor--insert "\nOn this machine, for local projects\n"))
         ;; The server itself judges the settings.
-        (let* ((settings (backstaff-server-settings-file-name)) (name (file settings)))
-          (cond ((file-readable-p settings) (note "Settings" 'note name))
-                ((or backstaff-server-settings-file (file-exists-p settings))
-                 (note "Settings" 'failed (concat name " cannot be read")
-                       "Check `backstaff-server-settings-file' and the file's permissions"))
-                (t (note "Settings" 'note (concat "none, as there is no " name)))))
+        (cond ((file-readable-p settings) (note "Settings" 'note (file settings)))
+              ((or backstaff-server-settings-file (file-exists-p settings))
+               (note "Settings" 'failed (concat (file settings) " cannot be read")
+                     "Check `backstaff-server-settings-file' and the file's permissions"))
+              (t (note "Settings" 'note (concat "none, as there is no " (file settings)))))
         (pcase (backstaff-server-status)
           ('unresponsive (note "Running" 'failed "the server does not respond any more"
                                "Type M-x backstaff-restart"))
@@ -244,8 +234,8 @@ The last of those here starts a server, which answers later."
   (let ((usable (backstaff-python-usable-p answer)))
     (backstaff-doctor--note
      "Python" (if usable 'ok 'note)
-     (if (stringp answer) (concat (backstaff-doctor--file program) " " answer)
-       (format "%s is %s and %s" (backstaff-doctor--file (plist-get answer :executable))
+     (if (stringp answer) (concat (backstaff-path-shown program) " " answer)
+       (format "%s is %s and %s" (backstaff-path-shown (plist-get answer :executable))
                (plist-get answer :version)
                (if usable "can run the server" "too old: 3.11 or newer is needed"))))))
 
@@ -278,7 +268,7 @@ non-nil, check the server there, too; that is the one that calls use."
                                     (mapconcat (lambda (tool) (plist-get tool :id)) tools ", ")))
                           (seq-group-by (lambda (tool) (plist-get tool :policy)) tools) "\n")))
             (when host
-              (backstaff-doctor--heading (format "On %s, for this project" host))
+              (backstaff-doctor--insert (format "\nOn %s, for this project\n" host))
               (backstaff-doctor--begin "Host")
               (let* ((server (backstaff-server-ensure host))
                      (info (backstaff-server-start-info server)))
@@ -290,19 +280,15 @@ non-nil, check the server there, too; that is the one that calls use."
     (backstaff-epc-close connection "the doctor is done")))
 
 (defun backstaff-doctor--check-speed (name connection)
-  "Measure how long calls over CONNECTION take, as check NAME."
+  "Measure how long a call over CONNECTION takes, as check NAME."
   (backstaff-doctor--begin name)
-  (let* ((end (+ (float-time) backstaff-doctor-limit))
-         (times (cl-loop repeat 30 for start = (float-time) while (< start end)
-                         do (backstaff-epc-call connection 'ping nil :timeout (- end start))
-                         collect (* 1e3 (- (float-time) start))))
-         ;; The first calls are slow, because nothing is warm.  A slow line has no others.
-         (warm (seq-sort #'< (or (nthcdr 5 times) times))))
+  (let ((times (cl-loop with end = (+ (float-time) backstaff-doctor-limit)
+                        repeat 10 for start = (float-time) while (< start end)
+                        do (backstaff-epc-call connection 'ping nil :timeout (- end start))
+                        collect (* 1e3 (- (float-time) start)))))
     (backstaff-doctor--note
-     name 'ok
-     (format "%.2f ms for an empty call and its answer, the median of %d pings\n\
-%.2f to %.2f ms; the first ping took %.2f ms" (nth (/ (length warm) 2) warm)
-             (length warm) (car warm) (car (last warm)) (car times)))))
+     name 'ok (format "%.2f to %.2f ms for an empty call and its answer"
+                      (apply #'min times) (apply #'max times)))))
 
 (provide 'backstaff-ui-doctor)
 ;;; backstaff-ui-doctor.el ends here

@@ -14,6 +14,7 @@
 
 (require 'cl-lib)
 (require 'subr-x)
+(require 'backstaff-names)
 (require 'backstaff-ui-path)
 (require 'backstaff-ui-view)
 
@@ -57,8 +58,7 @@ rank the files in their own way."
   "Read a file of the project ROOT and return its path."
   (let ((recent (backstaff-find--recent root))
         (paths (make-hash-table :test #'equal))  ; by label
-        (groups (make-hash-table :test #'equal)) ; by label
-        (answered nil) (found nil) (best nil) (problem nil))
+        (answered nil) (found nil) (total 0) (problem nil))
     (cl-labels
         ((ask (input limit offset)
            (let* ((query (gethash input paths input)) ; a file need not match its own label
@@ -69,26 +69,25 @@ rank the files in their own way."
                             :max_results ,limit :offset ,offset)
                           (list :root root)))
                   (data (plist-get reply :data))
-                  (labels (backstaff-names-labels reply))
                   (lately (and (string-blank-p input) (eql offset 0) recent)))
-             (setq found nil
-                   best (and (> (or (plist-get data :total) 0) limit)
-                             (format "The first %d of %s" limit
-                                     (backstaff-view-number (plist-get data :total)))))
-             (cl-loop for file in lately
-                      do (push (backstaff-names-show file) found)
-                      (puthash (car found) file paths))
-             (cl-loop for file in (plist-get data :files)
-                      for how in (append (plist-get data :how) nil)
-                      for label = (gethash file labels file)
-                      unless (member file lately)
-                      do (push label found)
-                      (puthash label file paths)
-                      (puthash label (plist-get backstaff-find--guesses how) groups))
-             (setq found (nreverse found))
-             (setq problem (and (null found) (backstaff-find--problem reply)))
+             (setq total (or (plist-get data :total) 0)
+                   found (cl-loop for file in (append lately (seq-difference
+                                                              (plist-get data :files) lately))
+                                  for label = (backstaff-names-show file)
+                                  do (puthash label file paths)
+                                  collect label))
+             (cl-loop for label in found for how across (vconcat (plist-get data :how))
+                      do (put-text-property 0 1 'backstaff-how how label))
+             (setq problem
+                   (cond (found nil)
+                         ((not (plist-get reply :ok))
+                          (string-remove-prefix "Error: " (plist-get reply :text)))
+                         ;; The remedy of a note names an argument for models.
+                         (t (mapconcat (lambda (note) (plist-get note :text))
+                                       (cons '(:text "No file matches") (plist-get data :notes))
+                                       "; "))))
              (tell)
-             reply))
+             (plist-get data :next-offset)))
          (tell ()
            ;; An error would throw away the keys that were typed behind it.
            (when problem (ignore (message "%s" problem))))
@@ -99,20 +98,21 @@ rank the files in their own way."
              (setq answered input))
            (copy-sequence found))
          (all-files (query offset)
-           (let* ((data (plist-get (ask query 1000 offset) :data)) (labels found))
-             (if (> (or (plist-get data :total) 0) backstaff-find--most)
-                 (all-files (read-string (format "%d files are too many; find file like: "
-                                                 (plist-get data :total)))
+           (let ((next (ask query 1000 offset)) (labels found))
+             (if (> total backstaff-find--most)
+                 (all-files (read-string (format "%d files are too many; find file like: " total))
                             0)
-               (append labels (when-let ((next (plist-get data :next-offset)))
-                                (all-files query next))))))
+               (append labels (and next (all-files query next))))))
+         (group (label transform)
+           (cond (transform label)
+                 ((plist-get backstaff-find--guesses
+                             (get-text-property 0 'backstaff-how label)))
+                 ((> total backstaff-find-limit)
+                  (format "The first %d of %d" backstaff-find-limit total))))
          (table (string _predicate action)
            (pcase action
              ('metadata `(metadata (category . project-file)
-                                   (group-function
-                                    . ,(lambda (label transform)
-                                         (if transform label
-                                           (or (gethash label groups) best))))
+                                   (group-function . ,#'group)
                                    (display-sort-function . identity)
                                    (cycle-sort-function . identity)))
              (`(boundaries . ,_) nil)
@@ -161,16 +161,6 @@ The current file is not one of them."
                        (or (file-remote-p root) (file-exists-p file)))
              collect (substring file (length root))))
    20))
-
-(defun backstaff-find--problem (reply)
-  "Return the reason why REPLY has no files."
-  (if (plist-get reply :ok)
-      ;; The remedy of a note names an argument for models.
-      (string-join (cons "No file matches"
-                         (mapcar (lambda (note) (plist-get note :text))
-                                 (plist-get (plist-get reply :data) :notes)))
-                   "; ")
-    (string-remove-prefix "Error: " (plist-get reply :text))))
 
 (add-to-list 'completion-styles-alist
              '(backstaff-find backstaff-find--try backstaff-find--all

@@ -6,24 +6,26 @@
 
 ;; `backstaff-run-tool' asks for a tool and for its arguments.  It shows the reply as
 ;; text, plist and JSON, with the bytes and an estimate of the tokens that each costs
-;; an agent.  A long form is cut on the screen but measured in full.  The state of the
-;; view names the forms; where that is the text alone, nothing else is shown.
+;; an agent.  A long form is cut on the screen but measured in full.  If the state of the
+;; view has `:text-only', only the text is shown.
 ;;
 ;; The questions come from the tool's definition, as `backstaff-tools' returns it.  The
 ;; value of an argument is a string, a number, t or `:false', or a list of strings; nil
 ;; omits the argument from the call.  Paths are plain strings here, which the server
-;; checks and completes, so a typed path reaches no handler of file names.
+;; checks, so a typed path reaches no handler of file names.
 
 ;;; Code:
 
 (require 'cl-lib)
 (require 'json)
+(require 'map)
 (require 'outline)
 (require 'subr-x)
+(require 'backstaff-names)
 (require 'backstaff-ui-path)
 (require 'backstaff-ui-view)
 
-(defcustom backstaff-inspector-max-characters 100000
+(defcustom backstaff-inspector-max-characters 30000
   "Maximum number of characters to show of each form of a reply."
   :type 'natnum :group 'backstaff)
 
@@ -33,33 +35,20 @@
 
 ;;; Reading a tool and its arguments
 
-(defun backstaff-inspector--tools ()
-  "Return an alist of ids and definitions of tools."
-  (mapcar (lambda (tool) (cons (plist-get tool :id) tool))
-          (backstaff-prompt-call #'backstaff-tools)))
-
 (defun backstaff-inspector--read-tool ()
   "Ask for a tool and return its definition.  A part of the id is enough."
-  (let* ((tools (backstaff-inspector--tools))
-         (annotate (lambda (id)
-                     ;; The first sentence.
-                     (concat "  " (replace-regexp-in-string
-                                   "\\.[ \n].*\\(?:\n.*\\)*\\'" "."
-                                   (plist-get (cdr (assoc id tools)) :description)))))
-         (completion-category-defaults
-          (cons '(backstaff-tool (styles basic substring)) completion-category-defaults))
-         (id (completing-read
-              "Run tool: "
-              (lambda (string predicate action)
-                (if (eq action 'metadata)
-                    `(metadata (category . backstaff-tool) (annotation-function . ,annotate))
-                  (complete-with-action action tools string predicate)))
-              nil t nil 'backstaff-inspector--history)))
+  (let* ((tools (mapcar (lambda (tool) (cons (plist-get tool :id) tool))
+                        (backstaff-prompt-call #'backstaff-tools)))
+         (completion-styles (append completion-styles '(substring)))
+         (completion-extra-properties
+          (list :annotation-function
+                (lambda (id)
+                  ;; The first sentence.
+                  (concat "  " (replace-regexp-in-string
+                                "\\.[ \n].*\\(?:\n.*\\)*\\'" "."
+                                (plist-get (cdr (assoc id tools)) :description))))))
+         (id (completing-read "Run tool: " tools nil t nil 'backstaff-inspector--history)))
     (or (cdr (assoc id tools)) (user-error "There is no tool %s" id))))
-
-(defun backstaff-inspector--path-p (definition)
-  "Return non-nil if the argument of DEFINITION is a path below the root."
-  (and (equal (plist-get definition :name) "path") (eq (plist-get definition :type) :string)))
 
 (defun backstaff-inspector--text (value)
   "Return VALUE of an argument as the user types it, such as \"yes\" for t."
@@ -69,83 +58,48 @@
     ((pred consp) (combine-and-quote-strings value))
     (_ (format "%s" (or value "")))))
 
-(defun backstaff-inspector--read-arguments (tool root &optional current)
+(defun backstaff-inspector--read-arguments (tool &optional current)
   "Read the arguments of TOOL, a definition, and return them as a plist.
-Paths are below ROOT.  CURRENT is a plist of values to edit.  Lists of objects
-are not asked for."
+CURRENT is a plist of values to edit.  Lists of objects are not asked for."
   (cl-loop for definition in (plist-get tool :arguments)
            for keyword = (intern (concat ":" (plist-get definition :name)))
-           for value = (if (eq (plist-get definition :items) :object)
-                           (plist-get current keyword)
-                         (backstaff-inspector--read-argument
-                          definition root (plist-get current keyword)))
+           for old = (plist-get current keyword)
+           for value = (if (eq (plist-get definition :items) :object) old
+                         (backstaff-inspector--read-argument definition old))
            when value append (list keyword value)))
 
-(defun backstaff-inspector--read-argument (definition root current)
+(defun backstaff-inspector--read-argument (definition current)
   "Read a value for the argument of DEFINITION; nil omits it.
-A path is below ROOT.  CURRENT is the value to edit, or nil.  The items of a
-list have blanks between: *.log \"a b\".  The server judges the value."
+CURRENT is the value to edit, or nil.  The items of a list have blanks between:
+*.log \"a b\".  The server judges the value."
   (cl-destructuring-bind (&key name type enum required description
                                (default nil default-p) &allow-other-keys)
       definition
-    (let* ((path (backstaff-inspector--path-p definition))
-           (choices (cond (enum)
-                          (path (backstaff-inspector--path-table root))
-                          ((eq type :boolean) '("yes" "no"))))
-           (rule (cond ((and path required) "empty is the root")
-                       (required "required")
-                       (default-p (concat "default " (if default (backstaff-inspector--text default)
-                                                       "no")))
-                       (t "optional")))
-           (prompt (concat (propertize (concat description "\n") 'face 'shadow)
-                           name " (" rule
+    (let* ((choices (if (eq type :boolean) '("yes" "no") enum))
+           (prompt (concat (propertize (concat description "\n") 'face 'shadow) name " ("
+                           (cond (required "required")
+                                 (default-p (concat "default " (backstaff-inspector--text
+                                                                (or default :false))))
+                                 (t "optional"))
                            (pcase type
                              (:boolean ", yes or no")
                              (:array ", several with blanks between"))
                            "): "))
            (current (backstaff-inspector--text current))
            (text (substring-no-properties
-                  (if choices (completing-read prompt choices nil (not path) current
-                                               'backstaff-inspector--history
-                                               ;; Vertico then preselects no choice.
-                                               "")
-                    (read-from-minibuffer prompt current nil nil 'backstaff-inspector--history)))))
-      (cond ((string-empty-p text) (and path required "."))
+                  (if choices
+                      ;; With an empty default, Vertico preselects no choice.
+                      (completing-read prompt choices nil t current
+                                       'backstaff-inspector--history "")
+                    (read-from-minibuffer prompt current nil nil
+                                          'backstaff-inspector--history)))))
+      (cond ((string-empty-p text) (and required (equal name "path") "."))
             ((eq type :boolean) (if (equal text "yes") t :false))
             ((eq type :array) (split-string-and-unquote text))
             ((and (memq type '(:number :integer))
                   (string-match-p "\\`[ \t]*-?[0-9]+\\(?:\\.[0-9]+\\)?[ \t]*\\'" text))
              (string-to-number text))
             (t text)))))
-
-(defun backstaff-inspector--path-table (root)
-  "Return a completion table of the paths below ROOT.
-The server lists the directory that was typed so far."
-  (completion-table-dynamic
-   (lambda (path)
-     (unless (string-prefix-p "/" path)
-       (let* ((directory (replace-regexp-in-string "[^/]*\\'" "" path))
-              (backstaff-approval-function (lambda (&rest _) :unasked))
-              (reply (ignore-error backstaff-error
-                       (backstaff-call "agent-q/list_directory"
-                                       (list :path (concat "./" directory) :show_hidden t)
-                                       (list :root root :person t)))))
-         (mapcar (lambda (entry)
-                   (concat directory (plist-get entry :name)
-                           (and (eq (plist-get entry :kind) :directory) "/")))
-                 (plist-get (plist-get reply :data) :entries)))))))
-
-(defun backstaff-inspector--suggestion (tool root)
-  "Return the arguments of TOOL, a definition, that the current buffer suggests.
-If TOOL describes or reads a file, suggest the visited one, below ROOT."
-  (when-let* ((definition (cl-find-if #'backstaff-inspector--path-p
-                                      (plist-get tool :arguments)))
-              ((or (eq (plist-get tool :result-kind) :file-info)
-                   (plist-get tool :reads-content)))
-              (file buffer-file-name)
-              (path (backstaff-path-relative root file)))
-    (unless (file-name-absolute-p path)
-      (list :path path))))
 
 
 ;;; Running it
@@ -154,28 +108,59 @@ If TOOL describes or reads a file, suggest the visited one, below ROOT."
 (defun backstaff-run-tool (id arguments)
   "Run the tool ID with ARGUMENTS, a plist, and show its reply in all forms.
 Interactively, ask for the tool and for each argument; an empty argument is
-omitted.  Tools see the project of the current directory."
+omitted.  The visited file is suggested to a tool that reads files.  Tools see
+the project of the current directory."
   (interactive
-   (let ((tool (backstaff-inspector--read-tool)) (root (backstaff-command-root)))
+   (let* ((tool (backstaff-inspector--read-tool)) (root (backstaff-command-root))
+          (path (and buffer-file-name (plist-get tool :reads-content)
+                     (backstaff-path-relative root buffer-file-name))))
      (list (plist-get tool :id)
-           (backstaff-inspector--read-arguments
-            tool root (backstaff-inspector--suggestion tool root)))))
-  (pop-to-buffer-same-window
-   (backstaff-view-buffer 'backstaff-inspector-mode
-                          (list :root (backstaff-command-root) :path "." :tool id
-                                :arguments arguments :forms '(text plist json)))))
+           (backstaff-inspector--read-arguments tool (list :path path)))))
+  (backstaff-inspector--show (backstaff-command-root) id arguments))
+
+(defun backstaff-inspector--show (root id arguments &optional text-only)
+  "Show the reply to a call of the tool ID with ARGUMENTS below ROOT.
+If TEXT-ONLY is non-nil, show its text alone."
+  (backstaff-view-open 'backstaff-inspector-mode
+                       (list :root root :path "." :tool id :arguments arguments
+                             :text-only text-only)))
+
+;;;###autoload
+(defun backstaff-file-info (file)
+  "Show the type, size, times and permissions of FILE.
+Interactively this is the current file; with a prefix argument, ask."
+  (interactive
+   (list (or (and (not current-prefix-arg) buffer-file-name)
+             (read-file-name "Describe file: " (backstaff-directory) buffer-file-name t))))
+  (let* ((name (expand-file-name file))
+         ;; The root of a project belongs to it, not to a project around it.
+         (root (backstaff-command-root
+                (if (and (not (file-remote-p name)) (file-directory-p name))
+                    (file-name-as-directory name)
+                  (file-name-directory name)))))
+    (backstaff-inspector--show root "agent-q/get_file_info"
+                               (list :path (backstaff-path-relative root name)) t)))
+
+;;;###autoload
+(defun backstaff-list-entries (directory &optional recursive)
+  "Show the entries of DIRECTORY as Forge's tool gives them to a model.
+If RECURSIVE is non-nil, also show those of the directories below; this is
+the prefix argument, with which the command asks for the directory.  The
+server's settings limit their number and depth."
+  (interactive (list (backstaff-read-directory "List directory: " #'backstaff-directory)
+                     current-prefix-arg))
+  (let ((root (backstaff-command-root (file-name-as-directory directory))))
+    (backstaff-inspector--show root "forge/list_directory"
+                               `( :path ,(backstaff-path-relative root directory)
+                                  ,@(and recursive '(:recursive t))))))
 
 (defun backstaff-inspector-edit ()
   "Edit the arguments of the call and run it again."
   (interactive nil backstaff-inspector-mode)
-  (let* ((id (backstaff-view-get :tool))
-         (tool (or (cdr (assoc id (backstaff-inspector--tools)))
-                   (user-error "The server has no tool %s" id)))
-         (arguments (backstaff-inspector--read-arguments
-                     tool (backstaff-view-get :root) (backstaff-view-get :arguments))))
-    ;; Who gives other arguments wants to see the answer.
-    (outline-show-all)
-    (backstaff-view-change :arguments arguments)))
+  (let ((tool (cl-find (backstaff-view-get :tool) (backstaff-prompt-call #'backstaff-tools)
+                       :key (lambda (tool) (plist-get tool :id)) :test #'equal)))
+    (backstaff-view-change
+     :arguments (backstaff-inspector--read-arguments tool (backstaff-view-get :arguments)))))
 
 (defun backstaff-inspector--lisp ()
   "Return the call that the buffer shows as a Lisp expression."
@@ -184,30 +169,19 @@ omitted.  Tools see the project of the current directory."
     (format "(backstaff-call %S %s%S)" (backstaff-view-get :tool)
             (if arguments "'" "") arguments)))
 
-(defun backstaff-inspector--json (arguments)
-  "Return ARGUMENTS, a plist, as a JSON object."
-  (if (null arguments) "{}"
-    (json-encode (cl-loop for (keyword value) on arguments by #'cddr
-                          collect (cons (substring (symbol-name keyword) 1)
-                                        (pcase value
-                                          (:false :json-false)
-                                          ((pred listp) (vconcat value))
-                                          (_ value)))))))
-
 (defun backstaff-inspector-copy-lisp ()
   "Copy the call as Lisp."
   (interactive nil backstaff-inspector-mode)
-  (backstaff-inspector--copy (backstaff-inspector--lisp)))
+  (kill-new (backstaff-inspector--lisp))
+  (message "Copied: %s" (current-kill 0)))
 
 (defun backstaff-inspector-copy-json ()
   "Copy the arguments of the call as JSON."
   (interactive nil backstaff-inspector-mode)
-  (backstaff-inspector--copy (backstaff-inspector--json (backstaff-view-get :arguments))))
-
-(defun backstaff-inspector--copy (text)
-  "Put TEXT into the kill ring and say so."
-  (kill-new text)
-  (message "Copied: %s" text))
+  (let ((json-false :false))
+    (kill-new (if-let ((arguments (backstaff-view-get :arguments))) (json-encode arguments)
+                "{}")))
+  (message "Copied: %s" (current-kill 0)))
 
 
 ;;; Showing the reply
@@ -215,12 +189,8 @@ omitted.  Tools see the project of the current directory."
 (defvar-local backstaff-inspector--start nil
   "The time of the last call.")
 
-(defvar-local backstaff-inspector--folded nil
-  "The headings that were folded at the last drawing.")
-
 (defvar backstaff-inspector-mode-map
   (let ((map (make-sparse-keymap)))
-    (set-keymap-parent map special-mode-map)
     (define-key map "e" #'backstaff-inspector-edit)
     (define-key map "w" #'backstaff-inspector-copy-lisp)
     (define-key map "W" #'backstaff-inspector-copy-json)
@@ -228,12 +198,11 @@ omitted.  Tools see the project of the current directory."
     (define-key map "p" #'outline-previous-visible-heading)
     (define-key map (kbd "TAB") #'outline-cycle)
     (define-key map (kbd "<backtab>") #'outline-cycle-buffer)
-    (define-key map [remap keyboard-quit] #'backstaff-request-quit)
     map)
   "Keymap of `backstaff-inspector-mode'.")
 
 ;;;###autoload
-(define-derived-mode backstaff-inspector-mode special-mode "Backstaff Run"
+(define-derived-mode backstaff-inspector-mode backstaff-view-mode "Backstaff Run"
   "Major mode for the reply of a Backstaff tool, in all its forms.
 
 \\{backstaff-inspector-mode-map}"
@@ -242,104 +211,75 @@ omitted.  Tools see the project of the current directory."
    :request (lambda (state)
               (setq backstaff-inspector--start (float-time))
               (list (plist-get state :tool) (plist-get state :arguments) '(:json t)))
-   :before-draw #'backstaff-inspector--note-folds
    :draw #'backstaff-inspector--draw
    :draw-failures t
-   :title (lambda (state) (format "*backstaff run: %s*" (plist-get state :tool)))
    :wrap t)
   (setq-local outline-regexp "\\* \\(?:Text\\|Plist\\|JSON\\)$"
               outline-level (lambda () 1))
   (add-to-invisibility-spec '(outline . t)))
 
-(defun backstaff-inspector--note-folds ()
-  "Note which headings are folded."
-  (setq backstaff-inspector--folded nil)
-  (outline-map-region (lambda ()
-                        (when (outline-invisible-p (line-end-position))
-                          (push (buffer-substring-no-properties (point) (line-end-position))
-                                backstaff-inspector--folded)))
-                      (point-min) (point-max)))
-
 (defun backstaff-inspector--draw (reply)
   "Draw REPLY and its call; for the text alone, nothing else."
-  (let ((forms (backstaff-view-get :forms))
-        (seconds (- (float-time) backstaff-inspector--start))
-        (print-length nil) (print-level nil) (print-escape-newlines t))
-    (if (equal forms '(text))
-        (insert (string-limit (plist-get reply :text) backstaff-inspector-max-characters))
-      (insert (backstaff-inspector--lisp) "\n\n")
+  (pcase-let* (((map :text :data :json :error :truncated :elapsed-ms :warnings) reply)
+               (milliseconds (* 1e3 (- (float-time) backstaff-inspector--start)))
+               (print-length nil) (print-level nil) (print-escape-newlines t)
+               (forms (cl-remove nil `(("Text" . ,text)
+                                       ("Plist" . ,(and data (prin1-to-string data)))
+                                       ("JSON" . ,json))
+                                 :key #'cdr)))
+    (if (backstaff-view-get :text-only)
+        (insert (string-limit text backstaff-inspector-max-characters))
       (cl-flet ((line (label text &optional face)
-                  (insert (propertize (format "%-10s" label) 'face 'shadow)
-                          " " (if face (propertize text 'face face) text) "\n")))
-        (line "Root" (backstaff-names-show (abbreviate-file-name (backstaff-view-get :root))))
-        (if (plist-get reply :error)
-            (line "Failure" (format "%s" (plist-get (plist-get reply :error) :code))
-                  'error)
-          (line "Success" (if (plist-get reply :truncated) "but truncated" "and complete")))
+                  (insert (propertize (format "%-11s" label) 'face 'shadow)
+                          (propertize text 'face face) "\n")))
+        (insert (backstaff-inspector--lisp) "\n\n")
+        (line "Root" (backstaff-path-shown (backstaff-view-get :root)))
+        (if error
+            (line "Failure" (format "%s" (plist-get error :code)) 'error)
+          (line "Success" (if truncated "but truncated" "and complete")))
         (line "Time" (format "%s ms in the server, %.1f ms there and back"
-                             (plist-get reply :elapsed-ms) (* 1e3 seconds)))
-        (dolist (warning (plist-get reply :warnings))
-          (line "Warning" (backstaff-names-prose (format "%s" warning)) 'warning)))
-      (let ((texts (cl-loop
-                    with data = (plist-get reply :data)
-                    for (name form text) in `(("Text" text ,(plist-get reply :text))
-                                              ("Plist" plist ,(and data (prin1-to-string data)))
-                                              ("JSON" json ,(plist-get reply :json)))
-                    ;; A failure has a text and nothing else.
-                    when (and (memq form forms) (or text (plist-get reply :ok)))
-                    collect (list name form text))))
+                             elapsed-ms milliseconds))
+        (dolist (warning warnings)
+          (line "Warning" (backstaff-names-prose (format "%s" warning)) 'warning))
+        (insert "\n")
         ;; English prose has about 4 bytes a token.  Names and numbers, of which most
         ;; replies consist, have about 2.5.
-        (insert (propertize (format "\n%-10s %12s   %s\n" "Form" "bytes"
-                                    "tokens, roughly: bytes/4 to /2.5")
-                            'face 'shadow))
-        (pcase-dolist (`(,name ,_ ,text) texts)
-          (when-let ((bytes (and text (length (encode-coding-string text 'utf-8-unix t)))))
-            (insert (format "%-10s %12s   %s to %s\n" name (backstaff-view-number bytes)
-                            (backstaff-view-number (/ (+ bytes 3) 4))
-                            (backstaff-view-number (ceiling bytes 2.5))))))
-        (pcase-dolist (`(,name ,form ,text) texts)
-          (backstaff-inspector--draw-form name form text)))
-      (dolist (heading backstaff-inspector--folded)
-        (goto-char (point-min))
-        (when (re-search-forward (concat "^" (regexp-quote heading) "$") nil t)
-          (outline-hide-subtree))))))
+        (line "Form" "       bytes   tokens, roughly: bytes/4 to /2.5" 'shadow)
+        (pcase-dolist (`(,name . ,form) forms)
+          (let ((bytes (length (encode-coding-string form 'utf-8-unix t))))
+            (insert (format "%-10s %12d   %d to %d\n" name bytes
+                            (/ (+ bytes 3) 4) (ceiling bytes 2.5))))))
+      (pcase-dolist (`(,name . ,form) forms)
+        (insert "\n" (propertize (concat "* " name) 'face 'outline-1) "\n")
+        (backstaff-inspector--insert-form form (not (equal name "Text")))))))
 
-(defun backstaff-inspector--draw-form (name form text)
-  "Draw FORM of a reply, the string TEXT or nil, below a heading with NAME."
-  (insert "\n" (propertize (concat "* " name) 'face 'outline-1) "\n")
-  (let ((start (point)) (long (> (length text) backstaff-inspector-max-characters)))
-    (insert (if text (string-limit text backstaff-inspector-max-characters)
-              (propertize "The reply has no such form.\n" 'face 'shadow)))
-    (cond ((or (null text) (eq form 'text)))
-          ((or long (eq form 'plist)) (backstaff-inspector--break-lines start))
-          (t (json-pretty-print start (point))))
-    (unless (bolp) (insert "\n"))
-    (when long
-      (insert (propertize
-               (format "\n… and more: %s has %s characters, see `%s'.\n" name
-                       (backstaff-view-number (length text))
-                       'backstaff-inspector-max-characters)
-               'face 'shadow)))))
-
-(defun backstaff-inspector--break-lines (start)
-  "Begin a line at each pair and each object from START to point, by its depth.
-This is for plists, and for JSON that was cut, which cannot be parsed."
-  (save-restriction
-    (narrow-to-region start (point))
-    (goto-char start)
-    (let ((depth 0))
-      ;; In this order: a string such as "a.c", a key with a value such as ":kind :file",
-      ;; an opening or closing bracket, and the blank or comma where a line ends.
-      (while (re-search-forward
-              "\"[^\"\\]*\\(?:\\\\.[^\"\\]*\\)*\"\\|:[a-z][-a-z0-9_]*\\(?: [^ ()\"]+\\)?\\|\
+(defun backstaff-inspector--insert-form (form structured)
+  "Insert FORM of a reply, a string, or so much of it as there is room for.
+If STRUCTURED is non-nil, it is a plist or JSON.  A line begins at each pair
+and each object, by its depth, even if the form was cut."
+  (let ((start (point)) (depth 0)
+        (left (- (length form) backstaff-inspector-max-characters)))
+    (insert (string-limit form backstaff-inspector-max-characters))
+    (when structured
+      (save-restriction
+        (narrow-to-region start (point))
+        (goto-char start)
+        ;; In this order: a string such as "a.c", a key with a value such as ":kind :file",
+        ;; an opening or closing bracket, and the blank or comma where a line ends.
+        (while (re-search-forward
+                "\"[^\"\\]*\\(?:\\\\.[^\"\\]*\\)*\"\\|:[a-z][-a-z0-9_]*\\(?: [^ ()\"]+\\)?\\|\
 \\(?2:[[({]\\)\\|\\(?3:[])}]\\)\\|\\(?1: \\)\\(?::[a-z]\\|([(:]\\)\\|\\(?1:,\\)" nil 'move)
-        (cond ((match-beginning 1)
-               (replace-match (concat (string-trim (match-string 1)) "\n"
-                                      (make-string (max 0 depth) ?\s))
-                              t t nil 1))
-              ((match-beginning 2) (cl-incf depth))
-              ((match-beginning 3) (cl-decf depth)))))))
+          (cond ((match-beginning 1)
+                 (replace-match (concat (string-trim (match-string 1)) "\n"
+                                        (make-string (max 0 depth) ?\s))
+                                t t nil 1))
+                ((match-beginning 2) (cl-incf depth))
+                ((match-beginning 3) (cl-decf depth))))))
+    (unless (bolp) (insert "\n"))
+    (when (> left 0)
+      (insert (propertize (format "\n… and %d more characters, see `%s'.\n" left
+                                  'backstaff-inspector-max-characters)
+                          'face 'shadow)))))
 
 (provide 'backstaff-ui-inspector)
 ;;; backstaff-ui-inspector.el ends here

@@ -5,10 +5,7 @@
 ;;; Commentary:
 
 ;; `backstaff-list-directory' shows the entries of a directory, as Agent-Q's tool
-;; lists them.  `backstaff-list-entries' shows them as Forge's tool does, with
-;; the directories below on request.
-;;
-;; The server sorts.  A listing shows 1,000 rows at first, and 1,000 more with each +.
+;; lists them.  The server sorts.  A listing shows 1,000 rows at first, and 1,000 more with each +.
 ;; They are drawn in pieces.  Between two pieces Emacs reads the keys that the user types.
 
 ;;; Code:
@@ -33,20 +30,19 @@
 (defconst backstaff-list--piece 250
   "Number of rows that are drawn at once.")
 
-(defconst backstaff-list--most-sought 50000
+(defconst backstaff-list--most-sought 20000
   "Maximum number of rows that are drawn to reach the file that point goes to.")
 
-(defconst backstaff-list--bytes '(:page #x18000 :whole #x30000 :forge #x60000)
+(defconst backstaff-list--bytes '(:page #xa000 :whole #x18000)
   "Maximum bytes of text of a reply.
-A page by name has about 2,800 entries, and the next page follows it.  In
-another order there is one reply, with at most about 5,500 entries.")
+A page by name has about 1,000 entries, and the next page follows it.  In
+another order there is one reply, with at most about 2,500 entries.")
 
 (defvar backstaff-list-mode-map
   (let ((map (make-sparse-keymap)))
     (set-keymap-parent map (make-composed-keymap backstaff-view-map tabulated-list-mode-map))
     (define-key map (kbd "S") #'backstaff-list-sort)
-    (define-key map [remap tabulated-list-sort] #'backstaff-list-sort)
-    (define-key map [remap tabulated-list-col-sort] #'backstaff-list-sort-by-click)
+    (define-key map [remap tabulated-list-col-sort] #'backstaff-list-sort)
     (define-key map (kbd ".") #'backstaff-view-toggle-hidden)
     (define-key map (kbd "+") #'backstaff-list-more)
     (define-key map (kbd "t") #'backstaff-view-list-or-tree)
@@ -57,13 +53,13 @@ another order there is one reply, with at most about 5,500 entries.")
   "The entries of the last reply that are not drawn.")
 
 (defvar-local backstaff-list--last nil
-  "The last entry of the last reply.")
+  "The last entry that is drawn.")
 
 (defvar-local backstaff-list--shown 0
   "Number of rows that are drawn.")
 
-(defvar-local backstaff-list--seeking nil
-  "Non-nil while rows are drawn to reach the file that point goes to.")
+(defvar-local backstaff-list--wanted 0
+  "Number of rows to draw, if there are so many.")
 
 ;;;###autoload
 (define-derived-mode backstaff-list-mode tabulated-list-mode "Listing"
@@ -72,19 +68,23 @@ another order there is one reply, with at most about 5,500 entries.")
 \\{backstaff-list-mode-map}"
   :group 'backstaff
   (backstaff-view-setup
-   :request #'backstaff-list--request
+   :request
+   (lambda (state)
+     `("agent-q/list_directory"
+       (:path ,(plist-get state :path) :show_hidden ,(plist-get state :hidden)
+        :sort_by ,(downcase (car (plist-get state :order))))
+       (:after ,(or (plist-get state :after) "")
+        :max-output-bytes ,(plist-get backstaff-list--bytes
+                                      (if (backstaff-list--paged-p state) :page :whole)))))
    :draw #'backstaff-list--draw
-   :title (lambda (state)
-            (backstaff-view-title (if (backstaff-list--forge-p state) "entries" "list")
-                                  state))
-   :defaults (lambda () (list :tool "agent-q/list_directory" :sort "name"
-                              :rows backstaff-list--page :hidden backstaff-show-hidden))
-   :open (lambda (entry)
-           (list major-mode :path (plist-get entry :path) :rows backstaff-list--page)))
+   :defaults (lambda () (list :order '("Name") :hidden backstaff-show-hidden))
+   :open (lambda (entry) (list major-mode :path (plist-get entry :path))))
   (setq tabulated-list-padding 1
-        tabulated-list-format (vector (list "Name" 20 t) '("Type" 6 nil)
-                                      '("Size" 7 t :right-align t :pad-right 2)
-                                      '("Modified" 16 t))
+        ;; The server sorts, and a predicate that is always nil leaves its order alone.
+        tabulated-list-format
+        (vector (list "Name" 20 #'ignore) (list "Type" 6 nil)
+                (list "Size" 7 #'ignore :right-align t :pad-right 2)
+                (list "Modified" 16 #'ignore))
         ;; A column that becomes wider draws the same rows anew.
         tabulated-list-entries
         (lambda ()
@@ -99,73 +99,26 @@ another order there is one reply, with at most about 5,500 entries.")
   "Show the files and directories in DIRECTORY.
 Links that lead out of the project are not followed.  Interactively this is the
 current directory, with point on the current file; with a prefix argument, ask."
-  (interactive (list (backstaff-list--read)))
-  (backstaff-view-open-directory 'backstaff-list-mode directory
-                                 :tool "agent-q/list_directory"))
-
-;;;###autoload
-(defun backstaff-list-entries (directory &optional recursive)
-  "Show the entries of DIRECTORY with the tool of Forge.
-If RECURSIVE is non-nil, also show those of the directories below; this is
-the prefix argument, with which the command asks for the directory.  The
-server's settings limit their number and depth."
-  (interactive (list (backstaff-list--read) current-prefix-arg))
-  (backstaff-view-open-directory 'backstaff-list-mode directory
-                                 :tool "forge/list_directory"
-                                 :recursive (and recursive t)))
-
-(defun backstaff-list--read ()
-  "Return the current directory, or with a prefix argument ask for one."
-  (if current-prefix-arg (backstaff-read-directory "List directory: ")
-    (backstaff-directory)))
-
-(defun backstaff-list--forge-p (state)
-  "Return non-nil if the tool of STATE is Forge's."
-  (equal (plist-get state :tool) "forge/list_directory"))
+  (interactive (list (backstaff-read-directory "List directory: " #'backstaff-directory)))
+  (backstaff-view-open-directory 'backstaff-list-mode directory))
 
 (defun backstaff-list--paged-p (state)
   "Return non-nil if the server has pages of the listing of STATE."
-  (and (equal (plist-get state :sort) "name") (not (plist-get state :reverse))
-       (not (backstaff-list--forge-p state))))
-
-(defun backstaff-list--request (state)
-  "Return the call for STATE."
-  (let ((path (plist-get state :path)) (hidden (plist-get state :hidden)))
-    (if (backstaff-list--forge-p state)
-        ;; Forge's tool strips blanks from both ends of a path.  "./" and "/"
-        ;; protect those of a name.
-        `("forge/list_directory"
-          (:path ,(if (equal path ".") path (concat "./" path "/"))
-           :recursive ,(plist-get state :recursive)
-           :include_hidden ,hidden :include_other t)
-          (:max-output-bytes ,(plist-get backstaff-list--bytes :forge)))
-      `("agent-q/list_directory"
-        (:path ,path :show_hidden ,hidden :sort_by ,(plist-get state :sort))
-        (:max-output-bytes ,(plist-get backstaff-list--bytes
-                                       (if (backstaff-list--paged-p state) :page :whole))
-         :after ,(or (plist-get state :after) ""))))))
-
+  (equal (plist-get state :order) '("Name")))
 
 ;;; Drawing
 
 (defun backstaff-list--row (raw)
-  "Return the entry and the cells for RAW, an entry in a reply of either tool."
-  (let* ((forge (plist-get raw :path)) (name (or forge (plist-get raw :name)))
-         (kind (pcase (plist-get raw (if forge :type :kind))
-                 (:dir :directory)
-                 (kind kind)))
-         (size (and (not (eq kind :directory)) (plist-get raw (if forge :size-bytes :size))))
-         (modified (if-let ((milliseconds (plist-get raw :modified-epoch-ms)))
-                       (floor milliseconds 1000)
-                     (plist-get raw :modified))))
+  "Return the entry and the cells for RAW, an entry in a reply."
+  (pcase-let* (((map :name :kind :size :modified :target :error) raw)
+               (`(,face ,suffix) (backstaff-view-kind kind)))
     (list (list :path (backstaff-path-child (plist-get backstaff-view-state :path) name)
                 :name name :kind kind)
-          (vector (concat (propertize (backstaff-view-label name) 'backstaff-name t
-                                      'face (backstaff-view-kind-face kind))
-                          (if-let ((target (plist-get raw :target)))
-                              (propertize (concat " -> " (backstaff-view-label target))
+          (vector (concat (propertize (backstaff-names-show name) 'backstaff-name t 'face face)
+                          (if target
+                              (propertize (concat " -> " (backstaff-names-show target))
                                           'face 'shadow)
-                            (backstaff-view-kind-suffix kind)))
+                            suffix))
                   (pcase kind
                     (:directory "dir")
                     (:symlink "link")
@@ -173,182 +126,144 @@ server's settings limit their number and depth."
                     (:block-device "block")
                     (:unknown "?")
                     (_ (substring (symbol-name kind) 1)))
-                  (if size (file-size-human-readable size) "")
-                  (or (plist-get raw :error)
+                  (if (and size (not (eq kind :directory))) (file-size-human-readable size) "")
+                  (or error
                       (condition-case nil
                           (format-time-string backstaff-time-format modified)
                         (error (format "@%s" modified))))))))
 
 (defun backstaff-list--draw (reply)
   "Draw the first rows of the listing in REPLY."
-  (let* ((entries (plist-get (plist-get reply :data) :entries)) (state backstaff-view-state)
-         (focus (plist-get state :focus))
-         (room (- (window-body-width (get-buffer-window nil t)) 35))
-         (widest (cl-loop for entry in entries repeat backstaff-list--page
-                          for target = (plist-get entry :target)
-                          maximize (+ (string-width (backstaff-view-label
-                                                     (or (plist-get entry :path)
-                                                         (plist-get entry :name))))
-                                      (if target (+ 4 (string-width target)) 1)))))
-    (when (plist-get state :reverse)
-      ;; Directories stay first.
-      (setq entries (mapcan (lambda (group) (nreverse (cdr group)))
-                            (seq-group-by (lambda (entry) (eq (plist-get entry :kind) :directory))
-                                          entries))))
-    (setf (nth 1 (aref tabulated-list-format 0)) (max 20 (min (or widest 0) room)))
+  (let ((order (plist-get backstaff-view-state :order)))
     (setq backstaff-list--shown 0
-          backstaff-list--last (car (last entries))
-          backstaff-list--waiting entries
-          backstaff-list--seeking (and focus (equal (backstaff-path-parent focus)
-                                                    (plist-get state :path))))
-    ;; The rows come sorted.
-    (let ((tabulated-list-sort-key
-           (and (not (backstaff-list--forge-p state))
-                (cons (capitalize (plist-get state :sort)) (plist-get state :reverse)))))
-      (tabulated-list-init-header))
+          backstaff-list--wanted backstaff-list--page
+          backstaff-list--waiting (plist-get (plist-get reply :data) :entries))
+    (when (cdr order)
+      (if (plist-get reply :truncated)
+          (progn (message "Only a complete listing can be turned upside down")
+                 (setq order (list (car order)))
+                 (setf (plist-get backstaff-view-state :order) order))
+        ;; Directories stay first.
+        (setq backstaff-list--waiting
+              (mapcan (lambda (group) (nreverse (cdr group)))
+                      (seq-group-by (lambda (entry) (eq (plist-get entry :kind) :directory))
+                                    backstaff-list--waiting)))))
+    (setq tabulated-list-sort-key order)
     (backstaff-list--go-on)))
 
 (defun backstaff-list--go-on ()
   "Draw a piece of the rows that wait, and arrange for the next piece."
-  (let* ((end (point-max)) (inhibit-read-only t)
-         ;; To collect garbage takes longer than to draw a piece.
-         (gc-cons-threshold (max gc-cons-threshold (* 32 1024 1024)))
-         (wanted (if backstaff-list--seeking backstaff-list--most-sought
-                   (plist-get backstaff-view-state :rows))))
+  (let ((end (point-max)) (inhibit-read-only t)
+        ;; To collect garbage takes longer than to draw.
+        (gc-cons-threshold (max gc-cons-threshold (* 32 1024 1024)))
+        (rows (mapcar #'backstaff-list--row
+                      (seq-take backstaff-list--waiting backstaff-list--piece))))
+    (when (= backstaff-list--shown 0)
+      (setf (nth 1 (aref tabulated-list-format 0))
+            (max 20 (min (cl-loop for (_ cells) in (or rows '(("" [""])))
+                                  maximize (string-width (aref cells 0)))
+                         (- (window-body-width (get-buffer-window nil t)) 35))))
+      (tabulated-list-init-header))
     (with-silent-modifications
       (save-excursion
         (goto-char end)
-        (cl-loop repeat (min backstaff-list--piece (- wanted backstaff-list--shown))
-                 while backstaff-list--waiting
-                 do (apply #'tabulated-list-print-entry
-                           (backstaff-list--row (pop backstaff-list--waiting)))
-                 (cl-incf backstaff-list--shown))))
-    (backstaff-view-seek end)
-    ;; The row is drawn, or the user moved point.
-    (when (and backstaff-list--seeking (null backstaff-view-sought))
-      (setq backstaff-list--seeking nil wanted (plist-get backstaff-view-state :rows)))
-    (cl-callf max (plist-get backstaff-view-state :rows) backstaff-list--shown)
+        (dolist (row rows)
+          (apply #'tabulated-list-print-entry row))))
+    (cl-incf backstaff-list--shown (length rows))
+    (setq backstaff-list--waiting (nthcdr backstaff-list--piece backstaff-list--waiting)
+          backstaff-list--last (or (caar (last rows)) backstaff-list--last))
     (backstaff-list--describe)
-    (cond ((>= backstaff-list--shown wanted))
+    (when (and backstaff-view-sought (> end 1)
+               (save-restriction
+                 (narrow-to-region end (point-max))
+                 (backstaff-view-go-to backstaff-view-sought)))
+      (setq backstaff-view-sought nil)
+      (dolist (window (get-buffer-window-list nil t t))
+        (set-window-point window (point))))
+    (when (and backstaff-view-sought
+               (equal (backstaff-path-parent backstaff-view-sought)
+                      (plist-get backstaff-view-state :path))
+               (< backstaff-list--shown backstaff-list--most-sought))
+      (cl-callf max backstaff-list--wanted (1+ backstaff-list--shown)))
+    (cond ((>= backstaff-list--shown backstaff-list--wanted))
           (backstaff-list--waiting
            (run-at-time 0 nil #'backstaff-list--later (current-buffer) backstaff-view-reply))
-          ((and backstaff-list--last (backstaff-list--left)
-                (backstaff-list--paged-p backstaff-view-state))
+          ((and (backstaff-list--left) (backstaff-list--paged-p backstaff-view-state))
+           (backstaff-request-cancel)
            (backstaff-view-call
             `(:after ,(concat (plist-get backstaff-list--last :name)
                               (and (eq (plist-get backstaff-list--last :kind) :directory) "/"))
               ,@backstaff-view-state)
             (lambda (reply)
-              (if (not (plist-get reply :ok))
-                  (progn (message "%s" (plist-get reply :text))
-                         (setf (plist-get backstaff-view-state :rows) backstaff-list--shown))
-                (backstaff-names-labels reply backstaff-view-labels)
-                (setq backstaff-list--waiting (plist-get (plist-get reply :data) :entries)
-                      backstaff-list--last (car (last backstaff-list--waiting)))
-                (backstaff-list--go-on))))))))
+              (setq backstaff-list--waiting (plist-get (plist-get reply :data) :entries))
+              (if backstaff-list--waiting (backstaff-list--go-on)
+                (message "%s" (plist-get reply :text)))))))))
 
 (defun backstaff-list--later (buffer reply)
   "Go on in BUFFER, if it still shows REPLY."
-  (when (buffer-live-p buffer)
+  (when (and (buffer-live-p buffer)
+             (eq reply (buffer-local-value 'backstaff-view-reply buffer)))
     (with-current-buffer buffer
-      (when (eq reply backstaff-view-reply)
-        (backstaff-list--go-on)))))
+      (backstaff-list--go-on))))
 
 (defun backstaff-list--left ()
-  "Return the number of entries that are not shown, t if it is unknown, or nil."
-  (let* ((data (plist-get backstaff-view-reply :data))
-         (total (or (plist-get data :total) (length (plist-get data :entries)))))
-    (cond ((< backstaff-list--shown total) (- total backstaff-list--shown))
-          ((plist-get data :total) nil)
-          (t (plist-get data :truncated)))))
+  "Return the number of entries that are not shown, or nil."
+  (let ((total (plist-get (plist-get backstaff-view-reply :data) :total)))
+    (and (< backstaff-list--shown total) (- total backstaff-list--shown))))
 
 (defun backstaff-list--describe ()
   "Write the counts into the mode line, and a note on entries that are not shown."
-  (let* ((data (plist-get backstaff-view-reply :data))
-         (left (backstaff-list--left))
-         (hidden (backstaff-view-get :hidden))
-         (directories (or (plist-get data :directories)
-                          (cl-count :dir (plist-get data :entries)
-                                    :key (lambda (entry) (plist-get entry :type)))))
-         ;; Links and the like count as files.
-         (files (or (plist-get data :files) (- backstaff-list--shown directories))))
+  (pcase-let (((map :files :directories) (plist-get backstaff-view-reply :data))
+              (left (backstaff-list--left)) (hidden (backstaff-view-get :hidden)))
     (setq mode-line-process
-          (list "" 'backstaff-request-indicator " "
-                (string-join
-                 (delq nil (list (and left "CUT")
-                                 (or (backstaff-view-count files "file" "files") "no file")
-                                 (backstaff-view-count directories "directory" "directories")
-                                 (and (backstaff-view-get :recursive) "recursive")
-                                 (if hidden "hidden shown" "hidden off")))
-                 ", ")))
+          (list "" 'backstaff-request-indicator
+                ;; Links and the like count as files.
+                (format " %s%d %s, %d %s, hidden %s" (if left "CUT, " "")
+                        files (ngettext "file" "files" files)
+                        directories (ngettext "directory" "directories" directories)
+                        (if hidden "shown" "off"))))
     (backstaff-view-set-notes
      (cond ((> backstaff-list--shown 0) nil)
            (hidden "The directory is empty")
            (t (substitute-command-keys "Nothing to show; \\[backstaff-view-toggle-hidden]\
  shows hidden files")))
-     (and left (concat (format "… %s shown%s: " (backstaff-view-number backstaff-list--shown)
-                               (if (numberp left)
-                                   (format ", %s more" (backstaff-view-number left))
-                                 ""))
-                       (or (backstaff-list--remedy)
-                           (substitute-command-keys "\\[backstaff-list-more] shows more")))))))
+     (and left (format "… %d shown, %d more: %s" backstaff-list--shown left
+                       (if (backstaff-list--more-p)
+                           (substitute-command-keys "\\[backstaff-list-more] shows more")
+                         "Only the listing by name has all"))))))
 
-(defun backstaff-list--remedy ()
-  "Return advice on the rows that + cannot show, or nil."
-  (let ((forge (backstaff-list--forge-p backstaff-view-state)))
-    (cond ((or backstaff-list--waiting (backstaff-list--paged-p backstaff-view-state)) nil)
-          ((not forge) "Only the listing by name has all")
-          ((eq (plist-get (plist-get backstaff-view-reply :data) :truncated-reason) :max-entries)
-           (format "The settings allow no more: raise max_entries under\
- [tools.list_directory] in %s, then M-x backstaff-restart"
-                   (abbreviate-file-name (backstaff-server-settings-file-name))))
-          (t "A reply has no room for more"))))
-
-
-;;; Commands
+(defun backstaff-list--more-p ()
+  "Return non-nil if + can show more rows."
+  (or backstaff-list--waiting (backstaff-list--paged-p backstaff-view-state)))
 
 (defun backstaff-list-more ()
   "Show the next thousand rows of a long listing."
   (interactive nil backstaff-list-mode)
   (unless (backstaff-list--left)
     (user-error "The listing is complete"))
-  (when-let ((remedy (backstaff-list--remedy)))
-    (user-error "%s" remedy))
-  (let* ((rows (plist-get backstaff-view-state :rows))
-         (drawing (or backstaff-list--seeking (< backstaff-list--shown rows))))
-    (setf (plist-get backstaff-view-state :rows) (+ rows backstaff-list--page))
-    (unless drawing
-      (backstaff-list--go-on))))
+  (unless (backstaff-list--more-p)
+    (user-error "Only the listing by name has all"))
+  (setq backstaff-list--wanted (+ backstaff-list--shown backstaff-list--page))
+  (backstaff-list--go-on))
 
-(defun backstaff-list-sort (&optional column)
+(defun backstaff-list-sort (column &optional click)
   "Sort by the column at point, the largest or newest first.
 Once more turns the order upside down.  With a numeric prefix argument COLUMN,
-sort by that column; the first is 0."
-  (interactive "P" backstaff-list-mode)
-  (backstaff-list--sort-by
-   (if column (car (aref tabulated-list-format (min 3 (prefix-numeric-value column))))
-     (or (get-text-property (point) 'tabulated-list-column-name) "Name"))))
-
-(defun backstaff-list-sort-by-click (event)
-  "Sort by the column whose heading the mouse EVENT clicked."
-  (interactive "e" backstaff-list-mode)
-  (let ((place (event-start event)))
-    (with-current-buffer (window-buffer (posn-window place))
-      (backstaff-list--sort-by (get-text-property (cdr (posn-string place))
-                                                  'tabulated-list-column-name
-                                                  (car (posn-string place)))))))
-
-(defun backstaff-list--sort-by (name)
-  "Sort by the column NAME, or turn the order upside down if it is sorted so."
-  (when (backstaff-list--forge-p backstaff-view-state)
-    (user-error "Forge's tool sorts by path alone; backstaff-list-directory sorts"))
-  (when (equal name "Type")
-    (user-error "The server sorts by name, size and time"))
-  (let ((again (equal (downcase name) (backstaff-view-get :sort))))
-    (when (and again (backstaff-list--left))
-      (user-error "Only a complete listing can be turned upside down; + shows more"))
-    (backstaff-view-change :sort (downcase name) :rows backstaff-list--page
-                           :reverse (and again (not (backstaff-view-get :reverse))))))
+sort by that column; the first is 0.  CLICK is the place of a click on a
+heading."
+  (interactive (list current-prefix-arg
+                     (and (mouse-event-p last-input-event) (event-start last-input-event))))
+  (with-current-buffer (if click (window-buffer (posn-window click)) (current-buffer))
+    (let ((name (cond (click (get-text-property (cdr (posn-string click))
+                                                'tabulated-list-column-name
+                                                (car (posn-string click))))
+                      (column (car (aref tabulated-list-format (prefix-numeric-value column))))
+                      (t (get-text-property (point) 'tabulated-list-column-name))))
+          (order (backstaff-view-get :order)))
+      (unless (nth 2 (assoc name (append tabulated-list-format nil)))
+        (user-error "The listing cannot be sorted by %s" (or name "nothing")))
+      (backstaff-view-change
+       :order (cons name (and (equal name (car order)) (not (cdr order))))))))
 
 (provide 'backstaff-ui-list)
 ;;; backstaff-ui-list.el ends here

@@ -50,7 +50,6 @@ files, and 4 more files are beside it.
                     (list :path (plist-get state :path)
                           :max_tokens (plist-get state :tokens))))
    :draw #'backstaff-overview--draw
-   :title (apply-partially #'backstaff-view-title "overview")
    :defaults (lambda () (list :tokens backstaff-overview-tokens))
    :open (lambda (entry) (list 'backstaff-tree-mode :path (plist-get entry :path)))
    :wrap t)
@@ -62,9 +61,8 @@ files, and 4 more files are beside it.
 (defun backstaff-overview (directory)
   "Show DIRECTORY on one page: the files to read first, and those edited lately.
 Interactively this is the root of the project; with a prefix argument, ask."
-  (interactive (list (if current-prefix-arg
-                         (backstaff-read-directory "Overview of directory: ")
-                       (backstaff-command-project))))
+  (interactive (list (backstaff-read-directory "Overview of directory: "
+                                               #'backstaff-command-project)))
   (backstaff-view-open-directory 'backstaff-overview-mode directory))
 
 (defun backstaff-overview--draw (reply)
@@ -101,11 +99,9 @@ Interactively this is the root of the project; with a prefix argument, ask."
         (backstaff-overview--make-buttons (plist-get line :collapsed) :directory path)
         (forward-line)))
     (put-text-property (point-min) (point-max) 'wrap-prefix "    ")
-    (backstaff-view-set-header (plist-get data :path))
     (apply #'backstaff-view-set-notes
            (and (< named files)
-                (format "%s of %s files named: dir/(9) holds 9 files, +9 are 9 more"
-                        (backstaff-view-number named) (backstaff-view-number files)))
+                (format "%d of %d files named: dir/(9) holds 9 files, +9 are 9 more" named files))
            (and (< named files)
                 (substitute-command-keys
                  "\\[backstaff-overview-more] names more, \\[backstaff-view-visit] on a\
@@ -117,24 +113,25 @@ Interactively this is the root of the project; with a prefix argument, ask."
 The names stand there in this order, and the last ones may be missing.  They
 are below DIRECTORY, or below the root if that is nil.  Names below the root
 lose the directory of the page, which would be repeated in each."
-  (let ((page (concat (backstaff-view-get :path) "/")))
+  (pcase-let ((page (concat (backstaff-view-get :path) "/"))
+              (`(,face ,suffix) (backstaff-view-kind kind)))
     (dolist (path paths)
       (let ((name (string-remove-prefix (concat (or directory ".") "/") path)))
         (when (re-search-forward
                ;; A name that would look like something else stands in quotes.
                (concat "\\(?:^\\| \\)\\("
                        (regexp-opt (list name (backstaff-names-show name) (format "\"%s\"" name)))
-                       (backstaff-view-kind-suffix kind) "\\)\\(?:[ (]\\|$\\)")
+                       suffix "\\)\\(?:[ (]\\|$\\)")
                (line-end-position) t)
           (let ((start (match-beginning 1)) (end (copy-marker (match-end 1))))
             (when (and (null directory) (string-prefix-p page (match-string 1)))
               (delete-region start (+ start (length page))))
             (add-text-properties
-             start end `( face ,(backstaff-view-kind-face kind) backstaff-name t
+             start end `( face ,face backstaff-name t
                           button t category backstaff-name ; buttons need a category
                           backstaff-entry (:path ,path :name ,name :kind ,kind)))
-            (goto-char start)
             ;; A line does not end within a name.
+            (goto-char start)
             (while (search-forward " " end t)
               (put-text-property (1- (point)) (point) 'display "\u00a0"))
             (goto-char end)))))))

@@ -34,6 +34,19 @@ A file outside of ROOT keeps its absolute name, which the tools refuse."
   "Return the path of the file NAME in the directory with the path DIRECTORY."
   (if (equal directory ".") name (concat directory "/" name)))
 
+(defun backstaff-path-absolute (root path &optional directory)
+  "Return the absolute name of PATH, a path below ROOT or an absolute name.
+If DIRECTORY is non-nil, the name ends with a slash."
+  (if (equal path ".") (if directory root (directory-file-name root))
+    ;; An absolute path is as the host has it.
+    (concat (if (string-prefix-p "/" path) (file-remote-p root) root) path
+            (and directory "/"))))
+
+(defun backstaff-path-shown (name)
+  "Return NAME, an absolute file name, as a buffer's name shows it: \"~/src/\"."
+  ;; A handler of another host would ask that host.
+  (backstaff-names-show (let ((file-name-handler-alist nil)) (abbreviate-file-name name))))
+
 (defun backstaff-path-file-name (name root)
   "Return NAME, an absolute file name, quoted against handlers of its directory.
 Otherwise a directory called \"ssh:host:\" or \"a.zip\" would lead to another

@@ -84,12 +84,16 @@ would quote both."
      (user-error "%s.  %s" (backstaff-epc-error-text problem)
                  (backstaff-server-advice problem)))))
 
-(defun backstaff-read-directory (prompt)
+(defun backstaff-read-directory (prompt &optional default)
   "Ask for a directory with PROMPT and return it.
-On another host any name will do: to look there TRAMP would connect unasked."
-  (let ((directory (backstaff-directory)))
-    ;; Without a default it would be the file that the buffer visits.
-    (read-file-name prompt directory directory t nil #'backstaff-prompt--perhaps-directory-p)))
+If DEFAULT is given, call it without arguments for the directory instead,
+unless the user typed a prefix argument.  On another host any name will do: to
+look there TRAMP would connect unasked."
+  (if (and default (not current-prefix-arg)) (funcall default)
+    (let ((directory (backstaff-directory)))
+      ;; Without a default it would be the file that the buffer visits.
+      (read-file-name prompt directory directory t nil
+                      #'backstaff-prompt--perhaps-directory-p))))
 
 (defun backstaff-prompt--perhaps-directory-p (name)
   "Return non-nil if NAME, typed or a completion, may be a directory."

@@ -34,9 +34,6 @@
 (defconst backstaff-search--pages '(100 500)
   "Number of matches that the first call asks for, and each later one.")
 
-(defconst backstaff-search--few 10
-  "Number of matches to ask for if more take too long.")
-
 (defconst backstaff-search--most-candidates 200
   "Maximum number of matches that Consult shows.")
 
@@ -113,7 +110,7 @@
 (defun backstaff-search (pattern &optional directory literal)
   "Show the lines that match PATTERN in the files of the project.
 PATTERN is a regular expression of Python, in which ( and | need no backslash.
-If LITERAL is non-nil, PATTERN is text; a key in the prompt says so.
+If LITERAL is non-nil, PATTERN is text; a key in the buffer says so.
 With a prefix argument, ask for a DIRECTORY of the project to search below.
 
 If Consult is loaded, the matches appear as you type.  With \\[universal-argument] \\[universal-argument] they
@@ -128,11 +125,10 @@ has keys to change the search.  Modified buffers are searched as they are."
                  (if directory (backstaff-command-root directory) (backstaff-command-project))
                  (if (and (featurep 'consult) (not (equal current-prefix-arg '(16))))
                      (list nil directory)
-                   (cl-destructuring-bind (pattern . literal) (backstaff-search--read)
-                     (list pattern directory literal)))))
+                   (list (backstaff-search--read) directory))))
   (let* ((root (file-name-as-directory (backstaff-command-root directory)))
          (arguments (list :pattern pattern :literal (and literal t)
-                          :root_path (backstaff-search--below directory root)
+                          :root_path (backstaff-path-relative root (or directory root))
                           :context_lines 0 :timeout_ms backstaff-search--milliseconds)))
     (if (null pattern)
         (backstaff-search--as-you-type root arguments)
@@ -148,44 +144,21 @@ has keys to change the search.  Modified buffers are searched as they are."
   "Return the name of the buffer for a search for PATTERN below ROOT.
 For example \"*backstaff search: x in ~/src/*\"."
   (format "*backstaff search: %s in %s*" pattern
-          (backstaff-names-show (abbreviate-file-name root))))
+          (backstaff-path-shown root)))
 
 (defun backstaff-search--flags (pattern literal)
   "Return the flags for PATTERN, which is text if LITERAL is non-nil.
 Case counts only if PATTERN has a capital letter."
   (if (isearch-no-upper-case-p pattern (not literal)) "i" ""))
 
-(defun backstaff-search--below (directory root)
-  "Return DIRECTORY as a path from ROOT; nil is ROOT."
-  (if directory
-      (directory-file-name (file-relative-name (expand-file-name directory) root))
-    "."))
-
-(defun backstaff-search--read (&optional pattern literal)
-  "Read a pattern; return it and whether it is text.
-The default is the symbol at point.  PATTERN is an old pattern to edit, which is
-text if LITERAL is non-nil."
-  (let ((symbol (unless pattern (thing-at-point 'symbol t)))
-        (map (make-sparse-keymap)) (again t) (history-add-new-input nil) (default nil))
-    (set-keymap-parent map minibuffer-local-map)
-    (define-key map (kbd "M-r") (lambda ()
-                                  (interactive)
-                                  (setq literal (not literal) again t)
-                                  (exit-minibuffer)))
-    (while again
-      (setq again nil
-            default (if (and symbol (not literal)) (regexp-quote symbol) symbol)
-            pattern (read-from-minibuffer
-                     (format-prompt (if literal "Search for text (M-r: Python regexp)"
-                                      "Search for Python regexp (M-r: text)")
-                                    default)
-                     pattern map nil 'backstaff-search--history default)))
-    (when (string-empty-p pattern)
-      (setq pattern (or default "")))
-    (when (string-blank-p pattern)
-      (user-error "Give a regular expression"))
-    (add-to-history 'backstaff-search--history pattern)
-    (cons pattern literal)))
+(defun backstaff-search--read (&optional pattern)
+  "Read a regular expression; the default is the symbol at point.
+PATTERN is an old pattern to edit."
+  (let* ((symbol (unless pattern (thing-at-point 'symbol t)))
+         (default (and symbol (regexp-quote symbol)))
+         (read (read-string (format-prompt "Search for Python regexp" default)
+                            pattern 'backstaff-search--history default)))
+    (if (string-blank-p read) (user-error "Give a regular expression") read)))
 
 (defun backstaff-search-visit ()
   "Visit the match on this line, or else the next one."
@@ -195,16 +168,19 @@ text if LITERAL is non-nil."
     (user-error (compilation-next-error 1)))
   (compile-goto-error))
 
+(defun backstaff-search--toggle (key)
+  "Search anew, with the argument KEY turned from nil to t, or back."
+  (backstaff-search--change key (not (plist-get backstaff-search--arguments key))))
+
 (defun backstaff-search-toggle-text ()
   "Search for the pattern as text, or as a regular expression again."
   (interactive)
-  (backstaff-search--change :literal (not (plist-get backstaff-search--arguments :literal))))
+  (backstaff-search--toggle :literal))
 
 (defun backstaff-search-toggle-ignored ()
   "Search the files that git ignores, too, or leave them out again."
   (interactive)
-  (backstaff-search--change
-   :include_ignored (not (plist-get backstaff-search--arguments :include_ignored))))
+  (backstaff-search--toggle :include_ignored))
 
 (defun backstaff-search-toggle-case ()
   "Distinguish capital and small letters, or treat them alike again."
@@ -216,7 +192,7 @@ text if LITERAL is non-nil."
   "Search below DIRECTORY, which is in the project."
   (interactive (list (backstaff-read-directory "Search below directory: ")))
   (backstaff-search--change
-   :root_path (backstaff-search--below directory default-directory)))
+   :root_path (backstaff-path-relative default-directory directory)))
 
 (defun backstaff-search-in-files (globs)
   "Search the files that match GLOBS, such as \"*.el docs/**\"; blank for all.
@@ -231,12 +207,11 @@ A glob without a slash counts in any directory."
 (defun backstaff-search-edit ()
   "Edit the pattern and search again."
   (interactive)
-  (cl-destructuring-bind (pattern . literal)
-      (backstaff-search--read (plist-get backstaff-search--arguments :pattern)
-                              (plist-get backstaff-search--arguments :literal))
+  (let ((pattern (backstaff-search--read (plist-get backstaff-search--arguments :pattern))))
     (rename-buffer (backstaff-search--name pattern default-directory) t)
-    (backstaff-search--change :pattern pattern :literal literal
-                              :flags (backstaff-search--flags pattern literal))))
+    (backstaff-search--change
+     :pattern pattern
+     :flags (backstaff-search--flags pattern (plist-get backstaff-search--arguments :literal)))))
 
 (defun backstaff-search-more-context (lines)
   "Show LINES more lines around each match, by default one."
@@ -261,7 +236,7 @@ A glob without a slash counts in any directory."
   (backstaff-search--ask 0 (car backstaff-search--pages)))
 
 (defun backstaff-search--describe (state)
-  "Write the number of matches and the search into the header line.
+  "Write the number of matches, the search and its keys into the header line.
 STATE is the text before them, such as \"Searching: \"."
   (pcase-let (((map :pattern :literal :flags :root_path :include :include_ignored)
                backstaff-search--arguments)
@@ -270,12 +245,12 @@ STATE is the text before them, such as \"Searching: \"."
           (string-replace
            "%" "%%"
            (concat
-            " " (propertize (format (if (and (equal state "Search failed: ") (= matches 0))
-                                        "Search failed" "%s%d match%s in %d file%s")
-                                    state
-                                    matches (if (= matches 1) "" "es")
-                                    files (if (= files 1) "" "s"))
+            " " (propertize (format "%s%d %s in %d %s" state matches
+                                    (ngettext "match" "matches" matches)
+                                    files (ngettext "file" "files" files))
                             'face 'bold)
+            (propertize " [e t c f d i + -]" 'face 'shadow 'help-echo
+                        "edit, text, case, files, directory, ignored, more and less context")
             (if literal " for the text " " for regexp ")
             ;; As it was typed: a label would double its backslashes.
             (string-replace "\n" "\\n" (backstaff-names-text pattern))
@@ -283,8 +258,7 @@ STATE is the text before them, such as \"Searching: \"."
               (format " in %s/" (backstaff-names-show root_path)))
             (and include (concat ", files " (string-join include " ")))
             (and (equal flags "i") ", case ignored")
-            (and include_ignored ", with ignored files"))))
-    (force-mode-line-update)))
+            (and include_ignored ", with ignored files"))))))
 
 (defun backstaff-search--ask (offset most)
   "Ask for at most MOST matches from OFFSET on, and show them when they come."
@@ -293,53 +267,36 @@ STATE is the text before them, such as \"Searching: \"."
    "workspace/regexp_search"
    (append backstaff-search--arguments (list :offset offset :max_results most))
    (lambda (reply)
-     (let* ((data (plist-get reply :data)) (next (plist-get data :next-offset)))
-       (backstaff-search--insert-matches data)
-       (cond (next (backstaff-search--ask next (cadr backstaff-search--pages)))
-             ;; A file in which matching takes for ever costs none of the matches before it.
-             ((and (equal (plist-get (plist-get reply :error) :code) "TIMEOUT")
-                   (> most backstaff-search--few))
-              (backstaff-search--ask offset backstaff-search--few))
-             (t (backstaff-search--end reply)))))
+     (backstaff-search--insert-matches (plist-get reply :data))
+     (if-let ((next (plist-get (plist-get reply :data) :next-offset)))
+         (backstaff-search--ask next (cadr backstaff-search--pages))
+       (backstaff-search--end reply)))
    (list :root default-directory
          :deadline-ms (+ backstaff-search--milliseconds 1000))))
 
 (defun backstaff-search--end (reply)
-  "Insert the notes or the error of REPLY, the last one, and the keys."
-  (let* ((error (plist-get reply :error))
-         (text
-          (cl-flet ((advise (note kind)
-                      (let ((remedy (plist-get note :remedy)))
-                        (if (member remedy '(nil "")) (plist-get note :text)
-                          (format "%s: %s" (plist-get note :text)
-                                  (or (alist-get kind backstaff-search--remedies) remedy))))))
-            (cond ((null error)
-                   (mapconcat (lambda (note)
-                                (format "[%s]" (advise note (plist-get note :kind))))
-                              (plist-get (plist-get reply :data) :notes) "\n"))
-                  ((equal (plist-get error :code) "INVALID_REGEX")
-                   (format "Not a valid regular expression: %s.  Press t to search for it as\
- plain text."
-                           ;; More of Python's reason repeats the first words.
-                           (car (split-string (plist-get error :reason) ", "))))
-                  ((plist-get error :problem)
-                   (advise (list :text (concat "Error: " (plist-get error :problem))
-                                 :remedy (plist-get error :remedy))
-                           (intern (plist-get error :code))))
-                  (t (plist-get reply :text))))))
+  "Insert the notes or the error of REPLY, which is the last one."
+  (pcase-let* (((map :text :error :data) reply)
+               ((map :code :reason :problem) error)
+               (advise (lambda (text remedy kind)
+                         (if (member remedy '(nil "")) text
+                           (format "%s: %s" text (or (alist-get kind backstaff-search--remedies)
+                                                     remedy))))))
     (backstaff-search--describe (if error "Search failed: " ""))
     (backstaff-search--insert
-     (concat (if (or error (> (car backstaff-search--counts) 0)) "" "No matches\n")
-             "\n" text "\n"
-             (substitute-command-keys
-              (concat "\\<backstaff-search-mode-map>[keys: \\[backstaff-search-edit] pattern,"
-                      " \\[backstaff-search-toggle-text] text,"
-                      " \\[backstaff-search-toggle-case] case,"
-                      " \\[backstaff-search-in-files] files,"
-                      " \\[backstaff-search-in-directory] directory,"
-                      " \\[backstaff-search-toggle-ignored] ignored,"
-                      " \\[backstaff-search-more-context] context]\nSearch "))
-             (if error "failed\n" "finished\n")))))
+     (concat
+      (if (or error (> (car backstaff-search--counts) 0)) "\n" "No matches\n\n")
+      (cond ((equal code "INVALID_REGEX")
+             (format "Not a valid regular expression: %s.  Press t to search for it as plain text."
+                     ;; More of Python's reason repeats the first words.
+                     (car (split-string reason ", "))))
+            (problem (funcall advise (concat "Error: " problem) (plist-get error :remedy)
+                              (intern code)))
+            (error text)
+            (t (mapconcat (pcase-lambda ((map :text :remedy :kind))
+                            (format "[%s]" (funcall advise text remedy kind)))
+                          (plist-get data :notes) "\n")))
+      (if error "\nSearch failed\n" "\nSearch finished\n")))))
 
 (defun backstaff-search--insert-matches (data)
   "Insert the matches in DATA, those of a file below its name."

@@ -4,28 +4,21 @@
 
 ;;; Commentary:
 
-;; Each line of a tree is a heading of `outline-minor-mode', which folds directories.
-;; TAB folds a directory or opens it by one level; below the depth of the tree it asks
-;; the server.  Directories stay opened and folded when the tree is requested again.  A
-;; new tree opens as many levels as fit the window, and the way to the file that the
-;; user comes from.
+;; TAB closes a directory or opens it; below the depth of the tree it asks the server.
+;; Directories stay open and closed when the tree is requested again.  A new tree opens
+;; as many levels as fit the window, and the way to the file that the user comes from.
 ;;
-;; The entry of a line is a node of the reply, a plist with `:children'.  A node that
-;; was cut at the depth has `:truncated' and gets `:count', the number of names in it.
-;; One whose tree was cut at the limit of entries gets `:limited'.
-;;
-;; Names stand in the order of listings: directories first, and case counts only
-;; between names that are equal otherwise.  An agent gets them in the contract's order.
+;; The entry of a line is a node of the reply, a plist with `:children'.  The names in a
+;; closed directory are in the buffer as well, but invisible, so a search finds them.
 
 ;;; Code:
 
 (require 'cl-lib)
-(require 'outline)
+(require 'map)
 (require 'subr-x)
+(require 'backstaff-names)
 (require 'backstaff-ui-path)
 (require 'backstaff-ui-view)
-
-(defvar revert-buffer-restore-functions)
 
 (defgroup backstaff-tree nil
   "Trees of directories."
@@ -60,11 +53,14 @@ ignores, and `nothing' shows everything.  \\<backstaff-tree-mode-map>\\[backstaf
   "Maximum number of entries that the tool allows.")
 
 (defvar-local backstaff-tree--folds nil
-  "A hash table from the paths of directories to `folded' or `open'.
-Those that the user opened below the tree's depth are `open'.")
+  "A hash table from the paths of directories to `closed' or `open'.
+One that is `open' is requested, too, if it is below the tree's depth.")
+
+(defvar-local backstaff-tree--counts nil
+  "A hash table from the paths of directories to numbers of names without a line.")
 
 (defvar-local backstaff-tree--fitted nil
-  "The root and path of the tree that was fitted to the window.")
+  "The name of the buffer whose tree was fitted to the window.")
 
 (defvar backstaff-tree-mode-map
   (let ((map (make-sparse-keymap)))
@@ -99,9 +95,7 @@ TAB opens and closes a directory; \"src/ … 12\" is a closed one with 12 entrie
                           :exclude (plist-get state :exclude))
                     (list :left-out (symbol-name (plist-get state :left-out))
                           :count-closed t)))
-   :before-draw #'backstaff-tree--note-folds
    :draw #'backstaff-tree--draw
-   :title (apply-partially #'backstaff-view-title "tree")
    :defaults (lambda () (list :hidden backstaff-show-hidden
                               :files backstaff-tree-files
                               :depth backstaff-tree-depth
@@ -112,45 +106,24 @@ TAB opens and closes a directory; \"src/ … 12\" is a closed one with 12 entrie
            (let ((path (plist-get entry :path)))
              (if (eq (plist-get entry :kind) :symlink)
                  (list 'backstaff-list-mode :path path)
-               ;; A focus below the directory unfolds it.
+               ;; A focus below the directory opens it.
                (list major-mode :path path :focus (concat path "/"))))))
-  (setq backstaff-tree--folds (make-hash-table :test #'equal))
-  (setq-local outline-regexp "."
-              ;; The lines of a failure have no level.
-              outline-level (lambda () (or (get-text-property (line-beginning-position)
-                                                              'backstaff-level)
-                                           1))
-              outline-isearch-open-invisible-function #'backstaff-tree--reveal
-              outline-minor-mode-cycle nil
-              ;; Each drawing moves the markers of an index to the first line.
-              imenu-auto-rescan t
+  (setq backstaff-tree--folds (make-hash-table :test #'equal)
+        backstaff-tree--counts (make-hash-table :test #'equal))
+  (setq-local imenu-auto-rescan t
               imenu-auto-rescan-maxout most-positive-fixnum
-              imenu-prev-index-position-function
-              (lambda () (zerop (forward-line (if (bolp) -1 0))))
-              imenu-extract-index-name-function
+              imenu-create-index-function
               (lambda ()
-                (let ((node (get-text-property (point) 'backstaff-entry)))
-                  (and (eq (plist-get node :kind) :directory)
-                       (backstaff-view-label (plist-get node :path))))))
-  ;; Emacs 29 calls the hook obsolete, has no other for this, and still runs it.
-  (with-suppressed-warnings ((obsolete outline-view-change-hook))
-    (add-hook 'outline-view-change-hook #'backstaff-tree--count-folded nil t))
-  (add-hook 'imenu-after-jump-hook #'backstaff-tree--reveal nil t)
-  (add-hook 'imenu-after-jump-hook #'backstaff-view-go-to-name 50 t)
-  (outline-minor-mode)
-  ;; Emacs 30 would fold the old text before the reply comes, and move point.
-  (setq-local revert-buffer-restore-functions nil)
-  ;; A count stands for a folded text, in place of an ellipsis.
-  (remove-from-invisibility-spec '(outline . t))
-  (add-to-invisibility-spec 'outline))
+                (cl-loop for node in (backstaff-tree--nodes)
+                         when (eq (plist-get node :kind) :directory)
+                         collect (list (backstaff-names-show (plist-get node :path)) 1
+                                       #'backstaff-tree--show (plist-get node :path))))))
 
 ;;;###autoload
 (defun backstaff-tree (directory)
   "Show the files and directories below DIRECTORY as a tree.
 Interactively this is the root of the project; with a prefix argument, ask."
-  (interactive (list (if current-prefix-arg
-                         (backstaff-read-directory "Tree of directory: ")
-                       (backstaff-command-root))))
+  (interactive (list (backstaff-read-directory "Tree of directory: " #'backstaff-command-root)))
   (backstaff-view-open-directory 'backstaff-tree-mode directory))
 
 
@@ -161,239 +134,178 @@ Interactively this is the root of the project; with a prefix argument, ask."
   (let ((node (or node (plist-get (plist-get backstaff-view-reply :data) :root))))
     (cons node (mapcan #'backstaff-tree--nodes (copy-sequence (plist-get node :children))))))
 
-(defun backstaff-tree--unread-p (node)
-  "Return non-nil if the children of NODE were not requested yet."
-  (and (plist-get node :truncated) (not (plist-get node :children))))
+(defun backstaff-tree--count (data)
+  "Keep the numbers of names that DATA, a tree, has no lines for."
+  (dolist (one (append (plist-get data :closed) (plist-get data :missing)))
+    (puthash (plist-get one :path) (plist-get one :count) backstaff-tree--counts)))
 
-(defun backstaff-tree--prepare (node data)
-  "Sort the nodes below NODE, and add the counts of DATA to them.
-DATA is the tree of NODE.  If it was cut, NODE gets the number of missing names,
-and each closed directory gets the number of names in it."
-  (let ((counts (make-hash-table :test #'equal)))
-    (dolist (closed (plist-get data :closed))
-      (puthash (plist-get closed :path) (plist-get closed :count) counts))
-    (dolist (one (backstaff-tree--nodes node))
-      (plist-put one :count (gethash (plist-get one :path) counts))
-      (plist-put one :children
-                 (cl-sort (plist-get one :children) #'string<
-                          ;; Directories come first, and case counts only between equal names.
-                          :key (lambda (child)
-                                 (let ((name (plist-get child :name)))
-                                   (concat (if (eq (plist-get child :kind) :directory) "a" "b")
-                                           (upcase name) "\0" name)))))))
-  (plist-put node :limited (plist-get data :limit-reached))
-  (plist-put node :missing
-             (cl-loop for one in (plist-get data :missing)
-                      when (equal (plist-get one :path) (plist-get node :path))
-                      return (plist-get one :count))))
+(defun backstaff-tree--missing (node)
+  "Return the number of names in NODE that have no line, or t if it is unknown."
+  (gethash (plist-get node :path) backstaff-tree--counts (if (plist-get node :truncated) t 0)))
+
+(defun backstaff-tree--cut-p ()
+  "Return non-nil if a directory has lines for some of its names alone."
+  (cl-find-if (lambda (node) (and (plist-get node :children)
+                                  (/= 0 (backstaff-tree--missing node))))
+              (backstaff-tree--nodes)))
 
 (defun backstaff-tree--draw (reply)
   "Draw the tree in REPLY.  If it was cut, request one with a level less."
-  (let* ((data (plist-get reply :data)) (root (plist-get data :root))
-         (depth (backstaff-view-get :depth)) (focus (backstaff-view-get :focus))
-         (again (and (plist-get data :missing) (> depth 1))))
-    (backstaff-tree--prepare root data)
-    (unless again
-      (backstaff-tree--fit)
-      (while (setq focus (and focus (backstaff-path-parent focus)))
-        (puthash focus 'open backstaff-tree--folds)))
-    (backstaff-tree--insert-all)
+  (let* ((data (plist-get reply :data)) (depth (backstaff-view-get :depth))
+         (place (backstaff-view-name major-mode backstaff-view-state)))
+    (clrhash backstaff-tree--counts)
+    (backstaff-tree--count data)
     ;; A level less shows all siblings before anything below them.
-    (if again
+    (if (and (plist-get data :missing) (> depth 1))
         (backstaff-view-change
-         :depth (1- depth) :wanted (or (backstaff-view-get :wanted) depth))
-      (backstaff-tree--open-again root))))
+         :depth (1- depth) :wanted (or (backstaff-view-get :wanted) depth)
+         :focus backstaff-view-sought)
+      (unless (equal place backstaff-tree--fitted)
+        (setq backstaff-tree--fitted place)
+        (backstaff-tree--fit (plist-get data :root)))
+      (backstaff-tree--open-way backstaff-view-sought)
+      (backstaff-tree--load (plist-get data :root)))
+    (backstaff-tree--insert-all)))
 
-(defun backstaff-tree--fit ()
-  "Fold a new tree below the levels that the window has room for."
-  (let ((place (list (backstaff-view-get :root) (backstaff-view-get :path)))
-        (room (window-body-height (get-buffer-window nil t)))
-        (level (list (plist-get (plist-get backstaff-view-reply :data) :root))) (depth 0))
-    (unless (equal place backstaff-tree--fitted)
-      (setq backstaff-tree--fitted place)
-      (while level
-        (cl-decf room (length level))
-        (setq level (cl-loop for node in level append (plist-get node :children)))
-        (cl-incf depth)
-        ;; The first level is seen in any case.
-        (when (and (> depth 1) (< room (length level)))
-          (setq room -1)
-          (dolist (node level)
-            (puthash (backstaff-path-parent (plist-get node :path)) 'folded
-                     backstaff-tree--folds)))))))
+(defun backstaff-tree--fit (root)
+  "Close the directories of the tree ROOT below the levels that fit the window."
+  (let* ((room (window-body-height (get-buffer-window nil t)))
+         (level (plist-get root :children)) (used (length level)))
+    (while (setq level (cl-loop for node in level append (plist-get node :children)))
+      (when (> (cl-incf used (length level)) (1- room))
+        (dolist (node level)
+          (puthash (backstaff-path-parent (plist-get node :path)) 'closed
+                   backstaff-tree--folds))))))
 
-(defun backstaff-tree--insert (node before branch level)
-  "Insert NODE and its children at LEVEL, folded as they were.
+(defun backstaff-tree--open-way (path)
+  "Open the directories around PATH."
+  (while (setq path (and path (backstaff-path-parent path)))
+    (puthash path 'open backstaff-tree--folds)))
+
+(defun backstaff-tree--show (_name _position path)
+  "Open the way to PATH, a directory in the tree, and go there."
+  (backstaff-tree--open-way path)
+  (setq backstaff-view-sought path)
+  (backstaff-view-redraw #'backstaff-tree--insert-all))
+
+(defun backstaff-tree--insert (node before branch)
+  "Insert NODE and its children.
 The line starts with BEFORE and BRANCH, such as \"│  \" and \"├─ \"."
   (unless (bobp)
     (insert "\n"))
-  (let* ((start (point))
-         (kind (plist-get node :kind))
-         (children (plist-get node :children))
-         (root (file-name-nondirectory (directory-file-name (backstaff-view-get :root))))
-         (name (cond ((not (equal (plist-get node :path) "."))
-                      (backstaff-view-label (plist-get node :name)))
-                     ;; The name of the root "/" is empty; its slash follows.
-                     ((equal root "") "")
-                     (t (backstaff-names-show root)))))
+  (pcase-let* (((map :path :name :kind :children) node)
+               (root (file-name-nondirectory
+                      (directory-file-name (backstaff-view-get :root))))
+               (`(,face ,suffix) (backstaff-view-kind kind))
+               (missing (backstaff-tree--missing node))
+               (start (point)))
     (insert (propertize (concat before branch) 'face 'shadow)
-            (propertize (bidi-string-mark-left-to-right name)
-                        'face (backstaff-view-kind-face kind) 'backstaff-name t)
-            (backstaff-view-kind-suffix kind)
-            (if (backstaff-tree--unread-p node)
-                (backstaff-tree--count (plist-get node :count))
-              ""))
-    (add-text-properties start (point) `(backstaff-entry ,node backstaff-level ,level))
+            (propertize (bidi-string-mark-left-to-right
+                         (cond ((not (equal path ".")) (backstaff-names-show name))
+                               ;; The name of the root "/" is empty; its slash follows.
+                               ((equal root "") "")
+                               (t (backstaff-names-show root))))
+                        'face face 'backstaff-name t)
+            suffix)
+    (unless children
+      (insert (backstaff-tree--ellipsis missing)))
+    (put-text-property start (point) 'backstaff-entry node)
     (setq before (concat before (pcase branch ("" "") ("├─ " "│  ") (_ "   ")))
           start (point))
-    (while children
-      (backstaff-tree--insert (pop children) before (if children "├─ " "└─ ") (1+ level)))
-    (when (and (> (point) start)
-               (eq (gethash (plist-get node :path) backstaff-tree--folds) 'folded))
-      (outline-flag-region start (point) t))))
+    (cl-loop for (child . more) on children
+             do (backstaff-tree--insert child before (if (or more (/= missing 0)) "├─ " "└─ ")))
+    (unless (or (null children) (= missing 0))
+      (insert (propertize (format "\n%s└─ … %d more" before missing)
+                          'face 'shadow 'backstaff-entry node)))
+    (when (and children (eq (gethash path backstaff-tree--folds) 'closed))
+      ;; A string at an end of the fold would be seen at the end of a fold around it, too.
+      (let ((count (make-overlay (1- start) start)) (fold (make-overlay start (point))))
+        (overlay-put count 'display
+                     (concat suffix (backstaff-tree--ellipsis (+ missing (length children)))))
+        (overlay-put fold 'invisible t)
+        (overlay-put fold 'isearch-open-invisible
+                     (lambda (_)
+                       (puthash path 'open backstaff-tree--folds)
+                       (delete-overlay count)
+                       (delete-overlay fold)))))))
 
-(defun backstaff-tree--count (count)
-  "Return the text behind a closed directory with COUNT names; nil is unknown."
-  (if (eql count 0) ""
-    (propertize (if count (format " … %d" count) " …") 'face 'shadow)))
+(defun backstaff-tree--ellipsis (count)
+  "Return the text behind a closed directory with COUNT names; t is unknown."
+  (propertize (pcase count ('t " …") (0 "") (_ (format " … %d" count))) 'face 'shadow))
 
 (defun backstaff-tree--insert-all ()
-  "Insert the tree, its counts in the header, and a note if it was cut."
-  (backstaff-tree--insert (car (backstaff-tree--nodes)) "" "" 1)
-  (backstaff-tree--count-folded)
-  (let* ((nodes (cdr (backstaff-tree--nodes)))
-         (exclude (backstaff-view-get :exclude))
-         (limit (backstaff-view-get :max))
-         (limited (backstaff-tree--limited))
-         (left-out (plist-get (plist-get backstaff-view-reply :data) :left-out))
-         (names (and left-out (concat ": " (truncate-string-to-width
-                                            (string-join left-out " ") 24 nil nil "…")))))
-    (cl-flet ((count (kind one many)
-                (backstaff-view-count (cl-count kind nodes :key (lambda (it) (plist-get it :kind)))
-                                      one many)))
-      (backstaff-view-set-header
-       (backstaff-view-get :path)
-       (and limited "CUT")
-       ;; A narrow window cuts off the end, so the names that are left out come first.
-       (and exclude (format "without %s" (string-join exclude " ")))
-       (pcase (backstaff-view-get :left-out)
-         ('nothing "nothing left out")
-         ('ignored (concat "ignored left out" names))
-         (_ (and names (concat "left out" names))))
-       (string-join (delq nil (list (count :directory "directory" "directories")
-                                    (count :file "file" "files")
-                                    (count :symlink "link" "links")))
-                    ", ")
-       (concat (format "depth %d" (backstaff-view-get :depth))
-               (and (backstaff-view-get :wanted)
-                    (format " of %d" (backstaff-view-get :wanted))))
-       (if (backstaff-view-get :hidden) "hidden shown" "hidden off")))
+  "Insert the tree, and describe it in the header line."
+  (backstaff-tree--insert (car (backstaff-tree--nodes)) "" "")
+  (pcase-let* (((map :depth :wanted :exclude :hidden :left-out) backstaff-view-state)
+               (names (mapconcat (lambda (name) (concat " " name))
+                                 (plist-get (plist-get backstaff-view-reply :data) :left-out) ""))
+               (number (length (cdr (backstaff-tree--nodes)))) (cut (backstaff-tree--cut-p)))
+    (setq header-line-format
+          (string-replace
+           "%" "%%"
+           (concat
+            (if cut " CUT · " " ")
+            (format "%d %s to depth %d" number (ngettext "name" "names" number) depth)
+            (and wanted (format " of %d" wanted))
+            (and exclude (concat " · without " (string-join exclude " ")))
+            (if hidden " · hidden shown" " · hidden off")
+            (pcase left-out
+              ('nothing " · nothing left out")
+              ('ignored (concat " · ignored left out:" names))
+              ((guard (not (equal names ""))) (concat " · left out:" names))))))
     (backstaff-view-set-notes
-     (and limited
-          (concat
-           (format "… stopped at %d entries%s%s: " limit
-                   (if (plist-get limited :missing)
-                       (format ", with %d more" (plist-get limited :missing))
-                     "")
-                   (if (equal (plist-get limited :path) (backstaff-view-get :path)) ""
-                     (format " in %s/" (backstaff-view-label (plist-get limited :path)))))
-           ;; A path may look like a key.
-           (substitute-command-keys
-            (concat (if (< limit backstaff-tree--most-entries)
-                        "\\[backstaff-tree-more] shows more"
-                      "\\[backstaff-view-visit] on a directory starts there")
-                    ", \\[backstaff-tree-set-depth] and \\[backstaff-tree-add-exclude]\
- make the tree smaller")))))))
-
-(defun backstaff-tree--limited ()
-  "Return the first node whose tree was cut at the limit of entries, or nil."
-  (cl-find-if (lambda (node) (plist-get node :limited)) (backstaff-tree--nodes)))
+     (and cut (substitute-command-keys
+               "\\[backstaff-tree-more] shows more, \\[backstaff-tree-set-depth] and\
+ \\[backstaff-tree-add-exclude] make the tree smaller")))))
 
 
-;;; Folding
-
-(defun backstaff-tree--count-folded ()
-  "Show behind each folded directory how many names are in it."
-  (dolist (overlay (overlays-in (point-min) (point-max)))
-    (when (eq (overlay-get overlay 'invisible) 'outline)
-      (let ((node (get-text-property (max (point-min) (1- (overlay-start overlay)))
-                                     'backstaff-entry)))
-        (overlay-put overlay 'before-string
-                     (backstaff-tree--count (length (plist-get node :children))))))))
-
-(defun backstaff-tree--note-folds ()
-  "Note which visible directories are folded; return non-nil if any is."
-  (let ((any nil))
-    (outline-map-region
-     (lambda ()
-       (let* ((node (get-text-property (point) 'backstaff-entry)) (path (plist-get node :path)))
-         (when (and (plist-get node :children) (not (outline-invisible-p)))
-           (cond ((outline-invisible-p (line-end-position))
-                  (puthash path 'folded backstaff-tree--folds)
-                  (setq any t))
-                 ((gethash path backstaff-tree--folds)
-                  (puthash path 'open backstaff-tree--folds))))))
-     (point-min) (point-max))
-    any))
-
-(defun backstaff-tree--reveal (&rest _)
-  "Unfold the directories around point."
-  (save-excursion
-    (when (outline-invisible-p (line-beginning-position))
-      (outline-up-heading 1 t)
-      (backstaff-tree--reveal)
-      (outline-show-children))))
+;;; Opening and closing
 
 (defun backstaff-tree-toggle ()
-  "Fold the directory at point, or open it by one level.
-If its children were not requested yet, request them."
+  "Close the directory at point, or open it.
+If the names in it were not requested yet, request them."
   (interactive nil backstaff-tree-mode)
-  (let ((node (backstaff-view-entry-at-point)))
+  (let* ((node (backstaff-view-entry-at-point)) (path (plist-get node :path)))
     (cond ((not (eq (plist-get node :kind) :directory))
            (user-error "This is not a directory"))
           ((plist-get node :children)
-           (backstaff-view-go-to (plist-get node :path)) ; point may be in the fold
-           (outline-toggle-children))
-          (t (backstaff-tree--load (plist-get node :path))))))
+           (puthash path (if (eq (gethash path backstaff-tree--folds) 'closed) 'open 'closed)
+                    backstaff-tree--folds)
+           (backstaff-view-redraw #'backstaff-tree--insert-all))
+          ((eql (backstaff-tree--missing node) 0)
+           (message "%s/ has no entries to show" (backstaff-names-show path)))
+          (t (puthash path 'open backstaff-tree--folds)
+             (backstaff-tree--load node)))))
 
 (defun backstaff-tree-toggle-all ()
-  "Fold all directories below the first, or unfold all if one is folded."
+  "Close all directories below the first, or open all if one is closed."
   (interactive nil backstaff-tree-mode)
-  (if (backstaff-tree--note-folds)
-      (outline-show-all)
-    (outline-hide-sublevels 2)
-    (outline-back-to-heading)
-    (backstaff-view-go-to-name)))
+  (let* ((paths (cl-loop for node in (cdr (backstaff-tree--nodes))
+                         when (plist-get node :children) collect (plist-get node :path)))
+         (open (cl-find 'closed paths :key (lambda (path) (gethash path backstaff-tree--folds)))))
+    (dolist (path paths)
+      (puthash path (if open 'open 'closed) backstaff-tree--folds))
+    (backstaff-view-redraw #'backstaff-tree--insert-all)))
 
-(defun backstaff-tree--load (path &optional again)
-  "Request the children of the directory PATH and draw them.
-AGAIN is non-nil if the user opened it before."
-  (backstaff-view-call
-   `(:path ,path :depth 1 ,@backstaff-view-state)
-   (lambda (reply)
-     (let ((data (plist-get reply :data))
-           (node (cl-find path (backstaff-tree--nodes) :test #'equal
-                          :key (lambda (it) (plist-get it :path)))))
-       (cond ((not (plist-get reply :ok)) (message "%s" (plist-get reply :text)))
-             (node
-              (backstaff-names-labels reply backstaff-view-labels)
-              (plist-put node :children (plist-get (plist-get data :root) :children))
-              (plist-put node :truncated nil)
-              (backstaff-tree--prepare node data)
-              (backstaff-tree--note-folds)
-              (puthash path 'open backstaff-tree--folds)
-              (unless (or again (plist-get node :children))
-                (message "%s/ has no entries to show" (backstaff-view-label path)))
-              (backstaff-view-redraw #'backstaff-tree--insert-all)
-              (backstaff-view-seek (point-min))
-              (backstaff-tree--open-again node)))))))
-
-(defun backstaff-tree--open-again (node)
-  "Request the children of the directories below NODE that the user opened."
+(defun backstaff-tree--load (node)
+  "Request the names in NODE, and in those below it, that are open without them."
   (dolist (one (backstaff-tree--nodes node))
-    (when (and (backstaff-tree--unread-p one)
-               (eq (gethash (plist-get one :path) backstaff-tree--folds) 'open))
-      (backstaff-tree--load (plist-get one :path) t))))
+    (let ((path (plist-get one :path)))
+      (when (and (eq (gethash path backstaff-tree--folds) 'open)
+                 (null (plist-get one :children))
+                 (not (eql (backstaff-tree--missing one) 0)))
+        (backstaff-view-call
+         `(:path ,path :depth 1 ,@backstaff-view-state)
+         (lambda (reply)
+           (let ((data (plist-get reply :data)))
+             (if (not (plist-get reply :ok))
+                 (message "%s" (plist-get reply :text))
+               (plist-put one :children (plist-get (plist-get data :root) :children))
+               (plist-put one :truncated nil)
+               (remhash path backstaff-tree--counts)
+               (backstaff-tree--count data)
+               (backstaff-view-redraw #'backstaff-tree--insert-all)
+               (backstaff-tree--load one)))))))))
 
 
 ;;; Choosing the files
@@ -405,26 +317,21 @@ AGAIN is non-nil if the user opened it before."
 
 (defun backstaff-tree-set-depth (depth)
   "Show the tree to DEPTH levels."
-  (interactive
-   (list (if current-prefix-arg
-             (prefix-numeric-value current-prefix-arg)
-           (read-number "Depth (0 to 12): " (backstaff-view-get :depth))))
-   backstaff-tree-mode)
+  (interactive (list (if current-prefix-arg (prefix-numeric-value current-prefix-arg)
+                       (read-number "Depth (0 to 12): " (backstaff-view-get :depth))))
+               backstaff-tree-mode)
   (clrhash backstaff-tree--folds)
-  (outline-show-all)
   (backstaff-view-change :depth depth :wanted nil))
 
 (defun backstaff-tree-add-exclude (glob)
   "Also exclude files and directories that match GLOB.
-If GLOB is nil, which is the prefix argument, exclude nothing."
-  (interactive
-   (list (and (not current-prefix-arg)
-              (read-string "Exclude (such as *.log, **/*.log, docs/**): ")))
-   backstaff-tree-mode)
-  (when (equal glob "")
-    (user-error "Type a glob, such as *.log"))
+If GLOB is nil or empty, or with a prefix argument, exclude nothing."
+  (interactive (list (unless current-prefix-arg
+                       (read-string "Exclude (such as *.log, **/*.log, docs/**): ")))
+               backstaff-tree-mode)
   (backstaff-view-change
-   :exclude (and glob (append (backstaff-view-get :exclude) (list glob)))))
+   :exclude (unless (member glob '(nil ""))
+              (append (backstaff-view-get :exclude) (list glob)))))
 
 (defun backstaff-tree-leave-out (names)
   "Leave NAMES out of the tree: `contract', `nothing' or `ignored'.
@@ -432,21 +339,17 @@ Interactively, go from each of these to the next."
   (interactive (list (pcase (backstaff-view-get :left-out)
                        ('contract 'nothing) ('nothing 'ignored) (_ 'contract)))
                backstaff-tree-mode)
-  (backstaff-view-change :left-out names)
-  (message "%s" (pcase names
-                  ('contract "The tree is that of agents: it leaves out .git, build and such")
-                  ('nothing "The tree leaves out only hidden names")
-                  (_ "The tree leaves out the files that git ignores"))))
+  (backstaff-view-change :left-out names))
 
 (defun backstaff-tree-more ()
   "Request twice as many entries, up to 1000."
   (interactive nil backstaff-tree-mode)
   (let ((limit (backstaff-view-get :max)))
-    (cond ((not (or (backstaff-view-get :wanted) (backstaff-tree--limited)))
+    (cond ((not (or (backstaff-view-get :wanted) (backstaff-tree--cut-p)))
            (user-error "The tree is complete to its depth; %s changes that"
                        (substitute-command-keys "\\[backstaff-tree-set-depth]")))
           ((>= limit backstaff-tree--most-entries)
-           (user-error "A tree has at most %d entries" limit)))
+           (user-error "A tree has at most %d entries; RET on a directory starts there" limit)))
     (backstaff-view-change :max (min (* 2 limit) backstaff-tree--most-entries)
                            :depth (or (backstaff-view-get :wanted) (backstaff-view-get :depth))
                            :wanted nil)))

@@ -50,9 +50,6 @@ or file below the root.")
 (defvar-local backstaff-view-reply nil
   "The reply that the buffer shows.")
 
-(defvar-local backstaff-view-labels nil
-  "The hash table of labels that `backstaff-names-labels' made of the reply.")
-
 (defvar-local backstaff-view--requested nil
   "The state for which the buffer awaits a reply, or nil.")
 
@@ -94,8 +91,6 @@ or file below the root.")
 `:draw' draws a successful reply into the empty buffer.
 `:draw-failures' is non-nil if `:draw' draws the other replies as well.  If not,
   a buffer with a text keeps it, and the failure is a message.
-`:before-draw' is called before the text is erased (optional).
-`:title' returns the buffer's name for a state.
 `:defaults' returns a state that a new buffer starts with (optional).
 `:open' returns (MODE . CHANGES), the view that shows an entry which is not a
   regular file (optional).
@@ -107,11 +102,9 @@ or file below the root.")
         mode-line-process '("" backstaff-request-indicator)
         backstaff-request-cancelled-function
         (lambda ()
-          (if (null backstaff-view-state)
-              (backstaff-view--draw
-               (lambda () (backstaff-view--insert-text "Cancelled" 'shadow)))
-            (setq backstaff-view--requested nil)
-            (backstaff-view--rename backstaff-view-state)))
+          (setq backstaff-view--requested (unless backstaff-view-state backstaff-view--requested))
+          (unless backstaff-view-state
+            (backstaff-view-redraw (lambda () (backstaff-view--insert-text "Cancelled" 'shadow)))))
         backstaff-view--functions functions)
   (when (featurep 'evil)
     (evil-set-initial-state major-mode 'motion)
@@ -135,11 +128,21 @@ or file below the root.")
   "Return the value of KEY in the state that the buffer awaits or has."
   (plist-get (or backstaff-view--requested backstaff-view-state) key))
 
+(defun backstaff-view-name (mode state)
+  "Return the name of the buffer for STATE in major mode MODE.
+For example \"*backstaff tree: ~/project/src/*\"."
+  (let ((tool (plist-get state :tool)))
+    (format "*backstaff %s: %s%s*"
+            (string-remove-prefix "backstaff-" (string-remove-suffix "-mode" (symbol-name mode)))
+            (if tool (concat (backstaff-names-show tool) " in ") "")
+            (backstaff-path-shown (backstaff-path-absolute (plist-get state :root)
+                                                           (plist-get state :path) t)))))
+
 (defun backstaff-view-open (mode state)
   "Show STATE in a buffer in major mode MODE, and return the buffer.
 A view opens another one in the same window."
   (funcall (if backstaff-view--functions #'pop-to-buffer-same-window #'pop-to-buffer)
-           (backstaff-view-buffer mode state)))
+           (backstaff-view--buffer mode state)))
 
 (defun backstaff-view-open-directory (mode directory &rest state)
   "Show DIRECTORY in major mode MODE; STATE is the rest of the state.
@@ -156,28 +159,13 @@ Point goes to the file that the user comes from."
                           (backstaff-path-relative root name))
              ,@state))))
 
-(defun backstaff-view-switch (mode path &rest state)
-  "Show PATH of this project in major mode MODE; STATE is the rest of the state.
-Point goes to the file at point."
-  (backstaff-view-open mode `( :root ,(backstaff-view-get :root) :path ,path
-                               :focus ,(backstaff-view--path) ,@state)))
-
-(defun backstaff-view-buffer (mode state)
+(defun backstaff-view--buffer (mode state)
   "Request STATE in a buffer in major mode MODE, and return the buffer.
-A buffer with the same mode, root, path and tool is used again."
-  (with-current-buffer
-      (or (cl-find-if (lambda (buffer)
-                        (with-current-buffer buffer
-                          (and (eq major-mode mode)
-                               (cl-loop for key in '(:root :path :tool)
-                                        always (or (not (plist-member state key))
-                                                   (equal (plist-get state key)
-                                                          (backstaff-view-get key)))))))
-                      (buffer-list))
-          (with-current-buffer (generate-new-buffer "*backstaff*")
-            (funcall mode)
-            (setq backstaff-view--requested (backstaff-view--call :defaults))
-            (current-buffer)))
+One that shows the same directory is used again."
+  (with-current-buffer (get-buffer-create (backstaff-view-name mode state))
+    (unless (eq major-mode mode)
+      (funcall mode)
+      (setq backstaff-view--requested (backstaff-view--call :defaults)))
     (apply #'backstaff-view-change state)
     (current-buffer)))
 
@@ -189,16 +177,14 @@ area."
     (backstaff-prompt-connect (plist-get state :root))
     (backstaff-request-cancel)
     (setq backstaff-view--requested state)
-    (backstaff-view--rename state)
     (backstaff-view-call
      state
      (lambda (reply)
-       (if (and (plist-get backstaff-view-reply :ok) (not (plist-get reply :ok))
-                (not (plist-get backstaff-view--functions :draw-failures)))
-           (progn (setq backstaff-view--requested nil)
-                  (backstaff-view--rename backstaff-view-state)
-                  (message "%s" (plist-get reply :text)))
-         (backstaff-view--show state reply))))))
+       (setq backstaff-view--requested nil)
+       (if (or (plist-get reply :ok) (not (plist-get backstaff-view-reply :ok))
+               (plist-get backstaff-view--functions :draw-failures))
+           (backstaff-view--show state reply)
+         (message "%s" (plist-get reply :text)))))))
 
 (defun backstaff-view-call (state callback)
   "Call the tool for STATE, and later CALLBACK with the reply.
@@ -206,113 +192,79 @@ CALLBACK decides whether the state of the buffer changes."
   (pcase-let ((`(,id ,args ,context) (backstaff-view--call :request state)))
     (backstaff-request id args callback `(:root ,(plist-get state :root) ,@context))))
 
-(defun backstaff-view--rename (state)
-  "Name the buffer after STATE, unless it has that name or a variant of it."
-  (let ((title (backstaff-view--call :title state)))
-    (unless (string-prefix-p title (buffer-name))
-      (rename-buffer title t))))
-
 
 ;;; Drawing
 
 (defun backstaff-view--show (state reply)
   "Let the buffer have STATE and draw REPLY, with point in its old place."
   (let* ((ok (plist-get reply :ok))
-         (focus (and ok (plist-get state :focus)))
-         (moved (cl-loop for key in '(:root :path :tool)
-                         thereis (not (equal (plist-get state key)
-                                             (plist-get backstaff-view-state key)))))
-         (draw (lambda ()
-                 (if (or ok (plist-get backstaff-view--functions :draw-failures))
-                     (backstaff-view--call :draw reply)
-                   (backstaff-view-set-header (plist-get state :path) "failed")
-                   (backstaff-view--insert-text (plist-get reply :text) 'error)))))
-    (backstaff-view--rename state)
-    (backstaff-view--call :before-draw)
-    (setq backstaff-view-state state
+         (root (plist-get state :root))
+         (name (backstaff-view-name major-mode state))
+         (moved (not (and backstaff-view-state
+                          (equal name (backstaff-view-name major-mode backstaff-view-state))))))
+    ;; The name may have a number at its end.
+    (unless (string-prefix-p name (buffer-name))
+      (rename-buffer name t))
+    (setq backstaff-view-state (map-merge 'plist state '(:focus nil))
           backstaff-view-reply reply
-          backstaff-view-labels (backstaff-names-labels reply)
-          backstaff-view--requested nil
-          backstaff-view-sought focus
+          backstaff-view-sought (and ok (plist-get state :focus))
           truncate-lines (not (plist-get backstaff-view--functions :wrap))
           default-directory (backstaff-path-file-name
-                             (backstaff-view--absolute (if ok (plist-get state :path) ".")
-                                                       'directory)
-                             (plist-get state :root)))
-    (if (not (or moved focus))
-        (backstaff-view-redraw draw)
-      (backstaff-view--draw draw)
-      (goto-char (point-min))
-      (if (and focus (backstaff-view-go-to focus))
-          (setq backstaff-view-sought nil)
-        ;; An overview names files above the first line with an entry.
-        (while (not (or (eobp) (backstaff-view--line-entry)
-                        (text-property-not-all (point) (line-end-position)
-                                               'backstaff-entry nil)))
-          (forward-line))
-        (if (eobp) (goto-char (point-min)) (backstaff-view-go-to-name)))
-      (dolist (window (get-buffer-window-list nil t t))
-        (set-window-start window (point-min) t)
-        (set-window-point window (point))))
-    (setq backstaff-view-state (map-merge 'plist backstaff-view-state '(:focus nil)))))
+                             (backstaff-path-absolute root (if ok (plist-get state :path) ".") t)
+                             root))
+    (backstaff-view-redraw
+     (lambda ()
+       (if (or ok (plist-get backstaff-view--functions :draw-failures))
+           (backstaff-view--call :draw reply)
+         (setq header-line-format nil)
+         (backstaff-view--insert-text (plist-get reply :text) 'error)))
+     moved)))
 
-(defun backstaff-view-redraw (function)
-  "Call FUNCTION to draw the buffer anew, and keep the places of point.
-These are on the line of the same entry, or else on the line of the same number,
-in the buffer and in each of its windows."
-  (let ((places
+(defun backstaff-view-redraw (function &optional moved)
+  "Erase the buffer, call FUNCTION to draw it, and put point back.
+In the buffer and in each of its windows, point goes to `backstaff-view-sought',
+or else to the same entry, or else to the line of the same number.  If MOVED
+is non-nil, the old text was of another directory.  Then point goes to the first
+name."
+  (let ((inhibit-read-only t)
+        (places
          (mapcar (lambda (window)
                    (save-excursion
                      (when window (goto-char (window-point window)))
-                     (list window (plist-get (backstaff-view--line-entry) :path)
+                     (list window (unless moved (plist-get (backstaff-view--line-entry) :path))
                            (line-number-at-pos) (current-column)
-                           (and window (> (window-start window) (point-min))
+                           (and window (> (window-start window) (point-min)) (not moved)
                                 (count-lines (window-start window) (line-beginning-position))))))
                  (cons nil (get-buffer-window-list nil t t)))))
-    (backstaff-view--draw function)
-    (pcase-dolist (`(,window ,path ,line ,column ,above) (reverse places))
-      (unless (and path (backstaff-view-go-to path))
-        (unless (or window backstaff-view-sought) (setq backstaff-view-sought path))
-        (goto-char (point-min))
-        (forward-line (1- line)))
-      (move-to-column column)
-      (when window
-        (set-window-point window (point))
-        (set-window-start window (if above (line-beginning-position (- 1 above)) (point-min))
-                          t)))))
-
-(defun backstaff-view--draw (function)
-  "Erase the buffer and call FUNCTION to draw it."
-  (let ((inhibit-read-only t))
     (with-silent-modifications
       (erase-buffer)
       (remove-overlays)
-      (funcall function))))
+      (funcall function))
+    (pcase-dolist (`(,window ,path ,line ,column ,above) (reverse places))
+      (let* ((path (or backstaff-view-sought path))
+             (found (and path (backstaff-view-go-to path))))
+        (cond (found)
+              (moved (goto-char (or (text-property-any (point-min) (point-max)
+                                                       'backstaff-name t)
+                                    (point-min))))
+              (t (goto-char (point-min))
+                 (forward-line (1- line))))
+        (unless (or moved backstaff-view-sought)
+          (move-to-column column))
+        (if window
+            (progn
+              (set-window-point window (point))
+              (set-window-start window (if above (line-beginning-position (- 1 above))
+                                         (point-min))
+                                t))
+          ;; The line may be drawn later.
+          (setq backstaff-view-sought (unless found path)))))))
 
 (defun backstaff-view--insert-text (text face)
   "Insert TEXT in FACE, in place of a reply."
   (setq truncate-lines nil)
   (insert (propertize (substring-no-properties text) 'face face)
-          (substitute-command-keys "\n\nType \\[revert-buffer] to ask again.\n"))
-  (goto-char (point-min)))
-
-(defun backstaff-view-label (name)
-  "Return the label of NAME, a name from the reply that the buffer shows."
-  (gethash name backstaff-view-labels name))
-
-(defun backstaff-view-set-header (path &rest facts)
-  "Show PATH, below the root, and FACTS in the header line.
-Facts are strings; nil is ignored.  Of a long path the end is shown, at least
-30 columns."
-  (let* ((facts (string-join (remove nil facts) " · "))
-         (name (backstaff-names-show (backstaff-view--absolute path)))
-         (room (max 30 (- (window-width (get-buffer-window nil t)) (string-width facts) 4))))
-    (when (> (string-width name) room)
-      (setq name (concat "…" (string-limit name (1- room) t))))
-    (setq header-line-format
-          (string-replace "%" "%%" (concat " " (propertize (bidi-string-mark-left-to-right name)
-                                                           'face 'bold)
-                                           "  " facts)))))
+          (substitute-command-keys "\n\nType \\[revert-buffer] to ask again.\n")))
 
 (defun backstaff-view-set-notes (&rest notes)
   "Show NOTES and the warnings of the reply below the last line.
@@ -328,42 +280,13 @@ Notes are strings; nil is ignored."
     (overlay-put backstaff-view--notes 'after-string
                  (and lines (propertize (apply #'concat start lines) 'face 'warning)))))
 
-(defun backstaff-view-title (verb state)
-  "Return a buffer name for STATE that starts with VERB.
-For example \"*backstaff tree: project/src*\"."
-  (let* ((root (plist-get state :root)) (path (plist-get state :path))
-         (host (file-remote-p root 'host))
-         (name (file-name-nondirectory (directory-file-name root))))
-    (format "*backstaff %s: %s%s*" verb
-            (backstaff-names-show
-             (cond ((equal path ".") (if (string-empty-p name) "/" name))
-                   ((file-name-absolute-p path) path)
-                   (t (concat name "/" path))))
-            (if host (concat "@" (backstaff-names-show host)) ""))))
-
-(defun backstaff-view-kind-face (kind)
-  "Return the face for names of files of KIND."
+(defun backstaff-view-kind (kind)
+  "Return the face for names of files of KIND, and their suffix, such as \"/\"."
   (pcase kind
-    (:directory 'dired-directory)
-    (:symlink 'dired-symlink)
-    (:file nil)
-    (_ 'dired-special)))
-
-(defun backstaff-view-kind-suffix (kind)
-  "Return the suffix for names of files of KIND, such as \"/\"."
-  (pcase kind (:directory "/") (:symlink "@") (_ "")))
-
-(defun backstaff-view-number (number)
-  "Return NUMBER as text, with a comma between thousands."
-  (let ((text (number-to-string number)))
-    (while (string-match "\\`\\([0-9]+\\)\\([0-9]\\{3\\}\\)" text)
-      (setq text (replace-match "\\1,\\2" t nil text)))
-    text))
-
-(defun backstaff-view-count (number one many)
-  "Return NUMBER with its noun, ONE or MANY, such as \"2 files\"; nil for 0."
-  (unless (zerop number)
-    (format "%d %s" number (if (= number 1) one many))))
+    (:directory '(dired-directory "/"))
+    (:symlink '(dired-symlink "@"))
+    (:file '(nil ""))
+    (_ '(dired-special ""))))
 
 
 ;;; Places
@@ -385,14 +308,18 @@ For example \"*backstaff tree: project/src*\"."
   (or (backstaff-view--entry)
       (user-error "There is nothing on this line")))
 
-(defun backstaff-view--file-name ()
-  "Return the absolute name of the file at point, or nil."
-  (when-let ((path (plist-get (backstaff-view--entry) :path)))
-    (backstaff-path-file-name (backstaff-view--absolute path) (backstaff-view-get :root))))
-
 (defun backstaff-view--path ()
   "Return the path of the file at point, or else of the buffer's state."
   (or (plist-get (backstaff-view--entry) :path) (backstaff-view-get :path)))
+
+(defun backstaff-view--absolute ()
+  "Return the absolute name of `backstaff-view--path'."
+  (backstaff-path-absolute (backstaff-view-get :root) (backstaff-view--path)))
+
+(defun backstaff-view--file-name ()
+  "Return the name with which Emacs visits the file at point, or nil."
+  (when (backstaff-view--entry)
+    (backstaff-path-file-name (backstaff-view--absolute) (backstaff-view-get :root))))
 
 (defun backstaff-view-directory ()
   "Return the path of the directory at point, or the one of the file at point."
@@ -400,47 +327,23 @@ For example \"*backstaff tree: project/src*\"."
       (backstaff-view--path)
     (or (backstaff-path-parent (backstaff-view--path)) ".")))
 
-(defun backstaff-view-go-to-name ()
-  "Go to the name on the line at point."
-  (beginning-of-line)
-  (goto-char (or (text-property-any (point) (line-end-position) 'backstaff-name t) (point))))
-
-(defun backstaff-view-go-to (path &optional from)
-  "Go to the line of PATH and return non-nil, or stay if there is none.
-Look from the position FROM on, by default everywhere."
+(defun backstaff-view-go-to (path)
+  "Go to the name on the line of PATH, and return non-nil; stay if there is none."
   (let ((start (point)) (found nil))
-    (goto-char (or from (point-min)))
+    (goto-char (point-min))
     (while (not (or (setq found (equal path (plist-get (backstaff-view--line-entry) :path)))
                     (eobp)))
       (forward-line))
-    (if found (backstaff-view-go-to-name) (goto-char start))
+    (goto-char (if (not found) start
+                 (or (text-property-any (point) (line-end-position) 'backstaff-name t) (point))))
     found))
-
-(defun backstaff-view-seek (from)
-  "Go to the path that point waits for, if its line is drawn by now.
-FROM is the position of the first of the lines that were drawn last."
-  (let ((start (point)))
-    (when (and backstaff-view-sought (backstaff-view-go-to backstaff-view-sought from))
-      (setq backstaff-view-sought nil)
-      (dolist (window (get-buffer-window-list nil t t))
-        (when (= (window-point window) start)
-          (set-window-point window (point)))))))
-
-(defun backstaff-view--absolute (path &optional directory)
-  "Return the absolute name of PATH, a path below the buffer's root.
-If DIRECTORY is non-nil, the name ends with a slash."
-  (let ((root (backstaff-view-get :root)))
-    (cond ((equal path ".") (if directory root (directory-file-name root)))
-          ;; An absolute path is as the host has it.
-          ((string-prefix-p "/" path) (concat (file-remote-p root) path))
-          (t (concat root path (and directory "/"))))))
 
 (defun backstaff-view--bookmark ()
   "Return a bookmark of the buffer's mode and state."
   (unless backstaff-view-state
     (user-error "There is nothing to bookmark yet"))
   (let ((name (backstaff-names-show
-               (backstaff-view--absolute (backstaff-view-get :path) 'directory)))
+               (backstaff-path-absolute (backstaff-view-get :root) (backstaff-view-get :path) t)))
         (focus (list :focus (plist-get (backstaff-view--entry) :path))))
     `(,name (location . ,name)
             (backstaff-mode . ,major-mode)
@@ -450,7 +353,7 @@ If DIRECTORY is non-nil, the name ends with a slash."
 ;;;###autoload
 (defun backstaff-view-jump (bookmark)
   "Show the state in BOOKMARK in a buffer of its mode."
-  (set-buffer (backstaff-view-buffer (bookmark-prop-get bookmark 'backstaff-mode)
+  (set-buffer (backstaff-view--buffer (bookmark-prop-get bookmark 'backstaff-mode)
                                      (bookmark-prop-get bookmark 'backstaff-state))))
 
 
@@ -462,13 +365,13 @@ Do so in another window if OTHER-WINDOW is non-nil."
   (interactive)
   (let* ((entry (backstaff-view-entry-at-point)) (root (backstaff-view-get :root)))
     (unless (and (not (eq (plist-get entry :kind) :directory))
-                 (backstaff-path-visit (backstaff-view--absolute (plist-get entry :path))
+                 (backstaff-path-visit (backstaff-path-absolute root (plist-get entry :path))
                                        root other-window))
       (pcase-let* ((`(,mode . ,changes) (backstaff-view--call :open entry))
                    (same (eq mode major-mode))
                    (state (map-merge 'plist (if same backstaff-view-state `(:root ,root)) changes)))
         (cond (other-window
-               (switch-to-buffer-other-window (backstaff-view-buffer mode state)))
+               (switch-to-buffer-other-window (backstaff-view--buffer mode state)))
               (same (apply #'backstaff-view-change changes))
               (t (backstaff-view-open mode state)))))))
 
@@ -501,50 +404,34 @@ A directory without a project is its own root, and has a parent, too."
   "Copy the absolute name of the file at point.
 With a prefix argument RELATIVE, copy its path below the project's root."
   (interactive "P")
-  (let ((name (if relative (backstaff-view--path)
-                (backstaff-view--absolute (backstaff-view--path)))))
+  (let ((name (if relative (backstaff-view--path) (backstaff-view--absolute))))
     (kill-new name)
     (message "Copied %s" (backstaff-names-show name))))
+
+(defun backstaff-view-switch (mode path)
+  "Show PATH of this project in major mode MODE, with point on the file at point."
+  (backstaff-view-open mode `( :root ,(backstaff-view-get :root) :path ,path
+                               :focus ,(backstaff-view--path)
+                               ,@(and (plist-member backstaff-view-state :hidden)
+                                      (list :hidden (backstaff-view-get :hidden))))))
 
 (defun backstaff-view-list ()
   "List the directory at point, or the one of the file at point."
   (interactive)
-  (apply #'backstaff-view-switch 'backstaff-list-mode (backstaff-view-directory)
-         (and (plist-member backstaff-view-state :hidden)
-              (list :hidden (backstaff-view-get :hidden)))))
+  (backstaff-view-switch 'backstaff-list-mode (backstaff-view-directory)))
 
 (defun backstaff-view-list-or-tree ()
   "Show the directory of a listing as a tree, or that of a tree as a listing."
   (interactive)
   (backstaff-view-switch (if (derived-mode-p 'backstaff-tree-mode) 'backstaff-list-mode
                            'backstaff-tree-mode)
-                         (backstaff-view-get :path) :hidden (backstaff-view-get :hidden)))
+                         (backstaff-view-get :path)))
 
 (defun backstaff-view-info ()
   "Show the type, size, times and permissions of the file at point."
   (interactive)
-  (backstaff-view--open-info (backstaff-view-get :root) (backstaff-view--path)))
-
-;;;###autoload
-(defun backstaff-file-info (file)
-  "Show the type, size, times and permissions of FILE.
-Interactively this is the current file; with a prefix argument, ask."
-  (interactive
-   (list (or (and (not current-prefix-arg) buffer-file-name)
-             (read-file-name "Describe file: " (backstaff-directory) buffer-file-name t))))
-  (let* ((name (expand-file-name file))
-         ;; The root of a project belongs to it, not to a project around it.
-         (root (backstaff-command-root
-                (if (and (not (file-remote-p name)) (file-directory-p name))
-                    (file-name-as-directory name)
-                  (file-name-directory name)))))
-    (backstaff-view--open-info root (backstaff-path-relative root name))))
-
-(defun backstaff-view--open-info (root path)
-  "Show the reply of the tool get_file_info about PATH below ROOT."
-  (backstaff-view-open 'backstaff-inspector-mode
-                       (list :root root :path "." :tool "agent-q/get_file_info"
-                             :arguments (list :path path) :forms '(text))))
+  (backstaff-file-info (backstaff-path-file-name (backstaff-view--absolute)
+                                                 (backstaff-view-get :root))))
 
 (provide 'backstaff-ui-view)
 ;;; backstaff-ui-view.el ends here

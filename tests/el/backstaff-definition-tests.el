@@ -39,6 +39,14 @@
     (should (equal (backstaff-definition-tests-type "server RET Server SPC TAB RET")
                    '("a.py" "class Server:")))))
 
+(ert-deftest backstaff-definition-has-all-words-in-its-name ()
+  (backstaff-view-test-project backstaff-definition-tests-tree
+    (should (equal (backstaff-definition-tests-type "Serv SPC run RET")
+                   '("a.py" "    def run(self):")))
+    (should (equal (cadr (should-error (backstaff-definition-tests-type "run SPC stop RET")
+                                       :type 'user-error))
+                   "No definition in the project has run and stop in its name"))))
+
 (ert-deftest backstaff-definition-that-is-not-saved-yet-is-found ()
   (backstaff-view-test-project backstaff-definition-tests-tree
     (with-current-buffer (find-file-noselect (expand-file-name "b.py" root))

@@ -64,8 +64,7 @@
                    "workspace/project_overview"))
     (cl-letf (((symbol-function 'completing-read)
                (lambda (_ table &rest _)
-                 (let ((annotate (completion-metadata-get (completion-metadata "" table nil)
-                                                          'annotation-function)))
+                 (let ((annotate (plist-get completion-extra-properties :annotation-function)))
                    (dolist (id (all-completions "" table))
                      (ert-info (id)
                        (should (< (length (funcall annotate id)) 240))
@@ -96,6 +95,15 @@
                          (/ (+ 3 (string-bytes (plist-get reply :json))) 4)
                          (ceiling (string-bytes (plist-get reply :json)) 2.5))
                  text))))))
+
+(ert-deftest backstaff-list-entries-shows-what-forges-tool-gives-a-model ()
+  (backstaff-inspector-tests-with (backstaff-test-command)
+    (dolist (keys '("M-x backstaff-list-entries RET" "C-u M-x backstaff-list-entries RET RET"))
+      (let ((text (backstaff-inspector-tests-type keys)))
+        (should (string-match-p "(backstaff-call \"forge/list_directory\"" text))
+        (should (string-search (plist-get backstaff-view-reply :text) text))
+        (should (eq (null (string-match-p "^C-u" keys)) (null (string-match-p "src/a.el" text))))
+        (quit-window)))))
 
 (ert-deftest backstaff-inspector-shows-a-failure ()
   (backstaff-inspector-tests-with (backstaff-test-command)
@@ -129,44 +137,43 @@
            (reply (backstaff-call "agent-q/list_directory" '(:path "."))))
       (should (string-match-p (format "Text +%d " (string-bytes (plist-get reply :text))) text))
       (dolist (form '("Text" "Plist" "JSON"))
-        (should (string-match-p (format "more: %s has [0-9,]+ characters" form) text))
-        (should (< (length (backstaff-inspector-tests-section form text)) 150)))
+        (let ((section (backstaff-inspector-tests-section form text)))
+          (should (string-match-p "… and [0-9]+ more characters" section))
+          (should (< (length section) 150))))
       (should (< (length text) 1000)))))
 
 (ert-deftest backstaff-inspector-counts-bytes-and-tokens ()
   (pcase-dolist (`(,text . ,costs) `(("aé日" . "6   2 to 3") ("" . "0   0 to 0")
-                                     (,(make-string 10001 ?x) . "10,001   2,501 to 4,001")
+                                     (,(make-string 10001 ?x) . "10001   2501 to 4001")
                                      (,(make-string 999 ?x) . "999   250 to 400")
                                      (,(make-string 1234567 ?x)
-                                      . "1,234,567   308,642 to 493,827")))
+                                      . "1234567   308642 to 493827")))
     (with-temp-buffer
       (setq backstaff-inspector--start (float-time)
-            backstaff-view-state '(:tool "a" :root "/" :forms (text plist)))
+            backstaff-view-state '(:tool "a" :root "/"))
       (backstaff-inspector--draw (list :ok t :text text :elapsed-ms 1))
       (should (string-match-p (format "^Text +%s\n" costs) (buffer-string))))))
 
-(defun backstaff-inspector-tests-form (form text)
-  "Return how FORM of a reply is shown that is TEXT."
+(defun backstaff-inspector-tests-form (text)
+  "Return how a form of a reply is shown that is TEXT."
   (with-temp-buffer
-    (backstaff-inspector--draw-form (symbol-name form) form text)
-    (goto-char (point-min))
-    (forward-line 2)
-    (buffer-substring-no-properties (point) (point-max))))
+    (backstaff-inspector--insert-form text t)
+    (buffer-string)))
 
 (ert-deftest backstaff-inspector-lays-out-any-plist-so-that-it-can-be-read ()
   (dolist (object `((:a 1 :b "x\ny" :c nil :d ,(make-string 100 ?x) :e (1 2 (:f "é")))
                     (:entries ,(cl-loop for i below 30 collect `(:name ,(format "n%d" i) :size ,i)))
                     ((:files ,(make-list 200 "item")) (:a 1) ,(make-list 20 'item))))
-    (let ((text (backstaff-inspector-tests-form 'plist (prin1-to-string object))))
+    (let ((text (backstaff-inspector-tests-form (prin1-to-string object))))
       (should (equal (read text) object))
       (should (string-match-p "\n." text))
       (should-not (string-search "\t" text)))))
 
 (ert-deftest backstaff-inspector-shows-a-pair-on-a-line ()
   (should (equal (backstaff-inspector-tests-form
-                  'plist (concat "(:path \"a (:b) \\\"\" :kind :file :in (:name :text :path) :none nil"
-                                 " :entries ((:name \"x\" :size 1) (:name \"y\" :tags (\"s\" \"t\")))"
-                                 " :root (:dirs 0))"))
+                  (concat "(:path \"a (:b) \\\"\" :kind :file :in (:name :text :path) :none nil"
+                          " :entries ((:name \"x\" :size 1) (:name \"y\" :tags (\"s\" \"t\")))"
+                          " :root (:dirs 0))"))
                  "\
 (:path \"a (:b) \\\"\"
  :kind :file
@@ -182,36 +189,29 @@
  :root
  (:dirs 0))
 "))
-  (should (equal (backstaff-inspector-tests-form 'json "{\"b\":[{\"z\":1,\"a\":null}],\"a\":2}")
+  (should (equal (backstaff-inspector-tests-form "{\"b\":[{\"z\":1,\"a\":null}],\"a\":2}")
                  "\
-{
-  \"b\": [
-    {
-      \"z\": 1,
-      \"a\": null
-    }
-  ],
-  \"a\": 2
-}
+{\"b\":[{\"z\":1,
+   \"a\":null}],
+ \"a\":2}
 ")))
 
 (ert-deftest backstaff-inspector-lays-out-any-json-so-that-it-is-the-same ()
   (let ((json-object-type 'alist) (json-false :false) (json-null :null))
     (dolist (json '("{}" "[]" "{\"a\":\"},{\\\"\\\\\",\"b\":[{\"c\":[1,2]},{\"d\":{}}]}"
                     "[{\"a\":1.5,\"e\":null},{\"b\":false,\"c\":\"é\\u202e\"}]"))
-      (should (equal (json-read-from-string (backstaff-inspector-tests-form 'json json))
+      (should (equal (json-read-from-string (backstaff-inspector-tests-form json))
                      (json-read-from-string json))))))
 
 (ert-deftest backstaff-inspector-breaks-cut-json-between-its-objects ()
   (let ((backstaff-inspector-max-characters 22))
-    (pcase-dolist (`(,form ,text ,shown)
-                   '((json "[{\"a\":\"},x\"},{\"b\":\"c\\\"\"}]" "[{\"a\":\"},x\"},\n {\"b\":\"c\\\"\n")
-                     (plist "((:a \") (\") (:b 2) (:c 3) (:d 4))" "((:a \") (\")\n (:b 2)\n (:c\n")))
-      (should (string-prefix-p (concat shown "\n… and more")
-                               (backstaff-inspector-tests-form form text)))))
+    (pcase-dolist (`(,text ,shown)
+                   '(("[{\"a\":\"},x\"},{\"b\":\"c\\\"\"}]" "[{\"a\":\"},x\"},\n {\"b\":\"c\\\"\n")
+                     ("((:a \") (\") (:b 2) (:c 3) (:d 4))" "((:a \") (\")\n (:b 2)\n (:c\n")))
+      (should (string-prefix-p (concat shown "\n… and ") (backstaff-inspector-tests-form text)))))
   ;; A string may be long.
   (let ((text (concat "{\"a\":\"" (make-string 99000 ?\") (make-string 9000 ?x) "\"}")))
-    (should (backstaff-inspector-tests-form 'json text))))
+    (should (backstaff-inspector-tests-form text))))
 
 
 ;;; Keys
@@ -248,12 +248,11 @@
     (let ((buffer nil))
       (should (< (backstaff-test-seconds (setq buffer (backstaff-run-tool "stall" nil))) 0.4))
       (with-current-buffer buffer
-        (should backstaff-request--pending)
-        (backstaff-test-wait-for backstaff-request-indicator))
+        (should backstaff-request--pending))
       (should (string-match-p "\\`Cancelled\n\nType g"
                               (backstaff-inspector-tests-type "C-g")))
       (with-current-buffer buffer
-        (should-not backstaff-request-indicator))
+        (should-not backstaff-request--pending))
       (should (equal (length (backstaff-test-call-server 'cancellations nil)) 1)))))
 
 (ert-deftest backstaff-inspector-quit-keeps-the-shown-reply ()
@@ -261,18 +260,6 @@
     (let ((text (backstaff-inspector-tests-text (backstaff-run-tool "reply" nil))))
       (backstaff-view-change :tool "stall")
       (should (equal (backstaff-inspector-tests-type "C-g") text)))))
-
-(ert-deftest backstaff-inspector-says-that-it-waits ()
-  :tags '(clock)
-  (backstaff-inspector-tests-with (backstaff-test-fake-command)
-    (let ((messages nil))
-      (cl-letf (((symbol-function 'message)
-                 (lambda (&rest arguments) (push (apply #'format arguments) messages))))
-        (let ((start (float-time)))
-          (backstaff-run-tool "stall" nil)
-          (backstaff-test-wait-for messages)
-          (should (< 0.4 (- (float-time) start) 1.5)))
-        (should (string-match-p "Waiting for \\*backstaff run: stall\\*" (car messages)))))))
 
 (ert-deftest backstaff-inspector-forgets-a-call-with-its-buffer ()
   (backstaff-inspector-tests-with (backstaff-test-fake-command)
@@ -290,6 +277,7 @@
                               (backstaff-inspector-tests-text buffer))))))
 
 (ert-deftest backstaff-inspector-lays-a-long-reply-out-in-no-time ()
+  :tags '(clock)
   (let ((reply (list :ok t :text (make-string 3000000 ?x) :elapsed-ms 1
                      :data (list :entries (cl-loop for i below 20000
                                                    collect (list :name (format "name-%d" i)
@@ -299,38 +287,9 @@
                                    "]"))))
     (with-temp-buffer
       (setq backstaff-inspector--start (float-time)
-            backstaff-view-state '(:tool "a" :root "/" :forms (text plist json)))
+            backstaff-view-state '(:tool "a" :root "/"))
       (should (< (backstaff-test-work (backstaff-inspector--draw reply)) 2)))))
 
-;; A person folds a long form, and asks again.
-(ert-deftest backstaff-inspector-keeps-its-folds ()
-  (backstaff-view-test-project '(("a" . "") ("b" . ""))
-    (backstaff-view-test-open #'backstaff-run-tool "agent-q/list_directory" '(:path "."))
-    (should (cl-find "[FILE] a" (backstaff-view-test-lines) :test #'string-prefix-p))
-    (goto-char (point-min))
-    (re-search-forward "^\\* Text$")
-    (execute-kbd-macro (kbd "TAB"))
-    (write-region "" nil (expand-file-name "c" root) nil 'silent)
-    (dolist (keys '("" "g" "g"))
-      (backstaff-view-test-press keys)
-      (let ((lines (backstaff-view-test-lines)))
-        (should (equal (cadr (member "* Text" lines)) "* Plist"))
-        (should (cl-find "\"name\": \"a\"" lines :test #'string-search))))
-    (should (string-search "[FILE] c" (buffer-string)))
-    (goto-char (point-min))
-    (re-search-forward "^\\* Text$")
-    (execute-kbd-macro (kbd "TAB"))
-    (backstaff-view-test-press "g")
-    (should (cl-find "[FILE] c" (backstaff-view-test-lines) :test #'string-prefix-p))))
-
-(ert-deftest backstaff-inspector-shows-all-of-the-answer-to-other-arguments ()
-  (backstaff-view-test-project '(("a" . "") ("sub" ("b" . "")))
-    (backstaff-view-test-open #'backstaff-run-tool "agent-q/list_directory" '(:path "."))
-    (goto-char (point-min))
-    (re-search-forward "^\\* Text$")
-    (execute-kbd-macro (kbd "TAB"))
-    (backstaff-view-test-press "e C-a C-k sub RET RET RET")
-    (should (cl-find "[FILE] b" (backstaff-view-test-lines) :test #'string-prefix-p))))
 
 
 ;;; Reading arguments
@@ -350,12 +309,10 @@
   (cl-find name (plist-get backstaff-arguments-tests-tool :arguments)
            :key (lambda (definition) (plist-get definition :name)) :test #'equal))
 
-(defun backstaff-arguments-tests-read (name keys &optional current root)
-  "Return what is read for the argument NAME if the user types KEYS.
-CURRENT and ROOT are as in `backstaff-inspector--read-argument'."
+(defun backstaff-arguments-tests-read (name keys)
+  "Return what is read for the argument NAME if the user types KEYS."
   (backstaff-test-typing keys
-    (backstaff-inspector--read-argument (backstaff-arguments-tests-definition name)
-                                  (or root temporary-file-directory) current)))
+    (backstaff-inspector--read-argument (backstaff-arguments-tests-definition name) nil)))
 
 
 ;;; Reading
@@ -384,55 +341,22 @@ CURRENT and ROOT are as in `backstaff-inspector--read-argument'."
 
 (ert-deftest backstaff-arguments-are-all-read-and-the-empty-left-out ()
   (should (equal (backstaff-test-typing "s r c RET RET a l l RET 3 RET RET c a t RET"
-                   (backstaff-inspector--read-arguments backstaff-arguments-tests-tool
-                                             temporary-file-directory))
+                   (backstaff-inspector--read-arguments backstaff-arguments-tests-tool))
                  '(:path "src" :kind "all" :amount 3 :animals ("cat")))))
 
 (ert-deftest backstaff-arguments-can-be-edited ()
   (let ((current '(:path "src" :food "oats" :kind "all" :amount 3 :hungry :false
                    :animals ("cat" "dog"))))
     (should (equal (backstaff-test-typing "RET RET RET RET RET RET"
-                     (backstaff-inspector--read-arguments backstaff-arguments-tests-tool
-                                               temporary-file-directory current))
+                     (backstaff-inspector--read-arguments backstaff-arguments-tests-tool current))
                    current))
     (should (equal (backstaff-test-typing
                        "/ a RET C-a C-k RET C-a C-k RET C-a C-k 4 RET C-a C-k RET s RET"
-                     (backstaff-inspector--read-arguments backstaff-arguments-tests-tool
-                                               temporary-file-directory current))
+                     (backstaff-inspector--read-arguments backstaff-arguments-tests-tool current))
                    '(:path "src/a" :amount 4 :animals ("cat" "dogs"))))))
 
 
 ;;; Paths
-
-(defun backstaff-arguments-tests-complete (string root)
-  "Return all completions of STRING, a path below ROOT, sorted."
-  (sort (all-completions string (backstaff-inspector--path-table root)) #'string<))
-
-(defmacro backstaff-arguments-tests-in (tree &rest body)
-  "Run BODY in a project that holds TREE, with our own server."
-  (declare (indent 1) (debug t))
-  `(backstaff-test-with-tree ,tree
-     (backstaff-test-with-server (backstaff-test-command) ,@body)))
-
-(ert-deftest backstaff-arguments-paths-are-completed-below-the-root ()
-  (backstaff-arguments-tests-in '(("src" ("deep" ("x.el" . "")) ("~tilde" ("y" . "")))
-                                  ("sun.txt" . "") (".hid" . ""))
-    (should (equal (backstaff-arguments-tests-complete "." root) '(".hid")))
-    (should (equal (backstaff-arguments-tests-complete "" root) '(".hid" "src/" "sun.txt")))
-    (should (equal (backstaff-arguments-tests-complete "src/" root) '("src/deep/" "src/~tilde/")))
-    (should (equal (backstaff-arguments-tests-read "path" "s r TAB d TAB x TAB RET" nil root)
-                   "src/deep/x.el"))
-    (should (equal (backstaff-arguments-tests-complete "src/~tilde/" root) '("src/~tilde/y")))))
-
-(ert-deftest backstaff-arguments-paths-are-not-completed-outside-of-the-root ()
-  (backstaff-arguments-tests-in '(("in" ("a" . "")) ("out" ("b" . "")))
-    (make-symbolic-link "../out" (expand-file-name "in/link"))
-    (make-symbolic-link "nowhere" (expand-file-name "in/dangling"))
-    (let ((inner (expand-file-name "in/")))
-      (should (equal (backstaff-arguments-tests-complete "" inner) '("a" "dangling" "link")))
-      (dolist (path (list "../" "link/" "dangling/" "/" "~/" root "a/../../" "missing/"))
-        (ert-info (path)
-          (should-not (backstaff-arguments-tests-complete path inner)))))))
 
 (defvar backstaff-arguments-tests-operations nil
   "What a handler of file names was asked to do.")
@@ -442,26 +366,13 @@ CURRENT and ROOT are as in `backstaff-inspector--read-argument'."
   (push operation backstaff-arguments-tests-operations)
   nil)
 
-(ert-deftest backstaff-arguments-paths-are-completed-without-a-question ()
-  (backstaff-arguments-tests-in '(("a" . ""))
-    (cl-letf (((symbol-function 'backstaff-server-call-async)
-               (cl-function
-                (lambda (_method _args &key success-fn &allow-other-keys)
-                  (run-at-time 0 nil success-fn '(:ok nil :text "Error: asks first"
-                                                  :error (:code "APPROVAL_REQUIRED")))
-                  #'ignore)))
-              ((symbol-function 'yes-or-no-p) (lambda (_) (ert-fail "Somebody was asked"))))
-      (let ((noninteractive nil))
-        (should-not (backstaff-arguments-tests-complete "" root))))))
-
 (ert-deftest backstaff-arguments-paths-reach-no-handler ()
-  (backstaff-arguments-tests-in '(("a" . ""))
-    (setq backstaff-arguments-tests-operations nil)
-    (let ((file-name-handler-alist '(("\\`/remote:" . backstaff-arguments-tests-handler))))
-      (should (equal (backstaff-arguments-tests-read
-                      "path" "/ r e m o t e : h o s t : / TAB e TAB RET" nil root)
-                     "/remote:host:/e"))
-      (should-not backstaff-arguments-tests-operations))))
+  (setq backstaff-arguments-tests-operations nil)
+  (let ((file-name-handler-alist '(("\\`/remote:" . backstaff-arguments-tests-handler))))
+    (should (equal (backstaff-arguments-tests-read
+                    "path" "/ r e m o t e : h o s t : / e RET")
+                   "/remote:host:/e"))
+    (should-not backstaff-arguments-tests-operations)))
 
 
 ;;; Writing
@@ -473,11 +384,14 @@ CURRENT and ROOT are as in `backstaff-inspector--read-argument'."
                      `(backstaff-call "zoo/feed" ,(and arguments (list 'quote arguments))))))))
 
 (ert-deftest backstaff-arguments-are-written-as-json ()
-  (should (equal (backstaff-inspector--json
-                  '(:path "é\n" :hungry :false :show t :animals ("x" "y") :amount 3))
-                 "{\"path\":\"é\\n\",\"hungry\":false,\"show\":true,\
-\"animals\":[\"x\",\"y\"],\"amount\":3}"))
-  (should (equal (backstaff-inspector--json nil) "{}")))
+  (pcase-dolist (`(,arguments . ,json)
+                 '(((:path "é\n" :hungry :false :show t :animals ("x" "y") :amount 3)
+                    . "{\"path\":\"é\\n\",\"hungry\":false,\"show\":true,\
+\"animals\":[\"x\",\"y\"],\"amount\":3}")
+                   (nil . "{}")))
+    (let ((backstaff-view-state (list :arguments arguments)))
+      (backstaff-inspector-copy-json)
+      (should (equal (current-kill 0) json)))))
 
 (provide 'backstaff-inspector-tests)
 ;;; backstaff-inspector-tests.el ends here

@@ -54,7 +54,6 @@
     (should-not truncate-lines)
     (should (equal (alist-get 'continuation fringe-indicator-alist) '(nil nil)))
     (should buffer-read-only)
-    (should (equal (backstaff-view-test-header) (format " %s  " (directory-file-name root))))
     (should (equal (backstaff-view-test-notes) ""))
     (backstaff-overview-tests-go-to "src/deep/")
     (should (eq (get-text-property (point) 'face) 'dired-directory))))

@@ -74,7 +74,8 @@
   "Go to the name on the first line that has TEXT in it."
   (goto-char (point-min))
   (search-forward text)
-  (backstaff-view-go-to-name))
+  (beginning-of-line)
+  (goto-char (or (text-property-any (point) (line-end-position) 'backstaff-name t) (point))))
 
 (defun backstaff-view-test-lines ()
   "Return the visible lines, without folded ones."
@@ -98,7 +99,7 @@
 (defun backstaff-view-test-header ()
   "Return the header line, or the facts in the mode line of a listing."
   (if (derived-mode-p 'tabulated-list-mode)
-      (car (last mode-line-process))
+      (string-trim (car (last mode-line-process)))
     (substring-no-properties (string-replace "%%" "%" header-line-format))))
 
 (defun backstaff-view-test-names ()

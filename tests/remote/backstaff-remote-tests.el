@@ -7,7 +7,6 @@
 (require 'backstaff-remote-support)
 (require 'backstaff-ui-doctor)
 (require 'backstaff-emacs-fixtures)
-(require 'backstaff-ui-inspector)
 (require 'backstaff-ui-list)
 (require 'backstaff-ui-tree)
 
@@ -601,11 +600,8 @@ For example eglot, told of a problem, looks for the buffer of its file."
     (let ((buffer (backstaff-remote-test-shown (backstaff-tree far))) (visited nil))
       (unwind-protect
           (with-current-buffer buffer
-            (should (string-match-p "@host\\*" (buffer-name)))
+            (should (equal (buffer-name) (format "*backstaff tree: %s*" far)))
             (should (equal default-directory far))
-            ;; In a narrow window the header shows the end of the root.
-            (should (string-search (file-name-nondirectory (directory-file-name far))
-                                   header-line-format))
             (should (backstaff-view-go-to "a.txt"))
             (backstaff-view-visit)
             (setq visited (get-file-buffer (concat far "a.txt")))
@@ -615,14 +611,13 @@ For example eglot, told of a problem, looks for the buffer of its file."
 
 (ert-deftest backstaff-remote-views-name-files-of-the-host ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
-    (with-current-buffer (backstaff-remote-test-shown (backstaff-list-directory far))
-      (should (equal (backstaff-path-file-name (backstaff-view--absolute "src/b.py") far)
-                     (concat far "src/b.py")))
-      ;; An absolute name in a reply is the host's, whatever it looks like.
-      (dolist (path '("/etc/x" "/ssh:other:/etc/x" "/sudo::/x"))
-        (should (equal (backstaff-path-file-name (backstaff-view--absolute path) far)
-                       (concat "/ssh:host:" path)))
-        (should (equal (file-remote-p (backstaff-view--absolute path)) "/ssh:host:"))))))
+    (should (equal (backstaff-path-file-name (backstaff-path-absolute far "src/b.py") far)
+                   (concat far "src/b.py")))
+    ;; An absolute name in a reply is the host's, whatever it looks like.
+    (dolist (path '("/etc/x" "/ssh:other:/etc/x" "/sudo::/x"))
+      (should (equal (backstaff-path-file-name (backstaff-path-absolute far path) far)
+                     (concat "/ssh:host:" path)))
+      (should (equal (file-remote-p (backstaff-path-absolute far path)) "/ssh:host:")))))
 
 (ert-deftest backstaff-remote--root-is-looked-for-once ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
@@ -636,13 +631,6 @@ For example eglot, told of a problem, looks for the buffer of its file."
       (should (equal (backstaff-root) far))
       (should (= asked 2)))))
 
-(ert-deftest backstaff-remote-paths-are-completed-by-the-server ()
-  (backstaff-remote-test-on backstaff-remote-test-ssh
-    (let ((table (backstaff-inspector--path-table far)))
-      (should (equal (all-completions "s" table) '("src/")))
-      (should (equal (sort (all-completions "src/" table) #'string<) '("src/b.py" "src/deep/")))
-      (should-not (all-completions "../" table)))))
-
 (ert-deftest backstaff-remote-doctor-explains-the-host ()
   (backstaff-remote-test-both-ways
     (let ((default-directory far)
@@ -655,7 +643,7 @@ For example eglot, told of a problem, looks for the buffer of its file."
                             ,(if (eq way 'direct) "a session without a terminal"
                                "a login of TRAMP's on a terminal")
                             "Python 3\\.[0-9]+, sources \\(?:sent\\|cached\\)"
-                            "^ok +To the host +[0-9.]+ ms for an empty call.* the median of 25 pings"))
+                            "^ok +To the host +[0-9.]+ to [0-9.]+ ms for an empty call"))
             (should (string-match-p regexp (buffer-string))))
           ;; The place of each word must be plain.
           (should (string-match-p

@@ -68,14 +68,8 @@ class ProjectFiles:
     expired: bool = False
     tracked_unknown: bool = False
     rules_cut: bool = False
-<<<<<<< ours
-    locks: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """The links in each directory by which Emacs locks files, as far as no rule ignores them."""
-=======
-    _closed: Sequence[Directory] = ()
     of_emacs: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Emacs's own files in each directory, as far as no rule ignores them."""
->>>>>>> theirs
 
     @property
     def directories(self) -> Sequence[Directory]:
@@ -174,7 +168,7 @@ def project_files(  # noqa: C901  # one thought
         walk.expired,
         tracked_unknown,
         project_walk.rules_cut,
-        project_walk.locks,
+        project_walk.of_emacs,
     )
     stamps = chain.from_iterable(map(dict.values, project_walk.watches.values()))
     young = begun - RACY_NS
@@ -231,49 +225,8 @@ class _ProjectWalk:
     that is in it, and the watch of its parent."""
     directories: list[Directory] = field(default_factory=list)
     ignored: int = 0
-<<<<<<< ours
-    locks: dict[str, Sequence[str]] = field(default_factory=dict)
-    watches: dict[str, Watch] = field(default_factory=lambda: {"": {}})
-=======
-    rules_cut: bool = False
     of_emacs: dict[str, Sequence[str]] = field(default_factory=dict)
-    _tracked: TrackedFiles = field(init=False)
-    _ahead: list[tuple[Ignore, bool, _Watch]] = field(init=False)
-    """For each directory ahead, the next one last: the rules from above, whether these ignore all
-    that is in it, and the watch of its parent."""
-    watches: dict[str, _Watch] = field(default_factory=lambda: {"": _Watch()})
-    """The watches of all directories that hold directories or rules, by path."""
-    above: _Watch = field(default_factory=_Watch)
-    """Watches the start itself."""
-    begun: int = field(default_factory=time.time_ns)
-
-    def __post_init__(self) -> None:
-        """Begin with the rules from above the start."""
-        known = self.tracked_or_not
-        self._tracked = TrackedFiles() if isinstance(known, NoGit) else known
-        self._ahead = [(self.sources.ignore, self.sources.ignored, self.above)]
-        self.rules_cut = any(not rules.whole for rules, _ in self.sources.ignore.layers)
-
-    def run(self) -> ProjectFiles:
-        """Walk. Raises `PathError` if the start cannot be read."""
-        if expired := self.budget.expired():
-            self.directories.append(Directory("", 0))
-        else:
-            with Walk(self.start, self._arrange, self.budget) as walk:
-                for step, problem in walk.enter_all():
-                    self._note_unreadable(step, problem)
-            expired = walk.expired
-        return ProjectFiles(
-            PackedPaths(self.directories, self.found),
-            self.repository,
-            self.ignored,
-            expired or self.budget.expired(),
-            isinstance(self.tracked_or_not, NoGit),
-            self.rules_cut,
-            self.closed,
-            self.of_emacs,
-        )
->>>>>>> theirs
+    watches: dict[str, Watch] = field(default_factory=lambda: {"": {}})
 
     def arrange(  # noqa: C901, PLR0912  # one thought
         self, directory: int, path: str
@@ -303,21 +256,13 @@ class _ProjectWalk:
             self.directories.append(Directory(path, closed=Closed.REPOSITORY))
             return ()
         kept: frozenset[str] = frozenset()
-<<<<<<< ours
         if not self.include_ignored:
             if has_rules or self.tracked.left_out:
                 ignore = self._with_own_rules(ignore, directory, path, has_rules=has_rules)
-            if links and (locks := self._locks(links, prefix)):
-                links = [name for name in links if name not in locks]
-=======
-        if not self.sources.include_ignored:
-            own = has_rules or self._tracked.left_out
-            ignore = self._with_own_rules(ignore, directory, path, files, above) if own else ignore
             marked = links or (files and files[0] < _AFTER_COPIES)
             if emacs := self._of_emacs(files, links, prefix) if marked else []:
                 files = [name for name in files if name not in emacs]
                 links = [name for name in links if name not in emacs]
->>>>>>> theirs
                 if not all_ignored:
                     shown = [one for one in emacs if not ignore.ignores(one, directory=False)]
                     self.of_emacs[path] = shown
@@ -341,12 +286,6 @@ class _ProjectWalk:
         self.directories.append(new(Directory, (path, packed, links, None)))
         return list(zip(directories, repeat(_DIRECTORY))) if directories else ()
 
-<<<<<<< ours
-    def _locks(self, links: list[str], prefix: str) -> list[str]:
-        """Return the `links` such as `.#a.py`, by which Emacs marks that it has changed `a.py`."""
-        tracked = self.tracked
-        return [one for one in links if one.startswith(_LOCK) and not tracked.has(prefix + one)]
-=======
     def _of_emacs(self, files: list[str], links: list[str], prefix: str) -> list[str]:
         """Return Emacs's own names that are not tracked.
 
@@ -354,8 +293,7 @@ class _ProjectWalk:
         """
         own = [one for one in links if one.startswith(_LOCK)]
         own += [one for one in files if one[1:] and one[0] == one[-1] == _COPY]
-        return [one for one in own if not self._tracked.has(prefix + one)]
->>>>>>> theirs
+        return [one for one in own if not self.tracked.has(prefix + one)]
 
     def _is_closed(self, directory: int, path: str, above: Watch) -> bool:
         """Whether the open `directory`, which has a `.git`, is another repository for git.

@@ -97,20 +97,14 @@ def _result(
     context: Context,
 ) -> Result:
     prefix, inside = work_tree.base.prefix, work_tree.inside
-<<<<<<< HEAD
     line = branch_line(work_tree)
     # No name of a branch has two dots or a blank.
     told = line.removeprefix("## ").removeprefix("No commits yet on ").removesuffix("\n")
     branch, _, followed = told.partition("...")
     upstream, _, track = followed.partition(" ")
     is_detached = branch.endswith(" (no branch)")
-    locks = {
-        f"{path}/{name}".lstrip("/") for path, names in project.locks.items() for name in names
-=======
-    branch = branch_of(work_tree, context.budget)
     of_emacs = {
         f"{path}/{name}".lstrip("/") for path, names in project.of_emacs.items() for name in names
->>>>>>> core
     }
 
     def shown(path: str) -> str:
