@@ -675,7 +675,7 @@ def test_error_of_the_deadline_advises_nothing_that_was_given(
     tree: Plant, given: dict[str, object], advice: str
 ) -> None:
     root = tree({"d/b": HOPELESS})
-    text = search(root, "(a+)+(?=c)", timeout_ms=200, **given).text
+    text = search(root, "(a+)+(?=c)", timeout_ms=800, **given).text
     assert f"file 1 of 1, d/b, with 0 matches so far; {advice}" in text
 
 
