@@ -80,11 +80,12 @@ class Scan:
         """Search. Raises `BadRegexp`, `NoMatcher`, `DeadlineExceeded` and `Cancelled`."""
         jobs, sent = deque[Asked](), 0
         while jobs or sent < len(self.files):
-            # The first job may find enough, and how many matches are skipped has to be known.
-            room = 1 if self.skipped or sent <= FIRST_FILES else matchers.room
-            while len(jobs) < room and sent < len(self.files):
+            while len(jobs) < matchers.room and sent < len(self.files):
+                # Enough may be asked for: at the rate so far, or as it is not known what to skip.
+                if jobs and (self.skipped or self.matches * sent >= self.most * self.looked_at):
+                    break
                 share = max(FEW_FILES, (len(self.files) - sent) // 8)
-                size = min(sent or FIRST_FILES, FILES, share)
+                size = min(3 * sent or FIRST_FILES, FILES, share)
                 jobs.append(self._asked(sent, size, contents))
                 sent += size
             job = jobs[0]
