@@ -40,12 +40,10 @@ PROGRAM = (
 PROCESSES = min(4, len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1)
 """Maximum number of processes that search for one call, and that wait for the next one."""
 # A pattern is compiled in .2 ms by one that waits, and in 70 ms by a new one, on two busy cores.
-AHEAD = 2
-"""Maximum number of jobs that a process has, so that it never waits for the next one."""
 TICK = 0.05
-"""Seconds between two looks at a budget, and for ending the jobs of a call that is answered."""
-PIECE, BUFFER = 1 << 16, 1 << 18
-"""Number of bytes that are received at once, and that may be on their way to a process."""
+"""Seconds between two looks at a budget, and for ending the job of a call that is answered."""
+PIECE = 1 << 16
+"""Number of bytes that are received at once."""
 REPLACES = "replace the matcher"
 """The name of a thread that starts a process in place of one that was killed."""
 LAST_SECONDS = 1.0
@@ -79,7 +77,7 @@ class Asked:
     directory: int
     first: int = 0
     answers: deque[tuple[str, Any]] = field(default_factory=deque)
-    worker: "_Worker | None" = None
+    is_sent: bool = False
 
 
 @dataclass(slots=True)
@@ -87,41 +85,36 @@ class Matchers:
     """The processes of a call; use it as a context manager, within `budget`."""
 
     budget: Budget
-    _workers: list["_Worker"] = field(default_factory=list)
+    workers: list["_Worker"] = field(default_factory=list)
 
     def __enter__(self) -> Self:
         """Take one process. Raises `NoMatcher`."""
-        self._workers = [_Worker.take()]
+        self.workers = [_Worker.take()]
         return self
 
     def __exit__(self, *_: object) -> None:
         """Give the processes back, and end those that still work."""
         late = self.budget.at_most(TICK)
         with suppress(ToolError):
-            while any(one.jobs for one in self._workers):
+            while any(one.asked for one in self.workers):
                 self._wait(late)
-        for worker in self._workers:
+        for worker in self.workers:
             worker.give_back()
-
-    @property
-    def room(self) -> int:
-        """The number of jobs that all processes may have."""
-        return AHEAD * len(self._workers)
 
     def check(self, pattern: Pattern) -> None:
         """Raise `BadRegexp` if `pattern` cannot be used, else as `answer` does."""
         try:
             self.answer([Asked(Job((pattern,)), -1)])
         except NoMatcher:  # someone may have ended one that waited
-            self._workers.pop().end()
-            self._workers.append(_Worker.start())
+            self.workers.pop().end()
+            self.workers.append(_Worker.start())
             self.answer([Asked(Job((pattern,)), -1)])
 
     def grow(self) -> None:
         """Take a process for each processor, as far as some wait or the system starts more."""
         with suppress(NoMatcher):
-            while len(self._workers) < PROCESSES and (_IDLE or len(_LIVING) < PROCESSES):
-                self._workers.append(_Worker.take())
+            while len(self.workers) < PROCESSES and (_IDLE or len(_LIVING) < PROCESSES):
+                self.workers.append(_Worker.take())
 
     def answer(self, jobs: Iterable[Asked]) -> tuple[str, Any]:
         """Return the next answer about the first of `jobs`, and let processes work on all of them.
@@ -131,11 +124,11 @@ class Matchers:
         jobs = list(jobs)
         while not jobs[0].answers:
             self.budget.check()
-            for asked in (one for one in jobs if one.worker is None):
-                worker = min(self._workers, key=lambda one: (not one.is_ready, len(one.jobs)))
-                if len(worker.jobs) >= AHEAD:
-                    break
-                worker.ask(asked, self.budget)
+            # The others do not wait for a process that starts.
+            alone = len(self.workers) == 1
+            free = [one for one in self.workers if not one.asked and (alone or one.is_ready)]
+            for worker, asked in zip(free, [one for one in jobs if not one.is_sent], strict=False):
+                worker.ask(asked, self.budget.left())
             self._wait(self.budget)
         word, value = jobs[0].answers.popleft()
         if word == "ended":
@@ -146,7 +139,7 @@ class Matchers:
 
     def _wait(self, budget: Budget) -> None:
         """Receive the next answers, as far as some come within a tick."""
-        poll, workers = select.poll(), {one.socket.fileno(): one for one in self._workers}
+        poll, workers = select.poll(), {one.socket.fileno(): one for one in self.workers}
         for descriptor in workers:
             poll.register(descriptor, select.POLLIN)
         budget.check()
@@ -156,14 +149,14 @@ class Matchers:
 
 @dataclass(slots=True, eq=False)
 class _Worker:
-    """A process, our end of its socket, and the jobs that it still has to end.
+    """A process, our end of its socket, and the job that it works on.
 
     It `is_ready` once it has started.
     """
 
     process: "subprocess.Popen[bytes]"
     socket: "socket.socket"
-    jobs: deque[Asked] = field(default_factory=deque)
+    asked: Asked | None = None
     is_ready: bool = False
     _received: bytearray = field(default_factory=bytearray)
 
@@ -190,7 +183,6 @@ class _Worker:
         try:
             own, its = socket.socketpair()
             with its:
-                own.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER)
                 process = subprocess.Popen(  # noqa: S603 - no shell, and no word comes from a caller
                     [*command, "-c", _START % (len(code), len(code))],
                     stdin=its.fileno(),
@@ -206,59 +198,43 @@ class _Worker:
         _LIVING.add(worker)
         with suppress(OSError):  # whoever waits for an answer learns of it
             own.sendall(code)
-        own.settimeout(0)
         return worker
 
-    def ask(self, asked: Asked, budget: Budget) -> None:
+    def ask(self, asked: Asked, seconds: float) -> None:
         """Give the process a job. That it has ended is noticed when an answer is awaited."""
         import socket
 
         # Nobody waits for ever, but a deadline can be infinite.
-        seconds = min(budget.left(), 3600.0) + LAST_SECONDS
-        message: tuple[Any, ...] = (*asked.job, seconds)
+        message: tuple[Any, ...] = (*asked.job, min(seconds, 3600.0) + LAST_SECONDS)
         packed = marshal.dumps(message)
-        data = memoryview(len(packed).to_bytes(4) + packed)
+        data = len(packed).to_bytes(4) + packed
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [asked.directory]))]
-        rights *= bool(asked.job.paths)
-        asked.worker = self
-        self.jobs.append(asked)
+        self.asked, asked.is_sent = asked, True
         with suppress(BrokenPipeError, ConnectionResetError):
-            while data:
-                try:
-                    data = data[self.socket.sendmsg([data], rights) :]
-                    rights = []
-                except BlockingIOError:  # it may wait as well, until we hear it
-                    if budget.left() < 0 or budget.cancelled.is_set():
-                        self.process.kill()  # it has a part of a job
-                        budget.check()
-                    poll = select.poll()
-                    poll.register(self.socket, select.POLLIN | select.POLLOUT)
-                    if any(event & select.POLLIN for _, event in poll.poll(1000 * TICK)):
-                        self.receive()
+            sent = self.socket.sendmsg([data], rights if asked.job.paths else [])
+            self.socket.sendall(data[sent:])
 
     def receive(self) -> None:
-        """Receive answers, and hand them to their jobs."""
+        """Receive answers for the job."""
         received = self._received
         try:
             piece = self.socket.recv(PIECE)
             error = None if piece else self._ended()
         except OSError as problem:
             error = NoMatcher(f"cannot be heard ({problem.strerror})")
-        if error:
-            for asked in self.jobs:
-                asked.answers.append(("ended", error))
-            self.jobs.clear()
+        if error and self.asked:
+            self.asked.answers.append(("ended", error))
+            self.asked = None
             return
         received += piece
         while len(received) >= (size := 4 + int.from_bytes(received[:4])):
             word, value = marshal.loads(received[4:size])  # noqa: S302
             del received[:size]
-            if word == "ready":
-                self.is_ready = True
-                continue
-            self.jobs[0].answers.append((word, value))
+            if self.asked and word != "ready":
+                self.asked.answers.append((word, value))
+            self.is_ready = True
             if word in {"done", "bad"}:
-                self.jobs.popleft()
+                self.asked = None
 
     def _ended(self) -> ToolError:
         """The error for a process that has closed its socket."""
@@ -277,7 +253,7 @@ class _Worker:
 
     def give_back(self) -> None:
         """Keep it for the next call. One that still works is killed, and another started."""
-        if not self.jobs:
+        if not self.asked:
             self.keep()
             return
         self.process.kill()

@@ -358,7 +358,7 @@ def main() -> None:
         while True:
             *words, seconds = marshal.loads(receive(int.from_bytes(receive(4))))  # noqa: S302
             job = Job(*words)
-            directory = directories.pop() if job.paths else -1
+            directory = directories.pop(0) if job.paths else -1
             signal.setitimer(signal.ITIMER_REAL, seconds)
             for answer in answers(job, directory):
                 # Whoever kills this process wants to know the file that takes so long.

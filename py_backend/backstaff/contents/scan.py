@@ -8,7 +8,7 @@ from backstaff.contents.regexp import Asked, Matchers
 from backstaff.contents.regexp_worker import Job, Match, Pattern
 from backstaff.fs.contents import Contents, Unread
 
-FIRST_FILES, FEW_FILES, FILES = 8, 32, 256
+FIRST_FILES, FEW_FILES, FILES = 8, 32, 512
 """Number of files in the first job, as many a search ends with it; and the least and most later."""
 MANY_FILES = 256
 """Number of files from which on several processes search."""
@@ -80,7 +80,7 @@ class Scan:
         """Search. Raises `BadRegexp`, `NoMatcher`, `DeadlineExceeded` and `Cancelled`."""
         jobs, sent = deque[Asked](), 0
         while jobs or sent < len(self.files):
-            while len(jobs) < matchers.room and sent < len(self.files):
+            while len(jobs) < len(matchers.workers) and sent < len(self.files):
                 # Enough may be asked for: at the rate so far, or as it is not known what to skip.
                 if jobs and (self.skipped or self.matches * sent >= self.most * self.looked_at):
                     break

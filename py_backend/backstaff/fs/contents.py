@@ -65,7 +65,7 @@ class Contents:
 
         A listing has just called `path` a file or a link.
         """
-        secret = self.guard.hides(self.prefix + path)
+        secret = self.guard.globs and self.guard.hides(self.prefix + path)
         known = Unread.SECRET if secret else self.texts.get(path)
         if known is not None:
             return known

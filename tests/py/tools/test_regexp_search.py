@@ -620,7 +620,7 @@ def test_patterns_that_take_for_ever_end_with_their_process(
         reply = search(root, pattern, timeout_ms=MILLISECONDS)
         assert (reply.error or {})["code"] == "TIMEOUT", (pattern, reply.text)
         assert reply.data is None
-        if workers[-1].jobs:
+        if workers[-1].asked:
             workers[-1].process.wait(20)  # it does not go on
     assert found(root, "nothing"), "the next call has no process"
 
@@ -685,8 +685,8 @@ def test_cancelled_search_ends_its_process(
     root = tree({"b": HOPELESS})
     cancelled, ask = threading.Event(), regexp._Worker.ask  # noqa: SLF001
 
-    def ask_and_cancel(self: object, asked: regexp.Asked, budget: Budget) -> None:
-        ask(self, asked, budget)  # type: ignore[arg-type]
+    def ask_and_cancel(self: object, asked: regexp.Asked, seconds: float) -> None:
+        ask(self, asked, seconds)  # type: ignore[arg-type]
         if asked.job.paths:
             cancelled.set()
 
@@ -768,15 +768,12 @@ def test_process_whose_server_is_gone_ends() -> None:
     program = f"""
 import sys, time
 sys.path.insert(0, {str(Path(regexp.__file__).parents[2])!r})
-from backstaff.errors import DeadlineExceeded
-from backstaff.budget import Budget
 from backstaff.contents import regexp
 regexp.LAST_SECONDS = 0.1
 import os
-import threading
 job = regexp.Job((("(a+)+$", False),), "a", texts={{"a": b"{HOPELESS}"}}, most=1)
 worker = regexp._Worker.take()
-worker.ask(regexp.Asked(job, os.open("/", os.O_RDONLY)), Budget.lasting(300, threading.Event()))
+worker.ask(regexp.Asked(job, os.open("/", os.O_RDONLY)), 0.3)
 print(worker.process.pid, flush=True)
 os._exit(0)
 """
@@ -794,7 +791,7 @@ def test_two_processes_stay_for_the_next_calls(
     def used(count: int) -> set[int]:
         with ExitStack() as stack:
             taken = [stack.enter_context(Matchers(Budget())) for _ in range(count)]
-            return {worker.process.pid for one in taken for worker in one._workers}  # noqa: SLF001
+            return {worker.process.pid for one in taken for worker in one.workers}
 
     assert used(3) > {worker.process.pid for worker in idle}
     assert len(idle) == 2
