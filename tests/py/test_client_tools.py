@@ -70,7 +70,7 @@ def test_a_clients_tool_is_described_as_the_others_are(tmp_path: Path) -> None:
         "description": "Shows a buffer; see emacs_read_buffer and tree.",
         "arguments": [
             "A name.",
-            "How many (default 100; from 1 to 500)",
+            "How many (default 100; at most 500)",
             "The last.",
             'Of it (default "a")',
             "A path.",

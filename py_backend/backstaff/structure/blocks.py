@@ -22,14 +22,11 @@ _TAB = 8
 _CLOSERS = "})]"
 _OPENERS = ("{", "(", "[", "=>", "<", "=", "&", "|", ":", " is")
 """Ends of lines that go on."""
-_ARROWS = ("=> (", "=>")
-"""Ends of lines with which a body begins."""
 _HEADS = "{)]>:,=?|&.-<"
 """Beginnings of lines that go on with the head of a definition."""
 _NO_TYPE = "}#{[:,.+-*/|&?!<(\"'`"
 _NO_METHOD = "@}{:,.+-/|&?!<(\"'`"
 """Beginnings of lines that define no function without a keyword."""
-_AGGREGATES = ("struct", "union", "enum", "class")
 _ARROW = re.compile(
     r"[)}\]>]++\s*+(?:(?:(?::|&(?!&)|\|(?!\|))(?:[^=]|= ?\{})*+)?=>"
     r"|=\s*+(?:async\s*+)?(?:function\b|(?:[(<].*|[\w$]++\s*+)=>))"
@@ -37,8 +34,6 @@ _ARROW = re.compile(
 )
 """The end of parameters or of a type over lines, after which a function begins."""
 _BODY = re.compile(r"\)(?::[^=]*)? ?\{")
-_CLOSES_NAME = re.compile(r"}\s*+(\w++)")
-_END = re.compile(r"\bend\b[,;)]*+$")
 
 
 @dataclass(slots=True)
@@ -153,10 +148,8 @@ class _Pass:
         """Return True if `body`, within `top`, may define something without a keyword."""
         language = self.language
         is_member = indent == top.inner and top.kind in CONTAINERS
-        if is_member:
-            return True
-        if body[-1] == ";" or "(" not in body:
-            return False
+        if is_member or body[-1] == ";" or "(" not in body:
+            return is_member
         if language.bare:
             return body[-1] in "({},"
         return language.local or body[-1] == "{" or (language.at_top and top.indent < 0)
@@ -178,7 +171,7 @@ class _Pass:
                     break
                 if closes:
                     top.last = line.last
-                    if not top.name and (found := _CLOSES_NAME.match(body)):
+                    if not top.name and (found := matcher(r"}\s*+(\w++)")(body)):
                         top.name = found[1]  # of a typedef
                     stack.pop()
                     return True
@@ -220,7 +213,7 @@ class _Pass:
             return  # a parameter, a type
         opening, closed = tail.count("{"), tail.count("}")
         ends = ("}", ";", ",") if top.line == line.number else ("}", "};")
-        if opening > closed or tail[-1] == "{" or tail.endswith(_ARROWS):
+        if opening > closed or tail.endswith(("{", "=> (", "=>")):
             top.opened = line.number
         elif opening and opening == closed and tail.endswith(ends):
             if goes_on or not bare:
@@ -250,7 +243,7 @@ class _Pass:
             return
         block.first = self._first_line(line)
         self.found.append(block)
-        if language.ends != "word" or not _END.search(tail):
+        if language.ends != "word" or not re.search(r"\bend\b[,;)]*+$", tail):
             self.stack.append(block)
         if language.ends != "bracket" or (
             tail[-1] == "(" and (language.here_document or not block.name)
@@ -263,7 +256,8 @@ class _Pass:
         language, tail = self.language, line.tail
         at = found.lastindex or 0
         kind, name = found.group(at - 1, at)
-        unsure = language.at_top and kind in _AGGREGATES  # `struct s *` may be a type
+        # `struct s *` may be a type.
+        unsure = language.at_top and kind in ("struct", "union", "enum", "class")
         if language.bare and not kind and tail[-1] != ",":
             # Parameters or a type may follow.
             unsure = not any(sign in tail for sign in ("=>", " function", "= <"))

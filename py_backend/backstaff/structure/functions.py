@@ -45,8 +45,7 @@ def function_name(  # a line can fail to be a function in many ways
     """
     if language.bare:
         return _bare_name(text, language, member=member)
-    if text[0] == "@" or "(" in text[:1] or "))" in text or "__" in text or "alignas" in text:
-        text = _WITH_PARENTHESES.sub("", text, count=3)
+    text = _WITH_PARENTHESES.sub("", text, count=3)
     head, _, rest = text.removeprefix('extern "C" ').partition("(")
     if found := _OPERATOR.search(head):
         call = "()" * rest.startswith(")(")  # of `operator()(int x)`

@@ -101,10 +101,8 @@ def outline(text: str, path: str, budget: Budget) -> Outline | None:
     if known := _KEPT.get(key):
         return known
     text = text.removeprefix("\ufeff")
-    if language in HEADINGS:
-        found = sections(text, language)
-    else:
-        found = blocks(text, LANGUAGES[language], budget)
+    facts = LANGUAGES[language]
+    found = sections(text, language) if language in HEADINGS else blocks(text, facts, budget)
     made = Outline(language, _definitions(found, language, text.split("\n")))
     _KEPT.put(key, made)
     return made
@@ -127,12 +125,10 @@ def _definitions(found: Sequence[Block], language: str, lines: Sequence[str]) ->
         qualified = f"{around}.{name}" if around else name
         at = block.line, block.first, block.last, len(open_ones), parent
         is_test = any(map(_TEST.search, lines[block.first - 1 : block.line]))
-        text, after = block.text, block.line
-        while text.count("(") > text.count(")") and after < block.last:
-            if len(text) > MAX_SIGNATURE:
-                break
-            text, after = f"{text} {lines[after].strip()}", after + 1
-        text = _GAP.sub("", text) if after > block.line else text
+        text, end = block.text, block.line
+        while end < block.last and len(text) < MAX_SIGNATURE and text.count("(") > text.count(")"):
+            text, end = f"{text} {lines[end].strip()}", end + 1
+        text = _GAP.sub("", text) if end > block.line else text
         result.append(Definition(block.name, block.kind, *at, qualified, text, is_test))
         open_ones.append(number)
     return result
