@@ -3,8 +3,7 @@
 `re` cannot be interrupted, and no other thread runs while it matches. So nothing here looks at a
 pattern; all is done by processes that run `regexp_worker`. They read the files as well, below a
 directory of which they get the descriptor, so several processors search. Some processes stay for
-the next calls, and another one takes the place of one that was killed. They end with the server,
-whose end of their socket closes.
+the next calls. They end with the server, whose end of their socket closes.
 """
 
 import array
@@ -25,6 +24,7 @@ from backstaff.budget import Budget
 from backstaff.contents.dialects import BadRegexp
 from backstaff.contents.regexp_worker import Job, Pattern
 from backstaff.errors import DeadlineExceeded, ErrorCode, ToolError
+from backstaff.workers import started
 
 if TYPE_CHECKING:  # they take long to load, and most servers never search
     import socket
@@ -44,8 +44,8 @@ TICK = 0.05
 """Seconds between two looks at a budget, and for ending the job of a call that is answered."""
 PIECE = 1 << 16
 """Number of bytes that are received at once."""
-REPLACES = "replace the matcher"
-"""The name of a thread that starts a process in place of one that was killed."""
+ENDS = "end the matcher"
+"""The name of a thread that waits for a killed process to end."""
 LAST_SECONDS = 1.0
 """A process that nobody killed at its deadline ends by itself so many seconds later."""
 
@@ -252,28 +252,15 @@ class _Worker:
         return NoMatcher(f"was ended by {signal.Signals(-status).name}")
 
     def give_back(self) -> None:
-        """Keep it for the next call. One that still works is killed, and another started."""
-        if not self.asked:
-            self.keep()
-            return
-        self.process.kill()
-        try:  # that a process has ended and another started is nothing to wait for
-            threading.Thread(target=self._replace, name=REPLACES, daemon=True).start()
-        except RuntimeError:
-            self._replace()
-
-    def _replace(self) -> None:
-        self.end()
-        with suppress(NoMatcher):  # then the next call tries again
-            _Worker.start().keep()
-
-    def keep(self) -> None:
-        """Let it wait for the next call; or end it if enough others do."""
+        """Keep it for the next call. End one that still works, or if enough others wait."""
         with _LOCK:
-            if len(_IDLE) < PROCESSES:
+            if not self.asked and len(_IDLE) < PROCESSES:
                 _IDLE.append(self)
                 return
-        self.end()
+        self.process.kill()
+        # A process that hangs in a dead file system does not end.
+        if not started(self.end, ENDS):
+            self.end()
 
     def end(self) -> None:
         """Kill the process, and wait until it is gone."""

@@ -106,16 +106,6 @@ def judged(data: bytes, *codings: str) -> bytes | Unread:
     return Unread.UNDECODABLE
 
 
-def is_plain(data: bytes) -> bool:
-    """Whether `judged` changes nothing of `data`, one text or several, except byte order marks."""
-    if b"\0" in data or b"\r" in data:
-        return False
-    try:
-        return data.isascii() or bool(data.decode())
-    except UnicodeDecodeError:
-        return False
-
-
 class Search:
     """A compiled pattern."""
 
@@ -246,20 +236,23 @@ def found_in(
     return passed + len(wanted) + sum(1 for _ in matches), wanted
 
 
-def together(data: Sequence[bytes | Unread]) -> tuple[bytes, list[int], dict[int, Unread]]:
+def together(data: Sequence[bytes | str]) -> tuple[bytes, list[int], dict[int, str]]:
     """Return the texts of `data` in one, their ends, and the reasons by number.
 
     A text with a reason is no text, and is empty.
     """
-    unread = {number: one for number, one in enumerate(data) if isinstance(one, Unread)}
     texts = [one if isinstance(one, bytes) else b"" for one in data]
     joined = b"\n".join(texts)
-    if not is_plain(joined) or any(one.startswith(BOM_UTF8) for one in texts):
-        for number, one in enumerate(map(judged, texts)):
-            if isinstance(one, Unread):
-                unread[number] = one
-            texts[number] = one if isinstance(one, bytes) else b""
+    has_marks = any(one.startswith(BOM_UTF8) for one in texts)
+    try:
+        is_plain = joined.isascii() or bool(joined.decode())
+    except UnicodeDecodeError:
+        is_plain = False
+    if not is_plain or has_marks or b"\0" in joined or b"\r" in joined:
+        data = [judged(one) if isinstance(one, bytes) else one for one in data]
+        texts = [one if isinstance(one, bytes) else b"" for one in data]
         joined = b"\n".join(texts)
+    unread = {number: str(one) for number, one in enumerate(data) if isinstance(one, str)}
     return joined, list(accumulate((len(one) + 1 for one in texts), initial=-1))[1:], unread
 
 
@@ -269,14 +262,13 @@ def compiled(pattern: str, ignore_case: bool) -> Search:  # noqa: FBT001 - one o
     return Search(pattern, ignore_case=ignore_case)
 
 
-def batches(job: Job, directory: int) -> Iterator[tuple[int, list[bytes | Unread]]]:
+def batches(job: Job, directory: int) -> Iterator[tuple[int, list[bytes | str]]]:
     """Yield texts of `job` that are searched at once, and the number of the first of them."""
     paths = job.paths.split("\0") if job.paths else []
     is_safe = not Guard(job.secrets).may_hide(job.prefix + path for path in paths)
     guard = Guard() if is_safe else Guard(job.secrets)
-    texts = {path: Unread(one) if isinstance(one, str) else one for path, one in job.texts.items()}
-    with Contents(directory, guard, job.prefix, texts) as contents:
-        first, data, size = 0, list[bytes | Unread](), 0
+    with Contents(directory, guard, job.prefix, job.texts) as contents:
+        first, data, size = 0, list[bytes | str](), 0
         for number, path in enumerate(paths, 1):
             one = contents.data(path)
             if path in job.codings and isinstance(one, bytes):
@@ -295,7 +287,7 @@ def answers(job: Job, directory: int) -> Iterator[tuple[str, Any]]:
         search, *others = [compiled(*one) for one in job.patterns]
         for first, data in batches(job, directory):
             joined, ends, unread = together(data)
-            yield from (("unread", (first + at, str(reason))) for at, reason in unread.items())
+            yield from (("unread", (first + at, reason)) for at, reason in unread.items())
             near = {first + at for other in others for at in other.likely(joined, ends)}
             likely |= near
             # Often the first of the others is the same pattern in any case.

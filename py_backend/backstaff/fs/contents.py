@@ -44,7 +44,7 @@ class Contents:
     start: int
     guard: Guard
     prefix: str
-    texts: Mapping[str, bytes | Unread] = field(default_factory=dict)
+    texts: Mapping[str, bytes | str] = field(default_factory=dict)
     _parents: str = ""
     _directories: list[int] = field(default_factory=list)
     """The open directories of the names in `_parents`."""
@@ -60,8 +60,8 @@ class Contents:
         """Close every directory that is still open."""
         self._close(0)
 
-    def data(self, path: str) -> bytes | Unread:
-        """The bytes of the file `path`, relative to the start; or the reason why there are none.
+    def data(self, path: str) -> bytes | str:
+        """The bytes of the file `path`, relative to the start; or the `Unread` reason.
 
         A listing has just called `path` a file or a link.
         """
