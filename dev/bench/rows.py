@@ -118,7 +118,7 @@ def _content(number: int, files: str) -> tuple[Row, ...]:
         "ignore-case": ("case ignored", 1.5),
         "class": ("class and literal", 1.5),
         "no-literal": ("no literal", 4),
-        # Ours says how many files there are and what is not searched, so each directory is looked
+        # Ours counts all files and those that it leaves out, so each directory is looked
         # at before: 20 ms for 9,600 of them.
         "first-100": ("both stop after 100 matches", (2, 8)[number]),
     }
