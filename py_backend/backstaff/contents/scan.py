@@ -81,7 +81,7 @@ class Scan:
         jobs, sent = deque[Asked](), 0
         while jobs or sent < len(self.files):
             while len(jobs) < len(matchers.workers) and sent < len(self.files):
-                # What is asked may be enough, at the rate so far; or the number to skip may change.
+                # The jobs so far may find enough, at their rate; or the number to skip may change.
                 if jobs and (self.skipped or self.matches * sent >= self.most * self.looked_at):
                     break
                 share = max(FEW_FILES, (len(self.files) - sent) // 8)
