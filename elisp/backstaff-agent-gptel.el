@@ -67,25 +67,26 @@ Never signal an error: where there are no tools, warn and return nil."
                       (cl-loop for described in (backstaff-agent-tools)
                                when (equal (plist-get described :id) "commands/get_command")
                                return (or (cdr (assoc described made))
-                                          (backstaff-gptel--make-tool described)))))
-         (preset (lambda (name description added &rest more)
-                   (apply #'gptel-make-preset name :description description
-                          ;; Several models refuse a request in which a tool stands twice,
-                          ;; which is so after two presets that share it: gptel only appends.
-                          :tools (list :append added :function #'seq-uniq) more))))
+                                          (backstaff-gptel--make-tool described))))))
     (when (and made (fboundp 'gptel-make-preset))
-      (pcase-dolist (`(,name ,description ,added)
-                     `((backstaff "Look around the project, change nothing" ,(or essential tools))
+      (pcase-dolist (`(,name ,description ,added ,reads)
+                     `((backstaff "Look around the project, change nothing"
+                                  ,(or essential tools) ,reader)
                        (backstaff-all "Look around the project with every tool of Backstaff"
-                                      ,tools)))
-        (apply preset name description
-               (if (or (null reader) (memq reader added)) added (append added (list reader)))
-               (and reader (list :system (list :function #'backstaff-gptel--with-skills)))))
-      (pcase-dolist (`(,toolset . ,entries)
-                     (seq-group-by (lambda (entry) (plist-get (car entry) :toolset)) made))
-        (funcall preset (intern (concat "backstaff-" toolset))
-                 (format "Look around the project with the tools of %s" toolset)
-                 (mapcar #'cdr entries))))
+                                      ,tools ,reader)
+                       ,@(cl-loop
+                          for (toolset . entries)
+                          in (seq-group-by (lambda (entry) (plist-get (car entry) :toolset)) made)
+                          collect (list (intern (concat "backstaff-" toolset))
+                                        (format "Look around the project with the tools of %s" toolset)
+                                        (mapcar #'cdr entries)))))
+        (apply #'gptel-make-preset name :description description
+               ;; Several models refuse a request in which a tool stands twice,
+               ;; which is so after two presets that share it: gptel only appends.
+               :tools (list :append (if (memq reads (cons nil added)) added
+                                      (append added (list reads)))
+                            :function #'seq-uniq)
+               (and reads (list :system (list :function #'backstaff-gptel--with-skills))))))
     (when (and made (called-interactively-p 'interactive))
       (message "gptel has %d tools of Backstaff, and the preset of that name" (length tools)))
     tools))

@@ -130,7 +130,17 @@ if the user has approved the call.  LIBRARY is the library's name."
   (let ((id (plist-get tool :id)) (parameters (plist-get tool :arguments)))
     (lambda (callback &rest values)
       (backstaff-call-async
-       id (backstaff-agent--arguments parameters values)
+       id
+       (cl-loop for parameter in parameters
+                for value in values
+                for key = (intern (concat ":" (plist-get parameter :name)))
+                append (cond ((memq value '(:json-false :false)) (list key :false))
+                             ((not (memq value '(nil :null))) (list key value))
+                             ;; Some libraries hand over nil for false.  A required argument
+                             ;; is not missing.
+                             ((and (plist-get parameter :required)
+                                   (eq (plist-get parameter :type) :boolean))
+                              (list key :false))))
        (lambda (reply)
          (condition-case problem
              (funcall callback (plist-get reply :text))
@@ -143,19 +153,6 @@ if the user has approved the call.  LIBRARY is the library's name."
          ,@(and backstaff-agent-max-output-bytes
                 (list :max-output-bytes backstaff-agent-max-output-bytes))))
       nil)))
-
-(defun backstaff-agent--arguments (parameters values)
-  "Return VALUES of PARAMETERS, in the same order, as a plist."
-  (cl-loop for parameter in parameters
-           for value in values
-           for key = (intern (concat ":" (plist-get parameter :name)))
-           append (cond ((memq value '(:json-false :false)) (list key :false))
-                        ((not (memq value '(nil :null))) (list key value))
-                        ;; Some libraries hand over nil for false.  A required argument
-                        ;; is not missing.
-                        ((and (plist-get parameter :required)
-                              (eq (plist-get parameter :type) :boolean))
-                         (list key :false)))))
 
 ;;; Skills
 

@@ -46,9 +46,8 @@
          (files (backstaff-emacs-buffers roots))
          (selected (window-buffer (or (minibuffer-selected-window) (selected-window))))
          (path (backstaff-emacs-path selected roots))
-         (latest (and (not path) (car files)))
          (state (cond (path (backstaff-emacs-context--state path selected))
-                      (latest (backstaff-emacs-context--state (car latest) (cdr latest)))))
+                      (files (backstaff-emacs-context--state (caar files) (cdar files)))))
          (other (and (not path) (backstaff-emacs-directory selected roots)
                      (substring-no-properties (buffer-name selected))))
          (visible (delete-dups
@@ -64,33 +63,34 @@
                    (if paths (backstaff-emacs-some (mapcar #'backstaff-names-show paths) 400)
                      "none")))
          (whole (concat
-                 "Selected: "
-                 (cond (path (backstaff-emacs-context--lines state))
-                       (other (concat (backstaff-names-show other) ", which visits no file\n"))
-                       (t "nothing below the root\n"))
-                 (and latest
-                      (concat "Last selected file: " (backstaff-emacs-context--lines state)))
+                 (cond (path "Selected: ")
+                       (other (format "Selected: %s, which visits no file\n"
+                                      (backstaff-names-show other)))
+                       (t "Selected: nothing below the root\n"))
+                 (and state
+                      (concat (unless path "Last selected file: ")
+                              (backstaff-emacs-context--lines state)))
                  "Visible files: " (funcall listed visible)
                  "\nNot saved yet: " (funcall listed modified)
                  "\nLast compilation: "
                  (if (null compilation) "none below the root\n"
-                   (format "%s in %s: %s, %s, %s; its buffer: %s\n"
-                           (backstaff-names-prose
-                            (truncate-string-to-width
-                             (or (plist-get compilation :command) "a command") 200 nil nil t))
-                           (backstaff-names-show (concat "./" (plist-get compilation :directory)))
-                           (cond ((plist-get compilation :running) "still running")
-                                 ((plist-get compilation :status)
-                                  (backstaff-names-prose (plist-get compilation :status)))
-                                 (t "ended"))
-                           (backstaff-emacs-plural (plist-get compilation :errors) "error")
-                           (backstaff-emacs-plural (plist-get compilation :warnings) "warning")
-                           (backstaff-names-show (plist-get compilation :buffer))))))
+                   (cl-destructuring-bind
+                       (&key buffer directory command running status errors warnings) compilation
+                     (format "%s in %s: %s, %s, %s; its buffer: %s\n"
+                             (backstaff-names-prose
+                              (truncate-string-to-width (or command "a command") 200 nil nil t))
+                             (backstaff-names-show (concat "./" directory))
+                             (cond (running "still running")
+                                   (status (backstaff-names-prose status))
+                                   (t "ended"))
+                             (backstaff-emacs-plural errors "error")
+                             (backstaff-emacs-plural warnings "warning")
+                             (backstaff-names-show buffer))))))
          (text (backstaff-lisp-tools-clipped
                 whole (min backstaff-emacs-context--most-bytes (plist-get context :limit)))))
     (list :text text
           :truncated (not (eq text whole))
-          :data (list :selected (and path state) :last-selected (and latest state)
+          :data (list :selected (and path state) :last-selected (and (not path) state)
                       :selected-buffer other :visible visible :modified modified
                       :compilation compilation))))
 
@@ -155,8 +155,8 @@ as no compilation, although its matches count as errors."
               :directory (backstaff-emacs-directory buffer roots)
               :command (and (stringp command) (substring-no-properties command))
               :running (and running t)
-              ;; For example ":exit [2]".
               :status (and (not running) (stringp status)
+                           ;; For example ":exit [2]".
                            (string-trim (substring-no-properties status) "[: ]+"))
               :errors (or (bound-and-true-p compilation-num-errors-found) 0)
               :warnings (or (bound-and-true-p compilation-num-warnings-found) 0))))))

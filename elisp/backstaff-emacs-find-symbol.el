@@ -28,21 +28,11 @@
 
 ;;; Code:
 
+(require 'xref)
 (require 'backstaff-emacs)
 
 (declare-function eglot-current-server "ext:eglot" ())
 (declare-function jsonrpc-connection-ready-p "jsonrpc" (connection what))
-(declare-function xref-find-backend "xref" ())
-(declare-function xref-backend-definitions "xref" (backend identifier))
-(declare-function xref-backend-references "xref" (backend identifier))
-(declare-function xref-backend-identifier-at-point "xref" (backend))
-(declare-function xref-item-location "xref" (item) t)
-(declare-function xref-item-summary "xref" (item) t)
-(declare-function xref-location-group "xref" (location))
-(declare-function xref-location-line "xref" (location))
-(declare-function xref-buffer-location-p "xref" (location) t)
-(declare-function xref-buffer-location-buffer "xref" (location) t)
-(declare-function xref-buffer-location-position "xref" (location) t)
 
 (defconst backstaff-emacs-find-symbol-tool
   '(:id "emacs/find_symbol"
@@ -68,7 +58,6 @@
 
 (defun backstaff-emacs-find-symbol--run (arguments context done)
   "Do the work of emacs/find_symbol with ARGUMENTS in CONTEXT; call DONE."
-  (require 'xref)
   (let* ((roots (backstaff-emacs-roots (plist-get context :root)))
          (files (backstaff-emacs-buffers roots))
          (given (or (plist-get arguments :path) ""))
@@ -107,6 +96,7 @@
                          (with-timeout (seconds late)
                            (or (with-current-buffer (cdr open)
                                  (and (eq (xref-find-backend) 'eglot)
+                                      (fboundp 'eglot-current-server)
                                       (not (jsonrpc-connection-ready-p (eglot-current-server)
                                                                        'xref))))
                                (backstaff-emacs-find-symbol--result
@@ -144,7 +134,7 @@ file.  The items are places of its definition, or REFERENCES."
          (found (or (re-search-forward (concat "\\_<" (regexp-quote symbol) "\\_>") end t)
                     (search-forward symbol end t)))
          (backend (xref-find-backend))
-         (server (memq backend '(eglot xref-lsp))))
+         (server (memq backend '(xref-lsp eglot))))
     (cond
      (found (goto-char (match-beginning 0)))
      (line (backstaff-lisp-tools-fail

@@ -80,8 +80,7 @@ The process gets a new filter and a new sentinel."
     (set-process-query-on-exit-flag process nil)
     ;; Any thread may call, so any thread may have to read.
     (set-process-thread process nil)
-    (set-process-filter process (lambda (_process chunk)
-                                  (backstaff-epc--receive connection chunk)))
+    (backstaff-epc--listen connection)
     (set-process-sentinel
      process
      (lambda (process _event)
@@ -94,6 +93,12 @@ The process gets a new filter and a new sentinel."
                     (_ "%s closed the connection"))
                   (backstaff-epc--name connection) (process-exit-status process))))))
     connection))
+
+(defun backstaff-epc--listen (connection)
+  "Let Emacs read from the process of CONNECTION."
+  (set-process-filter (backstaff-epc--process connection)
+                      (lambda (_process chunk)
+                        (backstaff-epc--receive connection chunk))))
 
 (defun backstaff-epc-live-p (connection)
   "Return non-nil if CONNECTION can carry a call."
@@ -121,7 +126,7 @@ last words are added to REASON.  ADVICE is a string for the user, or nil."
               (setf (cadr condition) (format "%s:\n%s" reason words))))
         (setf (backstaff-epc--closed connection) condition)
         (unwind-protect
-            (progn (backstaff-epc--log connection "%s" (cadr condition))
+            (progn (funcall (backstaff-epc--log-function connection) (cadr condition))
                    (backstaff-epc--fail-pending connection condition))
           (kill-buffer (backstaff-epc--buffer connection)))))))
 
@@ -141,11 +146,6 @@ last words are added to REASON.  ADVICE is a string for the user, or nil."
     (dolist (uid (sort (hash-table-keys (backstaff-epc--pending connection)) #'<))
       (when-let ((call (backstaff-epc--pop-call connection uid)))
         (backstaff-epc--complete connection call nil condition)))))
-
-(defun backstaff-epc--log (connection format-string &rest arguments)
-  "Note FORMAT-STRING with ARGUMENTS in the log of CONNECTION."
-  (funcall (backstaff-epc--log-function connection) (apply #'format format-string arguments)))
-
 
 ;;; Frames from the peer
 
@@ -186,7 +186,8 @@ Signal a `backstaff-protocol-error' if it is not a message."
            (backstaff-epc--complete
             connection call nil
             (list 'backstaff-remote-error (if (stringp value) value (format "%S" value)))))
-       (backstaff-epc--log connection "dropped a late or stray answer: %s %s" kind uid)))
+       (funcall (backstaff-epc--log-function connection)
+                (format "dropped a late or stray answer: %s %s" kind uid))))
     (_ (backstaff-message-refuse
         "an answer has not the form (return UID VALUE): %s"
         (truncate-string-to-width (format "%S" message) 200 nil nil t)))))
@@ -209,7 +210,7 @@ An error in the caller's function goes to the log and the echo area."
      (let ((text (format "the callback for %s failed: %s"
                          (backstaff-epc--call-method call)
                          (error-message-string problem))))
-       (backstaff-epc--log connection "%s" text)
+       (funcall (backstaff-epc--log-function connection) text)
        (message "Backstaff: %s" text)))))
 
 
@@ -241,14 +242,8 @@ killed, and its property `backstaff-late' is non-nil."
 (defconst backstaff-epc--max-remote-request (* 64 1024)
   "Maximum number of bytes of a request that goes over a network.")
 
-(defconst backstaff-epc--cancel-seconds 0.1
-  "Maximum number of seconds for sending word that a call was cancelled.")
-
 (defconst backstaff-epc--slice 0.05
   "Seconds between two looks at the peer.")
-
-(defconst backstaff-epc--undisturbed 0.1
-  "Seconds for which other processes wait for a call that waits.")
 
 (defconst backstaff-epc--gc-cons-threshold (* 16 1024 1024)
   "Bytes that are allocated in a wait before garbage is collected.
@@ -349,7 +344,8 @@ The peer learns that nobody waits any more.  Return nil if the call had ended."
         ;; sentinel or the next call says why nothing can be sent.
         (ignore-errors
           (let ((word (backstaff-epc-call-async connection 'cancel (list uid)
-                                                :timeout backstaff-epc--cancel-seconds)))
+                                                ;; Emacs waits no longer for a full pipe.
+                                                :timeout 0.1)))
             ;; Its answer may take any time.
             (cancel-timer (backstaff-epc--call-timer
                            (gethash word (backstaff-epc--pending connection))))))))
@@ -368,7 +364,14 @@ Return nil if it had ended before."
 ;;; Calls that wait
 
 (defvar backstaff-epc--waiting nil
-  "A symbol that stands for the innermost wait.")
+  "The function that ends the innermost wait if its outcome is known.")
+
+(defvar backstaff-epc--guard nil
+  "The timer that calls `backstaff-epc--waiting'.
+It runs while calls wait, and up to a second longer, because a timer for each
+call would take a tenth of its time.  `accept-process-output' does not return
+while there is something to read: always, if the peer floods.  In Emacs 28 a
+peer that has closed its output and lives on is like that.")
 
 (defun backstaff-epc-await (connection start)
   "Call START, wait for the outcome, and return the value.
@@ -389,18 +392,21 @@ caller gets a `quit', once."
          (gc-cons-threshold (max gc-cons-threshold backstaff-epc--gc-cons-threshold))
          (read-process-output-max (max read-process-output-max 65536))
          (process (backstaff-epc--process connection))
-         (filter (process-filter process))
          (cancel (funcall start
                           (lambda (value) (setq outcome (list value)))
                           (lambda (condition) (setq outcome (cons nil condition)))))
-         ;; `accept-process-output' does not return while there is something to read: always, if
-         ;; the peer floods.  In Emacs 28 a peer that has closed its output and lives on is like that.
-         ;; A call inside the wait of this one has a guard of its own.
-         (mine (make-symbol "wait"))
-         (backstaff-epc--waiting mine)
-         (guard (run-at-time 1 1 (lambda ()
-                                   (when (and outcome (eq backstaff-epc--waiting mine))
-                                     (set-process-filter process t))))))
+         (backstaff-epc--waiting
+          (lambda ()
+            (when outcome
+              ;; For a moment, Emacs does not read.
+              (set-process-filter process t)
+              (run-at-time backstaff-epc--slice nil
+                           (lambda () (backstaff-epc--listen connection)))))))
+    (unless (memq backstaff-epc--guard timer-list)
+      (setq backstaff-epc--guard
+            (run-at-time 1 1 (lambda ()
+                               (if backstaff-epc--waiting (funcall backstaff-epc--waiting)
+                                 (cancel-timer backstaff-epc--guard))))))
     (unwind-protect
         (while (not outcome)
           (if (eq (process-status process) 'stop)
@@ -410,13 +416,12 @@ caller gets a `quit', once."
               (accept-process-output
                (and live process) backstaff-epc--slice nil
                (and live (or (backstaff-epc--remote connection)
-                             (< (- (float-time) begun) backstaff-epc--undisturbed))))))
+                             (< (- (float-time) begun) 0.1))))))
           ;; The flag is still set, so `inhibit-quit' is non-nil.
           (when (eq quit-flag t)
             (setq quit-flag nil)
             (signal 'quit nil)))
-      (cancel-timer guard)
-      (set-process-filter process filter)
+      (backstaff-epc--listen connection)
       (unless outcome
         (funcall cancel)))
     (pcase-let ((`(,value . ,condition) outcome))

@@ -41,9 +41,6 @@
   "The tools in Lisp: lists of an id, a library, and the definition in it.
 The policy in the server's settings may name these ids.")
 
-(defconst backstaff-lisp-tools--limit 16384
-  "Maximum number of bytes of text that a tool returns if the caller names none.")
-
 (define-error 'backstaff-lisp-tools-failure "A tool failed")
 
 (defun backstaff-lisp-tools-fail (code format &rest values)
@@ -76,20 +73,19 @@ People read the id, models read their own name for the tool."
            unless (eq key :function) append (list key value)))
 
 (defun backstaff-lisp-tools--room (context)
-  "Return the number of bytes of text that the caller of CONTEXT allows."
+  "Return the number of bytes of text that the caller of CONTEXT allows.
+That is 16384 if CONTEXT names none."
   (apply #'min (or (delq nil (list (plist-get context :max-output-bytes)
                                    (plist-get context :available-capacity-bytes)))
-                   (list backstaff-lisp-tools--limit))))
+                   '(16384))))
 
 (defun backstaff-lisp-tools-check (tool args context)
   "Return the arguments of the server's method `check' for a call of TOOL.
 ARGS and CONTEXT are as in `backstaff-call'."
   (list (backstaff-lisp-tools--sent tool) args
-        (append (and (plist-get context :approved) '(:approved t))
-                (and (plist-get context :person) '(:person t))
-                (and (plist-get context :text-only)
-                     (list :for-model t
-                           :max-output-bytes (backstaff-lisp-tools--room context))))))
+        (list :approved (plist-get context :approved) :person (plist-get context :person)
+              :for-model (plist-get context :text-only)
+              :max-output-bytes (backstaff-lisp-tools--room context))))
 
 (defun backstaff-lisp-tools-run (tool checked context timeout callback)
   "Run TOOL and call CALLBACK with each reply, now or later.

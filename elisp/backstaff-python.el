@@ -45,10 +45,6 @@ No variable of the environment whose name starts with PYTHON reaches it."
 (defconst backstaff-server-version "0.1.0"
   "The version of this package, and of the server that belongs to it.")
 
-(defconst backstaff-python--names
-  '("python3" "python3.14" "python3.13" "python3.12" "python3.11")
-  "Names of a Python on variable `exec-path', in the order in which they are tried.")
-
 (defconst backstaff-python--places
   '(("UV_PYTHON_INSTALL_DIR" "~/.local/share/uv/python" "cpython-3.*/bin/python3")
     ("PYENV_ROOT" "~/.pyenv" "versions/3.*/bin/python3")
@@ -153,7 +149,8 @@ description."
                for program in
                (delete-dups
                 (append
-                 (delq nil (mapcar #'executable-find backstaff-python--names))
+                 (delq nil (mapcar #'executable-find '("python3" "python3.14" "python3.13"
+                                                       "python3.12" "python3.11")))
                  (cl-loop for (variable directory pattern) in backstaff-python--places
                           append (seq-filter
                                   (lambda (file) (and (string-match-p "python[0-9.]*\\'" file)

@@ -185,9 +185,9 @@ ARGUMENTS are those of `make-process'."
 
 (defun backstaff-remote--one-line (text)
   "Return the end of TEXT, bytes that a program wrote, on one line."
-  (let ((line (backstaff-names-prose
-               (decode-coding-string
-                (string-to-unibyte (encode-coding-string text 'utf-8)) 'utf-8))))
+  (let* ((bytes (string-to-unibyte (encode-coding-string text 'utf-8)))
+         (end (substring bytes (max 0 (- (length bytes) 1000))))
+         (line (backstaff-names-prose (decode-coding-string end 'utf-8))))
     (substring line (max 0 (- (length line) 300)))))
 
 
@@ -205,10 +205,8 @@ ARGUMENTS are those of `make-process'."
             (if (and (eql status 0) (re-search-forward "^(\"" nil t))
                 (read (progn (goto-char (match-beginning 0)) (current-buffer)))
               (signal 'backstaff-start-error
-                      (list (if (eql status 0)
-                                "The server's program does not know the command bundle; update it"
-                              (concat "The command bundle failed: "
-                                      (backstaff-remote--one-line (buffer-string))))
+                      (list (concat "The command bundle failed: "
+                                    (backstaff-remote--one-line (buffer-string)))
                             "Update the server's program, which makes the bundle that runs on a\
  host; or set `backstaff-server-command' to nil"))))))
     (backstaff-start-error

@@ -88,7 +88,7 @@ If no server starts, the text includes advice: there is no other help then."
 
 ;;; Log
 
-(defconst backstaff-server-log-buffer "*backstaff-log*"
+(defconst backstaff-server-log-buffer "*backstaff log*"
   "The buffer with the server's standard error and our own notes.")
 
 (defconst backstaff-server--log-size (* 256 1024)

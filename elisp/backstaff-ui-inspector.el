@@ -87,12 +87,10 @@ CURRENT is the value to edit, or nil.  The items of a list have blanks between:
                            "): "))
            (current (backstaff-inspector--text current))
            (text (substring-no-properties
-                  (if choices
-                      ;; With an empty default, Vertico preselects no choice.
-                      (completing-read prompt choices nil t current
-                                       'backstaff-inspector--history "")
-                    (read-from-minibuffer prompt current nil nil
-                                          'backstaff-inspector--history)))))
+                  (minibuffer-with-setup-hook (:append #'backstaff-prompt-allow-blanks)
+                    ;; With an empty default, Vertico preselects no choice.
+                    (completing-read prompt choices nil (and choices t) current
+                                     'backstaff-inspector--history "")))))
       (cond ((string-empty-p text) (and required (equal name "path") "."))
             ((eq type :boolean) (if (equal text "yes") t :false))
             ((eq type :array) (split-string-and-unquote text))

@@ -33,10 +33,9 @@
 (defconst backstaff-list--most-sought 20000
   "Maximum number of rows that are drawn to reach the file that point goes to.")
 
-(defconst backstaff-list--bytes '(:page #xa000 :whole #x18000)
-  "Maximum bytes of text of a reply.
-A page by name has about 1,000 entries, and the next page follows it.  In
-another order there is one reply, with at most about 2,500 entries.")
+(defconst backstaff-list--bytes #x18000
+  "Maximum bytes of text of a reply, which has about 2,500 entries then.
+By name, the next reply follows it.  In another order there is one reply.")
 
 (defvar backstaff-list-mode-map
   (let ((map (make-sparse-keymap)))
@@ -73,9 +72,7 @@ another order there is one reply, with at most about 2,500 entries.")
      `("agent-q/list_directory"
        (:path ,(plist-get state :path) :show_hidden ,(plist-get state :hidden)
         :sort_by ,(downcase (car (plist-get state :order))))
-       (:after ,(or (plist-get state :after) "")
-        :max-output-bytes ,(plist-get backstaff-list--bytes
-                                      (if (backstaff-list--paged-p state) :page :whole)))))
+       (:after ,(or (plist-get state :after) "") :max-output-bytes ,backstaff-list--bytes)))
    :draw #'backstaff-list--draw
    :defaults (lambda () (list :order '("Name") :hidden backstaff-show-hidden))
    :open (lambda (entry) (list major-mode :path (plist-get entry :path))))
@@ -101,10 +98,6 @@ Links that lead out of the project are not followed.  Interactively this is the
 current directory, with point on the current file; with a prefix argument, ask."
   (interactive (list (backstaff-read-directory "List directory: " #'backstaff-directory)))
   (backstaff-view-open-directory 'backstaff-list-mode directory))
-
-(defun backstaff-list--paged-p (state)
-  "Return non-nil if the server has pages of the listing of STATE."
-  (equal (plist-get state :order) '("Name")))
 
 ;;; Drawing
 
@@ -188,7 +181,7 @@ current directory, with point on the current file; with a prefix argument, ask."
     (cond ((>= backstaff-list--shown backstaff-list--wanted))
           (backstaff-list--waiting
            (run-at-time 0 nil #'backstaff-list--later (current-buffer) backstaff-view-reply))
-          ((and (backstaff-list--left) (backstaff-list--paged-p backstaff-view-state))
+          ((and (backstaff-list--left) (backstaff-list--more-p))
            (backstaff-request-cancel)
            (backstaff-view-call
             `(:after ,(concat (plist-get backstaff-list--last :name)
@@ -208,7 +201,8 @@ current directory, with point on the current file; with a prefix argument, ask."
 
 (defun backstaff-list--left ()
   "Return the number of entries that are not shown, or nil."
-  (let ((total (plist-get (plist-get backstaff-view-reply :data) :total)))
+  ;; A failed reply has no data.
+  (let ((total (or (plist-get (plist-get backstaff-view-reply :data) :total) 0)))
     (and (< backstaff-list--shown total) (- total backstaff-list--shown))))
 
 (defun backstaff-list--describe ()
@@ -234,7 +228,7 @@ current directory, with point on the current file; with a prefix argument, ask."
 
 (defun backstaff-list--more-p ()
   "Return non-nil if + can show more rows."
-  (or backstaff-list--waiting (backstaff-list--paged-p backstaff-view-state)))
+  (or backstaff-list--waiting (equal (plist-get backstaff-view-state :order) '("Name"))))
 
 (defun backstaff-list-more ()
   "Show the next thousand rows of a long listing."

@@ -25,14 +25,15 @@
 (require 'backstaff-ui-path)
 (require 'backstaff-ui-prompt)
 (require 'backstaff-ui-request)
+(require 'backstaff-ui-view)
 
 (declare-function consult--dynamic-collection "ext:consult" t t)
 (declare-function consult--grep-state "ext:consult" t)
 (declare-function consult--lookup-member "ext:consult" t)
 (declare-function consult--read "ext:consult" t)
 
-(defconst backstaff-search--pages '(100 500)
-  "Number of matches that the first call asks for, and each later one.")
+(defconst backstaff-search--page 500
+  "Number of matches that a call asks for.")
 
 (defconst backstaff-search--most-candidates 200
   "Maximum number of matches that Consult shows.")
@@ -53,10 +54,7 @@
 (defvar backstaff-search--history nil
   "The patterns of `backstaff-search'.")
 
-(defvar-local backstaff-search--arguments nil
-  "The arguments of the search in this buffer, a plist.")
-
-(defvar-local backstaff-search--counts nil
+(defvar-local backstaff-search--counts '(0 0 nil)
   "A list of the number of matches, the number of files, and the last file.")
 
 (defvar backstaff-search-mode-map
@@ -81,8 +79,13 @@
 
 \\{backstaff-search-mode-map}"
   :group 'backstaff
+  (backstaff-view-setup :request #'backstaff-search--request
+                        :draw #'backstaff-search--draw
+                        :draw-failures t
+                        :wrap t)
+  (add-function :after (local 'backstaff-request-cancelled-function)
+                (lambda () (backstaff-search--describe "Cancelled: ")))
   (setq-local
-   word-wrap t
    ;; `next-error' goes to the first place in a line that has the face of a match.
    grep-highlight-matches t
    ;; A name with a newline stands there as its label.
@@ -90,10 +93,7 @@
    (let ((hit (copy-sequence (car grep-regexp-alist))))
      (setf (nth 1 hit) (lambda () (or (get-text-property (match-beginning 1) 'backstaff-search-path)
                                       (match-string-no-properties 1))))
-     (list hit))
-   revert-buffer-function (lambda (&rest _) (backstaff-search--change))
-   backstaff-request-cancelled-function
-   (lambda () (backstaff-search--insert "\nSearch cancelled\n")))
+     (list hit)))
   (run-hooks 'grep-setup-hook)  ; where wgrep binds its key
   ;; Wgrep looks in a command's words for the end of a file's name, and takes the first
   ;; four lines for a head.
@@ -127,24 +127,25 @@ has keys to change the search.  Modified buffers are searched as they are."
                      (list nil directory)
                    (list (backstaff-search--read) directory))))
   (let* ((root (file-name-as-directory (backstaff-command-root directory)))
-         (arguments (list :pattern pattern :literal (and literal t)
-                          :root_path (backstaff-path-relative root (or directory root))
-                          :context_lines 0 :timeout_ms backstaff-search--milliseconds)))
+         (state (list :root root :path "." :tool pattern :literal (and literal t)
+                      :below (backstaff-path-relative root (or directory root))
+                      :context 0 :include nil :ignored nil)))
     (if (null pattern)
-        (backstaff-search--as-you-type root arguments)
+        (backstaff-search--as-you-type state)
       ;; C-g cancels where the matches are to come.
-      (pop-to-buffer (backstaff-search--name pattern root))
-      (setq default-directory root)
-      (backstaff-search-mode)
-      (setq next-error-last-buffer (current-buffer)
-            backstaff-search--arguments arguments)
-      (backstaff-search--change :flags (backstaff-search--flags pattern literal)))))
+      (setq next-error-last-buffer
+            (backstaff-view-open 'backstaff-search-mode
+                                 `(:flags ,(backstaff-search--flags pattern literal) ,@state))))))
 
-(defun backstaff-search--name (pattern root)
-  "Return the name of the buffer for a search for PATTERN below ROOT.
-For example \"*backstaff search: x in ~/src/*\"."
-  (format "*backstaff search: %s in %s*" pattern
-          (backstaff-path-shown root)))
+(defun backstaff-search--request (state)
+  "Return the call for STATE.  Its `:tool' is the pattern, which names the buffer."
+  (pcase-let (((map :tool :literal :flags :below :context :include :ignored :offset :most) state))
+    (list "workspace/regexp_search"
+          (list :pattern tool :literal literal :flags flags :root_path below :include include
+                :include_ignored ignored :context_lines context :offset (or offset 0)
+                :max_results (or most backstaff-search--page)
+                :timeout_ms backstaff-search--milliseconds)
+          (list :deadline-ms (+ backstaff-search--milliseconds 1000)))))
 
 (defun backstaff-search--flags (pattern literal)
   "Return the flags for PATTERN, which is text if LITERAL is non-nil.
@@ -168,84 +169,62 @@ PATTERN is an old pattern to edit."
     (user-error (compilation-next-error 1)))
   (compile-goto-error))
 
-(defun backstaff-search--toggle (key)
-  "Search anew, with the argument KEY turned from nil to t, or back."
-  (backstaff-search--change key (not (plist-get backstaff-search--arguments key))))
-
 (defun backstaff-search-toggle-text ()
   "Search for the pattern as text, or as a regular expression again."
   (interactive)
-  (backstaff-search--toggle :literal))
+  (backstaff-view-change :literal (not (backstaff-view-get :literal))))
 
 (defun backstaff-search-toggle-ignored ()
   "Search the files that git ignores, too, or leave them out again."
   (interactive)
-  (backstaff-search--toggle :include_ignored))
+  (backstaff-view-change :ignored (not (backstaff-view-get :ignored))))
 
 (defun backstaff-search-toggle-case ()
   "Distinguish capital and small letters, or treat them alike again."
   (interactive)
-  (backstaff-search--change
-   :flags (if (equal (plist-get backstaff-search--arguments :flags) "i") "" "i")))
+  (backstaff-view-change :flags (if (equal (backstaff-view-get :flags) "i") "" "i")))
 
 (defun backstaff-search-in-directory (directory)
   "Search below DIRECTORY, which is in the project."
   (interactive (list (backstaff-read-directory "Search below directory: ")))
-  (backstaff-search--change
-   :root_path (backstaff-path-relative default-directory directory)))
+  (backstaff-view-change :below (backstaff-path-relative (backstaff-view-get :root) directory)))
 
 (defun backstaff-search-in-files (globs)
   "Search the files that match GLOBS, such as \"*.el docs/**\"; blank for all.
 A glob without a slash counts in any directory."
   (interactive (list (read-string "Search files (such as *.el docs/**, empty for all): "
-                                  (string-join (plist-get backstaff-search--arguments :include)
-                                               " "))))
-  (backstaff-search--change
+                                  (string-join (backstaff-view-get :include) " "))))
+  (backstaff-view-change
    :include (mapcar (lambda (glob) (if (string-search "/" glob) glob (concat "**/" glob)))
                     (split-string globs "[ ,]+" t))))
 
 (defun backstaff-search-edit ()
   "Edit the pattern and search again."
   (interactive)
-  (let ((pattern (backstaff-search--read (plist-get backstaff-search--arguments :pattern))))
-    (rename-buffer (backstaff-search--name pattern default-directory) t)
-    (backstaff-search--change
-     :pattern pattern
-     :flags (backstaff-search--flags pattern (plist-get backstaff-search--arguments :literal)))))
+  (let ((pattern (backstaff-search--read (backstaff-view-get :tool))))
+    (backstaff-view-change
+     :tool pattern :flags (backstaff-search--flags pattern (backstaff-view-get :literal)))))
 
 (defun backstaff-search-more-context (lines)
   "Show LINES more lines around each match, by default one."
   (interactive "p")
-  (backstaff-search--change
-   :context_lines (max 0 (min 10 (+ lines (plist-get backstaff-search--arguments
-                                                     :context_lines))))))
+  (backstaff-view-change :context (max 0 (min 10 (+ lines (backstaff-view-get :context))))))
 
 (defun backstaff-search-less-context (lines)
   "Show LINES fewer lines around each match, by default one."
   (interactive "p")
   (backstaff-search-more-context (- lines)))
 
-(defun backstaff-search--change (&rest changes)
-  "Search anew, with CHANGES of the arguments, a plist."
-  (setq backstaff-search--arguments (map-merge 'plist backstaff-search--arguments changes)
-        backstaff-search--counts (list 0 0 nil))
-  (backstaff-request-cancel)
-  (let ((inhibit-read-only t))
-    (erase-buffer))
-  (compilation-forget-errors)
-  (backstaff-search--ask 0 (car backstaff-search--pages)))
-
-(defun backstaff-search--describe (state)
+(defun backstaff-search--describe (stage)
   "Write the number of matches, the search and its keys into the header line.
-STATE is the text before them, such as \"Searching: \"."
-  (pcase-let (((map :pattern :literal :flags :root_path :include :include_ignored)
-               backstaff-search--arguments)
+STAGE is the text before them, such as \"Searching: \"."
+  (pcase-let (((map :tool :literal :flags :below :include :ignored) backstaff-view-state)
               (`(,matches ,files . ,_) backstaff-search--counts))
     (setq header-line-format
           (string-replace
            "%" "%%"
            (concat
-            " " (propertize (format "%s%d %s in %d %s" state matches
+            " " (propertize (format "%s%d %s in %d %s" stage matches
                                     (ngettext "match" "matches" matches)
                                     files (ngettext "file" "files" files))
                             'face 'bold)
@@ -253,26 +232,27 @@ STATE is the text before them, such as \"Searching: \"."
                         "edit, text, case, files, directory, ignored, more and less context")
             (if literal " for the text " " for regexp ")
             ;; As it was typed: a label would double its backslashes.
-            (string-replace "\n" "\\n" (backstaff-names-text pattern))
-            (unless (equal root_path ".")
-              (format " in %s/" (backstaff-names-show root_path)))
+            (string-replace "\n" "\\n" (backstaff-names-text (or tool "")))
+            (unless (member below '(nil "."))
+              (format " in %s/" (backstaff-names-show below)))
             (and include (concat ", files " (string-join include " ")))
             (and (equal flags "i") ", case ignored")
-            (and include_ignored ", with ignored files"))))))
+            (and ignored ", with ignored files"))))))
 
-(defun backstaff-search--ask (offset most)
-  "Ask for at most MOST matches from OFFSET on, and show them when they come."
-  (backstaff-search--describe "Searching: ")
-  (backstaff-request
-   "workspace/regexp_search"
-   (append backstaff-search--arguments (list :offset offset :max_results most))
-   (lambda (reply)
-     (backstaff-search--insert-matches (plist-get reply :data))
-     (if-let ((next (plist-get (plist-get reply :data) :next-offset)))
-         (backstaff-search--ask next (cadr backstaff-search--pages))
-       (backstaff-search--end reply)))
-   (list :root default-directory
-         :deadline-ms (+ backstaff-search--milliseconds 1000))))
+(defun backstaff-search--draw (reply)
+  "Draw the matches in REPLY, the first one, and ask for more."
+  (compilation-forget-errors)
+  (setq backstaff-search--counts (list 0 0 nil))
+  (backstaff-search--add reply))
+
+(defun backstaff-search--add (reply)
+  "Insert the matches in REPLY, and ask for more if there are more."
+  (backstaff-search--insert-matches (plist-get reply :data))
+  (if-let ((next (plist-get (plist-get reply :data) :next-offset)))
+      (progn (backstaff-search--describe "Searching: ")
+             (backstaff-view-call `(:offset ,next ,@backstaff-view-state)
+                                  #'backstaff-search--add))
+    (backstaff-search--end reply)))
 
 (defun backstaff-search--end (reply)
   "Insert the notes or the error of REPLY, which is the last one."
@@ -355,12 +335,12 @@ STATE is the text before them, such as \"Searching: \"."
 
 ;;; Consult
 
-(defun backstaff-search--as-you-type (root arguments)
-  "Visit a match below ROOT; ARGUMENTS are those of the search, without a pattern."
-  (let ((default-directory root))
+(defun backstaff-search--as-you-type (state)
+  "Visit a match of the search of STATE, which has no pattern yet."
+  (let ((default-directory (plist-get state :root)))
     (consult--read
      (consult--dynamic-collection
-      (lambda (input) (backstaff-search--candidates input root arguments)))
+      (lambda (input) (backstaff-search--candidates input state)))
      :prompt "Search for Python regexp: "
      :category 'consult-grep
      :require-match t
@@ -373,15 +353,15 @@ STATE is the text before them, such as \"Searching: \"."
      :add-history (thing-at-point 'symbol)
      :history 'backstaff-search--history)))
 
-(defun backstaff-search--candidates (input root arguments)
-  "Return the matches of INPUT below ROOT as lines of a grep.
-ARGUMENTS are those of the search.  There are none while INPUT is no regular
-expression."
-  (let ((reply (backstaff-prompt-call-tool
-                "workspace/regexp_search"
-                `(:pattern ,input :flags ,(backstaff-search--flags input nil)
-                  :max_results ,backstaff-search--most-candidates ,@(cddr arguments))
-                (list :root root)))
+(defun backstaff-search--candidates (input state)
+  "Return the matches of INPUT in the search of STATE as lines of a grep.
+There are none while INPUT is no regular expression."
+  (let ((reply (pcase-let ((`(,id ,arguments)
+                            (backstaff-search--request
+                             `(:tool ,input :flags ,(backstaff-search--flags input nil)
+                               :most ,backstaff-search--most-candidates ,@state))))
+                 (backstaff-prompt-call-tool id arguments
+                                             (list :root (plist-get state :root)))))
         (last nil))
     (cl-loop for item in (plist-get (plist-get reply :data) :items)
              for path = (plist-get item :path)

@@ -280,8 +280,9 @@ If the names in it were not requested yet, request them."
 (defun backstaff-tree-toggle-all ()
   "Close all directories below the first, or open all if one is closed."
   (interactive nil backstaff-tree-mode)
-  (let* ((paths (cl-loop for node in (cdr (backstaff-tree--nodes))
-                         when (plist-get node :children) collect (plist-get node :path)))
+  (let* ((paths (or (cl-loop for node in (cdr (backstaff-tree--nodes))
+                             when (plist-get node :children) collect (plist-get node :path))
+                    (user-error "No directory can be closed")))
          (open (cl-find 'closed paths :key (lambda (path) (gethash path backstaff-tree--folds)))))
     (dolist (path paths)
       (puthash path (if open 'open 'closed) backstaff-tree--folds))

@@ -102,8 +102,7 @@ or file below the root.")
         mode-line-process '("" backstaff-request-indicator)
         backstaff-request-cancelled-function
         (lambda ()
-          (setq backstaff-view--requested (unless backstaff-view-state backstaff-view--requested))
-          (unless backstaff-view-state
+          (if backstaff-view-state (setq backstaff-view--requested nil)
             (backstaff-view-redraw (lambda () (backstaff-view--insert-text "Cancelled" 'shadow)))))
         backstaff-view--functions functions)
   (when (featurep 'evil)
@@ -134,7 +133,7 @@ For example \"*backstaff tree: ~/project/src/*\"."
   (let ((tool (plist-get state :tool)))
     (format "*backstaff %s: %s%s*"
             (string-remove-prefix "backstaff-" (string-remove-suffix "-mode" (symbol-name mode)))
-            (if tool (concat (backstaff-names-show tool) " in ") "")
+            (if tool (concat (backstaff-names-prose tool) " in ") "")
             (backstaff-path-shown (backstaff-path-absolute (plist-get state :root)
                                                            (plist-get state :path) t)))))
 

@@ -280,24 +280,23 @@ caller waits: then a quit at a question is the caller's, and nobody is asked if
                          (+ (float-time) backstaff-unsaved-most-seconds)))))))
          ;; Run the tool in Lisp on arguments that the server has CHECKED.
          (run (context checked)
-           (let ((timer (and backstaff-call-timeout
-                             (run-at-time backstaff-call-timeout nil #'end fail
-                                          (list 'backstaff-timeout
-                                                (format "%s gave no answer within %s seconds"
-                                                        method backstaff-call-timeout))))))
-             (setq stop (lambda () (when timer (cancel-timer timer))))
-             ;; In a timer nothing can be quit, unless it says so.
-             (unless (with-local-quit
-                       (backstaff-lisp-tools-run
-                        tool checked context backstaff-call-timeout
-                        (lambda (reply)
-                          (unless ended
-                            (funcall stop)
-                            (judge context reply))))
-                       t)
-               (setq quit-flag nil)
-               (funcall stop)
-               (end fail '(quit)))))
+           (setq stop #'ignore)
+           (when backstaff-call-timeout
+             (later backstaff-call-timeout #'end fail
+                    (list 'backstaff-timeout (format "%s gave no answer within %s seconds"
+                                                     method backstaff-call-timeout))))
+           ;; In a timer nothing can be quit, unless it says so.
+           (unless (with-local-quit
+                     (backstaff-lisp-tools-run
+                      tool checked context backstaff-call-timeout
+                      (lambda (reply)
+                        (unless ended
+                          (funcall stop)
+                          (judge context reply))))
+                     t)
+             (setq quit-flag nil)
+             (funcall stop)
+             (end fail '(quit))))
          ;; Send the first of PIECES of unsaved texts and come back, or the call itself.
          (send (context all texts pieces deadline)
            (if (and pieces (< (float-time) deadline))

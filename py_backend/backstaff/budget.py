@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from heapq import merge
 from typing import Any, ClassVar, TypeVar
@@ -28,11 +29,6 @@ class Budget:
 
     deadline: float = float("inf")
     cancelled: threading.Event = field(default_factory=threading.Event)
-
-    @classmethod
-    def lasting(cls, milliseconds: float, cancelled: threading.Event) -> "Budget":
-        """A budget that starts now and lasts so many `milliseconds`."""
-        return cls(time.monotonic() + milliseconds / 1000, cancelled)
 
     def expired(self) -> bool:
         """Whether the time is up. Raises `Cancelled` when the client took the call back."""
@@ -65,10 +61,8 @@ class Budget:
 
     def within(self, items: Iterable[Item]) -> Iterator[Item]:
         """Yield the `items` as long as there is time. Raises `Cancelled`."""
-        for number, item in enumerate(items):
-            if not number % self.STRIDE and self.expired():
-                return
-            yield item
+        with suppress(DeadlineExceeded):
+            yield from self.checked(items)
 
     def ordered(self, items: Sequence[Item], key: Callable[[Item], Any]) -> list[Item]:
         """Return `items` in the order of `sorted`; a long list is sorted in pieces, in time.

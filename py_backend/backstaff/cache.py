@@ -37,10 +37,6 @@ class LRUCache(Generic[Key, Value]):
             while len(self._values) + sum(map(self._size, self._values.values())) > self.most:
                 self._values.popitem(last=False)
 
-    def __contains__(self, key: Key) -> bool:
-        """Whether `key` has a value; this does not count as a use."""
-        return key in self._values
-
     def clear(self) -> None:
         """Keep nothing."""
         with self._lock:

@@ -36,7 +36,7 @@ def enable_garbage_collection() -> None:
     """Freeze the objects made at the start, and turn the garbage collector on."""
     gc.freeze()
     # A large answer makes many new objects before the next collection, and none is garbage.
-    gc.set_threshold(50_000, 10, 10)
+    gc.set_threshold(100_000, 10, 10)
     gc.enable()
 
 
@@ -88,7 +88,7 @@ def failure(tool: str, error: ToolError) -> Reply:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class Call(View):
     """One call with its decoded context; the tool's arguments are still as they came.
 
     The keys of the context are the fields that `argument` declares. With `text_only` or `for_model`
@@ -104,7 +104,6 @@ class Call:
     warnings: tuple[str, ...]
     arrived: float
     client_tool: Tool[Any] | None
-    view: View
     root: str | None = argument()
     max_output_bytes: int | None = argument(integer=True, minimum=0)
     available_capacity_bytes: int | None = argument(integer=True, minimum=0)
@@ -171,9 +170,7 @@ class Server:
             known = ", ".join(self.registry.by_id)
             message = f"No such tool: {shortened(name, MAX_ECHO)} (there are {known})"
             raise ToolError(ErrorCode.UNKNOWN_TOOL, message)
-        of_view = parameters_of(View)
-        decoded, unknown = decode((*parameters_of(Call), *of_view), context)
-        view = View(**{parameter.name: decoded.pop(parameter.name) for parameter in of_view})
+        decoded, unknown = decode(parameters_of(Call), context)
         if decoded["person"] and not self.knows_persons:
             message = "Context key 'person' counts over a pipe only, for Emacs"
             raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
@@ -185,7 +182,6 @@ class Server:
             warnings=tuple(warning.replace("argument", "context key") for warning in unknown),
             arrived=arrived,
             client_tool=tool,
-            view=view,
             texts=self.texts.received(decoded["unsaved"]) if reads else {},
             **decoded,
         )
@@ -254,15 +250,14 @@ class Server:
             room = size(note)
             limits = (call.max_output_bytes, call.available_capacity_bytes)
             most, capacity = (None if one is None else one - room for one in limits)
-            waited_ms = (time.monotonic() - call.arrived) * 1000
             context = Context(
                 root=root,
-                budget=Budget.lasting(call.deadline_ms - waited_ms, cancelled),
+                budget=Budget(call.arrived + call.deadline_ms / 1000, cancelled),
                 max_output_bytes=most,
                 available_capacity_bytes=capacity,
                 text_only=call.text_only,
                 named=named,
-                view=call.view,
+                view=call,
                 unsaved=call.texts if tool.reads_content else {},
                 codings=call.codings if tool.reads_content else {},
                 settings=settings,
@@ -275,6 +270,10 @@ class Server:
             kept = text if call.limit is None else clipped(text, call.limit - room)
             complete = complete and kept is text
             text = kept.removesuffix("\n") + note
+        reported = [*call.warnings, *warnings, *unused, *result.warnings]
+        shown = [shortened(warning, MAX_WARNING) for warning in reported[:MAX_WARNINGS]]
+        if (more := len(reported) - MAX_WARNINGS) > 0:
+            shown.append(f"{more} more warnings")
         return Reply(
             tool=call.tool_id,
             text=text,
@@ -282,7 +281,7 @@ class Server:
             labels=() if context.text_only else result.labels(),
             json=result.json() if call.json else None,
             truncated=result.truncated or not complete,
-            warnings=_shown_warnings([*call.warnings, *warnings, *unused, *result.warnings]),
+            warnings=tuple(shown),
         )
 
     def definitions(self, client: object = None) -> list[dict[str, object]]:
@@ -346,12 +345,6 @@ def _note(call: Call, tool: Tool[Any], warnings: Sequence[str]) -> tuple[str, bo
         if call.limit is None or size(note) * NOTE_SHARE <= call.limit:
             return note, note == whole
     return "", False
-
-
-def _shown_warnings(warnings: Sequence[str]) -> tuple[str, ...]:
-    shown = [shortened(warning, MAX_WARNING) for warning in warnings[:MAX_WARNINGS]]
-    more = len(warnings) - MAX_WARNINGS
-    return (*shown, f"{more} more warnings") if more > 0 else tuple(shown)
 
 
 def unexpected(error: BaseException) -> ToolError:

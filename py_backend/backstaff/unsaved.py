@@ -77,7 +77,7 @@ class UnsavedTexts:
             case _:
                 message = "keep_text takes SHA256 SIZE OFFSET BASE64"
                 raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
-        if digest in self.kept:
+        if self.kept.get(digest) is not None:
             return size
         if not 0 <= size <= MAX_CALL_BYTES:
             problem = f"a text has at most {MAX_CALL_BYTES} bytes, not {size}"

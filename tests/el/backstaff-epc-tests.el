@@ -377,6 +377,18 @@ The callback of the first throws.  Check that the other two still get an answer.
       (should (eq inner 'backstaff-timeout))
       (should (backstaff-epc-live-p peer)))))
 
+(ert-deftest backstaff-epc-wait-inside-that-of-another-call-is-not-deaf ()
+  (backstaff-test-with-connection peer
+    (let ((inner nil))
+      (run-at-time 0 nil
+                   (lambda ()
+                     ;; After the guard of the outer call, which ends first.
+                     (run-at-time 1.5 nil #'backstaff-epc-call-async peer 'echo '("y")
+                                  :success-fn (lambda (value) (setq inner value)))
+                     (backstaff-test-wait-for inner)))
+      (should (equal '("x") (backstaff-epc-call peer 'echo '("x"))))
+      (should (equal inner '("y"))))))
+
 (ert-deftest backstaff-epc-peer-that-keeps-emacs-reading-ends-in-a-timer-too ()
   (backstaff-test-with-connection peer
     (let ((condition nil))

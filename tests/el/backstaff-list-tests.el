@@ -295,14 +295,14 @@
 
 ;;; Size
 
-;; A reply has some ten entries, a page has six rows, and three are drawn at once.
+;; A reply has some twenty entries, a page has six rows, and three are drawn at once.
 (defmacro backstaff-list-tests-long (&rest body)
   "Run BODY in a project of 60 files, in which pages are short."
   (declare (indent 0) (debug t))
   `(backstaff-view-test-project (cl-loop for n below 60
                                          collect (cons (format "f%03d" n) (make-string n ?x)))
      (let ((backstaff-list--page 6) (backstaff-list--piece 3)
-           (backstaff-list--bytes '(:page 600 :whole 1300)))
+           (backstaff-list--bytes 900))
        ,@body)))
 
 (defun backstaff-list-tests-shown ()
@@ -334,6 +334,11 @@
     (backstaff-view-test-press "g")
     (should (<= 58 (backstaff-list-tests-shown) 60))
     (should (equal (backstaff-view-test-name) "f057"))))
+
+(ert-deftest backstaff-list-that-failed-has-no-more-rows ()
+  (backstaff-view-test-project nil
+    (backstaff-view-test-open #'backstaff-list-directory (expand-file-name "missing" root))
+    (should-error (execute-kbd-macro "+") :type 'user-error)))
 
 (ert-deftest backstaff-list-draws-no-more-than-a-piece-at-once ()
   (backstaff-list-tests-long

@@ -13,6 +13,7 @@
 (require 'backstaff-ui-inspector)
 (require 'backstaff-ui-list)
 (require 'backstaff-ui-overview)
+(require 'backstaff-ui-search)
 (require 'backstaff-ui-tree)
 (require 'bookmark)
 
@@ -34,6 +35,7 @@
     (:open ,#'backstaff-overview :file "README" :root t :directory "src/")
     (:open ,#'backstaff-file-info)
     (:open ,(lambda (root) (backstaff-find-command "go" root)))
+    (:open ,(lambda (root) (backstaff-search "read" root)))
     (:open ,(lambda (_) (backstaff-run-tool "workspace/tree" '(:path ".")))))
   "The views.")
 

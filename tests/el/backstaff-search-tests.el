@@ -13,6 +13,10 @@
   '(("src" ("a.c" . "int run;\nrun run\n") ("b.c" . "no\n")) ("README" . "Run it\n"))
   "A project.")
 
+(defun backstaff-search-tests-name (pattern root)
+  "Return the name of the buffer of a search for PATTERN below ROOT."
+  (backstaff-view-name 'backstaff-search-mode (list :root root :path "." :tool pattern)))
+
 (defun backstaff-search-tests-visited ()
   "Return the buffer that visits src/a.c."
   (or (get-buffer "a.c") (error "No buffer visits it")))
@@ -22,7 +26,7 @@
   (declare (indent 1) (debug t))
   `(backstaff-view-test-project backstaff-search-tests-tree
      (backstaff-search ,pattern root)
-     (with-current-buffer (backstaff-search--name ,pattern root)
+     (with-current-buffer (backstaff-search-tests-name ,pattern root)
        (backstaff-view-test-wait)
        (unwind-protect (progn ,@body)
          (kill-buffer)))))
@@ -153,14 +157,14 @@
     (save-window-excursion
       (switch-to-buffer (current-buffer))
       (pcase-dolist (`(,line ,name ,column) '((1 "README" 0) (3 "a.c" 4) (4 "a.c" 4)))
-        (with-current-buffer (get-buffer (backstaff-search--name "run" root))
+        (with-current-buffer (get-buffer (backstaff-search-tests-name "run" root))
           (goto-char (point-min))
           (forward-line (1- line))
           (execute-kbd-macro (kbd "RET")))
         (with-current-buffer (window-buffer)
           (should (equal (list (buffer-name) (current-column)) (list name column)))
           (kill-buffer))
-        (switch-to-buffer (get-buffer (backstaff-search--name "run" root))))
+        (switch-to-buffer (get-buffer (backstaff-search-tests-name "run" root))))
       (goto-char (point-max))
       (should (string-search "ast last grep hit"
                              (cadr (should-error (backstaff-search-visit) :type 'user-error)))))))
@@ -236,11 +240,11 @@
 (ert-deftest backstaff-search-returns-at-once-and-is-cancelled ()
   (backstaff-view-test-project backstaff-search-tests-tree
     (backstaff-search "run" root)
-    (should (eq (window-buffer) (get-buffer (backstaff-search--name "run" root))))
-    (with-current-buffer (get-buffer (backstaff-search--name "run" root))
+    (should (eq (window-buffer) (get-buffer (backstaff-search-tests-name "run" root))))
+    (with-current-buffer (get-buffer (backstaff-search-tests-name "run" root))
       (should-not (string-match-p "finished" (buffer-string)))
       (backstaff-request-quit)
-      (should (string-match-p "Search cancelled" (buffer-string)))
+      (should (string-match-p "\\`Cancelled\n" (buffer-string)))
       (kill-buffer))))
 
 (ert-deftest backstaff-search-says-which-file-takes-too-long-and-what-helps ()
@@ -270,11 +274,12 @@
     (backstaff-test-typing "run RET"
       (let ((current-prefix-arg '(16)))
         (call-interactively #'backstaff-search)))
-    (with-current-buffer (backstaff-search--name "run" root)
+    (with-current-buffer (backstaff-search-tests-name "run" root)
       (backstaff-view-test-wait)
       (should (string-search "Search finished" (buffer-string)))
       (kill-buffer))
-    (let ((found (backstaff-search--candidates "u." root '(:pattern nil :root_path "src"))))
+    (let ((found (backstaff-search--candidates
+                  "u." (list :root root :path "." :below "src" :context 0))))
       (should (equal (mapcar #'substring-no-properties found)
                      '("src/a.c:1:int run;" "src/a.c:2:run run")))
       ;; Consult's own functions lead to the place, and preview it.
@@ -282,7 +287,8 @@
         (funcall (consult--grep-state) 'return (cadr found)))
       (should (equal (list (file-name-nondirectory buffer-file-name) (line-number-at-pos))
                      '("a.c" 2))))
-    (should-not (backstaff-search--candidates "(" root '(:pattern nil)))))
+    (should-not (backstaff-search--candidates
+                 "(" (list :root root :path "." :below "." :context 0)))))
 
 (provide 'backstaff-search-tests)
 ;;; backstaff-search-tests.el ends here

@@ -107,6 +107,16 @@ It runs in a project that holds TREE."
     (let ((screen (backstaff-terminal-tests-wait-for "src/ … 2$")))
       (should (equal (nth 4 screen) "├─ \"new\\nline\\u001b[31m\"")))))
 
+(ert-deftest backstaff-terminal-shows-one-count-behind-a-closed-directory ()
+  (backstaff-terminal-tests-in-emacs 80 24 '(("a" ("b" ("c" . "") ("d" . ""))))
+      '(progn (backstaff-tree default-directory) (delete-other-windows))
+    (backstaff-terminal-tests-wait-for "─ d$")
+    ;; Both folds end in the same place.
+    (backstaff-terminal-tests-press "n" "n" "Tab")
+    (backstaff-terminal-tests-wait-for "─ b/ … 2$")
+    (backstaff-terminal-tests-press "p" "Tab")
+    (backstaff-terminal-tests-wait-for "─ a/ … 1$")))
+
 (ert-deftest backstaff-terminal-has-room-for-the-whole-menu ()
   (backstaff-terminal-tests-in-emacs 80 24 '(("a.txt" . ""))
       '(progn (require 'backstaff-ui-menu) (message "Here"))

@@ -153,6 +153,14 @@
     (backstaff-view-test-press "<backtab>")
     (should (equal (backstaff-tree-tests-lines) backstaff-tree-tests-drawn))))
 
+(ert-deftest backstaff-tree-that-failed-has-nothing-to-close ()
+  (backstaff-view-test-project nil
+    (backstaff-view-test-open #'backstaff-tree (expand-file-name "missing" root))
+    (let ((text (buffer-string)))
+      (dolist (keys '("TAB" "<backtab>" "+"))
+        (should-error (execute-kbd-macro (kbd keys)) :type 'user-error))
+      (should (equal (buffer-string) text)))))
+
 (ert-deftest backstaff-tree-opens-a-directory-as-it-was ()
   (backstaff-tree-tests-shown
     (backstaff-view-test-press "d 9 RET")

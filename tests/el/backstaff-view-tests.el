@@ -262,7 +262,8 @@
                    ((:root "/a/b/" :path "c") . "*backstaff tree: /a/b/c/*")
                    ((:root ,(expand-file-name "~/a/") :path ".") . "*backstaff tree: ~/a/*")
                    ((:root "/ssh:h:/a/" :path "b") . "*backstaff tree: /ssh:h:/a/b/*")
-                   ((:root "/a/" :path "." :tool "x/y") . "*backstaff tree: x/y in /a/*")))
+                   ((:root "/a/" :path "." :tool "x/y") . "*backstaff tree: x/y in /a/*")
+                   ((:root "/a/" :path "." :tool "x\\(") . "*backstaff tree: x\\( in /a/*")))
     (should (equal (backstaff-view-name 'backstaff-tree-mode state) name))))
 
 

@@ -11,6 +11,7 @@ from typing import Self
 import pytest
 
 from backstaff import budget as budget_module
+from backstaff import server as server_module
 from backstaff.budget import DEFAULT_DEADLINE_MS, Budget
 from backstaff.errors import Cancelled, DeadlineExceeded, ErrorCode, ToolError
 from backstaff.fs.handles import Descriptors
@@ -36,7 +37,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
 
 
 def test_budget_lasts_as_long_as_it_was_given(clock: SimpleNamespace) -> None:
-    budget = Budget.lasting(250, threading.Event())
+    budget = Budget(clock.now + 0.25, threading.Event())
     clock.now += 0.25
     assert not budget.expired()
     clock.now += 0.001
@@ -49,7 +50,7 @@ def test_budget_without_a_deadline_never_expires(clock: SimpleNamespace) -> None
 
 
 def test_budget_for_required_work_lasts(clock: SimpleNamespace) -> None:
-    budget = Budget.lasting(250, threading.Event())
+    budget = Budget(clock.now + 0.25, threading.Event())
     clock.now += 1
     assert not budget.at_least(0.5).expired()
     assert Budget(clock.now + 9).at_least(0.5).deadline == clock.now + 9
@@ -58,7 +59,7 @@ def test_budget_for_required_work_lasts(clock: SimpleNamespace) -> None:
 
 
 def test_items_end_with_the_time(clock: SimpleNamespace) -> None:
-    budget = Budget.lasting(1000, threading.Event())
+    budget = Budget(clock.now + 1, threading.Event())
     assert list(budget.checked("abc")) == ["a", "b", "c"]
     clock.now += 2
     items = iter("abc")
@@ -69,7 +70,7 @@ def test_items_end_with_the_time(clock: SimpleNamespace) -> None:
 
 def test_cancelled_budget_raises_whether_or_not_time_is_left(clock: SimpleNamespace) -> None:
     cancelled = threading.Event()
-    budget = Budget.lasting(250, cancelled)
+    budget = Budget(clock.now + 0.25, cancelled)
     cancelled.set()
     with pytest.raises(Cancelled) as caught:
         budget.expired()
@@ -171,19 +172,17 @@ def test_server_gives_each_call_the_default_deadline_or_the_callers(
     full: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[float] = []
-    real = Budget.lasting
 
-    def noting(milliseconds: float, cancelled: threading.Event) -> Budget:
-        given.append(milliseconds)
-        return real(milliseconds, cancelled)
+    def noting(deadline: float, cancelled: threading.Event) -> Budget:
+        given.append(deadline)
+        return Budget(deadline, cancelled)
 
-    monkeypatch.setattr(Budget, "lasting", noting)
+    monkeypatch.setattr(server_module, "Budget", noting)
+    monkeypatch.setattr(server_module, "time", SimpleNamespace(monotonic=lambda: 100.0))
     server = server_at(full)
     server.call("workspace/tree", {"path": "."})
     server.call("workspace/tree", {"path": "."}, {"deadline_ms": 7})
-    first, second = given
-    assert DEFAULT_DEADLINE_MS - 1000 < first <= DEFAULT_DEADLINE_MS
-    assert second <= 7
+    assert given == [100 + DEFAULT_DEADLINE_MS / 1000, 100.007]
 
 
 @pytest.mark.parametrize("tool_id", sorted(set(REGISTRY.by_id) - {"agent-q/get_file_info"}))
@@ -195,9 +194,9 @@ def test_time_that_is_up_at_any_moment_gives_an_answer_that_says_so(
     untimed = server.call(tool_id, given)
     for moment in range(1, 60):
         ticks = count()
-        monkeypatch.setattr(
-            budget_module, "time", SimpleNamespace(monotonic=lambda t=ticks: next(t) / 1000)
-        )
+        clock = SimpleNamespace(monotonic=lambda t=ticks: next(t) / 1000)
+        monkeypatch.setattr(budget_module, "time", clock)
+        monkeypatch.setattr(server_module, "time", clock)
         reply = server.call(tool_id, given, {"deadline_ms": moment})
         complete = (reply.ok, reply.data) == (True, untimed.data)
         assert complete or "the time was up" in reply.text, (moment, reply.text)

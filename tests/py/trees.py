@@ -1,10 +1,12 @@
 """Directory trees for tests: their entries, and access to them."""
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
-from backstaff.project.packed import Directory, PackedPaths
+from backstaff.project.files import Directory, ProjectFiles
+from backstaff.project.running_git import NoGit
 from tests.golden.cases import make
 
 Content = Mapping[str, object]
@@ -26,10 +28,11 @@ def plant(root: Path, content: Content) -> Path:
     return root
 
 
-def packed(files: Mapping[str, Sequence[str]]) -> PackedPaths:
-    """Return the paths of `files`, the names by directory, in pre-order."""
-    directories = list[Directory]()
-    for path, names in files.items():
-        paths = [f"{path}/{name}" if path else name for name in names]
-        directories.append(Directory(path, "\0".join(paths)))
-    return PackedPaths(directories)
+def project_of(files: Mapping[str, Sequence[str]]) -> ProjectFiles:
+    """Return the project of `files`, the names by directory, in pre-order."""
+    directories = [
+        Directory(path, [f"{path}/{name}" if path else name for name in names])
+        for path, names in files.items()
+    ]
+    paths = tuple(chain.from_iterable(one.paths for one in directories))
+    return ProjectFiles(directories, paths, NoGit.NO_WORK_TREE)

@@ -166,7 +166,7 @@
 
 (defun backstaff-remote-test-ours ()
   "Return the processes, buffers and timers of a start that there are."
-  (cl-remove-if (lambda (thing) (equal (format "%s" thing) "*backstaff-log*"))
+  (cl-remove-if (lambda (thing) (equal (format "%s" thing) "*backstaff log*"))
                 (backstaff-test--remains)))
 
 (defun backstaff-remote-test-shown (buffer)

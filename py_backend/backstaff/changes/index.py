@@ -151,7 +151,9 @@ class Index:
         found.places.append(place)
         found.modes.add(entry.mode)
         doubtful = entry.racy or entry.valid or entry.skipped or entry.intended
-        found.stamps.extend(_NO_STAMP if doubtful else entry.stamp)
+        # The directory of a submodule has the same stamp after a commit there.
+        is_equal = not doubtful and entry.kind != GITLINK
+        found.stamps.extend(entry.stamp if is_equal else _NO_STAMP)
 
     def expand(self, lines: Iterable[bytes], inside: str) -> None:
         r"""Add the files of directories that have a single entry (a sparse index).

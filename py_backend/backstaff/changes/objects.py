@@ -107,12 +107,6 @@ def answered(answer: bytes | NoGit) -> bytes:
     return answer
 
 
-def commit_of(repository: Repository, name: str, budget: Budget) -> str:
-    """The hash of the commit that `name`, such as `main~2`, stands for; "" if there is none."""
-    words = ("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
-    return os.fsdecode(answered(repository.ask(budget, *words, fine=(0, 1, 128)))).strip()
-
-
 def blobs(repository: Repository, oids: Iterable[bytes], budget: Budget) -> Mapping[bytes, bytes]:
     """The contents of the blobs `oids` that are there and no longer than `MAX_BYTES`."""
     names = {oid.hex(): oid for oid in oids if any(oid)}

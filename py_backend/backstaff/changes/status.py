@@ -34,9 +34,8 @@ from backstaff.fs.entry import Kind, Named, link_target, lstat_or_none
 from backstaff.fs.file import read
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.walk import Walk
-from backstaff.project.files import ProjectFiles, project_files
+from backstaff.project.files import Closed, ProjectFiles, project_files
 from backstaff.project.git import find_repository
-from backstaff.project.packed import Closed
 from backstaff.project.running_git import NoGit
 
 MAX_COMPARED = 64 << 20

@@ -21,8 +21,7 @@ from backstaff.fs.root import Place
 from backstaff.globs.globs import BadGlob, compile_globs
 from backstaff.names import suggestions
 from backstaff.names.suggestions import Searched
-from backstaff.project.files import ProjectFiles, project_files
-from backstaff.project.packed import Closed
+from backstaff.project.files import Closed, ProjectFiles, project_files
 from backstaff.render.lines import plural
 from backstaff.render.names import visible
 from backstaff.result import Note, NoteKind
@@ -157,14 +156,15 @@ class Near:
         files = [prefix + path for path in project.paths]
         also, matching = "", list[str]()
         with suppress(DeadlineExceeded):
-            matching = project.paths.picked(include.files(files, budget)) if include else []
+            found = include.files(files, budget) if include else []
+            matching = [project.paths[at] for at in found]
             if include and project.ignored and not matching:
                 # Git ignores most directories with such names as well.
                 everything = project_files(
                     place, budget.share(WALK_SHARE), include_ignored=True
                 ).paths
                 found = include.files([prefix + path for path in everything], budget)
-                ignored = everything.picked(found)
+                ignored = (everything[at] for at in found)
                 matching = [path for path in ignored if above_excluded(path, rules.excluded)]
                 also = " with include_ignored=true"
         by_name = Counter(above_excluded(path, rules.excluded) for path in matching)

@@ -9,7 +9,6 @@ is broken, too.
 import codecs
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -31,7 +30,7 @@ _MARK = rb"(?::++(?=[^ \r\n])|(?<! )#)"  # a colon that ends no key, or a `#` th
 _PLAIN = rb"(?=[^-?,\[\]{}&*!|>'\"%@` ])" + _TEXT + rb"++(?:" + _MARK + _TEXT + rb"*+)*"
 _LINE = rb"(?:" + _KEY + rb":(?: ++(?:" + _PLAIN + rb")?)?| ++|#[ -~]*+)?"
 _SIMPLE = re.compile(rb"(?:" + _LINE + rb"\r?\n)*")
-_PAIR = re.compile(rb"^(" + _KEY + rb"):([^\n]*)", re.MULTILINE)
+_PAIR = re.compile(rf"^({_KEY.decode()}):([^\n]*)", re.MULTILINE)
 
 _COMMENT = re.compile(r"(?:^|[ \t])#.*")
 _QUOTED = re.compile(r"(['\"])(.*)\1")
@@ -77,13 +76,12 @@ def parse(head: bytes, *, whole: bool = True, keys: Sequence[str] = KEYS) -> Doc
 
 def _fields(block: bytes, keys: Sequence[str]) -> tuple[dict[str, Value], str]:
     """Return the fields in `block`, and a warning or ""."""
-    pairs = _PAIR.findall(block)
-    given = {key.decode(): value.strip(b" \r") for key, value in pairs}
+    pairs = _PAIR.findall(block.decode(errors="surrogateescape"))
+    given = dict(pairs)
     if len(given) == len(pairs) and _SIMPLE.fullmatch(block):
-        with suppress(UnicodeDecodeError):
-            texts = {key: given[key].decode() for key in keys if key in given}
-            if all(map(str.isprintable, texts.values())):
-                return {key: plain(value) for key, value in texts.items()}, ""
+        texts = [(key, given[key].strip(" \r")) for key in keys if key in given]
+        if all(text.isprintable() for _, text in texts):  # and so is UTF-8
+            return {key: plain(text) for key, text in texts}, ""
     # Only the library can judge it.
     from backstaff.frontmatter.events import Unreadable, mapping
 

@@ -74,8 +74,7 @@ def read_listed(name: str, directory: int, most: int) -> bytes | None:
         size = _require_regular(os.fstat(descriptor)).st_size
         if size > most:
             return None
-        data = os.read(descriptor, size)
-        return data if len(data) == size else data + _first(descriptor, size - len(data))
+        return _first(descriptor, size)
     finally:
         os.close(descriptor)
 

@@ -62,7 +62,7 @@ class Guard:
     def refuses(self, relative: str, given: str) -> bool:
         """Return whether `relative` is refused; `given` is the link that led there, if any."""
         allowed = self.approved and self.path in (None, relative)
-        return not allowed and (self.hides(relative) or self.hides(given))
+        return not allowed and any(map(self.hides, {relative, given}))
 
 
 OPEN = Guard()

@@ -90,49 +90,32 @@ class Walk:
     def enter_all(self) -> Iterator[tuple[Step, PathError]]:
         """Go into every directory, and yield those that cannot be read, with the reason.
 
-        This is `enter` for each step, in less time. Raises `Cancelled`.
+        Raises `Cancelled`.
         """
-        levels, expired = self._levels, self.budget.expired
-        while levels:
-            level, depth = levels[-1], len(levels)
-            directory, prefix, entries = level
-            for name, kind in entries:
-                if expired():
-                    self.expired = True
-                    return
-                path = prefix + name
-                if problem := self._enter(name, path, directory):
-                    yield Step(name, path, kind, depth, directory), problem
-                if self.expired:
-                    return
-                if levels[-1] is not level:
-                    break
-            else:
-                HANDLES.close(levels.pop().directory)
-        self.expired |= expired()  # the last directory may not have been read to its end
+        for step in self:
+            if problem := self.enter(step):
+                yield step, problem
 
     def enter(self, step: Step) -> PathError | None:
         """Enter `step`, the directory just yielded, or return the reason why it cannot be read."""
-        return self._enter(step.name, step.path, step.directory)
+        if len(self._levels) >= DEEPEST:
+            return PathError("it is too deep")
+        try:
+            self._push(HANDLES.enter_to_list(step.name, step.directory), step.path)
+        except DeadlineExceeded:
+            self.expired = True
+            self.__exit__()
+        except PathError as error:
+            return error
+        except OSError as error:  # a network's file system can refuse an open directory, too
+            return path_error(error)
+        return None
 
     def look_into(self, step: Step) -> None:
         """Arrange `step`, the directory just yielded, if it can be read, without entering it."""
         depth = len(self._levels)
         if self.enter(step) is None and len(self._levels) > depth:
             HANDLES.close(self._levels.pop().directory)
-
-    def _enter(self, name: str, path: str, directory: int) -> PathError | None:
-        if len(self._levels) >= DEEPEST:
-            return PathError("it is too deep")
-        try:
-            self._push(HANDLES.enter_to_list(name, directory), path)
-        except DeadlineExceeded:
-            self.expired = True
-        except PathError as error:
-            return error
-        except OSError as error:  # a network's file system can refuse an open directory, too
-            return path_error(error)
-        return None
 
     def _push(self, directory: int, path: str) -> None:
         """Arrange the open `directory`, and keep it open if the walk goes on in it."""

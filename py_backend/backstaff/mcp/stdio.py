@@ -49,9 +49,8 @@ def _finish(connection: Connection, outgoing: int) -> None:
     reader = select.poll()
     reader.register(outgoing, 0)  # poll reports errors always
     until = time.monotonic() + FINISH_S
-    while connection.busy() and time.monotonic() < until:
-        if reader.poll(CHECK_MS):
-            break
+    while connection.busy() and time.monotonic() < until and not reader.poll(CHECK_MS):
+        pass
     if connection.busy():
         logger.info("stdin has ended, and the last calls are cancelled")
         connection.close()

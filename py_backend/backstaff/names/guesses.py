@@ -1,25 +1,18 @@
 """Guesses: which files a query may mean that matches none, or only scattered letters.
 
-`names.query` tries one step after the other while few files are known:
-
-    SAME      `DirEntry`       has the letters and digits of the name `dir_entry.rs`
-    SPELLING  `prnitf`         is one edit away from a part of the name `printf.c`
-    CASE      `DirEntry`       matches `dir_entry_tests.rs` without regard to case
-    FOLDER    `app/tree.py`    is the name of `lib/tree.py`, in another directory
-    WORDS     `parses HTML`    some of its words, in any form, stand in `html/parser.c`
-
-The mean reciprocal rank of each step on the histories of nine projects stands in docs/design.md;
+`names.query` tries one step (`MatchKind`) after the other while few files are known. The mean
+reciprocal rank of each step on the histories of nine projects stands in docs/design.md;
 `python -m dev.bench.find` measures it anew.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from heapq import nsmallest
 from math import log, sqrt
 
 from backstaff.budget import Budget
-from backstaff.names.ranking import name_of
+from backstaff.names.ranking import is_whole_name, name_of
 from backstaff.names.stems import stem
 
 MOST = 20
@@ -47,25 +40,19 @@ class Guesses:
     folded: Callable[[], Sequence[str]]
     heat: Mapping[str, float]
     budget: Budget
-    hottest: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Find the most edited file."""
-        object.__setattr__(self, "hottest", max(self.heat.values(), default=1.0))
 
     def same_name(self) -> list[int]:
         """Return names with the letters and digits of the text."""
         wanted = _letters(self.text)
         longest = max(map(str.casefold, _PARTS.findall(self.text)), key=len, default="")
 
-        def ranks() -> Iterator[tuple[float, int]]:
-            for position, path in enumerate(self.budget.checked(self.folded())):
-                if longest in path:
-                    name = name_of(path)
-                    if wanted in (_letters(name.rpartition(".")[0]), _letters(name)):
-                        yield 0.0, position
+        def rank(path: str) -> float | None:
+            if longest not in path:
+                return None
+            name = name_of(path)
+            return 0.0 if wanted in (_letters(name.rpartition(".")[0]), _letters(name)) else None
 
-        return self._best(ranks()) if longest else []
+        return self._best(rank) if longest else []
 
     def misspelt(self) -> list[int]:
         """Return names with a part that is one edit away from the text.
@@ -82,29 +69,24 @@ class Guesses:
         edits = "|".join(_edits(text))
         search = re.compile(rf"(?P<begins>^)?(?:{edits})(?P<ends>(?:\.[^.]*)?$)?").search
 
-        def ranks() -> Iterator[tuple[float, int]]:
-            for position, path in enumerate(self.budget.checked(self.folded())):
-                if not (first in path or last in path):
-                    continue
-                name = name_of(path)
-                if (first in name or last in name) and (found := search(name)):
-                    begins, ends = found["begins"] is not None, found["ends"] is not None
-                    yield -begins - (begins and ends), position
+        def rank(path: str) -> float | None:
+            if not (first in path or last in path) or not (found := search(name_of(path))):
+                return None
+            begins, ends = found["begins"] is not None, found["ends"] is not None
+            return -begins - (begins and ends)
 
-        return self._best(ranks())
+        return self._best(rank)
 
     def elsewhere(self) -> list[int]:
         """Return files with the last name in the text, those below more of its folders first."""
         *folders, name = self.text.strip().casefold().rstrip("/").split("/")
-        if not (folders and name):
-            return []
+        wanted = set(folders)
 
-        def ranks() -> Iterator[tuple[float, int]]:
-            for position, path in enumerate(self.budget.checked(self.folded())):
-                if name in path and name in (found := name_of(path), found.rpartition(".")[0]):
-                    yield -len(set(folders).intersection(path.split("/"))), position
+        def rank(path: str) -> float | None:
+            is_there = name in path and is_whole_name(name, path)
+            return -len(wanted.intersection(path.split("/"))) if is_there else None
 
-        return self._best(ranks())
+        return self._best(rank) if folders and name else []
 
     def some_words(self) -> list[int]:
         """Return paths with stems of some of the words; `DirEntry` counts as two.
@@ -116,21 +98,24 @@ class Guesses:
         for one in dict.fromkeys(stem(part.lower()) for part in _PARTS.findall(self.text)):
             if len(one) < SHORTEST_STEM:
                 continue
-            holding = [
-                position
-                for position, path in enumerate(self.budget.checked(self.folded()))
-                if one in path
-            ]
+            folded = self.budget.checked(self.folded())
+            holding = [at for at, path in enumerate(folded) if one in path]
             worth = sqrt(log(1 + len(self.paths) / max(1, len(holding))))
             for position in holding:
                 scores[position] = scores.get(position, 0.0) + worth
-        heat, most = self.heat, self.hottest
-        return self._best(
-            (-score * (1 + sqrt(heat.get(self.paths[position], 0.0) / most)), position)
+        hottest = max(self.heat.values(), default=1.0)
+        return self._nearest(
+            (-score * (1 + sqrt(self.heat.get(self.paths[position], 0.0) / hottest)), position)
             for position, score in scores.items()
         )
 
-    def _best(self, ranks: Iterator[tuple[float, int]]) -> list[int]:
+    def _best(self, rank: Callable[[str], float | None]) -> list[int]:
+        """Return the positions of the folded paths whose `rank` is lowest; None is no guess."""
+        folded = enumerate(self.budget.checked(self.folded()))
+        ranks = ((rank(path), position) for position, path in folded)
+        return self._nearest((one, position) for one, position in ranks if one is not None)
+
+    def _nearest(self, ranks: Iterable[tuple[float, int]]) -> list[int]:
         """Return the positions of the lowest `ranks`.
 
         Among equal ones, the file with most edits comes first, then the shortest path.

@@ -4,11 +4,11 @@ A query is a glob, or words. A word matches as a substring, or fuzzily: `parnod`
 `parse_node.py`, because its characters appear there in order.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import compress
 from types import MappingProxyType
 from typing import Self
@@ -26,7 +26,6 @@ from backstaff.names.ranking import (
     name_of,
     subsequence,
 )
-from backstaff.project.packed import PackedPaths
 
 MAX_QUERY_CHARACTERS = 1024
 MAX_WORDS = 16
@@ -39,6 +38,8 @@ FEW = 5
 Heat = Mapping[str, float]
 """The weight of recent edits, by path."""
 NO_HEAT: Heat = MappingProxyType({})
+AT_ONCE = 1024
+"""Number of paths between two looks at the clock: matching these takes under a millisecond."""
 
 
 class SearchKind(StrEnum):
@@ -53,18 +54,18 @@ class SearchKind(StrEnum):
 class Index:
     """The paths to search, in the order that breaks ties."""
 
-    paths: PackedPaths
+    paths: Sequence[str]
 
     @cached_property
-    def folded(self) -> PackedPaths:
-        """The same paths with their case folded, for guesses."""
-        return self.paths.folded()
+    def folded(self) -> Sequence[str]:
+        """The same paths with their case folded."""
+        return list(map(str.casefold, self.paths))
 
     def best(
         self, query: "Query", positions: Sequence[int], heat: Heat, count: int, budget: Budget
     ) -> list[Ranked]:
         """Return the `count` best of the matching `positions`. Raises `DeadlineExceeded`."""
-        originals = self.paths.picked(positions)
+        originals = [self.paths[position] for position in positions]
         compared = list(map(str.casefold, originals)) if query.ignore_case else originals
         ranking = Ranking(query.words, compared, originals, heat)
         found = ranking.best(count, budget)
@@ -106,38 +107,31 @@ class Query:
         """Find the paths of `index` that match. Raises `DeadlineExceeded`."""
         if self.globs is not None:
             return Matches(index, self, self.globs.files(index.paths, budget))
-        paths, positions = index.paths, list[int]()
-        whole, is_begun = list[int](), False
+        paths = index.folded if self.ignore_case else index.paths
         # The longest word first: it leaves the fewest paths for the others.
         in_order = sorted(self.words, key=len, reverse=True)
-        tests = list(map(self._test, in_order))
+        fuzzy = self.kind is SearchKind.FUZZY
+        tests = [subsequence(word).match for word in in_order] if fuzzy else []
+        begins, is_begun = tuple(self.words), False
+        positions, whole = list[int](), list[int]()
         found: Sequence[int]
-        for start, batch in budget.checked(paths.batches(fold=self.ignore_case), 1):
-            left, found = batch, range(start, start + len(batch))
+        for start in budget.checked(range(0, len(paths), AT_ONCE), 1):
+            left = paths[start : start + AT_ONCE]
+            found = range(start, start + len(left))
             for test in tests:
-                holds = list(map(test, left))
-                found, left = list(compress(found, holds)), list(compress(left, holds))
+                fits = list(map(test, left))
+                found, left = list(compress(found, fits)), list(compress(left, fits))
             positions += found
-            if self.kind is SearchKind.FUZZY:
-                for word in in_order:
-                    holds = [word in path for path in left]
-                    found, left = list(compress(found, holds)), list(compress(left, holds))
-                whole += found
-                is_begun = is_begun or any(map(self._begins, left))
-        # Beside a name that begins so, scattered letters are an accident.
-        positions = whole if is_begun else positions
-        return Matches(index, self, positions)
-
-    def _begins(self, path: str) -> bool:
-        """Return whether the name of `path` holds all words, and begins with one of them."""
-        name = name_of(path)
-        return name.startswith(tuple(self.words)) and all(word in name for word in self.words)
-
-    def _test(self, word: str) -> Callable[[str], object]:
-        """Return a function that says whether `word` matches a path."""
-        if self.kind is SearchKind.SUBSTRING:
-            return lambda path: word in path
-        return subsequence(word).match
+            for word in in_order:
+                holds = [word in path for path in left]
+                found, left = list(compress(found, holds)), list(compress(left, holds))
+            whole += found
+            is_begun = is_begun or any(
+                name.startswith(begins) and all(word in name for word in begins)
+                for name in map(name_of, left)
+            )
+        # Beside a name that holds all words and begins with one, scattered letters are an accident.
+        return Matches(index, self, whole if is_begun or not fuzzy else positions)
 
 
 @dataclass(slots=True)
@@ -193,33 +187,25 @@ class Matches:
         The step SAME is always made, because `Config` means `config.rs` where no file has that
         name.
         """
-        known = {position for how, position in ranked if how in CLOSE}
-        for how, guess in self._guesses_by_step(ranked, heat, budget, alone=not known):
-            if len(known) >= FEW and how is not MatchKind.SAME:
-                return
-            for position in guess():
-                if how is MatchKind.SAME or position not in known:
-                    known.add(position)
-                    yield how, position
-
-    def _guesses_by_step(
-        self, ranked: Sequence[Ranked], heat: Heat, budget: Budget, *, alone: bool
-    ) -> Sequence[tuple[MatchKind, Callable[[], Sequence[int]]]]:
-        """Return the steps to try in this order; `alone` says that no match is close."""
-        index, query = self.index, self.query
+        index, query, several = self.index, self.query, len(self.query.words) > 1
         guesses = Guesses(query.text, index.paths, lambda: index.folded, heat, budget)
-        steps: list[tuple[MatchKind, Callable[[], Sequence[int]]]] = []
-        if not query.ignore_case:
-            if not (ranked and is_whole_name(query.text, index.paths[ranked[0][1]])):
-                steps.append((MatchKind.SAME, guesses.same_name))
-            steps.append((MatchKind.CASE, lambda: self._without_case(heat, budget)))
-        if alone:
-            if len(query.words) == 1 and sum(how is MatchKind.INITIALS for how, _ in ranked) < FEW:
-                steps.append((MatchKind.SPELLING, guesses.misspelt))
-            steps.append((MatchKind.FOLDER, guesses.elsewhere))
-            if not ranked or len(query.words) > 1 or not query.ignore_case:
-                steps.append((MatchKind.WORDS, guesses.some_words))
-        return steps
+        is_named = bool(ranked) and is_whole_name(query.text, index.paths[ranked[0][1]])
+        known = {position for how, position in ranked if how in CLOSE}
+        initials = [position for how, position in ranked if how is MatchKind.INITIALS]
+        alone, with_case = not known, not query.ignore_case
+        steps = (
+            (with_case and not is_named, MatchKind.SAME, guesses.same_name),
+            (with_case, MatchKind.CASE, partial(self._without_case, heat, budget)),
+            (alone and not several and len(initials) < FEW, MatchKind.SPELLING, guesses.misspelt),
+            (alone, MatchKind.FOLDER, guesses.elsewhere),
+            (alone and (not ranked or several or with_case), MatchKind.WORDS, guesses.some_words),
+        )
+        for applies, how, step in steps:
+            if applies and (len(known) < FEW or how is MatchKind.SAME):
+                for position in step():
+                    if how is MatchKind.SAME or position not in known:
+                        known.add(position)
+                        yield how, position
 
     def _without_case(self, heat: Heat, budget: Budget) -> Sequence[int]:
         """Return the best positions that match closely without regard to case."""
@@ -232,9 +218,8 @@ class Matches:
 
 def _merged(ranked: Sequence[Ranked], guesses: Sequence[Ranked]) -> Sequence[Ranked]:
     """Return the `ranked` and the `guesses` in the order of their kinds, the surest first."""
-    number = {kind: number for number, kind in enumerate(MatchKind)}
     merged: dict[int, MatchKind] = {}
-    for kind, position in sorted((*ranked, *guesses), key=lambda found: number[found[0]]):
+    for kind, position in sorted((*ranked, *guesses), key=lambda found: found[0].order):
         merged.setdefault(position, kind)
     return [(kind, position) for position, kind in merged.items()]
 

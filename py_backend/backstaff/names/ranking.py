@@ -10,22 +10,20 @@ A word that a path holds whole scores by the best of these classes that applies:
 
 At the start of a word of a directory's name, as in `my_trees/leaf.py`, the class is WORD_START.
 
-Other paths have gaps. A query of one word may be initials, as `tree` in `testReeds.py`, in pieces
-that begin all words of the name: te-st, Ree-ds; or glued together, as `srctree` in `src/tree.py`,
-the beginnings of a directory and of the name. Else each word has a cost: it is read in runs, and
-each run begins at the start of a word of the path, or further on in the word of the run before, as
-`hdrs` in `src/headers.py`. Where that is impossible, the path has the letters only in this order.
+Other paths have gaps. A query of one word may be initials, or glued together of the beginnings of a
+directory and of the name. Else each word has a cost: it is read in runs, and each run begins at the
+start of a word of the path, or further on in the word of the run before. Where that is impossible,
+the path has the letters only in this order.
 
 The kind comes first (`MatchKind`): a path with gaps in a word stands after all without. Then the
 sum of the classes or of the costs decides, recent edits, the length of the path, and its position.
 """
 
 import re
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
 from heapq import nsmallest
 from typing import Self
 
@@ -33,10 +31,6 @@ from backstaff.budget import Budget
 
 WHOLE_NAME, NAME_PREFIX, WORD_START, IN_NAME, IN_PATH = range(5)
 
-MOST_INITIALS = 32
-"""Maximum length of a word that is looked for in pieces. The time grows with its square."""
-SHORT = 5
-"""Maximum length of a word that is not cut in two, because it rather is initials."""
 SHORTEST_PIECE = 2
 """Minimum number of characters in each part of a glued word."""
 BEGINS, WITHIN, NOT_IN_NAME = 3, 2, 2
@@ -56,9 +50,21 @@ GAPPED_AT_ONCE = 16
 class MatchKind(StrEnum):
     """How a file was found, the surest first, and the heading of such files in an answer.
 
-    Those that do not match all words are explained in `names.guesses`.
+    SAME      `DirEntry` has the letters of dir_entry.rs, and no name is the query itself
+    NAME      the word stands in the name
+    PATH      each word stands in the path
+    CASE      `DirEntry` in dir_entry_tests.rs: few match with their capitals
+    INITIALS  in pieces that begin all words of the name, as `sfi` in search_files.py, or a
+              directory and the name, as `utilog` in utils/log.py
+    SPELLING  `prnitf`: no path holds the word, and a part of the name printf.c is one edit away
+    PIECES    in runs, each at the start of a word or further on in the word of the run before, as
+              `hdrs` in headers.go and `revproxy` in reverseproxy/
+    FOLDER    `app/tree.py` for lib/tree.py, the name in another folder, where little is found
+    WORDS     some of the words in any form, as `parses HTML` in html/parser.c
+    LETTERS   they stand anywhere, in their order
     """
 
+    order: int
     heading: str
 
     SAME = "same", "the name in another case"
@@ -76,29 +82,19 @@ class MatchKind(StrEnum):
     def __new__(cls, value: str, heading: str) -> Self:
         """Make a member with a `heading`."""
         member = str.__new__(cls, value)
-        member._value_, member.heading = value, heading
+        member._value_, member.heading, member.order = value, heading, len(cls.__members__)
         return member
 
 
 CLOSE = (MatchKind.NAME, MatchKind.PATH)
 """The kinds that make guesses needless."""
-_IN_ORDER = {kind: number for number, kind in enumerate(MatchKind)}
-_WORDS = re.compile(r"[A-Z]+(?![a-z])[^\W_A-Z]*|[A-Z]?[^\W_A-Z]+").findall
 _BEGINNING = r"(?<![^\W_])[^\W_]|(?<=[a-z0-9])[A-Z]|(?<=[A-Z])[A-Z](?=[a-z])"
-_WORD_STARTS = re.compile(_BEGINNING).findall
 _STARTS = re.compile(rf"{_BEGINNING}|[\W_]").finditer
 
 Ranked = tuple[MatchKind, int]
 """The kind of the match, and the position of the path."""
-Key = tuple[int, int, float, int, int]
+Key = tuple[int, int, float, int, int, MatchKind]
 """The order of a path: its kind, how well it matches, its edits, its length and its position."""
-Pieces = Callable[[str, int], re.Match[str] | None]
-"""Finds a word in pieces, given a path in its own case and the place to begin at."""
-Glued = Callable[[str, str], int | None]
-"""Finds how far apart the two parts of a word are, given a path in small letters and as it is.
-
-0 means in the name and in its directory, 1 means in a directory further up.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +112,13 @@ class Ranking:
     def best(self, count: int, budget: Budget) -> list[Ranked]:
         """Return the `count` best. Raises `DeadlineExceeded`."""
         paths, words = self.paths, self.words
-        whole = [at for at, path in enumerate(budget.checked(paths)) if words[0] in path]
-        for word in words[1:]:
+        whole: Sequence[int] = range(len(paths))
+        for word in words:
             whole = [at for at in budget.checked(whole) if word in paths[at]]
         if len(words) == 1 and len(whole) > count:
             # A letter or two stand in most paths, in many names, and begin some.
-            for begins in False, True:
-                named = [at for at in whole if _holds(words[0], paths[at], begins=begins)]
+            for is_in in str.__contains__, str.startswith:
+                named = [at for at in whole if is_in(name_of(paths[at]), words[0])]
                 whole = named if len(named) >= count else whole
         classify = [_classifier(word) for word in words]
         keys: list[Key] = []
@@ -135,54 +131,65 @@ class Ranking:
             keys.append(self._key(CLOSE[not in_name or len(words) > 1], badness, at))
         if len(keys) < count:
             left = sorted(set(range(len(paths))).difference(whole))
-            if len(words) == 1:
-                early = dict(self._in_one_word(budget.checked(left)))
-                keys += early.values()
-                left = [at for at in left if at not in early]
-            if len(keys) < count:
-                keys += map(self._with_gaps, budget.checked(left, GAPPED_AT_ONCE))
-        kinds = list(MatchKind)
-        return [(kinds[kind], at) for kind, *_, at in nsmallest(count, keys)]
+            keys += map(self._with_gaps, budget.checked(left, GAPPED_AT_ONCE))
+        return [(kind, at) for *_, at, kind in nsmallest(count, keys)]
 
     def _key(self, kind: MatchKind, badness: int, at: int) -> Key:
         heat = -self.heat.get(self.originals[at], 0.0) if self.heat else 0.0
-        return _IN_ORDER[kind], badness, heat, len(self.paths[at]), at
-
-    def _in_one_word(self, positions: Iterable[int]) -> Iterator[tuple[int, Key]]:
-        """Yield those of `positions` where the only word is initials, or glued together."""
-        paths, originals, (word,) = self.paths, self.originals, self.words
-        ignore_case = paths is not originals
-        in_order = subsequence(word).match
-        pieces, glued = (
-            _in_pieces(word, ignore_case=ignore_case),
-            _glued(word, ignore_case=ignore_case),
-        )
-        for at in positions:
-            path, original = paths[at], originals[at]
-            if (
-                in_order(path, path.rfind("/") + 1)
-                and (found := pieces(original, original.rfind("/") + 1))
-                and not _passed_over(found)
-            ):
-                yield at, self._key(MatchKind.INITIALS, 0, at)
-            elif glued and (apart := glued(path, original)) is not None:
-                yield at, self._key(MatchKind.INITIALS, 1 + apart, at)
+        return kind.order, badness, heat, len(self.paths[at]), at, kind
 
     def _with_gaps(self, at: int) -> Key:
         """The key of a path that does not hold all of the words whole."""
         path, original = self.paths[at], self.originals[at]
+        name = path.rfind("/") + 1
+        # Where words begin, which shows in the original only. Some letters fold to two.
         starts = [one.start() for one in _STARTS(original if len(original) == len(path) else path)]
+        dot = path.rfind(".", name + 1)
+        begins = [at for at in starts if at >= name and path[at].isalnum()]
+        in_name = begins[: bisect_left(begins, dot if dot > 0 else len(path))]
+        if len(self.words) == 1:
+            (word,) = self.words
+            if in_name and _are_initials(word, path, begins, len(in_name)):
+                return self._key(MatchKind.INITIALS, 0, at)
+            if apart := _glued(word, path, starts, name):
+                return self._key(MatchKind.INITIALS, apart, at)
         costs = [_cost(word, path, starts) for word in self.words]
         pairs = zip(self.words, costs, strict=True)
         scattered = any(cost >= SCATTER and word not in path for word, cost in pairs)
         kind = MatchKind.LETTERS if scattered else MatchKind.PIECES
-        return self._key(kind, sum(costs) + _words_in_name(original), at)
+        return self._key(kind, sum(costs) + len(in_name), at)
 
 
-def _holds(word: str, path: str, *, begins: bool) -> bool:
-    """Return whether the name of `path` holds `word`, or `begins` with it."""
-    name = path.rfind("/") + 1
-    return path.startswith(word, name) if begins else path.find(word, name) >= 0
+def _are_initials(word: str, path: str, begins: Sequence[int], most: int) -> bool:
+    """Whether `word` is read in pieces that begin words, at `begins`, and the first `most` of them.
+
+    For example, `rfwi` in `read_from_wire.py`. A character that follows at once is taken first.
+    """
+    at, left = begins[0] - 1, set(begins[:most])
+    for character in word:
+        if path.startswith(character, at + 1):
+            at += 1
+        else:
+            at = next((one for one in begins if one > at and path[one] == character), -1)
+            if at < 0:
+                return False
+        left.discard(at)
+    return not left
+
+
+def _glued(word: str, path: str, starts: Sequence[int], name: int) -> int:
+    """How far apart the parts of `word` are that begin a directory's word, and the name; 0 if none.
+
+    For example, 1 for `srctree` in `src/tree.py`, and 2 for `utilog` in `utils/one/log.py`.
+    """
+    places = [
+        start
+        for cut in range(SHORTEST_PIECE, len(word) - SHORTEST_PIECE + 1)
+        if path.startswith(word[cut:], name)
+        for start in starts
+        if path.startswith(word[:cut], start, name)
+    ]
+    return path.count("/", max(places), name) if places else 0
 
 
 def _classifier(word: str) -> Callable[[str], tuple[int, bool]]:
@@ -217,13 +224,8 @@ def _runs(word: str, path: str, starts: Sequence[int], begin: int) -> int:
         reached.append((at, BEGINS if starts[bisect_right(starts, at) - 1] == at else SCATTER))
         at = path.find(word[0], at + 1)
     for character in word[1:]:
-        found, passed, cheapest, word_start, inside = (
-            list[tuple[int, int]](),
-            0,
-            NOWHERE,
-            -1,
-            NOWHERE,
-        )
+        found, passed, word_start = list[tuple[int, int]](), 0, -1
+        cheapest = inside = NOWHERE
         at = path.find(character, reached[0][0] + 1) if reached else -1
         while at >= 0:
             start = starts[bisect_right(starts, at) - 1]
@@ -231,10 +233,8 @@ def _runs(word: str, path: str, starts: Sequence[int], begin: int) -> int:
                 word_start, inside = start, NOWHERE
             while passed < len(reached) and reached[passed][0] < at:
                 place, cost = reached[passed]
-                cheapest, inside = (
-                    min(cheapest, cost),
-                    min(inside, cost) if place >= start else inside,
-                )
+                cheapest = min(cheapest, cost)
+                inside = min(inside, cost) if place >= start else inside
                 passed += 1
             place, cost = reached[passed - 1]
             adjacent = cost if place == at - 1 else NOWHERE
@@ -262,79 +262,3 @@ def subsequence(word: str) -> re.Pattern[str]:
     `ab` becomes `[^a]*+a[^b]*+b`. Possessive repeats never backtrack, so a match takes linear time.
     """
     return re.compile("".join(f"[^{one}]*+{one}" for one in map(re.escape, word)))
-
-
-def _in_pieces(word: str, *, ignore_case: bool) -> Pieces:
-    r"""Make a function that finds `word` in pieces that begin words; each gap is a group.
-
-    `fs` becomes `\bf(?>s|(.*?)\bs)`, where `\b` stands for the start of a word, as in CamelCase or
-    snake_case. If the next character follows at once, that is taken, and nothing is tried again.
-    """
-    if len(word) > MOST_INITIALS:
-        return lambda _path, _at: None
-    either, start = (partial(one, ignore_case=ignore_case) for one in (_either, _start))
-    parts = [f"(?>{either(one)}|(.*?){start(one)})" for one in word[1:]]
-    return re.compile(start(word[0]) + "".join(parts), re.DOTALL).search
-
-
-def _glued(word: str, *, ignore_case: bool) -> Glued | None:
-    """Make a function that finds `word` cut in two: a directory's word begins with the first part.
-
-    The name begins with the other: `srctree` is `src/tree.py`, and `utilog` is `utils/log.py`,
-    wherever it has to be cut. A short word is not cut, as it rather is initials.
-    """
-    if not SHORT < len(word) <= MOST_INITIALS:
-        return None
-    cuts = range(SHORTEST_PIECE, len(word) - SHORTEST_PIECE + 1)
-    begins = re.compile("|".join(re.escape(word[cut:]) for cut in cuts)).match
-    # At the start of a word, as many characters as follow there: `s(?:r(?:c...)?)?`.
-    rest = "".join(f"(?:{_either(one, ignore_case=ignore_case)}" for one in word[1:])
-    starts = re.compile(_start(word[0], ignore_case=ignore_case) + rest + ")?" * (len(word) - 1))
-
-    def find(path: str, original: str) -> int | None:
-        if not begins(path, path.rfind("/") + 1):
-            return None
-        name, at = path[path.rfind("/") + 1 :], original.rfind("/")
-        parent, most = original.rfind("/", 0, max(at, 0)) + 1, 0
-        fitting = [cut for cut in cuts if name.startswith(word[cut:])]
-        for found in starts.finditer(original, 0, max(at, 0)):
-            if found.end() - found.start() >= fitting[0]:
-                most = max(most, 2 if found.start() >= parent else 1)
-        return 2 - most if most else None
-
-    return find
-
-
-def _either(character: str, *, ignore_case: bool) -> str:
-    """Make a regex for `character`, and for its capital if `ignore_case`."""
-    capital = character.upper() if ignore_case else character
-    both = capital != character and len(capital) == 1
-    return f"[{character}{capital}]" if both else re.escape(character)
-
-
-def _start(character: str, *, ignore_case: bool) -> str:
-    """Make a regex for `character` at the start of a word, as in CamelCase or snake_case."""
-    if not character.isalnum():
-        return re.escape(character)
-    # The character stands first, so that `re` finds the places to look at quickly.
-    capital = character.upper()
-    camel = rf"|(?<=[a-z0-9]{capital})|(?<={capital})(?=[a-z])" if "A" <= capital <= "Z" else ""
-    return rf"{_either(character, ignore_case=ignore_case)}(?:(?<![^\W_].){camel})"
-
-
-def _words_in_name(path: str) -> int:
-    """How many words the name at the end of `path` has, without its extension."""
-    at = path.rfind("/") + 1
-    dot = path.rfind(".", at + 1)
-    return len(_WORDS(path, at, dot if dot > 0 else len(path)))
-
-
-def _passed_over(found: re.Match[str]) -> int:
-    """How many words of the name no piece that was `found` begins."""
-    path = found.string
-    # Pieces may hold more than one start: `hadb` reads `haD` of `haDialogBox` in one.
-    gaps = [gap for gap in found.regs[1:] if gap[0] >= 0]
-    begins = [found.start(), *[end for _, end in gaps]]
-    ends = [*[start for start, _ in gaps], found.end()]
-    pieces = zip(begins, ends, strict=True)
-    return max(0, _words_in_name(path) - sum(len(_WORD_STARTS(path, *piece)) for piece in pieces))

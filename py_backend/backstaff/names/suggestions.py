@@ -235,12 +235,9 @@ def _missing_directory(pattern: str, searched: Searched) -> str | None:
         return f"{reason}; the nearest{_examples(near, searched, '/')}"
     if not pattern.removeprefix("./").startswith(missing):
         return reason
-    beside = [path for path in searched.directories if _parent(path) == _parent(missing)]
+    parent = missing.rpartition("/")[0]
+    beside = [path for path in searched.directories if path.rpartition("/")[0] == parent]
     return f"{reason}; those there{_examples(beside, searched, '/')}" if beside else reason
-
-
-def _parent(path: str) -> str:
-    return path[: path.rfind("/") + 1]
 
 
 def _examples(paths: Sequence[str], searched: Searched, end: str = "") -> str:

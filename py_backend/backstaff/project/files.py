@@ -20,8 +20,10 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from itertools import chain, repeat
 from stat import S_ISDIR
+from typing import NamedTuple
 
 from backstaff.budget import Budget
 from backstaff.cache import LRUCache
@@ -34,12 +36,11 @@ from backstaff.fs.walk import Step, Walk
 from backstaff.project.configuration import default_file
 from backstaff.project.git import Repository, TrackedFiles, find_repository
 from backstaff.project.ignore import FILE, MAX_BYTES, Ignore, rules_of
-from backstaff.project.packed import Closed, Directory, PackedPaths
 from backstaff.project.running_git import NoGit
 from backstaff.project.stamp import RACY_NS, UNSETTLED, Stamp, settled, stamp_of
 
 MAX_KEPT = 500_000
-"""Maximum number of files that are kept, of all projects: 500,000 take 48 MB with stamps."""
+"""Maximum number of files that are kept, of all projects: 500,000 take 80 MB with stamps."""
 
 _DOT_GIT = ".git"
 _LOCK = ".#"
@@ -51,18 +52,44 @@ _BRANCH = b"ref: refs/heads/"
 _DIRECTORY = Kind.DIRECTORY
 
 
+class Closed(StrEnum):
+    """The reasons for not entering a directory."""
+
+    REPOSITORY = "a repository of its own"
+    UNREADABLE = "it cannot be read"
+
+
+class Directory(NamedTuple):
+    """A directory of a project: its `path` from the start, "" for the start itself.
+
+    `paths` are those of its files and links, by code point, and `links` names the links. A closed
+    directory was not entered.
+    """
+
+    path: str
+    paths: Sequence[str] = ()
+    links: Sequence[str] = ()
+    closed: Closed | None = None
+
+    def names(self) -> list[str]:
+        """The names of the files and links."""
+        prefix = len(self.path) + 1 if self.path else 0
+        return [path[prefix:] for path in self.paths]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ProjectFiles:
     """The files below a directory. Paths are relative to it.
 
-    `paths` holds files and links by directory, in pre-order, and by code point in each. `ignored`
+    `directories` are all directories, in pre-order. `paths` has their files and links. `ignored`
     counts the names that were left out, where an ignored directory is one name. `expired` says that
     the time was up and files are missing; `tracked_unknown`, that git could not name the tracked
     files, so that ignored ones are missing; `rules_cut`, that a file of rules was too long to be
     read whole. The `repository` can be asked while the place is open.
     """
 
-    paths: PackedPaths
+    directories: Sequence[Directory]
+    paths: tuple[str, ...]
     repository: Repository | NoGit
     ignored: int = 0
     expired: bool = False
@@ -70,11 +97,6 @@ class ProjectFiles:
     rules_cut: bool = False
     of_emacs: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Emacs's own files in each directory, as far as no rule ignores them."""
-
-    @property
-    def directories(self) -> Sequence[Directory]:
-        """All directories, in pre-order."""
-        return self.paths.directories
 
     def closed(self, why: Closed) -> list[str]:
         """The directories that were not entered because of `why`."""
@@ -162,7 +184,8 @@ def project_files(  # noqa: C901  # one thought
         for step, problem in walk.enter_all():
             project_walk.note_unreadable(step, problem)
     found = ProjectFiles(
-        PackedPaths(project_walk.directories),
+        project_walk.directories,
+        tuple(chain.from_iterable(one.paths for one in project_walk.directories)),
         repository,
         project_walk.ignored,
         walk.expired,
@@ -198,7 +221,8 @@ def _is_current(kept: _Kept, directory: int, budget: Budget) -> bool:
 
     def compare(opened: int, path: str) -> Sequence[Named]:
         watch = kept.watches[path]
-        stamps = [stamp_of(status) for status in HANDLES.lstats(budget.within(watch), opened)]
+        names = watch if len(watch) < budget.STRIDE else budget.within(watch)
+        stamps = [stamp_of(status) for status in HANDLES.lstats(names, opened)]
         if stamps != list(watch.values()):
             raise PathError("it has changed")
         return entered[path]
@@ -281,9 +305,8 @@ class _ProjectWalk:
             ]
         if links:
             files = sorted(files + links)
-        packed = prefix + f"\0{prefix}".join(files) if files else ""
-        new = tuple.__new__  # a third of the cost of Directory(), which calls it in the end
-        self.directories.append(new(Directory, (path, packed, links, None)))
+        paths = tuple([prefix + name for name in files])
+        self.directories.append(Directory(path, paths, tuple(links)))
         return list(zip(directories, repeat(_DIRECTORY))) if directories else ()
 
     def _of_emacs(self, files: list[str], links: list[str], prefix: str) -> list[str]:

@@ -162,8 +162,8 @@ _NAMED = {
     "upper": r"A-Z",
     "xdigit": r"0-9A-Fa-f",
 }
-_ITEM = re.compile(r"\[:(?P<named>[^\]]*):\]|\\(?P<escaped>.)|(?P<plain>[^\\])", re.DOTALL)
-_RANGE_END = re.compile(r"-(?:\\(?P<escaped>.)|(?P<plain>[^\\\]]))", re.DOTALL)
+_ITEM = re.compile(r"\[:(?P<named>[^\]]*):\]|(?:\\(.)|([^\\]))(?:-(?:\\(.)|([^\\\]])))?", re.DOTALL)
+"""A named class, or a character and the end of a range; either can be escaped."""
 
 
 def _class(text: str, at: int, *, ignore_case: bool) -> tuple[Token, int]:
@@ -173,19 +173,15 @@ def _class(text: str, at: int, *, ignore_case: bool) -> tuple[Token, int]:
     members = ""
     while at == start or text[at : at + 1] != "]":
         item = _ITEM.match(text, at)
-        if item is None:
-            return NOTHING, len(text)  # the class is not closed
+        if item is None or item["named"] not in (None, *_NAMED):
+            return NOTHING, len(text)  # the class is not closed, or has no such name
         at = item.end()
-        if (named := item["named"]) is not None:
-            if named not in _NAMED:
-                return NOTHING, len(text)
+        if named := item["named"]:
             members += _NAMED["lower" if ignore_case and named == "upper" else named]
             continue
-        first = item["escaped"] or item["plain"]
+        first, last = item[2] or item[3], item[4] or item[5]
         members += _hex(first)
-        if until := _RANGE_END.match(text, at):
-            at = until.end()
-            last = until["escaped"] or until["plain"]
+        if last:
             members += _range(first, last)
             capital, until_capital = max(first, "A"), min(last, "Z")
             if ignore_case and capital <= until_capital:

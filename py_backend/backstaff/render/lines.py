@@ -117,9 +117,10 @@ def some_of(words: Iterable[str], count: int, *, between: str = " ", most: int =
     return between.join(first[:shown]) + more if shown else ""
 
 
-def directories_in_a_note(paths: Sequence[str]) -> str:
-    """Some of `paths` and the number of the others: `src/a src/b and 3 more`."""
-    return some_of(map(word, paths), len(paths)) or f"{len(paths)} with long names"
+def paths_in_a_note(paths: Sequence[str], end: str = "") -> str:
+    """Some of `paths` with `end` behind, and the number of others: `src/ b/ and 3 more`."""
+    shown = some_of((word(path) + end for path in paths), len(paths))
+    return shown or f"{len(paths)} with long names"
 
 
 def all_files(path: str, query: str, limit: int, named: Callable[[str], str]) -> str | None:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from backstaff import budget as budget_module
+from backstaff import server as server_module
 from backstaff.arguments import MAX_ITEMS, ParameterType
 from backstaff.budget import Budget
 from backstaff.errors import Cancelled
@@ -22,7 +23,7 @@ from backstaff.frontmatter.block import parse
 from backstaff.fs.handles import HANDLES, Descriptors
 from backstaff.globs.globs import STRIDE, Globs, compile_globs
 from backstaff.names import ranking, suggestions
-from backstaff.project.packed import Directory
+from backstaff.project.files import Directory
 from backstaff.server import Reply
 from backstaff.tools.agent_q._directories import Exclusions
 from backstaff.tools.commands import _command, search_commands
@@ -58,7 +59,9 @@ class Clock(SimpleNamespace):
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
     clock = Clock(now=100.0)
-    monkeypatch.setattr(budget_module, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    time_ = SimpleNamespace(monotonic=lambda: clock.now)
+    monkeypatch.setattr(budget_module, "time", time_)
+    monkeypatch.setattr(server_module, "time", time_)
     return clock
 
 

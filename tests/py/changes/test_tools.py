@@ -153,6 +153,17 @@ def test_submodule_counts_as_far_as_the_user_wants(
     assert data(call(root, "git_status_summary"))["raw"] == status_of(root)
 
 
+def test_new_commit_of_a_submodule_alone_in_its_directory_is_a_change(root: Path) -> None:
+    module = root / "libs/mod"
+    git(root, "init", "-q", "libs/mod")
+    git(module, "commit", "-qm", "one", "--allow-empty")
+    os.utime(module, (1, 1))  # a file as young as the index is looked at more closely
+    git(root, "add", "libs")
+    git(root, "commit", "-qm", "with a module")
+    git(module, "commit", "-qm", "two", "--allow-empty")
+    assert " M libs/mod\n" in data(call(root, "git_status_summary"))["raw"] == status_of(root)
+
+
 def test_repository_with_sha256_is_told_as_git_does(root: Path) -> None:
     shutil.rmtree(root / ".git")
     git(root, "init", "-q", "-b", "main", "--object-format=sha256")

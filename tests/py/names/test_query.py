@@ -13,7 +13,6 @@ from backstaff.errors import DeadlineExceeded, ToolError
 from backstaff.names import query as query_module
 from backstaff.names.query import Index, Query
 from backstaff.names.ranking import MatchKind
-from backstaff.project.packed import Directory, PackedPaths
 from tests.py.globs.glob_model import fits, segments_of
 
 MATCHES = (
@@ -34,8 +33,7 @@ queries = st.text("abAB_./ ", min_size=1, max_size=5).filter(str.strip)
 
 
 def index_of(given: Sequence[str]) -> Index:
-    one_each = [Directory("", path) for path in given]
-    return Index(PackedPaths(one_each))
+    return Index(given)
 
 
 def told_by(query: Query, index: Index) -> list[str]:

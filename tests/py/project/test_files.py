@@ -22,8 +22,7 @@ from backstaff.errors import Cancelled, PermissionRefused
 from backstaff.fs.handles import Descriptors
 from backstaff.fs.root import Root
 from backstaff.project import files as project_files
-from backstaff.project.files import ProjectFiles
-from backstaff.project.packed import Closed
+from backstaff.project.files import Closed, ProjectFiles
 from backstaff.project.running_git import NoGit
 from backstaff.project.stamp import RACY_NS, UNSETTLED, settled, stamp_of
 from tests.py.examples import examples, times

@@ -16,9 +16,8 @@ from backstaff.budget import Budget
 from backstaff.errors import Cancelled
 from backstaff.fs.entry import Grouped
 from backstaff.fs.root import Root
-from backstaff.project.files import project_files
+from backstaff.project.files import Closed, project_files
 from backstaff.project.ignore import MAX_BYTES, Ignore, Rules, rules_of
-from backstaff.project.packed import Closed
 from tests.py.examples import examples, times
 from tests.py.project.repositories import RandomRepository, alone, by_git, git
 

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from backstaff.budget import Budget
 from backstaff.fs.handles import DEEPEST
 from backstaff.project.files import ProjectFiles
-from backstaff.project.running_git import NoGit
 from backstaff.render.tokens import tokens as estimated
 from backstaff.server import Reply
 from backstaff.tools.workspace import _best_map
@@ -28,7 +27,7 @@ from tests.py.project.repositories import alone, commit_each, git
 from tests.py.replies import code
 from tests.py.servers import server_at
 from tests.py.tools.random_trees import OUTSIDE, Below, planted, trees
-from tests.py.trees import Plant, packed
+from tests.py.trees import Plant, project_of
 
 FEWER = examples(1 / 4)
 HEAD = ("# ", "types: ", "read first: ", "build: ", "edited lately: ")
@@ -533,7 +532,7 @@ def test_missing_git_is_reported(repository: Path, monkeypatch: pytest.MonkeyPat
 
 def project(files: dict[str, list[str]]) -> ProjectFiles:
     """A project with these `files` by directory, in pre-order."""
-    return ProjectFiles(packed(files), NoGit.NO_WORK_TREE)
+    return project_of(files)
 
 
 def mapped(

@@ -6,11 +6,9 @@ import string
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from backstaff.budget import Budget
 from backstaff.fs.root import Place
@@ -21,7 +19,6 @@ from backstaff.project.files import ProjectFiles, project_files
 from backstaff.render.names import show
 from backstaff.server import Reply
 from backstaff.tools.workspace import search_files
-from tests.py.examples import examples
 from tests.py.processes import NOBODY, as_root, unprivileged
 from tests.py.project.repositories import alone, commit_each, git
 from tests.py.project.test_files import settle
@@ -279,27 +276,17 @@ def test_pages_hold_everything_once(tree: Plant) -> None:
     assert len(set(seen)) == 25
 
 
-@examples(1 / 5)
-@given(limit=st.integers(64, 900))
-def test_text_and_data_of_a_page_end_alike(limit: int) -> None:
-    answer = search_files.Answer(
-        search_files.Arguments("f", ".", "fuzzy", False, 50, 0),  # noqa: FBT003
-        ".",
-        [MatchKind.NAME] * 50,
-        [f"folder/file{number}" for number in range(50)],
-        70,
-        70,
-        100,
-        (),
-        expired=False,
-    )
-    result = answer.result(limit)
-    shown = result.text.splitlines()[1:]
-    files = list(cast("list[str]", result.data["files"]))
-    assert [line for line in shown if not line.startswith("[")] == files
-    assert result.data["next_offset"] == (len(files) or 1)
-    assert result.truncated
-    assert len(result.text.encode()) <= limit or not files
+def test_text_and_data_of_a_page_end_alike(tree: Plant) -> None:
+    root = tree({f"folder/file{number}": "" for number in range(70)})
+    for limit in range(64, 900, 11):
+        context = {"root": str(root), "max_output_bytes": limit}
+        reply = SERVER.call("workspace/search_files", {"query": "f"}, context)
+        shown = reply.text.splitlines()[1:]
+        files = list(data_of(reply)["files"])
+        assert [line for line in shown if not line.startswith("[")] == files, limit
+        assert data_of(reply)["next_offset"] == (len(files) or 1)
+        assert reply.truncated
+        assert len(reply.text.encode()) <= limit or not files
 
 
 def test_path_without_room_is_told_and_the_next_page_starts_after_it(tree: Plant) -> None:

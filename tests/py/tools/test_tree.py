@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backstaff import budget
+from backstaff import budget, server
 from backstaff.registry import discover
 from backstaff.server import Reply
 from backstaff.tools.workspace.tree import DEFAULT_EXCLUDES, MAX_DEPTH, MAX_ENTRIES
@@ -624,6 +624,7 @@ def test_time_that_is_up_gives_the_tree_so_far_and_says_so(
         ticks = count()
         clock = SimpleNamespace(monotonic=lambda ticks=ticks: next(ticks) / 1000)
         monkeypatch.setattr(budget, "time", clock)
+        monkeypatch.setattr(server, "time", clock)
         reply = tree_of(root, {"deadline_ms": moment})
         found = paths(reply)
         assert found == [path for path in whole if path in found]

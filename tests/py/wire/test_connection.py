@@ -567,10 +567,10 @@ def test_unusable_tool_is_reported_and_the_server_goes_on(
     toolset = tmp_path / "unfinished"
     toolset.mkdir()
     (toolset / "__init__.py").touch()
-    (toolset / "walk.py").write_text("TOOL = 3")
+    (toolset / "walk.py").write_text("TOOLS = 3")
     monkeypatch.setattr(tools, "__path__", [*tools.__path__, str(tmp_path)])
     line = Line(server_at(tmp_path))
-    told = "The tool unfinished/walk cannot be used: TypeError: backstaff.tools.unfinished.walk"
+    told = "The tool unfinished/walk cannot be used: AttributeError: module 'backstaff.tools.unfini"
     reply = line.value('(call 1 unfinished/walk ((:path ".")))')
     assert reply[":error"][":code"] == "INTERNAL"
     assert told in reply[":text"]

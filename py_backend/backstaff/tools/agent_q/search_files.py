@@ -22,8 +22,8 @@ from backstaff.render.lines import (
     MAX_NOTE,
     all_files,
     cut,
-    directories_in_a_note,
     omitted,
+    paths_in_a_note,
     plural,
     shortened,
     size,
@@ -77,7 +77,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     limit = context.text_limit(context.settings.max_output_bytes)
     with opened(context.root, arguments.path, "Directory") as place:
         search = _search(place, globs, exclusions, limit, context)
-        closed = directories_in_a_note(search.unreadable) if search.unreadable else None
+        closed = paths_in_a_note(search.unreadable) if search.unreadable else None
         about = [
             "not searched to its end, as the time was up" if search.expired else None,
             f"cannot be read: {closed}" if closed else None,

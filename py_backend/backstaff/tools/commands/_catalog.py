@@ -22,6 +22,7 @@ from backstaff.errors import NotADirectory, NotFound, PathError
 from backstaff.fs.entry import Kind as EntryKind
 from backstaff.fs.entry import Named, entries_in, lstat_or_none
 from backstaff.fs.handles import HANDLES
+from backstaff.fs.secrets import Guard
 from backstaff.fs.walk import Walk
 from backstaff.project.stamp import Stamp, settled, stamp_of
 from backstaff.render.lines import plural
@@ -32,8 +33,8 @@ from backstaff.tools.commands._command import (
     command_of,
     unreadable,
 )
-from backstaff.tools.commands._conventions import DEPTH, PASSED_OVER, SKILL_FILES, Kind
-from backstaff.tools.commands._directories import TABLE, CommandDirectory, Key
+from backstaff.tools.commands._conventions import DEPTH, PASSED_OVER, SKILL_FILES, Folder, Kind
+from backstaff.tools.commands._directories import TABLE, CommandDirectory
 
 MAX_CACHED = 20_000
 MAX_WARNINGS = 50
@@ -46,7 +47,9 @@ NESTED_SECONDS = 0.2
 Cached = Mapping[str, tuple[Stamp, Command]]
 """The commands in a folder with the stamps of their files, by the path below the folder."""
 
-CACHE: LRUCache[Key, Cached] = LRUCache(MAX_CACHED, len)
+CACHE: LRUCache[tuple[str, Folder, bool, Guard], Cached] = LRUCache(MAX_CACHED, len)
+"""The commands by the real path of a folder, the folder, whether links in it may lead anywhere, and
+which files in it may be read, because a model must not see the heads that a person has seen."""
 
 
 @dataclass(slots=True)
@@ -166,7 +169,8 @@ class _FolderWalk:
 
     def run(self, top: CommandDirectory) -> list[Command]:
         """Walk the folder `top`, return its commands, and keep them for the next call."""
-        self.start, self.found, self.cached = time.time_ns(), {}, CACHE.get(top.key()) or {}
+        key = top.path, top.folder, top.follow_links, top.root.guard
+        self.start, self.found, self.cached = time.time_ns(), {}, CACHE.get(key) or {}
         # Links come last, because a folder with two paths is listed by its own. A link may lead to
         # a directory; only opening it shows that.
         pending, links = [("", EntryKind.DIRECTORY)], list[str]()
@@ -189,7 +193,7 @@ class _FolderWalk:
                     label = quote(top.folder.label)
                     self.skipped.append(f"Directory {label} cannot be read: {error.message}")
         late = self.budget.expired()
-        CACHE.put(top.key(), {**self.cached, **self.found} if late else self.found)
+        CACHE.put(key, {**self.cached, **self.found} if late else self.found)
         return [command for _, command in self.found.values()]
 
     def look(self, here: CommandDirectory) -> Iterator[Named]:
@@ -227,16 +231,16 @@ class _FolderWalk:
         """Read `file` of the directory `here`. Return False if there is no such file."""
         path = here.prefix + file
         known = self.cached.get(path)
+        # Behind a link, the same file may have another path now. A link itself is read anew.
+        if known and known[1].directory == here.path:
+            status = lstat_or_none(file, here.descriptor)
+            if status and stamp_of(status) == known[0]:
+                self.found[path] = known
+                return True
         try:
-            # Behind a link, the same file may have another path now.
-            if (
-                not known
-                or known[1].directory != here.path
-                or known[0] != stamp_of(here.status(file))
-            ):
-                content = here.read(file, HEAD_BYTES)
-                known = settled(content.status, self.start), command_of(file, here, content)
-            self.found[path] = known
+            content = here.read(file, HEAD_BYTES)
+            command = command_of(file, here, content)
+            self.found[path] = settled(content.status, self.start), command
         except PathError as error:
             status = lstat_or_none(file, here.descriptor)
             if not here.folder.source:

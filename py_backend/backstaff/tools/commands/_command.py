@@ -145,23 +145,21 @@ def _command(
     A model may invoke a skill, and a command of Claude Code, that has a `description`.
     """
     folder, below = directory.folder, directory.prefix + file
-    parts = below.removesuffix(folder.suffix).split("/")
+    skill, parts = folder.kind is Kind.SKILL, below.removesuffix(folder.suffix).split("/")
     name, problems, given = "", list[str](), _one_line(fields.get("description"))
-    if folder.kind is not Kind.COMMAND and isinstance(stated := fields.get("name"), str):
-        name = " ".join(stated.split())
-    if folder.kind is Kind.SKILL:
+    if "name" in fields and folder.kind is not Kind.COMMAND:
+        stated = fields["name"]
+        name = " ".join(stated.split()) if isinstance(stated, str) else ""
+    if skill:
         parts = below.split("/")[-2:-1]
         problems += _skill_problems(name, f"{directory.path}/{file}", given)
     hint = fields.get("argument-hint")
     if isinstance(hint, tuple):  # `argument-hint: [file]` is a list in YAML
         hint = f"[{', '.join(item for item in hint if isinstance(item, str))}]"
     hidden = _says(fields, "user-invocable", "false") or _says(fields, "user-invokable", "false")
-    invocable = folder.kind is Kind.SKILL or (folder.source, folder.kind) == (
-        "claude",
-        Kind.COMMAND,
-    )
+    invocable = skill or (folder.source == "claude" and folder.kind is Kind.COMMAND)
     silent = _says(fields, "disable-model-invocation", "true")
-    most = MAX_SKILL_DESCRIPTION if folder.kind is Kind.SKILL else MAX_DESCRIPTION
+    most = MAX_SKILL_DESCRIPTION if skill else MAX_DESCRIPTION
     return Command(
         name=_shortened(name, MAX_NAME) or ":".join(parts),
         folder=folder.label,
@@ -208,7 +206,7 @@ def _skill_problems(name: str, path: str, description: str) -> Iterator[str]:
 
 def _says(fields: Mapping[str, Value], key: str, word: str) -> bool:
     """Whether the field `key` is `word`, "true" or "false", as a truth value or in quotes."""
-    return str(fields.get(key)).lower() == word
+    return key in fields and str(fields[key]).lower() == word
 
 
 def _tags(value: Value) -> Iterator[str]:

@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 from backstaff.errors import NotAFile, NotFound, PathError, ToolError
 from backstaff.fs.entry import Kind as EntryKind
-from backstaff.fs.file import Content, not_a_file, read, regular
-from backstaff.fs.root import Place, Root
-from backstaff.fs.secrets import Guard
+from backstaff.fs.file import Content, not_a_file, read
+from backstaff.fs.root import Root
 from backstaff.render.refusals import COMMANDS, refused
 from backstaff.tool import Context
 from backstaff.tools.commands._conventions import Folder, Kind, folders
@@ -67,11 +66,6 @@ class Settings:
         return MORE_KEYS if self.kinds else ()
 
 
-Key = tuple[str, Folder, bool, Guard]
-"""The real path of a folder, the folder, whether links in it may lead anywhere, and which files in
-it may be read, because a model must not see the heads that a person has seen."""
-
-
 class CommandDirectory(NamedTuple):
     """An open directory of commands, or one below it.
 
@@ -88,10 +82,6 @@ class CommandDirectory(NamedTuple):
     descriptor: int
     prefix: str = ""
 
-    def key(self) -> Key:
-        """The key under which the commands in it are kept."""
-        return self.path, self.folder, self.follow_links, self.root.guard
-
     @contextmanager
     def opened(self, path: str) -> Iterator["CommandDirectory"]:
         """Open the directory `path` below, through links if allowed. Raises `PathError`."""
@@ -101,14 +91,6 @@ class CommandDirectory(NamedTuple):
             found = _open(self.folder, text, self.root, stack)
             relative = below if found.follow_links else found.relative
             yield found._replace(prefix=f"{self.prefix}{path}/", relative=relative)
-
-    def status(self, file: str) -> os.stat_result:
-        """Return the status of `file` or of its target. Raises `PathError`."""
-        try:
-            return regular(file, self.descriptor, follow=self.follow_links)
-        except NotAFile as error:
-            with self._target(file, error) as target:
-                return target.status
 
     def read(self, file: str, most: int) -> Content:
         """Read at most `most` bytes of `file`, `a.md` or `git/a.md`, or of its target.
@@ -120,26 +102,18 @@ class CommandDirectory(NamedTuple):
             with self.opened(parent) as directory:
                 return directory.read(name, most)
         given = f"{self.relative}/{file}"
-        self.root.judge(os.path.normpath(given), given)
+        self.root.judge(given.removeprefix("./"), given)
         try:
             return read(file, self.descriptor, most, follow=self.follow_links)
         except NotAFile as error:
-            with self._target(file, error) as target:
-                self.root.judge(target.relative, given)
-                return read(target.name, target.directory, most)
-
-    @contextmanager
-    def _target(self, file: str, error: NotAFile) -> Iterator[Place]:
-        """Open the regular file within the root to which `file` leads.
-
-        Raises `error` if it is no link, or another `PathError` if it cannot be followed.
-        """
-        if error.kind != EntryKind.SYMLINK:
-            raise error
-        with self.root.resolve(f"{self.relative}/{file}") as target:
+            if error.kind != EntryKind.SYMLINK:
+                raise
+        # A link may lead to a regular file within the root.
+        with self.root.resolve(given) as target:
             if target.kind is not EntryKind.FILE:
                 raise not_a_file(target.kind)
-            yield target
+            self.root.judge(target.relative, given)
+            return read(target.name, target.directory, most)
 
 
 @contextmanager

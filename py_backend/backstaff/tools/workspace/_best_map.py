@@ -29,8 +29,7 @@ from math import inf
 from typing import Any
 
 from backstaff.budget import Budget
-from backstaff.project.files import ProjectFiles
-from backstaff.project.packed import Closed, Directory
+from backstaff.project.files import Closed, Directory, ProjectFiles
 from backstaff.render.lines import fitting
 from backstaff.render.names import literal, word
 from backstaff.tools.workspace._landmarks import changes_along
@@ -39,13 +38,13 @@ from backstaff.tools.workspace._landmarks import changes_along
 # the mean of ten projects and 300 to 2,000 tokens (dev.bench.overview).
 LINE = 2
 """Minimum number of directories shown in one for it to have a line, with its path once."""
-# With 1, .44 are named. Without such lines, .89 have their directory named.
+# With 1, .44 are named. Without such lines, .91 have their directory named.
 LABELS_SHARE = 0.5
 """The part of the room that the first line may take for its directories."""
 # Of the directories at the top, all are named with .5, .97 with .3 and 300 tokens.
 FEW = 100
 """The lowest count of files beside a directory: a lower one is not worth its tokens."""
-# With 50 or 20, .92 have their directory named.
+# With 20, .92 have their directory named.
 
 Cost = Callable[[str], float]
 """The part of the room that a text takes."""
@@ -90,7 +89,7 @@ def survey(project: ProjectFiles, prefix: str, heat: Mapping[str, float], budget
     """Count the files of `project`. `heat` has the edits. Raises `DeadlineExceeded`."""
     worth, totals = dict[str, float](), Counter({"": 0})
     for directory in budget.checked(project.directories):
-        paths = directory.paths()
+        paths = directory.paths
         worth |= {path: heat.get(path, 0.0) if heat else 1.0 for path in paths}
         if paths or directory.closed:
             for path in (directory.path, *_above(directory.path)):
@@ -160,7 +159,7 @@ def _items(there: Survey, most: int) -> Iterator[tuple[float, int, str, str]]:
     character and the rank. So no name comes before its directory or one of a lower rank.
     """
     for path, directory in there.directories.items():
-        paths = directory.paths()
+        paths = directory.paths
         urgency = -sum(map(there.worth.__getitem__, paths)) / (len(path.rpartition("/")[2]) + 1)
         if path and (paths or directory.closed):
             yield urgency, 0, path, ""

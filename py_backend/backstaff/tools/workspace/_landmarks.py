@@ -34,16 +34,14 @@ _READ_FIRST = re.compile(
     re.IGNORECASE,
 )
 """Documents at the top and in docs/, and CONTRIBUTING in any folder of docs."""
-BUILD = frozenset(
-    (
-        *("pyproject.toml", "setup.py", "setup.cfg", "tox.ini", "noxfile.py"),
-        *("package.json", "deno.json", "cargo.toml", "go.mod", "go.work"),
-        *("makefile", "gnumakefile", "justfile", "cmakelists.txt", "meson.build", "configure.ac"),
-        *("gradlew", "build.gradle", "build.gradle.kts", "settings.gradle", "pom.xml", "build.sbt"),
-        *("module.bazel", "workspace.bazel", "build.zig", "gemfile", "rakefile", "composer.json"),
-        *("mix.exs", "rebar.config", "dune-project", "stack.yaml", "project.clj"),
-        *("eask", "cask", "eldev", "package.swift", "pubspec.yaml", "dockerfile", "flake.nix"),
-    )
+_BUILD = re.compile(
+    r"(.*/)?((pyproject|cargo)\.toml|setup\.(py|cfg)|tox\.ini|noxfile\.py|(package|deno|composer)\.json"
+    r"|go\.(mod|work)|(gnu)?makefile|justfile|cmakelists\.txt|meson\.build|configure\.ac|pom\.xml"
+    r"|gradlew|(build|settings)\.gradle|build\.(gradle\.kts|sbt|zig)|(module|workspace)\.bazel"
+    r"|gemfile|rakefile|mix\.exs|rebar\.config|dune-project|(stack|pubspec)\.yaml|project\.clj"
+    r"|eask|cask|eldev|package\.swift|dockerfile|flake\.nix"
+    r"|[^/]*\.(asd|cabal|sln|csproj|gemspec|rockspec|nimble))",
+    re.IGNORECASE,
 )
 TESTS = frozenset(("test", "tests", "spec", "specs", "__tests__", "e2e", "t"))
 MAX_MANIFEST = 1 << 18
@@ -78,7 +76,6 @@ _ALONG = re.compile(
     r"|(^|/)(\.?changes|changelogs?|releases?|translations?|locales?)/",
     re.IGNORECASE,
 )
-BUILD_KINDS = (".asd", ".cabal", ".sln", ".csproj", ".gemspec", ".rockspec", ".nimble")
 
 
 def language(path: str) -> str:
@@ -93,21 +90,15 @@ def is_tests(directory: str) -> bool:
     return name in TESTS and not _ASIDE.search(f"{above}/")
 
 
-def is_build(path: str) -> bool:
-    """Whether the file `path` is for building something."""
-    path = path.lower()
-    return path.endswith(BUILD_KINDS) or path.rpartition("/")[2] in BUILD
-
-
 def build_files(paths: Sequence[str]) -> list[str]:
     """Build files among `paths`, at the top or in a directory there."""
-    found = (path for path in paths if path.count("/") <= 1 and is_build(path))
+    found = (path for path in paths if path.count("/") <= 1 and _BUILD.fullmatch(path))
     return [path for path in found if not _ASIDE.search(path)]
 
 
 def changes_along(path: str) -> bool:
     """Whether the file `path` changes along with others, as a changelog, and says little itself."""
-    return is_build(path) or _ALONG.search(path) is not None
+    return bool(_BUILD.fullmatch(path) or _ALONG.search(path))
 
 
 def read_first(paths: Sequence[str]) -> list[str]:

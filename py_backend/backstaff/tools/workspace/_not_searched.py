@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from backstaff.contents.choice import Choice, first_of
 from backstaff.contents.scan import Scan
 from backstaff.fs.contents import Unread
-from backstaff.project.files import ProjectFiles
+from backstaff.project.files import Closed, ProjectFiles
 from backstaff.project.ignore import MAX_LINES
-from backstaff.project.packed import Closed
 from backstaff.project.running_git import NoGit
 from backstaff.render.lines import plural, some_of
 from backstaff.render.names import word

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from backstaff.changes.objects import Unanswered, commit_of
+from backstaff.changes.objects import Unanswered, answered
 from backstaff.changes.work_tree import WorkTree, opened
 from backstaff.errors import (
     DeadlineExceeded,
@@ -107,14 +107,16 @@ def commit_named(name: str, argument: str, work_tree: WorkTree, context: Context
     if ".." in name:
         problem = "names a range: give its ends as base and target"
     elif name and not name.startswith("-") and len(name) <= MAX_NAME and name.isprintable():
-        if found := commit_of(work_tree.repository, name, context.budget):
-            return found
+        repository = work_tree.repository
+        words = ("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+        if found := answered(repository.ask(context.budget, *words, fine=(0, 1, 128))).strip():
+            return found.decode()
         import difflib
 
-        words = ("for-each-ref", "--count=1000", "--format=%(refname:short)")
-        told = work_tree.repository.ask(context.budget, *words)
+        names = ("for-each-ref", "--count=1000", "--format=%(refname:short)")
+        told = repository.ask(context.budget, *names)
         known = [] if isinstance(told, NoGit) else told.decode("utf-8", "replace").split("\n")
         near = difflib.get_close_matches(name, known, _NEAR)
-        names = some_of(map(word, near), len(near), between=", ")
-        problem += f"; there are {names}" if names else ""
+        there = some_of(map(word, near), len(near), between=", ")
+        problem += f"; there are {there}" if there else ""
     raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument '{argument}' {problem}: {quote(name)}")

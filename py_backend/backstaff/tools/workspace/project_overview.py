@@ -21,8 +21,7 @@ from pathlib import PurePath
 from backstaff.errors import DeadlineExceeded, ErrorCode, PathError, ToolError
 from backstaff.fs.root import Place
 from backstaff.project.edits import edits
-from backstaff.project.files import ProjectFiles, project_files
-from backstaff.project.packed import Closed
+from backstaff.project.files import Closed, ProjectFiles, project_files
 from backstaff.project.running_git import NoGit
 from backstaff.render.lines import all_files, bracketed, fitting, plural, size
 from backstaff.render.names import labels, show, word
@@ -30,15 +29,7 @@ from backstaff.render.tokens import tokens
 from backstaff.result import Note, NoteKind
 from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace import _landmarks as landmarks
-from backstaff.tools.workspace._best_map import (
-    FEW,
-    Cost,
-    Row,
-    Survey,
-    best_map,
-    map_word,
-    survey,
-)
+from backstaff.tools.workspace._best_map import FEW, Cost, Row, Survey, best_map, map_word, survey
 from backstaff.tools.workspace._refusals import refusal
 
 MOST_TOKENS = 20_000

@@ -44,8 +44,7 @@ from backstaff.fs.contents import MAX_FILE_BYTES, Contents
 from backstaff.fs.entry import Kind
 from backstaff.fs.root import Place
 from backstaff.globs.globs import BadGlob, Globs, compile_globs
-from backstaff.project.files import ProjectFiles, project_files
-from backstaff.project.packed import Directory, PackedPaths
+from backstaff.project.files import Directory, ProjectFiles, project_files
 from backstaff.project.running_git import NoGit
 from backstaff.render.lines import bracketed, counted, fit, size, some_of
 from backstaff.render.names import MAX_ECHO, labels, quote, show, visible, word
@@ -212,7 +211,7 @@ def _answer(
     with place:
         if alone:  # the file is searched wherever it is
             rules = replace(rules, excluded=frozenset())
-            project = ProjectFiles(PackedPaths([Directory("", alone)]), NoGit.NO_WORK_TREE)
+            project = ProjectFiles([Directory("", (alone,))], (alone,), NoGit.NO_WORK_TREE)
         else:
             walking, everything = budget.share(WALK_SHARE), asked.include_ignored
             project = project_files(place, walking, include_ignored=everything)

@@ -9,19 +9,7 @@ glob        the whole path, as in workspace/tree: `*.py` is at the top, `**/*.py
             either; with regard to case. Matches are in order of directory, then name.
 substring   each word of the query stands somewhere in the path.
 fuzzy       the characters of each word stand in the path, in their order, with others between. The
-            answer goes in steps, and names the step (`how`) of each file:
-            same      `DirEntry` has the letters of dir_entry.rs, and no name is the query itself
-            name      the word stands in the name
-            path      each word stands in the path
-            case      `DirEntry` in dir_entry_tests.rs: few match with their capitals
-            initials  in pieces that begin all words of the name, as `sfi` in search_files.py, or a
-                      directory and the name, as `utilog` in utils/log.py
-            spelling  no path holds the word, and a part of the name is one edit away from it
-            pieces    in runs, each at the start of a word or further on in the word of the run
-                      before, as `hdrs` in headers.go and `revproxy` in reverseproxy/
-            folder    the name in another folder, where little is found
-            words     some of the words, where little is found
-            letters   they stand anywhere, in their order
+            answer goes in steps, and names the step (`how`) of each file (`MatchKind`).
 
 Beside a name that holds all words and begins with one of them, only paths that hold all words whole
 are an answer: with gaps, other paths match by accident.
@@ -31,7 +19,7 @@ Case matters only if the query has a capital letter (smart case). Otherwise lett
 Unicode folds them: `ss` finds `ß`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -43,20 +31,19 @@ from backstaff.names.query import Index, Matches, Query, SearchKind, parse_glob
 from backstaff.names.ranking import MatchKind
 from backstaff.names.suggestions import Searched
 from backstaff.project.edits import Edits, edits
-from backstaff.project.files import ProjectFiles, project_files
+from backstaff.project.files import Closed, ProjectFiles, project_files
 from backstaff.project.ignore import MAX_LINES
-from backstaff.project.packed import Closed
 from backstaff.project.running_git import NoGit
 from backstaff.render.lines import (
     MAX_NOTE,
     bracketed,
     fit,
+    paths_in_a_note,
     plural,
     shortened,
     size,
-    some_of,
 )
-from backstaff.render.names import labels, quote, show, word
+from backstaff.render.names import labels, quote, show
 from backstaff.result import Note, NoteKind
 from backstaff.tool import ESSENTIAL, Context, Keyword, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._refusals import refusal
@@ -100,89 +87,6 @@ class Arguments:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A page of the files: `matching` of those `searched` match, and `total` includes guesses.
-
-    `paths` start at the root, as does `base`, the searched directory; `how` has the step of each.
-    `notes` say why files are missing, or why nothing matches. A `hint` is only in the text, because
-    a person who types a name wants no other tool. `expired` says that not all files were searched.
-    """
-
-    arguments: Arguments
-    base: str
-    how: Sequence[MatchKind]
-    paths: Sequence[str]
-    matching: int
-    total: int
-    searched: int
-    notes: Sequence[Note]
-    expired: bool
-    hint: str = ""
-
-    def result(self, limit: int) -> Result:
-        """The page in `limit` bytes. The data hold no more paths than the text.
-
-        So a reader of either finds the other paths at `next_offset`.
-        """
-        asked, notes = self.arguments, bracketed([*self.notes, *filter(None, [self.hint])])
-        head, rows = self._head(), []
-        for path, how, before in zip(self.paths, self.how, (None, *self.how), strict=False):
-            new = asked.kind == SearchKind.FUZZY and how is not before
-            rows.append(f"[{how.heading}]\n" * new + f"{show(path)}\n")
-
-        def offset(shown: int) -> int | None:
-            """Where the next page begins; None if there is none."""
-            after = asked.offset + max(shown, 1)  # else the next page would be this one again
-            return after if rows and after < self.total else None
-
-        def text(shown: int) -> str:
-            end, following = "", offset(shown)
-            if rows and not shown:
-                length = size(rows[0]) - 1
-                end = f"[a path of {length} bytes is left out for a limit of {limit} bytes]\n"
-            if following is not None:
-                end += f"[{self.total - following} more: offset={following}]\n"
-            return "".join((head, *rows[:shown], notes, end))
-
-        answer, shown = fit(text, len(rows), map(size, rows), limit)
-        next_offset = offset(shown)
-        paths = list(self.paths[:shown])
-        return Result(
-            text=answer,
-            data={
-                "query": asked.query,
-                "kind": SearchKind(asked.kind),
-                "path": self.base,
-                "files": paths,
-                "how": [Keyword(how) for how in self.how[:shown]],
-                "total": self.total,
-                "searched": self.searched,
-                "offset": asked.offset,
-                "next_offset": next_offset,
-                "notes": [note.data() for note in self.notes],
-            },
-            truncated=next_offset is not None or shown < len(rows) or self.expired,
-            labels=lambda: labels(show, paths),
-        )
-
-    def _head(self) -> str:
-        kind, query = self.arguments.kind, quote(self.arguments.query)
-        among = f"{self.searched} searched in {show(f'{self.base}/')}"
-        guessed = self.total - self.matching
-        guesses = plural(guessed, "guess", "guesses") if guessed else ""
-        if not self.matching:
-            exactly = f" exactly: {guesses}" if guesses else ""
-            return f"No file matches {query}{exactly} ({kind}; {among})\n"
-        more = f", and {guesses}" if guesses else ""
-        order = "" if kind == SearchKind.GLOB else ", the best first"
-        return f"{_matching(self.matching)} {query}{more} ({kind}{order}; {among})\n"
-
-
-def _matching(count: int, which: str = "") -> str:
-    return plural(count, f"{which}file matches", f"{which}files match")
-
-
 _LATEST: list[Matches] = []
 """The latest answer. Its next page, or another query of the same files, starts here.
 
@@ -195,27 +99,75 @@ def run(arguments: Arguments, context: Context) -> Result:
     Query.parse(arguments.query, arguments.kind)  # a bad query is refused before a bad path
     try:
         with context.root.directory(arguments.path) as place:
-            return _answer(place, arguments, context).result(context.text_limit(DEFAULT_TEXT_BYTES))
+            walking = context.budget.share(WALK_SHARE)
+            found = project_files(place, walking, include_ignored=arguments.include_ignored)
+            matches, page = _search(place, found, arguments, context.budget.at_least(MIN_SECONDS))
+            total = len(matches) + matches.guesses()
+            base, prefix = place.relative, place.prefix
+            notes = list(_why(place, found, matches, arguments, context))
     except PathError as error:
         raise refusal(error, arguments.path, context) from error
+    if 0 < total <= arguments.offset:
+        text = f"offset {arguments.offset} is after the last of {total}"
+        notes.insert(0, Note(NoteKind.PATTERN, text))
+    if matches.guesses_cut:
+        remedy = "there may be more, so ask again"
+        notes.append(Note(NoteKind.TIME, "the time for guesses was up", remedy))
+    notes += _not_searched(found, prefix)
+    notes = [replace(note, text=shortened(note.text, MAX_NOTE)) for note in notes]
+    # A person who types a name wants no other tool, so the data do not name one.
+    hint = f"{context.named('workspace/regexp_search')} searches what is in files"
+    hints = [hint] if found.paths and not matches and matches.query.globs is None else []
+    limit = context.text_limit(DEFAULT_TEXT_BYTES)
+    head, rows, before = _head(arguments, base, len(matches), total, len(found.paths)), [], None
+    for how, path in page:
+        is_new = matches.query.kind is SearchKind.FUZZY and how is not before
+        rows.append(f"[{how.heading}]\n" * is_new + f"{show(prefix + path)}\n")
+        before = how
+
+    def offset(shown: int) -> int | None:
+        """Where the next page begins; None if there is none."""
+        after = arguments.offset + max(shown, 1)  # else the next page would be this one again
+        return after if rows and after < total else None
+
+    def page_text(shown: int) -> str:
+        end, following = "", offset(shown)
+        if rows and not shown:
+            length = size(rows[0]) - 1
+            end = f"[a path of {length} bytes is left out for a limit of {limit} bytes]\n"
+        if following is not None:
+            end += f"[{total - following} more: offset={following}]\n"
+        return "".join((head, *rows[:shown], bracketed([*notes, *hints]), end))
+
+    # The data hold no more paths than the text, so a reader of either goes on at `next_offset`.
+    answer, shown = fit(page_text, len(rows), map(size, rows), limit)
+    next_offset, paths = offset(shown), [prefix + path for _, path in page[:shown]]
+    return Result(
+        text=answer,
+        data={
+            "query": arguments.query,
+            "kind": matches.query.kind,
+            "path": base,
+            "files": paths,
+            "how": [Keyword(how) for how, _ in page[:shown]],
+            "total": total,
+            "searched": len(found.paths),
+            "offset": arguments.offset,
+            "next_offset": next_offset,
+            "notes": [note.data() for note in notes],
+        },
+        truncated=next_offset is not None or shown < len(rows) or found.expired,
+        labels=lambda: labels(show, paths),
+    )
 
 
-def from_there(text: str, path: str) -> str:
-    """Return `text` without the absolute `path` of the searched directory, or `./`, before it."""
-    below = text.removeprefix(f"{path.rstrip('/')}/").removeprefix("./")
-    return below if below.strip() else text
-
-
-def _answer(place: Place, asked: Arguments, context: Context) -> Answer:
-    """Search below `place`; if nothing matches, note why.
-
-    Raises `PathError`, `DeadlineExceeded`.
-    """
+def _search(
+    place: Place, found: ProjectFiles, asked: Arguments, budget: Budget
+) -> tuple[Matches, list[tuple[MatchKind, str]]]:
+    """Return all matches and the page that is asked for. Raises `DeadlineExceeded`."""
     query = Query.parse(from_there(asked.query, place.path), asked.kind)
-    walking = context.budget.share(WALK_SHARE)
-    found = project_files(place, walking, include_ignored=asked.include_ignored)
     indexes = (latest.index for latest in _LATEST if latest.index.paths is found.paths)
-    index, budget = next(indexes, Index(found.paths)), context.budget.at_least(MIN_SECONDS)
+    index = next(indexes, Index(found.paths))
     try:
         same = (one for one in _LATEST if one.index is index and one.query == query)
         matches = next(same, None)
@@ -229,44 +181,74 @@ def _answer(place: Place, asked: Arguments, context: Context) -> Answer:
         problem = f"The time was up while {among}: give a simpler query, or a directory as path"
         raise DeadlineExceeded(problem) from error
     _LATEST[:] = [matches]
-    notes: list[Note] = []
-    total, page = len(matches) + matches.guesses(), page[asked.offset :]
-    if 0 < total <= asked.offset:
-        text = f"offset {asked.offset} is after the last of {total}"
-        notes.append(Note(NoteKind.PATTERN, text))
+    return matches, page[asked.offset :]
+
+
+def from_there(text: str, path: str) -> str:
+    """Return `text` without the absolute `path` of the searched directory, or `./`, before it."""
+    below = text.removeprefix(f"{path.rstrip('/')}/").removeprefix("./")
+    return below if below.strip() else text
+
+
+def _head(asked: Arguments, base: str, matching: int, total: int, searched: int) -> str:
+    among = f"{searched} searched in {show(f'{base}/')}"
+    guesses = plural(total - matching, "guess", "guesses") if total > matching else ""
+    if not matching:
+        exactly = f" exactly: {guesses}" if guesses else ""
+        return f"No file matches {quote(asked.query)}{exactly} ({asked.kind}; {among})\n"
+    more = f", and {guesses}" if guesses else ""
+    order = "" if asked.kind == SearchKind.GLOB else ", the best first"
+    found = f"{_matching(matching)} {quote(asked.query)}{more}"
+    return f"{found} ({asked.kind}{order}; {among})\n"
+
+
+def _matching(count: int, which: str = "") -> str:
+    return plural(count, f"{which}file matches", f"{which}files match")
+
+
+# ---------------------------------------------------------------------------- notes
+
+
+def _why(
+    place: Place, found: ProjectFiles, matches: Matches, asked: Arguments, context: Context
+) -> Iterator[Note]:
+    """Say why nothing matches, or which glob would match more."""
+    index, query = matches.index, matches.query
     if not matches:
         hidden = found.ignored or found.closed(Closed.REPOSITORY)
         if hidden and not asked.include_ignored and not found.expired:
-            notes += _ignored(place, query, context.budget.at_most(IGNORED_SECONDS))
+            yield from _ignored(place, query, context.budget.at_most(IGNORED_SECONDS))
         directories = [directory.path for directory in found.directories if directory.path]
         where, budget = show(f"{place.relative}/"), context.budget.at_most(suggestions.SECONDS)
         searched = Searched(index.paths, directories, where, budget, place.prefix)
-        if reason := _reason(query, index, searched, guessed=total > 0):
-            notes.append(Note(NoteKind.PATTERN, reason))
+        if reason := _reason(query, index, searched, guessed=matches.guesses() > 0):
+            yield Note(NoteKind.PATTERN, reason)
     elif query.globs is not None and len(matches) <= FEW:
         budget = context.budget.at_most(suggestions.SECONDS)
         count = partial(_count, kind=SearchKind.GLOB, index=index, budget=budget)
-        deeper = filter(None, [suggestions.shallow_glob(query.text, count)])
-        notes += (Note(NoteKind.PATTERN, text) for text in deeper)
-    if matches.guesses_cut:
-        remedy = "there may be more, so ask again"
-        notes.append(Note(NoteKind.TIME, "the time for guesses was up", remedy))
-    notes += _notes(found, place.prefix)
-    hint = ""
-    if index.paths and not matches and query.globs is None:
-        hint = f"{context.named('workspace/regexp_search')} searches what is in files"
-    return Answer(
-        arguments=asked,
-        base=place.relative,
-        how=[how for how, _ in page],
-        paths=[place.prefix + path for _, path in page],
-        matching=len(matches),
-        total=total,
-        searched=len(index.paths),
-        notes=[replace(note, text=shortened(note.text, MAX_NOTE)) for note in notes],
-        expired=found.expired,
-        hint=hint,
-    )
+        if deeper := suggestions.shallow_glob(query.text, count):
+            yield Note(NoteKind.PATTERN, deeper)
+
+
+def _not_searched(found: ProjectFiles, prefix: str) -> Iterator[Note]:
+    """Say which files were not searched, and why. `prefix` stands before each path."""
+    if found.expired:
+        text, remedy = "the time was up before all was searched", "give a directory as path"
+        yield Note(NoteKind.TIME, text, remedy)
+    if found.tracked_unknown:
+        text = "git could not say which ignored files are tracked: they are left out"
+        yield Note(NoteKind.TRACKED, text)
+    elif isinstance(found.repository, NoGit) and found.repository.hides:
+        text = f"{found.repository}: tracked files that a rule ignores are left out"
+        yield Note(NoteKind.TRACKED, text)
+    if found.rules_cut:
+        text = f"only the first {MAX_LINES} lines of each .gitignore count"
+        yield Note(NoteKind.RULE, text)
+    if unreadable := [prefix + path for path in found.closed(Closed.UNREADABLE)]:
+        yield Note(NoteKind.UNREADABLE, f"cannot be read: {paths_in_a_note(unreadable, '/')}")
+    if inner := [prefix + path for path in found.closed(Closed.REPOSITORY)]:
+        text = "repositories of their own, to be searched by giving one as path"
+        yield Note(NoteKind.REPOSITORY, f"{text}: {paths_in_a_note(inner, '/')}")
 
 
 def _ignored(place: Place, query: Query, budget: Budget) -> Iterator[Note]:
@@ -283,33 +265,6 @@ def _ignored(place: Place, query: Query, budget: Budget) -> Iterator[Note]:
     elif walked.expired:
         text = "not all ignored files were searched"
         yield Note(NoteKind.IGNORED, text, "include_ignored shows them")
-
-
-def _notes(found: ProjectFiles, prefix: str) -> Iterator[Note]:
-    """Say which files were not searched, and why. `prefix` stands before each path."""
-    if found.expired:
-        text, remedy = "the time was up before all was searched", "give a directory as path"
-        yield Note(NoteKind.TIME, text, remedy)
-    if found.tracked_unknown:
-        text = "git could not say which ignored files are tracked: they are left out"
-        yield Note(NoteKind.TRACKED, text)
-    elif isinstance(found.repository, NoGit) and found.repository.hides:
-        text = f"{found.repository}: tracked files that a rule ignores are left out"
-        yield Note(NoteKind.TRACKED, text)
-    if found.rules_cut:
-        text = f"only the first {MAX_LINES} lines of each .gitignore count"
-        yield Note(NoteKind.RULE, text)
-    if unreadable := [prefix + path for path in found.closed(Closed.UNREADABLE)]:
-        yield Note(NoteKind.UNREADABLE, f"cannot be read: {_some(unreadable)}")
-    if inner := [prefix + path for path in found.closed(Closed.REPOSITORY)]:
-        text = f"repositories of their own, to be searched by giving one as path: {_some(inner)}"
-        yield Note(NoteKind.REPOSITORY, text)
-
-
-def _some(paths: Sequence[str]) -> str:
-    """Return the first of `paths`, and the number of the others: `a/ b/ and 3 more`."""
-    words = (f"{word(path)}/" for path in paths)
-    return some_of(words, len(paths)) or f"{len(paths)} with long names"
 
 
 def _reason(query: Query, index: Index, searched: Searched, *, guessed: bool) -> str | None:

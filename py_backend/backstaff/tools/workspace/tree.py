@@ -38,9 +38,9 @@ from backstaff.project.files import project_files
 from backstaff.render.lines import (
     all_files,
     bracketed,
-    directories_in_a_note,
     fit,
     omitted,
+    paths_in_a_note,
     plural,
     size,
     some_of,
@@ -91,10 +91,9 @@ class Tree:
 
     `base` is the prefix of the paths below the root. `rule` finds the names to leave out unasked,
     `globs` those of the argument `exclude`.
-    `eligible` counts the children that each opened directory could have, by its path. If the
-    walk stopped early, `last` holds the paths of the last node and of all nodes above it: children
-    of these directories may be missing. `unopened` says that the last node is a directory.
-    `closed` are the paths of directories that were counted, but not opened.
+    `unopened` are the paths of directories that are nodes, but without children. `eligible` counts
+    the children that a directory could have, by its path: of each opened one, of which some are
+    missing if the walk stopped early, and where the context asks for it, of an unopened one.
     `unasked` says that the root has files or links that `entry_kind` keeps out.
     `left_out` has the kind of each path that a rule such as `DEFAULT_EXCLUDES` keeps out.
     `excluded` are the first paths that `exclude` names, and `useless` describes its patterns that
@@ -112,9 +111,7 @@ class Tree:
     depth_cut: bool = False
     expired: bool = False
     eligible: dict[str, int] = field(default_factory=dict)
-    last: AbstractSet[str] = frozenset()
-    unopened: bool = False
-    closed: list[str] = field(default_factory=list)
+    unopened: list[str] = field(default_factory=list)
     unasked: bool = False
     left_out: dict[str, Kind] = field(default_factory=dict)
     unreadable: list[str] = field(default_factory=list)
@@ -132,8 +129,7 @@ class Tree:
                 self.counts[step.kind] += 1
                 is_directory = step.kind is Kind.DIRECTORY
                 if total >= asked.max_entries:
-                    self.limit_reached, self.unopened = True, is_directory
-                    self.last = {one["path"] for one in (*parents[: step.depth], node)}
+                    self.limit_reached = True
                 elif is_directory and step.depth == asked.max_depth:
                     node["truncated"] = self.depth_cut = True
                 elif is_directory and walk.enter(step) is None:
@@ -142,14 +138,15 @@ class Tree:
                 elif is_directory:
                     self.unreadable.append(node["path"])
                     continue
-                if is_directory and self.context.view.count_closed:
-                    self.closed.append(node["path"])
-                    walk.look_into(step)
+                if is_directory:
+                    self.unopened.append(node["path"])
+                    if self.context.view.count_closed:
+                        walk.look_into(step)
                 if self.limit_reached:
                     break
             self.expired = walk.expired
-        if self.expired:
-            self.last = {one["path"] for one in parents}
+        if self.expired and parents[-1]["path"] not in self.eligible:
+            self.unopened.append(parents[-1]["path"])
 
     def arrange(self, directory: int, path: str) -> list[Named]:
         """Filter (7) and order (3.1) the entries of a directory, as many as there is room for.
@@ -184,13 +181,16 @@ class Tree:
         self.eligible[prefix.rstrip("/") or self.root["path"]] = eligible
         return found
 
-    def missing(self) -> Iterator[tuple[str, int]]:
-        """Yield each directory where the walk stopped early, and the number of missing children."""
-        node = self.root
-        while node["path"] in self.last and node["path"] in self.eligible:
-            children = node.get("children", [])
-            yield node["path"], self.eligible[node["path"]] - len(children)
-            node = children[-1] if children else {"path": None}
+    def missing(self, node: Node) -> int:
+        """Count the children of a directory that are missing because the walk stopped."""
+        return self.eligible.get(node["path"], 0) - len(node.get("children", ()))
+
+    def last(self) -> Iterator[Node]:
+        """Yield the last node and those above it, of which children may be missing."""
+        children = [self.root]
+        while children:
+            yield (node := children[-1])
+            children = node.get("children", ())
 
     def nodes(self) -> Iterator[Node]:
         """Yield all nodes, in pre-order."""
@@ -198,13 +198,6 @@ class Tree:
         while ahead:
             yield (node := ahead.pop())
             ahead += reversed(node.get("children", ()))
-
-    def labels(self) -> list[tuple[str, str]]:
-        """Pair the names and paths of all nodes with their forms in text."""
-        nodes = list(self.nodes())
-        if not labels(word, [*self.base.split("/"), *(node["name"] for node in nodes)]):
-            return []  # paths of plain words are plain
-        return labels(show, [node[key] for node in nodes for key in ("name", "path")])
 
 
 def _node(name: str, path: str, depth: int, kind: Kind) -> Node:
@@ -218,7 +211,8 @@ def _utf_16(name: str) -> bytes:
 def run(arguments: Arguments, context: Context) -> Result:
     """Grow the tree, and write it."""
     tree = _grown(arguments, context)
-    lines = list(_lines(tree.root, tree))
+    unopened = set(tree.unopened)
+    lines = list(_lines(tree.root, tree, unopened))
     text, is_whole = _text(tree, lines)
     warnings = [
         f"Directory {quote(path)} cannot be read: its children are missing"
@@ -234,12 +228,14 @@ def run(arguments: Arguments, context: Context) -> Result:
         "total_files": tree.counts[Kind.FILE],
         "total_symlinks": tree.counts[Kind.SYMLINK],
     }
-    eligible = ((path, tree.eligible.get(path)) for path in tree.closed)
+    stopped = tree.last() if tree.limit_reached or tree.expired else ()
+    missing = ((one["path"], tree.missing(one)) for one in stopped)
+    closed = ((path, tree.eligible.get(path)) for path in tree.unopened)
     more = {
         "left_out": nsmallest(MAX_LEFT_OUT, {path.split("/")[-1] for path in tree.left_out}),
-        "missing": [{"path": path, "count": count} for path, count in tree.missing() if count],
+        "missing": [{"path": path, "count": count} for path, count in missing if count],
         # Without those that could not be read.
-        "closed": [{"path": path, "count": n} for path, n in eligible if n is not None],
+        "closed": [{"path": path, "count": n} for path, n in closed if n is not None],
         "notes": [note.data() for note in _notes(tree, lines, None)],
     }
     return Result(
@@ -248,7 +244,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         output=output,
         truncated=tree.limit_reached or tree.expired or not is_whole,
         warnings=(*warnings, *tree.useless),
-        labels=tree.labels,
+        labels=lambda: labels(show, [one[key] for one in tree.nodes() for key in ("name", "path")]),
     )
 
 
@@ -318,39 +314,22 @@ class _Line(NamedTuple):
         """The line."""
         return " ".join([f"{word(self.path)}/", *self.words, *self.end()]) + "\n"
 
-    def sizes(self) -> Iterator[int]:
-        """Yield the bytes that each of the words adds to the text."""
-        first = size(self.text()) - sum(size(one) + 1 for one in self.words)
-        for one in self.words:
-            yield first + size(one) + 1
-            first = 0
 
-    def with_first(self, shown: int) -> "_Line":
-        """The line with the first `shown` words."""
-        words = self.words[:shown]
-        missing = None if self.missing is None else self.missing + len(self.words) - len(words)
-        return _Line(self.path, words, missing)
-
-
-def _lines(node: Node, tree: Tree) -> Iterator[_Line]:
+def _lines(node: Node, tree: Tree, unopened: AbstractSet[str]) -> Iterator[_Line]:
     """Yield the line of `node` in `tree`, and one for each open directory below it."""
     children = node.get("children")
     if not children:
         return
     marked = []
     for child, label in zip(children, words([child["name"] for child in children]), strict=True):
-        kind = child["kind"]
-        unopened = kind is Kind.DIRECTORY and (
-            "truncated" in child or (child["path"] in tree.last and "children" not in child)
-        )
         # A name such as +6 looks like a count.
         shown = literal(label) if label[0] == "+" and label[1:].isdigit() else label
-        marked.append(shown + SUFFIXES[kind] + "…" * unopened)
-    missing = tree.eligible[node["path"]] - len(children) if node["path"] in tree.last else 0
+        marked.append(shown + SUFFIXES[child["kind"]] + "…" * (child["path"] in unopened))
+    missing = tree.missing(node)
     yield _Line(node["path"], marked, None if missing and tree.expired else missing)
     for child in children:
         if "children" in child:  # a generator for each file would double the time
-            yield from _lines(child, tree)
+            yield from _lines(child, tree, unopened)
 
 
 def _text(tree: Tree, lines: Sequence[_Line]) -> tuple[str, bool]:
@@ -367,17 +346,27 @@ def _text(tree: Tree, lines: Sequence[_Line]) -> tuple[str, bool]:
     def text(count: int) -> str:
         shown: list[_Line] = []
         left = count
-        for line in lines:
+        for path, names, missing in lines:
             if not left:
                 break
-            shown.append(line.with_first(left))
-            left -= len(shown[-1].words)
+            # Of the last line, the first names have room, and the others are missing, too.
+            hidden = max(0, len(names) - left)
+            more = None if missing is None else missing + hidden
+            shown.append(_Line(path, names[:left], more))
+            left -= len(names) - hidden
         left_out = len(lines) - len(shown) if count < most else None
         notes = _notes(tree, shown, left_out)
         return "".join((head, *map(_Line.text, shown), bracketed(notes)))
 
-    sizes = (one for line in lines for one in line.sizes())
-    whole, count = fit(text, most, sizes, tree.context.text_limit())
+    def sizes() -> Iterator[int]:
+        for line in lines:
+            each = [size(one) + 1 for one in line.words]
+            yield size(line.text()) - sum(
+                each[1:]
+            )  # with the path before it and the mark at the end
+            yield from each[1:]
+
+    whole, count = fit(text, most, sizes(), tree.context.text_limit())
     return whole, count == most
 
 
@@ -410,7 +399,7 @@ def _notes(tree: Tree, shown: Sequence[_Line], left_out: int | None) -> Iterator
         shown_paths = some_of(paths, len(tree.left_out)) or f"{len(tree.left_out)} with long names"
         yield Note(NoteKind.RULE, f"left out by rule: {shown_paths}", "give one as path to see it")
     if tree.unreadable:
-        text = f"cannot be read: {directories_in_a_note(tree.unreadable)}"
+        text = f"cannot be read: {paths_in_a_note(tree.unreadable)}"
         yield Note(NoteKind.UNREADABLE, text)
     yield from (Note(NoteKind.PATTERN, text) for text in tree.useless)
 

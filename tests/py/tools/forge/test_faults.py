@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from backstaff import budget
+from backstaff import budget, server
 from tests.py.processes import unprivileged
 from tests.py.tools.forge.calls import (
     ENTRY_KEYS,
@@ -176,6 +176,7 @@ def test_time_that_is_up_fails_as_the_output_has_no_word_for_it(
         ticks = count()
         clock = SimpleNamespace(monotonic=lambda ticks=ticks: next(ticks) / 1000)
         monkeypatch.setattr(budget, "time", clock)
+        monkeypatch.setattr(server, "time", clock)
         reply = listed(project, {"deadline_ms": moment}, recursive=True)
         if reply.text != whole.text:
             code, message = error_of(reply)
