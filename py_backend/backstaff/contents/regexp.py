@@ -24,7 +24,6 @@ from backstaff.budget import Budget
 from backstaff.contents.dialects import BadRegexp
 from backstaff.contents.regexp_worker import Job, Pattern
 from backstaff.errors import DeadlineExceeded, ErrorCode, ToolError
-from backstaff.workers import started
 
 if TYPE_CHECKING:  # they take long to load, and most servers never search
     import socket
@@ -258,8 +257,9 @@ class _Worker:
                 _IDLE.append(self)
                 return
         self.process.kill()
-        # A process that hangs in a dead file system does not end.
-        if not started(self.end, ENDS):
+        try:  # a process that hangs in a dead file system does not end
+            threading.Thread(target=self.end, name=ENDS, daemon=True).start()
+        except RuntimeError:
             self.end()
 
     def end(self) -> None:
