@@ -354,7 +354,9 @@ def main() -> None:
             signal.setitimer(signal.ITIMER_REAL, seconds)
             for answer in answers(job, directory):
                 # Whoever kills this process wants to know the file that takes so long.
-                send(answer, now=answer[0] in {"at", "done", "bad"})
+                if answer[0] not in {"done", "bad"}:
+                    send(answer, now=answer[0] == "at")
             signal.setitimer(signal.ITIMER_REAL, 0)
             if job.paths:
                 os.close(directory)
+            send(answer, now=True)  # the last: whoever gets it may rely on a closed directory
