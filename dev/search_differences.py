@@ -21,10 +21,11 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "py_backend"))
 
 from backstaff.contents.regexp_worker import judged
+from backstaff.fs.contents import MAX_FILE_BYTES
 from backstaff.registry import discover
 from backstaff.server import Server
 from backstaff.settings import Settings
-from backstaff.tools.workspace._texts import EXCLUDED, MAX_FILE_BYTES
+from backstaff.tools.workspace._texts import EXCLUDED
 
 PATTERNS = 200
 FORMS = (

@@ -5,14 +5,15 @@ They take no more than the time that is left of the call.
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from backstaff.budget import Budget
 from backstaff.contents.choice import Choice, Rules, above_excluded, choose, told_by_name
 from backstaff.contents.dialects import BadRegexp, from_emacs, from_posix, translated
-from backstaff.contents.regexp import NoMatcher, Regexp
+from backstaff.contents.regexp import Matchers, NoMatcher
+from backstaff.contents.regexp_worker import Pattern
 from backstaff.contents.scan import Scan
 from backstaff.errors import DeadlineExceeded
 from backstaff.fs.contents import Contents
@@ -37,8 +38,8 @@ WALK_SHARE = 0.75
 class Near:
     """Other searches, for a `pattern` that may be found nowhere.
 
-    `scan` is the search for it with `regexp`, where it is number 0, in the files of `project` that
-    the `rules` leave below `place`. `notes` have the numbers of the other patterns.
+    `scan` is the search for it by `matchers`, in the files of `project` that the `rules` leave
+    below `place`. `notes` are about the other patterns.
     """
 
     pattern: str
@@ -48,17 +49,18 @@ class Near:
     project: ProjectFiles
     rules: Rules
     scan: Scan
-    regexp: Regexp
+    matchers: Matchers
     contents: Contents
     budget: Budget
-    notes: dict[int, Note] = field(default_factory=dict)
+    notes: dict[Pattern, Note] = field(default_factory=dict)
 
-    def compiled(self) -> Sequence[int]:
-        """Compile the other patterns, and return their numbers."""
-        for number, (pattern, flags, note) in enumerate(self._variants(), 1):
+    def others(self) -> Sequence[Pattern]:
+        """Return the other patterns that can be compiled."""
+        for pattern, flags, note in self._variants():
             with suppress(BadRegexp):
-                self.regexp.compile(number, translated(pattern), ignore_case="i" in flags)
-                self.notes[number] = note
+                other = translated(pattern), "i" in flags
+                self.matchers.check(other)
+                self.notes.setdefault(other, note)
         return list(self.notes)
 
     def reasons(self, include: Sequence[str], *, ignored: bool) -> Iterator[Note]:
@@ -91,9 +93,10 @@ class Near:
         if "\n" in self.pattern or (r"\n" in self.pattern and not self.literal):
             remedy = "look for a part that is in one"
             yield Note(NoteKind.PATTERN, "a match is within one line", remedy)
-        likely = [self.scan.files[number] for number in self.scan.likely]
-        for number, told in self._count(likely, self.notes):
-            yield replace(self.notes[number], text=f"{told} {self.notes[number].text}")
+        likely = [self.scan.files[number] for number in sorted(self.scan.likely)]
+        for pattern, note in self.notes.items():
+            if told := self._count(likely, pattern):
+                yield replace(note, text=f"{told} {note.text}")
 
     def _about_ignored(self) -> Iterator[Note]:
         """Yield how many files match among those that git ignores and in inner repositories."""
@@ -101,37 +104,26 @@ class Near:
         everything = project_files(self.place, budget.share(WALK_SHARE), include_ignored=True)
         chosen = choose(everything, self.rules, budget).files
         files = [path for path in chosen if path not in known]
-        for _, told in self._count(files, [0]):
+        if told := self._count(files, self.scan.pattern):
             text = f"{told} among those that git ignores"
             yield Note(NoteKind.IGNORED, text, "include_ignored=true")
 
-    def _count(self, files: Sequence[str], numbers: Collection[int]) -> Iterator[tuple[int, str]]:
-        """Yield how many of `files` match each of the patterns with `numbers`: `3 files match`.
+    def _count(self, files: Sequence[str], pattern: Pattern) -> str:
+        """Return how many of `files` match `pattern`: `3 files match`, or "" if none does.
 
-        A pattern without matches is left out. Each file is read once. If the time is up, raises
-        `DeadlineExceeded` after the last number. Raises `Cancelled`.
+        `at least 3 files match` says that the time was up, or that one takes too much memory.
+        Raises `Cancelled`.
         """
-        found, late = dict.fromkeys(numbers, 0), False
-        scan = Scan(files, codings=self.scan.codings)
-        self.regexp.budget = self.budget.at_most(SECONDS)
+        scan, least = Scan(pattern, files, most=MANY + 1, codings=self.scan.codings), ""
+        self.matchers.budget = self.budget.at_most(SECONDS)
         try:
-            for batch in scan.batches(self.contents, self.regexp.budget):
-                for number in numbers:
-                    self.regexp.search(batch.texts, "files", 0, MANY + 1, [number])
-                    for _ in self.regexp.candidates()[1]:
-                        found[number] += self.regexp.answer()[0]
-                if min(found.values(), default=MANY) > MANY:
-                    break
-        except (DeadlineExceeded, BadRegexp, NoMatcher):  # a pattern can take too much memory
-            late = True
-        for number, count in found.items():
-            if count > MANY:
-                yield number, f"more than {MANY} files match"
-            elif count:
-                least = "at least " if late else ""
-                yield number, least + plural(count, "file matches", "files match")
-        if late:
-            raise DeadlineExceeded
+            scan.run(self.matchers, self.contents)
+        except (DeadlineExceeded, BadRegexp, NoMatcher):
+            least = "at least "
+        if scan.matches > MANY:
+            return f"more than {MANY} files match"
+        told = plural(scan.matches, "file matches", "files match")
+        return least + told if scan.matches else ""
 
     def _variants(self) -> Iterator[tuple[str, str, Note]]:
         """Yield patterns and flags to try, each with its note. The text follows `3 files match`."""

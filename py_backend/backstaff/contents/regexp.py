@@ -1,20 +1,19 @@
-"""Regular expressions of Python's `re`, matched in another process that is killed at the deadline.
+"""Regular expressions of Python's `re`, matched in other processes that are killed at the deadline.
 
 `re` cannot be interrupted, and no other thread runs while it matches. So nothing here looks at a
-pattern; all is done by a process that runs `regexp_worker`. Two such processes stay
-for the next calls, and another one takes the place of one that was killed. They end with the
-server, whose end of their stdin closes.
-
-Texts go there through memory that both share, where the system has such, and else through stdin. So
-this process reads the next files while that one searches.
+pattern; all is done by processes that run `regexp_worker`. They read the files as well, below a
+directory of which they get the descriptor, so several processors search. Some processes stay for
+the next calls. They end with the server, whose end of their socket closes.
 """
 
+import array
 import marshal
-import mmap
 import os
+import select
 import sys
 import threading
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -23,30 +22,38 @@ from typing import TYPE_CHECKING, Any, Self
 
 from backstaff.budget import Budget
 from backstaff.contents.dialects import BadRegexp
+from backstaff.contents.regexp_worker import Job, Pattern
 from backstaff.errors import DeadlineExceeded, ErrorCode, ToolError
 
-if TYPE_CHECKING:  # it takes long to load, and most servers never search
+if TYPE_CHECKING:  # they take long to load, and most servers never search
+    import socket
     import subprocess
 
-PROGRAM = ("backstaff.contents.requirements", "backstaff.contents.regexp_worker")
-"""The modules that a process runs, the first for the second to import."""
-MAX_IDLE = 2
-"""Maximum number of processes that wait for the next call."""
+PROGRAM = (
+    *("backstaff.errors", "backstaff.budget", "backstaff.globs.wildcards"),
+    *("backstaff.fs.secrets", "backstaff.fs.handles", "backstaff.fs.entry", "backstaff.fs.file"),
+    *("backstaff.fs.contents", "backstaff.contents.requirements"),
+    "backstaff.contents.regexp_worker",
+)
+"""The modules that a process runs: each imports only those before it."""
+PROCESSES = min(4, len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1)
+"""Maximum number of processes that search for one call, and that wait for the next one."""
 # A pattern is compiled in .2 ms by one that waits, and in 70 ms by a new one, on two busy cores.
 TICK = 0.05
-"""Seconds between two looks at a budget."""
+"""Seconds between two looks at a budget, and for ending the job of a call that is answered."""
 PIECE = 1 << 16
-"""Number of bytes that are read at once."""
-SHARED = 1 << 21
-"""Number of bytes of the memory that a process shares; longer texts go through stdin."""
-REPLACES = "replace the matcher"
-"""The name of a thread that starts a process in place of one that was killed."""
+"""Number of bytes that are received at once."""
+ENDS = "end the matcher"
+"""The name of a thread that waits for a killed process to end."""
 LAST_SECONDS = 1.0
 """A process that nobody killed at its deadline ends by itself so many seconds later."""
 
 _START = """
-import marshal, sys, types
-for name, code in marshal.loads(sys.stdin.buffer.read(%d)):
+import marshal, os, sys, types
+code = b""
+while len(code) < %d:
+    code += os.read(0, %d - len(code)) or sys.exit()
+for name, code in marshal.loads(code):
     module = sys.modules[name] = types.ModuleType(name)
     exec(code, module.__dict__)
 module.main()
@@ -61,221 +68,175 @@ class NoMatcher(ToolError):
         super().__init__(ErrorCode.IO_ERROR, f"The process that matches {problem}: {remedy}")
 
 
+@dataclass(slots=True, eq=False)
+class Asked:
+    """A job for files from the number `first` on, of which a process has sent the `answers`."""
+
+    job: Job
+    directory: int
+    first: int = 0
+    answers: deque[tuple[str, Any]] = field(default_factory=deque)
+    is_sent: bool = False
+
+
 @dataclass(slots=True)
-class Regexp:
-    """`pattern` in a separate process; use it as a context manager, within `budget`.
+class Matchers:
+    """The processes of a call; use it as a context manager, within `budget`."""
 
-    More patterns can be compiled, each with a number of its own; `pattern` has 0.
-    """
-
-    pattern: str
-    ignore_case: bool
     budget: Budget
-    _worker: "_Worker" = field(init=False)
+    workers: list["_Worker"] = field(default_factory=list)
 
     def __enter__(self) -> Self:
-        """Compile the pattern. Raises as `answer` does."""
-        self._worker = _Worker.take()
-        try:
-            try:
-                self._compile_first()
-            except NoMatcher:  # someone may have ended one that waited
-                self._worker.end()
-                self._worker = _Worker.start()
-                self._compile_first()
-        except BaseException:
-            self.__exit__()
-            raise
+        """Take one process. Raises `NoMatcher`."""
+        self.workers = [_Worker.take()]
         return self
 
-    def _compile_first(self) -> None:
-        self.compile(0, self.pattern, ignore_case=self.ignore_case)
-
     def __exit__(self, *_: object) -> None:
-        """Give the process back, or end it if it still works."""
-        self._worker.give_back()
+        """Give the processes back, and end those that still work."""
+        late = self.budget.at_most(TICK)
+        with suppress(ToolError):
+            while any(one.asked for one in self.workers):
+                self._wait(late)
+        for worker in self.workers:
+            worker.give_back()
 
-    def compile(self, number: int, pattern: str, *, ignore_case: bool) -> None:
-        """Give `pattern` this `number`. Raises as `answer` does."""
-        self._ask("compile", number, pattern, ignore_case)
-        self.answer()
+    def check(self, pattern: Pattern) -> None:
+        """Raise `BadRegexp` if `pattern` cannot be used, else as `answer` does."""
+        try:
+            self.answer([Asked(Job((pattern,)), -1)])
+        except NoMatcher:  # someone may have ended one that waited
+            self.workers.pop().end()
+            self.workers.append(_Worker.start())
+            self.answer([Asked(Job((pattern,)), -1)])
 
-    def search(
-        self,
-        texts: Sequence[bytes],
-        output: str,
-        skipped: int,
-        most: int,
-        numbers: Sequence[int] = (0,),
-    ) -> None:
-        """Let the process search `texts` for the first of the patterns with these `numbers`.
+    def grow(self) -> None:
+        """Take a process for each processor, as far as some wait or the system starts more."""
+        with suppress(NoMatcher):
+            while len(self.workers) < PROCESSES and (_IDLE or len(_LIVING) < PROCESSES):
+                self.workers.append(_Worker.take())
 
-        All has to be answered about those before. Then `candidates` has to be called, and `answer`
-        for each of the first texts that it returns.
-        """
-        sizes, together = list(map(len, texts)), b"\n".join(texts)
-        shared = self._worker.share(together)
-        self._ask("search", list(numbers), sizes, shared, output, skipped, most)
-
-    def candidates(self) -> tuple[list[tuple[int, str]], list[int], list[int]]:
-        """Return which texts are none, with the reason, and those where a line can match.
-
-        The last are those where a line can match one of the other patterns. Texts are counted from
-        0. Raises as `answer` does.
-        """
-        unread, numbers, others = self.answer()
-        self._worker.owes += len(numbers)
-        return unread, numbers, others
-
-    def answer(self) -> Any:  # noqa: ANN401 - of one of three questions
-        """Wait for an answer, such as one from `regexp_worker.found_in`.
+    def answer(self, jobs: Iterable[Asked]) -> tuple[str, Any]:
+        """Return the next answer about the first of `jobs`, and let processes work on all of them.
 
         Raises `BadRegexp`, `NoMatcher`, `DeadlineExceeded` and `Cancelled`.
         """
-        try:
-            word, value = self._worker.receive(self.budget)
-        except OSError as error:
-            raise NoMatcher(f"cannot be heard ({error.strerror})") from error
+        jobs = list(jobs)
+        while not jobs[0].answers:
+            self.budget.check()
+            # The others do not wait for a process that starts.
+            alone = len(self.workers) == 1
+            free = [one for one in self.workers if not one.asked and (alone or one.is_ready)]
+            for worker, asked in zip(free, [one for one in jobs if not one.is_sent], strict=False):
+                worker.ask(asked, self.budget.left())
+            self._wait(self.budget)
+        word, value = jobs[0].answers.popleft()
+        if word == "ended":
+            raise value
         if word == "bad":
             raise BadRegexp(*value)
-        return value
+        return word, value
 
-    def _ask(self, *words: object) -> None:
-        self.budget.check()
-        # Nobody waits for ever, but a deadline can be infinite.
-        seconds = min(self.budget.left(), 3600.0)
-        self._worker.send((*words, seconds + LAST_SECONDS))
+    def _wait(self, budget: Budget) -> None:
+        """Receive the next answers, as far as some come within a tick."""
+        poll, workers = select.poll(), {one.socket.fileno(): one for one in self.workers}
+        for descriptor in workers:
+            poll.register(descriptor, select.POLLIN)
+        budget.check()
+        for descriptor, _ in poll.poll(1000 * min(TICK, max(0.0, budget.left()))):
+            workers[descriptor].receive()
 
 
 @dataclass(slots=True, eq=False)
 class _Worker:
-    """A process that matches, the memory that it shares, and how many answers it still owes."""
+    """A process, our end of its socket, and the job that it works on.
+
+    It `is_ready` once it has started.
+    """
 
     process: "subprocess.Popen[bytes]"
-    shared: mmap.mmap | None
-    owes: int = 0
+    socket: "socket.socket"
+    asked: Asked | None = None
+    is_ready: bool = False
     _received: bytearray = field(default_factory=bytearray)
 
     @classmethod
-    def take(cls) -> Self:
+    def take(cls) -> "_Worker":
         """Return a process that waits, or a new one."""
         with _LOCK:
             while _IDLE:
                 if (worker := _IDLE.pop()).process.poll() is None:
-                    return worker  # type: ignore[return-value]  # there is no other class
+                    return worker
                 worker.end()
         return cls.start()
 
     @classmethod
-    def start(cls) -> Self:
+    def start(cls) -> "_Worker":
         """Start a process without waiting for it."""
+        import socket
         import subprocess
 
         # Nothing around it counts: neither settings, nor a project's modules. It writes no file.
-        command = [sys.executable, "-I", "-S", "-B", "-W", "ignore", "-X", "utf8"]
-        descriptor, shared = _shared_memory()
+        mode = f"utf8={sys.flags.utf8_mode}"  # it has to spell paths as we do
+        command = [sys.executable, "-I", "-S", "-B", "-W", "ignore", "-X", mode]
+        code, own = _code(), None
         try:
-            code = _code()
-            process = subprocess.Popen(  # noqa: S603 - no shell, and no word comes from a caller
-                [*command, "-c", _START % len(code), str(descriptor)],
-                bufsize=0,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                cwd="/",
-                start_new_session=True,
-                pass_fds=() if shared is None else (descriptor,),
-            )
+            own, its = socket.socketpair()
+            with its:
+                process = subprocess.Popen(  # noqa: S603 - no shell, and no word comes from a caller
+                    [*command, "-c", _START % (len(code), len(code))],
+                    stdin=its.fileno(),
+                    stdout=its.fileno(),
+                    cwd="/",
+                    start_new_session=True,
+                )
         except OSError as error:
+            if own:
+                own.close()
             raise NoMatcher(f"cannot be started ({error.strerror})") from error
-        finally:
-            if shared is not None:
-                os.close(descriptor)
-        worker = cls(process, shared)
-        worker._write(code)
+        worker = cls(process, own)
+        _LIVING.add(worker)
+        with suppress(OSError):  # whoever waits for an answer learns of it
+            own.sendall(code)
         return worker
 
-    def share(self, data: bytes) -> bytes | None:
-        """Put `data` into the shared memory; or return them if they have to be sent."""
-        if self.shared is None or len(data) > SHARED:
-            return data
-        self.shared[: len(data)] = data
-        return None
+    def ask(self, asked: Asked, seconds: float) -> None:
+        """Give the process a job. That it has ended is noticed when an answer is awaited."""
+        import socket
 
-    def send(self, message: tuple[Any, ...]) -> None:
-        """Ask for an answer. That a process has ended is noticed when one is awaited."""
+        # Nobody waits for ever, but a deadline can be infinite.
+        message: tuple[Any, ...] = (*asked.job, min(seconds, 3600.0) + LAST_SECONDS)
         packed = marshal.dumps(message)
-        self.owes += 1
-        self._write(len(packed).to_bytes(4) + packed)
+        data = len(packed).to_bytes(4) + packed
+        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [asked.directory]))]
+        self.asked, asked.is_sent = asked, True
+        with suppress(BrokenPipeError, ConnectionResetError):
+            sent = self.socket.sendmsg([data], rights if asked.job.paths else [])
+            self.socket.sendall(data[sent:])
 
-    def receive(self, budget: Budget) -> tuple[str, Any]:
-        """The answer. Raises `DeadlineExceeded` and `Cancelled`, and `NoMatcher` if it ended."""
-        answer = marshal.loads(self._read(int.from_bytes(self._read(4, budget)), budget))  # noqa: S302
-        # After a bad one no other comes.
-        self.owes = 0 if answer[0] == "bad" else self.owes - 1
-        return answer  # type: ignore[no-any-return]
-
-    def give_back(self) -> None:
-        """Keep it for the next call. One that still works is killed, and another started."""
-        if not self.owes:
-            self.keep()
-            return
-        self.process.kill()
-        try:  # that a process has ended and another started is nothing to wait for
-            threading.Thread(target=self._replace, name=REPLACES, daemon=True).start()
-        except RuntimeError:
-            self._replace()
-
-    def _replace(self) -> None:
-        self.end()
-        with suppress(NoMatcher):  # then the next call tries again
-            _Worker.start().keep()
-
-    def keep(self) -> None:
-        """Let it wait for the next call; or end it if enough others do."""
-        with _LOCK:
-            if len(_IDLE) < MAX_IDLE:
-                _IDLE.append(self)
-                return
-        self.end()
-
-    def end(self) -> None:
-        """Kill the process, and wait until it is gone."""
-        self.process.kill()
-        self.process.wait()
-        for pipe in self.process.stdin, self.process.stdout:
-            if pipe is not None:
-                with suppress(OSError):
-                    pipe.close()
-        if self.shared is not None:
-            self.shared.close()
-
-    def _read(self, size: int, budget: Budget) -> bytes:
+    def receive(self) -> None:
+        """Receive answers for the job."""
         received = self._received
-        if len(received) < size:
-            self._receive(size, budget)
-        found = bytes(received[:size])
-        del received[:size]
-        return found
-
-    def _receive(self, size: int, budget: Budget) -> None:
-        """Wait for at least `size` bytes."""
-        import selectors
-
-        if self.process.stdout is None:
-            raise ValueError("the process was started without pipes")
-        pipe = self.process.stdout.fileno()
-        # Unlike others, it takes no descriptor of its own.
-        with getattr(selectors, "PollSelector", selectors.DefaultSelector)() as selector:
-            selector.register(pipe, selectors.EVENT_READ)
-            while len(self._received) < size:
-                budget.check()
-                if selector.select(min(TICK, max(0.0, budget.left()))):
-                    if not (piece := os.read(pipe, max(size, PIECE))):
-                        raise self._ended()
-                    self._received += piece
+        try:
+            piece = self.socket.recv(PIECE)
+            error = None if piece else self._ended()
+        except OSError as problem:
+            error = NoMatcher(f"cannot be heard ({problem.strerror})")
+        if error and self.asked:
+            self.asked.answers.append(("ended", error))
+            self.asked = None
+            return
+        received += piece
+        while len(received) >= (size := 4 + int.from_bytes(received[:4])):
+            word, value = marshal.loads(received[4:size])  # noqa: S302
+            del received[:size]
+            if self.asked and word != "ready":
+                self.asked.answers.append((word, value))
+            self.is_ready = True
+            if word in {"done", "bad"}:
+                self.asked = None
 
     def _ended(self) -> ToolError:
-        """The error for a process that has closed its stdout."""
+        """The error for a process that has closed its socket."""
         import signal
         import subprocess
 
@@ -289,31 +250,29 @@ class _Worker:
             return DeadlineExceeded()
         return NoMatcher(f"was ended by {signal.Signals(-status).name}")
 
-    def _write(self, data: bytes) -> None:
-        if self.process.stdin is None:
-            raise ValueError("the process was started without pipes")
-        with suppress(OSError):  # whoever waits for an answer learns of it
-            while data:
-                data = data[os.write(self.process.stdin.fileno(), data) :]
+    def give_back(self) -> None:
+        """Keep it for the next call. End one that still works, or if enough others wait."""
+        with _LOCK:
+            if not self.asked and len(_IDLE) < PROCESSES:
+                _IDLE.append(self)
+                return
+        self.process.kill()
+        try:  # a process that hangs in a dead file system does not end
+            threading.Thread(target=self.end, name=ENDS, daemon=True).start()
+        except RuntimeError:
+            self.end()
+
+    def end(self) -> None:
+        """Kill the process, and wait until it is gone."""
+        self.process.kill()
+        self.process.wait()
+        self.socket.close()
+        _LIVING.discard(self)
 
 
 _IDLE: list[_Worker] = []
+_LIVING: set[_Worker] = set()
 _LOCK = threading.Lock()
-
-
-def _shared_memory() -> tuple[int, mmap.mmap | None]:
-    """Memory that has a descriptor; -1 and None where the system has none."""
-    if not hasattr(os, "memfd_create"):
-        return -1, None
-    descriptor = -1
-    try:
-        descriptor = os.memfd_create("backstaff")
-        os.ftruncate(descriptor, SHARED)
-        return descriptor, mmap.mmap(descriptor, SHARED)
-    except OSError:
-        if descriptor >= 0:
-            os.close(descriptor)
-        return -1, None
 
 
 @cache

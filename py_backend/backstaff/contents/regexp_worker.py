@@ -1,37 +1,41 @@
-"""The process that matches a regular expression. It can be killed, because `re` has no deadline.
+"""The process that opens files, reads them and matches a regular expression in their lines.
 
-`contents.regexp` starts it, talks to it, and kills it. It gets no other code of ours than that of
-`requirements` and of this module, so both import only the standard library. It opens no file. A
-message in either direction is a length in four bytes and a value by `marshal`:
+It can be killed, because `re` has no deadline. `contents.regexp` starts it, gives it work, and
+kills it. It gets no other code of ours than that of the modules in `regexp.PROGRAM`, which import
+only the standard library and each other. It opens files only below a directory of which it got the
+descriptor, as `fs.contents` does. A message in either direction is a length in four bytes and a
+value by `marshal`. The process first sends ("ready", None). It is asked with the values of a `Job`
+and a number of seconds, with the descriptor beside the first byte. It answers, with the files of
+the job counted from 0:
 
-    ("compile", KEY, PATTERN, IGNORE_CASE, SECONDS)          -> ("ok", None)
-    ("search", KEYS, SIZES, TEXTS, OUTPUT, SKIPPED, MOST, SECONDS)
-                                                -> ("ok", (UNREAD, NUMBERS, OTHERS)),
-                                        then for each of NUMBERS ("ok", (COUNT, MATCHES))
-    either, if the pattern cannot be used             -> ("bad", (REASON, POSITION or None))
+    ("unread", (FILE, REASON))               that file is no text
+    ("at", FILE)                             it now matches line after line of that file
+    ("found", (FILE, COUNT, MATCHES, TEXT))  the file's matches, as `found_in` has them
+    ("done", (FILES, LIKELY))                it has looked at the first FILES, and ends
+    ("bad", (REASON, POSITION or None))      the pattern cannot be used, and it ends
 
-KEY is a number that a pattern keeps until another one gets it. TEXTS are the bytes of several
-files, with a newline between two; None if they are in the shared memory. SIZES are their lengths.
-NUMBERS are those of the texts in which a line can match the first of KEYS, and OTHERS those in
-which a line can match another one. UNREAD has numbers and reasons of those that are no text. After
-SECONDS the kernel ends this process, even if nobody is left who could.
+LIKELY are the files in which a line can match another pattern than the first. It ends early where
+enough is found, or where the answers are large. After the seconds the kernel ends this process,
+even if nobody is left who could.
 """
 
 import marshal
-import mmap
+import os
 import re
 import signal
 import sys
 from bisect import bisect_left
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
-from itertools import accumulate, chain, groupby, islice
+from functools import lru_cache, partial
+from itertools import accumulate, groupby, islice
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from backstaff.contents.requirements import Required, in_bytes, parsed_by_re
+from backstaff.fs.contents import Contents, Unread
+from backstaff.fs.secrets import Guard
 
 MEMORY = 1 << 30
 """Maximum number of bytes for a pattern, unless the limit of the system is lower.
@@ -47,7 +51,14 @@ WIDTH = 1000
 """Maximum number of characters of a line in an answer; a longer one is cut around the match."""
 HEAD = 8192
 """Number of bytes at the start in which a NUL marks a file as binary."""
-BINARY, UNDECODABLE = "binary", "undecodable"
+TOGETHER = 1 << 16
+"""Number of bytes of texts that are searched at once: a long text is found in twice as fast."""
+ANSWERED = 1 << 20
+"""Number of bytes of texts and matches after which a job ends."""
+PATTERNS = 8
+"""Maximum number of compiled patterns that are kept."""
+PIECE = 1 << 16
+"""Number of bytes that are received at once."""
 
 Match = tuple[int, int, int, int, int, str, int]
 """A match: the number of its line from 1; its start and end in the line from 0; the start of the
@@ -55,29 +66,44 @@ part of the line that the answer has, the length of the line, and the part; and 
 UTF-16 units."""
 
 
-def judged(data: bytes, *codings: str) -> bytes | str:
+Pattern = tuple[str, bool]
+"""A regular expression, and whether it ignores case."""
+
+
+class Job(NamedTuple):
+    """Files to search for the first of `patterns`.
+
+    `paths` are relative to the directory, with a NUL between two. `prefix` is before each of them
+    where `secrets`, the globs of a guard, look. `texts` take the place of files, and `codings` are
+    known of some, by path. `output`, `skipped` and `most` are as in `found_in`. If `with_text`,
+    each file with matches has its text in the answer.
+    """
+
+    patterns: Sequence[Pattern]
+    paths: str = ""
+    prefix: str = ""
+    secrets: tuple[str, ...] = ()
+    texts: Mapping[str, bytes | str] = {}
+    codings: Mapping[str, str] = {}
+    output: str = "files"
+    skipped: int = 0
+    most: int = 0
+    with_text: bool = False
+
+
+def judged(data: bytes, *codings: str) -> bytes | Unread:
     """Return the text of `data` in UTF-8, or the reason why they are no text.
 
     The data are in the first of `codings` that fits, else in UTF-8. The text has no byte order
     mark, and a line feed ends each line.
     """
     if data.find(b"\0", 0, HEAD) >= 0:
-        return BINARY
+        return Unread.BINARY
     for name in dict.fromkeys((*codings, "utf-8")):  # Python knows not all codings of Emacs
         with suppress(LookupError, UnicodeDecodeError):
             text = data if data.isascii() else data.decode(name).encode(errors="replace")
             return text.removeprefix(BOM_UTF8).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    return UNDECODABLE
-
-
-def is_plain(data: bytes) -> bool:
-    """Whether `judged` changes nothing of `data`, one text or several, except byte order marks."""
-    if b"\0" in data or b"\r" in data:
-        return False
-    try:
-        return data.isascii() or bool(data.decode())
-    except UnicodeDecodeError:
-        return False
+    return Unread.UNDECODABLE
 
 
 class Search:
@@ -117,14 +143,18 @@ class Search:
         return not any(one in beyond for one in FOLDED)
 
     def likely(self, together: bytes, ends: Sequence[int]) -> list[int]:
-        """Return the numbers of the texts in which a line can match; they end at `ends`."""
+        """Return the numbers of the texts in which a line can match; they end at `ends`.
+
+        An empty text has no line.
+        """
         if self.has_literals(together):
             folded = together.lower() if self.ignore_case else together
             finders = [partial(folded.find, literal) for literal in self.literals]
         elif self._run:
             finders = [partial(_position, self._run, together)]
         else:
-            return list(range(len(ends)))
+            starts = (-1, *ends)
+            return [number for number, end in enumerate(ends) if starts[number] + 1 < end]
         found = set()
         for find in finders:
             at = find(0)
@@ -133,6 +163,14 @@ class Search:
                 found.add(number)
                 at = find(ends[number] + 1)
         return sorted(found)
+
+    def misses(self, exact: "Search", together: bytes) -> bool:
+        """Whether `exact` is this pattern with regard to case, and needs a literal that is missing.
+
+        No text that is `together` is likely here.
+        """
+        is_same = exact.regexp.pattern == self.regexp.pattern
+        return is_same and bool(exact.literals) and self.has_literals(together)
 
     def lines(self, text: bytes) -> Iterator[tuple[int, int, int]]:
         """Yield number, start and end of each line of `text` that can match."""
@@ -180,74 +218,96 @@ def match_of(number: int, line: str, start: int, end: int) -> Match:
 
 
 def found_in(
-    search: Search, texts: Iterable[bytes], output: str, skipped: int, most: int
-) -> Iterator[tuple[int, list[Match]]]:
-    """Yield, for each of `texts`, the number of its matches, and the matches to return.
+    search: Search, text: bytes, output: str, skipped: int, most: int
+) -> tuple[int, list[Match]]:
+    """Return the number of matches in `text`, and the matches to return.
 
-    For the `output` "content" these are at most `most` of each text, after the first `skipped` of
-    all texts; "lines" is the same with the first match of each line. For "count" none is wanted,
-    and for "files" the number is 0 or 1. Both end after `most` texts with matches.
+    For the `output` "content" these are at most `most`, after the first `skipped`; "lines" is the
+    same with the first match of each line. For "count" none is wanted, and for "files" the number
+    is 0 or 1.
     """
-    for text in texts:
-        matches = search.matches(text)
-        if output in {"files", "count"}:
-            count = (
-                sum(1 for _ in islice(matches, 1 if output == "files" else None)) if most > 0 else 0
-            )
-            most -= bool(count)
-            yield count, []
-            continue
-        if output == "lines":
-            matches = (next(those) for _, those in groupby(matches, itemgetter(0)))
-        passed = sum(1 for _ in islice(matches, skipped))
-        skipped -= passed
-        wanted = [match_of(*match) for match in islice(matches, most)]
-        yield passed + len(wanted) + sum(1 for _ in matches), wanted
+    matches = search.matches(text)
+    if output in {"files", "count"}:
+        return sum(1 for _ in islice(matches, 1 if output == "files" else None)), []
+    if output == "lines":
+        matches = (next(those) for _, those in groupby(matches, itemgetter(0)))
+    passed = sum(1 for _ in islice(matches, skipped))
+    wanted = [match_of(*match) for match in islice(matches, most)]
+    return passed + len(wanted) + sum(1 for _ in matches), wanted
 
 
-def texts_in(together: bytes, sizes: Sequence[int]) -> tuple[bytes, list[int], dict[int, str]]:
-    """Return the texts of these `sizes` in one, their ends, and the reasons by number.
+def together(data: Sequence[bytes | str]) -> tuple[bytes, list[int], dict[int, str]]:
+    """Return the texts of `data` in one, their ends, and the reasons by number.
 
     A text with a reason is no text, and is empty.
     """
-    starts = list(accumulate((size + 1 for size in sizes), initial=0))
-    if is_plain(together) and not any(together.startswith(BOM_UTF8, at) for at in starts[:-1]):
-        return together, [at - 1 for at in starts[1:]], {}
-    data = (together[at : at + size] for at, size in zip(starts, sizes, strict=False))
-    found = [judged(one) for one in data]
-    unread = {number: text for number, text in enumerate(found) if isinstance(text, str)}
-    texts = [b"" if isinstance(text, str) else text for text in found]
-    ends = list(accumulate((len(text) + 1 for text in texts), initial=-1))[1:]
-    return b"\n".join(texts), ends, unread
-
-
-def answers(
-    compiled: dict[int, Search],
-    shared: mmap.mmap | bytes,
-    name: str,
-    *words: Any,  # noqa: ANN401 - as a message has them
-) -> Iterator[tuple[str, Any]]:
-    """Answer a message `name` with `words`; `compiled` has the patterns by their keys."""
+    texts = [one if isinstance(one, bytes) else b"" for one in data]
+    joined = b"\n".join(texts)
+    has_marks = any(one.startswith(BOM_UTF8) for one in texts)
     try:
-        if name == "compile":
-            key, pattern, ignore_case = words
-            compiled[key] = Search(pattern, ignore_case=ignore_case)
-            yield "ok", None
-        else:
-            keys, sizes, together, *wanted = words
-            if together is None:
-                together = shared[: sum(sizes) + len(sizes) - 1]
-            together, ends, unread = texts_in(together, sizes)
+        is_plain = joined.isascii() or bool(joined.decode())
+    except UnicodeDecodeError:
+        is_plain = False
+    if not is_plain or has_marks or b"\0" in joined or b"\r" in joined:
+        data = [judged(one) if isinstance(one, bytes) else one for one in data]
+        texts = [one if isinstance(one, bytes) else b"" for one in data]
+        joined = b"\n".join(texts)
+    unread = {number: str(one) for number, one in enumerate(data) if isinstance(one, str)}
+    return joined, list(accumulate((len(one) + 1 for one in texts), initial=-1))[1:], unread
+
+
+@lru_cache(PATTERNS)
+def compiled(pattern: str, ignore_case: bool) -> Search:  # noqa: FBT001 - one of `Pattern`
+    """Compile `pattern`, or return the search that is kept."""
+    return Search(pattern, ignore_case=ignore_case)
+
+
+def batches(job: Job, directory: int) -> Iterator[tuple[int, list[bytes | str]]]:
+    """Yield texts of `job` that are searched at once, and the number of the first of them."""
+    paths = job.paths.split("\0") if job.paths else []
+    is_safe = not Guard(job.secrets).may_hide(job.prefix + path for path in paths)
+    guard = Guard() if is_safe else Guard(job.secrets)
+    with Contents(directory, guard, job.prefix, job.texts) as contents:
+        first, data, size = 0, list[bytes | str](), 0
+        for number, path in enumerate(paths, 1):
+            one = contents.data(path)
+            if path in job.codings and isinstance(one, bytes):
+                one = judged(one, "utf-8", job.codings[path])
+            data.append(one)
+            size += len(one)
+            if size >= TOGETHER or number == len(paths):
+                yield first, data
+                first, data, size = number, [], 0
+
+
+def answers(job: Job, directory: int) -> Iterator[tuple[str, Any]]:
+    """Search the files of `job` below the open `directory`."""
+    skipped, left, answered, likely = job.skipped, job.most, 0, set[int]()
+    try:
+        search, *others = [compiled(*one) for one in job.patterns]
+        for first, data in batches(job, directory):
+            joined, ends, unread = together(data)
+            yield from (("unread", (first + at, reason)) for at, reason in unread.items())
+            near = {first + at for other in others for at in other.likely(joined, ends)}
+            likely |= near
+            # Often the first of the others is the same pattern in any case.
+            is_none = others and not near and others[0].misses(search, joined)
             starts = [0, *(end + 1 for end in ends)]
-            # An empty text has no line.
-            likely, *others = (
-                [one for one in compiled[key].likely(together, ends) if starts[one] < ends[one]]
-                for key in keys
-            )
-            yield "ok", (list(unread.items()), likely, sorted({*chain(*others)}))
-            texts = (together[starts[number] : ends[number]] for number in likely)
-            for found in found_in(compiled[keys[0]], texts, *wanted):
-                yield "ok", found
+            for at in [] if is_none else search.likely(joined, ends):
+                yield "at", first + at
+                text = joined[starts[at] : ends[at]]
+                count, matches = found_in(search, text, job.output, skipped, job.most)
+                skipped -= min(skipped, count)
+                if not count:
+                    continue
+                text = text if job.with_text and matches else b""
+                yield "found", (first + at, count, matches, text)
+                left -= 1
+                answered += len(text) + sum(len(match[5]) for match in matches)
+                if not left or answered > ANSWERED:
+                    yield "done", (first + at + 1, list(likely))
+                    return
+        yield "done", (job.paths.count("\0") + 1, list(likely))
     except re.error as error:
         yield "bad", (error.msg, error.pos)
     except (RecursionError, OverflowError):
@@ -257,24 +317,46 @@ def answers(
 
 
 def main() -> None:
-    """Answer until stdin ends. The first argument is the shared memory's descriptor, or -1."""
-    if sys.platform != "win32":
-        import resource
+    """Answer until the socket, which is stdin, is closed."""
+    import _socket
+    import resource
 
-        limits = resource.getrlimit(resource.RLIMIT_AS)
-        lowest = min([MEMORY, *(one for one in limits if one != resource.RLIM_INFINITY)])
-        resource.setrlimit(resource.RLIMIT_AS, (lowest, lowest))
-    descriptor = int(sys.argv[1])
-    shared = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) if descriptor >= 0 else b""
-    source, sink = sys.stdin.buffer, sys.stdout.buffer
-    compiled: dict[int, Search] = {}
-    while header := source.read(4):
-        *message, seconds = marshal.loads(source.read(int.from_bytes(header)))  # noqa: S302
-        if sys.platform != "win32":
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    lowest = min([MEMORY, *(one for one in limits if one != resource.RLIM_INFINITY)])
+    resource.setrlimit(resource.RLIMIT_AS, (lowest, lowest))
+    connection = _socket.socket(fileno=0)
+    received, directories, ready = bytearray(), list[int](), list[bytes]()
+
+    def receive(size: int) -> bytes:
+        while len(received) < size:
+            data, rights, *_ = connection.recvmsg(PIECE, _socket.CMSG_LEN(4))
+            directories.extend(int.from_bytes(one, sys.byteorder) for *_, one in rights)
+            if not data:
+                sys.exit()
+            received.extend(data)
+        taken = bytes(received[:size])
+        del received[:size]
+        return taken
+
+    def send(answer: tuple[str, Any], *, now: bool) -> None:
+        packed = marshal.dumps(answer)
+        ready.append(len(packed).to_bytes(4) + packed)
+        if now:
+            connection.sendall(b"".join(ready))
+            ready.clear()
+
+    with suppress(ConnectionResetError, BrokenPipeError):  # the server has ended
+        send(("ready", None), now=True)
+        while True:
+            *words, seconds = marshal.loads(receive(int.from_bytes(receive(4))))  # noqa: S302
+            job = Job(*words)
+            directory = directories.pop(0) if job.paths else -1
             signal.setitimer(signal.ITIMER_REAL, seconds)
-        for answer in answers(compiled, shared, *message):
-            packed = marshal.dumps(answer)
-            sink.write(len(packed).to_bytes(4) + packed)
-            sink.flush()
-        if sys.platform != "win32":
+            for answer in answers(job, directory):
+                # Whoever kills this process wants to know the file that takes so long.
+                if answer[0] not in {"done", "bad"}:
+                    send(answer, now=answer[0] == "at")
             signal.setitimer(signal.ITIMER_REAL, 0)
+            if job.paths:
+                os.close(directory)
+            send(answer, now=True)  # the last: whoever gets it may rely on a closed directory

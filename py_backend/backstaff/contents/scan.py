@@ -1,34 +1,25 @@
 """The scan of many files for a regular expression, in their order, as far as matches are wanted."""
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
-from backstaff.budget import Budget
-from backstaff.contents.regexp import Regexp
-from backstaff.contents.regexp_worker import Match, judged
+from backstaff.contents.regexp import Asked, Matchers
+from backstaff.contents.regexp_worker import Job, Match, Pattern
 from backstaff.fs.contents import Contents, Unread
 
-BYTES = 1 << 18
-FIRST_FILES, FILES = 8, 64
-"""Bytes and files that are searched at once, while the next are read. The first are few, as many a
-search ends with them."""
+FIRST_FILES, FEW_FILES, FILES = 8, 32, 512
+"""Number of files in the first job, as many a search ends with it; and the least and most later."""
+MANY_FILES = 256
+"""Number of files from which on several processes search."""
 MOST_AT_ONCE = 20_000
-"""Maximum number of matches, of the files searched at once, to choose among."""
+"""Maximum number of matches of a file to choose among."""
 MOST_KEPT = 32 << 20
 """Maximum number of bytes of the texts that are kept of files with matches."""
 Choose = Callable[[str, bytes, Sequence[Match]], Sequence[Match]]
 """Chooses among the matches of a file, of which it gets the path and the text."""
 Share = Callable[[str, bytes], int]
 """The maximum number of matches that a file, with this path and text, adds to a full page."""
-
-
-class Batch(NamedTuple):
-    """The texts of files from the number `first` on; b"" for one that has none."""
-
-    first: int
-    texts: Sequence[bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +44,14 @@ class Scan:
 
     `output` is as in `regexp_worker.found_in`. `looked_at` counts the files up to the one with the
     last match, and `unread` has the numbers of those that are no text, with the reason. `waits_for`
-    counts the files up to the one that the process searches; 0 is none.
+    counts the files up to the one that a process searches; 0 is none.
     Where the matches are `chosen`, only these count, and of a line with `one_a_line` the first.
     A file has at most `most` matches in `found`, and counts as many of them as its `share` allows.
-    While nothing is found, `others` are looked for as well: it is called once, and returns the
-    numbers of more patterns. `likely` gets the numbers of files that can match one of these.
+    While nothing is found, `others` are looked for as well: it is called once, and returns more
+    patterns. `likely` gets the numbers of files that can match one of these.
     """
 
+    pattern: Pattern
     files: Sequence[str]
     output: str = "files"
     skipped: int = 0
@@ -67,64 +59,86 @@ class Scan:
     chosen: Choose | None = None
     one_a_line: bool = False
     share: Share | None = None
-    others: Callable[[], Sequence[int]] | None = None
+    others: Callable[[], Sequence[Pattern]] | None = None
     prefix: str = ""
     """The text before each path in an answer."""
     codings: Mapping[str, str] = field(default_factory=dict)
     """The encodings that are known of files that are not UTF-8, by path."""
     found: list[Found] = field(default_factory=list)
     looked_at: int = 0
-    unread: list[tuple[int, Unread]] = field(default_factory=list)
-    likely: list[int] = field(default_factory=list)
+    unread: dict[int, Unread] = field(default_factory=dict)
+    likely: set[int] = field(default_factory=set)
     waits_for: int = 0
     matches: int = 0
     """The number of matches that count, or of files for other outputs than "content"."""
     files_cut: int = 0
     """The number of files with more matches than the `MOST_AT_ONCE` looked at, perhaps."""
+    _also: Sequence[Pattern] = ()
     _kept: int = 0
 
-    def run(self, regexp: Regexp, contents: Contents, budget: Budget) -> None:
-        """Search. Raises `BadRegexp`, `DeadlineExceeded` and `Cancelled`."""
-        sent, also = Batch(0, ()), list[int]()
-        for batch in self.batches(contents, budget):
-            if self._is_enough(regexp, sent):
-                return
-            output, skipped, most = self.output, self.skipped, self.most
-            if self.chosen:
-                output = "lines" if self.one_a_line else "content"
-                skipped, most = 0, MOST_AT_ONCE
-            elif output != "content":
-                most += skipped - self.matches
-            also = [] if self.found else also
-            regexp.search(batch.texts, output, skipped, most, [0, *also])
-            sent = batch
-            if batch.first == 0:  # nothing is read that need not be
-                if self._is_enough(regexp, sent):
-                    return
-                if self.others and not self.found:
-                    also, self.likely = [*self.others()], [*range(len(batch.texts))]
-                sent = Batch(0, ())
-        self._is_enough(regexp, sent)
-
-    def batches(self, contents: Contents, budget: Budget) -> Iterator[Batch]:
-        """Read the files. Raises `DeadlineExceeded` and `Cancelled`."""
-        while (first := self.looked_at) < len(self.files):
-            budget.check()
-            texts: list[bytes] = []
-            size = 0
-            for path in self.files[first : first + (FILES if first else FIRST_FILES)]:
-                text = contents.data(path)
-                if path in self.codings and isinstance(text, bytes):
-                    text = text_of(text, "utf-8", self.codings[path])
-                if isinstance(text, Unread):
-                    self.unread.append((first + len(texts), text))
-                    text = b""
-                texts.append(text)
-                size += len(text)
-                if size >= BYTES:
+    def run(self, matchers: Matchers, contents: Contents) -> None:  # noqa: C901  # one thought
+        """Search. Raises `BadRegexp`, `NoMatcher`, `DeadlineExceeded` and `Cancelled`."""
+        jobs, sent = deque[Asked](), 0
+        while jobs or sent < len(self.files):
+            while len(jobs) < len(matchers.workers) and sent < len(self.files):
+                # The jobs so far may find enough, at their rate; or the number to skip may change.
+                if jobs and (self.skipped or self.matches * sent >= self.most * self.looked_at):
                     break
-            self.looked_at = first + len(texts)
-            yield Batch(first, texts)
+                share = max(FEW_FILES, (len(self.files) - sent) // 8)
+                size = min(3 * sent or FIRST_FILES, FILES, share)
+                jobs.append(self._asked(sent, size, contents))
+                sent += size
+            job = jobs[0]
+            self.waits_for = self.waits_for or job.first + 1
+            word, value = matchers.answer(jobs)
+            if word == "unread":
+                self.unread[job.first + value[0]] = Unread(value[1])
+            elif word == "at":
+                self.waits_for = job.first + value + 1
+            elif word == "found" and self._is_enough(job.first + value[0], *value[1:]):
+                self.looked_at, self.waits_for = job.first + value[0] + 1, 0
+                return
+            elif word == "done":
+                done, likely = value
+                jobs.popleft()
+                if rest := job.job.paths.count("\0") + 1 - done:
+                    jobs.appendleft(self._asked(job.first + done, rest, contents))
+                self.likely |= {job.first + number for number in likely}
+                self.looked_at, self.waits_for = job.first + done, 0
+                if not jobs and sent <= FIRST_FILES:
+                    if self.others and not self.found:
+                        self._also, self.likely = [*self.others()], {*range(self.looked_at)}
+                    if len(self.files) > MANY_FILES:
+                        matchers.grow()
+
+    def _asked(self, first: int, size: int, contents: Contents) -> Asked:
+        """Return the job for `size` files from the number `first` on."""
+        paths = self.files[first : first + size]
+        output, skipped, most = self.output, self.skipped, self.most
+        if self.chosen:
+            output = "lines" if self.one_a_line else "content"
+            skipped, most = 0, MOST_AT_ONCE
+        elif output != "content":
+            most += skipped - self.matches
+        texts, codings = contents.texts, self.codings
+        job = Job(
+            patterns=(self.pattern, *([] if self.found else self._also)),
+            paths="\0".join(paths),
+            prefix=contents.prefix,
+            secrets=contents.guard.globs,
+            # `marshal` knows no enumerations.
+            texts={
+                path: str(one) if isinstance(one := texts[path], Unread) else one
+                for path in paths
+                if path in texts
+            },
+            codings={path: codings[path] for path in paths if path in codings},
+            output=output,
+            skipped=skipped,
+            most=most,
+            with_text=bool(self.chosen) or (output == "content" and self._kept < MOST_KEPT),
+        )
+        return Asked(job, contents.start, first)
 
     @property
     def searched(self) -> int:
@@ -133,58 +147,35 @@ class Scan:
 
     def unread_by_reason(self) -> Counter[Unread]:
         """How many of the files that were looked at are no text, by reason."""
-        return Counter(reason for number, reason in self.unread if number < self.looked_at)
+        return Counter(reason for number, reason in self.unread.items() if number < self.looked_at)
 
     def unread_because(self, reason: Unread) -> list[str]:
         """The files that were looked at and are no text for that `reason`."""
-        numbers = [at for at, why in self.unread if why is reason and at < self.looked_at]
+        numbers = [at for at, why in self.unread.items() if why is reason and at < self.looked_at]
         return [self.files[number] for number in numbers]
 
-    def _is_enough(self, regexp: Regexp, sent: Batch) -> bool:
-        """Wait for the answers about `sent`. Return True once enough matches are found."""
-        if not sent.texts:
-            return False
-        is_enough, self.waits_for = False, sent.first + 1
-        answered = 0
-        unread, numbers, others = regexp.candidates()
-        self.unread += [(sent.first + number, Unread(reason)) for number, reason in unread]
-        self.likely += [sent.first + number for number in others]
-        for number in numbers:
-            self.waits_for = sent.first + number + 1
-            count, matches = regexp.answer()
-            if is_enough:
-                continue  # the files after the last match count as not searched
-            text, path = sent.texts[number], self.files[sent.first + number]
-            answered += len(matches)
-            self.files_cut += bool(self.chosen) and answered >= MOST_AT_ONCE
-            if self.chosen and matches:
-                matches = self.chosen(path, text, matches)
-                count = len(matches)
-                matches = matches[self.skipped :][: self.most]
-            wants_matches = self.output == "content"
-            passed = min(self.skipped, count if wants_matches else bool(count))
-            self.skipped -= passed
-            matches = matches if wants_matches else ()
-            if matches or (count and not wants_matches and not passed):
-                has_room = wants_matches and self._kept + len(text) <= MOST_KEPT
-                self._kept += len(text) * has_room
-                share = len(matches)
-                if self.share and share > 1:
-                    share = min(share, self.share(path, text))
-                kept = text if has_room else b""
-                self.found.append(Found(path, count, passed, matches, share, kept))
-                self.matches += share if wants_matches else 1
-            if self.matches >= self.most:
-                self.looked_at = self.waits_for
-                is_enough = True
-        self.waits_for = 0
-        return is_enough
-
-
-def text_of(data: bytes, *codings: str) -> bytes | Unread:
-    """The text of `data` as the process sees it; or why they are none. See `judged`."""
-    text = judged(data, *codings)
-    return Unread(text) if isinstance(text, str) else text
+    def _is_enough(self, number: int, count: int, matches: Sequence[Match], text: bytes) -> bool:
+        """Note the matches of the file `number`. Return True once enough are found."""
+        path = self.files[number]
+        if self.chosen:
+            self.files_cut += len(matches) >= MOST_AT_ONCE
+            matches = self.chosen(path, text, matches)
+            count = len(matches)
+            matches = matches[self.skipped :][: self.most]
+        wants_matches = self.output == "content"
+        passed = min(self.skipped, count if wants_matches else bool(count))
+        self.skipped -= passed
+        matches = matches if wants_matches else ()
+        if matches or (count and not wants_matches and not passed):
+            has_room = wants_matches and self._kept + len(text) <= MOST_KEPT
+            self._kept += len(text) * has_room
+            share = len(matches)
+            if self.share and share > 1:
+                share = min(share, self.share(path, text))
+            kept = text if has_room else b""
+            self.found.append(Found(path, count, passed, matches, share, kept))
+            self.matches += share if wants_matches else 1
+        return self.matches >= self.most
 
 
 def page_of(

@@ -14,7 +14,10 @@ from typing import Self
 from backstaff.errors import NotAFile, PathError
 from backstaff.fs.file import read_listed
 from backstaff.fs.handles import HANDLES
-from backstaff.fs.root import Place
+from backstaff.fs.secrets import Guard
+
+MAX_FILE_BYTES = 1 << 20
+"""Size of the largest file that is read."""
 
 
 class Unread(StrEnum):
@@ -32,15 +35,16 @@ class Unread(StrEnum):
 
 @dataclass(slots=True)
 class Contents:
-    """Reads files below the directory `start`; use it as a context manager.
+    """Reads files below the open directory `start`; use it as a context manager.
 
-    `most` is the size in bytes of the largest file that is read. `texts` take the place of files.
-    No file that may hold secrets is read, and its text is not handed out.
+    `texts` take the place of files. No file that may hold secrets is read, and its text is not
+    handed out: the `guard` looks at paths with `prefix` before them.
     """
 
-    start: Place
-    most: int
-    texts: Mapping[str, bytes | Unread] = field(default_factory=dict)
+    start: int
+    guard: Guard
+    prefix: str
+    texts: Mapping[str, bytes | str] = field(default_factory=dict)
     _parents: str = ""
     _directories: list[int] = field(default_factory=list)
     """The open directories of the names in `_parents`."""
@@ -49,26 +53,27 @@ class Contents:
 
     def __enter__(self) -> Self:
         """Open nothing yet: directories are opened when a file needs them."""
-        self._here = self.start.directory
+        self._here = self.start
         return self
 
     def __exit__(self, *_: object) -> None:
         """Close every directory that is still open."""
         self._close(0)
 
-    def data(self, path: str) -> bytes | Unread:
-        """The bytes of the file `path`, relative to the start; or the reason why there are none.
+    def data(self, path: str) -> bytes | str:
+        """The bytes of the file `path`, relative to the start; or the `Unread` reason.
 
         A listing has just called `path` a file or a link.
         """
-        known = Unread.SECRET if self.start.hides(path) else self.texts.get(path)
+        secret = self.guard.globs and self.guard.hides(self.prefix + path)
+        known = Unread.SECRET if secret else self.texts.get(path)
         if known is not None:
             return known
         parents, _, name = path.rpartition("/")
         try:
             if parents != self._parents:
                 self._enter(parents)
-            data = read_listed(name, self._here, self.most)
+            data = read_listed(name, self._here, MAX_FILE_BYTES)
         except NotAFile as error:
             return Unread.LINK if error.kind == "symlink" else Unread.SPECIAL
         except PathError:
@@ -107,5 +112,5 @@ class Contents:
         for directory in self._directories[kept:]:
             HANDLES.close(directory)
         del self._directories[kept:]
-        self._here = self._directories[-1] if self._directories else self.start.directory
+        self._here = self._directories[-1] if self._directories else self.start
         self._parents = "/".join(self._parents.split("/")[:kept])

@@ -51,6 +51,14 @@ class Guard:
         names = f"/{plain.lower()}/"
         return secret.search(names) is not None and not excepted.search(names)
 
+    def may_hide(self, paths: Iterable[str]) -> bool:
+        """Return False if none of `paths` may hold secrets: one look at all of them."""
+        names = f"/{'/'.join(paths).lower()}/"
+        is_copy = "~/" in names or "#/" in names
+        return bool(self.globs) and (
+            is_copy or _expressions(self.globs)[0].search(names) is not None
+        )
+
     def refuses(self, relative: str, given: str) -> bool:
         """Return whether `relative` is refused; `given` is the link that led there, if any."""
         allowed = self.approved and self.path in (None, relative)

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from backstaff.contents.regexp import REPLACES
+from backstaff.contents.regexp import ENDS
 from backstaff.fs.handles import DEEPEST, Descriptors
 from backstaff.project import files as project_files
 from backstaff.server import Reply, Server
@@ -98,9 +98,9 @@ def failing_at(step: int, number: int) -> Iterator[list[str]]:
 
 
 def descriptors() -> int:
-    """Return the number of open descriptors, once no process is being replaced."""
+    """Return the number of open descriptors, once no process is being ended."""
     for thread in threading.enumerate():
-        if thread.name == REPLACES:
+        if thread.name == ENDS:
             thread.join(DEADLINE)
     return len(os.listdir("/proc/self/fd"))  # noqa: PTH208
 

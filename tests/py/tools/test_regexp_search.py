@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -20,12 +19,13 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from backstaff.budget import Budget
-from backstaff.contents import regexp, regexp_worker
+from backstaff.contents import regexp, regexp_worker, scan
 from backstaff.contents.dialects import BadRegexp, from_emacs, from_posix, translated
-from backstaff.contents.regexp import Regexp
-from backstaff.contents.scan import Batch, Scan
+from backstaff.contents.regexp import Matchers
+from backstaff.contents.scan import Scan
 from backstaff.errors import DeadlineExceeded
 from backstaff.fs.contents import Contents
+from backstaff.fs.secrets import OPEN
 from backstaff.server import Reply, Server
 from backstaff.settings import Settings
 from backstaff.tools.workspace import regexp_search
@@ -48,6 +48,16 @@ HOPELESS = "c" + "a" * 50 + "b"
 def _alone(folder: Path) -> Iterator[None]:
     with alone(folder / "home"):
         yield
+
+
+@pytest.fixture
+def idle(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
+    """The processes that wait for the next call: none at first."""
+    waiting: list[Any] = []
+    monkeypatch.setattr(regexp, "_IDLE", waiting)
+    yield waiting
+    for worker in waiting:
+        worker.end()
 
 
 def search(root: Path, pattern: str, /, **arguments: object) -> Reply:
@@ -114,10 +124,15 @@ def test_matches_are_those_of_each_line_alone(text: str, pattern: str) -> None: 
 
 def places_of(pattern: str, text: str, *, ignore_case: bool = False) -> list[tuple[int, ...]]:
     """Line, start and end of each match in `text`."""
-    with Regexp(pattern, ignore_case, Budget()) as asked:
-        asked.search([text.encode()], "content", 0, 10_000)
-        _, numbers, _ = asked.candidates()
-        return [match[:3] for _ in numbers for match in asked.answer()[1]]
+    search = Scan((pattern, ignore_case), ["a"], "content", most=10_000)
+    directory = os.open("/", os.O_RDONLY)
+    contents = Contents(directory, OPEN, "", {"a": text.encode()})
+    try:
+        with Matchers(Budget()) as matchers:
+            search.run(matchers, contents)
+    finally:
+        os.close(directory)
+    return [match[:3] for one in search.found for match in one.matches]
 
 
 WORDS = (
@@ -127,7 +142,6 @@ WORDS = (
 PARTS = st.sampled_from([*WORDS.split(), "\u017f"])
 
 
-@pytest.mark.parametrize("has_shared_memory", [True, False])
 @examples(1)
 @given(
     parts=st.lists(PARTS, min_size=1, max_size=4),
@@ -135,7 +149,6 @@ PARTS = st.sampled_from([*WORDS.split(), "\u017f"])
     ignore=st.booleans(),
 )
 def test_no_shortcut_leaves_a_match_out(
-    has_shared_memory: bool,  # noqa: FBT001
     parts: list[str],
     text: str,
     ignore: bool,  # noqa: FBT001
@@ -148,10 +161,7 @@ def test_no_shortcut_leaves_a_match_out(
         reject()  # such as "a?b{2,3}{2,3}"
     lines = text.removesuffix("\n").split("\n") if text else []
     wanted = [(n, *m.span()) for n, one in enumerate(lines, 1) for m in compiled.finditer(one)]
-    with pytest.MonkeyPatch.context() as patch:
-        if not has_shared_memory:
-            patch.setattr(regexp._Worker, "share", lambda _, data: data)  # noqa: SLF001
-        assert places_of(pattern, text, ignore_case=ignore) == wanted
+    assert places_of(pattern, text, ignore_case=ignore) == wanted
 
 
 # ---------------------------------------------------------------------------- search 2: order
@@ -195,6 +205,51 @@ def test_pages_hold_each_match_once(
         pages += data["items"]
         offset = data["next_offset"]
     assert pages == whole
+
+
+@pytest.mark.usefixtures("idle")
+def test_files_are_in_order_whichever_process_searches_them(
+    tree: Plant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tree({f"{number:03}": "word\n" * (number % 3) for number in range(400)})
+    monkeypatch.setattr(scan, "MANY_FILES", 10)
+    for processes in (1, 3):
+        monkeypatch.setattr(regexp, "PROCESSES", processes)
+        items = data_of(search(root, "wo", output="count", max_results=500))["items"]
+        wanted = [{"path": f"{n:03}", "count": n % 3} for n in range(400) if n % 3]
+        assert items == wanted, processes
+    first = found(root, "wo", max_results=4, offset=150)
+    assert first == [
+        (f"{n:03}", line, 1, "wo") for n in (151, 152, 154) for line in (1, 2)[: n % 3]
+    ]
+
+
+def test_file_that_is_no_text_is_counted_once(tree: Plant) -> None:
+    root = tree({"a": "x", "b": "x", "c": {"hex": "00"}, "d": "x"})
+    # The process ends its work after two files with matches, and goes on as they are skipped.
+    reply = search(root, "x", max_results=1, offset=3)
+    assert data_of(reply)["skipped"]["binary"] == 1
+    assert data_of(reply)["scanned_files"] == 3
+
+
+def test_large_texts_in_both_directions_block_no_one(
+    tree: Plant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scan, "FILES", 2)  # one job is sent while another one is answered
+    large = "word\n" + "x" * 900_000
+    root = tree({f"a{number}": large for number in range(20)})
+    reply = unsaved(root, "wo", {f"b{number}": large for number in range(4)})
+    paths = [item["path"] for item in data_of(reply)["items"]]
+    assert paths == sorted([f"a{number}" for number in range(20)] + [f"b{n}" for n in range(4)])
+
+
+def test_process_that_waits_holds_no_directory(tree: Plant, idle: list[Any]) -> None:
+    root = tree({"d/a": "word"})
+    assert found(root, "wo")
+    held = Path(f"/proc/{idle[0].process.pid}/fd")
+    if not Path("/proc/self/fd").exists():
+        pytest.skip("needs /proc")
+    assert str(root) not in {str(one.readlink()) for one in held.iterdir()}
 
 
 @pytest.mark.parametrize(
@@ -565,7 +620,7 @@ def test_patterns_that_take_for_ever_end_with_their_process(
         reply = search(root, pattern, timeout_ms=MILLISECONDS)
         assert (reply.error or {})["code"] == "TIMEOUT", (pattern, reply.text)
         assert reply.data is None
-        if workers[-1].owes:
+        if workers[-1].asked:
             workers[-1].process.wait(20)  # it does not go on
     assert found(root, "nothing"), "the next call has no process"
 
@@ -620,14 +675,22 @@ def test_error_of_the_deadline_advises_nothing_that_was_given(
     tree: Plant, given: dict[str, object], advice: str
 ) -> None:
     root = tree({"d/b": HOPELESS})
-    text = search(root, "(a+)+(?=c)", timeout_ms=200, **given).text
+    text = search(root, "(a+)+(?=c)", timeout_ms=800, **given).text
     assert f"file 1 of 1, d/b, with 0 matches so far; {advice}" in text
 
 
-def test_cancelled_search_ends_its_process(tree: Plant, workers: list[Any]) -> None:
+def test_cancelled_search_ends_its_process(
+    tree: Plant, workers: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     root = tree({"b": HOPELESS})
-    cancelled = threading.Event()
-    threading.Timer(0.1, cancelled.set).start()
+    cancelled, ask = threading.Event(), regexp._Worker.ask  # noqa: SLF001
+
+    def ask_and_cancel(self: object, asked: regexp.Asked, seconds: float) -> None:
+        ask(self, asked, seconds)  # type: ignore[arg-type]
+        if asked.job.paths:
+            cancelled.set()
+
+    monkeypatch.setattr(regexp._Worker, "ask", ask_and_cancel)  # noqa: SLF001
     call = SERVER.prepare(
         TOOL, {"pattern": "(a+)+(?=c)", "timeout_ms": 30_000}, {"root": str(root)}
     )
@@ -656,14 +719,13 @@ def test_error_for_a_process_that_was_killed_in_a_search_does_not_blame_the_patt
     assert "'pattern'" not in reply.text
 
 
+@pytest.mark.usefixtures("idle")
 def test_error_for_a_process_that_cannot_start_tells_the_reason(
     tree: Plant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
-    idle: list[Any] = []
-    monkeypatch.setattr(regexp, "_IDLE", idle)
     root = tree({"b": "word"})
     with monkeypatch.context() as patch:
         patch.setattr(subprocess, "Popen", refuse)
@@ -671,8 +733,6 @@ def test_error_for_a_process_that_cannot_start_tells_the_reason(
     assert (reply.error or {})["code"] == "IO_ERROR"
     assert "cannot be started (Resource temporarily unavailable)" in reply.text
     assert found(root, "wo")
-    for worker in idle:
-        worker.end()
 
 
 @pytest.mark.parametrize("kilobytes", [500_000, 800_000, 1_000_000])
@@ -708,17 +768,13 @@ def test_process_whose_server_is_gone_ends() -> None:
     program = f"""
 import sys, time
 sys.path.insert(0, {str(Path(regexp.__file__).parents[2])!r})
-from backstaff.errors import DeadlineExceeded
-from backstaff.budget import Budget
-from backstaff.fs.contents import Contents
 from backstaff.contents import regexp
 regexp.LAST_SECONDS = 0.1
-regexp._library = str
-asked = regexp.Regexp("(a+)+$", False, Budget(time.monotonic() + 0.3)).__enter__()
-asked.search([b"{HOPELESS}"], "content", 0, 1)
-print(asked._worker.process.pid, flush=True)
-import errno
 import os
+job = regexp.Job((("(a+)+$", False),), "a", texts={{"a": b"{HOPELESS}"}}, most=1)
+worker = regexp._Worker.take()
+worker.ask(regexp.Asked(job, os.open("/", os.O_RDONLY)), 0.3)
+print(worker.process.pid, flush=True)
 os._exit(0)
 """
     pid = subprocess.run((sys.executable, "-c", program), check=True, capture_output=True).stdout  # noqa: S603
@@ -727,23 +783,20 @@ os._exit(0)
         assert time.monotonic() < deadline, "the process runs on"
 
 
-def test_two_processes_stay_for_the_next_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    idle: list[Any] = []
-    monkeypatch.setattr(regexp, "_IDLE", idle)
+def test_two_processes_stay_for_the_next_calls(
+    monkeypatch: pytest.MonkeyPatch, idle: list[Any]
+) -> None:
+    monkeypatch.setattr(regexp, "PROCESSES", 2)
 
     def used(count: int) -> set[int]:
         with ExitStack() as stack:
-            asked = [stack.enter_context(Regexp("a", False, Budget())) for _ in range(count)]  # noqa: FBT003
-            return {one._worker.process.pid for one in asked}  # noqa: SLF001
+            taken = [stack.enter_context(Matchers(Budget())) for _ in range(count)]
+            return {worker.process.pid for one in taken for worker in one.workers}
 
-    try:
-        assert used(3) > {worker.process.pid for worker in idle}
-        assert len(idle) == 2
-        waiting = {worker.process.pid for worker in idle}
-        assert used(2) == waiting
-    finally:
-        for worker in idle:
-            worker.end()
+    assert used(3) > {worker.process.pid for worker in idle}
+    assert len(idle) == 2
+    waiting = {worker.process.pid for worker in idle}
+    assert used(2) == waiting
 
 
 @pytest.mark.parametrize(
@@ -814,34 +867,20 @@ def test_what_cannot_be_translated_says_so(pattern: str) -> None:  # search 6
         translated(pattern)
 
 
-def test_hints_read_each_file_once(tree: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
-    read = Counter[str]()
-    data = Contents.data
-
-    def counting(self: Contents, path: str) -> object:
-        read[path] += 1
-        return data(self, path)
-
-    monkeypatch.setattr(Contents, "data", counting)
-    text = search(tree({"a": "Foo(\n", "b": r"/foo\(/", "c": "foo("}), r"/foo\(/").text
-    assert "1 file matches with the pattern as text" in text
-    assert "1 file matches without the slashes around the pattern" in text
-    assert set(read.values()) == {2}, "one for the search, one for all hints"
-
-
 def test_hints_say_so_if_not_all_files_could_be_read(
     tree: Plant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    batches, runs = Scan.batches, list[Scan]()
+    run, runs = Scan.run, list[Scan]()
 
-    def cut_short(self: Scan, contents: Contents, budget: Budget) -> Iterator[Batch]:
+    def cut_short(self: Scan, matchers: Matchers, contents: Contents) -> None:
         runs.append(self)
-        for batch in batches(self, contents, budget):
-            yield batch
-            if len(runs) > 1:
-                raise DeadlineExceeded
+        is_hint = len(runs) > 1
+        self.files = self.files[:8] if is_hint else self.files
+        run(self, matchers, contents)
+        if is_hint:
+            raise DeadlineExceeded
 
-    monkeypatch.setattr(Scan, "batches", cut_short)
+    monkeypatch.setattr(Scan, "run", cut_short)
     text = search(tree({f"f{number}": "Foo" for number in range(20)}), "foo").text
     assert "[at least 8 files match without regard to case: flags=i]" in text
 

@@ -22,7 +22,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from backstaff.contents.regexp_worker import Match
-from backstaff.contents.scan import Found, text_of
+from backstaff.contents.scan import Found
 from backstaff.render.lines import shortened, size
 from backstaff.render.names import literal, show, visible
 from backstaff.structure.language import CONTAINERS
@@ -236,8 +236,7 @@ def _named(definition: Definition) -> str:
 
 
 def _lines(found: Found) -> Sequence[str]:
-    text = text_of(found.text)
-    return text.decode().removesuffix("\n").split("\n") if isinstance(text, bytes) else []
+    return found.text.decode().removesuffix("\n").split("\n")
 
 
 def lines_near(

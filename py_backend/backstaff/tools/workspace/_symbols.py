@@ -7,17 +7,16 @@ from dataclasses import dataclass
 
 from backstaff.budget import Budget
 from backstaff.contents.choice import Rules, choose
-from backstaff.contents.regexp import NoMatcher, Regexp
+from backstaff.contents.regexp import Matchers, NoMatcher
 from backstaff.contents.scan import Scan
 from backstaff.errors import DeadlineExceeded
-from backstaff.fs.contents import Contents
 from backstaff.names.suggestions import similar
 from backstaff.project.files import project_files
 from backstaff.render.lines import some_of
 from backstaff.render.names import visible, word
 from backstaff.structure.outline import Definition, Outline, names_in, outline
 from backstaff.tool import Context
-from backstaff.tools.workspace._texts import EXCLUDED, MAX_FILE_BYTES, codings, text, unsaved_texts
+from backstaff.tools.workspace._texts import EXCLUDED, codings, contents_of, text, unsaved_texts
 
 MAX_NEAR = 6
 MAX_FOUND = 20
@@ -91,17 +90,17 @@ def in_project(symbol: str, context: Context) -> list[Defined]:
     texts, known = unsaved_texts("", context), codings("", context)
     with (
         suppress(DeadlineExceeded, NoMatcher),
-        Regexp(pattern, ignore_case=False, budget=budget) as regexp,
+        Matchers(budget) as matchers,
         context.root.directory(".") as place,
-        Contents(place, MAX_FILE_BYTES, texts) as contents,
+        contents_of(place, texts) as files,
     ):
         project = project_files(place, budget)
-        new = [path for path in texts if not contents.exists(path)]
-        files = choose(project, Rules(EXCLUDED, "", None, None), budget, new).files
-        scan = Scan(files, most=MAX_FILES, codings=known)
-        scan.run(regexp, contents, budget)
+        new = [path for path in texts if not files.exists(path)]
+        chosen = choose(project, Rules(EXCLUDED, "", None, None), budget, new).files
+        scan = Scan((pattern, False), chosen, most=MAX_FILES, codings=known)
+        scan.run(matchers, files)
         for one in scan.found:
-            content = text(one.path, contents, known)
+            content = text(one.path, files, known)
             made = outline(content, one.path, budget) if content else None
             found += [Defined(one.path, each) for each in (made.named(symbol) if made else ())]
             if len(found) >= MAX_FOUND:

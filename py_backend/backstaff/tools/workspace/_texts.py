@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
-from backstaff.contents.scan import text_of
-from backstaff.fs.contents import Contents, Unread
+from backstaff.contents.regexp_worker import judged
+from backstaff.fs.contents import MAX_FILE_BYTES, Contents, Unread
+from backstaff.fs.root import Place
 from backstaff.reading.encoding import codec
 from backstaff.tool import Context
 
 EXCLUDED = frozenset((".git", "node_modules", "dist", "build", "target", ".vscode"))
 """Names of directories and files that no search looks into, as its contract has it."""
-MAX_FILE_BYTES = 1 << 20
 Value = TypeVar("Value")
 
 
@@ -19,9 +19,14 @@ def unsaved_texts(prefix: str, context: Context) -> dict[str, bytes | Unread]:
     return {
         path: Unread.TOO_LARGE
         if len(one.data) > MAX_FILE_BYTES
-        else text_of(one.data, *filter(None, [codec(one.coding)]))
+        else judged(one.data, *filter(None, [codec(one.coding)]))
         for path, one in _below(prefix, context.unsaved)
     }
+
+
+def contents_of(place: Place, texts: Mapping[str, bytes | Unread]) -> Contents:
+    """Return the contents of the files below `place`, with `texts` in the place of some."""
+    return Contents(place.directory, place.root.guard, place.prefix, texts)
 
 
 def codings(prefix: str, context: Context) -> dict[str, str]:
@@ -33,7 +38,7 @@ def text(path: str, contents: Contents, codings: Mapping[str, str]) -> str | Non
     """The text of the file `path`; None if it has none or cannot be read."""
     data = contents.data(path)
     if isinstance(data, bytes):
-        data = text_of(data, *filter(None, ["utf-8", codings.get(path, "")]))
+        data = judged(data, *filter(None, ["utf-8", codings.get(path, "")]))
     return data.decode() if isinstance(data, bytes) else None
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from backstaff.budget import Budget
 from backstaff.contents.regexp_worker import Match
-from backstaff.contents.scan import MOST_AT_ONCE, text_of
+from backstaff.contents.scan import MOST_AT_ONCE
 from backstaff.render.lines import counted, plural
 from backstaff.result import Note, NoteKind
 from backstaff.structure.outline import Outline, outline
@@ -51,10 +51,9 @@ class Wanted:
         self.files = len(files) - len(left)
         return left
 
-    def choose(self, path: str, data: bytes, matches: Sequence[Match]) -> Sequence[Match]:
-        """Return the wanted ones of `matches` in the file `path`, whose text is in `data`."""
-        text = text_of(data)
-        made = outline(text.decode(), path, self.budget) if isinstance(text, bytes) else None
+    def choose(self, path: str, text: bytes, matches: Sequence[Match]) -> Sequence[Match]:
+        """Return the wanted ones of `matches` in the file `path` with this `text`."""
+        made = outline(text.decode(), path, self.budget)
         if self.definitions:
             names = {one.line: one.name for one in made.definitions} if made else {}
             matches = [match for match in matches if _is_of_name(match, names.get(match[0], ""))]
@@ -64,9 +63,9 @@ class Wanted:
             return left
         return matches
 
-    def share(self, path: str, data: bytes) -> int:
+    def share(self, path: str, text: bytes) -> int:
         """The maximum number of matches of the file `path` on a full page: 1 if it is generated."""
-        is_generated = _GENERATED_NAME.search(path) or _GENERATED.search(data, 0, HEAD)
+        is_generated = _GENERATED_NAME.search(path) or _GENERATED.search(text, 0, HEAD)
         return 1 if is_generated else max(LEAST_SHARE, self.most // FILES_A_PAGE)
 
     def notes(self, files_cut: int) -> list[Note]:

@@ -31,7 +31,6 @@ from backstaff.errors import (
     PathError,
     ToolError,
 )
-from backstaff.fs.contents import Contents
 from backstaff.fs.entry import Kind
 from backstaff.fs.root import Place
 from backstaff.globs.globs import BadGlob, compile_globs
@@ -45,7 +44,7 @@ from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argumen
 from backstaff.tools.workspace._matches import path_in_text
 from backstaff.tools.workspace._refusals import refusal
 from backstaff.tools.workspace._symbols import definition_data
-from backstaff.tools.workspace._texts import EXCLUDED, MAX_FILE_BYTES, codings, text, unsaved_texts
+from backstaff.tools.workspace._texts import EXCLUDED, codings, contents_of, text, unsaved_texts
 from backstaff.tools.workspace._window import Window, read_text
 
 DEFAULT_TEXT_BYTES = 4096
@@ -137,7 +136,7 @@ def _of_directory(
     found, others, late, prefix = list[Outlined](), 0, list[str](), place.prefix
     texts, known = unsaved_texts(prefix, context), codings(prefix, context)
     budget = context.budget
-    with Contents(place, MAX_FILE_BYTES, texts) as contents:
+    with contents_of(place, texts) as contents:
         new = [path for path in texts if not contents.exists(path)]
         try:
             files = choose(project_files(place, budget), rules, budget, new).files

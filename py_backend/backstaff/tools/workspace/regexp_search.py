@@ -37,10 +37,10 @@ from backstaff.budget import Budget
 from backstaff.contents.choice import Choice, Rules, choose
 from backstaff.contents.dialects import BadRegexp, translated
 from backstaff.contents.near import WALK_SHARE, Near
-from backstaff.contents.regexp import NoMatcher, Regexp
-from backstaff.contents.scan import Found, Scan, page_of, text_of
+from backstaff.contents.regexp import Matchers, NoMatcher
+from backstaff.contents.scan import Found, Scan, page_of
 from backstaff.errors import DeadlineExceeded, ErrorCode, NotADirectory, PathError, ToolError
-from backstaff.fs.contents import Contents
+from backstaff.fs.contents import MAX_FILE_BYTES, Contents
 from backstaff.fs.entry import Kind
 from backstaff.fs.root import Place
 from backstaff.globs.globs import BadGlob, Globs, compile_globs
@@ -56,7 +56,7 @@ from backstaff.tools.workspace._matches import items as items_of
 from backstaff.tools.workspace._not_searched import not_searched, skipped
 from backstaff.tools.workspace._refusals import refusal
 from backstaff.tools.workspace._search_errors import invalid_regex, timeout
-from backstaff.tools.workspace._texts import EXCLUDED, MAX_FILE_BYTES, codings, unsaved_texts
+from backstaff.tools.workspace._texts import EXCLUDED, codings, contents_of, unsaved_texts
 from backstaff.tools.workspace._wanted import Wanted
 
 MAX_PATTERN_BYTES = 1000
@@ -174,13 +174,14 @@ def run(arguments: Arguments, context: Context) -> Result:
     _check(asked)
     globs = _globs("include", asked.include), _globs("exclude", asked.exclude)
     rules = Rules(EXCLUDED, "", *globs)
-    scan = Scan([], str(asked.output), asked.offset, asked.max_results + 1)
-    pattern = asked.pattern
+    ignore_case, pattern = "i" in asked.flags, asked.pattern
+    scan = Scan(("", ignore_case), [], str(asked.output), asked.offset, asked.max_results + 1)
     try:
         pattern = re.escape(pattern) if asked.literal else translated(pattern)
-        # A bad pattern is refused before a bad path.
-        with Regexp(pattern, "i" in asked.flags, budget) as regexp:
-            answer = _answer(asked, rules, scan, regexp, context)
+        scan.pattern = pattern, ignore_case
+        with Matchers(budget) as matchers:
+            matchers.check(scan.pattern)  # a bad pattern is refused before a bad path
+            answer = _answer(asked, rules, scan, matchers, context)
     except BadRegexp as error:
         raise invalid_regex(error, asked.pattern, pattern) from error
     except PathError as error:
@@ -197,10 +198,10 @@ def run(arguments: Arguments, context: Context) -> Result:
 
 
 def _answer(
-    asked: Arguments, rules: Rules, scan: Scan, regexp: Regexp, context: Context
+    asked: Arguments, rules: Rules, scan: Scan, matchers: Matchers, context: Context
 ) -> "Answer":
     """Search. Raises `PathError`, `BadRegexp`, `DeadlineExceeded` and `Cancelled`."""
-    budget = regexp.budget
+    budget = matchers.budget
     notes = [
         Note(NoteKind.LIMIT, f"{name} {lines} is more than {MAX_CONTEXT}: {MAX_CONTEXT} are shown")
         for name in ("context_lines", "context_after")
@@ -217,7 +218,7 @@ def _answer(
         scan.prefix = prefix = place.prefix
         rules = replace(rules, prefix=prefix, include_prefix=prefix)
         texts, scan.codings = unsaved_texts(prefix, context), codings(prefix, context)
-        with Contents(place, MAX_FILE_BYTES, texts) as contents:
+        with contents_of(place, texts) as contents:
             new = [path for path in texts if not (alone or contents.exists(path))]
             choice = choose(project, rules, budget, new)
             if rules.include and prefix and not choice.files:
@@ -233,9 +234,9 @@ def _answer(
             if context.text_only:  # programs and people get all matches
                 scan.share = wanted.share
             words = asked.pattern, asked.flags, asked.literal
-            near = Near(*words, place, project, rules, scan, regexp, contents, budget)
-            scan.others = near.compiled
-            scan.run(regexp, contents, budget)
+            near = Near(*words, place, project, rules, scan, matchers, contents, budget)
+            scan.others = near.others
+            scan.run(matchers, contents)
             passed = asked.offset - scan.skipped  # the scan counts down
             if passed and not scan.found:
                 text = f"offset {asked.offset} is after the last of {passed:,}"
@@ -245,7 +246,7 @@ def _answer(
             notes += near.about_exclude(asked.exclude, choice)
             outlines, late = _outlines(scan, asked, budget)
             has_more = scan.matches > asked.max_results
-            left = _left(scan, regexp, contents, budget) if has_more else Counter[str]()
+            left = _left(scan, matchers, contents, budget) if has_more else Counter[str]()
             notes += [Note(NoteKind.TIME, LATE)] * late + wanted.notes(scan.files_cut)
             shown = {path for path in texts if isinstance(contents.data(path), bytes)}  # no secret
             searched = scan.files[: scan.looked_at] if shown else ()
@@ -259,23 +260,22 @@ def _outlines(scan: Scan, asked: Arguments, budget: Budget) -> tuple[dict[str, O
     outlines = dict[str, Outline]()
     try:
         for one in scan.found if asked.enclosing and asked.output == Output.CONTENT else ():
-            text = text_of(one.text)
-            made = outline(text.decode(), one.path, budget) if isinstance(text, bytes) else None
-            if made:
+            if made := outline(one.text.decode(), one.path, budget):
                 outlines[scan.prefix + one.path] = made
     except DeadlineExceeded:
         return outlines, True
     return outlines, False
 
 
-def _left(scan: Scan, regexp: Regexp, contents: Contents, budget: Budget) -> Counter[str]:
+def _left(scan: Scan, matchers: Matchers, contents: Contents, budget: Budget) -> Counter[str]:
     """How many matches the files have that `scan` did not come to, as far as that costs little."""
     if scan.output != Output.CONTENT or scan.chosen:
         return Counter()
-    rest = Scan(scan.files[scan.looked_at :], "count", most=MAX_LEFT, codings=scan.codings)
-    regexp.budget = budget.share(LEFT_SHARE).at_most(LEFT_SECONDS)
+    files = scan.files[scan.looked_at :]
+    rest = Scan(scan.pattern, files, "count", most=MAX_LEFT, codings=scan.codings)
+    matchers.budget = budget.share(LEFT_SHARE).at_most(LEFT_SECONDS)
     with suppress(DeadlineExceeded, NoMatcher, BadRegexp):
-        rest.run(regexp, contents, regexp.budget)
+        rest.run(matchers, contents)
     return Counter({scan.prefix + one.path: one.count for one in rest.found})
 
 
