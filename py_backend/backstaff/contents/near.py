@@ -93,6 +93,11 @@ class Near:
         if "\n" in self.pattern or (r"\n" in self.pattern and not self.literal):
             remedy = "look for a part that is in one"
             yield Note(NoteKind.PATTERN, "a match is within one line", remedy)
+        # The other patterns are looked for on all lines, so they say nothing about definitions.
+        if self.scan.one_a_line and (told := self._count(self.scan.files, self.scan.pattern)):
+            text = f"{told}, but on no line of a definition that is wanted"
+            yield Note(NoteKind.PATTERN, text, "definitions=false")
+            return
         likely = [self.scan.files[number] for number in sorted(self.scan.likely)]
         for pattern, note in self.notes.items():
             if told := self._count(likely, pattern):

@@ -226,13 +226,17 @@ def test_method_without_a_body_is_a_definition_below_its_owner(
     assert f"{path}\n{rows}[" in reply.text, reply.text
 
 
-def test_definition_is_found_by_what_stands_up_to_its_name(tree: Plant) -> None:
-    start = "def start(run=None):  # run it\n    run()\n\n\n"
+def test_match_anywhere_on_the_line_of_a_definition_counts_and_others_are_told(tree: Plant) -> None:
+    start = "def start(run=None) -> Runner:\n    run()\n\n\n"
     server = server_at(tree({"a.py": start + "class Runner(Base):\n    def run(self): ...\n"}))
-    for pattern, lines in (("run", ["6"]), ("(?i)run", ["5-6", "6"]), (r"\w+\(Base", ["5-6"])):
+    for pattern, lines in (("run", ["1-2", "6"]), ("Runner", ["1-2", "5-6"]), ("Base", ["5-6"])):
         given = {"pattern": pattern, "definitions": True, "context_lines": 0}
         rows = server.call(SEARCH, given).text.splitlines()
         assert [row.partition(":")[0] for row in rows if row[0].isdigit()][1:] == lines, rows
+    text = server.call(SEARCH, {"pattern": r"run\(\)", "definitions": True}).text
+    told = "1 file matches, but on no line of a definition that is wanted: definitions=false"
+    assert f"[{told}]" in text, text
+    assert "case" not in text, text
 
 
 @pytest.mark.parametrize(("count", "is_read"), [(1, True), (3, True), (4, False)])

@@ -31,9 +31,8 @@ FILES_A_PAGE, LEAST_SHARE = 5, 10
 class Wanted:
     """Chooses among matches, and counts those that tests have.
 
-    With `definitions` a match has to begin on the line of a name that is defined there, and before
-    the end of that name, so none is in default values and comments; with `no_tests` it has to be in
-    no test, by its file or by a definition around it.
+    With `definitions` a match has to be on a line that defines something; with `no_tests` it has to
+    be in no test, by its file or by a definition around it.
     """
 
     definitions: bool
@@ -55,8 +54,8 @@ class Wanted:
         """Return the wanted ones of `matches` in the file `path` with this `text`."""
         made = outline(text.decode(), path, self.budget)
         if self.definitions:
-            names = {one.line: one.name for one in made.definitions} if made else {}
-            matches = [match for match in matches if _is_of_name(match, names.get(match[0], ""))]
+            lines = {one.line for one in made.definitions} if made else set()
+            matches = [match for match in matches if match[0] in lines]
         if self.no_tests and made:
             left = [match for match in matches if not _in_test(match[0], made)]
             self.matches += len(matches) - len(left)
@@ -81,12 +80,6 @@ class Wanted:
             text += f" {MOST_AT_ONCE:,} that were looked at"
             notes.append(Note(NoteKind.LIMIT, text, "give a longer pattern, or include"))
         return notes
-
-
-def _is_of_name(match: Match, name: str) -> bool:
-    _, start, _, left, _, part, _ = match
-    place = part.rfind(name)  # -1 for a name in another form, such as that of `operator()`
-    return bool(name) and (place < 0 or start - left < place + len(name))
 
 
 def _in_test(number: int, made: Outline) -> bool:
