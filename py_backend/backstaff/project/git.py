@@ -174,7 +174,10 @@ class Repository:
         file.
         """
         at = os.path.join(HELD % self.directory, os.path.dirname(self.index))
-        apart = {"GIT_DIR": os.path.realpath(at), "GIT_WORK_TREE": NOWHERE, **NO_INDEX}
+        try:
+            apart = {"GIT_DIR": os.path.realpath(at), "GIT_WORK_TREE": NOWHERE, **NO_INDEX}
+        except OSError:
+            return NoGit.BROKEN
         return self.ask(budget, "-C", NOWHERE, *words, given=given, environment=apart)
 
     def version(self, budget: Budget) -> tuple[int, ...]:
