@@ -37,9 +37,9 @@ class Rules:
 class Choice:
     """The files to search, in their order, and how many others are left out.
 
-    `by_name` counts files by the path that ends with an excluded name: that of a directory, such as
-    `src/build/`, or of the file itself. `by_exclude` counts files that a glob of `exclude` matches;
-    `by_include` counts files that no glob of `include` matches.
+    `by_include` counts files that no glob of `include` matches. `by_name` counts others that a name
+    keeps out, by the path that ends with it: that of a directory, such as `src/build/`, or of the
+    file itself. `by_exclude` counts files that a glob of `exclude` matches.
     """
 
     files: Sequence[str]
@@ -66,17 +66,22 @@ def choose(project: ProjectFiles, rules: Rules, budget: Budget, new: Sequence[st
 
 
 def _chosen(project: ProjectFiles, rules: Rules, budget: Budget, new: Sequence[str]) -> Choice:
+    def included(paths: Sequence[str]) -> Sequence[str]:
+        if not rules.include:
+            return paths
+        from_root = [rules.include_prefix + one for one in paths] if rules.include_prefix else paths
+        return [paths[at] for at in rules.include.files(from_root, budget)]
+
     prefix, files = rules.prefix, list[str]()
-    by_name: Counter[str] = Counter()
+    named: dict[str, list[str]] = {}  # the files that an excluded name keeps out, by that name
     excluded: set[str] = set()  # directories
-    by_exclude = by_include = 0
+    by_exclude = 0
     # Code points and UTF-16 units have one order, unless a character takes two units.
     two_units = max(map(max, new), default="") > "\uffff"
     for directory in budget.checked(project.directories):
         path, paths = directory.path, list(directory.paths)
         if kept_out := above_excluded(f"{path}/", rules.excluded):
-            if paths:
-                by_name[kept_out] += len(paths)
+            named.setdefault(kept_out, []).extend(paths)
             continue
         above = path.rpartition("/")[0]
         if rules.exclude and path and (above in excluded or rules.exclude.match(prefix + path)):
@@ -86,21 +91,21 @@ def _chosen(project: ProjectFiles, rules: Rules, budget: Budget, new: Sequence[s
         inside = f"{path}/" if path else ""
         if not {inside + name for name in rules.excluded}.isdisjoint(paths):
             names = rules.excluded.intersection(directory.names())
-            by_name.update(inside + name for name in names)
+            named |= {inside + name: [inside + name] for name in names}
             paths = [one for one in paths if one.rpartition("/")[2] not in rules.excluded]
         files += paths
         two_units |= any(max(one) > "\uffff" for one in directory.paths if not one.isascii())
     files += [one for one in new if rules.excluded.isdisjoint(one.split("/"))]
     if rules.exclude:
-        matching = set(rules.exclude.files(_from_root(files, prefix), budget))
+        from_root = [prefix + one for one in files] if prefix else files
+        matching = set(rules.exclude.files(from_root, budget))
         files = [one for at, one in enumerate(files) if at not in matching]
         by_exclude += len(matching)
-    if rules.include:
-        matched = rules.include.files(_from_root(files, rules.include_prefix), budget)
-        by_include = len(files) - len(matched)
-        files = [files[at] for at in matched]
-    files = budget.ordered(files, _utf_16 if two_units else str)
-    return Choice(files, by_name, by_exclude, by_include)
+    by_name = +Counter({name: len(included(paths)) for name, paths in named.items()})
+    chosen = included(files)
+    by_include = len(files) - len(chosen) + sum(map(len, named.values())) - by_name.total()
+    chosen = budget.ordered(chosen, _utf_16 if two_units else str)
+    return Choice(chosen, by_name, by_exclude, by_include)
 
 
 _KEPT: LRUCache[tuple[tuple[str, ...], Rules, tuple[str, ...]], Choice] = LRUCache(
@@ -139,11 +144,6 @@ def first_of(paths: Sequence[str], prefix: str) -> str:
     """Return the first `MAX_NAMED` of `paths` with `prefix`; a directory ends with a slash."""
     words = (word(prefix + path.removesuffix("/")) + "/" * path.endswith("/") for path in paths)
     return some_of(words, len(paths), most=MAX_NAMED) or f"{len(paths)} with long names"
-
-
-def _from_root(paths: Sequence[str], prefix: str) -> Sequence[str]:
-    """Return `paths` with `prefix` before each. Without a prefix nothing is copied."""
-    return [prefix + one for one in paths] if prefix else paths
 
 
 def _utf_16(path: str) -> bytes:
