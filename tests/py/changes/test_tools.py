@@ -300,13 +300,19 @@ def test_second_process_spares_the_first_one_what_is_unchanged(
         seen.append(str(Path(f"/proc/self/fd/{directory}").readlink().relative_to(root)))
         return ask(names, directory)
 
+    started: list[int] = []
+
+    def forked() -> int:
+        started.append(fork_and_wait())
+        return started[0]
+
     monkeypatch.setattr(status, "HELPED_FROM", -1)
-    monkeypatch.setattr(os, "fork", fork_and_wait)
+    monkeypatch.setattr(os, "fork", forked)
     monkeypatch.setattr(HANDLES, "lstats", noting)
     assert data(call(root, "git_status_summary"))["raw"] == status_of(root) == "## main\n M a/f\n"
     assert seen == ["a"]
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+    with pytest.raises(ChildProcessError):  # it is gone
+        os.waitpid(started[0], os.WNOHANG)
 
 
 def test_without_a_second_process_the_status_is_the_same(
