@@ -39,7 +39,7 @@
 ;;;###autoload
 (define-derived-mode backstaff-overview-mode backstaff-view-mode "Overview"
   "Major mode for the overview of a directory.
-A line shows a directory and names in it.  In \"lib/(9) +4\", lib/ holds 9
+A line shows a directory and names in it.  In \"lib/(900) +4\", lib/ holds 900
 files, and 4 more files are beside it.
 
 \\{backstaff-overview-mode-map}"
@@ -101,7 +101,7 @@ Interactively this is the root of the project; with a prefix argument, ask."
     (put-text-property (point-min) (point-max) 'wrap-prefix "    ")
     (apply #'backstaff-view-set-notes
            (and (< named files)
-                (format "%d of %d files named: dir/(9) holds 9 files, +9 are 9 more" named files))
+                (format "%d of %d files named: dir/(900) holds 900 files, +9 are 9 more" named files))
            (and (< named files)
                 (substitute-command-keys
                  "\\[backstaff-overview-more] names more, \\[backstaff-view-visit] on a\

@@ -118,7 +118,7 @@
   (backstaff-view-test-project (backstaff-overview-tests-many 60)
     (let ((backstaff-overview-tokens 200))
       (backstaff-view-test-open #'backstaff-overview root)
-      (should (string-match-p "[0-9]+ of 60 files named: dir/(9) holds 9 files, \\+9 are 9 more
+      (should (string-match-p "[0-9]+ of 60 files named: dir/(900) holds 900 files, \\+9 are 9 more
 \\+ names more, RET on a directory shows its tree, v an overview of it
 \\'" (backstaff-view-test-notes))))))
 

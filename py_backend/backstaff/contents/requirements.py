@@ -1,7 +1,7 @@
 """The parts that a text must hold to match a pattern: one of some literals, or a run of characters.
 
-Both come from the pattern as `re` has parsed it. The process that matches gets only the code of
-this module and of `regexp_worker`, so it imports only the standard library.
+Both come from the pattern as `re` has parsed it. This module runs in the process that matches
+(`regexp.PROGRAM`).
 """
 
 import sys
