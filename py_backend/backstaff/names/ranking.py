@@ -20,7 +20,7 @@ sum of the classes or of the costs decides, recent edits, the length of the path
 """
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -131,33 +131,47 @@ class Ranking:
             keys.append(self._key(CLOSE[not in_name or len(words) > 1], badness, at))
         if len(keys) < count:
             left = sorted(set(range(len(paths))).difference(whole))
-            keys += map(self._with_gaps, budget.checked(left, GAPPED_AT_ONCE))
+            if len(words) == 1:
+                early = {at: key for at in budget.checked(left) if (key := self._in_one_word(at))}
+                keys += early.values()
+                left = [at for at in left if at not in early]
+            # Pieces are behind initials, and take most of the time.
+            if len(keys) < count:
+                keys += map(self._with_gaps, budget.checked(left, GAPPED_AT_ONCE))
         return [(kind, at) for *_, at, kind in nsmallest(count, keys)]
 
     def _key(self, kind: MatchKind, badness: int, at: int) -> Key:
         heat = -self.heat.get(self.originals[at], 0.0) if self.heat else 0.0
         return kind.order, badness, heat, len(self.paths[at]), at, kind
 
+    def _in_one_word(self, at: int) -> Key | None:
+        """The key of a path of which the only word is initials, or glued together."""
+        (word,), path = self.words, self.paths[at]
+        starts, name, in_name = self._starts(at)
+        begins = [at for at in starts if at >= name and path[at].isalnum()]
+        if in_name and _are_initials(word, path, begins, in_name):
+            return self._key(MatchKind.INITIALS, 0, at)
+        apart = _glued(word, path, starts, name)
+        return self._key(MatchKind.INITIALS, apart, at) if apart else None
+
     def _with_gaps(self, at: int) -> Key:
         """The key of a path that does not hold all of the words whole."""
-        path, original = self.paths[at], self.originals[at]
-        name = path.rfind("/") + 1
-        # Where words begin, which shows in the original only. Some letters fold to two.
-        starts = [one.start() for one in _STARTS(original if len(original) == len(path) else path)]
-        dot = path.rfind(".", name + 1)
-        begins = [at for at in starts if at >= name and path[at].isalnum()]
-        in_name = begins[: bisect_left(begins, dot if dot > 0 else len(path))]
-        if len(self.words) == 1:
-            (word,) = self.words
-            if in_name and _are_initials(word, path, begins, len(in_name)):
-                return self._key(MatchKind.INITIALS, 0, at)
-            if apart := _glued(word, path, starts, name):
-                return self._key(MatchKind.INITIALS, apart, at)
+        path, (starts, _, in_name) = self.paths[at], self._starts(at)
         costs = [_cost(word, path, starts) for word in self.words]
         pairs = zip(self.words, costs, strict=True)
         scattered = any(cost >= SCATTER and word not in path for word, cost in pairs)
         kind = MatchKind.LETTERS if scattered else MatchKind.PIECES
-        return self._key(kind, sum(costs) + len(in_name), at)
+        return self._key(kind, sum(costs) + in_name, at)
+
+    def _starts(self, at: int) -> tuple[list[int], int, int]:
+        """Where words begin in a path, where its name does, and the number of words in that."""
+        path, original = self.paths[at], self.originals[at]
+        name = path.rfind("/") + 1
+        # The original shows where words begin. Some letters fold to two.
+        starts = [one.start() for one in _STARTS(original if len(original) == len(path) else path)]
+        dot = path.rfind(".", name + 1)
+        end = dot if dot > 0 else len(path)
+        return starts, name, sum(name <= one < end and path[one].isalnum() for one in starts)
 
 
 def _are_initials(word: str, path: str, begins: Sequence[int], most: int) -> bool:
