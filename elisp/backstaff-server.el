@@ -167,7 +167,10 @@ Return it; the caller closes the connection.  CALLBACK is called once: with the
 server's identity, a plist of `:version', `:protocol' and more, or with nil and
 a condition, after TIMEOUT seconds at most."
   (let ((server (backstaff-server--launch nil)))
-    (backstaff-server--shake-hands server callback timeout)
+    (condition-case problem
+        (backstaff-server--shake-hands server callback timeout)
+      ;; A program that ends at once may be gone before the handshake is sent.
+      (backstaff-connection-lost (funcall callback nil problem)))
     server))
 
 (defun backstaff-server--launch (host &optional restarted)

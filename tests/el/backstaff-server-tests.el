@@ -34,6 +34,17 @@
 
 ;;; Finding the program
 
+;; Once, a program that ended at once was a failed command, as it was gone before the handshake.
+(ert-deftest backstaff-server-try-calls-back-if-the-program-is-gone ()
+  (backstaff-test-with-server (backstaff-test-fake-command)
+    (let ((told nil))
+      (cl-letf (((symbol-function 'process-send-string)
+                 (lambda (&rest _) (error "Process backstaff not running"))))
+        (backstaff-server-try (lambda (&rest answer) (push answer told)) 5))
+      (should (equal (length told) 1))
+      (should-not (caar told))
+      (should (eq (car (cadar told)) 'backstaff-connection-lost)))))
+
 (ert-deftest backstaff-server-command-is-taken-as-it-is ()
   (let ((backstaff-server-command '("~/venv/bin/python" "-m" "backstaff")))
     (should (equal (backstaff-server-program)
