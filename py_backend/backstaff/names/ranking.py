@@ -21,7 +21,7 @@ sum of the classes or of the costs decides, recent edits, the length of the path
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from heapq import nsmallest
@@ -132,7 +132,15 @@ class Ranking:
         if len(keys) < count:
             left = sorted(set(range(len(paths))).difference(whole))
             if len(words) == 1:
-                early = {at: key for at in budget.checked(left) if (key := self._in_one_word(at))}
+                # Initials are in order in the name, and a glued word's end begins it.
+                in_order, ends = subsequence(words[0]).match, tuple(_ends(words[0]))
+                early = {
+                    at: key
+                    for at in budget.checked(left)
+                    if in_order(paths[at], name := paths[at].rfind("/") + 1)
+                    or paths[at].startswith(ends, name)
+                    if (key := self._in_one_word(at))
+                }
                 keys += early.values()
                 left = [at for at in left if at not in early]
             # Pieces are behind initials, and take most of the time.
@@ -198,12 +206,17 @@ def _glued(word: str, path: str, starts: Sequence[int], name: int) -> int:
     """
     places = [
         start
-        for cut in range(SHORTEST_PIECE, len(word) - SHORTEST_PIECE + 1)
-        if path.startswith(word[cut:], name)
+        for end in _ends(word)
+        if path.startswith(end, name)
         for start in starts
-        if path.startswith(word[:cut], start, name)
+        if path.startswith(word.removesuffix(end), start, name)
     ]
     return path.count("/", max(places), name) if places else 0
+
+
+def _ends(word: str) -> Iterator[str]:
+    """Yield the second parts of `word` cut in two, such as `tree` of `srctree`."""
+    return (word[cut:] for cut in range(SHORTEST_PIECE, len(word) - SHORTEST_PIECE + 1))
 
 
 def _classifier(word: str) -> Callable[[str], tuple[int, bool]]:
