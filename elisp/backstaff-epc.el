@@ -375,9 +375,9 @@ peer that has closed its output and lives on is like that.")
 
 (defun backstaff-epc-await (connection start)
   "Call START, wait for the outcome, and return the value.
-START begins one or more calls over CONNECTION.  It is called with a function
-that takes the value and one that takes a condition, which is signalled here,
-and returns a function that cancels the call.
+START begins one or more calls over CONNECTION.  Its arguments are two
+functions: the first takes the value, and the second takes a condition, which
+this function signals.  START returns a function that cancels the calls.
 
 For the first tenth of a second, in which most answers come, Emacs reads
 only from the peer, so that no filter of another package interrupts the

@@ -25,7 +25,7 @@
   "The requests without an answer, each a list of the function that cancels it.")
 
 (defvar backstaff-request-indicator '(backstaff-request--pending " waiting, C-g cancels")
-  "What the mode line of a buffer with requests shows.")
+  "Mode line construct, shown while the buffer's requests wait for an answer.")
 
 (defun backstaff-request (id args callback &optional context)
   "Call the tool ID with ARGS for the current buffer, and return at once.

@@ -6,10 +6,10 @@
 
 ;; `backstaff-search' shows the lines that match a regular expression in a buffer of
 ;; `grep-mode', so `next-error', RET and wgrep work there.  It returns at once; C-g in
-;; the buffer cancels the search, and g makes it again.  Each file has a heading, and each
-;; definition around matches has one.  The file's name also begins each of its lines, but
-;; invisible.  The last lines count the files that were not searched: ignored, binary
-;; or large ones.
+;; the buffer cancels the search, and g makes it again.  Each file has a heading, such as
+;; "src/app.py".  Each definition with matches has a heading, such as "in Server.run 33-97".
+;; For `next-error', the file's name also begins each of its lines, where it is invisible.
+;; The last lines count the files that were not searched: ignored, binary or large ones.
 ;;
 ;; If Consult is loaded, the command shows the matches as you type instead, and the place
 ;; of the chosen one.  Text behind a second # filters them, as in `consult-grep'.

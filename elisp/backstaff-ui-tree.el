@@ -53,8 +53,9 @@ ignores, and `nothing' shows everything.  \\<backstaff-tree-mode-map>\\[backstaf
   "Maximum number of entries that the tool allows.")
 
 (defvar-local backstaff-tree--folds nil
-  "A hash table from the paths of directories to `closed' or `open'.
-One that is `open' is requested, too, if it is below the tree's depth.")
+  "Hash table from the path of each directory that the user folded to its state.
+The state is `open' or `closed'.  A request also asks for the names in an open
+directory that is deeper than the tree's depth.")
 
 (defvar-local backstaff-tree--counts nil
   "A hash table from the paths of directories to numbers of names without a line.")

@@ -160,7 +160,7 @@ Point goes to the file that the user comes from."
 
 (defun backstaff-view--buffer (mode state)
   "Request STATE in a buffer in major mode MODE, and return the buffer.
-One that shows the same directory is used again."
+Use the buffer that shows the same directory in this mode, if there is one."
   (with-current-buffer (get-buffer-create (backstaff-view-name mode state))
     (unless (eq major-mode mode)
       (funcall mode)

@@ -87,6 +87,7 @@ The result does not depend on how busy the machine is, if the system counts
 them."
   (let* ((file-name-handler-alist nil)
          (facts (with-temp-buffer
+                  ;; Only Linux has the file.  Without it nothing is subtracted.
                   (ignore-errors (insert-file-contents-literally "/proc/self/schedstat"))
                   (split-string (buffer-string)))))
     (- (float-time) (/ (string-to-number (or (nth 1 facts) "0")) 1e9))))

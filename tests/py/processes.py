@@ -41,7 +41,10 @@ def in_child(function: Callable[[], Value]) -> Value:
 
 
 as_root = pytest.mark.skipif(os.getuid() != 0, reason="needs root")
-"""Only root can give a file away, or become another user."""
+"""Marks tests in which a file is given away, or another user runs a process: only root can do that.
+
+CI runs as root.
+"""
 
 
 def unprivileged(function: Callable[[], Value]) -> Value:

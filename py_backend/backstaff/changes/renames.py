@@ -32,7 +32,7 @@ class Rename(NamedTuple):
 
 
 def with_renames(tree: WorkTree, changes: Changes) -> Changes:
-    """`changes` with a renamed file in the place of one that is gone and a new one."""
+    """Return `changes` with renames: the entries of `old.py`, gone, and `new.py` become one."""
     gone = {path: one.old for path, one in changes.items() if one.old and not one.new}
     new = {path: one.new for path, one in changes.items() if one.new and not one.old}
     if not gone or not new:

@@ -92,7 +92,7 @@ class Matchers:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Give the processes back, and end those that still work."""
+        """Keep the processes for other calls. Kill each that still works after `TICK` seconds."""
         late = self.budget.at_most(TICK)
         with suppress(ToolError):
             while any(one.asked for one in self.workers):
@@ -104,7 +104,7 @@ class Matchers:
         """Raise `BadRegexp` if `pattern` cannot be used, else as `answer` does."""
         try:
             self.answer([Asked(Job((pattern,)), -1)])
-        except NoMatcher:  # someone may have ended one that waited
+        except NoMatcher:  # a kept process may have been killed from outside: try a new one
             self.workers.pop().end()
             self.workers.append(_Worker.start())
             self.answer([Asked(Job((pattern,)), -1)])
@@ -251,7 +251,7 @@ class _Worker:
         return NoMatcher(f"was ended by {signal.Signals(-status).name}")
 
     def give_back(self) -> None:
-        """Keep it for the next call. End one that still works, or if enough others wait."""
+        """Keep the process for the next call. Kill it if it still works or enough others wait."""
         with _LOCK:
             if not self.asked and len(_IDLE) < PROCESSES:
                 _IDLE.append(self)

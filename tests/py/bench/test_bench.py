@@ -121,6 +121,7 @@ def test_call_that_ends_at_its_limit_is_missed_and_has_no_figure() -> None:
     assert f"no answer in {content.LIMIT_SECONDS} s" in picture
 
 
+# `make setup` installs ripgrep on Debian as root; elsewhere the bench goes without it.
 @pytest.mark.skipif(not shutil.which("rg"), reason="needs ripgrep")
 def test_both_sides_of_a_search_read_all_files_and_find_the_same(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("one needle, two needles\n")

@@ -133,6 +133,7 @@ def test_nothing_is_written(root: Path, split: bool) -> None:  # noqa: FBT001  #
     assert times() == before
 
 
+# `make setup` installs strace on Debian as root; only Linux has it.
 @pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
 def test_only_git_runs_and_no_file_is_opened_to_be_written(root: Path, folder: Path) -> None:
     import sys

@@ -355,7 +355,7 @@ def mutate(repository: RandomRepository, chance: random.Random, number: int) -> 
             shutil.rmtree(dot_git) if dot_git.is_dir() else git(place, "init", "-q")
         case 7:
             git(root, "rm", "-rq", "--cached", "--ignore-unmatch", str(place.relative_to(root)))
-        case 8 | 9:
+        case 8 | 9:  # git's option adds the rest, where a random file cannot be read
             git(root, "add", "-f", "-A", "--ignore-errors", str(place))
         case 10 | 11 if place != root:
             repository.confuse(place)
