@@ -12,6 +12,7 @@ import pytest
 from tests.py import examples, skips
 from tests.py.attack import figures
 from tests.py.epc import ISOLATED, Client, Start
+from tests.py.project.repositories import alone
 from tests.py.trees import Content, Plant, plant
 
 examples.register()
@@ -47,6 +48,13 @@ def folder() -> Iterator[Path]:
         path = Path(name).resolve()
         path.chmod(0o755)
         yield path
+
+
+@pytest.fixture
+def own_git_settings(folder: Path) -> Iterator[None]:
+    """Leaves out the settings of git of whoever runs the tests."""
+    with alone(folder / "home"):
+        yield
 
 
 @pytest.fixture

@@ -17,17 +17,11 @@ from backstaff.project.configuration import default_file
 from backstaff.project.git import Repository, TrackedFiles, find_repository
 from backstaff.project.running_git import NoGit, RunningGit, started
 from tests.py.processes import as_root
-from tests.py.project.repositories import alone, git
+from tests.py.project.repositories import git
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_git_settings")]
 
 MOST_SECONDS_TO_END = 10
-
-
-@pytest.fixture(autouse=True)
-def _alone(folder: Path) -> Iterator[None]:
-    with alone(folder / "home"):
-        yield
 
 
 @pytest.fixture

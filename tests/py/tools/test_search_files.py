@@ -3,7 +3,6 @@
 import json
 import os
 import string
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,18 +19,13 @@ from backstaff.render.names import show
 from backstaff.server import Reply
 from backstaff.tools.workspace import search_files
 from tests.py.processes import NOBODY, as_root, unprivileged
-from tests.py.project.repositories import alone, commit_each, git
+from tests.py.project.repositories import commit_each, git
 from tests.py.project.test_files import settle
 from tests.py.servers import server_at
 from tests.py.trees import Plant
 
+pytestmark = pytest.mark.usefixtures("own_git_settings")
 SERVER = server_at("/")
-
-
-@pytest.fixture(autouse=True)
-def _alone(folder: Path) -> Iterator[None]:
-    with alone(folder / "home"):
-        yield
 
 
 def search(root: Path, query: str, /, **arguments: object) -> Reply:

@@ -1,0 +1,199 @@
+"""workspace/regexp_search: its text, its pages, and unsaved text in it."""
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backstaff.tools.workspace import regexp_search
+from backstaff.tools.workspace._matches import MOST, line
+from tests.py.tools.searches import SERVER, TOOL, data_of, found, search, unsaved
+from tests.py.trees import Plant
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_git_settings")]
+
+# ---------------------------------------------------------------------------- the text
+
+
+@given(
+    st.text("ab é😀\t\x1b\u202e", max_size=700),
+    st.integers(0, 700),
+    st.integers(0, 400),
+)
+def test_line_is_cut_around_its_match(text: str, start: int, length: int) -> None:
+    start = min(start, len(text))
+    end = min(start + length, len(text))
+    row, shown = line((1, start, end, 0, len(text), text, start))
+    assert shown.start <= start <= shown.stop
+    assert row.startswith(("1: ", f"1:{start + 1}: "))
+    assert "\n" not in row[:-1]
+    assert "\x1b" not in row
+    assert len(text[shown.start : shown.stop].encode()) <= MOST
+
+
+def test_lines_before_and_after_a_match_may_differ_and_are_at_most_ten(tree: Plant) -> None:
+    root = tree({"t": "".join(f"line {number}\n" for number in range(1, 41))})
+
+    def shown(**lines: int) -> tuple[int, int]:
+        reply = search(root, "line 20$", **lines)
+        numbers = [int(found[1]) for found in re.finditer(r"(?m)^(\d+)[:-]", reply.text)]
+        [near] = data_of(reply).get("around", [{"lines": [{"line": 20}]}])
+        assert numbers == [line["line"] for line in near["lines"]]
+        return numbers[0], numbers[-1]
+
+    assert shown(context_lines=2) == (18, 22)
+    assert shown(context_lines=2, context_after=5) == (18, 25)
+    assert shown(context_lines=2, context_after=0) == (18, 20)
+    assert shown(context_after=3) == (20, 23)
+    assert shown(context_lines=0) == (20, 20)
+    assert shown(context_lines=35, context_after=11) == (10, 30)
+    told = search(root, "line 20$", context_lines=35).text
+    assert "[context_lines 35 is more than 10: 10 are shown]\n" in told
+    described = {one.name: one.described() for one in regexp_search.TOOL.parameters}
+    assert "at most 10" in described["context_lines"]
+
+
+# ---------------------------------------------------------------------------- a full page
+
+
+def told(root: Path, pattern: str, /, **arguments: object) -> str:
+    """The answer as a model gets it."""
+    return SERVER.call(
+        TOOL, {"pattern": pattern} | arguments, {"root": str(root), "text_only": True}
+    ).text
+
+
+MANY = {"a.py": "hit\n" * 70, "b.py": "hit\n" * 9, "c.py": "hit\n" * 40, "d.py": "hit\n" * 3}
+
+
+def matches_by_file(text: str) -> dict[str, int]:
+    files: dict[str, int] = {}
+    for row in text.splitlines():
+        if re.fullmatch(r"\w+(/\w+)*[.\w]+", row):
+            files[row] = 0
+        elif re.match(r"\d+: ", row):
+            files[[*files][-1]] += 1
+    return files
+
+
+def test_files_share_a_page_that_has_no_room_for_all_matches(tree: Plant) -> None:
+    root = tree(MANY)
+    text = told(root, "hit")
+    assert matches_by_file(text) == {"a.py": 48, "b.py": 9, "c.py": 40, "d.py": 3}
+    assert text.startswith("122 matches in 4 files for /hit/ (4 files searched)\n")
+    assert "48: hit\n+22 more in this file: give it as root_path\nb.py\n" in text
+    assert "[more:" not in text
+
+
+def test_match_that_is_only_counted_is_on_the_page_of_its_file(tree: Plant) -> None:
+    root = tree(MANY)
+    seen = matches_by_file(told(root, "hit", root_path="a.py", max_results=500))
+    assert seen == {"a.py": 70}
+
+
+def test_full_page_shows_the_first_matches_of_each_file_and_names_where_it_ends(
+    tree: Plant,
+) -> None:
+    root = tree(MANY)
+    text = told(root, "hit", max_results=25)
+    assert matches_by_file(text) == {"a.py": 10, "b.py": 9, "c.py": 6}
+    assert text.startswith("Matches 1-85 for /hit/")
+    assert "+60 more in this file: give it as root_path\nb.py" in text
+    assert "[more: offset=85; left: c.py 34, d.py 3]\n" in text
+    rest = told(root, "hit", max_results=25, offset=85)
+    assert matches_by_file(rest) == {"c.py": 22, "d.py": 3}
+    assert rest.startswith("Matches 86-122 for /hit/")
+    assert "+12 more in this file: give it as root_path\nd.py" in rest
+
+
+def test_only_file_with_matches_is_paged_and_so_are_all_for_a_program(tree: Plant) -> None:
+    root = tree({"a.py": "hit\n" * 30, "b.py": "none"})
+    text = told(root, "hit", max_results=20)
+    assert matches_by_file(text) == {"a.py": 20}
+    assert "[more: offset=20; left: a.py 10]\n" in text
+    assert len(found(tree(MANY), "hit", max_results=30)) == 30
+    assert {item[0] for item in found(tree(MANY), "hit", max_results=30)} == {"a.py"}
+
+
+@pytest.mark.parametrize(
+    ("name", "head"),
+    [
+        ("a.go", "// Code generated by protoc. DO NOT EDIT.\n"),
+        ("a.js", "/* @generated */\n"),
+        ("a_pb2.py", ""),
+        ("a/package-lock.json", ""),
+        ("a.min.js", ""),
+    ],
+)
+def test_generated_file_shows_one_match_on_a_full_page(tree: Plant, name: str, head: str) -> None:
+    root = tree(
+        {name: head + "hit\n" * 30, "b.go": "hit\n" * 15, "c.go": "// generated\n" + "hit\n" * 90}
+    )
+    text = told(root, "hit", max_results=20)
+    assert "+29 more in this file: give it as root_path\nb.go\n" in text
+    assert text.count("hit\n") == 1 + 10 + 9
+
+
+def test_imports_share_a_row_among_many_matches(tree: Plant) -> None:
+    lines = "import budget\nfrom budget import Budget\nx = 1\nbudget = 2\nimport budget.x\n"
+    root = tree(
+        {
+            "a.py": lines,
+            "b.py": "budget\n" * 9,
+            "c.md": "import budget\n",
+            "d.py": "import budget\n",
+        }
+    )
+    text = told(root, "budget")
+    assert "a.py\nimports: 1 2 5\n4: budget = 2\nb.py\n" in text
+    assert "c.md\n1: import budget\nd.py\nimports: 1\n" in text
+    assert "1: import budget\n2: from" in told(root, "budget", include=["a.py"]), "few are shown"
+    whole = told(root, "budget", context_lines=1)
+    assert "imports:" not in whole
+
+
+@pytest.mark.parametrize("limit", [64, 100, 300, 1000, 5000])
+def test_text_keeps_to_its_limit(tree: Plant, limit: int) -> None:
+    root = tree({f"{n}": f"x {'y' * 400}\n" * 5 for n in range(9)})
+    reply = SERVER.call(TOOL, {"pattern": "x"}, {"root": str(root), "max_output_bytes": limit})
+    assert len(reply.text.encode()) <= limit
+
+
+def test_columns_count_utf_16_units_in_the_json(tree: Plant) -> None:
+    reply = search(tree({"t": "😀é x"}), "x")
+    assert data_of(reply)["items"][0]["column"] == 4
+    assert '"column":5' in str(reply.json)
+    assert '"took_ms":' in str(reply.json)
+
+
+# ---------------------------------------------------------------------------- unsaved text
+
+
+def test_unsaved_text_is_searched_in_place_of_the_file_and_told(tree: Plant) -> None:
+    root = tree({"a": "on disk\n", "b": "on disk\n", ".gitignore": "c\n", "c": ""})
+    reply = unsaved(
+        root, "on disk|new", {"a": "new text", "d/e": "new", "c": "new", "dist/x": "new"}
+    )
+    paths = [item["path"] for item in data_of(reply)["items"]]
+    assert paths == ["a", "b", "d/e"]
+    assert data_of(reply)["unsaved"] == ["a", "d/e"]
+    assert "[not saved, searched as in Emacs: a d/e]" in reply.text
+    assert data_of(unsaved(root, "é", {"a": "é"}, "iso-8859-1-unix"))["items"][0]["path"] == "a"
+
+
+def test_notes_in_the_data_have_their_remedy_apart(tree: Plant) -> None:
+    root = tree({"a.txt": "Needle\n", "build/b": "x", "dist/c": "x"})
+    case, not_searched = data_of(search(root, "needle"))["notes"]
+    assert case == {
+        "kind": "case",
+        "text": "1 file matches without regard to case",
+        "remedy": "flags=i",
+    }
+    assert not_searched == {
+        "kind": "not-searched",
+        "text": "not searched: 2 in build/ dist/",
+        "remedy": "to be given as root_path",
+    }
+    assert "[not searched: 2 in build/ dist/, to be given as root_path]" in search(root, "x").text
