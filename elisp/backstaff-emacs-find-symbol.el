@@ -116,7 +116,7 @@
       nil)))
 
 (defun backstaff-emacs-find-symbol--search ()
-  "Return the name of the tool that searches text, for symbols that no back end knows."
+  "Return the name of the tool that searches text, which needs no back end."
   (backstaff-lisp-tools-name "workspace/regexp_search"))
 
 (defun backstaff-emacs-find-symbol--none (reason)
