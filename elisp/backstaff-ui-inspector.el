@@ -124,18 +124,19 @@ If TEXT-ONLY is non-nil, show its text alone."
                              :text-only text-only)))
 
 ;;;###autoload
-(defun backstaff-file-info (file)
-  "Show the type, size, times and permissions of FILE.
+(defun backstaff-file-info (file &optional root)
+  "Show the type, size, times and permissions of FILE in the project ROOT.
 Interactively this is the current file; with a prefix argument, ask."
   (interactive
    (list (or (and (not current-prefix-arg) buffer-file-name)
              (read-file-name "Describe file: " (backstaff-directory) buffer-file-name t))))
   (let* ((name (expand-file-name file))
-         ;; The root of a project belongs to it, not to a project around it.
-         (root (backstaff-command-root
-                (if (and (not (file-remote-p name)) (file-directory-p name))
-                    (file-name-as-directory name)
-                  (file-name-directory name)))))
+         (root (or root
+                   ;; The root of a project belongs to it, not to a project around it.
+                   (backstaff-command-root
+                    (if (and (not (file-remote-p name)) (file-directory-p name))
+                        (file-name-as-directory name)
+                      (file-name-directory name))))))
     (backstaff-inspector--show root "agent-q/get_file_info"
                                (list :path (backstaff-path-relative root name)) t)))
 

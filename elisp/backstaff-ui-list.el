@@ -51,12 +51,6 @@ By name, the next reply follows it.  In another order there is one reply.")
 (defvar-local backstaff-list--waiting nil
   "The entries of the last reply that are not drawn.")
 
-(defvar-local backstaff-list--last nil
-  "The last entry that is drawn.")
-
-(defvar-local backstaff-list--shown 0
-  "Number of rows that are drawn.")
-
 (defvar-local backstaff-list--wanted 0
   "Number of rows to draw, if there are so many.")
 
@@ -128,8 +122,7 @@ current directory, with point on the current file; with a prefix argument, ask."
 (defun backstaff-list--draw (reply)
   "Draw the first rows of the listing in REPLY."
   (let ((order (plist-get backstaff-view-state :order)))
-    (setq backstaff-list--shown 0
-          backstaff-list--wanted backstaff-list--page
+    (setq backstaff-list--wanted backstaff-list--page
           backstaff-list--waiting (plist-get (plist-get reply :data) :entries))
     (when (cdr order)
       (if (plist-get reply :truncated)
@@ -142,16 +135,17 @@ current directory, with point on the current file; with a prefix argument, ask."
                       (seq-group-by (lambda (entry) (eq (plist-get entry :kind) :directory))
                                     backstaff-list--waiting)))))
     (setq tabulated-list-sort-key order)
-    (backstaff-list--go-on)))
+    (backstaff-list--insert)))
 
-(defun backstaff-list--go-on ()
+(defun backstaff-list--insert ()
   "Draw a piece of the rows that wait, and arrange for the next piece."
-  (let ((end (point-max)) (inhibit-read-only t)
+  (let ((inhibit-read-only t)
         ;; To collect garbage takes longer than to draw.
         (gc-cons-threshold (max gc-cons-threshold (* 32 1024 1024)))
         (rows (mapcar #'backstaff-list--row
                       (seq-take backstaff-list--waiting backstaff-list--piece))))
-    (when (= backstaff-list--shown 0)
+    (setq backstaff-list--waiting (nthcdr backstaff-list--piece backstaff-list--waiting))
+    (when (bobp)
       (setf (nth 1 (aref tabulated-list-format 0))
             (max 20 (min (cl-loop for (_ cells) in (or rows '(("" [""])))
                                   maximize (string-width (aref cells 0)))
@@ -159,51 +153,46 @@ current directory, with point on the current file; with a prefix argument, ask."
       (tabulated-list-init-header))
     (with-silent-modifications
       (save-excursion
-        (goto-char end)
+        (goto-char (point-max))
         (dolist (row rows)
           (apply #'tabulated-list-print-entry row))))
-    (cl-incf backstaff-list--shown (length rows))
-    (setq backstaff-list--waiting (nthcdr backstaff-list--piece backstaff-list--waiting)
-          backstaff-list--last (or (caar (last rows)) backstaff-list--last))
     (backstaff-list--describe)
-    (when (and backstaff-view-sought (> end 1)
-               (save-restriction
-                 (narrow-to-region end (point-max))
-                 (backstaff-view-go-to backstaff-view-sought)))
-      (setq backstaff-view-sought nil)
-      (dolist (window (get-buffer-window-list nil t t))
-        (set-window-point window (point))))
-    (when (and backstaff-view-sought
-               (equal (backstaff-path-parent backstaff-view-sought)
-                      (plist-get backstaff-view-state :path))
-               (< backstaff-list--shown backstaff-list--most-sought))
-      (cl-callf max backstaff-list--wanted (1+ backstaff-list--shown)))
-    (cond ((>= backstaff-list--shown backstaff-list--wanted))
-          (backstaff-list--waiting
-           (run-at-time 0 nil #'backstaff-list--later (current-buffer) backstaff-view-reply))
-          ((and (backstaff-list--left) (backstaff-list--more-p))
-           (backstaff-request-cancel)
-           (backstaff-view-call
-            `(:after ,(concat (plist-get backstaff-list--last :name)
-                              (and (eq (plist-get backstaff-list--last :kind) :directory) "/"))
-              ,@backstaff-view-state)
-            (lambda (reply)
-              (setq backstaff-list--waiting (plist-get (plist-get reply :data) :entries))
-              (if backstaff-list--waiting (backstaff-list--go-on)
-                (message "%s" (plist-get reply :text)))))))))
+    (backstaff-request-start
+     (lambda (answer)
+       (let ((timer (run-at-time 0 nil answer nil)))
+         (lambda () (cancel-timer timer))))
+     #'backstaff-list--go-on)))
 
-(defun backstaff-list--later (buffer reply)
-  "Go on in BUFFER, if it still shows REPLY."
-  (when (and (buffer-live-p buffer)
-             (eq reply (buffer-local-value 'backstaff-view-reply buffer)))
-    (with-current-buffer buffer
-      (backstaff-list--go-on))))
+(defun backstaff-list--go-on (&rest _)
+  "Draw more rows, if the page has room or a point waits for its row."
+  (let ((shown (backstaff-list--shown)) (end (point-max))
+        (directory (plist-get backstaff-view-state :path)))
+    (when (or (< shown backstaff-list--wanted)
+              (and (< shown backstaff-list--most-sought)
+                   (cl-some (lambda (place) (equal (backstaff-path-parent (cdr place)) directory))
+                            backstaff-view-sought)))
+      (cond (backstaff-list--waiting
+             (backstaff-list--insert)
+             (backstaff-view-go-to-sought end))
+            ((and (backstaff-list--left) (backstaff-list--more-p))
+             (pcase-let (((map :name :kind)
+                          (tabulated-list-get-id (1- end))))
+               (backstaff-view-call
+                `(:after ,(concat name (and (eq kind :directory) "/")) ,@backstaff-view-state)
+                (lambda (reply)
+                  (setq backstaff-list--waiting (plist-get (plist-get reply :data) :entries))
+                  (if backstaff-list--waiting (backstaff-list--go-on)
+                    (message "%s" (plist-get reply :text)))))))))))
+
+(defun backstaff-list--shown ()
+  "Return the number of rows that are drawn."
+  (count-lines (point-min) (point-max)))
 
 (defun backstaff-list--left ()
   "Return the number of entries that are not shown, or nil."
   ;; A failed reply has no data.
   (let ((total (or (plist-get (plist-get backstaff-view-reply :data) :total) 0)))
-    (and (< backstaff-list--shown total) (- total backstaff-list--shown))))
+    (and (< (backstaff-list--shown) total) (- total (backstaff-list--shown)))))
 
 (defun backstaff-list--describe ()
   "Write the counts into the mode line, and a note on entries that are not shown."
@@ -217,11 +206,11 @@ current directory, with point on the current file; with a prefix argument, ask."
                         directories (ngettext "directory" "directories" directories)
                         (if hidden "shown" "off"))))
     (backstaff-view-set-notes
-     (cond ((> backstaff-list--shown 0) nil)
+     (cond ((> (backstaff-list--shown) 0) nil)
            (hidden "The directory is empty")
            (t (substitute-command-keys "Nothing to show; \\[backstaff-view-toggle-hidden]\
  shows hidden files")))
-     (and left (format "… %d shown, %d more: %s" backstaff-list--shown left
+     (and left (format "… %d shown, %d more: %s" (backstaff-list--shown) left
                        (if (backstaff-list--more-p)
                            (substitute-command-keys "\\[backstaff-list-more] shows more")
                          "Only the listing by name has all"))))))
@@ -237,7 +226,9 @@ current directory, with point on the current file; with a prefix argument, ask."
     (user-error "The listing is complete"))
   (unless (backstaff-list--more-p)
     (user-error "Only the listing by name has all"))
-  (setq backstaff-list--wanted (+ backstaff-list--shown backstaff-list--page))
+  (setq backstaff-list--wanted (+ (backstaff-list--shown) backstaff-list--page))
+  ;; A page that is asked for replaces the one before.
+  (backstaff-request-cancel)
   (backstaff-list--go-on))
 
 (defun backstaff-list-sort (column &optional click)

@@ -160,11 +160,11 @@ Interactively this is the root of the project; with a prefix argument, ask."
     (if (and (plist-get data :missing) (> depth 1))
         (backstaff-view-change
          :depth (1- depth) :wanted (or (backstaff-view-get :wanted) depth)
-         :focus backstaff-view-sought)
+         :focus (backstaff-view-get :focus))
       (unless (equal place backstaff-tree--fitted)
         (setq backstaff-tree--fitted place)
         (backstaff-tree--fit (plist-get data :root)))
-      (backstaff-tree--open-way backstaff-view-sought)
+      (backstaff-tree--open-way (backstaff-view-get :focus))
       (backstaff-tree--load (plist-get data :root)))
     (backstaff-tree--insert-all)))
 
@@ -186,8 +186,7 @@ Interactively this is the root of the project; with a prefix argument, ask."
 (defun backstaff-tree--show (_name _position path)
   "Open the way to PATH, a directory in the tree, and go there."
   (backstaff-tree--open-way path)
-  (setq backstaff-view-sought path)
-  (backstaff-view-redraw #'backstaff-tree--insert-all))
+  (backstaff-view-redraw #'backstaff-tree--insert-all path))
 
 (defun backstaff-tree--insert (node before branch)
   "Insert NODE and its children.

@@ -57,7 +57,8 @@ or file below the root.")
   "The arguments of `backstaff-view-setup', a plist.")
 
 (defvar-local backstaff-view-sought nil
-  "The path that point goes to once its line is drawn, or nil.")
+  "An alist from windows to the paths that their points go to once these are drawn.
+The window nil stands for the buffer.")
 
 (defvar-local backstaff-view--notes nil
   "The overlay with notes at the end of the buffer.")
@@ -172,7 +173,8 @@ Use the buffer that shows the same directory in this mode, if there is one."
   "Request the latest state with CHANGES, a plist.
 If the tool fails, keep the text of the buffer, and show the failure in the echo
 area."
-  (let ((state (map-merge 'plist (or backstaff-view--requested backstaff-view-state) changes)))
+  (let ((state (map-merge 'plist (or backstaff-view--requested backstaff-view-state)
+                          '(:focus nil) changes)))
     (backstaff-prompt-connect (plist-get state :root))
     (backstaff-request-cancel)
     (setq backstaff-view--requested state)
@@ -204,9 +206,8 @@ CALLBACK decides whether the state of the buffer changes."
     ;; The name may have a number at its end.
     (unless (string-prefix-p name (buffer-name))
       (rename-buffer name t))
-    (setq backstaff-view-state (map-merge 'plist state '(:focus nil))
+    (setq backstaff-view-state state
           backstaff-view-reply reply
-          backstaff-view-sought (and ok (plist-get state :focus))
           truncate-lines (not (plist-get backstaff-view--functions :wrap))
           default-directory (backstaff-path-file-name
                              (backstaff-path-absolute root (if ok (plist-get state :path) ".") t)
@@ -217,47 +218,49 @@ CALLBACK decides whether the state of the buffer changes."
            (backstaff-view--call :draw reply)
          (setq header-line-format nil)
          (backstaff-view--insert-text (plist-get reply :text) 'error)))
-     moved)))
+     (and ok (plist-get state :focus)) moved)))
 
-(defun backstaff-view-redraw (function &optional moved)
+(defun backstaff-view-redraw (function &optional focus moved)
   "Erase the buffer, call FUNCTION to draw it, and put point back.
-In the buffer and in each of its windows, point goes to `backstaff-view-sought',
-or else to the same entry, or else to the line of the same number.  If MOVED
-is non-nil, the old text was of another directory.  Then point goes to the first
-name."
+In the buffer and in each of its windows, point goes to the path FOCUS, or else
+to the same entry, or else to the line of the same number.  If MOVED is non-nil,
+the old text was of another directory.  Then point goes to the first name."
   (let ((inhibit-read-only t)
         (places
          (mapcar (lambda (window)
                    (save-excursion
                      (when window (goto-char (window-point window)))
-                     (list window (unless moved (plist-get (backstaff-view--line-entry) :path))
-                           (line-number-at-pos) (current-column)
-                           (and window (> (window-start window) (point-min)) (not moved)
-                                (count-lines (window-start window) (line-beginning-position))))))
+                     (let ((sought (or focus (alist-get window backstaff-view-sought))))
+                       (list window
+                             (or sought (unless moved (plist-get (backstaff-view--line-entry) :path)))
+                             (line-number-at-pos) (unless (or moved sought) (current-column))
+                             (and window (> (window-start window) (point-min)) (not moved)
+                                  (count-lines (window-start window) (line-beginning-position)))))))
                  (cons nil (get-buffer-window-list nil t t)))))
     (with-silent-modifications
       (erase-buffer)
       (remove-overlays)
       (funcall function))
+    (setq backstaff-view-sought nil)
     (pcase-dolist (`(,window ,path ,line ,column ,above) (reverse places))
-      (let* ((path (or backstaff-view-sought path))
-             (found (and path (backstaff-view-go-to path))))
-        (cond (found)
-              (moved (goto-char (or (text-property-any (point-min) (point-max)
-                                                       'backstaff-name t)
-                                    (point-min))))
-              (t (goto-char (point-min))
-                 (forward-line (1- line))))
-        (unless (or moved backstaff-view-sought)
-          (move-to-column column))
-        (if window
-            (progn
-              (set-window-point window (point))
-              (set-window-start window (if above (line-beginning-position (- 1 above))
-                                         (point-min))
-                                t))
-          ;; The line may be drawn later.
-          (setq backstaff-view-sought (unless found path)))))))
+      (goto-char (point-min))
+      (unless (and path (backstaff-view--go-to path))
+        ;; The line may be drawn later.
+        (when path (push (cons window path) backstaff-view-sought))
+        (if moved (goto-char (or (text-property-any (point) (point-max) 'backstaff-name t) (point)))
+          (forward-line (1- line))))
+      (when column (move-to-column column))
+      (when window
+        (set-window-point window (point))
+        (set-window-start window (if above (line-beginning-position (- 1 above)) (point-min)) t)))))
+
+(defun backstaff-view-go-to-sought (start)
+  "Move each point that waits for a line to that line, if it is below START."
+  (pcase-dolist (`(,window . ,path) backstaff-view-sought)
+    (when-let ((place (save-excursion (and (backstaff-view--go-to path start) (point)))))
+      (setf (alist-get window backstaff-view-sought nil t) nil)
+      (cond ((null window) (goto-char place))
+            ((eq (window-buffer window) (current-buffer)) (set-window-point window place))))))
 
 (defun backstaff-view--insert-text (text face)
   "Insert TEXT in FACE, in place of a reply."
@@ -293,8 +296,7 @@ Notes are strings; nil is ignored."
 (defun backstaff-view--line-entry ()
   "Return the entry of the line on which the user sees point, or nil."
   (save-excursion
-    (while (and (zerop (forward-line 0)) (not (bobp)) (invisible-p (point)))
-      (goto-char (previous-single-char-property-change (point) 'invisible)))
+    (move-beginning-of-line 1)
     (or (get-text-property (point) 'backstaff-entry) (tabulated-list-get-id))))
 
 (defun backstaff-view--entry ()
@@ -326,14 +328,15 @@ Notes are strings; nil is ignored."
       (backstaff-view--path)
     (or (backstaff-path-parent (backstaff-view--path)) ".")))
 
-(defun backstaff-view-go-to (path)
-  "Go to the name on the line of PATH, and return non-nil; stay if there is none."
-  (let ((start (point)) (found nil))
-    (goto-char (point-min))
+(defun backstaff-view--go-to (path &optional start)
+  "Go to the name on the line of PATH, and return non-nil; stay if there is none.
+Look from START on, by default the first line."
+  (let ((old (point)) (found nil))
+    (goto-char (or start (point-min)))
     (while (not (or (setq found (equal path (plist-get (backstaff-view--line-entry) :path)))
                     (eobp)))
       (forward-line))
-    (goto-char (if (not found) start
+    (goto-char (if (not found) old
                  (or (text-property-any (point) (line-end-position) 'backstaff-name t) (point))))
     found))
 
@@ -429,8 +432,10 @@ With a prefix argument RELATIVE, copy its path below the project's root."
 (defun backstaff-view-info ()
   "Show the type, size, times and permissions of the file at point."
   (interactive)
-  (backstaff-file-info (backstaff-path-file-name (backstaff-view--absolute)
-                                                 (backstaff-view-get :root))))
+  (let ((root (backstaff-view-get :root)))
+    (backstaff-file-info (backstaff-path-file-name (backstaff-view--absolute) root)
+                         ;; A command for agents may be in none of the project's directories.
+                         (unless (string-prefix-p "/" (backstaff-view--path)) root))))
 
 (provide 'backstaff-ui-view)
 ;;; backstaff-ui-view.el ends here

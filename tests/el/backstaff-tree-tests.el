@@ -76,7 +76,7 @@
         (ert-info ((format "%S" name))
           (backstaff-view-test-open #'backstaff-tree root)
           (backstaff-view-test-press "C-u 2 d")
-          (should (backstaff-view-go-to (concat name "/" name)))
+          (should (backstaff-view--go-to (concat name "/" name)))
           (should (looking-at-p (regexp-quote (backstaff-names-show name))))
           (backstaff-view-test-press "RET")
           (should (equal (buffer-string) "it"))
