@@ -11,19 +11,15 @@
 
 ;;; Code:
 
-(require 'cl-lib)
 (require 'diff-mode)
+(require 'map)
 (require 'subr-x)
 (require 'backstaff-names)
 (require 'backstaff-ui-path)
-(require 'backstaff-ui-prompt)
-(require 'backstaff-ui-request)
+(require 'backstaff-ui-view)
 
 (defvar backstaff-changes--history nil
   "The commits that `backstaff-changes' has compared with.")
-
-(defvar-local backstaff-changes--base "HEAD"
-  "The commit with which the buffer compares, or \"index\".")
 
 (defvar-local backstaff-changes--next nil
   "Number of files that the buffer shows if there are more, or nil.")
@@ -49,20 +45,21 @@
 
 \\{backstaff-changes-mode-map}"
   :group 'backstaff
-  (setq buffer-read-only t
-        buffer-undo-list t
-        word-wrap t)
+  (backstaff-view-setup
+   :request (lambda (state)
+              (list "workspace/git_diff" (list :base (plist-get state :base)
+                                               :offset (or (plist-get state :offset) 0))))
+   :draw #'backstaff-changes--draw
+   :draw-failures t
+   :wrap t)
   (setq-local minor-mode-overriding-map-alist nil ; more keys of `diff-mode'
               ;; To highlight as in the files, or within lines, would run programs.
               diff-font-lock-syntax nil
               diff-refine nil
-              mode-line-process '("" backstaff-request-indicator)
               next-error-function #'backstaff-changes--next-hunk
-              revert-buffer-function (lambda (&rest _) (backstaff-changes--ask))
-              backstaff-request-cancelled-function
-              (lambda ()
-                (when (zerop (buffer-size))
-                  (backstaff-changes--insert "Cancelled\n")))))
+              revert-buffer-function (lambda (&rest _) (backstaff-changes--ask)))
+  ;; A bookmark would keep an old status.
+  (kill-local-variable 'bookmark-make-record-function))
 
 ;;;###autoload
 (defun backstaff-changes (&optional base)
@@ -70,15 +67,14 @@
 Text that is not saved counts.  With a prefix argument, ask for another commit,
 branch or tag, BASE, to compare with; \"index\" stands for the staged changes."
   (interactive (list (and current-prefix-arg (backstaff-changes--read))))
-  (let ((root (file-name-as-directory (backstaff-command-project))))
+  (let* ((root (file-name-as-directory (backstaff-command-project)))
+         (state (list :root root :path "." :base (or base "HEAD"))))
     ;; C-g cancels where the changes are to come.
-    (pop-to-buffer (format "*backstaff changes: %s*"
-                           (backstaff-names-show (abbreviate-file-name root))))
-    (setq default-directory root)
+    (pop-to-buffer (backstaff-view-name 'backstaff-changes-mode state))
     (unless (derived-mode-p 'backstaff-changes-mode)
       (backstaff-changes-mode))
-    (setq next-error-last-buffer (current-buffer))
-    (backstaff-changes-from (or base "HEAD"))))
+    (setq next-error-last-buffer (current-buffer) default-directory root)
+    (apply #'backstaff-changes--ask state)))
 
 (defun backstaff-changes--read ()
   "Read the commit to compare with."
@@ -89,39 +85,25 @@ branch or tag, BASE, to compare with; \"index\" stands for the staged changes."
 (defun backstaff-changes-from (base)
   "Show the changes since BASE, a commit, branch or tag, or \"index\"."
   (interactive (list (backstaff-changes--read)) backstaff-changes-mode)
-  (setq backstaff-changes--base base)
-  (backstaff-changes--ask))
+  (backstaff-changes--ask :base base))
 
-(defun backstaff-changes--ask ()
-  "Ask for status and changes anew, and draw both when they come."
+(defun backstaff-changes--ask (&rest changes)
+  "Ask for the status, then for the diff of the state with CHANGES, and draw both."
   (backstaff-request-cancel)
-  (backstaff-request
-   "workspace/git_status_summary" nil
-   (lambda (status)
-     (backstaff-changes--ask-for-files
-      0
-      (lambda (diff)
-        (let ((inhibit-read-only t) (line (line-number-at-pos)))
-          (erase-buffer)
-          ;; The last line of a status names a tool for models.
-          (backstaff-changes--insert
-           (concat (replace-regexp-in-string "^\\[.*\\]\n\\'" "" (plist-get status :text)) "\n"))
-          (when (plist-get diff :ok)
-            (backstaff-changes--insert
-             (format "%s since %s:\n"
-                     (if (plist-get (plist-get diff :data) :files) "Changes" "No changes")
-                     backstaff-changes--base)))
-          (when (or (plist-get diff :ok) (plist-get status :ok))
-            (backstaff-changes--insert-files diff))
-          (goto-char (point-min))
-          (forward-line (1- line))))))
-   (list :root default-directory)))
+  (backstaff-request "workspace/git_status_summary" nil
+                     (lambda (status) (apply #'backstaff-view-change :status status changes))
+                     (list :root default-directory)))
 
-(defun backstaff-changes--ask-for-files (offset callback)
-  "Ask for the changed files from OFFSET on, and call CALLBACK with the reply."
-  (backstaff-request "workspace/git_diff"
-                     (list :base backstaff-changes--base :offset offset)
-                     callback (list :root default-directory)))
+(defun backstaff-changes--draw (reply)
+  "Draw the status, and below it the diff in REPLY."
+  (pcase-let (((map :status :base) backstaff-view-state) ((map :ok :data) reply))
+    ;; The last line of a status names a tool for models.
+    (backstaff-changes--insert
+     (concat (replace-regexp-in-string "^\\[.*\\]\n\\'" "" (plist-get status :text)) "\n"
+             (and ok (format "%s since %s:\n" (if (plist-get data :files) "Changes" "No changes")
+                             base))))
+    (when (or ok (plist-get status :ok))
+      (backstaff-changes--insert-files reply))))
 
 (defun backstaff-changes--insert-files (reply)
   "Insert the files of REPLY, and say how to see those that have no room."
@@ -152,7 +134,8 @@ branch or tag, BASE, to compare with; \"index\" stands for the staged changes."
   (interactive nil backstaff-changes-mode)
   (unless backstaff-changes--next
     (user-error "All files are shown"))
-  (backstaff-changes--ask-for-files backstaff-changes--next #'backstaff-changes--insert-files))
+  (backstaff-view-call `(:offset ,backstaff-changes--next ,@backstaff-view-state)
+                       #'backstaff-changes--insert-files))
 
 (defun backstaff-changes--place ()
   "Return the path of the file at point and the number of the line there, or nil."
@@ -173,19 +156,11 @@ branch or tag, BASE, to compare with; \"index\" stands for the staged changes."
   "Visit the line at point in its file, as it is now.
 Visit it in another window if OTHER-WINDOW is non-nil."
   (interactive nil backstaff-changes-mode)
-  (pcase-let* ((`(,path . ,line) (or (backstaff-changes--place)
-                                     (user-error "No file is on this line")))
-               (root default-directory)
-               (file (concat root path)))
-    (if-let ((buffer (get-file-buffer file)))
-        ;; It need not be on the disk yet.
-        (if other-window (switch-to-buffer-other-window buffer) (switch-to-buffer buffer))
-      (unless (backstaff-path-visit file root other-window)
-        (user-error "%s is a directory" (backstaff-names-show path))))
-    (save-restriction
-      (widen)
-      (goto-char (point-min))
-      (forward-line (1- line)))))
+  (pcase-let ((`(,path . ,line) (or (backstaff-changes--place)
+                                    (user-error "No file is on this line")))
+              (root default-directory))
+    (unless (backstaff-path-visit (concat root path) root other-window line)
+      (user-error "%s is a directory" (backstaff-names-show path)))))
 
 (defun backstaff-changes-visit-other-window ()
   "Visit the line at point in another window."

@@ -9,8 +9,8 @@
 ;; paste into a bug report.
 ;;
 ;; The doctor starts a server of its own, and Emacs is free while that starts.  For
-;; answers it waits, each time for `backstaff-doctor-limit' seconds at most, and for
-;; the start of a server on another host, as any command does.
+;; answers it waits, each time for 5 seconds at most, and for the start of a server on
+;; another host, as any command does.
 
 ;;; Code:
 
@@ -21,15 +21,11 @@
 (require 'backstaff-ui-path)
 (require 'backstaff-ui-request)
 
-(defcustom backstaff-doctor-limit 5
-  "Maximum number of seconds for each check of a server."
-  :type '(number :tag "Seconds") :group 'backstaff)
+(defconst backstaff-doctor--limit 5
+  "Maximum number of seconds for each check of a server.")
 
 (defvar-local backstaff-doctor--checking nil
   "The name of the check that goes on.")
-
-(defvar-local backstaff-doctor--failed nil
-  "The names of the checks that failed, the last first.")
 
 (defvar backstaff-doctor-mode-map
   (let ((map (make-sparse-keymap)))
@@ -82,17 +78,14 @@ checks again and \\[backstaff-doctor-copy] copies it."
 
 (defun backstaff-doctor--insert (&rest strings)
   "Append STRINGS to the report."
-  (let ((inhibit-read-only t))
+  (with-silent-modifications
     (save-excursion
       (goto-char (point-max))
-      (apply #'insert strings))
-    (set-buffer-modified-p nil)))
+      (apply #'insert strings))))
 
 (defun backstaff-doctor--note (name state text &optional advice)
   "Append to the report that the check NAME has STATE, with TEXT and ADVICE.
 STATE is `ok', `note' or `failed'."
-  (when (eq state 'failed)
-    (push name backstaff-doctor--failed))
   (backstaff-doctor--insert
    (pcase state
      ('ok (propertize "ok     " 'face 'success))
@@ -119,7 +112,12 @@ STATE is `ok', `note' or `failed'."
 
 (defun backstaff-doctor--conclude ()
   "End the report with the names of the failed checks and the end of the log."
-  (let* ((failed (reverse backstaff-doctor--failed))
+  (let* ((case-fold-search nil) (first nil)
+         (failed (save-excursion
+                   (goto-char (point-min))
+                   (cl-loop while (re-search-forward "^FAILED \\(.\\{12\\}\\)" nil t)
+                            do (setq first (or first (match-beginning 0)))
+                            collect (string-trim-right (match-string 1)))))
          (verdict (if (null failed) (propertize "All is well." 'face 'success)
                     (propertize (format "%s failed: %s."
                                         (if (cdr failed) (format "%d checks" (length failed))
@@ -140,10 +138,8 @@ STATE is `ok', `note' or `failed'."
          (forward-line -10)
          (buffer-substring-no-properties (point) (point-max)))))
     ;; The first failure has to be on the screen, unless the user reads elsewhere already.
-    (when (and failed (bobp))
-      (let ((case-fold-search nil))
-        (re-search-forward "^FAILED "))
-      (forward-line 0)
+    (when (and first (bobp))
+      (goto-char first)
       (dolist (window (get-buffer-window-list nil nil t))
         (set-window-point window (point))
         (set-window-start window (line-beginning-position -1) t)))))
@@ -164,12 +160,12 @@ STATE is `ok', `note' or `failed'."
   "Begin all checks anew in the current buffer.
 The last of those here starts a server, which answers later."
   (backstaff-request-cancel)
-  (let ((inhibit-read-only t) (directory default-directory) (buffer (current-buffer))
+  (let ((directory default-directory)
         (settings nil) (sources nil) (host nil) (connection nil) (command nil))
-    (erase-buffer)
-    (setq backstaff-doctor--failed nil)
-    (insert (propertize "Backstaff doctor" 'face 'bold) (format-time-string ", %F %T\n\n"))
-    (goto-char (point-min))
+    (with-silent-modifications
+      (erase-buffer))
+    (backstaff-doctor--insert (propertize "Backstaff doctor" 'face 'bold)
+                              (format-time-string ", %F %T\n\n"))
     (backstaff-doctor--guarded
       (backstaff-doctor--begin "Package")
       (setq settings (backstaff-server-settings-file-name)
@@ -216,15 +212,13 @@ The last of those here starts a server, which answers later."
                                    " "))
         (backstaff-request-start
          (lambda (answer)
-           (setq connection (backstaff-server-try
-                             (lambda (identity condition)
-                               (funcall answer (cons identity condition)))
-                             backstaff-doctor-limit))
-           (lambda () (backstaff-epc-close connection "the doctor was stopped")))
-         (pcase-lambda (`(,identity . ,condition))
            ;; Not in the process filter: the rest waits for answers.
-           (run-at-time 0 nil #'backstaff-doctor--check-server
-                        buffer connection identity condition host)))
+           (setq connection (backstaff-server-try
+                             (lambda (&rest result) (run-at-time 0 nil answer result))
+                             backstaff-doctor--limit))
+           (lambda () (backstaff-epc-close connection "the doctor was stopped")))
+         (pcase-lambda (`(,identity ,condition))
+           (backstaff-doctor--check-server connection identity condition host)))
         (note "Command" 'ok
               (concat command (and backstaff-server-command "\nby `backstaff-server-command'")))
         (backstaff-doctor--begin "Handshake")))))
@@ -239,50 +233,47 @@ The last of those here starts a server, which answers later."
                (plist-get answer :version)
                (if usable "can run the server" "too old: 3.11 or newer is needed"))))))
 
-(defun backstaff-doctor--check-server (buffer connection identity condition host)
-  "Check the doctor's server over CONNECTION, and note the results in BUFFER.
+(defun backstaff-doctor--check-server (connection identity condition host)
+  "Check the doctor's server over CONNECTION, and end the report.
 The server has shaken hands as IDENTITY, or failed with CONDITION.  If HOST is
 non-nil, check the server there, too; that is the one that calls use."
   (unwind-protect
-      (when (buffer-live-p buffer)
-        (with-current-buffer buffer
-          (backstaff-doctor--guarded
-            (when condition
-              (signal (car condition) (cdr condition)))
-            (backstaff-doctor--note
-             "Handshake" 'ok
-             (format "server %s, protocol %s, Python %s"
-                     (plist-get identity :version) (plist-get identity :protocol)
-                     (or (plist-get identity :python) "unknown")))
-            (backstaff-doctor--check-speed "Round trip" connection)
-            (backstaff-doctor--begin "Tools")
-            (let ((tools (backstaff-epc-call connection 'describe nil
-                                             :timeout backstaff-doctor-limit)))
-              (unless (and tools (cl-every (lambda (tool) (stringp (plist-get tool :id))) tools))
-                (signal 'backstaff-protocol-error '("the server describes no tools")))
-              (backstaff-doctor--note
-               "Tools" 'ok
-               (mapconcat (pcase-lambda (`(,policy . ,tools))
-                            (concat (pcase policy (:allow "allowed: ") (:deny "denied: ")
-                                           (:prompt "ask first: ") (_ "of no known policy: "))
-                                    (mapconcat (lambda (tool) (plist-get tool :id)) tools ", ")))
-                          (seq-group-by (lambda (tool) (plist-get tool :policy)) tools) "\n")))
-            (when host
-              (backstaff-doctor--insert (format "\nOn %s, for this project\n" host))
-              (backstaff-doctor--begin "Host")
-              (let* ((server (backstaff-server-ensure host))
-                     (info (backstaff-server-start-info server)))
-                (backstaff-doctor--note "Host" 'ok (concat host "\n" (plist-get info :text))
-                                        (plist-get info :advice))
-                (backstaff-doctor--check-speed "To the host"
-                                               server)))
-            (backstaff-doctor--conclude))))
+      (backstaff-doctor--guarded
+        (when condition
+          (signal (car condition) (cdr condition)))
+        (backstaff-doctor--note
+         "Handshake" 'ok
+         (format "server %s, protocol %s, Python %s"
+                 (plist-get identity :version) (plist-get identity :protocol)
+                 (or (plist-get identity :python) "unknown")))
+        (backstaff-doctor--check-speed "Round trip" connection)
+        (backstaff-doctor--begin "Tools")
+        (let ((tools (backstaff-epc-call connection 'describe nil
+                                         :timeout backstaff-doctor--limit)))
+          (unless (and tools (cl-every (lambda (tool) (stringp (plist-get tool :id))) tools))
+            (signal 'backstaff-protocol-error '("the server describes no tools")))
+          (backstaff-doctor--note
+           "Tools" 'ok
+           (mapconcat (pcase-lambda (`(,policy . ,tools))
+                        (concat (pcase policy (:allow "allowed: ") (:deny "denied: ")
+                                       (:prompt "ask first: ") (_ "of no known policy: "))
+                                (mapconcat (lambda (tool) (plist-get tool :id)) tools ", ")))
+                      (seq-group-by (lambda (tool) (plist-get tool :policy)) tools) "\n")))
+        (when host
+          (backstaff-doctor--insert (format "\nOn %s, for this project\n" host))
+          (backstaff-doctor--begin "Host")
+          (let* ((server (backstaff-server-ensure host))
+                 (info (backstaff-server-start-info server)))
+            (backstaff-doctor--note "Host" 'ok (concat host "\n" (plist-get info :text))
+                                    (plist-get info :advice))
+            (backstaff-doctor--check-speed "To the host" server)))
+        (backstaff-doctor--conclude))
     (backstaff-epc-close connection "the doctor is done")))
 
 (defun backstaff-doctor--check-speed (name connection)
   "Measure how long a call over CONNECTION takes, as check NAME."
   (backstaff-doctor--begin name)
-  (let ((times (cl-loop with end = (+ (float-time) backstaff-doctor-limit)
+  (let ((times (cl-loop with end = (+ (float-time) backstaff-doctor--limit)
                         repeat 10 for start = (float-time) while (< start end)
                         do (backstaff-epc-call connection 'ping nil :timeout (- end start))
                         collect (* 1e3 (- (float-time) start)))))
