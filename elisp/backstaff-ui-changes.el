@@ -98,44 +98,39 @@ branch or tag, BASE, to compare with; \"index\" stands for the staged changes."
   "Draw the status, and below it the diff in REPLY."
   (pcase-let (((map :status :base) backstaff-view-state) ((map :ok :data) reply))
     ;; The last line of a status names a tool for models.
-    (backstaff-changes--insert
-     (concat (replace-regexp-in-string "^\\[.*\\]\n\\'" "" (plist-get status :text)) "\n"
-             (and ok (format "%s since %s:\n" (if (plist-get data :files) "Changes" "No changes")
-                             base))))
+    (backstaff-changes--insert (replace-regexp-in-string "^\\[.*\\]\n\\'" "" (plist-get status :text))
+                               "\n")
+    (when ok
+      (insert (format "%s since %s:\n" (if (plist-get data :files) "Changes" "No changes") base)))
     (when (or ok (plist-get status :ok))
       (backstaff-changes--insert-files reply))))
 
 (defun backstaff-changes--insert-files (reply)
   "Insert the files of REPLY, and say how to see those that have no room."
   (unless (plist-get reply :ok)
-    (backstaff-changes--insert (concat (plist-get reply :text) "\n")))
+    (backstaff-changes--insert (plist-get reply :text) "\n"))
   (dolist (file (plist-get (plist-get reply :data) :files))
-    (backstaff-changes--insert
-     (or (plist-get file :patch)
-         (format "[%s: no lines are shown: they may be secret, too many, or no text]\n"
-                 (backstaff-names-show (plist-get file :path))))
-     file))
+    (let ((start (point)))
+      (backstaff-changes--insert
+       (or (plist-get file :patch)
+           (format "[%s: no lines are shown: they may be secret, too many, or no text]\n"
+                   (backstaff-names-show (plist-get file :path)))))
+      (put-text-property start (point) 'backstaff-file file)))
   (setq backstaff-changes--next (plist-get (plist-get reply :data) :next-offset))
   (when backstaff-changes--next
-    (backstaff-changes--insert
-     (substitute-command-keys "[more files: \\[backstaff-changes-more]]\n"))))
+    (insert (substitute-command-keys "[more files: \\[backstaff-changes-more]]\n"))))
 
-(defun backstaff-changes--insert (text &optional file)
-  "Insert TEXT, which belongs to FILE, at the end, and leave point where it is."
-  (save-excursion
-    (goto-char (point-max))
-    (let ((inhibit-read-only t))
-      ;; A carriage return before each line end would hide the lines.
-      (insert (propertize (backstaff-names-text (replace-regexp-in-string "\r$" "" text))
-                          'backstaff-file file)))))
+(defun backstaff-changes--insert (&rest texts)
+  "Insert TEXTS of files."
+  ;; A carriage return before each line end would hide the lines.
+  (insert (backstaff-names-text (replace-regexp-in-string "\r$" "" (apply #'concat texts)))))
 
 (defun backstaff-changes-more ()
   "Show more files below those that are shown."
   (interactive nil backstaff-changes-mode)
   (unless backstaff-changes--next
     (user-error "All files are shown"))
-  (backstaff-view-call `(:offset ,backstaff-changes--next ,@backstaff-view-state)
-                       #'backstaff-changes--insert-files))
+  (backstaff-view-add (list :offset backstaff-changes--next) #'backstaff-changes--insert-files))
 
 (defun backstaff-changes--place ()
   "Return the path of the file at point and the number of the line there, or nil."

@@ -185,7 +185,7 @@ POINT is as in `completion-try-completion'."
     (`(,only) (cons only (length only)))
     (_ (cons string (length string)))))
 
-
+
 ;;; Definitions
 
 (defconst backstaff-find--most-definitions 500

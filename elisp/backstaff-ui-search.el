@@ -47,10 +47,6 @@
     (TIMEOUT . "d searches one directory; or give a simpler pattern"))
   "The remedy for a person, by the kind of a note or the code of an error.")
 
-(defface backstaff-search-file '((t :inherit bold))
-  "Face for the name of a file above its matches."
-  :group 'backstaff)
-
 (defvar backstaff-search--history nil
   "The patterns of `backstaff-search'.")
 
@@ -220,24 +216,20 @@ A glob without a slash counts in any directory."
 STAGE is the text before them, such as \"Searching: \"."
   (pcase-let (((map :tool :literal :flags :below :include :ignored) backstaff-view-state)
               (`(,matches ,files . ,_) backstaff-search--counts))
-    (setq header-line-format
-          (string-replace
-           "%" "%%"
-           (concat
-            " " (propertize (format "%s%d %s in %d %s" stage matches
-                                    (ngettext "match" "matches" matches)
-                                    files (ngettext "file" "files" files))
-                            'face 'bold)
-            (propertize " [e t c f d i + -]" 'face 'shadow 'help-echo
-                        "edit, text, case, files, directory, ignored, more and less context")
-            (if literal " for the text " " for regexp ")
-            ;; As it was typed: a label would double its backslashes.
-            (string-replace "\n" "\\n" (backstaff-names-text (or tool "")))
-            (unless (member below '(nil "."))
-              (format " in %s/" (backstaff-names-show below)))
-            (and include (concat ", files " (string-join include " ")))
-            (and (equal flags "i") ", case ignored")
-            (and ignored ", with ignored files"))))))
+    (backstaff-view-set-header
+     " " (propertize (format "%s%d %s in %d %s" stage matches (ngettext "match" "matches" matches)
+                             files (ngettext "file" "files" files))
+                     'face 'bold)
+     (propertize " [e t c f d i + -]" 'face 'shadow 'help-echo
+                 "edit, text, case, files, directory, ignored, more and less context")
+     (if literal " for the text " " for regexp ")
+     ;; As it was typed: a label would double its backslashes.
+     (string-replace "\n" "\\n" (backstaff-names-text (or tool "")))
+     (unless (member below '(nil "."))
+       (format " in %s/" (backstaff-names-show below)))
+     (and include (concat ", files " (string-join include " ")))
+     (and (equal flags "i") ", case ignored")
+     (and ignored ", with ignored files"))))
 
 (defun backstaff-search--draw (reply)
   "Draw the matches in REPLY, the first one, and ask for more."
@@ -246,63 +238,55 @@ STAGE is the text before them, such as \"Searching: \"."
   (backstaff-search--add reply))
 
 (defun backstaff-search--add (reply)
-  "Insert the matches in REPLY, and ask for more if there are more."
-  (backstaff-search--insert-matches (plist-get reply :data))
-  (if-let ((next (plist-get (plist-get reply :data) :next-offset)))
-      (progn (backstaff-search--describe "Searching: ")
-             (backstaff-view-call `(:offset ,next ,@backstaff-view-state)
-                                  #'backstaff-search--add))
-    (backstaff-search--end reply)))
+  "Insert the matches in REPLY.  Ask for more, or insert the notes if these are all."
+  (pcase-let* (((map :data :error) reply) ((map :next-offset) data))
+    (backstaff-search--insert-matches data)
+    (backstaff-search--describe (cond (next-offset "Searching: ") (error "Search failed: ") (t "")))
+    (if next-offset (backstaff-view-add (list :offset next-offset) #'backstaff-search--add)
+      (insert (if (or error (> (car backstaff-search--counts) 0)) "\n" "No matches\n\n")
+              (backstaff-search--notes reply)
+              (if error "\nSearch failed\n" "\nSearch finished\n")))))
 
-(defun backstaff-search--end (reply)
-  "Insert the notes or the error of REPLY, which is the last one."
-  (pcase-let* (((map :text :error :data) reply)
-               ((map :code :reason :problem) error)
-               (advise (lambda (text remedy kind)
-                         (if (member remedy '(nil "")) text
-                           (format "%s: %s" text (or (alist-get kind backstaff-search--remedies)
-                                                     remedy))))))
-    (backstaff-search--describe (if error "Search failed: " ""))
-    (backstaff-search--insert
-     (concat
-      (if (or error (> (car backstaff-search--counts) 0)) "\n" "No matches\n\n")
+(defun backstaff-search--notes (reply)
+  "Return the error or the notes of REPLY, with keys in place of arguments."
+  (pcase-let (((map :text :error :data) reply)
+              ((map :code :reason :problem :remedy) (plist-get reply :error)))
+    (cl-flet ((advised (text remedy kind)
+                (if (member remedy '(nil "")) text
+                  (format "%s: %s" text (alist-get kind backstaff-search--remedies remedy)))))
       (cond ((equal code "INVALID_REGEX")
              (format "Not a valid regular expression: %s.  Press t to search for it as plain text."
                      ;; More of Python's reason repeats the first words.
                      (car (split-string reason ", "))))
-            (problem (funcall advise (concat "Error: " problem) (plist-get error :remedy)
-                              (intern code)))
+            (problem (advised (concat "Error: " problem) remedy (intern code)))
             (error text)
             (t (mapconcat (pcase-lambda ((map :text :remedy :kind))
-                            (format "[%s]" (funcall advise text remedy kind)))
-                          (plist-get data :notes) "\n")))
-      (if error "\nSearch failed\n" "\nSearch finished\n")))))
+                            (format "[%s]" (advised text remedy kind)))
+                          (plist-get data :notes) "\n"))))))
 
 (defun backstaff-search--insert-matches (data)
   "Insert the matches in DATA, those of a file below its name."
   (pcase-dolist (`(,path . ,items) (seq-group-by (lambda (item) (plist-get item :path))
                                                  (plist-get data :items)))
     (pcase-let ((`(,matches ,files ,last) backstaff-search--counts)
-                (rows (seq-group-by (lambda (item) (plist-get item :line)) items))
+                (around (cl-find path (plist-get data :around) :test #'equal
+                                 :key (lambda (one) (plist-get one :path))))
                 (said nil))
       (setq backstaff-search--counts
             (list (+ matches (length items)) (if (equal path last) files (1+ files)) path))
       (unless (equal path last)
-        (backstaff-search--insert (propertize (concat (backstaff-names-show path) "\n")
-                                              'font-lock-face 'backstaff-search-file)))
-      (dolist (around (plist-get (cl-find path (plist-get data :around) :test #'equal
-                                          :key (lambda (one) (plist-get one :path)))
-                                 :lines))
-        (unless (assoc (plist-get around :line) rows)
-          (push (list (plist-get around :line) around) rows)))
-      (pcase-dolist (`(,line . ,items) (sort rows #'car-less-than-car))
+        (insert (propertize (concat (backstaff-names-show path) "\n") 'font-lock-face 'bold)))
+      (pcase-dolist (`(,line . ,items)
+                     (sort (seq-group-by (lambda (item) (plist-get item :line))
+                                         (append items (plist-get around :lines)))
+                           #'car-less-than-car))
         (let* ((inner (plist-get (car items) :enclosing)) (name (plist-get inner :qualified)))
           ;; The line of a definition says its name itself.
           (unless (or (plist-get (car items) :text) (equal name said)
                       (prog1 (equal (plist-get inner :line) line) (setq said name)))
-            (backstaff-search--insert
-             (propertize (if name (format "in %s\n" (backstaff-names-text name)) "at top level\n")
-                         'font-lock-face 'shadow))))
+            (insert (propertize (if name (format "in %s\n" (backstaff-names-text name))
+                                  "at top level\n")
+                                'font-lock-face 'shadow))))
         (backstaff-search--insert-line path line items)))))
 
 (defun backstaff-search--insert-line (path line items)
@@ -311,26 +295,17 @@ STAGE is the text before them, such as \"Searching: \"."
          (text (copy-sequence (or context (plist-get (car items) :line-text)))))
     (if context
         (put-text-property 0 (length text) 'font-lock-face grep-context-face text)
-      (dolist (item items)
-        (let* ((start (1- (plist-get item :column)))
-               (end (+ start (length (plist-get item :match)))))
+      (pcase-dolist ((map :column :match) items)
+        (let ((start (1- (or column 1))))
           ;; Of a long line, the text is a part.
-          (when (and (> end start) (<= end (length text))
-                     (equal (substring text start end) (plist-get item :match)))
-            (put-text-property start end 'font-lock-face grep-match-face text)))))
-    (backstaff-search--insert
+          (when (and match (eql (string-search match text start) start))
+            (put-text-property start (+ start (length match))
+                               'font-lock-face grep-match-face text)))))
+    (insert
      ;; With the character NUL `grep-mode' knows where a name ends.
-     (concat (propertize (concat (if (string-search "\n" path) (backstaff-names-show path) path)
-                                 "\0")
-                         'invisible t 'backstaff-search-path path)
-             (format (if context "%d-" "%d:") line) text "\n"))))
-
-(defun backstaff-search--insert (text)
-  "Insert TEXT at the end, and leave point where it is."
-  (save-excursion
-    (goto-char (point-max))
-    (let ((inhibit-read-only t))
-      (insert text))))
+     (propertize (concat (if (string-search "\n" path) (backstaff-names-show path) path) "\0")
+                 'invisible t 'backstaff-search-path path)
+     (format (if context "%d-" "%d:") line) text "\n")))
 
 
 ;;; Consult

@@ -240,19 +240,16 @@ The line starts with BEFORE and BRANCH, such as \"│  \" and \"├─ \"."
                (names (mapconcat (lambda (name) (concat " " name))
                                  (plist-get (plist-get backstaff-view-reply :data) :left-out) ""))
                (number (length (cdr (backstaff-tree--nodes)))) (cut (backstaff-tree--cut-p)))
-    (setq header-line-format
-          (string-replace
-           "%" "%%"
-           (concat
-            (if cut " CUT · " " ")
-            (format "%d %s to depth %d" number (ngettext "name" "names" number) depth)
-            (and wanted (format " of %d" wanted))
-            (and exclude (concat " · without " (string-join exclude " ")))
-            (if hidden " · hidden shown" " · hidden off")
-            (pcase left-out
-              ('nothing " · nothing left out")
-              ('ignored (concat " · ignored left out:" names))
-              ((guard (not (equal names ""))) (concat " · left out:" names))))))
+    (backstaff-view-set-header
+     (if cut " CUT · " " ")
+     (format "%d %s to depth %d" number (ngettext "name" "names" number) depth)
+     (and wanted (format " of %d" wanted))
+     (and exclude (concat " · without " (string-join exclude " ")))
+     (if hidden " · hidden shown" " · hidden off")
+     (pcase left-out
+       ('nothing " · nothing left out")
+       ('ignored (concat " · ignored left out:" names))
+       ((guard (not (equal names ""))) (concat " · left out:" names))))
     (backstaff-view-set-notes
      (and cut (substitute-command-keys
                "\\[backstaff-tree-more] shows more, \\[backstaff-tree-set-depth] and\

@@ -193,6 +193,15 @@ CALLBACK decides whether the state of the buffer changes."
   (pcase-let ((`(,id ,args ,context) (backstaff-view--call :request state)))
     (backstaff-request id args callback `(:root ,(plist-get state :root) ,@context))))
 
+(defun backstaff-view-add (changes draw)
+  "Call the tool for the state with CHANGES, and later DRAW with the reply.
+DRAW inserts at the end of the buffer.  Points stay where they are."
+  (backstaff-view-call (append changes backstaff-view-state)
+                       (lambda (reply)
+                         (with-silent-modifications
+                           (save-excursion
+                             (goto-char (point-max))
+                             (funcall draw reply))))))
 
 ;;; Drawing
 
@@ -267,6 +276,10 @@ the old text was of another directory.  Then point goes to the first name."
   (setq truncate-lines nil)
   (insert (propertize (substring-no-properties text) 'face face)
           (substitute-command-keys "\n\nType \\[revert-buffer] to ask again.\n")))
+
+(defun backstaff-view-set-header (&rest strings)
+  "Make the header line of STRINGS, in which a % stands for itself."
+  (setq header-line-format (string-replace "%" "%%" (apply #'concat strings))))
 
 (defun backstaff-view-set-notes (&rest notes)
   "Show NOTES and the warnings of the reply below the last line.
