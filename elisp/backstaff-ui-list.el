@@ -17,13 +17,6 @@
 (require 'backstaff-ui-path)
 (require 'backstaff-ui-view)
 
-(defcustom backstaff-time-format "%Y-%m-%d %H:%M"
-  "Format of times in listings, as for `format-time-string'."
-  :type '(choice (const :tag "2026-01-15 14:23" "%Y-%m-%d %H:%M")
-                 (const :tag "15 Jan 2026" "%d %b %Y")
-                 (string :tag "Format"))
-  :group 'backstaff)
-
 (defconst backstaff-list--page 1000
   "Number of rows that a new listing has at most, and + adds.")
 
@@ -116,25 +109,25 @@ current directory, with point on the current file; with a prefix argument, ask."
                   (if (and size (not (eq kind :directory))) (file-size-human-readable size) "")
                   (or error
                       (condition-case nil
-                          (format-time-string backstaff-time-format modified)
+                          (format-time-string "%Y-%m-%d %H:%M" modified)
                         (error (format "@%s" modified))))))))
 
 (defun backstaff-list--draw (reply)
   "Draw the first rows of the listing in REPLY."
-  (let ((order (plist-get backstaff-view-state :order)))
-    (setq backstaff-list--wanted backstaff-list--page
-          backstaff-list--waiting (plist-get (plist-get reply :data) :entries))
-    (when (cdr order)
-      (if (plist-get reply :truncated)
-          (progn (message "Only a complete listing can be turned upside down")
-                 (setq order (list (car order)))
-                 (setf (plist-get backstaff-view-state :order) order))
-        ;; Directories stay first.
-        (setq backstaff-list--waiting
-              (mapcan (lambda (group) (nreverse (cdr group)))
-                      (seq-group-by (lambda (entry) (eq (plist-get entry :kind) :directory))
-                                    backstaff-list--waiting)))))
-    (setq tabulated-list-sort-key order)
+  (pcase-let* (((map :data :truncated) reply) ((map :entries) data)
+               (`(,column . ,reversed) (plist-get backstaff-view-state :order)))
+    (when (and reversed truncated)
+      (message "Only a complete listing can be turned upside down")
+      (setq reversed nil)
+      (setf (plist-get backstaff-view-state :order) (list column)))
+    (setq tabulated-list-sort-key (cons column reversed)
+          backstaff-list--wanted backstaff-list--page
+          backstaff-list--waiting
+          (if (not reversed) entries
+            ;; Directories stay first.
+            (mapcan (lambda (group) (nreverse (cdr group)))
+                    (seq-group-by (lambda (entry) (eq (plist-get entry :kind) :directory))
+                                  entries))))
     (backstaff-list--insert)))
 
 (defun backstaff-list--insert ()
@@ -191,13 +184,15 @@ current directory, with point on the current file; with a prefix argument, ask."
 (defun backstaff-list--left ()
   "Return the number of entries that are not shown, or nil."
   ;; A failed reply has no data.
-  (let ((total (or (plist-get (plist-get backstaff-view-reply :data) :total) 0)))
-    (and (< (backstaff-list--shown) total) (- total (backstaff-list--shown)))))
+  (let ((left (- (or (plist-get (plist-get backstaff-view-reply :data) :total) 0)
+                 (backstaff-list--shown))))
+    (and (> left 0) left)))
 
 (defun backstaff-list--describe ()
   "Write the counts into the mode line, and a note on entries that are not shown."
   (pcase-let (((map :files :directories) (plist-get backstaff-view-reply :data))
-              (left (backstaff-list--left)) (hidden (backstaff-view-get :hidden)))
+              (shown (backstaff-list--shown)) (left (backstaff-list--left))
+              (hidden (backstaff-view-get :hidden)))
     (setq mode-line-process
           (list "" 'backstaff-request-indicator
                 ;; Links and the like count as files.
@@ -206,14 +201,13 @@ current directory, with point on the current file; with a prefix argument, ask."
                         directories (ngettext "directory" "directories" directories)
                         (if hidden "shown" "off"))))
     (backstaff-view-set-notes
-     (cond ((> (backstaff-list--shown) 0) nil)
-           (hidden "The directory is empty")
-           (t (substitute-command-keys "Nothing to show; \\[backstaff-view-toggle-hidden]\
- shows hidden files")))
-     (and left (format "… %d shown, %d more: %s" (backstaff-list--shown) left
-                       (if (backstaff-list--more-p)
-                           (substitute-command-keys "\\[backstaff-list-more] shows more")
-                         "Only the listing by name has all"))))))
+     (substitute-command-keys
+      (cond (left (format "… %d shown, %d more: %s" shown left
+                          (if (backstaff-list--more-p) "\\[backstaff-list-more] shows more"
+                            "Only the listing by name has all")))
+            ((> shown 0) nil)
+            (hidden "The directory is empty")
+            (t "Nothing to show; \\[backstaff-view-toggle-hidden] shows hidden files"))))))
 
 (defun backstaff-list--more-p ()
   "Return non-nil if + can show more rows."

@@ -238,7 +238,7 @@ STAGE is the text before them, such as \"Searching: \"."
   (backstaff-search--add reply))
 
 (defun backstaff-search--add (reply)
-  "Insert the matches in REPLY.  Ask for more, or insert the notes if these are all."
+  "Insert the matches in REPLY, and ask for more, or insert the notes."
   (pcase-let* (((map :data :error) reply) ((map :next-offset) data))
     (backstaff-search--insert-matches data)
     (backstaff-search--describe (cond (next-offset "Searching: ") (error "Search failed: ") (t "")))

@@ -20,34 +20,24 @@
 (require 'backstaff-ui-path)
 (require 'backstaff-ui-view)
 
-(defgroup backstaff-tree nil
-  "Trees of directories."
-  :group 'backstaff :prefix "backstaff-tree-")
-
-(defcustom backstaff-tree-max-entries 400
-  "Number of entries in a new tree, from 1 to 1000.
-\\<backstaff-tree-mode-map>\\[backstaff-tree-more] doubles it in a buffer."
-  :type 'integer)
-
 (defcustom backstaff-tree-depth 3
-  "Depth of a new tree, from 0 to 12." :type 'integer)
-
-(defcustom backstaff-tree-files t
-  "Whether a new tree shows files and links besides directories."
-  :type 'boolean)
+  "Depth of a new tree, from 0 to 12." :type 'integer :group 'backstaff)
 
 (defcustom backstaff-tree-exclude nil
   "Globs of the files and directories that a new tree leaves out.
 They apply to paths below the project's root: \"*.log\" leaves out files in
 the root itself, \"**/*.log\" those at any depth."
-  :type '(repeat (string :tag "Glob")))
+  :type '(repeat (string :tag "Glob")) :group 'backstaff)
 
 (defcustom backstaff-tree-leave-out 'contract
   "The names that a new tree leaves out.
 `contract' is the choice for agents: .git, node_modules, dist, build, target,
 .vscode and .DS_Store are missing.  `ignored' leaves out the files that git
 ignores, and `nothing' shows everything.  \\<backstaff-tree-mode-map>\\[backstaff-tree-leave-out] changes it in a buffer."
-  :type '(choice (const contract) (const ignored) (const nothing)))
+  :type '(choice (const contract) (const ignored) (const nothing)) :group 'backstaff)
+
+(defconst backstaff-tree--entries 400
+  "Number of entries in a new tree, which + doubles.")
 
 (defconst backstaff-tree--most-entries 1000
   "Maximum number of entries that the tool allows.")
@@ -84,7 +74,7 @@ directory that is deeper than the tree's depth.")
 TAB opens and closes a directory; \"src/ … 12\" is a closed one with 12 entries.
 
 \\{backstaff-tree-mode-map}"
-  :group 'backstaff-tree
+  :group 'backstaff
   (backstaff-view-setup
    :request (lambda (state)
               (list "workspace/tree"
@@ -98,9 +88,9 @@ TAB opens and closes a directory; \"src/ … 12\" is a closed one with 12 entrie
                           :count-closed t)))
    :draw #'backstaff-tree--draw
    :defaults (lambda () (list :hidden backstaff-show-hidden
-                              :files backstaff-tree-files
+                              :files t
                               :depth backstaff-tree-depth
-                              :max backstaff-tree-max-entries
+                              :max backstaff-tree--entries
                               :left-out backstaff-tree-leave-out
                               :exclude backstaff-tree-exclude))
    :open (lambda (entry)
@@ -146,9 +136,8 @@ Interactively this is the root of the project; with a prefix argument, ask."
 
 (defun backstaff-tree--cut-p ()
   "Return non-nil if a directory has lines for some of its names alone."
-  (cl-find-if (lambda (node) (and (plist-get node :children)
-                                  (/= 0 (backstaff-tree--missing node))))
-              (backstaff-tree--nodes)))
+  (cl-loop for node in (backstaff-tree--nodes)
+           thereis (and (plist-get node :children) (/= 0 (backstaff-tree--missing node)))))
 
 (defun backstaff-tree--draw (reply)
   "Draw the tree in REPLY.  If it was cut, request one with a level less."
@@ -194,21 +183,18 @@ The line starts with BEFORE and BRANCH, such as \"│  \" and \"├─ \"."
   (unless (bobp)
     (insert "\n"))
   (pcase-let* (((map :path :name :kind :children) node)
-               (root (file-name-nondirectory
-                      (directory-file-name (backstaff-view-get :root))))
+               (name (if (equal path ".") (file-name-nondirectory
+                                           (directory-file-name (backstaff-view-get :root)))
+                       name))
                (`(,face ,suffix) (backstaff-view-kind kind))
                (missing (backstaff-tree--missing node))
                (start (point)))
     (insert (propertize (concat before branch) 'face 'shadow)
-            (propertize (bidi-string-mark-left-to-right
-                         (cond ((not (equal path ".")) (backstaff-names-show name))
-                               ;; The name of the root "/" is empty; its slash follows.
-                               ((equal root "") "")
-                               (t (backstaff-names-show root))))
+            ;; The name of the root "/" is empty; its slash follows.
+            (propertize (if (equal name "") ""
+                          (bidi-string-mark-left-to-right (backstaff-names-show name)))
                         'face face 'backstaff-name t)
-            suffix)
-    (unless children
-      (insert (backstaff-tree--ellipsis missing)))
+            suffix (if children "" (backstaff-tree--ellipsis missing)))
     (put-text-property start (point) 'backstaff-entry node)
     (setq before (concat before (pcase branch ("" "") ("├─ " "│  ") (_ "   ")))
           start (point))
@@ -237,8 +223,7 @@ The line starts with BEFORE and BRANCH, such as \"│  \" and \"├─ \"."
   "Insert the tree, and describe it in the header line."
   (backstaff-tree--insert (car (backstaff-tree--nodes)) "" "")
   (pcase-let* (((map :depth :wanted :exclude :hidden :left-out) backstaff-view-state)
-               (names (mapconcat (lambda (name) (concat " " name))
-                                 (plist-get (plist-get backstaff-view-reply :data) :left-out) ""))
+               (names (plist-get (plist-get backstaff-view-reply :data) :left-out))
                (number (length (cdr (backstaff-tree--nodes)))) (cut (backstaff-tree--cut-p)))
     (backstaff-view-set-header
      (if cut " CUT · " " ")
@@ -246,10 +231,10 @@ The line starts with BEFORE and BRANCH, such as \"│  \" and \"├─ \"."
      (and wanted (format " of %d" wanted))
      (and exclude (concat " · without " (string-join exclude " ")))
      (if hidden " · hidden shown" " · hidden off")
-     (pcase left-out
-       ('nothing " · nothing left out")
-       ('ignored (concat " · ignored left out:" names))
-       ((guard (not (equal names ""))) (concat " · left out:" names))))
+     (cond ((eq left-out 'nothing) " · nothing left out")
+           ((or names (eq left-out 'ignored))
+            (concat (if (eq left-out 'ignored) " · ignored left out: " " · left out: ")
+                    (string-join names " ")))))
     (backstaff-view-set-notes
      (and cut (substitute-command-keys
                "\\[backstaff-tree-more] shows more, \\[backstaff-tree-set-depth] and\
@@ -280,7 +265,8 @@ If the names in it were not requested yet, request them."
   (let* ((paths (or (cl-loop for node in (cdr (backstaff-tree--nodes))
                              when (plist-get node :children) collect (plist-get node :path))
                     (user-error "No directory can be closed")))
-         (open (cl-find 'closed paths :key (lambda (path) (gethash path backstaff-tree--folds)))))
+         (open (cl-loop for path in paths
+                        thereis (eq (gethash path backstaff-tree--folds) 'closed))))
     (dolist (path paths)
       (puthash path (if open 'open 'closed) backstaff-tree--folds))
     (backstaff-view-redraw #'backstaff-tree--insert-all)))
