@@ -19,7 +19,7 @@
 (require 'backstaff)
 (require 'backstaff-names)
 (require 'backstaff-ui-path)
-(require 'backstaff-ui-request)
+(require 'backstaff-ui-prompt)
 
 (defconst backstaff-doctor--limit 5
   "Maximum number of seconds for each check of a server.")

@@ -23,10 +23,8 @@
 (require 'backstaff-ui-path)
 (require 'backstaff-ui-prompt)
 
-(defcustom backstaff-find-limit 100
-  "Maximum number of files that `backstaff-find-file' offers, from 1 to 1000."
-  :type '(natnum :match (lambda (_widget value) (<= 1 value 1000)))
-  :group 'backstaff)
+(defconst backstaff-find--limit 100
+  "Maximum number of files that `backstaff-find-file' offers.")
 
 (defconst backstaff-find--most 20000
   "Maximum number of files for an interface that filters them itself.")
@@ -99,7 +97,7 @@ rank the files in their own way."
          (files (input)
            (unless (equal input answered)
              (setq answered nil)
-             (ask input backstaff-find-limit 0)
+             (ask input backstaff-find--limit 0)
              (setq answered input))
            (copy-sequence found))
          (all-files (query offset)
@@ -112,8 +110,8 @@ rank the files in their own way."
            (cond (transform label)
                  ((plist-get backstaff-find--guesses
                              (get-text-property 0 'backstaff-how label)))
-                 ((> total backstaff-find-limit)
-                  (format "The first %d of %d" backstaff-find-limit total))))
+                 ((> total backstaff-find--limit)
+                  (format "The first %d of %d" backstaff-find--limit total))))
          (table (string _predicate action)
            (pcase action
              ('metadata `(metadata (category . project-file)

@@ -6,13 +6,11 @@
 
 ;; `backstaff-run-tool' asks for a tool and for its arguments.  It shows the reply as
 ;; text, plist and JSON, with the bytes and an estimate of the tokens that each costs
-;; an agent.  A long form is cut on the screen but measured in full.  If the state of the
-;; view has `:text-only', only the text is shown.
+;; an agent.  A long form is cut on the screen but measured in full.
 ;;
-;; The questions come from the tool's definition, as `backstaff-tools' returns it.  The
-;; value of an argument is a string, a number, t or `:false', or a list of strings; nil
-;; omits the argument from the call.  Paths are plain strings here, which the server
-;; checks, so a typed path reaches no handler of file names.
+;; The value of an argument is a string, a number, t or `:false', or a list of strings.
+;; Paths are plain strings here, which the server checks, so a typed path reaches no
+;; handler of file names.
 
 ;;; Code:
 
@@ -25,9 +23,8 @@
 (require 'backstaff-ui-path)
 (require 'backstaff-ui-view)
 
-(defcustom backstaff-inspector-max-characters 30000
-  "Maximum number of characters to show of each form of a reply."
-  :type 'natnum :group 'backstaff)
+(defconst backstaff-inspector--most-characters 30000
+  "Maximum number of characters to show of each form of a reply.")
 
 (defvar backstaff-inspector--history nil
   "The tools and the values that the user typed.")
@@ -227,7 +224,7 @@ server's settings limit their number and depth."
                                        ("JSON" . ,json))
                                  :key #'cdr)))
     (if (backstaff-view-get :text-only)
-        (insert (string-limit text backstaff-inspector-max-characters))
+        (insert (string-limit text backstaff-inspector--most-characters))
       (cl-flet ((line (label text &optional face)
                   (insert (propertize (format "%-11s" label) 'face 'shadow)
                           (propertize text 'face face) "\n")))
@@ -257,8 +254,8 @@ server's settings limit their number and depth."
 If STRUCTURED is non-nil, it is a plist or JSON.  A line begins at each pair
 and each object, by its depth, even if the form was cut."
   (let ((start (point)) (depth 0)
-        (left (- (length form) backstaff-inspector-max-characters)))
-    (insert (string-limit form backstaff-inspector-max-characters))
+        (left (- (length form) backstaff-inspector--most-characters)))
+    (insert (string-limit form backstaff-inspector--most-characters))
     (when structured
       (save-restriction
         (narrow-to-region start (point))
@@ -276,9 +273,7 @@ and each object, by its depth, even if the form was cut."
                 ((match-beginning 3) (cl-decf depth))))))
     (unless (bolp) (insert "\n"))
     (when (> left 0)
-      (insert (propertize (format "\n… and %d more characters, see `%s'.\n" left
-                                  'backstaff-inspector-max-characters)
-                          'face 'shadow)))))
+      (insert (propertize (format "\n… and %d more characters\n" left) 'face 'shadow)))))
 
 (provide 'backstaff-ui-inspector)
 ;;; backstaff-ui-inspector.el ends here

@@ -24,7 +24,6 @@
 (require 'backstaff-names)
 (require 'backstaff-ui-path)
 (require 'backstaff-ui-prompt)
-(require 'backstaff-ui-request)
 (require 'backstaff-ui-view)
 
 (declare-function consult--dynamic-collection "ext:consult" t t)

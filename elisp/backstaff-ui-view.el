@@ -27,7 +27,6 @@
 (require 'backstaff-names)
 (require 'backstaff-ui-path)
 (require 'backstaff-ui-prompt)
-(require 'backstaff-ui-request)
 
 (defvar ffap-alist)
 (defvar thing-at-point-provider-alist)
