@@ -132,28 +132,23 @@ branch or tag, BASE, to compare with; \"index\" stands for the staged changes."
     (user-error "All files are shown"))
   (backstaff-view-add (list :offset backstaff-changes--next) #'backstaff-changes--insert-files))
 
-(defun backstaff-changes--place ()
-  "Return the path of the file at point and the number of the line there, or nil."
-  (when-let ((file (get-text-property (line-beginning-position) 'backstaff-file)))
-    (save-excursion
-      (forward-line 0)
-      (let ((here (point)) (head "^@@ -[0-9,]+ \\+\\([0-9]+\\)"))
-        (cons (plist-get file :path)
-              (if (and (or (looking-at head) (re-search-backward head nil t))
-                       (eq file (get-text-property (point) 'backstaff-file)))
-                  (max 1 (+ (string-to-number (match-string 1))
-                            ;; A removed line is in the file no more.
-                            (if (= (point) here) 0
-                              (how-many "^[^-\\]" (line-beginning-position 2) here))))
-                1))))))
-
 (defun backstaff-changes-visit (&optional other-window)
   "Visit the line at point in its file, as it is now.
 Visit it in another window if OTHER-WINDOW is non-nil."
   (interactive nil backstaff-changes-mode)
-  (pcase-let ((`(,path . ,line) (or (backstaff-changes--place)
-                                    (user-error "No file is on this line")))
-              (root default-directory))
+  (let* ((file (or (get-text-property (line-beginning-position) 'backstaff-file)
+                   (user-error "No file is on this line")))
+         (path (plist-get file :path)) (root default-directory)
+         (head "^@@ -[0-9,]+ \\+\\([0-9]+\\)") (line 1))
+    (save-excursion
+      (forward-line 0)
+      (let ((here (point)))
+        (when (and (or (looking-at head) (re-search-backward head nil t))
+                   (eq file (get-text-property (point) 'backstaff-file)))
+          (setq line (+ (string-to-number (match-string 1))
+                        ;; A removed line is in the file no more.
+                        (if (= (point) here) 0
+                          (how-many "^[^-\\]" (line-beginning-position 2) here)))))))
     (unless (backstaff-path-visit (concat root path) root other-window line)
       (user-error "%s is a directory" (backstaff-names-show path)))))
 

@@ -4,13 +4,10 @@
 
 ;;; Commentary:
 
-;; `backstaff-doctor' checks all that a call needs, in the order in which the call
-;; needs it, and gives advice for each failure.  The report is plain text, ready to
-;; paste into a bug report.
-;;
-;; The doctor starts a server of its own, and Emacs is free while that starts.  For
-;; answers it waits, each time for 5 seconds at most, and for the start of a server on
-;; another host, as any command does.
+;; `backstaff-doctor' checks all that a call needs, in the order in which the call needs
+;; it.  The report is plain text, ready to paste into a bug report.  The doctor starts a
+;; server of its own, and Emacs is free while that starts.  For answers the doctor waits,
+;; and for the start of a server on another host, as any command does.
 
 ;;; Code:
 
@@ -91,10 +88,8 @@ STATE is `ok', `note' or `failed'."
      ('ok (propertize "ok     " 'face 'success))
      ('note (propertize "note   " 'face 'shadow))
      (_ (propertize "FAILED " 'face 'error)))
-   (format "%-12s " name) (backstaff-doctor--indented text) "\n"
-   (if advice (concat (make-string 20 ?\s)
-                      (backstaff-doctor--indented (concat "To do: " advice)) "\n")
-     "")))
+   (format "%-12s " name)
+   (backstaff-doctor--indented (concat text (and advice (concat "\nTo do: " advice)))) "\n"))
 
 (defun backstaff-doctor--indented (text)
   "Return TEXT with its further lines at column 20, and escapes for controls."
@@ -118,12 +113,10 @@ STATE is `ok', `note' or `failed'."
                    (cl-loop while (re-search-forward "^FAILED \\(.\\{12\\}\\)" nil t)
                             do (setq first (or first (match-beginning 0)))
                             collect (string-trim-right (match-string 1)))))
-         (verdict (if (null failed) (propertize "All is well." 'face 'success)
-                    (propertize (format "%s failed: %s."
-                                        (if (cdr failed) (format "%d checks" (length failed))
-                                          "One check")
-                                        (string-join failed ", "))
-                                'face 'error))))
+         (count (if (cdr failed) (format "%d checks" (length failed)) "One check"))
+         (verdict (if failed (propertize (format "%s failed: %s." count (string-join failed ", "))
+                                         'face 'error)
+                    (propertize "All is well." 'face 'success))))
     ;; The report is longer than a small window.
     (setq header-line-format (concat " " verdict))
     (backstaff-doctor--insert

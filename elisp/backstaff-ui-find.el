@@ -1,4 +1,4 @@
-;;; backstaff-ui-find.el --- Visit a file or a definition by a part of its name  -*- lexical-binding: t; -*-
+;;; backstaff-ui-find.el --- Find files, definitions and commands by name  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -7,21 +7,23 @@
 ;; `backstaff-find-file' is a `completing-read'.  The server finds the files that match
 ;; the input and ranks them, so a completion style of our own passes its answer on
 ;; unchanged.  Vertico, icomplete and fido show the files as you type; a key ends the wait
-;; for the files of the old input.  Without these, TAB lists the files.  RET visits the
-;; best match.  Ivy and Helm filter candidates themselves, so they get all files.
+;; for the files of the old input.  Without these, TAB lists the files.  Ivy and Helm
+;; filter candidates themselves, so they get all files.
 ;;
 ;; `backstaff-find-definition' finds definitions in the text of the files, unsaved text
-;; included.  The server needs no grammar and no index for that.
+;; included.  `backstaff-find-command' offers the commands for agents, Markdown files in
+;; the project or in the directories of the server's settings.
 
 ;;; Code:
 
 (require 'cl-lib)
+(require 'map)
 (require 'subr-x)
 (require 'thingatpt)
 (require 'xref)
 (require 'backstaff-names)
 (require 'backstaff-ui-path)
-(require 'backstaff-ui-prompt)
+(require 'backstaff-ui-view)
 
 (defconst backstaff-find--limit 100
   "Maximum number of files that `backstaff-find-file' offers.")
@@ -240,6 +242,109 @@ Each is a list of a label, a path and a line.  Signal an error if there is none.
                                path line))
         (user-error "No definition in the project has %s in its name"
                     (string-join words " and ")))))
+
+
+
+;;; Commands for agents
+
+(defvar backstaff-commands--history nil
+  "The names that the user typed for commands.")
+
+(defvar backstaff-command-mode-map
+  (let ((map (make-sparse-keymap)))
+    (define-key map (kbd "^") #'backstaff-list-commands)
+    map)
+  "Keymap of `backstaff-command-mode'.")
+
+;;;###autoload
+(define-derived-mode backstaff-command-mode backstaff-view-mode "Command"
+  "Major mode for a command.
+Invisible characters are written as escapes.  RET visits the file itself.
+
+\\{backstaff-command-mode-map}"
+  :group 'backstaff
+  (backstaff-view-setup
+   :request (lambda (state)
+              (list "commands/get_command" (list :command_name (plist-get state :tool))))
+   :draw (lambda (reply)
+           (insert (substring-no-properties (plist-get reply :text)))
+           (put-text-property
+            (point-min) (point-max) 'backstaff-entry
+            (list :kind :file
+                  :path (backstaff-path-relative
+                         (file-local-name (backstaff-view-get :root))
+                         (plist-get (plist-get (plist-get reply :data) :metadata) :path)))))
+   :wrap t))
+
+;;;###autoload
+(defun backstaff-find-command (name &optional root)
+  "Show the command NAME of the project ROOT.
+Interactively, complete the name."
+  (interactive (let ((root (backstaff-command-root)))
+                 (list (backstaff-commands--read root) root)))
+  (backstaff-view-open 'backstaff-command-mode
+                       (list :root (or root (backstaff-command-root)) :path "." :tool name)))
+
+;;;###autoload
+(defun backstaff-list-commands ()
+  "List the commands of the project, and show the one that you choose."
+  (interactive)
+  (minibuffer-with-setup-hook
+      (:append (lambda ()
+                 (unless (bound-and-true-p vertico-mode)
+                   (minibuffer-completion-help))))
+    (call-interactively #'backstaff-find-command)))
+
+(defun backstaff-commands--read (root)
+  "Read the name of a command of the project ROOT."
+  (let* ((commands (backstaff-commands--fetch root))
+         (completion-extra-properties
+          (list :annotation-function
+                (lambda (label)
+                  (concat (make-string (max 2 (- 24 (string-width label))) ?\s)
+                          (nth 2 (assoc label commands))))))
+         (label (minibuffer-with-setup-hook (:append #'backstaff-prompt-allow-blanks)
+                  (completing-read "Command: " commands nil t nil 'backstaff-commands--history))))
+    (or (nth 1 (assoc label commands))
+        (user-error "Type the name of a command"))))
+
+(defun backstaff-commands--fetch (root)
+  "Return the commands of the project ROOT, each as (LABEL NAME ANNOTATION).
+A command with the name of another one is known by its path.  This waits for
+the server."
+  (cl-loop
+   for page from 1
+   for reply = (backstaff-prompt-call-tool "commands/list_commands"
+                                           (list :page page :page_size 100) (list :root root))
+   for data = (plist-get reply :data)
+   unless (plist-get reply :ok)
+   do (user-error
+       "%s" (if (equal (plist-get (plist-get reply :error) :missing) '(".claude/commands"))
+                "No commands here yet: each is a Markdown file in the project's .claude/commands"
+              (plist-get reply :text)))
+   append
+   (cl-flet ((below (file) (backstaff-path-relative (file-local-name root) file)))
+     (mapcar
+      (pcase-lambda ((map :name :description :path :kind :folder :shadowed-by :problems
+                          :argument-hint))
+        (list (backstaff-names-show (if shadowed-by (below path) name))
+              (if shadowed-by path name)
+              (backstaff-names-prose
+               (concat (and kind (format "%s in %s; " (substring (symbol-name kind) 1) folder))
+                       (and shadowed-by (format "shadowed by %s; " (below shadowed-by)))
+                       (mapconcat (lambda (problem) (concat problem "; ")) problems "")
+                       (and argument-hint (concat argument-hint " "))
+                       description))))
+      (plist-get data :commands)))
+   into commands
+   while (plist-get (plist-get data :pagination) :has-next)
+   finally return
+   (or commands
+       (user-error "There are no commands%s"
+                   (if-let ((nested (plist-get data :nested)))
+                       (format "; those in sub-folders (%d) need sources under\
+ [tools.list_commands] in the settings" (plist-get nested :files))
+                     "")))))
 
 (provide 'backstaff-ui-find)
 ;;; backstaff-ui-find.el ends here

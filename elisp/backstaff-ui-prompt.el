@@ -7,14 +7,9 @@
 ;; A command that a person types may ask: for a directory, whether to connect to
 ;; a host.  Calls of agents never ask.
 ;;
-;; A buffer that shows an answer owns the call for it.  This form returns at once;
-;; `my-draw' gets the reply later, with the same buffer current:
-;;
-;;   (backstaff-request "workspace/tree" '(:path ".") #'my-draw)
-;;
-;; The mode line says that the buffer waits.  C-g cancels the call, also on the server,
-;; and killing the buffer or changing its major mode does the same.  A cancelled request
-;; never calls back.  A new request leaves older ones alone.
+;; A buffer that shows an answer owns the call for it: see `backstaff-request'.  The mode
+;; line says that the buffer waits.  C-g cancels the call, also on the server, and
+;; killing the buffer or changing its major mode does the same.
 
 ;;; Code:
 
@@ -147,9 +142,9 @@ would quote both."
 
 (defun backstaff-request (id args callback &optional context)
   "Call the tool ID with ARGS for the current buffer, and return at once.
-CALLBACK gets the reply, in this buffer, unless the request is cancelled.
-ID, ARGS and CONTEXT are as in `backstaff-call', and no policy stops the call,
-as the user made it."
+CALLBACK gets the reply, in this buffer, unless the request is cancelled.  Older
+requests go on.  ID, ARGS and CONTEXT are as in `backstaff-call', and no policy
+stops the call, as the user made it."
   (backstaff-request-start
    (lambda (answer)
      (let ((call (backstaff-call-async id args answer `(:person t ,@context))))
@@ -162,10 +157,9 @@ as the user made it."
 
 (defun backstaff-request-start (start callback)
   "Call START and let the current buffer wait for an answer.
-START gets a function of one argument, which it must call with the answer
-later, not before it returns.  START returns a function without arguments
-that cancels the request.  CALLBACK gets the answer, in this buffer, unless
-the request is cancelled."
+START gets a function, to call with the answer after START has returned, and
+returns a function that cancels the request.  CALLBACK gets the answer, in
+this buffer, unless the request is cancelled."
   (let ((buffer (current-buffer)) (request (list nil)))
     (add-hook 'kill-buffer-hook #'backstaff-request-cancel nil t)
     (add-hook 'change-major-mode-hook #'backstaff-request-cancel nil t)

@@ -5,14 +5,11 @@
 ;;; Commentary:
 
 ;; `backstaff-search' shows the lines that match a regular expression in a buffer of
-;; `grep-mode', so `next-error', RET and wgrep work there.  It returns at once; C-g in
-;; the buffer cancels the search, and g makes it again.  Each file has a heading, such as
-;; "src/app.py".  Each definition with matches has a heading, such as "in Server.run 33-97".
-;; For `next-error', the file's name also begins each of its lines, where it is invisible.
-;; The last lines count the files that were not searched: ignored, binary or large ones.
+;; `grep-mode', so `next-error', RET and wgrep work there.  Files have headings, and so have
+;; definitions with matches, such as "in Server.run 33-97".  For `next-error', the file's
+;; name also begins each of its lines, where it is invisible.
 ;;
-;; If Consult is loaded, the command shows the matches as you type instead, and the place
-;; of the chosen one.  Text behind a second # filters them, as in `consult-grep'.
+;; If Consult is loaded, the command shows the matches as you type instead.
 
 ;;; Code:
 
@@ -104,12 +101,12 @@
 ;;;###autoload
 (defun backstaff-search (pattern &optional directory literal)
   "Show the lines that match PATTERN in the files of the project.
-PATTERN is a regular expression of Python, in which ( and | need no backslash.
-If LITERAL is non-nil, PATTERN is text; a key in the buffer says so.
-With a prefix argument, ask for a DIRECTORY of the project to search below.
+PATTERN is a regular expression of Python, in which ( and | need no backslash,
+or text if LITERAL is non-nil.  With a prefix argument, ask for a DIRECTORY of
+the project to search below.
 
-If Consult is loaded, the matches appear as you type.  With \\[universal-argument] \\[universal-argument] they
-appear in a buffer all the same.
+If Consult is loaded, the matches appear as you type, and text behind a second #
+filters them.  With \\[universal-argument] \\[universal-argument] they appear in a buffer all the same.
 
 Case counts only if PATTERN has a capital letter.  Files that git ignores are
 left out.  The last lines count the files that were not searched.  The buffer

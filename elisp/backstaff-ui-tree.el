@@ -4,12 +4,9 @@
 
 ;;; Commentary:
 
-;; TAB closes a directory or opens it; below the depth of the tree it asks the server.
-;; Directories stay open and closed when the tree is requested again.  A new tree opens
-;; as many levels as fit the window, and the way to the file that the user comes from.
-;;
-;; The entry of a line is a node of the reply, a plist with `:children'.  The names in a
-;; closed directory are in the buffer as well, but invisible, so a search finds them.
+;; Directories stay open and closed when the tree is requested again.  The entry of a
+;; line is a node of the reply, a plist with `:children'.  The names in a closed
+;; directory are in the buffer as well, but invisible, so a search finds them.
 
 ;;; Code:
 
@@ -108,7 +105,10 @@ TAB opens and closes a directory; \"src/ … 12\" is a closed one with 12 entrie
                 (cl-loop for node in (backstaff-tree--nodes)
                          when (eq (plist-get node :kind) :directory)
                          collect (list (backstaff-names-show (plist-get node :path)) 1
-                                       #'backstaff-tree--show (plist-get node :path))))))
+                                       (lambda (_name _position path)
+                                         (backstaff-tree--open-way path)
+                                         (backstaff-view-redraw #'backstaff-tree--insert-all path))
+                                       (plist-get node :path))))))
 
 ;;;###autoload
 (defun backstaff-tree (directory)
@@ -127,8 +127,8 @@ Interactively this is the root of the project; with a prefix argument, ask."
 
 (defun backstaff-tree--count (data)
   "Keep the numbers of names that DATA, a tree, has no lines for."
-  (dolist (one (append (plist-get data :closed) (plist-get data :missing)))
-    (puthash (plist-get one :path) (plist-get one :count) backstaff-tree--counts)))
+  (pcase-dolist ((map :path :count) (append (plist-get data :closed) (plist-get data :missing)))
+    (puthash path count backstaff-tree--counts)))
 
 (defun backstaff-tree--missing (node)
   "Return the number of names in NODE that have no line, or t if it is unknown."
@@ -141,20 +141,19 @@ Interactively this is the root of the project; with a prefix argument, ask."
 
 (defun backstaff-tree--draw (reply)
   "Draw the tree in REPLY.  If it was cut, request one with a level less."
-  (let* ((data (plist-get reply :data)) (depth (backstaff-view-get :depth))
-         (place (backstaff-view-name major-mode backstaff-view-state)))
+  (pcase-let* (((map :root :missing) (plist-get reply :data))
+               ((map :depth :wanted :focus) backstaff-view-state)
+               (place (backstaff-view-name major-mode backstaff-view-state)))
     (clrhash backstaff-tree--counts)
-    (backstaff-tree--count data)
+    (backstaff-tree--count (plist-get reply :data))
     ;; A level less shows all siblings before anything below them.
-    (if (and (plist-get data :missing) (> depth 1))
-        (backstaff-view-change
-         :depth (1- depth) :wanted (or (backstaff-view-get :wanted) depth)
-         :focus (backstaff-view-get :focus))
+    (if (and missing (> depth 1))
+        (backstaff-view-change :depth (1- depth) :wanted (or wanted depth) :focus focus)
       (unless (equal place backstaff-tree--fitted)
         (setq backstaff-tree--fitted place)
-        (backstaff-tree--fit (plist-get data :root)))
-      (backstaff-tree--open-way (backstaff-view-get :focus))
-      (backstaff-tree--load (plist-get data :root)))
+        (backstaff-tree--fit root))
+      (backstaff-tree--open-way focus)
+      (backstaff-tree--load root))
     (backstaff-tree--insert-all)))
 
 (defun backstaff-tree--fit (root)
@@ -171,11 +170,6 @@ Interactively this is the root of the project; with a prefix argument, ask."
   "Open the directories around PATH."
   (while (setq path (and path (backstaff-path-parent path)))
     (puthash path 'open backstaff-tree--folds)))
-
-(defun backstaff-tree--show (_name _position path)
-  "Open the way to PATH, a directory in the tree, and go there."
-  (backstaff-tree--open-way path)
-  (backstaff-view-redraw #'backstaff-tree--insert-all path))
 
 (defun backstaff-tree--insert (node before branch)
   "Insert NODE and its children.
@@ -274,22 +268,19 @@ If the names in it were not requested yet, request them."
 (defun backstaff-tree--load (node)
   "Request the names in NODE, and in those below it, that are open without them."
   (dolist (one (backstaff-tree--nodes node))
-    (let ((path (plist-get one :path)))
+    (pcase-let (((map :path :children) one))
       (when (and (eq (gethash path backstaff-tree--folds) 'open)
-                 (null (plist-get one :children))
-                 (not (eql (backstaff-tree--missing one) 0)))
+                 (not (or children (eql (backstaff-tree--missing one) 0))))
         (backstaff-view-call
          `(:path ,path :depth 1 ,@backstaff-view-state)
-         (lambda (reply)
-           (let ((data (plist-get reply :data)))
-             (if (not (plist-get reply :ok))
-                 (message "%s" (plist-get reply :text))
-               (plist-put one :children (plist-get (plist-get data :root) :children))
-               (plist-put one :truncated nil)
-               (remhash path backstaff-tree--counts)
-               (backstaff-tree--count data)
-               (backstaff-view-redraw #'backstaff-tree--insert-all)
-               (backstaff-tree--load one)))))))))
+         (pcase-lambda ((map :ok :text :data))
+           (if (not ok) (message "%s" text)
+             (plist-put one :children (plist-get (plist-get data :root) :children))
+             (plist-put one :truncated nil)
+             (remhash path backstaff-tree--counts)
+             (backstaff-tree--count data)
+             (backstaff-view-redraw #'backstaff-tree--insert-all)
+             (backstaff-tree--load one))))))))
 
 
 ;;; Choosing the files

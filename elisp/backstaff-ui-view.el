@@ -8,13 +8,11 @@
 ;; mode turns a state into a call of a tool, which returns at once.  When the reply
 ;; comes, the buffer takes the new state and draws the reply.  Until then, and if the
 ;; call fails, it keeps the old ones, so commands act on the text that the user sees.
-;; A view opens another by its mode and a state, without loading its file.
 ;;
-;; A file that a line shows has an entry, such as (:path "src/a.c" :kind :file :size
-;; 12).  Paths are below the root and have the file's exact bytes.  The entry is the
-;; id of a line of `tabulated-list-mode', or else the text property `backstaff-entry',
-;; of the whole line or of a name in it.  The property `backstaff-name' marks the name,
-;; where point goes.  Only the commands that visit a file touch it.
+;; A file that a line shows has an entry, such as (:path "src/a.c" :kind :file).  Paths
+;; are below the root and have the file's exact bytes.  The entry is the id of a line of
+;; `tabulated-list-mode', or else the text property `backstaff-entry', of the whole line
+;; or of a name in it.  The property `backstaff-name' marks the name, where point goes.
 
 ;;; Code:
 

@@ -8,7 +8,7 @@
 (require 'backstaff-ui-list)
 (require 'backstaff-ui-tree)
 (require 'backstaff-ui-overview)
-(require 'backstaff-ui-commands)
+(require 'backstaff-ui-find)
 (require 'backstaff-ui-inspector)
 (require 'desktop)
 
