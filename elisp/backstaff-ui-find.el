@@ -281,7 +281,10 @@ Invisible characters are written as escapes.  RET visits the file itself.
   "Show the command NAME of the project ROOT.
 Interactively, complete the name."
   (interactive (let ((root (backstaff-command-root)))
-                 (list (backstaff-commands--read root) root)))
+                 (list (or (backstaff-prompt-choose "Command: " (backstaff-commands--fetch root)
+                                                    'backstaff-commands--history)
+                           (user-error "Type the name of a command"))
+                       root)))
   (backstaff-view-open 'backstaff-command-mode
                        (list :root (or root (backstaff-command-root)) :path "." :tool name)))
 
@@ -294,19 +297,6 @@ Interactively, complete the name."
                  (unless (bound-and-true-p vertico-mode)
                    (minibuffer-completion-help))))
     (call-interactively #'backstaff-find-command)))
-
-(defun backstaff-commands--read (root)
-  "Read the name of a command of the project ROOT."
-  (let* ((commands (backstaff-commands--fetch root))
-         (completion-extra-properties
-          (list :annotation-function
-                (lambda (label)
-                  (concat (make-string (max 2 (- 24 (string-width label))) ?\s)
-                          (nth 2 (assoc label commands))))))
-         (label (minibuffer-with-setup-hook (:append #'backstaff-prompt-allow-blanks)
-                  (completing-read "Command: " commands nil t nil 'backstaff-commands--history))))
-    (or (nth 1 (assoc label commands))
-        (user-error "Type the name of a command"))))
 
 (defun backstaff-commands--fetch (root)
   "Return the commands of the project ROOT, each as (LABEL NAME ANNOTATION).

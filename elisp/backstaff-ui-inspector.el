@@ -33,19 +33,16 @@
 ;;; Reading a tool and its arguments
 
 (defun backstaff-inspector--read-tool ()
-  "Ask for a tool and return its definition.  A part of the id is enough."
-  (let* ((tools (mapcar (lambda (tool) (cons (plist-get tool :id) tool))
-                        (backstaff-prompt-call #'backstaff-tools)))
-         (completion-styles (append completion-styles '(substring)))
-         (completion-extra-properties
-          (list :annotation-function
-                (lambda (id)
-                  ;; The first sentence.
-                  (concat "  " (replace-regexp-in-string
-                                "\\.[ \n].*\\(?:\n.*\\)*\\'" "."
-                                (plist-get (cdr (assoc id tools)) :description))))))
-         (id (completing-read "Run tool: " tools nil t nil 'backstaff-inspector--history)))
-    (or (cdr (assoc id tools)) (user-error "There is no tool %s" id))))
+  "Ask for a tool and return its definition."
+  (or (backstaff-prompt-choose
+       "Run tool: "
+       (mapcar (pcase-lambda ((and tool (map :id :description)))
+                 ;; The first sentence.
+                 (list id tool (replace-regexp-in-string "\\.[ \n].*\\(?:\n.*\\)*\\'" "."
+                                                         description)))
+               (backstaff-prompt-call #'backstaff-tools))
+       'backstaff-inspector--history)
+      (user-error "Choose a tool")))
 
 (defun backstaff-inspector--text (value)
   "Return VALUE of an argument as the user types it, such as \"yes\" for t."

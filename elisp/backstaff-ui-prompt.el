@@ -95,6 +95,19 @@ Do not ask where no server could be started."
     (define-key map (kbd "?") #'self-insert-command)
     (use-local-map (make-composed-keymap map (current-local-map)))))
 
+(defun backstaff-prompt-choose (prompt choices history)
+  "Ask with PROMPT for one of CHOICES, lists (LABEL VALUE NOTE); return its value.
+A part of the label is enough.  HISTORY is the variable of the history."
+  (let* ((completion-styles (append completion-styles '(substring)))
+         (completion-extra-properties
+          (list :annotation-function
+                (lambda (label)
+                  (concat (make-string (max 2 (- 24 (string-width label))) ?\s)
+                          (nth 2 (assoc label choices))))))
+         (label (minibuffer-with-setup-hook (:append #'backstaff-prompt-allow-blanks)
+                  (completing-read prompt choices nil t nil history))))
+    (nth 1 (assoc label choices))))
+
 (defun backstaff-prompt-call-tool (id args &optional context)
   "Return the reply to a call of the tool ID that the user made by a command.
 ID, ARGS and CONTEXT are as in `backstaff-call', but no policy stops the call.

@@ -204,27 +204,24 @@ DRAW inserts at the end of the buffer.  Points stay where they are."
 
 (defun backstaff-view--show (state reply)
   "Let the buffer have STATE and draw REPLY, with point in its old place."
-  (let* ((ok (plist-get reply :ok))
-         (root (plist-get state :root))
-         (name (backstaff-view-name major-mode state))
-         (moved (not (and backstaff-view-state
-                          (equal name (backstaff-view-name major-mode backstaff-view-state))))))
+  (pcase-let* (((map :root :path :focus) state) ((map :ok :text) reply)
+               ((map :draw-failures :wrap) backstaff-view--functions)
+               (name (backstaff-view-name major-mode state))
+               (old (and backstaff-view-state
+                         (backstaff-view-name major-mode backstaff-view-state))))
     ;; The name may have a number at its end.
     (unless (string-prefix-p name (buffer-name))
       (rename-buffer name t))
     (setq backstaff-view-state state
           backstaff-view-reply reply
-          truncate-lines (not (plist-get backstaff-view--functions :wrap))
+          truncate-lines (not wrap)
           default-directory (backstaff-path-file-name
-                             (backstaff-path-absolute root (if ok (plist-get state :path) ".") t)
-                             root))
-    (backstaff-view-redraw
-     (lambda ()
-       (if (or ok (plist-get backstaff-view--functions :draw-failures))
-           (backstaff-view--call :draw reply)
-         (setq header-line-format nil)
-         (backstaff-view--insert-text (plist-get reply :text) 'error)))
-     (and ok (plist-get state :focus)) moved)))
+                             (backstaff-path-absolute root (if ok path ".") t) root))
+    (backstaff-view-redraw (lambda ()
+                             (if (or ok draw-failures) (backstaff-view--call :draw reply)
+                               (setq header-line-format nil)
+                               (backstaff-view--insert-text text 'error)))
+                           (and ok focus) (not (equal name old)))))
 
 (defun backstaff-view-redraw (function &optional focus moved)
   "Erase the buffer, call FUNCTION to draw it, and put point back.
