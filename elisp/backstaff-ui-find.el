@@ -207,41 +207,40 @@ xref keeps it."
      (backstaff-command-project)
      (list (read-string (format-prompt "Definition" symbol) nil
                         'backstaff-find--definition-history symbol))))
-  (let* ((root (file-name-as-directory (backstaff-command-root)))
-         (found (backstaff-find--definitions name root))
-         (label (if (cdr found) (completing-read
-                                  (format "%d definitions (TAB lists them): " (length found))
-                                  found nil t) (caar found))))
-    (pcase-let ((`(,_ ,path ,line) (assoc label found)))
-      (xref-push-marker-stack)
-      (backstaff-path-visit (concat root path) root nil line)
-      (back-to-indentation))))
-
-(defun backstaff-find--definitions (name root)
-  "Return the definitions below ROOT whose full name has the words of NAME.
-Each is a list of a label, a path and a line.  Signal an error if there is none."
   (when (string-blank-p name)
     (user-error "Type a part of the name"))
-  (let* ((flags (if (isearch-no-upper-case-p name nil) "i" ""))
-         (words (split-string name))
-         (reply (backstaff-prompt-call-tool
+  (pcase-let* ((root (file-name-as-directory (backstaff-command-root)))
+               (flags (if (isearch-no-upper-case-p name nil) "i" ""))
+               (case-fold-search (equal flags "i"))
+               (words (split-string name))
+               ((map :ok :text :data)
+                (backstaff-prompt-call-tool
                  "workspace/regexp_search"
                  (list :pattern (car (last words)) :literal t :definitions t :context_lines 0
                        :flags flags :max_results backstaff-find--most-definitions)
                  (list :root root)))
-         (case-fold-search (equal flags "i")))
-    (unless (plist-get reply :ok)
-      (user-error "%s" (string-remove-prefix "Error: " (plist-get reply :text))))
-    (or (cl-loop for item in (plist-get (plist-get reply :data) :items)
-                 for full = (plist-get (plist-get item :enclosing) :qualified)
-                 for path = (plist-get item :path)
-                 for line = (plist-get item :line)
-                 ;; Other words of the line may match, such as a parameter.
-                 when (cl-every (lambda (word) (string-match-p (regexp-quote word) full)) words)
-                 collect (list (format "%s  %s:%d" full (backstaff-names-show path) line)
-                               path line))
-        (user-error "No definition in the project has %s in its name"
-                    (string-join words " and ")))))
+               (found (cl-loop for item in (plist-get data :items)
+                               for path = (plist-get item :path)
+                               for line = (plist-get item :line)
+                               for full = (plist-get (plist-get item :enclosing) :qualified)
+                               ;; Other words of the line may match, such as a parameter.
+                               when (cl-loop for word in words
+                                             always (string-match-p (regexp-quote word) full))
+                               collect (list (format "%s  %s:%d" full (backstaff-names-show path)
+                                                     line)
+                                             path line)))
+               (label (if (cdr found) (completing-read
+                                       (format "%d definitions (TAB lists them): " (length found))
+                                       found nil t)
+                        (caar found)))
+               (`(,_ ,path ,line) (assoc label found)))
+    (unless found
+      (user-error "%s" (if ok (format "No definition in the project has %s in its name"
+                                      (string-join words " and "))
+                         (string-remove-prefix "Error: " text))))
+    (xref-push-marker-stack)
+    (backstaff-path-visit (concat root path) root nil line)
+    (back-to-indentation)))
 
 
 

@@ -55,11 +55,10 @@ By name, the next reply follows it.  In another order there is one reply.")
   :group 'backstaff
   (backstaff-view-setup
    :request
-   (lambda (state)
-     `("agent-q/list_directory"
-       (:path ,(plist-get state :path) :show_hidden ,(plist-get state :hidden)
-        :sort_by ,(downcase (car (plist-get state :order))))
-       (:after ,(or (plist-get state :after) "") :max-output-bytes ,backstaff-list--bytes)))
+   (pcase-lambda ((map :path :hidden :order :after))
+     (list "agent-q/list_directory"
+           (list :path path :show_hidden hidden :sort_by (downcase (car order)))
+           (list :after (or after "") :max-output-bytes backstaff-list--bytes)))
    :draw #'backstaff-list--draw
    :defaults (lambda () (list :order '("Name") :hidden backstaff-show-hidden))
    :open (lambda (entry) (list major-mode :path (plist-get entry :path))))

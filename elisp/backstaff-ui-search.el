@@ -121,28 +121,27 @@ has keys to change the search.  Modified buffers are searched as they are."
   (let* ((root (file-name-as-directory (backstaff-command-root directory)))
          (state (list :root root :path "." :tool pattern :literal (and literal t)
                       :below (backstaff-path-relative root (or directory root))
-                      :context 0 :include nil :ignored nil)))
-    (if (null pattern)
-        (backstaff-search--as-you-type state)
+                      :flags nil :context 0 :include nil :ignored nil)))
+    (if (null pattern) (backstaff-search--as-you-type state)
       ;; C-g cancels where the matches are to come.
-      (setq next-error-last-buffer
-            (backstaff-view-open 'backstaff-search-mode
-                                 `(:flags ,(backstaff-search--flags pattern literal) ,@state))))))
+      (setq next-error-last-buffer (backstaff-view-open 'backstaff-search-mode state)))))
 
 (defun backstaff-search--request (state)
   "Return the call for STATE.  Its `:tool' is the pattern, which names the buffer."
-  (pcase-let (((map :tool :literal :flags :below :context :include :ignored :offset :most) state))
+  (pcase-let (((map :tool :literal :below :context :include :ignored :offset :most) state))
     (list "workspace/regexp_search"
-          (list :pattern tool :literal literal :flags flags :root_path below :include include
-                :include_ignored ignored :context_lines context :offset (or offset 0)
+          (list :pattern tool :literal literal :flags (backstaff-search--flags state)
+                :root_path below :include include :include_ignored ignored
+                :context_lines context :offset (or offset 0)
                 :max_results (or most backstaff-search--page)
                 :timeout_ms backstaff-search--milliseconds)
           (list :deadline-ms (+ backstaff-search--milliseconds 1000)))))
 
-(defun backstaff-search--flags (pattern literal)
-  "Return the flags for PATTERN, which is text if LITERAL is non-nil.
-Case counts only if PATTERN has a capital letter."
-  (if (isearch-no-upper-case-p pattern (not literal)) "i" ""))
+(defun backstaff-search--flags (state)
+  "Return the flags for STATE.
+If it has none, case counts only if the pattern has a capital letter."
+  (pcase-let (((map :tool :literal :flags) state))
+    (or flags (if (isearch-no-upper-case-p (or tool "") (not literal)) "i" ""))))
 
 (defun backstaff-search--read (&optional pattern)
   "Read a regular expression; the default is the symbol at point.
@@ -174,7 +173,8 @@ PATTERN is an old pattern to edit."
 (defun backstaff-search-toggle-case ()
   "Distinguish capital and small letters, or treat them alike again."
   (interactive)
-  (backstaff-view-change :flags (if (equal (backstaff-view-get :flags) "i") "" "i")))
+  (backstaff-view-change
+   :flags (if (equal (backstaff-search--flags backstaff-view-state) "i") "" "i")))
 
 (defun backstaff-search-in-directory (directory)
   "Search below DIRECTORY, which is in the project."
@@ -193,9 +193,7 @@ A glob without a slash counts in any directory."
 (defun backstaff-search-edit ()
   "Edit the pattern and search again."
   (interactive)
-  (let ((pattern (backstaff-search--read (backstaff-view-get :tool))))
-    (backstaff-view-change
-     :tool pattern :flags (backstaff-search--flags pattern (backstaff-view-get :literal)))))
+  (backstaff-view-change :tool (backstaff-search--read (backstaff-view-get :tool)) :flags nil))
 
 (defun backstaff-search-more-context (lines)
   "Show LINES more lines around each match, by default one."
@@ -210,7 +208,7 @@ A glob without a slash counts in any directory."
 (defun backstaff-search--describe (stage)
   "Write the number of matches, the search and its keys into the header line.
 STAGE is the text before them, such as \"Searching: \"."
-  (pcase-let (((map :tool :literal :flags :below :include :ignored) backstaff-view-state)
+  (pcase-let (((map :tool :literal :below :include :ignored) backstaff-view-state)
               (`(,matches ,files . ,_) backstaff-search--counts))
     (backstaff-view-set-header
      " " (propertize (format "%s%d %s in %d %s" stage matches (ngettext "match" "matches" matches)
@@ -224,7 +222,7 @@ STAGE is the text before them, such as \"Searching: \"."
      (unless (member below '(nil "."))
        (format " in %s/" (backstaff-names-show below)))
      (and include (concat ", files " (string-join include " ")))
-     (and (equal flags "i") ", case ignored")
+     (and (equal (backstaff-search--flags backstaff-view-state) "i") ", case ignored")
      (and ignored ", with ignored files"))))
 
 (defun backstaff-search--draw (reply)
@@ -329,8 +327,7 @@ STAGE is the text before them, such as \"Searching: \"."
 There are none while INPUT is no regular expression."
   (let ((reply (pcase-let ((`(,id ,arguments)
                             (backstaff-search--request
-                             `(:tool ,input :flags ,(backstaff-search--flags input nil)
-                               :most ,backstaff-search--most-candidates ,@state))))
+                             `(:tool ,input :most ,backstaff-search--most-candidates ,@state))))
                  (backstaff-prompt-call-tool id arguments
                                              (list :root (plist-get state :root)))))
         (last nil))

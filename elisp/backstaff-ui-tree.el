@@ -74,21 +74,14 @@ TAB opens and closes a directory; \"src/ … 12\" is a closed one with 12 entrie
   :group 'backstaff
   (backstaff-view-setup
    :request (lambda (state)
-              (list "workspace/tree"
-                    (list :path (plist-get state :path)
-                          :entry_kind (if (plist-get state :files) "all" "directory")
-                          :max_depth (plist-get state :depth)
-                          :max_entries (plist-get state :max)
-                          :include_hidden (plist-get state :hidden)
-                          :exclude (plist-get state :exclude))
-                    (list :left-out (symbol-name (plist-get state :left-out))
-                          :count-closed t)))
+              (pcase-let (((map :path :files :depth :max :hidden :exclude :left-out) state))
+                (list "workspace/tree"
+                      (list :path path :entry_kind (if files "all" "directory") :max_depth depth
+                            :max_entries max :include_hidden hidden :exclude exclude)
+                      (list :left-out (symbol-name left-out) :count-closed t))))
    :draw #'backstaff-tree--draw
-   :defaults (lambda () (list :hidden backstaff-show-hidden
-                              :files t
-                              :depth backstaff-tree-depth
-                              :max backstaff-tree--entries
-                              :left-out backstaff-tree-leave-out
+   :defaults (lambda () (list :hidden backstaff-show-hidden :files t :depth backstaff-tree-depth
+                              :max backstaff-tree--entries :left-out backstaff-tree-leave-out
                               :exclude backstaff-tree-exclude))
    :open (lambda (entry)
            (let ((path (plist-get entry :path)))
