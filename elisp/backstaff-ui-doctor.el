@@ -153,68 +153,70 @@ STATE is `ok', `note' or `failed'."
   "Begin all checks anew in the current buffer.
 The last of those here starts a server, which answers later."
   (backstaff-request-cancel)
-  (let ((directory default-directory)
-        (settings nil) (sources nil) (host nil) (connection nil) (command nil))
+  (let ((directory default-directory))
     (with-silent-modifications
       (erase-buffer))
     (backstaff-doctor--insert (propertize "Backstaff doctor" 'face 'bold)
                               (format-time-string ", %F %T\n\n"))
     (backstaff-doctor--guarded
       (backstaff-doctor--begin "Package")
-      (setq settings (backstaff-server-settings-file-name)
-            sources (backstaff-python-sources))
-      (cl-flet ((note #'backstaff-doctor--note) (file #'backstaff-path-shown))
-        (note "Emacs" 'ok (format "%s, %s, %s" emacs-version system-configuration
-                                  (if window-system (format "window system %s" window-system)
-                                    "text terminal")))
-        (note "Package" 'ok (format "Backstaff %s in %s" backstaff-server-version
-                                    (file (or backstaff-python-package-directory "no file"))))
-        (note "Sources" (if (or sources backstaff-server-command) 'ok 'note)
-              (if sources (concat "the server's are in " (file sources))
-                "the server's are not beside the package"))
-        (condition-case problem
-            (let ((root (backstaff-root directory)))
-              (setq host (file-remote-p root))
-              (if (or host (file-accessible-directory-p root))
-                  (note "Root" 'ok (file root))
-                (note "Root" 'failed (concat (file root) " cannot be entered")
-                      "Make it a directory that you may read, or go to another one")))
-          (error
-           (note "Root" 'failed (backstaff-epc-error-text problem)
-                 (if (memq 'backstaff-error (get (car problem) 'error-conditions))
-                     (backstaff-server-advice problem)
-                   "Check `backstaff-root-function' and `backstaff-root-directory'"))))
-        (when (file-remote-p directory)
-          (backstaff-doctor--insert "\nOn this machine, for local projects\n"))
-        ;; The server itself judges the settings.
-        (cond ((file-readable-p settings) (note "Settings" 'note (file settings)))
-              ((or backstaff-server-settings-file (file-exists-p settings))
-               (note "Settings" 'failed (concat (file settings) " cannot be read")
-                     "Check `backstaff-server-settings-file' and the file's permissions"))
-              (t (note "Settings" 'note (concat "none, as there is no " (file settings)))))
-        (pcase (backstaff-server-status)
-          ('unresponsive (note "Running" 'failed "the server does not respond any more"
-                               "Type M-x backstaff-restart"))
-          ((and (pred integerp) pid) (note "Running" 'ok (format "process %s" pid)))
-          (_ (note "Running" 'note "no server; the next call starts one")))
-        (backstaff-doctor--begin "Command")
-        ;; The Python found before may not work any more.
-        (setq backstaff-python-found nil
-              command (string-join (backstaff-python-with-own-environment nil
-                                     (backstaff-server-program #'backstaff-doctor--note-python))
-                                   " "))
-        (backstaff-request-start
-         (lambda (answer)
-           ;; Not in the process filter: the rest waits for answers.
-           (setq connection (backstaff-server-try
-                             (lambda (&rest result) (run-at-time 0 nil answer result))
-                             backstaff-doctor--limit))
-           (lambda () (backstaff-epc-close connection "the doctor was stopped")))
-         (pcase-lambda (`(,identity ,condition))
-           (backstaff-doctor--check-server connection identity condition host)))
-        (note "Command" 'ok
-              (concat command (and backstaff-server-command "\nby `backstaff-server-command'")))
-        (backstaff-doctor--begin "Handshake")))))
+      (let* ((settings (backstaff-server-settings-file-name))
+             (sources (backstaff-python-sources))
+             (root (condition-case problem (backstaff-root directory) (error problem)))
+             (host (and (stringp root) (file-remote-p root))))
+        (cl-flet ((note #'backstaff-doctor--note) (file #'backstaff-path-shown))
+          (note "Emacs" 'ok (format "%s, %s, %s" emacs-version system-configuration
+                                    (if window-system (format "window system %s" window-system)
+                                      "text terminal")))
+          (note "Package" 'ok (format "Backstaff %s in %s" backstaff-server-version
+                                      (file (or backstaff-python-package-directory "no file"))))
+          (note "Sources" (if (or sources backstaff-server-command) 'ok 'note)
+                (if sources (concat "the server's are in " (file sources))
+                  "the server's are not beside the package"))
+          (cond ((consp root)
+                 (note "Root" 'failed (backstaff-epc-error-text root)
+                       (if (memq 'backstaff-error (get (car root) 'error-conditions))
+                           (backstaff-server-advice root)
+                         "Check `backstaff-root-function' and `backstaff-root-directory'")))
+                ((or host (file-accessible-directory-p root)) (note "Root" 'ok (file root)))
+                (t (note "Root" 'failed (concat (file root) " cannot be entered")
+                         "Make it a directory that you may read, or go to another one")))
+          (when (file-remote-p directory)
+            (backstaff-doctor--insert "\nOn this machine, for local projects\n"))
+          ;; The server itself judges the settings.
+          (cond ((file-readable-p settings) (note "Settings" 'note (file settings)))
+                ((or backstaff-server-settings-file (file-exists-p settings))
+                 (note "Settings" 'failed (concat (file settings) " cannot be read")
+                       "Check `backstaff-server-settings-file' and the file's permissions"))
+                (t (note "Settings" 'note (concat "none, as there is no " (file settings)))))
+          (pcase (backstaff-server-status)
+            ('unresponsive (note "Running" 'failed "the server does not respond any more"
+                                 "Type M-x backstaff-restart"))
+            ((and (pred integerp) pid) (note "Running" 'ok (format "process %s" pid)))
+            (_ (note "Running" 'note "no server; the next call starts one"))))
+        (backstaff-doctor--start-server host)))))
+
+(defun backstaff-doctor--start-server (host)
+  "Start a server of the doctor's own, which answers later; HOST is the project's."
+  (backstaff-doctor--begin "Command")
+  ;; The Python found before may not work any more.
+  (setq backstaff-python-found nil)
+  (let ((connection nil)
+        (command (backstaff-python-with-own-environment nil
+                   (backstaff-server-program #'backstaff-doctor--note-python))))
+    (backstaff-request-start
+     (lambda (answer)
+       ;; Not in the process filter: the rest waits for answers.
+       (setq connection (backstaff-server-try
+                         (lambda (&rest result) (run-at-time 0 nil answer result))
+                         backstaff-doctor--limit))
+       (lambda () (backstaff-epc-close connection "the doctor was stopped")))
+     (pcase-lambda (`(,identity ,condition))
+       (backstaff-doctor--check-server connection identity condition host)))
+    (backstaff-doctor--note
+     "Command" 'ok (concat (string-join command " ")
+                           (and backstaff-server-command "\nby `backstaff-server-command'")))
+    (backstaff-doctor--begin "Handshake")))
 
 (defun backstaff-doctor--note-python (program answer)
   "Note whether the Python PROGRAM, which gave ANSWER, can run the server."
