@@ -18,9 +18,6 @@
 (require 'backstaff-ui-path)
 (require 'backstaff-ui-view)
 
-(defvar backstaff-changes--history nil
-  "The commits that `backstaff-changes' has compared with.")
-
 (defvar-local backstaff-changes--next nil
   "Number of files that the buffer shows if there are more, or nil.")
 
@@ -79,7 +76,7 @@ branch or tag, BASE, to compare with; \"index\" stands for the staged changes."
 (defun backstaff-changes--read ()
   "Read the commit to compare with."
   (let ((base (read-string (format-prompt "Changes since commit, or \"index\"" "HEAD")
-                           nil 'backstaff-changes--history "HEAD")))
+                           nil 'vc-revision-history "HEAD")))
     (if (string-blank-p base) "HEAD" base)))
 
 (defun backstaff-changes-from (base)

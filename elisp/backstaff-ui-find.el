@@ -188,9 +188,6 @@ POINT is as in `completion-try-completion'."
 
 ;;; Definitions
 
-(defconst backstaff-find--most-definitions 500
-  "Maximum number of definitions to choose among.")
-
 (defvar backstaff-find--definition-history nil
   "The names that `backstaff-find-definition' was asked for.")
 
@@ -217,7 +214,7 @@ xref keeps it."
                 (backstaff-prompt-call-tool
                  "workspace/regexp_search"
                  (list :pattern (car (last words)) :literal t :definitions t :context_lines 0
-                       :flags flags :max_results backstaff-find--most-definitions)
+                       :flags flags :max_results 500)
                  (list :root root)))
                (found (cl-loop for item in (plist-get data :items)
                                for path = (plist-get item :path)

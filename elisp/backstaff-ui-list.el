@@ -23,9 +23,6 @@
 (defconst backstaff-list--piece 250
   "Number of rows that are drawn at once.")
 
-(defconst backstaff-list--most-sought 20000
-  "Maximum number of rows that are drawn to reach the file that point goes to.")
-
 (defconst backstaff-list--bytes #x18000
   "Maximum bytes of text of a reply, which has about 2,500 entries then.
 By name, the next reply follows it.  In another order there is one reply.")
@@ -43,9 +40,6 @@ By name, the next reply follows it.  In another order there is one reply.")
 
 (defvar-local backstaff-list--waiting nil
   "The entries of the last reply that are not drawn.")
-
-(defvar-local backstaff-list--wanted 0
-  "Number of rows to draw, if there are so many.")
 
 ;;;###autoload
 (define-derived-mode backstaff-list-mode tabulated-list-mode "Listing"
@@ -120,17 +114,16 @@ current directory, with point on the current file; with a prefix argument, ask."
       (setq reversed nil)
       (setf (plist-get backstaff-view-state :order) (list column)))
     (setq tabulated-list-sort-key (cons column reversed)
-          backstaff-list--wanted backstaff-list--page
           backstaff-list--waiting
           (if (not reversed) entries
             ;; Directories stay first.
             (mapcan (lambda (group) (nreverse (cdr group)))
                     (seq-group-by (lambda (entry) (eq (plist-get entry :kind) :directory))
                                   entries))))
-    (backstaff-list--insert)))
+    (backstaff-list--insert backstaff-list--page)))
 
-(defun backstaff-list--insert ()
-  "Draw a piece of the rows that wait, and arrange for the next piece."
+(defun backstaff-list--insert (wanted)
+  "Draw a piece of the rows that wait, and go on until WANTED rows are drawn."
   (let ((inhibit-read-only t)
         ;; To collect garbage takes longer than to draw.
         (gc-cons-threshold (max gc-cons-threshold (* 32 1024 1024)))
@@ -153,18 +146,19 @@ current directory, with point on the current file; with a prefix argument, ask."
      (lambda (answer)
        (let ((timer (run-at-time 0 nil answer nil)))
          (lambda () (cancel-timer timer))))
-     #'backstaff-list--go-on)))
+     (lambda (_) (backstaff-list--go-on wanted)))))
 
-(defun backstaff-list--go-on (&rest _)
-  "Draw more rows, if the page has room or a point waits for its row."
+(defun backstaff-list--go-on (wanted)
+  "Draw more rows, if there are less than WANTED or a point waits for its row."
   (let ((shown (backstaff-list--shown)) (end (point-max))
         (directory (plist-get backstaff-view-state :path)))
-    (when (or (< shown backstaff-list--wanted)
-              (and (< shown backstaff-list--most-sought)
+    (when (or (< shown wanted)
+              ;; Beyond so many rows, to see the file of point is not worth the time.
+              (and (< shown 20000)
                    (cl-some (lambda (place) (equal (backstaff-path-parent (cdr place)) directory))
                             backstaff-view-sought)))
       (cond (backstaff-list--waiting
-             (backstaff-list--insert)
+             (backstaff-list--insert wanted)
              (backstaff-view-go-to-sought end))
             ((and (backstaff-list--left) (backstaff-list--more-p))
              (pcase-let (((map :name :kind)
@@ -173,7 +167,7 @@ current directory, with point on the current file; with a prefix argument, ask."
                 `(:after ,(concat name (and (eq kind :directory) "/")) ,@backstaff-view-state)
                 (lambda (reply)
                   (setq backstaff-list--waiting (plist-get (plist-get reply :data) :entries))
-                  (if backstaff-list--waiting (backstaff-list--go-on)
+                  (if backstaff-list--waiting (backstaff-list--go-on wanted)
                     (message "%s" (plist-get reply :text)))))))))))
 
 (defun backstaff-list--shown ()
@@ -219,10 +213,9 @@ current directory, with point on the current file; with a prefix argument, ask."
     (user-error "The listing is complete"))
   (unless (backstaff-list--more-p)
     (user-error "Only the listing by name has all"))
-  (setq backstaff-list--wanted (+ (backstaff-list--shown) backstaff-list--page))
   ;; A page that is asked for replaces the one before.
   (backstaff-request-cancel)
-  (backstaff-list--go-on))
+  (backstaff-list--go-on (+ (backstaff-list--shown) backstaff-list--page)))
 
 (defun backstaff-list-sort (column &optional click)
   "Sort by the column at point, the largest or newest first.

@@ -28,12 +28,6 @@
 (declare-function consult--lookup-member "ext:consult" t)
 (declare-function consult--read "ext:consult" t)
 
-(defconst backstaff-search--page 500
-  "Number of matches that a call asks for.")
-
-(defconst backstaff-search--most-candidates 200
-  "Maximum number of matches that Consult shows.")
-
 (defconst backstaff-search--milliseconds 30000
   "Maximum milliseconds of one call.  Nobody waits for it, and it can be cancelled.")
 
@@ -42,9 +36,6 @@
     (:not-searched . "d searches one directory")
     (TIMEOUT . "d searches one directory; or give a simpler pattern"))
   "The remedy for a person, by the kind of a note or the code of an error.")
-
-(defvar backstaff-search--history nil
-  "The patterns of `backstaff-search'.")
 
 (defvar-local backstaff-search--counts '(0 0 nil)
   "A list of the number of matches, the number of files, and the last file.")
@@ -133,7 +124,7 @@ has keys to change the search.  Modified buffers are searched as they are."
           (list :pattern tool :literal literal :flags (backstaff-search--flags state)
                 :root_path below :include include :include_ignored ignored
                 :context_lines context :offset (or offset 0)
-                :max_results (or most backstaff-search--page)
+                :max_results (or most 500)
                 :timeout_ms backstaff-search--milliseconds)
           (list :deadline-ms (+ backstaff-search--milliseconds 1000)))))
 
@@ -149,7 +140,7 @@ PATTERN is an old pattern to edit."
   (let* ((symbol (unless pattern (thing-at-point 'symbol t)))
          (default (and symbol (regexp-quote symbol)))
          (read (read-string (format-prompt "Search for Python regexp" default)
-                            pattern 'backstaff-search--history default)))
+                            pattern 'grep-regexp-history default)))
     (if (string-blank-p read) (user-error "Give a regular expression") read)))
 
 (defun backstaff-search-visit ()
@@ -320,14 +311,14 @@ STAGE is the text before them, such as \"Searching: \"."
                 (if transform (substring candidate (1+ (length file))) file)))
      :state (consult--grep-state)
      :add-history (thing-at-point 'symbol)
-     :history 'backstaff-search--history)))
+     :history 'grep-regexp-history)))
 
 (defun backstaff-search--candidates (input state)
   "Return the matches of INPUT in the search of STATE as lines of a grep.
 There are none while INPUT is no regular expression."
   (let ((reply (pcase-let ((`(,id ,arguments)
                             (backstaff-search--request
-                             `(:tool ,input :most ,backstaff-search--most-candidates ,@state))))
+                             `(:tool ,input :most 200 ,@state))))
                  (backstaff-prompt-call-tool id arguments
                                              (list :root (plist-get state :root)))))
         (last nil))

@@ -175,14 +175,9 @@ area."
     (backstaff-prompt-connect (plist-get state :root))
     (backstaff-request-cancel)
     (setq backstaff-view--requested state)
-    (backstaff-view-call
-     state
-     (lambda (reply)
-       (setq backstaff-view--requested nil)
-       (if (or (plist-get reply :ok) (not (plist-get backstaff-view-reply :ok))
-               (plist-get backstaff-view--functions :draw-failures))
-           (backstaff-view--show state reply)
-         (message "%s" (plist-get reply :text)))))))
+    (backstaff-view-call state (lambda (reply)
+                                 (setq backstaff-view--requested nil)
+                                 (backstaff-view--show state reply)))))
 
 (defun backstaff-view-call (state callback)
   "Call the tool for STATE, and later CALLBACK with the reply.
@@ -203,25 +198,28 @@ DRAW inserts at the end of the buffer.  Points stay where they are."
 ;;; Drawing
 
 (defun backstaff-view--show (state reply)
-  "Let the buffer have STATE and draw REPLY, with point in its old place."
+  "Let the buffer have STATE and draw REPLY, or say that the call failed.
+A buffer with a text keeps it then, unless its mode draws failures."
   (pcase-let* (((map :root :path :focus) state) ((map :ok :text) reply)
                ((map :draw-failures :wrap) backstaff-view--functions)
                (name (backstaff-view-name major-mode state))
                (old (and backstaff-view-state
                          (backstaff-view-name major-mode backstaff-view-state))))
-    ;; The name may have a number at its end.
-    (unless (string-prefix-p name (buffer-name))
-      (rename-buffer name t))
-    (setq backstaff-view-state state
-          backstaff-view-reply reply
-          truncate-lines (not wrap)
-          default-directory (backstaff-path-file-name
-                             (backstaff-path-absolute root (if ok path ".") t) root))
-    (backstaff-view-redraw (lambda ()
-                             (if (or ok draw-failures) (backstaff-view--call :draw reply)
-                               (setq header-line-format nil)
-                               (backstaff-view--insert-text text 'error)))
-                           (and ok focus) (not (equal name old)))))
+    (if (not (or ok draw-failures (not (plist-get backstaff-view-reply :ok))))
+        (message "%s" text)
+      ;; The name may have a number at its end.
+      (unless (string-prefix-p name (buffer-name))
+        (rename-buffer name t))
+      (setq backstaff-view-state state
+            backstaff-view-reply reply
+            truncate-lines (not wrap)
+            default-directory (backstaff-path-file-name
+                               (backstaff-path-absolute root (if ok path ".") t) root))
+      (backstaff-view-redraw (lambda ()
+                               (if (or ok draw-failures) (backstaff-view--call :draw reply)
+                                 (setq header-line-format nil)
+                                 (backstaff-view--insert-text text 'error)))
+                             (and ok focus) (not (equal name old))))))
 
 (defun backstaff-view-redraw (function &optional focus moved)
   "Erase the buffer, call FUNCTION to draw it, and put point back.
