@@ -43,9 +43,11 @@
 \\{backstaff-changes-mode-map}"
   :group 'backstaff
   (backstaff-view-setup
-   :request (lambda (state)
-              (list "workspace/git_diff" (list :base (plist-get state :base)
-                                               :offset (or (plist-get state :offset) 0))))
+   :request (pcase-lambda ((map :base :offset :status))
+              (if status (list "workspace/git_diff" (list :base base :offset (or offset 0)))
+                (list "workspace/git_status_summary" nil)))
+   :again (lambda (state reply)
+            (unless (plist-get state :status) (list :status reply)))
    :draw #'backstaff-changes--draw
    :draw-failures t
    :wrap t)
@@ -54,7 +56,7 @@
               diff-font-lock-syntax nil
               diff-refine nil
               next-error-function #'backstaff-changes--next-hunk
-              revert-buffer-function (lambda (&rest _) (backstaff-changes--ask)))
+              revert-buffer-function (lambda (&rest _) (backstaff-view-change :status nil)))
   ;; A bookmark would keep an old status.
   (kill-local-variable 'bookmark-make-record-function))
 
@@ -64,14 +66,10 @@
 Text that is not saved counts.  With a prefix argument, ask for another commit,
 branch or tag, BASE, to compare with; \"index\" stands for the staged changes."
   (interactive (list (and current-prefix-arg (backstaff-changes--read))))
-  (let* ((root (file-name-as-directory (backstaff-command-project)))
-         (state (list :root root :path "." :base (or base "HEAD"))))
-    ;; C-g cancels where the changes are to come.
-    (pop-to-buffer (backstaff-view-name 'backstaff-changes-mode state))
-    (unless (derived-mode-p 'backstaff-changes-mode)
-      (backstaff-changes-mode))
-    (setq next-error-last-buffer (current-buffer) default-directory root)
-    (apply #'backstaff-changes--ask state)))
+  (setq next-error-last-buffer
+        (backstaff-view-open 'backstaff-changes-mode
+                             (list :root (backstaff-command-project) :path "."
+                                   :base (or base "HEAD") :status nil))))
 
 (defun backstaff-changes--read ()
   "Read the commit to compare with."
@@ -82,14 +80,7 @@ branch or tag, BASE, to compare with; \"index\" stands for the staged changes."
 (defun backstaff-changes-from (base)
   "Show the changes since BASE, a commit, branch or tag, or \"index\"."
   (interactive (list (backstaff-changes--read)) backstaff-changes-mode)
-  (backstaff-changes--ask :base base))
-
-(defun backstaff-changes--ask (&rest changes)
-  "Ask for the status, then for the diff of the state with CHANGES, and draw both."
-  (backstaff-request-cancel)
-  (backstaff-request "workspace/git_status_summary" nil
-                     (lambda (status) (apply #'backstaff-view-change :status status changes))
-                     (list :root default-directory)))
+  (backstaff-view-change :base base :status nil))
 
 (defun backstaff-changes--draw (reply)
   "Draw the status, and below it the diff in REPLY."
@@ -135,7 +126,7 @@ Visit it in another window if OTHER-WINDOW is non-nil."
   (interactive nil backstaff-changes-mode)
   (let* ((file (or (get-text-property (line-beginning-position) 'backstaff-file)
                    (user-error "No file is on this line")))
-         (path (plist-get file :path)) (root default-directory)
+         (path (plist-get file :path)) (root (backstaff-view-get :root))
          (head "^@@ -[0-9,]+ \\+\\([0-9]+\\)") (line 1))
     (save-excursion
       (forward-line 0)

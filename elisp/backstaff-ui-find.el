@@ -206,7 +206,7 @@ xref keeps it."
                         'backstaff-find--definition-history symbol))))
   (when (string-blank-p name)
     (user-error "Type a part of the name"))
-  (pcase-let* ((root (file-name-as-directory (backstaff-command-root)))
+  (pcase-let* ((root (backstaff-command-root))
                (flags (if (isearch-no-upper-case-p name nil) "i" ""))
                (case-fold-search (equal flags "i"))
                (words (split-string name))

@@ -109,7 +109,7 @@ has keys to change the search.  Modified buffers are searched as they are."
                  (if (and (featurep 'consult) (not (equal current-prefix-arg '(16))))
                      (list nil directory)
                    (list (backstaff-search--read) directory))))
-  (let* ((root (file-name-as-directory (backstaff-command-root directory)))
+  (let* ((root (backstaff-command-root directory))
          (state (list :root root :path "." :tool pattern :literal (and literal t)
                       :below (backstaff-path-relative root (or directory root))
                       :flags nil :context 0 :include nil :ignored nil)))

@@ -79,6 +79,11 @@ TAB opens and closes a directory; \"src/ … 12\" is a closed one with 12 entrie
                       (list :path path :entry_kind (if files "all" "directory") :max_depth depth
                             :max_entries max :include_hidden hidden :exclude exclude)
                       (list :left-out (symbol-name left-out) :count-closed t))))
+   ;; A level less shows all siblings before anything below them.
+   :again (lambda (state reply)
+            (pcase-let (((map :depth :wanted :focus) state))
+              (when (and (plist-get (plist-get reply :data) :missing) (> depth 1))
+                (list :depth (1- depth) :wanted (or wanted depth) :focus focus))))
    :draw #'backstaff-tree--draw
    :defaults (lambda () (list :hidden backstaff-show-hidden :files t :depth backstaff-tree-depth
                               :max backstaff-tree--entries :left-out backstaff-tree-leave-out
@@ -133,20 +138,16 @@ Interactively this is the root of the project; with a prefix argument, ask."
            thereis (and (plist-get node :children) (/= 0 (backstaff-tree--missing node)))))
 
 (defun backstaff-tree--draw (reply)
-  "Draw the tree in REPLY.  If it was cut, request one with a level less."
-  (pcase-let* (((map :root :missing) (plist-get reply :data))
-               ((map :depth :wanted :focus) backstaff-view-state)
-               (place (backstaff-view-name major-mode backstaff-view-state)))
+  "Draw the tree in REPLY, with the way to the file that point goes to."
+  (let ((root (plist-get (plist-get reply :data) :root))
+        (place (backstaff-view-name major-mode backstaff-view-state)))
     (clrhash backstaff-tree--counts)
     (backstaff-tree--count (plist-get reply :data))
-    ;; A level less shows all siblings before anything below them.
-    (if (and missing (> depth 1))
-        (backstaff-view-change :depth (1- depth) :wanted (or wanted depth) :focus focus)
-      (unless (equal place backstaff-tree--fitted)
-        (setq backstaff-tree--fitted place)
-        (backstaff-tree--fit root))
-      (backstaff-tree--open-way focus)
-      (backstaff-tree--load root))
+    (unless (equal place backstaff-tree--fitted)
+      (setq backstaff-tree--fitted place)
+      (backstaff-tree--fit root))
+    (backstaff-tree--open-way (backstaff-view-get :focus))
+    (backstaff-tree--load root)
     (backstaff-tree--insert-all)))
 
 (defun backstaff-tree--fit (root)

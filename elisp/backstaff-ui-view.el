@@ -86,6 +86,8 @@ The window nil stands for the buffer.")
 (cl-defun backstaff-view-setup (&rest functions &key wrap &allow-other-keys)
   "Make the current buffer a view.  FUNCTIONS is a plist:
 `:request' turns a state into a list (TOOL ARGUMENTS [CONTEXT]).
+`:again' gets a state and its reply.  It returns changes if the reply is of no
+  use before another call, or nil (optional).
 `:draw' draws a successful reply into the empty buffer.
 `:draw-failures' is non-nil if `:draw' draws the other replies as well.  If not,
   a buffer with a text keeps it, and the failure is a message.
@@ -175,9 +177,13 @@ area."
     (backstaff-prompt-connect (plist-get state :root))
     (backstaff-request-cancel)
     (setq backstaff-view--requested state)
-    (backstaff-view-call state (lambda (reply)
-                                 (setq backstaff-view--requested nil)
-                                 (backstaff-view--show state reply)))))
+    (backstaff-view-call
+     state
+     (lambda (reply)
+       (if-let ((more (backstaff-view--call :again state reply)))
+           (apply #'backstaff-view-change more)
+         (setq backstaff-view--requested nil)
+         (backstaff-view--show state reply))))))
 
 (defun backstaff-view-call (state callback)
   "Call the tool for STATE, and later CALLBACK with the reply.
