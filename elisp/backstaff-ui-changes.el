@@ -11,19 +11,12 @@
 
 ;;; Code:
 
-(require 'cl-lib)
 (require 'diff-mode)
+(require 'map)
 (require 'subr-x)
 (require 'backstaff-names)
 (require 'backstaff-ui-path)
-(require 'backstaff-ui-prompt)
-(require 'backstaff-ui-request)
-
-(defvar backstaff-changes--history nil
-  "The commits that `backstaff-changes' has compared with.")
-
-(defvar-local backstaff-changes--base "HEAD"
-  "The commit with which the buffer compares, or \"index\".")
+(require 'backstaff-ui-view)
 
 (defvar-local backstaff-changes--next nil
   "Number of files that the buffer shows if there are more, or nil.")
@@ -49,20 +42,23 @@
 
 \\{backstaff-changes-mode-map}"
   :group 'backstaff
-  (setq buffer-read-only t
-        buffer-undo-list t
-        word-wrap t)
+  (backstaff-view-setup
+   :request (pcase-lambda ((map :base :offset :status))
+              (if status (list "workspace/git_diff" (list :base base :offset (or offset 0)))
+                (list "workspace/git_status_summary" nil)))
+   :again (lambda (state reply)
+            (unless (plist-get state :status) (list :status reply)))
+   :draw #'backstaff-changes--draw
+   :draw-failures t
+   :wrap t)
   (setq-local minor-mode-overriding-map-alist nil ; more keys of `diff-mode'
               ;; To highlight as in the files, or within lines, would run programs.
               diff-font-lock-syntax nil
               diff-refine nil
-              mode-line-process '("" backstaff-request-indicator)
               next-error-function #'backstaff-changes--next-hunk
-              revert-buffer-function (lambda (&rest _) (backstaff-changes--ask))
-              backstaff-request-cancelled-function
-              (lambda ()
-                (when (zerop (buffer-size))
-                  (backstaff-changes--insert "Cancelled\n")))))
+              revert-buffer-function (lambda (&rest _) (backstaff-view-change :status nil)))
+  ;; A bookmark would keep an old status.
+  (kill-local-variable 'bookmark-make-record-function))
 
 ;;;###autoload
 (defun backstaff-changes (&optional base)
@@ -70,122 +66,79 @@
 Text that is not saved counts.  With a prefix argument, ask for another commit,
 branch or tag, BASE, to compare with; \"index\" stands for the staged changes."
   (interactive (list (and current-prefix-arg (backstaff-changes--read))))
-  (let ((root (file-name-as-directory (backstaff-command-project))))
-    ;; C-g cancels where the changes are to come.
-    (pop-to-buffer (format "*backstaff changes: %s*"
-                           (backstaff-names-show (abbreviate-file-name root))))
-    (setq default-directory root)
-    (unless (derived-mode-p 'backstaff-changes-mode)
-      (backstaff-changes-mode))
-    (setq next-error-last-buffer (current-buffer))
-    (backstaff-changes-from (or base "HEAD"))))
+  (setq next-error-last-buffer
+        (backstaff-view-open 'backstaff-changes-mode
+                             (list :root (backstaff-command-project) :path "."
+                                   :base (or base "HEAD") :status nil))))
 
 (defun backstaff-changes--read ()
   "Read the commit to compare with."
   (let ((base (read-string (format-prompt "Changes since commit, or \"index\"" "HEAD")
-                           nil 'backstaff-changes--history "HEAD")))
+                           nil 'vc-revision-history "HEAD")))
     (if (string-blank-p base) "HEAD" base)))
 
 (defun backstaff-changes-from (base)
   "Show the changes since BASE, a commit, branch or tag, or \"index\"."
   (interactive (list (backstaff-changes--read)) backstaff-changes-mode)
-  (setq backstaff-changes--base base)
-  (backstaff-changes--ask))
+  (backstaff-view-change :base base :status nil))
 
-(defun backstaff-changes--ask ()
-  "Ask for status and changes anew, and draw both when they come."
-  (backstaff-request-cancel)
-  (backstaff-request
-   "workspace/git_status_summary" nil
-   (lambda (status)
-     (backstaff-changes--ask-for-files
-      0
-      (lambda (diff)
-        (let ((inhibit-read-only t) (line (line-number-at-pos)))
-          (erase-buffer)
-          ;; The last line of a status names a tool for models.
-          (backstaff-changes--insert
-           (concat (replace-regexp-in-string "^\\[.*\\]\n\\'" "" (plist-get status :text)) "\n"))
-          (when (plist-get diff :ok)
-            (backstaff-changes--insert
-             (format "%s since %s:\n"
-                     (if (plist-get (plist-get diff :data) :files) "Changes" "No changes")
-                     backstaff-changes--base)))
-          (when (or (plist-get diff :ok) (plist-get status :ok))
-            (backstaff-changes--insert-files diff))
-          (goto-char (point-min))
-          (forward-line (1- line))))))
-   (list :root default-directory)))
-
-(defun backstaff-changes--ask-for-files (offset callback)
-  "Ask for the changed files from OFFSET on, and call CALLBACK with the reply."
-  (backstaff-request "workspace/git_diff"
-                     (list :base backstaff-changes--base :offset offset)
-                     callback (list :root default-directory)))
+(defun backstaff-changes--draw (reply)
+  "Draw the status, and below it the diff in REPLY."
+  (pcase-let (((map :status :base) backstaff-view-state) ((map :ok :data) reply))
+    ;; The last line of a status names a tool for models.
+    (backstaff-changes--insert (replace-regexp-in-string "^\\[.*\\]\n\\'" "" (plist-get status :text))
+                               "\n")
+    (when ok
+      (insert (format "%s since %s:\n" (if (plist-get data :files) "Changes" "No changes") base)))
+    (when (or ok (plist-get status :ok))
+      (backstaff-changes--insert-files reply))))
 
 (defun backstaff-changes--insert-files (reply)
   "Insert the files of REPLY, and say how to see those that have no room."
   (unless (plist-get reply :ok)
-    (backstaff-changes--insert (concat (plist-get reply :text) "\n")))
+    (backstaff-changes--insert (plist-get reply :text) "\n"))
   (dolist (file (plist-get (plist-get reply :data) :files))
-    (backstaff-changes--insert
-     (or (plist-get file :patch)
-         (format "[%s: no lines are shown: they may be secret, too many, or no text]\n"
-                 (backstaff-names-show (plist-get file :path))))
-     file))
+    (let ((start (point)))
+      (backstaff-changes--insert
+       (or (plist-get file :patch)
+           (format "[%s: no lines are shown: they may be secret, too many, or no text]\n"
+                   (backstaff-names-show (plist-get file :path)))))
+      (put-text-property start (point) 'backstaff-file file)))
   (setq backstaff-changes--next (plist-get (plist-get reply :data) :next-offset))
   (when backstaff-changes--next
-    (backstaff-changes--insert
-     (substitute-command-keys "[more files: \\[backstaff-changes-more]]\n"))))
+    (insert (substitute-command-keys "[more files: \\[backstaff-changes-more]]\n"))))
 
-(defun backstaff-changes--insert (text &optional file)
-  "Insert TEXT, which belongs to FILE, at the end, and leave point where it is."
-  (save-excursion
-    (goto-char (point-max))
-    (let ((inhibit-read-only t))
-      ;; A carriage return before each line end would hide the lines.
-      (insert (propertize (backstaff-names-text (replace-regexp-in-string "\r$" "" text))
-                          'backstaff-file file)))))
+(defun backstaff-changes--insert (&rest texts)
+  "Insert TEXTS of files."
+  ;; A carriage return before each line end would hide the lines.
+  (insert (backstaff-names-text (replace-regexp-in-string "\r$" "" (apply #'concat texts)))))
 
 (defun backstaff-changes-more ()
   "Show more files below those that are shown."
   (interactive nil backstaff-changes-mode)
   (unless backstaff-changes--next
     (user-error "All files are shown"))
-  (backstaff-changes--ask-for-files backstaff-changes--next #'backstaff-changes--insert-files))
-
-(defun backstaff-changes--place ()
-  "Return the path of the file at point and the number of the line there, or nil."
-  (when-let ((file (get-text-property (line-beginning-position) 'backstaff-file)))
-    (save-excursion
-      (forward-line 0)
-      (let ((here (point)) (head "^@@ -[0-9,]+ \\+\\([0-9]+\\)"))
-        (cons (plist-get file :path)
-              (if (and (or (looking-at head) (re-search-backward head nil t))
-                       (eq file (get-text-property (point) 'backstaff-file)))
-                  (max 1 (+ (string-to-number (match-string 1))
-                            ;; A removed line is in the file no more.
-                            (if (= (point) here) 0
-                              (how-many "^[^-\\]" (line-beginning-position 2) here))))
-                1))))))
+  (backstaff-view-add (list :offset backstaff-changes--next) #'backstaff-changes--insert-files))
 
 (defun backstaff-changes-visit (&optional other-window)
   "Visit the line at point in its file, as it is now.
 Visit it in another window if OTHER-WINDOW is non-nil."
   (interactive nil backstaff-changes-mode)
-  (pcase-let* ((`(,path . ,line) (or (backstaff-changes--place)
-                                     (user-error "No file is on this line")))
-               (root default-directory)
-               (file (concat root path)))
-    (if-let ((buffer (get-file-buffer file)))
-        ;; It need not be on the disk yet.
-        (if other-window (switch-to-buffer-other-window buffer) (switch-to-buffer buffer))
-      (unless (backstaff-path-visit file root other-window)
-        (user-error "%s is a directory" (backstaff-names-show path))))
-    (save-restriction
-      (widen)
-      (goto-char (point-min))
-      (forward-line (1- line)))))
+  (let* ((file (or (get-text-property (line-beginning-position) 'backstaff-file)
+                   (user-error "No file is on this line")))
+         (path (plist-get file :path)) (root (backstaff-view-get :root))
+         (head "^@@ -[0-9,]+ \\+\\([0-9]+\\)") (line 1))
+    (save-excursion
+      (forward-line 0)
+      (let ((here (point)))
+        (when (and (or (looking-at head) (re-search-backward head nil t))
+                   (eq file (get-text-property (point) 'backstaff-file)))
+          (setq line (+ (string-to-number (match-string 1))
+                        ;; A removed line is in the file no more.
+                        (if (= (point) here) 0
+                          (how-many "^[^-\\]" (line-beginning-position 2) here)))))))
+    (unless (backstaff-path-visit (concat root path) root other-window line)
+      (user-error "%s is a directory" (backstaff-names-show path)))))
 
 (defun backstaff-changes-visit-other-window ()
   "Visit the line at point in another window."

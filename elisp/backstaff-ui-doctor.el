@@ -4,13 +4,10 @@
 
 ;;; Commentary:
 
-;; `backstaff-doctor' checks all that a call needs, in the order in which the call
-;; needs it, and gives advice for each failure.  The report is plain text, ready to
-;; paste into a bug report.
-;;
-;; The doctor starts a server of its own, and Emacs is free while that starts.  For
-;; answers it waits, each time for `backstaff-doctor-limit' seconds at most, and for
-;; the start of a server on another host, as any command does.
+;; `backstaff-doctor' checks all that a call needs, in the order in which the call needs
+;; it.  The report is plain text, ready to paste into a bug report.  The doctor starts a
+;; server of its own, and Emacs is free while that starts.  For answers the doctor waits,
+;; and for the start of a server on another host, as any command does.
 
 ;;; Code:
 
@@ -19,17 +16,13 @@
 (require 'backstaff)
 (require 'backstaff-names)
 (require 'backstaff-ui-path)
-(require 'backstaff-ui-request)
+(require 'backstaff-ui-prompt)
 
-(defcustom backstaff-doctor-limit 5
-  "Maximum number of seconds for each check of a server."
-  :type '(number :tag "Seconds") :group 'backstaff)
+(defconst backstaff-doctor--limit 5
+  "Maximum number of seconds for each check of a server.")
 
 (defvar-local backstaff-doctor--checking nil
   "The name of the check that goes on.")
-
-(defvar-local backstaff-doctor--failed nil
-  "The names of the checks that failed, the last first.")
 
 (defvar backstaff-doctor-mode-map
   (let ((map (make-sparse-keymap)))
@@ -82,26 +75,21 @@ checks again and \\[backstaff-doctor-copy] copies it."
 
 (defun backstaff-doctor--insert (&rest strings)
   "Append STRINGS to the report."
-  (let ((inhibit-read-only t))
+  (with-silent-modifications
     (save-excursion
       (goto-char (point-max))
-      (apply #'insert strings))
-    (set-buffer-modified-p nil)))
+      (apply #'insert strings))))
 
 (defun backstaff-doctor--note (name state text &optional advice)
   "Append to the report that the check NAME has STATE, with TEXT and ADVICE.
 STATE is `ok', `note' or `failed'."
-  (when (eq state 'failed)
-    (push name backstaff-doctor--failed))
   (backstaff-doctor--insert
    (pcase state
      ('ok (propertize "ok     " 'face 'success))
      ('note (propertize "note   " 'face 'shadow))
      (_ (propertize "FAILED " 'face 'error)))
-   (format "%-12s " name) (backstaff-doctor--indented text) "\n"
-   (if advice (concat (make-string 20 ?\s)
-                      (backstaff-doctor--indented (concat "To do: " advice)) "\n")
-     "")))
+   (format "%-12s " name)
+   (backstaff-doctor--indented (concat text (and advice (concat "\nTo do: " advice)))) "\n"))
 
 (defun backstaff-doctor--indented (text)
   "Return TEXT with its further lines at column 20, and escapes for controls."
@@ -119,13 +107,16 @@ STATE is `ok', `note' or `failed'."
 
 (defun backstaff-doctor--conclude ()
   "End the report with the names of the failed checks and the end of the log."
-  (let* ((failed (reverse backstaff-doctor--failed))
-         (verdict (if (null failed) (propertize "All is well." 'face 'success)
-                    (propertize (format "%s failed: %s."
-                                        (if (cdr failed) (format "%d checks" (length failed))
-                                          "One check")
-                                        (string-join failed ", "))
-                                'face 'error))))
+  (let* ((case-fold-search nil) (first nil)
+         (failed (save-excursion
+                   (goto-char (point-min))
+                   (cl-loop while (re-search-forward "^FAILED \\(.\\{12\\}\\)" nil t)
+                            do (setq first (or first (match-beginning 0)))
+                            collect (string-trim-right (match-string 1)))))
+         (count (if (cdr failed) (format "%d checks" (length failed)) "One check"))
+         (verdict (if failed (propertize (format "%s failed: %s." count (string-join failed ", "))
+                                         'face 'error)
+                    (propertize "All is well." 'face 'success))))
     ;; The report is longer than a small window.
     (setq header-line-format (concat " " verdict))
     (backstaff-doctor--insert
@@ -140,10 +131,8 @@ STATE is `ok', `note' or `failed'."
          (forward-line -10)
          (buffer-substring-no-properties (point) (point-max)))))
     ;; The first failure has to be on the screen, unless the user reads elsewhere already.
-    (when (and failed (bobp))
-      (let ((case-fold-search nil))
-        (re-search-forward "^FAILED "))
-      (forward-line 0)
+    (when (and first (bobp))
+      (goto-char first)
       (dolist (window (get-buffer-window-list nil nil t))
         (set-window-point window (point))
         (set-window-start window (line-beginning-position -1) t)))))
@@ -164,70 +153,70 @@ STATE is `ok', `note' or `failed'."
   "Begin all checks anew in the current buffer.
 The last of those here starts a server, which answers later."
   (backstaff-request-cancel)
-  (let ((inhibit-read-only t) (directory default-directory) (buffer (current-buffer))
-        (settings nil) (sources nil) (host nil) (connection nil) (command nil))
-    (erase-buffer)
-    (setq backstaff-doctor--failed nil)
-    (insert (propertize "Backstaff doctor" 'face 'bold) (format-time-string ", %F %T\n\n"))
-    (goto-char (point-min))
+  (let ((directory default-directory))
+    (with-silent-modifications
+      (erase-buffer))
+    (backstaff-doctor--insert (propertize "Backstaff doctor" 'face 'bold)
+                              (format-time-string ", %F %T\n\n"))
     (backstaff-doctor--guarded
       (backstaff-doctor--begin "Package")
-      (setq settings (backstaff-server-settings-file-name)
-            sources (backstaff-python-sources))
-      (cl-flet ((note #'backstaff-doctor--note) (file #'backstaff-path-shown))
-        (note "Emacs" 'ok (format "%s, %s, %s" emacs-version system-configuration
-                                  (if window-system (format "window system %s" window-system)
-                                    "text terminal")))
-        (note "Package" 'ok (format "Backstaff %s in %s" backstaff-server-version
-                                    (file (or backstaff-python-package-directory "no file"))))
-        (note "Sources" (if (or sources backstaff-server-command) 'ok 'note)
-              (if sources (concat "the server's are in " (file sources))
-                "the server's are not beside the package"))
-        (condition-case problem
-            (let ((root (backstaff-root directory)))
-              (setq host (file-remote-p root))
-              (if (or host (file-accessible-directory-p root))
-                  (note "Root" 'ok (file root))
-                (note "Root" 'failed (concat (file root) " cannot be entered")
-                      "Make it a directory that you may read, or go to another one")))
-          (error
-           (note "Root" 'failed (backstaff-epc-error-text problem)
-                 (if (memq 'backstaff-error (get (car problem) 'error-conditions))
-                     (backstaff-server-advice problem)
-                   "Check `backstaff-root-function' and `backstaff-root-directory'"))))
-        (when (file-remote-p directory)
-          (backstaff-doctor--insert "\nOn this machine, for local projects\n"))
-        ;; The server itself judges the settings.
-        (cond ((file-readable-p settings) (note "Settings" 'note (file settings)))
-              ((or backstaff-server-settings-file (file-exists-p settings))
-               (note "Settings" 'failed (concat (file settings) " cannot be read")
-                     "Check `backstaff-server-settings-file' and the file's permissions"))
-              (t (note "Settings" 'note (concat "none, as there is no " (file settings)))))
-        (pcase (backstaff-server-status)
-          ('unresponsive (note "Running" 'failed "the server does not respond any more"
-                               "Type M-x backstaff-restart"))
-          ((and (pred integerp) pid) (note "Running" 'ok (format "process %s" pid)))
-          (_ (note "Running" 'note "no server; the next call starts one")))
-        (backstaff-doctor--begin "Command")
-        ;; The Python found before may not work any more.
-        (setq backstaff-python-found nil
-              command (string-join (backstaff-python-with-own-environment nil
-                                     (backstaff-server-program #'backstaff-doctor--note-python))
-                                   " "))
-        (backstaff-request-start
-         (lambda (answer)
-           (setq connection (backstaff-server-try
-                             (lambda (identity condition)
-                               (funcall answer (cons identity condition)))
-                             backstaff-doctor-limit))
-           (lambda () (backstaff-epc-close connection "the doctor was stopped")))
-         (pcase-lambda (`(,identity . ,condition))
-           ;; Not in the process filter: the rest waits for answers.
-           (run-at-time 0 nil #'backstaff-doctor--check-server
-                        buffer connection identity condition host)))
-        (note "Command" 'ok
-              (concat command (and backstaff-server-command "\nby `backstaff-server-command'")))
-        (backstaff-doctor--begin "Handshake")))))
+      (let* ((settings (backstaff-server-settings-file-name))
+             (sources (backstaff-python-sources))
+             (root (condition-case problem (backstaff-root directory) (error problem)))
+             (host (and (stringp root) (file-remote-p root))))
+        (cl-flet ((note #'backstaff-doctor--note) (file #'backstaff-path-shown))
+          (note "Emacs" 'ok (format "%s, %s, %s" emacs-version system-configuration
+                                    (if window-system (format "window system %s" window-system)
+                                      "text terminal")))
+          (note "Package" 'ok (format "Backstaff %s in %s" backstaff-server-version
+                                      (file (or backstaff-python-package-directory "no file"))))
+          (note "Sources" (if (or sources backstaff-server-command) 'ok 'note)
+                (if sources (concat "the server's are in " (file sources))
+                  "the server's are not beside the package"))
+          (cond ((consp root)
+                 (note "Root" 'failed (backstaff-epc-error-text root)
+                       (if (memq 'backstaff-error (get (car root) 'error-conditions))
+                           (backstaff-server-advice root)
+                         "Check `backstaff-root-function' and `backstaff-root-directory'")))
+                ((or host (file-accessible-directory-p root)) (note "Root" 'ok (file root)))
+                (t (note "Root" 'failed (concat (file root) " cannot be entered")
+                         "Make it a directory that you may read, or go to another one")))
+          (when (file-remote-p directory)
+            (backstaff-doctor--insert "\nOn this machine, for local projects\n"))
+          ;; The server itself judges the settings.
+          (cond ((file-readable-p settings) (note "Settings" 'note (file settings)))
+                ((or backstaff-server-settings-file (file-exists-p settings))
+                 (note "Settings" 'failed (concat (file settings) " cannot be read")
+                       "Check `backstaff-server-settings-file' and the file's permissions"))
+                (t (note "Settings" 'note (concat "none, as there is no " (file settings)))))
+          (pcase (backstaff-server-status)
+            ('unresponsive (note "Running" 'failed "the server does not respond any more"
+                                 "Type M-x backstaff-restart"))
+            ((and (pred integerp) pid) (note "Running" 'ok (format "process %s" pid)))
+            (_ (note "Running" 'note "no server; the next call starts one"))))
+        (backstaff-doctor--start-server host)))))
+
+(defun backstaff-doctor--start-server (host)
+  "Start a server of the doctor's own, which answers later; HOST is the project's."
+  (backstaff-doctor--begin "Command")
+  ;; The Python found before may not work any more.
+  (setq backstaff-python-found nil)
+  (let ((connection nil)
+        (command (backstaff-python-with-own-environment nil
+                   (backstaff-server-program #'backstaff-doctor--note-python))))
+    (backstaff-request-start
+     (lambda (answer)
+       ;; Not in the process filter: the rest waits for answers.
+       (setq connection (backstaff-server-try
+                         (lambda (&rest result) (run-at-time 0 nil answer result))
+                         backstaff-doctor--limit))
+       (lambda () (backstaff-epc-close connection "the doctor was stopped")))
+     (pcase-lambda (`(,identity ,condition))
+       (backstaff-doctor--check-server connection identity condition host)))
+    (backstaff-doctor--note
+     "Command" 'ok (concat (string-join command " ")
+                           (and backstaff-server-command "\nby `backstaff-server-command'")))
+    (backstaff-doctor--begin "Handshake")))
 
 (defun backstaff-doctor--note-python (program answer)
   "Note whether the Python PROGRAM, which gave ANSWER, can run the server."
@@ -239,50 +228,47 @@ The last of those here starts a server, which answers later."
                (plist-get answer :version)
                (if usable "can run the server" "too old: 3.11 or newer is needed"))))))
 
-(defun backstaff-doctor--check-server (buffer connection identity condition host)
-  "Check the doctor's server over CONNECTION, and note the results in BUFFER.
+(defun backstaff-doctor--check-server (connection identity condition host)
+  "Check the doctor's server over CONNECTION, and end the report.
 The server has shaken hands as IDENTITY, or failed with CONDITION.  If HOST is
 non-nil, check the server there, too; that is the one that calls use."
   (unwind-protect
-      (when (buffer-live-p buffer)
-        (with-current-buffer buffer
-          (backstaff-doctor--guarded
-            (when condition
-              (signal (car condition) (cdr condition)))
-            (backstaff-doctor--note
-             "Handshake" 'ok
-             (format "server %s, protocol %s, Python %s"
-                     (plist-get identity :version) (plist-get identity :protocol)
-                     (or (plist-get identity :python) "unknown")))
-            (backstaff-doctor--check-speed "Round trip" connection)
-            (backstaff-doctor--begin "Tools")
-            (let ((tools (backstaff-epc-call connection 'describe nil
-                                             :timeout backstaff-doctor-limit)))
-              (unless (and tools (cl-every (lambda (tool) (stringp (plist-get tool :id))) tools))
-                (signal 'backstaff-protocol-error '("the server describes no tools")))
-              (backstaff-doctor--note
-               "Tools" 'ok
-               (mapconcat (pcase-lambda (`(,policy . ,tools))
-                            (concat (pcase policy (:allow "allowed: ") (:deny "denied: ")
-                                           (:prompt "ask first: ") (_ "of no known policy: "))
-                                    (mapconcat (lambda (tool) (plist-get tool :id)) tools ", ")))
-                          (seq-group-by (lambda (tool) (plist-get tool :policy)) tools) "\n")))
-            (when host
-              (backstaff-doctor--insert (format "\nOn %s, for this project\n" host))
-              (backstaff-doctor--begin "Host")
-              (let* ((server (backstaff-server-ensure host))
-                     (info (backstaff-server-start-info server)))
-                (backstaff-doctor--note "Host" 'ok (concat host "\n" (plist-get info :text))
-                                        (plist-get info :advice))
-                (backstaff-doctor--check-speed "To the host"
-                                               server)))
-            (backstaff-doctor--conclude))))
+      (backstaff-doctor--guarded
+        (when condition
+          (signal (car condition) (cdr condition)))
+        (backstaff-doctor--note
+         "Handshake" 'ok
+         (format "server %s, protocol %s, Python %s"
+                 (plist-get identity :version) (plist-get identity :protocol)
+                 (or (plist-get identity :python) "unknown")))
+        (backstaff-doctor--check-speed "Round trip" connection)
+        (backstaff-doctor--begin "Tools")
+        (let ((tools (backstaff-epc-call connection 'describe nil
+                                         :timeout backstaff-doctor--limit)))
+          (unless (and tools (cl-every (lambda (tool) (stringp (plist-get tool :id))) tools))
+            (signal 'backstaff-protocol-error '("the server describes no tools")))
+          (backstaff-doctor--note
+           "Tools" 'ok
+           (mapconcat (pcase-lambda (`(,policy . ,tools))
+                        (concat (pcase policy (:allow "allowed: ") (:deny "denied: ")
+                                       (:prompt "ask first: ") (_ "of no known policy: "))
+                                (mapconcat (lambda (tool) (plist-get tool :id)) tools ", ")))
+                      (seq-group-by (lambda (tool) (plist-get tool :policy)) tools) "\n")))
+        (when host
+          (backstaff-doctor--insert (format "\nOn %s, for this project\n" host))
+          (backstaff-doctor--begin "Host")
+          (let* ((server (backstaff-server-ensure host))
+                 (info (backstaff-server-start-info server)))
+            (backstaff-doctor--note "Host" 'ok (concat host "\n" (plist-get info :text))
+                                    (plist-get info :advice))
+            (backstaff-doctor--check-speed "To the host" server)))
+        (backstaff-doctor--conclude))
     (backstaff-epc-close connection "the doctor is done")))
 
 (defun backstaff-doctor--check-speed (name connection)
   "Measure how long a call over CONNECTION takes, as check NAME."
   (backstaff-doctor--begin name)
-  (let ((times (cl-loop with end = (+ (float-time) backstaff-doctor-limit)
+  (let ((times (cl-loop with end = (+ (float-time) backstaff-doctor--limit)
                         repeat 10 for start = (float-time) while (< start end)
                         do (backstaff-epc-call connection 'ping nil :timeout (- end start))
                         collect (* 1e3 (- (float-time) start)))))

@@ -1,4 +1,4 @@
-;;; backstaff-ui-find.el --- Visit a file by a part of its name  -*- lexical-binding: t; -*-
+;;; backstaff-ui-find.el --- Find files, definitions and commands by name  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -7,21 +7,26 @@
 ;; `backstaff-find-file' is a `completing-read'.  The server finds the files that match
 ;; the input and ranks them, so a completion style of our own passes its answer on
 ;; unchanged.  Vertico, icomplete and fido show the files as you type; a key ends the wait
-;; for the files of the old input.  Without these, TAB lists the files.  RET visits the
-;; best match.  Ivy and Helm filter candidates themselves, so they get all files.
+;; for the files of the old input.  Without these, TAB lists the files.  Ivy and Helm
+;; filter candidates themselves, so they get all files.
+;;
+;; `backstaff-find-definition' finds definitions in the text of the files, unsaved text
+;; included.  `backstaff-find-command' offers the commands for agents, Markdown files in
+;; the project or in the directories of the server's settings.
 
 ;;; Code:
 
 (require 'cl-lib)
+(require 'map)
 (require 'subr-x)
+(require 'thingatpt)
+(require 'xref)
 (require 'backstaff-names)
 (require 'backstaff-ui-path)
 (require 'backstaff-ui-view)
 
-(defcustom backstaff-find-limit 100
-  "Maximum number of files that `backstaff-find-file' offers, from 1 to 1000."
-  :type '(natnum :match (lambda (_widget value) (<= 1 value 1000)))
-  :group 'backstaff)
+(defconst backstaff-find--limit 100
+  "Maximum number of files that `backstaff-find-file' offers.")
 
 (defconst backstaff-find--most 20000
   "Maximum number of files for an interface that filters them itself.")
@@ -94,7 +99,7 @@ rank the files in their own way."
          (files (input)
            (unless (equal input answered)
              (setq answered nil)
-             (ask input backstaff-find-limit 0)
+             (ask input backstaff-find--limit 0)
              (setq answered input))
            (copy-sequence found))
          (all-files (query offset)
@@ -107,8 +112,8 @@ rank the files in their own way."
            (cond (transform label)
                  ((plist-get backstaff-find--guesses
                              (get-text-property 0 'backstaff-how label)))
-                 ((> total backstaff-find-limit)
-                  (format "The first %d of %d" backstaff-find-limit total))))
+                 ((> total backstaff-find--limit)
+                  (format "The first %d of %d" backstaff-find--limit total))))
          (table (string _predicate action)
            (pcase action
              ('metadata `(metadata (category . project-file)
@@ -179,6 +184,153 @@ POINT is as in `completion-try-completion'."
     (`(,(pred (equal string))) t)
     (`(,only) (cons only (length only)))
     (_ (cons string (length string)))))
+
+
+;;; Definitions
+
+(defvar backstaff-find--definition-history nil
+  "The names that `backstaff-find-definition' was asked for.")
+
+;;;###autoload
+(defun backstaff-find-definition (name)
+  "Visit the definition in the project that has NAME in its name.
+Of several words in NAME, the last is in the name itself, and the others may be
+in the names around it: \"server run\" finds Server.run.  If there are several
+definitions, choose one by completion; its file and line stand beside it.  Case
+counts only if NAME has a capital letter.  The place that you leave is kept as
+xref keeps it."
+  (interactive
+   (let ((symbol (thing-at-point 'symbol t)))
+     (backstaff-command-project)
+     (list (read-string (format-prompt "Definition" symbol) nil
+                        'backstaff-find--definition-history symbol))))
+  (when (string-blank-p name)
+    (user-error "Type a part of the name"))
+  (pcase-let* ((root (backstaff-command-root))
+               (flags (if (isearch-no-upper-case-p name nil) "i" ""))
+               (case-fold-search (equal flags "i"))
+               (words (split-string name))
+               ((map :ok :text :data)
+                (backstaff-prompt-call-tool
+                 "workspace/regexp_search"
+                 (list :pattern (car (last words)) :literal t :definitions t :context_lines 0
+                       :flags flags :max_results 500)
+                 (list :root root)))
+               (found (cl-loop for item in (plist-get data :items)
+                               for path = (plist-get item :path)
+                               for line = (plist-get item :line)
+                               for full = (plist-get (plist-get item :enclosing) :qualified)
+                               ;; Other words of the line may match, such as a parameter.
+                               when (cl-loop for word in words
+                                             always (string-match-p (regexp-quote word) full))
+                               collect (list (format "%s  %s:%d" full (backstaff-names-show path)
+                                                     line)
+                                             path line)))
+               (label (if (cdr found) (completing-read
+                                       (format "%d definitions (TAB lists them): " (length found))
+                                       found nil t)
+                        (caar found)))
+               (`(,_ ,path ,line) (assoc label found)))
+    (unless found
+      (user-error "%s" (if ok (format "No definition in the project has %s in its name"
+                                      (string-join words " and "))
+                         (string-remove-prefix "Error: " text))))
+    (xref-push-marker-stack)
+    (backstaff-path-visit (concat root path) root nil line)
+    (back-to-indentation)))
+
+
+
+;;; Commands for agents
+
+(defvar backstaff-commands--history nil
+  "The names that the user typed for commands.")
+
+(defvar backstaff-command-mode-map
+  (let ((map (make-sparse-keymap)))
+    (define-key map (kbd "^") #'backstaff-list-commands)
+    map)
+  "Keymap of `backstaff-command-mode'.")
+
+;;;###autoload
+(define-derived-mode backstaff-command-mode backstaff-view-mode "Command"
+  "Major mode for a command.
+Invisible characters are written as escapes.  RET visits the file itself.
+
+\\{backstaff-command-mode-map}"
+  :group 'backstaff
+  (backstaff-view-setup
+   :request (lambda (state)
+              (list "commands/get_command" (list :command_name (plist-get state :tool))))
+   :draw (lambda (reply)
+           (insert (substring-no-properties (plist-get reply :text)))
+           (put-text-property
+            (point-min) (point-max) 'backstaff-entry
+            (list :kind :file
+                  :path (backstaff-path-relative
+                         (file-local-name (backstaff-view-get :root))
+                         (plist-get (plist-get (plist-get reply :data) :metadata) :path)))))
+   :wrap t))
+
+;;;###autoload
+(defun backstaff-find-command (name &optional root)
+  "Show the command NAME of the project ROOT.
+Interactively, complete the name."
+  (interactive (let ((root (backstaff-command-root)))
+                 (list (or (backstaff-prompt-choose "Command: " (backstaff-commands--fetch root)
+                                                    'backstaff-commands--history)
+                           (user-error "Type the name of a command"))
+                       root)))
+  (backstaff-view-open 'backstaff-command-mode
+                       (list :root (or root (backstaff-command-root)) :path "." :tool name)))
+
+;;;###autoload
+(defun backstaff-list-commands ()
+  "List the commands of the project, and show the one that you choose."
+  (interactive)
+  (minibuffer-with-setup-hook
+      (:append (lambda ()
+                 (unless (bound-and-true-p vertico-mode)
+                   (minibuffer-completion-help))))
+    (call-interactively #'backstaff-find-command)))
+
+(defun backstaff-commands--fetch (root)
+  "Return the commands of the project ROOT, each as (LABEL NAME ANNOTATION).
+A command with the name of another one is known by its path.  This waits for
+the server."
+  (cl-loop
+   for page from 1
+   for reply = (backstaff-prompt-call-tool "commands/list_commands"
+                                           (list :page page :page_size 100) (list :root root))
+   for data = (plist-get reply :data)
+   unless (plist-get reply :ok)
+   do (user-error
+       "%s" (if (equal (plist-get (plist-get reply :error) :missing) '(".claude/commands"))
+                "No commands here yet: each is a Markdown file in the project's .claude/commands"
+              (plist-get reply :text)))
+   append
+   (cl-flet ((below (file) (backstaff-path-relative (file-local-name root) file)))
+     (mapcar
+      (pcase-lambda ((map :name :description :path :kind :folder :shadowed-by :problems
+                          :argument-hint))
+        (list (backstaff-names-show (if shadowed-by (below path) name))
+              (if shadowed-by path name)
+              (backstaff-names-prose
+               (concat (and kind (format "%s in %s; " (substring (symbol-name kind) 1) folder))
+                       (and shadowed-by (format "shadowed by %s; " (below shadowed-by)))
+                       (mapconcat (lambda (problem) (concat problem "; ")) problems "")
+                       (and argument-hint (concat argument-hint " "))
+                       description))))
+      (plist-get data :commands)))
+   into commands
+   while (plist-get (plist-get data :pagination) :has-next)
+   finally return
+   (or commands
+       (user-error "There are no commands%s"
+                   (if-let ((nested (plist-get data :nested)))
+                       (format "; those in sub-folders (%d) need sources under\
+ [tools.list_commands] in the settings" (plist-get nested :files))
+                     "")))))
 
 (provide 'backstaff-ui-find)
 ;;; backstaff-ui-find.el ends here

@@ -6,13 +6,11 @@
 
 ;; `backstaff-run-tool' asks for a tool and for its arguments.  It shows the reply as
 ;; text, plist and JSON, with the bytes and an estimate of the tokens that each costs
-;; an agent.  A long form is cut on the screen but measured in full.  If the state of the
-;; view has `:text-only', only the text is shown.
+;; an agent.  A long form is cut on the screen but measured in full.
 ;;
-;; The questions come from the tool's definition, as `backstaff-tools' returns it.  The
-;; value of an argument is a string, a number, t or `:false', or a list of strings; nil
-;; omits the argument from the call.  Paths are plain strings here, which the server
-;; checks, so a typed path reaches no handler of file names.
+;; The value of an argument is a string, a number, t or `:false', or a list of strings.
+;; Paths are plain strings here, which the server checks, so a typed path reaches no
+;; handler of file names.
 
 ;;; Code:
 
@@ -25,9 +23,8 @@
 (require 'backstaff-ui-path)
 (require 'backstaff-ui-view)
 
-(defcustom backstaff-inspector-max-characters 30000
-  "Maximum number of characters to show of each form of a reply."
-  :type 'natnum :group 'backstaff)
+(defconst backstaff-inspector--most-characters 30000
+  "Maximum number of characters to show of each form of a reply.")
 
 (defvar backstaff-inspector--history nil
   "The tools and the values that the user typed.")
@@ -36,19 +33,16 @@
 ;;; Reading a tool and its arguments
 
 (defun backstaff-inspector--read-tool ()
-  "Ask for a tool and return its definition.  A part of the id is enough."
-  (let* ((tools (mapcar (lambda (tool) (cons (plist-get tool :id) tool))
-                        (backstaff-prompt-call #'backstaff-tools)))
-         (completion-styles (append completion-styles '(substring)))
-         (completion-extra-properties
-          (list :annotation-function
-                (lambda (id)
-                  ;; The first sentence.
-                  (concat "  " (replace-regexp-in-string
-                                "\\.[ \n].*\\(?:\n.*\\)*\\'" "."
-                                (plist-get (cdr (assoc id tools)) :description))))))
-         (id (completing-read "Run tool: " tools nil t nil 'backstaff-inspector--history)))
-    (or (cdr (assoc id tools)) (user-error "There is no tool %s" id))))
+  "Ask for a tool and return its definition."
+  (or (backstaff-prompt-choose
+       "Run tool: "
+       (mapcar (pcase-lambda ((and tool (map :id :description)))
+                 ;; The first sentence.
+                 (list id tool (replace-regexp-in-string "\\.[ \n].*\\(?:\n.*\\)*\\'" "."
+                                                         description)))
+               (backstaff-prompt-call #'backstaff-tools))
+       'backstaff-inspector--history)
+      (user-error "Choose a tool")))
 
 (defun backstaff-inspector--text (value)
   "Return VALUE of an argument as the user types it, such as \"yes\" for t."
@@ -124,18 +118,19 @@ If TEXT-ONLY is non-nil, show its text alone."
                              :text-only text-only)))
 
 ;;;###autoload
-(defun backstaff-file-info (file)
-  "Show the type, size, times and permissions of FILE.
+(defun backstaff-file-info (file &optional root)
+  "Show the type, size, times and permissions of FILE in the project ROOT.
 Interactively this is the current file; with a prefix argument, ask."
   (interactive
    (list (or (and (not current-prefix-arg) buffer-file-name)
              (read-file-name "Describe file: " (backstaff-directory) buffer-file-name t))))
   (let* ((name (expand-file-name file))
-         ;; The root of a project belongs to it, not to a project around it.
-         (root (backstaff-command-root
-                (if (and (not (file-remote-p name)) (file-directory-p name))
-                    (file-name-as-directory name)
-                  (file-name-directory name)))))
+         (root (or root
+                   ;; The root of a project belongs to it, not to a project around it.
+                   (backstaff-command-root
+                    (if (and (not (file-remote-p name)) (file-directory-p name))
+                        (file-name-as-directory name)
+                      (file-name-directory name))))))
     (backstaff-inspector--show root "agent-q/get_file_info"
                                (list :path (backstaff-path-relative root name)) t)))
 
@@ -226,7 +221,7 @@ server's settings limit their number and depth."
                                        ("JSON" . ,json))
                                  :key #'cdr)))
     (if (backstaff-view-get :text-only)
-        (insert (string-limit text backstaff-inspector-max-characters))
+        (insert (string-limit text backstaff-inspector--most-characters))
       (cl-flet ((line (label text &optional face)
                   (insert (propertize (format "%-11s" label) 'face 'shadow)
                           (propertize text 'face face) "\n")))
@@ -256,8 +251,8 @@ server's settings limit their number and depth."
 If STRUCTURED is non-nil, it is a plist or JSON.  A line begins at each pair
 and each object, by its depth, even if the form was cut."
   (let ((start (point)) (depth 0)
-        (left (- (length form) backstaff-inspector-max-characters)))
-    (insert (string-limit form backstaff-inspector-max-characters))
+        (left (- (length form) backstaff-inspector--most-characters)))
+    (insert (string-limit form backstaff-inspector--most-characters))
     (when structured
       (save-restriction
         (narrow-to-region start (point))
@@ -275,9 +270,7 @@ and each object, by its depth, even if the form was cut."
                 ((match-beginning 3) (cl-decf depth))))))
     (unless (bolp) (insert "\n"))
     (when (> left 0)
-      (insert (propertize (format "\n… and %d more characters, see `%s'.\n" left
-                                  'backstaff-inspector-max-characters)
-                          'face 'shadow)))))
+      (insert (propertize (format "\n… and %d more characters\n" left) 'face 'shadow)))))
 
 (provide 'backstaff-ui-inspector)
 ;;; backstaff-ui-inspector.el ends here

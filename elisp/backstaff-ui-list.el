@@ -17,21 +17,11 @@
 (require 'backstaff-ui-path)
 (require 'backstaff-ui-view)
 
-(defcustom backstaff-time-format "%Y-%m-%d %H:%M"
-  "Format of times in listings, as for `format-time-string'."
-  :type '(choice (const :tag "2026-01-15 14:23" "%Y-%m-%d %H:%M")
-                 (const :tag "15 Jan 2026" "%d %b %Y")
-                 (string :tag "Format"))
-  :group 'backstaff)
-
 (defconst backstaff-list--page 1000
   "Number of rows that a new listing has at most, and + adds.")
 
 (defconst backstaff-list--piece 250
   "Number of rows that are drawn at once.")
-
-(defconst backstaff-list--most-sought 20000
-  "Maximum number of rows that are drawn to reach the file that point goes to.")
 
 (defconst backstaff-list--bytes #x18000
   "Maximum bytes of text of a reply, which has about 2,500 entries then.
@@ -51,15 +41,6 @@ By name, the next reply follows it.  In another order there is one reply.")
 (defvar-local backstaff-list--waiting nil
   "The entries of the last reply that are not drawn.")
 
-(defvar-local backstaff-list--last nil
-  "The last entry that is drawn.")
-
-(defvar-local backstaff-list--shown 0
-  "Number of rows that are drawn.")
-
-(defvar-local backstaff-list--wanted 0
-  "Number of rows to draw, if there are so many.")
-
 ;;;###autoload
 (define-derived-mode backstaff-list-mode tabulated-list-mode "Listing"
   "Major mode for listings of a directory.
@@ -68,11 +49,10 @@ By name, the next reply follows it.  In another order there is one reply.")
   :group 'backstaff
   (backstaff-view-setup
    :request
-   (lambda (state)
-     `("agent-q/list_directory"
-       (:path ,(plist-get state :path) :show_hidden ,(plist-get state :hidden)
-        :sort_by ,(downcase (car (plist-get state :order))))
-       (:after ,(or (plist-get state :after) "") :max-output-bytes ,backstaff-list--bytes)))
+   (pcase-lambda ((map :path :hidden :order :after))
+     (list "agent-q/list_directory"
+           (list :path path :show_hidden hidden :sort_by (downcase (car order)))
+           (list :after (or after "") :max-output-bytes backstaff-list--bytes)))
    :draw #'backstaff-list--draw
    :defaults (lambda () (list :order '("Name") :hidden backstaff-show-hidden))
    :open (lambda (entry) (list major-mode :path (plist-get entry :path))))
@@ -122,36 +102,35 @@ current directory, with point on the current file; with a prefix argument, ask."
                   (if (and size (not (eq kind :directory))) (file-size-human-readable size) "")
                   (or error
                       (condition-case nil
-                          (format-time-string backstaff-time-format modified)
+                          (format-time-string "%Y-%m-%d %H:%M" modified)
                         (error (format "@%s" modified))))))))
 
 (defun backstaff-list--draw (reply)
   "Draw the first rows of the listing in REPLY."
-  (let ((order (plist-get backstaff-view-state :order)))
-    (setq backstaff-list--shown 0
-          backstaff-list--wanted backstaff-list--page
-          backstaff-list--waiting (plist-get (plist-get reply :data) :entries))
-    (when (cdr order)
-      (if (plist-get reply :truncated)
-          (progn (message "Only a complete listing can be turned upside down")
-                 (setq order (list (car order)))
-                 (setf (plist-get backstaff-view-state :order) order))
-        ;; Directories stay first.
-        (setq backstaff-list--waiting
-              (mapcan (lambda (group) (nreverse (cdr group)))
-                      (seq-group-by (lambda (entry) (eq (plist-get entry :kind) :directory))
-                                    backstaff-list--waiting)))))
-    (setq tabulated-list-sort-key order)
-    (backstaff-list--go-on)))
+  (pcase-let* (((map :data :truncated) reply) ((map :entries) data)
+               (`(,column . ,reversed) (plist-get backstaff-view-state :order)))
+    (when (and reversed truncated)
+      (message "Only a complete listing can be turned upside down")
+      (setq reversed nil)
+      (setf (plist-get backstaff-view-state :order) (list column)))
+    (setq tabulated-list-sort-key (cons column reversed)
+          backstaff-list--waiting
+          (if (not reversed) entries
+            ;; Directories stay first.
+            (mapcan (lambda (group) (nreverse (cdr group)))
+                    (seq-group-by (lambda (entry) (eq (plist-get entry :kind) :directory))
+                                  entries))))
+    (backstaff-list--insert backstaff-list--page)))
 
-(defun backstaff-list--go-on ()
-  "Draw a piece of the rows that wait, and arrange for the next piece."
-  (let ((end (point-max)) (inhibit-read-only t)
+(defun backstaff-list--insert (wanted)
+  "Draw a piece of the rows that wait, and go on until WANTED rows are drawn."
+  (let ((inhibit-read-only t)
         ;; To collect garbage takes longer than to draw.
         (gc-cons-threshold (max gc-cons-threshold (* 32 1024 1024)))
         (rows (mapcar #'backstaff-list--row
                       (seq-take backstaff-list--waiting backstaff-list--piece))))
-    (when (= backstaff-list--shown 0)
+    (setq backstaff-list--waiting (nthcdr backstaff-list--piece backstaff-list--waiting))
+    (when (bobp)
       (setf (nth 1 (aref tabulated-list-format 0))
             (max 20 (min (cl-loop for (_ cells) in (or rows '(("" [""])))
                                   maximize (string-width (aref cells 0)))
@@ -159,56 +138,54 @@ current directory, with point on the current file; with a prefix argument, ask."
       (tabulated-list-init-header))
     (with-silent-modifications
       (save-excursion
-        (goto-char end)
+        (goto-char (point-max))
         (dolist (row rows)
           (apply #'tabulated-list-print-entry row))))
-    (cl-incf backstaff-list--shown (length rows))
-    (setq backstaff-list--waiting (nthcdr backstaff-list--piece backstaff-list--waiting)
-          backstaff-list--last (or (caar (last rows)) backstaff-list--last))
     (backstaff-list--describe)
-    (when (and backstaff-view-sought (> end 1)
-               (save-restriction
-                 (narrow-to-region end (point-max))
-                 (backstaff-view-go-to backstaff-view-sought)))
-      (setq backstaff-view-sought nil)
-      (dolist (window (get-buffer-window-list nil t t))
-        (set-window-point window (point))))
-    (when (and backstaff-view-sought
-               (equal (backstaff-path-parent backstaff-view-sought)
-                      (plist-get backstaff-view-state :path))
-               (< backstaff-list--shown backstaff-list--most-sought))
-      (cl-callf max backstaff-list--wanted (1+ backstaff-list--shown)))
-    (cond ((>= backstaff-list--shown backstaff-list--wanted))
-          (backstaff-list--waiting
-           (run-at-time 0 nil #'backstaff-list--later (current-buffer) backstaff-view-reply))
-          ((and (backstaff-list--left) (backstaff-list--more-p))
-           (backstaff-request-cancel)
-           (backstaff-view-call
-            `(:after ,(concat (plist-get backstaff-list--last :name)
-                              (and (eq (plist-get backstaff-list--last :kind) :directory) "/"))
-              ,@backstaff-view-state)
-            (lambda (reply)
-              (setq backstaff-list--waiting (plist-get (plist-get reply :data) :entries))
-              (if backstaff-list--waiting (backstaff-list--go-on)
-                (message "%s" (plist-get reply :text)))))))))
+    (backstaff-request-start
+     (lambda (answer)
+       (let ((timer (run-at-time 0 nil answer nil)))
+         (lambda () (cancel-timer timer))))
+     (lambda (_) (backstaff-list--go-on wanted)))))
 
-(defun backstaff-list--later (buffer reply)
-  "Go on in BUFFER, if it still shows REPLY."
-  (when (and (buffer-live-p buffer)
-             (eq reply (buffer-local-value 'backstaff-view-reply buffer)))
-    (with-current-buffer buffer
-      (backstaff-list--go-on))))
+(defun backstaff-list--go-on (wanted)
+  "Draw more rows, if there are less than WANTED or a point waits for its row."
+  (let ((shown (backstaff-list--shown)) (end (point-max))
+        (directory (plist-get backstaff-view-state :path)))
+    (when (or (< shown wanted)
+              ;; Beyond so many rows, to see the file of point is not worth the time.
+              (and (< shown 20000)
+                   (cl-some (lambda (place) (equal (backstaff-path-parent (cdr place)) directory))
+                            backstaff-view-sought)))
+      (cond (backstaff-list--waiting
+             (backstaff-list--insert wanted)
+             (backstaff-view-go-to-sought end))
+            ((and (backstaff-list--left) (backstaff-list--more-p))
+             (pcase-let (((map :name :kind)
+                          (tabulated-list-get-id (1- end))))
+               (backstaff-view-call
+                `(:after ,(concat name (and (eq kind :directory) "/")) ,@backstaff-view-state)
+                (lambda (reply)
+                  (setq backstaff-list--waiting (plist-get (plist-get reply :data) :entries))
+                  (if backstaff-list--waiting (backstaff-list--go-on wanted)
+                    (message "%s" (plist-get reply :text)))))))))))
+
+(defun backstaff-list--shown ()
+  "Return the number of rows that are drawn."
+  (count-lines (point-min) (point-max)))
 
 (defun backstaff-list--left ()
   "Return the number of entries that are not shown, or nil."
   ;; A failed reply has no data.
-  (let ((total (or (plist-get (plist-get backstaff-view-reply :data) :total) 0)))
-    (and (< backstaff-list--shown total) (- total backstaff-list--shown))))
+  (let ((left (- (or (plist-get (plist-get backstaff-view-reply :data) :total) 0)
+                 (backstaff-list--shown))))
+    (and (> left 0) left)))
 
 (defun backstaff-list--describe ()
   "Write the counts into the mode line, and a note on entries that are not shown."
   (pcase-let (((map :files :directories) (plist-get backstaff-view-reply :data))
-              (left (backstaff-list--left)) (hidden (backstaff-view-get :hidden)))
+              (shown (backstaff-list--shown)) (left (backstaff-list--left))
+              (hidden (backstaff-view-get :hidden)))
     (setq mode-line-process
           (list "" 'backstaff-request-indicator
                 ;; Links and the like count as files.
@@ -217,14 +194,13 @@ current directory, with point on the current file; with a prefix argument, ask."
                         directories (ngettext "directory" "directories" directories)
                         (if hidden "shown" "off"))))
     (backstaff-view-set-notes
-     (cond ((> backstaff-list--shown 0) nil)
-           (hidden "The directory is empty")
-           (t (substitute-command-keys "Nothing to show; \\[backstaff-view-toggle-hidden]\
- shows hidden files")))
-     (and left (format "… %d shown, %d more: %s" backstaff-list--shown left
-                       (if (backstaff-list--more-p)
-                           (substitute-command-keys "\\[backstaff-list-more] shows more")
-                         "Only the listing by name has all"))))))
+     (substitute-command-keys
+      (cond (left (format "… %d shown, %d more: %s" shown left
+                          (if (backstaff-list--more-p) "\\[backstaff-list-more] shows more"
+                            "Only the listing by name has all")))
+            ((> shown 0) nil)
+            (hidden "The directory is empty")
+            (t "Nothing to show; \\[backstaff-view-toggle-hidden] shows hidden files"))))))
 
 (defun backstaff-list--more-p ()
   "Return non-nil if + can show more rows."
@@ -237,8 +213,9 @@ current directory, with point on the current file; with a prefix argument, ask."
     (user-error "The listing is complete"))
   (unless (backstaff-list--more-p)
     (user-error "Only the listing by name has all"))
-  (setq backstaff-list--wanted (+ backstaff-list--shown backstaff-list--page))
-  (backstaff-list--go-on))
+  ;; A page that is asked for replaces the one before.
+  (backstaff-request-cancel)
+  (backstaff-list--go-on (+ (backstaff-list--shown) backstaff-list--page)))
 
 (defun backstaff-list-sort (column &optional click)
   "Sort by the column at point, the largest or newest first.

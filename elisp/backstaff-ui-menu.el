@@ -4,9 +4,8 @@
 
 ;;; Commentary:
 
-;; M-x backstaff opens a menu of all commands.  Most have the keys that they have in
-;; `backstaff-map'.  The menu asks the server for nothing, so it opens at once, whether
-;; a server can start or not.
+;; Most commands have the keys that they have in `backstaff-map'.  The menu asks the
+;; server for nothing, so it opens at once, whether a server can start or not.
 
 ;;; Code:
 

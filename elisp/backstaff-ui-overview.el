@@ -19,11 +19,8 @@
 (defconst backstaff-overview--most-tokens 20000
   "Maximum number of tokens that the tool allows.")
 
-(defcustom backstaff-overview-tokens 1000
-  "Length of a new overview, in a model's tokens.
-\\<backstaff-overview-mode-map>\\[backstaff-overview-more] doubles it in a buffer."
-  :type 'integer
-  :group 'backstaff)
+(defconst backstaff-overview--tokens 1000
+  "Length of a new overview, in a model's tokens, which + doubles.")
 
 (defvar backstaff-overview-mode-map
   (let ((map (make-sparse-keymap)))
@@ -50,7 +47,7 @@ files, and 4 more files are beside it.
                     (list :path (plist-get state :path)
                           :max_tokens (plist-get state :tokens))))
    :draw #'backstaff-overview--draw
-   :defaults (lambda () (list :tokens backstaff-overview-tokens))
+   :defaults (lambda () (list :tokens backstaff-overview--tokens))
    :open (lambda (entry) (list 'backstaff-tree-mode :path (plist-get entry :path)))
    :wrap t)
   (setq-local imenu-generic-expression '((nil "^\\(\".*?\"/\\|[^ :\n]*/\\)\\(?: \\|$\\)" 1))
@@ -77,15 +74,12 @@ Interactively this is the root of the project; with a prefix argument, ask."
     (while (looking-at "\\([a-z ]+:\\) ")
       (put-text-property (point) (match-end 1) 'face 'shadow)
       (pcase (match-string 1)
-        ("types:")
         ("test:" (backstaff-overview--make-buttons
                   (mapcar (lambda (test) (plist-get test :path)) (plist-get data :tests))
                   :directory))
         (label (backstaff-overview--make-buttons
-                (plist-get data (pcase label
-                                  ("read first:" :read-first)
-                                  ("edited lately:" :edited)
-                                  (_ (intern (concat ":" (substring label 0 -1))))))
+                (plist-get data (pcase label ("read first:" :read-first) ("edited lately:" :edited)
+                                  ("build:" :build) ("start:" :start)))
                 :file)))
       (forward-line))
     (insert "\n")

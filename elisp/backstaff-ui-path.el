@@ -63,10 +63,11 @@ the host of ROOT."
         (concat host "/:" local)
       name)))
 
-(defun backstaff-path-visit (file root &optional other-window)
+(defun backstaff-path-visit (file root &optional other-window line)
   "Visit FILE, an absolute name, in another window if OTHER-WINDOW is non-nil.
-ROOT is the root of its project.  Do nothing and return nil if FILE is a
-directory or a link to one.  Ask before a link is followed out of ROOT."
+ROOT is the root of its project.  Go to LINE, if it is given.  Do nothing and
+return nil if FILE is a directory or a link to one.  Ask before a link is
+followed out of ROOT."
   (let* ((name (backstaff-path-file-name file root))
          (true-name (file-truename name))
          ;; In Emacs 28 `file-regular-p' misses a name that cannot be decoded.
@@ -79,15 +80,17 @@ directory or a link to one.  Ask before a link is followed out of ROOT."
       (user-error "The link was not followed"))
     (pcase (and attributes (aref (file-attribute-modes attributes) 0))
       (?d nil)
-      ;; A search finds the text of a new file before it is saved.
-      ((and 'nil (guard (get-file-buffer name)))
-       (funcall (if other-window #'switch-to-buffer-other-window #'switch-to-buffer)
-                (get-file-buffer name))
+      ;; Tools also read the text of a new file before it is saved.
+      ((or ?- (and 'nil (guard (get-file-buffer name))))
+       (funcall (if other-window #'switch-to-buffer-other-window #'pop-to-buffer-same-window)
+                (if attributes (find-file-noselect name) (get-file-buffer name)))
+       (when line
+         (widen)
+         (goto-char (point-min))
+         (forward-line (1- line)))
        t)
       ('nil (user-error (if (file-symlink-p name) "%s is a broken link" "%s does not exist")
                         (backstaff-names-show file)))
-      (?- (if other-window (find-file-other-window name) (find-file name))
-          t)
       ;; Opening a fifo may block forever, and a device may do anything.
       (_ (user-error "%s is not a regular file" (backstaff-names-show file))))))
 

@@ -1,4 +1,4 @@
-;;; backstaff-ui-prompt.el --- Ask the user where a command looks  -*- lexical-binding: t; -*-
+;;; backstaff-ui-prompt.el --- Where a command looks, and the calls it makes  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -6,10 +6,17 @@
 
 ;; A command that a person types may ask: for a directory, whether to connect to
 ;; a host.  Calls of agents never ask.
+;;
+;; A buffer that shows an answer owns the call for it: see `backstaff-request'.  The mode
+;; line says that the buffer waits.  C-g cancels the call, also on the server, and
+;; killing the buffer or changing its major mode does the same.
 
 ;;; Code:
 
 (require 'backstaff)
+
+
+;;; Directories and hosts
 
 (defun backstaff-command-root (&optional directory)
   "Return the root for a command that the user typed in DIRECTORY.
@@ -44,12 +51,62 @@ Outside of a project, where that may be all files there are, ask first."
       (push root backstaff-prompt--roots))
     root))
 
+(defun backstaff-read-directory (prompt &optional default)
+  "Ask for a directory with PROMPT and return it.
+If DEFAULT is given, call it without arguments for the directory instead,
+unless the user typed a prefix argument.  On another host any name will do: to
+look there TRAMP would connect unasked."
+  (if (and default (not current-prefix-arg)) (funcall default)
+    (let ((directory (backstaff-directory)))
+      ;; Without a default it would be the file that the buffer visits.
+      (read-file-name prompt directory directory t nil
+                      #'backstaff-prompt--perhaps-directory-p))))
+
+(defun backstaff-prompt--perhaps-directory-p (name)
+  "Return non-nil if NAME, typed or a completion, may be a directory."
+  (cond ((file-remote-p name) t)
+        ((and (file-remote-p default-directory) (not (file-name-absolute-p name)))
+         (directory-name-p name))
+        (t (file-directory-p name))))
+
+(defun backstaff-prompt-open-host (host)
+  "Connect to HOST, which may ask for a password; return non-nil if that works."
+  ;; TRAMP does not connect where it believes that nobody waits for it.
+  (let ((non-essential nil))
+    (and (file-exists-p (concat host "/")) (backstaff-server-connected-p host))))
+
+(defun backstaff-prompt-connect (directory)
+  "Ask whether to connect to DIRECTORY's host, if Emacs is not connected to it.
+Do not ask where no server could be started."
+  (let ((host (file-remote-p directory)))
+    (when (and host (not noninteractive) (not inhibit-quit)
+               (not (backstaff-server-connected-p directory))
+               (run-hook-with-args-until-success 'backstaff-server-starters directory)
+               (y-or-n-p (format "Connect to %s? " host)))
+      (backstaff-prompt-open-host host))))
+
+
+;;; Calls that the user waits for
+
 (defun backstaff-prompt-allow-blanks ()
   "Let a blank and a ? be typed in the minibuffer, where they would complete."
   (let ((map (make-sparse-keymap)))
     (define-key map (kbd "SPC") #'self-insert-command)
     (define-key map (kbd "?") #'self-insert-command)
     (use-local-map (make-composed-keymap map (current-local-map)))))
+
+(defun backstaff-prompt-choose (prompt choices history)
+  "Ask with PROMPT for one of CHOICES, lists (LABEL VALUE NOTE); return its value.
+A part of the label is enough.  HISTORY is the variable of the history."
+  (let* ((completion-styles (append completion-styles '(substring)))
+         (completion-extra-properties
+          (list :annotation-function
+                (lambda (label)
+                  (concat (make-string (max 2 (- 24 (string-width label))) ?\s)
+                          (nth 2 (assoc label choices))))))
+         (label (minibuffer-with-setup-hook (:append #'backstaff-prompt-allow-blanks)
+                  (completing-read prompt choices nil t nil history))))
+    (nth 1 (assoc label choices))))
 
 (defun backstaff-prompt-call-tool (id args &optional context)
   "Return the reply to a call of the tool ID that the user made by a command.
@@ -84,39 +141,79 @@ would quote both."
      (user-error "%s.  %s" (backstaff-epc-error-text problem)
                  (backstaff-server-advice problem)))))
 
-(defun backstaff-read-directory (prompt &optional default)
-  "Ask for a directory with PROMPT and return it.
-If DEFAULT is given, call it without arguments for the directory instead,
-unless the user typed a prefix argument.  On another host any name will do: to
-look there TRAMP would connect unasked."
-  (if (and default (not current-prefix-arg)) (funcall default)
-    (let ((directory (backstaff-directory)))
-      ;; Without a default it would be the file that the buffer visits.
-      (read-file-name prompt directory directory t nil
-                      #'backstaff-prompt--perhaps-directory-p))))
+
+;;; Calls that belong to a buffer
 
-(defun backstaff-prompt--perhaps-directory-p (name)
-  "Return non-nil if NAME, typed or a completion, may be a directory."
-  (cond ((file-remote-p name) t)
-        ((and (file-remote-p default-directory) (not (file-name-absolute-p name)))
-         (directory-name-p name))
-        (t (file-directory-p name))))
+(defvar-local backstaff-request-cancelled-function #'ignore
+  "Function to call after the user has cancelled the buffer's requests.")
 
-(defun backstaff-prompt-open-host (host)
-  "Connect to HOST, which may ask for a password; return non-nil if that works."
-  ;; TRAMP does not connect where it believes that nobody waits for it.
-  (let ((non-essential nil))
-    (and (file-exists-p (concat host "/")) (backstaff-server-connected-p host))))
+(defvar-local backstaff-request--pending nil
+  "The requests without an answer, each a list of the function that cancels it.")
 
-(defun backstaff-prompt-connect (directory)
-  "Ask whether to connect to DIRECTORY's host, if Emacs is not connected to it.
-Do not ask where no server could be started."
-  (let ((host (file-remote-p directory)))
-    (when (and host (not noninteractive) (not inhibit-quit)
-               (not (backstaff-server-connected-p directory))
-               (run-hook-with-args-until-success 'backstaff-server-starters directory)
-               (y-or-n-p (format "Connect to %s? " host)))
-      (backstaff-prompt-open-host host))))
+(defvar backstaff-request-indicator '(backstaff-request--pending " waiting, C-g cancels")
+  "Mode line construct, shown while the buffer's requests wait for an answer.")
+
+(defun backstaff-request (id args callback &optional context)
+  "Call the tool ID with ARGS for the current buffer, and return at once.
+CALLBACK gets the reply, in this buffer, unless the request is cancelled.  Older
+requests go on.  ID, ARGS and CONTEXT are as in `backstaff-call', and no policy
+stops the call, as the user made it."
+  (backstaff-request-start
+   (lambda (answer)
+     (let ((call (backstaff-call-async id args answer `(:person t ,@context))))
+       (lambda () (backstaff-cancel call))))
+   (lambda (reply)
+     ;; A quit while a server starts cancels all calls that wait for the start.
+     (if (equal (plist-get (plist-get reply :error) :code) "CANCELLED")
+         (backstaff-request--report-cancelled)
+       (funcall callback reply)))))
+
+(defun backstaff-request-start (start callback)
+  "Call START and let the current buffer wait for an answer.
+START gets a function, to call with the answer after START has returned, and
+returns a function that cancels the request.  CALLBACK gets the answer, in
+this buffer, unless the request is cancelled."
+  (let ((buffer (current-buffer)) (request (list nil)))
+    (add-hook 'kill-buffer-hook #'backstaff-request-cancel nil t)
+    (add-hook 'change-major-mode-hook #'backstaff-request-cancel nil t)
+    (push request backstaff-request--pending)
+    (force-mode-line-update)
+    ;; START can be quit: sending takes long if the server does not read.
+    (unwind-protect
+        (setcar request
+                (funcall start (lambda (value)
+                                 (when (buffer-live-p buffer)
+                                   (with-current-buffer buffer
+                                     (when (memq request backstaff-request--pending)
+                                       (backstaff-request--forget request)
+                                       (funcall callback value)))))))
+      (unless (car request)
+        (backstaff-request--forget request)))))
+
+(defun backstaff-request-cancel ()
+  "Cancel the requests of the current buffer; return nil if there are none."
+  (let ((requests backstaff-request--pending))
+    (mapc #'backstaff-request--forget requests)
+    (dolist (request requests)
+      (funcall (or (car request) #'ignore)))
+    (and requests t)))
+
+(defun backstaff-request-quit ()
+  "Cancel the requests of the buffer, or quit as usual if there are none."
+  (interactive)
+  (if (backstaff-request-cancel)
+      (backstaff-request--report-cancelled)
+    (keyboard-quit)))
+
+(defun backstaff-request--forget (request)
+  "Let the current buffer no longer wait for REQUEST."
+  (setq backstaff-request--pending (delq request backstaff-request--pending))
+  (force-mode-line-update))
+
+(defun backstaff-request--report-cancelled ()
+  "Tell the user that the requests of the buffer were cancelled."
+  (funcall backstaff-request-cancelled-function)
+  (message "%s" (substitute-command-keys "Cancelled; \\[revert-buffer] asks again")))
 
 (provide 'backstaff-ui-prompt)
 ;;; backstaff-ui-prompt.el ends here

@@ -5,14 +5,11 @@
 ;;; Commentary:
 
 ;; `backstaff-search' shows the lines that match a regular expression in a buffer of
-;; `grep-mode', so `next-error', RET and wgrep work there.  It returns at once; C-g in
-;; the buffer cancels the search, and g makes it again.  Each file has a heading, such as
-;; "src/app.py".  Each definition with matches has a heading, such as "in Server.run 33-97".
-;; For `next-error', the file's name also begins each of its lines, where it is invisible.
-;; The last lines count the files that were not searched: ignored, binary or large ones.
+;; `grep-mode', so `next-error', RET and wgrep work there.  Files have headings, and so have
+;; definitions with matches, such as "in Server.run 33-97".  For `next-error', the file's
+;; name also begins each of its lines, where it is invisible.
 ;;
-;; If Consult is loaded, the command shows the matches as you type instead, and the place
-;; of the chosen one.  Text behind a second # filters them, as in `consult-grep'.
+;; If Consult is loaded, the command shows the matches as you type instead.
 
 ;;; Code:
 
@@ -24,19 +21,12 @@
 (require 'backstaff-names)
 (require 'backstaff-ui-path)
 (require 'backstaff-ui-prompt)
-(require 'backstaff-ui-request)
 (require 'backstaff-ui-view)
 
 (declare-function consult--dynamic-collection "ext:consult" t t)
 (declare-function consult--grep-state "ext:consult" t)
 (declare-function consult--lookup-member "ext:consult" t)
 (declare-function consult--read "ext:consult" t)
-
-(defconst backstaff-search--page 500
-  "Number of matches that a call asks for.")
-
-(defconst backstaff-search--most-candidates 200
-  "Maximum number of matches that Consult shows.")
 
 (defconst backstaff-search--milliseconds 30000
   "Maximum milliseconds of one call.  Nobody waits for it, and it can be cancelled.")
@@ -46,13 +36,6 @@
     (:not-searched . "d searches one directory")
     (TIMEOUT . "d searches one directory; or give a simpler pattern"))
   "The remedy for a person, by the kind of a note or the code of an error.")
-
-(defface backstaff-search-file '((t :inherit bold))
-  "Face for the name of a file above its matches."
-  :group 'backstaff)
-
-(defvar backstaff-search--history nil
-  "The patterns of `backstaff-search'.")
 
 (defvar-local backstaff-search--counts '(0 0 nil)
   "A list of the number of matches, the number of files, and the last file.")
@@ -109,12 +92,12 @@
 ;;;###autoload
 (defun backstaff-search (pattern &optional directory literal)
   "Show the lines that match PATTERN in the files of the project.
-PATTERN is a regular expression of Python, in which ( and | need no backslash.
-If LITERAL is non-nil, PATTERN is text; a key in the buffer says so.
-With a prefix argument, ask for a DIRECTORY of the project to search below.
+PATTERN is a regular expression of Python, in which ( and | need no backslash,
+or text if LITERAL is non-nil.  With a prefix argument, ask for a DIRECTORY of
+the project to search below.
 
-If Consult is loaded, the matches appear as you type.  With \\[universal-argument] \\[universal-argument] they
-appear in a buffer all the same.
+If Consult is loaded, the matches appear as you type, and text behind a second #
+filters them.  With \\[universal-argument] \\[universal-argument] they appear in a buffer all the same.
 
 Case counts only if PATTERN has a capital letter.  Files that git ignores are
 left out.  The last lines count the files that were not searched.  The buffer
@@ -126,31 +109,30 @@ has keys to change the search.  Modified buffers are searched as they are."
                  (if (and (featurep 'consult) (not (equal current-prefix-arg '(16))))
                      (list nil directory)
                    (list (backstaff-search--read) directory))))
-  (let* ((root (file-name-as-directory (backstaff-command-root directory)))
+  (let* ((root (backstaff-command-root directory))
          (state (list :root root :path "." :tool pattern :literal (and literal t)
                       :below (backstaff-path-relative root (or directory root))
-                      :context 0 :include nil :ignored nil)))
-    (if (null pattern)
-        (backstaff-search--as-you-type state)
+                      :flags nil :context 0 :include nil :ignored nil)))
+    (if (null pattern) (backstaff-search--as-you-type state)
       ;; C-g cancels where the matches are to come.
-      (setq next-error-last-buffer
-            (backstaff-view-open 'backstaff-search-mode
-                                 `(:flags ,(backstaff-search--flags pattern literal) ,@state))))))
+      (setq next-error-last-buffer (backstaff-view-open 'backstaff-search-mode state)))))
 
 (defun backstaff-search--request (state)
   "Return the call for STATE.  Its `:tool' is the pattern, which names the buffer."
-  (pcase-let (((map :tool :literal :flags :below :context :include :ignored :offset :most) state))
+  (pcase-let (((map :tool :literal :below :context :include :ignored :offset :most) state))
     (list "workspace/regexp_search"
-          (list :pattern tool :literal literal :flags flags :root_path below :include include
-                :include_ignored ignored :context_lines context :offset (or offset 0)
-                :max_results (or most backstaff-search--page)
+          (list :pattern tool :literal literal :flags (backstaff-search--flags state)
+                :root_path below :include include :include_ignored ignored
+                :context_lines context :offset (or offset 0)
+                :max_results (or most 500)
                 :timeout_ms backstaff-search--milliseconds)
           (list :deadline-ms (+ backstaff-search--milliseconds 1000)))))
 
-(defun backstaff-search--flags (pattern literal)
-  "Return the flags for PATTERN, which is text if LITERAL is non-nil.
-Case counts only if PATTERN has a capital letter."
-  (if (isearch-no-upper-case-p pattern (not literal)) "i" ""))
+(defun backstaff-search--flags (state)
+  "Return the flags for STATE.
+If it has none, case counts only if the pattern has a capital letter."
+  (pcase-let (((map :tool :literal :flags) state))
+    (or flags (if (isearch-no-upper-case-p (or tool "") (not literal)) "i" ""))))
 
 (defun backstaff-search--read (&optional pattern)
   "Read a regular expression; the default is the symbol at point.
@@ -158,7 +140,7 @@ PATTERN is an old pattern to edit."
   (let* ((symbol (unless pattern (thing-at-point 'symbol t)))
          (default (and symbol (regexp-quote symbol)))
          (read (read-string (format-prompt "Search for Python regexp" default)
-                            pattern 'backstaff-search--history default)))
+                            pattern 'grep-regexp-history default)))
     (if (string-blank-p read) (user-error "Give a regular expression") read)))
 
 (defun backstaff-search-visit ()
@@ -182,7 +164,8 @@ PATTERN is an old pattern to edit."
 (defun backstaff-search-toggle-case ()
   "Distinguish capital and small letters, or treat them alike again."
   (interactive)
-  (backstaff-view-change :flags (if (equal (backstaff-view-get :flags) "i") "" "i")))
+  (backstaff-view-change
+   :flags (if (equal (backstaff-search--flags backstaff-view-state) "i") "" "i")))
 
 (defun backstaff-search-in-directory (directory)
   "Search below DIRECTORY, which is in the project."
@@ -201,9 +184,7 @@ A glob without a slash counts in any directory."
 (defun backstaff-search-edit ()
   "Edit the pattern and search again."
   (interactive)
-  (let ((pattern (backstaff-search--read (backstaff-view-get :tool))))
-    (backstaff-view-change
-     :tool pattern :flags (backstaff-search--flags pattern (backstaff-view-get :literal)))))
+  (backstaff-view-change :tool (backstaff-search--read (backstaff-view-get :tool)) :flags nil))
 
 (defun backstaff-search-more-context (lines)
   "Show LINES more lines around each match, by default one."
@@ -218,26 +199,22 @@ A glob without a slash counts in any directory."
 (defun backstaff-search--describe (stage)
   "Write the number of matches, the search and its keys into the header line.
 STAGE is the text before them, such as \"Searching: \"."
-  (pcase-let (((map :tool :literal :flags :below :include :ignored) backstaff-view-state)
+  (pcase-let (((map :tool :literal :below :include :ignored) backstaff-view-state)
               (`(,matches ,files . ,_) backstaff-search--counts))
-    (setq header-line-format
-          (string-replace
-           "%" "%%"
-           (concat
-            " " (propertize (format "%s%d %s in %d %s" stage matches
-                                    (ngettext "match" "matches" matches)
-                                    files (ngettext "file" "files" files))
-                            'face 'bold)
-            (propertize " [e t c f d i + -]" 'face 'shadow 'help-echo
-                        "edit, text, case, files, directory, ignored, more and less context")
-            (if literal " for the text " " for regexp ")
-            ;; As it was typed: a label would double its backslashes.
-            (string-replace "\n" "\\n" (backstaff-names-text (or tool "")))
-            (unless (member below '(nil "."))
-              (format " in %s/" (backstaff-names-show below)))
-            (and include (concat ", files " (string-join include " ")))
-            (and (equal flags "i") ", case ignored")
-            (and ignored ", with ignored files"))))))
+    (backstaff-view-set-header
+     " " (propertize (format "%s%d %s in %d %s" stage matches (ngettext "match" "matches" matches)
+                             files (ngettext "file" "files" files))
+                     'face 'bold)
+     (propertize " [e t c f d i + -]" 'face 'shadow 'help-echo
+                 "edit, text, case, files, directory, ignored, more and less context")
+     (if literal " for the text " " for regexp ")
+     ;; As it was typed: a label would double its backslashes.
+     (string-replace "\n" "\\n" (backstaff-names-text (or tool "")))
+     (unless (member below '(nil "."))
+       (format " in %s/" (backstaff-names-show below)))
+     (and include (concat ", files " (string-join include " ")))
+     (and (equal (backstaff-search--flags backstaff-view-state) "i") ", case ignored")
+     (and ignored ", with ignored files"))))
 
 (defun backstaff-search--draw (reply)
   "Draw the matches in REPLY, the first one, and ask for more."
@@ -246,63 +223,55 @@ STAGE is the text before them, such as \"Searching: \"."
   (backstaff-search--add reply))
 
 (defun backstaff-search--add (reply)
-  "Insert the matches in REPLY, and ask for more if there are more."
-  (backstaff-search--insert-matches (plist-get reply :data))
-  (if-let ((next (plist-get (plist-get reply :data) :next-offset)))
-      (progn (backstaff-search--describe "Searching: ")
-             (backstaff-view-call `(:offset ,next ,@backstaff-view-state)
-                                  #'backstaff-search--add))
-    (backstaff-search--end reply)))
+  "Insert the matches in REPLY, and ask for more, or insert the notes."
+  (pcase-let* (((map :data :error) reply) ((map :next-offset) data))
+    (backstaff-search--insert-matches data)
+    (backstaff-search--describe (cond (next-offset "Searching: ") (error "Search failed: ") (t "")))
+    (if next-offset (backstaff-view-add (list :offset next-offset) #'backstaff-search--add)
+      (insert (if (or error (> (car backstaff-search--counts) 0)) "\n" "No matches\n\n")
+              (backstaff-search--notes reply)
+              (if error "\nSearch failed\n" "\nSearch finished\n")))))
 
-(defun backstaff-search--end (reply)
-  "Insert the notes or the error of REPLY, which is the last one."
-  (pcase-let* (((map :text :error :data) reply)
-               ((map :code :reason :problem) error)
-               (advise (lambda (text remedy kind)
-                         (if (member remedy '(nil "")) text
-                           (format "%s: %s" text (or (alist-get kind backstaff-search--remedies)
-                                                     remedy))))))
-    (backstaff-search--describe (if error "Search failed: " ""))
-    (backstaff-search--insert
-     (concat
-      (if (or error (> (car backstaff-search--counts) 0)) "\n" "No matches\n\n")
+(defun backstaff-search--notes (reply)
+  "Return the error or the notes of REPLY, with keys in place of arguments."
+  (pcase-let (((map :text :error :data) reply)
+              ((map :code :reason :problem :remedy) (plist-get reply :error)))
+    (cl-flet ((advised (text remedy kind)
+                (if (member remedy '(nil "")) text
+                  (format "%s: %s" text (alist-get kind backstaff-search--remedies remedy)))))
       (cond ((equal code "INVALID_REGEX")
              (format "Not a valid regular expression: %s.  Press t to search for it as plain text."
                      ;; More of Python's reason repeats the first words.
                      (car (split-string reason ", "))))
-            (problem (funcall advise (concat "Error: " problem) (plist-get error :remedy)
-                              (intern code)))
+            (problem (advised (concat "Error: " problem) remedy (intern code)))
             (error text)
             (t (mapconcat (pcase-lambda ((map :text :remedy :kind))
-                            (format "[%s]" (funcall advise text remedy kind)))
-                          (plist-get data :notes) "\n")))
-      (if error "\nSearch failed\n" "\nSearch finished\n")))))
+                            (format "[%s]" (advised text remedy kind)))
+                          (plist-get data :notes) "\n"))))))
 
 (defun backstaff-search--insert-matches (data)
   "Insert the matches in DATA, those of a file below its name."
   (pcase-dolist (`(,path . ,items) (seq-group-by (lambda (item) (plist-get item :path))
                                                  (plist-get data :items)))
     (pcase-let ((`(,matches ,files ,last) backstaff-search--counts)
-                (rows (seq-group-by (lambda (item) (plist-get item :line)) items))
+                (around (cl-find path (plist-get data :around) :test #'equal
+                                 :key (lambda (one) (plist-get one :path))))
                 (said nil))
       (setq backstaff-search--counts
             (list (+ matches (length items)) (if (equal path last) files (1+ files)) path))
       (unless (equal path last)
-        (backstaff-search--insert (propertize (concat (backstaff-names-show path) "\n")
-                                              'font-lock-face 'backstaff-search-file)))
-      (dolist (around (plist-get (cl-find path (plist-get data :around) :test #'equal
-                                          :key (lambda (one) (plist-get one :path)))
-                                 :lines))
-        (unless (assoc (plist-get around :line) rows)
-          (push (list (plist-get around :line) around) rows)))
-      (pcase-dolist (`(,line . ,items) (sort rows #'car-less-than-car))
+        (insert (propertize (concat (backstaff-names-show path) "\n") 'font-lock-face 'bold)))
+      (pcase-dolist (`(,line . ,items)
+                     (sort (seq-group-by (lambda (item) (plist-get item :line))
+                                         (append items (plist-get around :lines)))
+                           #'car-less-than-car))
         (let* ((inner (plist-get (car items) :enclosing)) (name (plist-get inner :qualified)))
           ;; The line of a definition says its name itself.
           (unless (or (plist-get (car items) :text) (equal name said)
                       (prog1 (equal (plist-get inner :line) line) (setq said name)))
-            (backstaff-search--insert
-             (propertize (if name (format "in %s\n" (backstaff-names-text name)) "at top level\n")
-                         'font-lock-face 'shadow))))
+            (insert (propertize (if name (format "in %s\n" (backstaff-names-text name))
+                                  "at top level\n")
+                                'font-lock-face 'shadow))))
         (backstaff-search--insert-line path line items)))))
 
 (defun backstaff-search--insert-line (path line items)
@@ -311,26 +280,17 @@ STAGE is the text before them, such as \"Searching: \"."
          (text (copy-sequence (or context (plist-get (car items) :line-text)))))
     (if context
         (put-text-property 0 (length text) 'font-lock-face grep-context-face text)
-      (dolist (item items)
-        (let* ((start (1- (plist-get item :column)))
-               (end (+ start (length (plist-get item :match)))))
+      (pcase-dolist ((map :column :match) items)
+        (let ((start (1- (or column 1))))
           ;; Of a long line, the text is a part.
-          (when (and (> end start) (<= end (length text))
-                     (equal (substring text start end) (plist-get item :match)))
-            (put-text-property start end 'font-lock-face grep-match-face text)))))
-    (backstaff-search--insert
+          (when (and match (eql (string-search match text start) start))
+            (put-text-property start (+ start (length match))
+                               'font-lock-face grep-match-face text)))))
+    (insert
      ;; With the character NUL `grep-mode' knows where a name ends.
-     (concat (propertize (concat (if (string-search "\n" path) (backstaff-names-show path) path)
-                                 "\0")
-                         'invisible t 'backstaff-search-path path)
-             (format (if context "%d-" "%d:") line) text "\n"))))
-
-(defun backstaff-search--insert (text)
-  "Insert TEXT at the end, and leave point where it is."
-  (save-excursion
-    (goto-char (point-max))
-    (let ((inhibit-read-only t))
-      (insert text))))
+     (propertize (concat (if (string-search "\n" path) (backstaff-names-show path) path) "\0")
+                 'invisible t 'backstaff-search-path path)
+     (format (if context "%d-" "%d:") line) text "\n")))
 
 
 ;;; Consult
@@ -351,15 +311,14 @@ STAGE is the text before them, such as \"Searching: \"."
                 (if transform (substring candidate (1+ (length file))) file)))
      :state (consult--grep-state)
      :add-history (thing-at-point 'symbol)
-     :history 'backstaff-search--history)))
+     :history 'grep-regexp-history)))
 
 (defun backstaff-search--candidates (input state)
   "Return the matches of INPUT in the search of STATE as lines of a grep.
 There are none while INPUT is no regular expression."
   (let ((reply (pcase-let ((`(,id ,arguments)
                             (backstaff-search--request
-                             `(:tool ,input :flags ,(backstaff-search--flags input nil)
-                               :most ,backstaff-search--most-candidates ,@state))))
+                             `(:tool ,input :most 200 ,@state))))
                  (backstaff-prompt-call-tool id arguments
                                              (list :root (plist-get state :root)))))
         (last nil))

@@ -4,12 +4,9 @@
 
 ;;; Commentary:
 
-;; TAB closes a directory or opens it; below the depth of the tree it asks the server.
-;; Directories stay open and closed when the tree is requested again.  A new tree opens
-;; as many levels as fit the window, and the way to the file that the user comes from.
-;;
-;; The entry of a line is a node of the reply, a plist with `:children'.  The names in a
-;; closed directory are in the buffer as well, but invisible, so a search finds them.
+;; Directories stay open and closed when the tree is requested again.  The entry of a
+;; line is a node of the reply, a plist with `:children'.  The names in a closed
+;; directory are in the buffer as well, but invisible, so a search finds them.
 
 ;;; Code:
 
@@ -20,34 +17,24 @@
 (require 'backstaff-ui-path)
 (require 'backstaff-ui-view)
 
-(defgroup backstaff-tree nil
-  "Trees of directories."
-  :group 'backstaff :prefix "backstaff-tree-")
-
-(defcustom backstaff-tree-max-entries 400
-  "Number of entries in a new tree, from 1 to 1000.
-\\<backstaff-tree-mode-map>\\[backstaff-tree-more] doubles it in a buffer."
-  :type 'integer)
-
 (defcustom backstaff-tree-depth 3
-  "Depth of a new tree, from 0 to 12." :type 'integer)
-
-(defcustom backstaff-tree-files t
-  "Whether a new tree shows files and links besides directories."
-  :type 'boolean)
+  "Depth of a new tree, from 0 to 12." :type 'integer :group 'backstaff)
 
 (defcustom backstaff-tree-exclude nil
   "Globs of the files and directories that a new tree leaves out.
 They apply to paths below the project's root: \"*.log\" leaves out files in
 the root itself, \"**/*.log\" those at any depth."
-  :type '(repeat (string :tag "Glob")))
+  :type '(repeat (string :tag "Glob")) :group 'backstaff)
 
 (defcustom backstaff-tree-leave-out 'contract
   "The names that a new tree leaves out.
 `contract' is the choice for agents: .git, node_modules, dist, build, target,
 .vscode and .DS_Store are missing.  `ignored' leaves out the files that git
 ignores, and `nothing' shows everything.  \\<backstaff-tree-mode-map>\\[backstaff-tree-leave-out] changes it in a buffer."
-  :type '(choice (const contract) (const ignored) (const nothing)))
+  :type '(choice (const contract) (const ignored) (const nothing)) :group 'backstaff)
+
+(defconst backstaff-tree--entries 400
+  "Number of entries in a new tree, which + doubles.")
 
 (defconst backstaff-tree--most-entries 1000
   "Maximum number of entries that the tool allows.")
@@ -84,24 +71,22 @@ directory that is deeper than the tree's depth.")
 TAB opens and closes a directory; \"src/ … 12\" is a closed one with 12 entries.
 
 \\{backstaff-tree-mode-map}"
-  :group 'backstaff-tree
+  :group 'backstaff
   (backstaff-view-setup
    :request (lambda (state)
-              (list "workspace/tree"
-                    (list :path (plist-get state :path)
-                          :entry_kind (if (plist-get state :files) "all" "directory")
-                          :max_depth (plist-get state :depth)
-                          :max_entries (plist-get state :max)
-                          :include_hidden (plist-get state :hidden)
-                          :exclude (plist-get state :exclude))
-                    (list :left-out (symbol-name (plist-get state :left-out))
-                          :count-closed t)))
+              (pcase-let (((map :path :files :depth :max :hidden :exclude :left-out) state))
+                (list "workspace/tree"
+                      (list :path path :entry_kind (if files "all" "directory") :max_depth depth
+                            :max_entries max :include_hidden hidden :exclude exclude)
+                      (list :left-out (symbol-name left-out) :count-closed t))))
+   ;; A level less shows all siblings before anything below them.
+   :again (lambda (state reply)
+            (pcase-let (((map :depth :wanted :focus) state))
+              (when (and (plist-get (plist-get reply :data) :missing) (> depth 1))
+                (list :depth (1- depth) :wanted (or wanted depth) :focus focus))))
    :draw #'backstaff-tree--draw
-   :defaults (lambda () (list :hidden backstaff-show-hidden
-                              :files backstaff-tree-files
-                              :depth backstaff-tree-depth
-                              :max backstaff-tree-max-entries
-                              :left-out backstaff-tree-leave-out
+   :defaults (lambda () (list :hidden backstaff-show-hidden :files t :depth backstaff-tree-depth
+                              :max backstaff-tree--entries :left-out backstaff-tree-leave-out
                               :exclude backstaff-tree-exclude))
    :open (lambda (entry)
            (let ((path (plist-get entry :path)))
@@ -118,7 +103,10 @@ TAB opens and closes a directory; \"src/ … 12\" is a closed one with 12 entrie
                 (cl-loop for node in (backstaff-tree--nodes)
                          when (eq (plist-get node :kind) :directory)
                          collect (list (backstaff-names-show (plist-get node :path)) 1
-                                       #'backstaff-tree--show (plist-get node :path))))))
+                                       (lambda (_name _position path)
+                                         (backstaff-tree--open-way path)
+                                         (backstaff-view-redraw #'backstaff-tree--insert-all path))
+                                       (plist-get node :path))))))
 
 ;;;###autoload
 (defun backstaff-tree (directory)
@@ -137,8 +125,8 @@ Interactively this is the root of the project; with a prefix argument, ask."
 
 (defun backstaff-tree--count (data)
   "Keep the numbers of names that DATA, a tree, has no lines for."
-  (dolist (one (append (plist-get data :closed) (plist-get data :missing)))
-    (puthash (plist-get one :path) (plist-get one :count) backstaff-tree--counts)))
+  (pcase-dolist ((map :path :count) (append (plist-get data :closed) (plist-get data :missing)))
+    (puthash path count backstaff-tree--counts)))
 
 (defun backstaff-tree--missing (node)
   "Return the number of names in NODE that have no line, or t if it is unknown."
@@ -146,26 +134,20 @@ Interactively this is the root of the project; with a prefix argument, ask."
 
 (defun backstaff-tree--cut-p ()
   "Return non-nil if a directory has lines for some of its names alone."
-  (cl-find-if (lambda (node) (and (plist-get node :children)
-                                  (/= 0 (backstaff-tree--missing node))))
-              (backstaff-tree--nodes)))
+  (cl-loop for node in (backstaff-tree--nodes)
+           thereis (and (plist-get node :children) (/= 0 (backstaff-tree--missing node)))))
 
 (defun backstaff-tree--draw (reply)
-  "Draw the tree in REPLY.  If it was cut, request one with a level less."
-  (let* ((data (plist-get reply :data)) (depth (backstaff-view-get :depth))
-         (place (backstaff-view-name major-mode backstaff-view-state)))
+  "Draw the tree in REPLY, with the way to the file that point goes to."
+  (let ((root (plist-get (plist-get reply :data) :root))
+        (place (backstaff-view-name major-mode backstaff-view-state)))
     (clrhash backstaff-tree--counts)
-    (backstaff-tree--count data)
-    ;; A level less shows all siblings before anything below them.
-    (if (and (plist-get data :missing) (> depth 1))
-        (backstaff-view-change
-         :depth (1- depth) :wanted (or (backstaff-view-get :wanted) depth)
-         :focus backstaff-view-sought)
-      (unless (equal place backstaff-tree--fitted)
-        (setq backstaff-tree--fitted place)
-        (backstaff-tree--fit (plist-get data :root)))
-      (backstaff-tree--open-way backstaff-view-sought)
-      (backstaff-tree--load (plist-get data :root)))
+    (backstaff-tree--count (plist-get reply :data))
+    (unless (equal place backstaff-tree--fitted)
+      (setq backstaff-tree--fitted place)
+      (backstaff-tree--fit root))
+    (backstaff-tree--open-way (backstaff-view-get :focus))
+    (backstaff-tree--load root)
     (backstaff-tree--insert-all)))
 
 (defun backstaff-tree--fit (root)
@@ -183,33 +165,24 @@ Interactively this is the root of the project; with a prefix argument, ask."
   (while (setq path (and path (backstaff-path-parent path)))
     (puthash path 'open backstaff-tree--folds)))
 
-(defun backstaff-tree--show (_name _position path)
-  "Open the way to PATH, a directory in the tree, and go there."
-  (backstaff-tree--open-way path)
-  (setq backstaff-view-sought path)
-  (backstaff-view-redraw #'backstaff-tree--insert-all))
-
 (defun backstaff-tree--insert (node before branch)
   "Insert NODE and its children.
 The line starts with BEFORE and BRANCH, such as \"│  \" and \"├─ \"."
   (unless (bobp)
     (insert "\n"))
   (pcase-let* (((map :path :name :kind :children) node)
-               (root (file-name-nondirectory
-                      (directory-file-name (backstaff-view-get :root))))
+               (name (if (equal path ".") (file-name-nondirectory
+                                           (directory-file-name (backstaff-view-get :root)))
+                       name))
                (`(,face ,suffix) (backstaff-view-kind kind))
                (missing (backstaff-tree--missing node))
                (start (point)))
     (insert (propertize (concat before branch) 'face 'shadow)
-            (propertize (bidi-string-mark-left-to-right
-                         (cond ((not (equal path ".")) (backstaff-names-show name))
-                               ;; The name of the root "/" is empty; its slash follows.
-                               ((equal root "") "")
-                               (t (backstaff-names-show root))))
+            ;; The name of the root "/" is empty; its slash follows.
+            (propertize (if (equal name "") ""
+                          (bidi-string-mark-left-to-right (backstaff-names-show name)))
                         'face face 'backstaff-name t)
-            suffix)
-    (unless children
-      (insert (backstaff-tree--ellipsis missing)))
+            suffix (if children "" (backstaff-tree--ellipsis missing)))
     (put-text-property start (point) 'backstaff-entry node)
     (setq before (concat before (pcase branch ("" "") ("├─ " "│  ") (_ "   ")))
           start (point))
@@ -238,22 +211,18 @@ The line starts with BEFORE and BRANCH, such as \"│  \" and \"├─ \"."
   "Insert the tree, and describe it in the header line."
   (backstaff-tree--insert (car (backstaff-tree--nodes)) "" "")
   (pcase-let* (((map :depth :wanted :exclude :hidden :left-out) backstaff-view-state)
-               (names (mapconcat (lambda (name) (concat " " name))
-                                 (plist-get (plist-get backstaff-view-reply :data) :left-out) ""))
+               (names (plist-get (plist-get backstaff-view-reply :data) :left-out))
                (number (length (cdr (backstaff-tree--nodes)))) (cut (backstaff-tree--cut-p)))
-    (setq header-line-format
-          (string-replace
-           "%" "%%"
-           (concat
-            (if cut " CUT · " " ")
-            (format "%d %s to depth %d" number (ngettext "name" "names" number) depth)
-            (and wanted (format " of %d" wanted))
-            (and exclude (concat " · without " (string-join exclude " ")))
-            (if hidden " · hidden shown" " · hidden off")
-            (pcase left-out
-              ('nothing " · nothing left out")
-              ('ignored (concat " · ignored left out:" names))
-              ((guard (not (equal names ""))) (concat " · left out:" names))))))
+    (backstaff-view-set-header
+     (if cut " CUT · " " ")
+     (format "%d %s to depth %d" number (ngettext "name" "names" number) depth)
+     (and wanted (format " of %d" wanted))
+     (and exclude (concat " · without " (string-join exclude " ")))
+     (if hidden " · hidden shown" " · hidden off")
+     (cond ((eq left-out 'nothing) " · nothing left out")
+           ((or names (eq left-out 'ignored))
+            (concat (if (eq left-out 'ignored) " · ignored left out: " " · left out: ")
+                    (string-join names " ")))))
     (backstaff-view-set-notes
      (and cut (substitute-command-keys
                "\\[backstaff-tree-more] shows more, \\[backstaff-tree-set-depth] and\
@@ -284,7 +253,8 @@ If the names in it were not requested yet, request them."
   (let* ((paths (or (cl-loop for node in (cdr (backstaff-tree--nodes))
                              when (plist-get node :children) collect (plist-get node :path))
                     (user-error "No directory can be closed")))
-         (open (cl-find 'closed paths :key (lambda (path) (gethash path backstaff-tree--folds)))))
+         (open (cl-loop for path in paths
+                        thereis (eq (gethash path backstaff-tree--folds) 'closed))))
     (dolist (path paths)
       (puthash path (if open 'open 'closed) backstaff-tree--folds))
     (backstaff-view-redraw #'backstaff-tree--insert-all)))
@@ -292,22 +262,19 @@ If the names in it were not requested yet, request them."
 (defun backstaff-tree--load (node)
   "Request the names in NODE, and in those below it, that are open without them."
   (dolist (one (backstaff-tree--nodes node))
-    (let ((path (plist-get one :path)))
+    (pcase-let (((map :path :children) one))
       (when (and (eq (gethash path backstaff-tree--folds) 'open)
-                 (null (plist-get one :children))
-                 (not (eql (backstaff-tree--missing one) 0)))
+                 (not (or children (eql (backstaff-tree--missing one) 0))))
         (backstaff-view-call
          `(:path ,path :depth 1 ,@backstaff-view-state)
-         (lambda (reply)
-           (let ((data (plist-get reply :data)))
-             (if (not (plist-get reply :ok))
-                 (message "%s" (plist-get reply :text))
-               (plist-put one :children (plist-get (plist-get data :root) :children))
-               (plist-put one :truncated nil)
-               (remhash path backstaff-tree--counts)
-               (backstaff-tree--count data)
-               (backstaff-view-redraw #'backstaff-tree--insert-all)
-               (backstaff-tree--load one)))))))))
+         (pcase-lambda ((map :ok :text :data))
+           (if (not ok) (message "%s" text)
+             (plist-put one :children (plist-get (plist-get data :root) :children))
+             (plist-put one :truncated nil)
+             (remhash path backstaff-tree--counts)
+             (backstaff-tree--count data)
+             (backstaff-view-redraw #'backstaff-tree--insert-all)
+             (backstaff-tree--load one))))))))
 
 
 ;;; Choosing the files

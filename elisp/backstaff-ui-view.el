@@ -8,13 +8,11 @@
 ;; mode turns a state into a call of a tool, which returns at once.  When the reply
 ;; comes, the buffer takes the new state and draws the reply.  Until then, and if the
 ;; call fails, it keeps the old ones, so commands act on the text that the user sees.
-;; A view opens another by its mode and a state, without loading its file.
 ;;
-;; A file that a line shows has an entry, such as (:path "src/a.c" :kind :file :size
-;; 12).  Paths are below the root and have the file's exact bytes.  The entry is the
-;; id of a line of `tabulated-list-mode', or else the text property `backstaff-entry',
-;; of the whole line or of a name in it.  The property `backstaff-name' marks the name,
-;; where point goes.  Only the commands that visit a file touch it.
+;; A file that a line shows has an entry, such as (:path "src/a.c" :kind :file).  Paths
+;; are below the root and have the file's exact bytes.  The entry is the id of a line of
+;; `tabulated-list-mode', or else the text property `backstaff-entry', of the whole line
+;; or of a name in it.  The property `backstaff-name' marks the name, where point goes.
 
 ;;; Code:
 
@@ -27,7 +25,6 @@
 (require 'backstaff-names)
 (require 'backstaff-ui-path)
 (require 'backstaff-ui-prompt)
-(require 'backstaff-ui-request)
 
 (defvar ffap-alist)
 (defvar thing-at-point-provider-alist)
@@ -57,7 +54,8 @@ or file below the root.")
   "The arguments of `backstaff-view-setup', a plist.")
 
 (defvar-local backstaff-view-sought nil
-  "The path that point goes to once its line is drawn, or nil.")
+  "An alist from windows to the paths that their points go to once these are drawn.
+The window nil stands for the buffer.")
 
 (defvar-local backstaff-view--notes nil
   "The overlay with notes at the end of the buffer.")
@@ -88,6 +86,8 @@ or file below the root.")
 (cl-defun backstaff-view-setup (&rest functions &key wrap &allow-other-keys)
   "Make the current buffer a view.  FUNCTIONS is a plist:
 `:request' turns a state into a list (TOOL ARGUMENTS [CONTEXT]).
+`:again' gets a state and its reply.  It returns changes if the reply is of no
+  use before another call, or nil (optional).
 `:draw' draws a successful reply into the empty buffer.
 `:draw-failures' is non-nil if `:draw' draws the other replies as well.  If not,
   a buffer with a text keeps it, and the failure is a message.
@@ -172,18 +172,18 @@ Use the buffer that shows the same directory in this mode, if there is one."
   "Request the latest state with CHANGES, a plist.
 If the tool fails, keep the text of the buffer, and show the failure in the echo
 area."
-  (let ((state (map-merge 'plist (or backstaff-view--requested backstaff-view-state) changes)))
+  (let ((state (map-merge 'plist (or backstaff-view--requested backstaff-view-state)
+                          '(:focus nil) changes)))
     (backstaff-prompt-connect (plist-get state :root))
     (backstaff-request-cancel)
     (setq backstaff-view--requested state)
     (backstaff-view-call
      state
      (lambda (reply)
-       (setq backstaff-view--requested nil)
-       (if (or (plist-get reply :ok) (not (plist-get backstaff-view-reply :ok))
-               (plist-get backstaff-view--functions :draw-failures))
-           (backstaff-view--show state reply)
-         (message "%s" (plist-get reply :text)))))))
+       (if-let ((more (backstaff-view--call :again state reply)))
+           (apply #'backstaff-view-change more)
+         (setq backstaff-view--requested nil)
+         (backstaff-view--show state reply))))))
 
 (defun backstaff-view-call (state callback)
   "Call the tool for STATE, and later CALLBACK with the reply.
@@ -191,79 +191,93 @@ CALLBACK decides whether the state of the buffer changes."
   (pcase-let ((`(,id ,args ,context) (backstaff-view--call :request state)))
     (backstaff-request id args callback `(:root ,(plist-get state :root) ,@context))))
 
+(defun backstaff-view-add (changes draw)
+  "Call the tool for the state with CHANGES, and later DRAW with the reply.
+DRAW inserts at the end of the buffer.  Points stay where they are."
+  (backstaff-view-call (append changes backstaff-view-state)
+                       (lambda (reply)
+                         (with-silent-modifications
+                           (save-excursion
+                             (goto-char (point-max))
+                             (funcall draw reply))))))
 
 ;;; Drawing
 
 (defun backstaff-view--show (state reply)
-  "Let the buffer have STATE and draw REPLY, with point in its old place."
-  (let* ((ok (plist-get reply :ok))
-         (root (plist-get state :root))
-         (name (backstaff-view-name major-mode state))
-         (moved (not (and backstaff-view-state
-                          (equal name (backstaff-view-name major-mode backstaff-view-state))))))
-    ;; The name may have a number at its end.
-    (unless (string-prefix-p name (buffer-name))
-      (rename-buffer name t))
-    (setq backstaff-view-state (map-merge 'plist state '(:focus nil))
-          backstaff-view-reply reply
-          backstaff-view-sought (and ok (plist-get state :focus))
-          truncate-lines (not (plist-get backstaff-view--functions :wrap))
-          default-directory (backstaff-path-file-name
-                             (backstaff-path-absolute root (if ok (plist-get state :path) ".") t)
-                             root))
-    (backstaff-view-redraw
-     (lambda ()
-       (if (or ok (plist-get backstaff-view--functions :draw-failures))
-           (backstaff-view--call :draw reply)
-         (setq header-line-format nil)
-         (backstaff-view--insert-text (plist-get reply :text) 'error)))
-     moved)))
+  "Let the buffer have STATE and draw REPLY, or say that the call failed.
+A buffer with a text keeps it then, unless its mode draws failures."
+  (pcase-let* (((map :root :path :focus) state) ((map :ok :text) reply)
+               ((map :draw-failures :wrap) backstaff-view--functions)
+               (name (backstaff-view-name major-mode state))
+               (old (and backstaff-view-state
+                         (backstaff-view-name major-mode backstaff-view-state))))
+    (if (not (or ok draw-failures (not (plist-get backstaff-view-reply :ok))))
+        (message "%s" text)
+      ;; The name may have a number at its end.
+      (unless (string-prefix-p name (buffer-name))
+        (rename-buffer name t))
+      (setq backstaff-view-state state
+            backstaff-view-reply reply
+            truncate-lines (not wrap)
+            default-directory (backstaff-path-file-name
+                               (backstaff-path-absolute root (if ok path ".") t) root))
+      (backstaff-view-redraw (lambda ()
+                               (if (or ok draw-failures) (backstaff-view--call :draw reply)
+                                 (setq header-line-format nil)
+                                 (backstaff-view--insert-text text 'error)))
+                             (and ok focus) (not (equal name old))))))
 
-(defun backstaff-view-redraw (function &optional moved)
+(defun backstaff-view-redraw (function &optional focus moved)
   "Erase the buffer, call FUNCTION to draw it, and put point back.
-In the buffer and in each of its windows, point goes to `backstaff-view-sought',
-or else to the same entry, or else to the line of the same number.  If MOVED
-is non-nil, the old text was of another directory.  Then point goes to the first
-name."
+In the buffer and in each of its windows, point goes to the path FOCUS, or else
+to the same entry, or else to the line of the same number.  If MOVED is non-nil,
+the old text was of another directory.  Then point goes to the first name."
   (let ((inhibit-read-only t)
         (places
          (mapcar (lambda (window)
                    (save-excursion
                      (when window (goto-char (window-point window)))
-                     (list window (unless moved (plist-get (backstaff-view--line-entry) :path))
-                           (line-number-at-pos) (current-column)
-                           (and window (> (window-start window) (point-min)) (not moved)
-                                (count-lines (window-start window) (line-beginning-position))))))
+                     (let ((sought (or focus (alist-get window backstaff-view-sought))))
+                       (list window
+                             (or sought (unless moved (plist-get (backstaff-view--line-entry) :path)))
+                             (line-number-at-pos) (unless (or moved sought) (current-column))
+                             (and window (> (window-start window) (point-min)) (not moved)
+                                  (count-lines (window-start window) (line-beginning-position)))))))
                  (cons nil (get-buffer-window-list nil t t)))))
     (with-silent-modifications
       (erase-buffer)
       (remove-overlays)
       (funcall function))
+    (setq backstaff-view-sought nil)
     (pcase-dolist (`(,window ,path ,line ,column ,above) (reverse places))
-      (let* ((path (or backstaff-view-sought path))
-             (found (and path (backstaff-view-go-to path))))
-        (cond (found)
-              (moved (goto-char (or (text-property-any (point-min) (point-max)
-                                                       'backstaff-name t)
-                                    (point-min))))
-              (t (goto-char (point-min))
-                 (forward-line (1- line))))
-        (unless (or moved backstaff-view-sought)
-          (move-to-column column))
-        (if window
-            (progn
-              (set-window-point window (point))
-              (set-window-start window (if above (line-beginning-position (- 1 above))
-                                         (point-min))
-                                t))
-          ;; The line may be drawn later.
-          (setq backstaff-view-sought (unless found path)))))))
+      (goto-char (point-min))
+      (unless (and path (backstaff-view--go-to path))
+        ;; The line may be drawn later.
+        (when path (push (cons window path) backstaff-view-sought))
+        (if moved (goto-char (or (text-property-any (point) (point-max) 'backstaff-name t) (point)))
+          (forward-line (1- line))))
+      (when column (move-to-column column))
+      (when window
+        (set-window-point window (point))
+        (set-window-start window (if above (line-beginning-position (- 1 above)) (point-min)) t)))))
+
+(defun backstaff-view-go-to-sought (start)
+  "Move each point that waits for a line to that line, if it is below START."
+  (pcase-dolist (`(,window . ,path) backstaff-view-sought)
+    (when-let ((place (save-excursion (and (backstaff-view--go-to path start) (point)))))
+      (setf (alist-get window backstaff-view-sought nil t) nil)
+      (cond ((null window) (goto-char place))
+            ((eq (window-buffer window) (current-buffer)) (set-window-point window place))))))
 
 (defun backstaff-view--insert-text (text face)
   "Insert TEXT in FACE, in place of a reply."
   (setq truncate-lines nil)
   (insert (propertize (substring-no-properties text) 'face face)
           (substitute-command-keys "\n\nType \\[revert-buffer] to ask again.\n")))
+
+(defun backstaff-view-set-header (&rest strings)
+  "Make the header line of STRINGS, in which a % stands for itself."
+  (setq header-line-format (string-replace "%" "%%" (apply #'concat strings))))
 
 (defun backstaff-view-set-notes (&rest notes)
   "Show NOTES and the warnings of the reply below the last line.
@@ -293,8 +307,7 @@ Notes are strings; nil is ignored."
 (defun backstaff-view--line-entry ()
   "Return the entry of the line on which the user sees point, or nil."
   (save-excursion
-    (while (and (zerop (forward-line 0)) (not (bobp)) (invisible-p (point)))
-      (goto-char (previous-single-char-property-change (point) 'invisible)))
+    (move-beginning-of-line 1)
     (or (get-text-property (point) 'backstaff-entry) (tabulated-list-get-id))))
 
 (defun backstaff-view--entry ()
@@ -326,14 +339,15 @@ Notes are strings; nil is ignored."
       (backstaff-view--path)
     (or (backstaff-path-parent (backstaff-view--path)) ".")))
 
-(defun backstaff-view-go-to (path)
-  "Go to the name on the line of PATH, and return non-nil; stay if there is none."
-  (let ((start (point)) (found nil))
-    (goto-char (point-min))
+(defun backstaff-view--go-to (path &optional start)
+  "Go to the name on the line of PATH, and return non-nil; stay if there is none.
+Look from START on, by default the first line."
+  (let ((old (point)) (found nil))
+    (goto-char (or start (point-min)))
     (while (not (or (setq found (equal path (plist-get (backstaff-view--line-entry) :path)))
                     (eobp)))
       (forward-line))
-    (goto-char (if (not found) start
+    (goto-char (if (not found) old
                  (or (text-property-any (point) (line-end-position) 'backstaff-name t) (point))))
     found))
 
@@ -429,8 +443,10 @@ With a prefix argument RELATIVE, copy its path below the project's root."
 (defun backstaff-view-info ()
   "Show the type, size, times and permissions of the file at point."
   (interactive)
-  (backstaff-file-info (backstaff-path-file-name (backstaff-view--absolute)
-                                                 (backstaff-view-get :root))))
+  (let ((root (backstaff-view-get :root)))
+    (backstaff-file-info (backstaff-path-file-name (backstaff-view--absolute) root)
+                         ;; A command for agents may be in none of the project's directories.
+                         (unless (string-prefix-p "/" (backstaff-view--path)) root))))
 
 (provide 'backstaff-ui-view)
 ;;; backstaff-ui-view.el ends here

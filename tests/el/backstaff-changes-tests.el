@@ -108,6 +108,14 @@
     (should (= (line-number-at-pos) 2))
     (should (string-match-p "^\\+new$" (buffer-string)))))
 
+(ert-deftest backstaff-changes-that-were-cancelled-at-first-are-asked-for-again ()
+  (backstaff-changes-tests-with
+    (backstaff-changes "index")
+    (execute-kbd-macro (kbd "C-g"))
+    (should (string-prefix-p "Cancelled\n" (buffer-string)))
+    (backstaff-view-test-press "g")
+    (should (string-match-p "since index:" (buffer-string)))))
+
 (ert-deftest backstaff-changes-b-compares-with-another-commit ()
   (backstaff-changes-tests-with
     (write-region "b\n" nil (concat root "b.txt") nil 'quiet)

@@ -1,11 +1,11 @@
-;;; backstaff-commands-tests.el --- Tests of backstaff-ui-commands.el  -*- lexical-binding: t; -*-
+;;; backstaff-commands-tests.el --- Tests of backstaff-ui-find.el  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
 ;;; Code:
 
 (require 'backstaff-view-fixtures)
-(require 'backstaff-ui-commands)
+(require 'backstaff-ui-find)
 
 (defmacro backstaff-commands-tests-shown (commands &rest body)
   "Run BODY in a project that has COMMANDS, a list of (FILE . CONTENT).

@@ -4,7 +4,7 @@
 
 ;;; Code:
 
-(require 'backstaff-ui-definition)
+(require 'backstaff-ui-find)
 (require 'backstaff-test-support)
 (require 'backstaff-view-fixtures)
 

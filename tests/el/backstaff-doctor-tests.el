@@ -18,7 +18,7 @@
            (project-find-functions nil)
            (kill-ring nil)
            (inhibit-message t)
-           (backstaff-doctor-limit 10))
+           (backstaff-doctor--limit 10))
        (backstaff-test-with-server ,command
          (save-window-excursion
            (let ((default-directory (expand-file-name "project/")))
@@ -70,7 +70,7 @@
       (should (string-match-p "The log ends with:\n\n\\(?:.\\|\n\\)*connected:" report)))))
 
 (ert-deftest backstaff-doctor-measures-calls-until-its-limit ()
-  (let ((now 0.0) (costs '(3 2 2 2)) (text nil) (backstaff-doctor-limit 6))
+  (let ((now 0.0) (costs '(3 2 2 2)) (text nil) (backstaff-doctor--limit 6))
     (cl-letf (((symbol-function 'float-time) (lambda (&rest _) now))
               ((symbol-function 'backstaff-epc-call) (lambda (&rest _) (cl-incf now (pop costs))))
               ((symbol-function 'backstaff-doctor--note)
@@ -115,10 +115,10 @@
   (ert-info ((format "%S" (last command)))
     (backstaff-doctor-tests-with command
       (let ((report nil)
-            (backstaff-doctor-limit (if (string-search "silent" (format "%S" command)) 0.3 2))
+            (backstaff-doctor--limit (if (string-search "silent" (format "%S" command)) 0.3 2))
             ;; So that one that never answers is soon known for it.  To start takes longer.
             (hasten (lambda (check &rest _)
-                      (when (equal check name) (setq backstaff-doctor-limit 0.3)))))
+                      (when (equal check name) (setq backstaff-doctor--limit 0.3)))))
         (advice-add 'backstaff-doctor--begin :before hasten)
         (unwind-protect
             (should (< (backstaff-test-seconds
@@ -230,7 +230,7 @@ The sources of the server are a copy without an environment beside it."
   `(backstaff-doctor-tests-with nil
      (let ((old-exec-path exec-path)
            (backstaff-python--places nil)
-           (backstaff-doctor-limit 2)
+           (backstaff-doctor--limit 2)
            (backstaff-python-package-directory (expand-file-name "../package/elisp/")))
        (make-directory backstaff-python-package-directory t)
        (make-symbolic-link (expand-file-name "py_backend" backstaff-test-repository)

@@ -276,7 +276,7 @@
 (ert-deftest backstaff-find-file-says-how-many-are-left-out ()
   (backstaff-view-test-project nil
     (backstaff-view-test-plant-many 250)
-    (let ((backstaff-find-limit 20))
+    (let ((backstaff-find--limit 20))
       (backstaff-find-tests-at-prompt "file"
         (should (= (length (backstaff-find-tests-completions)) 20))
         (should (equal (backstaff-find-tests-group "file-0001") "The first 20 of 250"))))))

@@ -131,7 +131,7 @@
 
 (ert-deftest backstaff-inspector-measures-in-full-a-form-it-shows-in-part ()
   (backstaff-inspector-tests-with (backstaff-test-command)
-    (let* ((backstaff-inspector-max-characters 40)
+    (let* ((backstaff-inspector--most-characters 40)
            (text (backstaff-inspector-tests-text
                   (backstaff-run-tool "agent-q/list_directory" '(:path "."))))
            (reply (backstaff-call "agent-q/list_directory" '(:path "."))))
@@ -204,7 +204,7 @@
                      (json-read-from-string json))))))
 
 (ert-deftest backstaff-inspector-breaks-cut-json-between-its-objects ()
-  (let ((backstaff-inspector-max-characters 22))
+  (let ((backstaff-inspector--most-characters 22))
     (pcase-dolist (`(,text ,shown)
                    '(("[{\"a\":\"},x\"},{\"b\":\"c\\\"\"}]" "[{\"a\":\"},x\"},\n {\"b\":\"c\\\"\n")
                      ("((:a \") (\") (:b 2) (:c 3) (:d 4))" "((:a \") (\")\n (:b 2)\n (:c\n")))

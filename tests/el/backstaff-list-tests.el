@@ -342,12 +342,12 @@
 
 (ert-deftest backstaff-list-draws-no-more-than-a-piece-at-once ()
   (backstaff-list-tests-long
-    (let ((drawn nil) (buffer nil) (draw (symbol-function 'backstaff-list--go-on)))
-      (cl-letf (((symbol-function 'backstaff-list--go-on)
-                 (lambda ()
-                   (let ((before backstaff-list--shown))
-                     (funcall draw)
-                     (push (- backstaff-list--shown before) drawn)))))
+    (let ((drawn nil) (buffer nil) (draw (symbol-function 'backstaff-list--insert)))
+      (cl-letf (((symbol-function 'backstaff-list--insert)
+                 (lambda (wanted)
+                   (let ((before (backstaff-list--shown)))
+                     (funcall draw wanted)
+                     (push (- (backstaff-list--shown) before) drawn)))))
         (find-file "f044")
         (backstaff-view-test-open #'backstaff-list-directory root)
         (setq buffer (current-buffer))
@@ -361,8 +361,8 @@
 (ert-deftest backstaff-list-leaves-point-where-the-user-moved-it ()
   (backstaff-list-tests-long
     (find-file "f044")
-    (let ((later (symbol-function 'backstaff-list--later)) (moved nil))
-      (cl-letf (((symbol-function 'backstaff-list--later)
+    (let ((later (symbol-function 'backstaff-list--go-on)) (moved nil))
+      (cl-letf (((symbol-function 'backstaff-list--go-on)
                  (lambda (&rest arguments)
                    ;; The first rows are drawn, and that of f044 is not.
                    (unless moved
@@ -374,6 +374,33 @@
         (backstaff-test-wait-for moved)
         (backstaff-list-tests-shown)
         (should (equal (backstaff-view-test-name) "f001"))))))
+
+(ert-deftest backstaff-list-rows-that-come-later-move-no-other-window ()
+  (backstaff-list-tests-long
+    (find-file "f044")
+    (backstaff-view-test-open #'backstaff-list-directory root)
+    (backstaff-list-tests-shown)
+    (let ((other (split-window)))
+      (set-window-point other (save-excursion (backstaff-view-test-go-to "f001") (point)))
+      (backstaff-view-test-press "g")
+      (backstaff-list-tests-shown)
+      (should (equal (backstaff-view-test-name) "f044"))
+      (with-selected-window other
+        (should (equal (backstaff-view-test-name) "f001"))))))
+
+(ert-deftest backstaff-list-rows-of-no-file-that-is-sought-leave-point-alone ()
+  (backstaff-list-tests-long
+    (find-file "f044")
+    (let ((draw (symbol-function 'backstaff-list--insert)) (places nil))
+      (cl-letf (((symbol-function 'backstaff-list--insert)
+                 (lambda (wanted)
+                   (push (point) places)
+                   (funcall draw wanted))))
+        (backstaff-view-test-open #'backstaff-list-directory root)
+        (backstaff-list-tests-shown))
+      (should (> (length places) 9))
+      ;; Point waits on the first name until the row of f044 is there.
+      (should (equal (delete-dups (butlast places)) '(2))))))
 
 (ert-deftest backstaff-list-in-another-order-says-that-the-one-by-name-has-all ()
   (backstaff-list-tests-long

@@ -116,7 +116,7 @@
 
 (ert-deftest backstaff-overview-tells-people-which-keys-show-the-rest ()
   (backstaff-view-test-project (backstaff-overview-tests-many 60)
-    (let ((backstaff-overview-tokens 200))
+    (let ((backstaff-overview--tokens 200))
       (backstaff-view-test-open #'backstaff-overview root)
       (should (string-match-p "[0-9]+ of 60 files named: dir/(900) holds 900 files, \\+9 are 9 more
 \\+ names more, RET on a directory shows its tree, v an overview of it
@@ -152,7 +152,7 @@ for i in 1 2 3; do echo $i >lib/b.c; git add .; git commit -qm $i; done")))
 
 (ert-deftest backstaff-overview-shows-a-failure ()
   (backstaff-overview-tests-shown
-    (let ((backstaff-overview-tokens 1))
+    (let ((backstaff-overview--tokens 1))
       (kill-buffer)
       (backstaff-view-test-open #'backstaff-overview root)
       (should (string-match-p "\\`Error: Argument 'max_tokens': 1 is too small"
@@ -232,7 +232,7 @@ for i in 1 2 3; do echo $i >lib/b.c; git add .; git commit -qm $i; done")))
 
 (ert-deftest backstaff-overview-plus-doubles-the-budget ()
   (backstaff-view-test-project (backstaff-overview-tests-many 60)
-    (let ((backstaff-overview-tokens 200))
+    (let ((backstaff-overview--tokens 200))
       (backstaff-view-test-open #'backstaff-overview root)
       (let ((named (lambda () (plist-get (plist-get backstaff-view-reply :data) :named)))
             (before nil))

@@ -9,7 +9,7 @@
 ;;; Code:
 
 (require 'backstaff-view-fixtures)
-(require 'backstaff-ui-commands)
+(require 'backstaff-ui-find)
 (require 'backstaff-ui-inspector)
 (require 'backstaff-ui-list)
 (require 'backstaff-ui-overview)

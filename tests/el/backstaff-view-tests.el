@@ -8,7 +8,7 @@
 (require 'backstaff-ui-list)
 (require 'backstaff-ui-tree)
 (require 'backstaff-ui-overview)
-(require 'backstaff-ui-commands)
+(require 'backstaff-ui-find)
 (require 'backstaff-ui-inspector)
 (require 'desktop)
 
@@ -374,6 +374,17 @@ prompt = [\"agent-q/*\", \"commands/*\"]\n"))
     (should buffer-read-only)
     (backstaff-view-test-open #'backstaff-file-info root)
     (should (string-match-p "Type: directory" (buffer-string)))))
+
+(ert-deftest backstaff-file-info-stays-in-the-root-of-the-view ()
+  (backstaff-view-test-project '(("inner" (".git" ("HEAD" . "ref: refs/heads/main\n")) ("a" . "")))
+    (let ((backstaff-root-directory nil) (backstaff-root-function #'backstaff-project-root))
+      (pcase-dolist (`(,path . ,at) '(("." . "inner") ("inner" . " a ")))
+        (ert-info (at)
+          (backstaff-view-test-open #'backstaff-view-open 'backstaff-list-mode
+                                    (list :root root :path path))
+          (backstaff-view-test-go-to at)
+          (backstaff-view-test-press "=")
+          (should (equal (plist-get backstaff-view-state :root) root)))))))
 
 (ert-deftest backstaff-file-info-asks-again-on-the-same-line ()
   (backstaff-view-test-project '(("a.txt" . "x"))

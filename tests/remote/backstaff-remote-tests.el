@@ -602,7 +602,7 @@ For example eglot, told of a problem, looks for the buffer of its file."
           (with-current-buffer buffer
             (should (equal (buffer-name) (format "*backstaff tree: %s*" far)))
             (should (equal default-directory far))
-            (should (backstaff-view-go-to "a.txt"))
+            (should (backstaff-view--go-to "a.txt"))
             (backstaff-view-visit)
             (setq visited (get-file-buffer (concat far "a.txt")))
             (should visited)
