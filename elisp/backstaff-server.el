@@ -163,14 +163,15 @@ A glob that starts with an exclamation mark names exceptions: \"!.env.example\".
 
 (defun backstaff-server-try (callback timeout)
   "Start another server on this host, apart from the one that calls use.
-Return it; the caller closes the connection.  CALLBACK is called once: with the
-server's identity, a plist of `:version', `:protocol' and more, or with nil and
-a condition, after TIMEOUT seconds at most."
-  (let ((server (backstaff-server--launch nil)))
+Return it; the caller closes the connection.  CALLBACK is called once, later:
+with the server's identity, a plist of `:version', `:protocol' and more, or with
+nil and a condition, after TIMEOUT seconds at most."
+  (let ((server (backstaff-server--launch nil))
+        (later (lambda (&rest answer) (apply #'run-at-time 0 nil callback answer))))
     (condition-case problem
-        (backstaff-server--shake-hands server callback timeout)
+        (backstaff-server--shake-hands server later timeout)
       ;; A program that ends at once may be gone before the handshake is sent.
-      (backstaff-connection-lost (funcall callback nil problem)))
+      (backstaff-connection-lost (funcall later nil problem)))
     server))
 
 (defun backstaff-server--launch (host &optional restarted)
@@ -207,11 +208,12 @@ a condition, after TIMEOUT seconds at most."
                (make-process :name "backstaff" :buffer nil :command command :noquery t
                              :connection-type 'pipe :coding 'binary :stderr stderr)
                stderr))))
-      (error
-       (when (process-live-p stderr)
-         (delete-process stderr))
+      ((error quit)
+       ;; If no server got the pipe, it has a buffer still, and dies with it.
+       (when-let ((buffer (and stderr (process-buffer stderr))))
+         (kill-buffer buffer))
        (backstaff-server-note (error-message-string problem))
-       (if (memq 'backstaff-error (get (car problem) 'error-conditions))
+       (if (cl-intersection '(backstaff-error quit) (get (car problem) 'error-conditions))
            (signal (car problem) (cdr problem))
          (signal 'backstaff-start-error (list (error-message-string problem))))))
     server))
