@@ -40,7 +40,7 @@
 (defconst backstaff-emacs-context--region-size 1024
   "Maximum number of bytes of the region's text that are shown.")
 
-(defun backstaff-emacs-context--run (_arguments context _done)
+(defun backstaff-emacs-context--run (_arguments context)
   "Do the work of emacs/context in CONTEXT."
   (let* ((roots (backstaff-emacs-roots (plist-get context :root)))
          (files (backstaff-emacs-buffers roots))

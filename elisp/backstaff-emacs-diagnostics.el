@@ -54,7 +54,7 @@
     :function backstaff-emacs-diagnostics--run)
   "The definition of the tool emacs/diagnostics.")
 
-(defun backstaff-emacs-diagnostics--run (arguments context _done)
+(defun backstaff-emacs-diagnostics--run (arguments context)
   "Do the work of emacs/diagnostics with ARGUMENTS in CONTEXT."
   (let* ((roots (backstaff-emacs-roots (plist-get context :root)))
          (scope (backstaff-emacs-argument-path (or (plist-get arguments :path) "") roots))

@@ -56,8 +56,8 @@
 (defconst backstaff-emacs-find-symbol--seconds 5
   "Maximum number of seconds that a back end may take.")
 
-(defun backstaff-emacs-find-symbol--run (arguments context done)
-  "Do the work of emacs/find_symbol with ARGUMENTS in CONTEXT; call DONE."
+(defun backstaff-emacs-find-symbol--run (arguments context)
+  "Do the work of emacs/find_symbol with ARGUMENTS in CONTEXT."
   (let* ((roots (backstaff-emacs-roots (plist-get context :root)))
          (files (backstaff-emacs-buffers roots))
          (given (or (plist-get arguments :path) ""))
@@ -68,8 +68,6 @@
          (most 1000)                    ; Emacs refuses regexps of some ten thousand characters
          (seconds (min backstaff-emacs-find-symbol--seconds
                        (or (plist-get context :seconds) backstaff-emacs-find-symbol--seconds)))
-         (end (+ (float-time) seconds))
-         (for-model backstaff-lisp-tools-for-model)
          (late (list :code "TIMEOUT"
                      :message (format "The back end gave no answer within %s seconds; try again,\
  or use %s" seconds (backstaff-emacs-find-symbol--search)))))
@@ -87,33 +85,23 @@
             (if (equal path "") "No file of the project is open"
               (format "File %s is not open" (backstaff-emacs-quote given)))
             (backstaff-emacs-find-symbol--search))))
-    (cl-labels
-        ((ask ()
-           (let* ((backstaff-lisp-tools-for-model for-model)
-                  (result
-                   (condition-case problem
-                       (while-no-input
-                         (with-timeout (seconds late)
-                           (or (with-current-buffer (cdr open)
-                                 (and (eq (xref-find-backend) 'eglot)
-                                      (fboundp 'eglot-current-server)
-                                      (not (jsonrpc-connection-ready-p (eglot-current-server)
-                                                                       'xref))))
-                               (backstaff-emacs-find-symbol--result
-                                arguments open roots files (plist-get context :limit)))))
-                     (backstaff-lisp-tools-failure
-                      (list :code (nth 1 problem) :message (nth 2 problem)))
-                     (error
-                      (list :code "BACKEND_FAILED"
-                            :message (concat "The back end failed: "
-                                             (backstaff-names-prose
-                                              (error-message-string problem))))))))
-             (cond ((listp result) (funcall done result))
-                   ;; The user has typed, or the language server lacks the last changes.
-                   ((> (float-time) end) (funcall done late))
-                   (t (run-at-time 0.5 nil #'ask))))))
-      (ask)
-      nil)))
+    (condition-case problem
+        (let ((result (while-no-input
+                        (with-timeout (seconds late)
+                          (or (with-current-buffer (cdr open)
+                                (and (eq (xref-find-backend) 'eglot)
+                                     (fboundp 'eglot-current-server)
+                                     (not (jsonrpc-connection-ready-p (eglot-current-server)
+                                                                      'xref))))
+                              (backstaff-emacs-find-symbol--result
+                               arguments open roots files (plist-get context :limit)))))))
+          ;; It is t if the user has typed, or if the language server lacks the last changes.
+          (if (and (eq result t) (> (float-time) (+ (plist-get context :begun) seconds))) late
+            result))
+      (backstaff-lisp-tools-failure (signal (car problem) (cdr problem)))
+      (error (list :code "BACKEND_FAILED"
+                   :message (concat "The back end failed: "
+                                    (backstaff-names-prose (error-message-string problem))))))))
 
 (defun backstaff-emacs-find-symbol--search ()
   "Return the name of the tool that searches text, which needs no back end."

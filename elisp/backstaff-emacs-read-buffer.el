@@ -49,7 +49,7 @@ settings file counts besides."
   "Maximum number of characters of a line that are shown.
 A line that is asked for alone may fill the answer.")
 
-(defun backstaff-emacs-read-buffer--run (arguments context _done)
+(defun backstaff-emacs-read-buffer--run (arguments context)
   "Do the work of emacs/read_buffer with ARGUMENTS in CONTEXT."
   (let* ((roots (backstaff-emacs-roots (plist-get context :root)))
          (buffer (backstaff-emacs-read-buffer--find (plist-get arguments :buffer) roots))

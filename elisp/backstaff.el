@@ -216,7 +216,8 @@ Return a handle for `backstaff-cancel'."
   (unless (functionp callback)
     (signal 'backstaff-argument-error (list (format "%S is no callback" callback))))
   ;; The handle is a symbol, because that prints short.  Its value cancels the call.
-  (let* ((handle (make-symbol "backstaff-call"))
+  (let* ((throw-on-input nil)           ; CALLBACK is called, whatever is typed meanwhile
+         (handle (make-symbol "backstaff-call"))
          (finish (lambda (reply)
                    (when callback
                      (funcall (prog1 callback (setq callback nil)) reply))))
@@ -245,18 +246,23 @@ caller waits: then a quit at a question is the caller's, and nobody is asked if
          (root (plist-get context :root))
          (quiet (and waits inhibit-quit))
          (ended nil)
-         (stop nil))                    ; a function that ends the step under way
+         (stop #'ignore))               ; a function that ends the step under way
     (cl-labels
         ((end (function value)
            (unless ended
              (setq ended t)
+             (funcall stop)
              (funcall function value)
              t))
-         ;; An error before the end is the end.
+         ;; An error or a quit before the end is the end, or CALLBACK would never be called.  For
+         ;; the same reason no input throws out of a step to a `while-no-input' that has nothing
+         ;; to do with the call.
          (guarded (function &rest arguments)
-           (condition-case problem
-               (apply function arguments)
-             (error (if ended (signal (car problem) (cdr problem)) (end fail problem)))))
+           (unless ended
+             (condition-case problem
+                 (let ((throw-on-input nil)) (apply function arguments))
+               ((error quit)
+                (if ended (signal (car problem) (cdr problem)) (end fail problem))))))
          ;; In a process filter no question may be asked, and nothing sent.
          (later (seconds function &rest arguments)
            (let ((timer (apply #'run-at-time seconds nil #'guarded function arguments)))
@@ -272,31 +278,28 @@ caller waits: then a quit at a question is the caller's, and nobody is asked if
               (refusal (later 0 #'judge context refusal))
               (tool (request "check" (backstaff-lisp-tools-check tool args context)
                              (lambda (checked)
-                               (if (plist-get checked :ok) (later 0 #'run context checked)
+                               (if (plist-get checked :ok)
+                                   (later 0 #'run context checked (float-time))
                                  (judge context checked)))
                              backstaff-call-timeout nil))
               (t (let ((texts (backstaff-unsaved-context method root all)))
                    (send context all texts (plist-get texts :ahead)
                          (+ (float-time) backstaff-unsaved-most-seconds)))))))
-         ;; Run the tool in Lisp on arguments that the server has CHECKED.
-         (run (context checked)
-           (setq stop #'ignore)
-           (when backstaff-call-timeout
-             (later backstaff-call-timeout #'end fail
-                    (list 'backstaff-timeout (format "%s gave no answer within %s seconds"
-                                                     method backstaff-call-timeout))))
-           ;; In a timer nothing can be quit, unless it says so.
-           (unless (with-local-quit
-                     (backstaff-lisp-tools-run
-                      tool checked context backstaff-call-timeout
-                      (lambda (reply)
-                        (unless ended
-                          (funcall stop)
-                          (judge context reply))))
-                     t)
-             (setq quit-flag nil)
-             (funcall stop)
-             (end fail '(quit))))
+         ;; Run the tool in Lisp on arguments that the server has CHECKED, for the first time at
+         ;; BEGUN.
+         (run (context checked begun)
+           ;; In a timer nothing can be quit, unless it says so.  Keys that were typed before do
+           ;; not count.
+           (let ((reply (let ((inhibit-quit nil) (quit-flag nil))
+                          (backstaff-lisp-tools-run tool checked context backstaff-call-timeout
+                                                    begun))))
+             (cond (reply (judge context reply))
+                   ((and backstaff-call-timeout
+                         (> (float-time) (+ begun backstaff-call-timeout)))
+                    (end fail (list 'backstaff-timeout
+                                    (format "%s gave no answer within %s seconds"
+                                            method backstaff-call-timeout))))
+                   (t (later 0.5 #'run context checked begun)))))
          ;; Send the first of PIECES of unsaved texts and come back, or the call itself.
          (send (context all texts pieces deadline)
            (if (and pieces (< (float-time) deadline))
@@ -347,10 +350,7 @@ caller waits: then a quit at a question is the caller's, and nobody is asked if
                  (approved (start approved)))))))
       (start context)
       (lambda ()
-        (unless ended
-          (funcall stop)
-          (end fail (list 'backstaff-cancelled (format "%s was cancelled" method)))
-          t)))))
+        (end fail (list 'backstaff-cancelled (format "%s was cancelled" method)))))))
 
 (defun backstaff-cancel (handle)
   "Cancel the call that `backstaff-call-async' returned HANDLE for.
