@@ -12,9 +12,9 @@
 ;;   src/c.py:40: def frob(x, y):
 ;;   [1 outside the workspace left out]
 ;;
-;; Emacs waits while the back end works.  If the user types meanwhile, the back end is
-;; stopped, and asked again half a second later.  The same happens while eglot has changes
-;; that the language server does not have yet: eglot sends them when Emacs is idle.
+;; Emacs waits while the back end works.  If the user types meanwhile, it is stopped, and
+;; asked again half a second later.  It is also asked later while eglot has changes for the
+;; language server, which eglot sends when Emacs is idle.
 ;;
 ;; Unlike the other tools, this one cannot promise that nothing else happens.  A back end
 ;; may read files or start a program for its answer.  Two that do more are not asked: that
@@ -50,9 +50,6 @@
     :function backstaff-emacs-find-symbol--run)
   "The definition of the tool emacs/find_symbol.")
 
-(defconst backstaff-emacs-find-symbol--most 100
-  "Maximum number of places that are shown.")
-
 (defconst backstaff-emacs-find-symbol--seconds 5
   "Maximum number of seconds that a back end may take.")
 
@@ -68,9 +65,10 @@
          (most 1000)                    ; Emacs refuses regexps of some ten thousand characters
          (seconds (min backstaff-emacs-find-symbol--seconds
                        (or (plist-get context :seconds) backstaff-emacs-find-symbol--seconds)))
-         (late (list :code "TIMEOUT"
-                     :message (format "The back end gave no answer within %s seconds; try again,\
- or use %s" seconds (backstaff-emacs-find-symbol--search)))))
+         (late (lambda ()
+                 (backstaff-lisp-tools-fail
+                  "TIMEOUT" "The back end gave no answer within %s seconds; try again, or use %s"
+                  seconds (backstaff-emacs-find-symbol--search)))))
     (cond ((string-blank-p symbol)
            (backstaff-lisp-tools-fail "INVALID_ARGUMENT" "Argument 'symbol' must not be blank"))
           ((> (length symbol) most)
@@ -87,7 +85,7 @@
             (backstaff-emacs-find-symbol--search))))
     (condition-case problem
         (let ((result (while-no-input
-                        (with-timeout (seconds late)
+                        (with-timeout (seconds (funcall late))
                           (or (with-current-buffer (cdr open)
                                 (and (eq (xref-find-backend) 'eglot)
                                      (fboundp 'eglot-current-server)
@@ -96,12 +94,12 @@
                               (backstaff-emacs-find-symbol--result
                                arguments open roots files (plist-get context :limit)))))))
           ;; It is t if the user has typed, or if the language server lacks the last changes.
-          (if (and (eq result t) (> (float-time) (+ (plist-get context :begun) seconds))) late
-            result))
+          (when (and (eq result t) (> (float-time) (+ (plist-get context :begun) seconds)))
+            (funcall late))
+          result)
       (backstaff-lisp-tools-failure (signal (car problem) (cdr problem)))
-      (error (list :code "BACKEND_FAILED"
-                   :message (concat "The back end failed: "
-                                    (backstaff-names-prose (error-message-string problem))))))))
+      (error (backstaff-lisp-tools-fail "BACKEND_FAILED" "The back end failed: %s"
+                                        (backstaff-names-prose (error-message-string problem)))))))
 
 (defun backstaff-emacs-find-symbol--search ()
   "Return the name of the tool that searches text, which needs no back end."
@@ -117,7 +115,7 @@
 SYMBOL stands on LINE, or somewhere if that is nil, and PATH is the buffer's
 file.  The items are places of its definition, or REFERENCES."
   (goto-char (point-min))
-  (when line (forward-line (1- line)))
+  (forward-line (1- (or line 1)))
   (let* ((end (and line (line-end-position)))
          (found (or (re-search-forward (concat "\\_<" (regexp-quote symbol) "\\_>") end t)
                     (search-forward symbol end t)))
@@ -128,9 +126,8 @@ file.  The items are places of its definition, or REFERENCES."
      (line (backstaff-lisp-tools-fail
             "NOT_FOUND" "Symbol %s does not stand on line %d of %s"
             (backstaff-emacs-quote symbol) line (backstaff-names-show path)))
-     (server
-      (backstaff-lisp-tools-fail
-       "NOT_FOUND" "Symbol %s does not stand in that file: give the path of an open file\
+     (server (backstaff-lisp-tools-fail
+              "NOT_FOUND" "Symbol %s does not stand in that file: give the path of an open file\
  that has it, or use %s" (backstaff-emacs-quote symbol) (backstaff-emacs-find-symbol--search))))
     (cond
      ((memq backend '(nil etags))
@@ -172,12 +169,11 @@ OPEN is the element of FILES, the open files below ROOTS, that is asked in."
          (or (and buffer (backstaff-emacs-find-symbol--defined below buffer symbol))
              (list :path below :line line
                    :text (string-limit (or (xref-item-summary item) "") 300)))))
-       (all (cl-delete-duplicates
-             places :from-end t
-             :test (lambda (one other)
-                     (and (equal (plist-get one :path) (plist-get other :path))
-                          (let ((key (if (plist-get one :line) :line :text)))
-                            (equal (plist-get one key) (plist-get other key)))))))
+       (all (cl-delete-duplicates places :from-end t :test #'equal
+                                  :key (lambda (place)
+                                         (cons (plist-get place :path)
+                                               (or (plist-get place :line)
+                                                   (plist-get place :text))))))
        (by (if (eq backend 'eglot) "eglot"
              (format "the xref back end %s" (backstaff-names-show (format "%s" backend)))))
        (noun (if references "reference" "definition"))
@@ -186,16 +182,16 @@ OPEN is the element of FILES, the open files below ROOTS, that is asked in."
                        (backstaff-emacs-plural (length all) noun))
                      (backstaff-emacs-quote symbol) by (backstaff-names-show (car open))))
        (lines (backstaff-emacs-fitting
-               (mapcar (lambda (place)
-                         (let ((line (plist-get place :line)))
-                           (format "%s%s: %s" (backstaff-names-show (plist-get place :path))
-                                   (if line (format ":%d" line) "")
-                                   (backstaff-names-prose (plist-get place :text)))))
-                       (seq-take all backstaff-emacs-find-symbol--most))
+               (cl-loop for place in (seq-take all 100)
+                        for line = (plist-get place :line)
+                        collect (format "%s%s: %s\n"
+                                        (backstaff-names-show (plist-get place :path))
+                                        (if line (format ":%d" line) "")
+                                        (backstaff-names-prose (plist-get place :text))))
                (- limit (string-bytes head) 120)))
        (left (- (length all) (length lines)))
        (search (backstaff-emacs-find-symbol--search)))
-    (list :text (concat head (mapconcat (lambda (line) (concat line "\n")) lines "")
+    (list :text (concat head (string-join lines)
                         (and (> left 0) (format "[%d more: use %s]\n" left search))
                         (and (> outside 0)
                              (format "[%d outside the workspace left out]\n" outside))
@@ -215,7 +211,7 @@ OPEN is the element of FILES, the open files below ROOTS, that is asked in."
     (if buffer
         (list (car (backstaff-unsaved-file-names (or (buffer-base-buffer buffer) buffer)))
               (with-current-buffer buffer
-                (backstaff-emacs-line (xref-buffer-location-position location))))
+                (line-number-at-pos (xref-buffer-location-position location) t)))
       (list (and (stringp group) (string-prefix-p "/" group)
                  (if (string-suffix-p ".elc" group) (substring group 0 -1) group))
             (xref-location-line location)))))
@@ -226,7 +222,7 @@ For example that is a line (defun SYMBOL.  Return nil if there is none."
   (backstaff-emacs-in buffer
     (goto-char (point-min))
     (when (re-search-forward (format "^(.*\\_<%s\\_>" (regexp-quote symbol)) nil t)
-      (list :path path :line (backstaff-emacs-line (point))
+      (list :path path :line (line-number-at-pos)
             :text (string-limit (buffer-substring-no-properties
                                  (line-beginning-position) (line-end-position))
                                 300)))))

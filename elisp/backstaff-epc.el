@@ -220,7 +220,7 @@ An error in the caller's function goes to the log and the echo area."
   "Call FUNCTION again and again while PROCESS runs, until it returns non-nil.
 Return that value, or nil if PROCESS ended or has run for SECONDS.  Then it is
 killed, and its property `backstaff-late' is non-nil."
-  (let* ((value nil) (live t)
+  (let* ((value nil)
          ;; A timer runs even while the process floods Emacs with output, or has closed its
          ;; output and lives: both keep `accept-process-output' busy.
          (timer (run-at-time seconds nil (lambda ()
@@ -228,8 +228,7 @@ killed, and its property `backstaff-late' is non-nil."
                                            (delete-process process)))))
     (unwind-protect
         (while (and (not (setq value (funcall function)))
-                    (progn
-                      (setq live (process-live-p process))
+                    (let ((live (process-live-p process)))
                       ;; Other processes are not read: TRAMP, if it is in the midst of a
                       ;; command, would miss its output.
                       (or (accept-process-output process 0.02 nil t) live))))
@@ -439,9 +438,8 @@ caller gets a `quit', once."
 
 (cl-defun backstaff-epc-call (connection method args &key (timeout 15))
   "Call METHOD with the list ARGS over CONNECTION and return its value.
-METHOD is a symbol or a string.  Signal a `backstaff-error' if there is no
-value within TIMEOUT seconds (nil: wait for ever), if the peer refuses, or
-if the connection breaks.  `backstaff-epc-await' describes the wait."
+METHOD and TIMEOUT are as in `backstaff-epc-call-async'.  Signal a
+`backstaff-error' if no value comes.  `backstaff-epc-await' describes the wait."
   (backstaff-epc-await
    connection
    (lambda (success-fn error-fn)

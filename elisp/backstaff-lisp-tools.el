@@ -27,10 +27,9 @@
 ;; or return t to be called again half a second later, while the caller waits.  A text or
 ;; message that points to another tool names it with `backstaff-lisp-tools-name', as
 ;; models know tools by other names than people.
-;;
+
 ;;; Code:
 
-(require 'cl-lib)
 (require 'backstaff-server)
 
 (defvar backstaff-lisp-tools

@@ -28,8 +28,6 @@
 
 ;;; Code:
 
-(require 'cl-lib)
-(require 'subr-x)
 (require 'backstaff-lisp-tools)
 (require 'backstaff-loaddefs)
 (require 'backstaff-server)
@@ -92,22 +90,15 @@ secrets, or the directory that is in no project.")
 ;;;###autoload
 (defvar backstaff-map
   (let ((map (make-sparse-keymap)))
-    (define-key map (kbd "m") #'backstaff)
-    (define-key map (kbd "x") #'backstaff-run-tool)
-    (define-key map (kbd "d") #'backstaff-doctor)
-    (define-key map (kbd "l") #'backstaff-list-directory)
-    (define-key map (kbd "e") #'backstaff-list-entries)
-    (define-key map (kbd "o") #'backstaff-overview)
-    (define-key map (kbd "g") #'backstaff-changes)
-    (define-key map (kbd "t") #'backstaff-tree)
-    (define-key map (kbd "i") #'backstaff-file-info)
-    (define-key map (kbd "c") #'backstaff-list-commands)
-    (define-key map (kbd "f") #'backstaff-find-file)
-    (define-key map (kbd "s") #'backstaff-find-definition)
-    (define-key map (kbd "k") #'backstaff-find-command)
-    (define-key map (kbd "/") #'backstaff-search)
-    (define-key map (kbd "v") #'backstaff-show-log)
-    (define-key map (kbd "r") #'backstaff-restart)
+    (dolist (binding '(("m" . backstaff) ("x" . backstaff-run-tool) ("d" . backstaff-doctor)
+                       ("l" . backstaff-list-directory) ("e" . backstaff-list-entries)
+                       ("o" . backstaff-overview) ("g" . backstaff-changes)
+                       ("t" . backstaff-tree) ("i" . backstaff-file-info)
+                       ("c" . backstaff-list-commands) ("f" . backstaff-find-file)
+                       ("s" . backstaff-find-definition) ("k" . backstaff-find-command)
+                       ("/" . backstaff-search) ("v" . backstaff-show-log)
+                       ("r" . backstaff-restart)))
+      (define-key map (car binding) (cdr binding)))
     map)
   "Keymap of the commands, for you to bind to a key that you like.
 For example: (global-set-key (kbd \"C-c b\") backstaff-map)")
@@ -140,7 +131,8 @@ Otherwise a call was made outside of any project, in the directory ROOT."
       (not (eq backstaff-root-function #'backstaff-project-root))
       (if (file-remote-p root)
           ;; This is found once, because it takes several round trips.
-          (funcall (plist-get (backstaff-server-starter root) :project-p) root)
+          (funcall (plist-get (backstaff-server-starter root) :find)
+                   #'backstaff-project-root root t)
         (backstaff-project-root root t))))
 
 (defun backstaff-directory ()
@@ -159,7 +151,8 @@ that host alone; `backstaff-command-root' asks."
      (backstaff--checked-root
       (cond (backstaff-root-directory)
             ((file-remote-p directory)
-             (funcall (plist-get (backstaff-server-starter directory) :root) directory))
+             (funcall (plist-get (backstaff-server-starter directory) :find)
+                      backstaff-root-function directory))
             (t (funcall backstaff-root-function (expand-file-name directory))))))))
 
 (defun backstaff--checked-root (root)
@@ -228,12 +221,11 @@ Return a handle for `backstaff-cancel'."
                                        thereis (alist-get symbol backstaff--codes))
                            (backstaff-epc-error-text condition)
                            (backstaff-error-text condition))))))
-    (set handle #'ignore)
-    (condition-case problem
-        (set handle (backstaff--start id args (backstaff--context context) finish fail))
-      ;; To start a server on another host takes a while, and may be quit.  A quit may also come
-      ;; when the call is on its way already.
-      ((error quit) (run-at-time 0 nil fail problem)))
+    (set handle (condition-case problem
+                    (backstaff--start id args (backstaff--context context) finish fail)
+                  ;; To start a server on another host takes a while, and may be quit.  A quit may
+                  ;; also come when the call is on its way already.
+                  ((error quit) (run-at-time 0 nil fail problem) #'ignore)))
     handle))
 
 (defun backstaff--start (id args context finish fail &optional waits)
@@ -254,9 +246,8 @@ caller waits: then a quit at a question is the caller's, and nobody is asked if
              (funcall stop)
              (funcall function value)
              t))
-         ;; An error or a quit before the end is the end, or CALLBACK would never be called.  For
-         ;; the same reason no input throws out of a step to a `while-no-input' that has nothing
-         ;; to do with the call.
+         ;; An error or a quit is the end, or neither function would ever be called.  For the
+         ;; same reason no key ends a step that runs inside of somebody's `while-no-input'.
          (guarded (function &rest arguments)
            (unless ended
              (condition-case problem
@@ -489,7 +480,6 @@ TEXTS is a `backstaff-unsaved-context', whose note needs a part of the limit."
                                         (:max-output-bytes (backstaff-unsaved-room value texts))
                                         (_ value)))))
     `(,@sent :unsaved ,(plist-get texts :items) :codings ,(plist-get texts :codings))))
-
 
 (defun backstaff--error-reply (id code message &optional text)
   "Return a reply to a call of the tool ID that failed with CODE and MESSAGE.
