@@ -6,27 +6,22 @@
 
 ;; `backstaff-gptel-register' makes the tools known to gptel, where the menu
 ;; and `gptel-tools' choose among them, together with presets.  The preset
-;; backstaff adds the few tools that a model needs to a request, as each costs
-;; tokens in every turn; backstaff-commands adds those of that toolset, and so
-;; on for each; backstaff-all adds all that were registered:
+;; backstaff has only the few tools that a model needs, as each costs tokens in
+;; every turn:
 ;;
 ;;   (backstaff-gptel-register)                    all tools
 ;;   (backstaff-gptel-register "workspace")        those of one toolset
 ;;   (backstaff-gptel-register '("forge" "workspace"))
-;;
-;; A model in a buffer sees the project that the buffer is in.
 ;;
 ;; gptel hands a tool the arguments that the tool has, and drops others that a model made up.
 ;; So no answer names those, as it does for other clients; llm refuses such a call.
 
 ;;; Code:
 
-(require 'cl-lib)
 (require 'backstaff-agent)
 
 (declare-function gptel-make-tool "ext:gptel-request" (&rest slots))
 (declare-function gptel-make-preset "ext:gptel" (name &rest keys))
-(defvar gptel-confirm-tool-calls)
 
 (defcustom backstaff-gptel-skills nil
   "Whether gptel's preset lists the skills of the project and the user.

@@ -34,11 +34,6 @@
 
 ;;; Calls from the Lisp
 
-(defconst backstaff-agent-q--largest-answer (* 1024 1024)
-  "Maximum number of bytes of an answer to the Lisp.
-A message of 16 MiB would cost the connection, and an answer may take
-twice its size on the way.")
-
 ;;;###autoload
 (defun backstaff-agent-q-call (name arguments root)
   "Call Agent-Q's tool NAME below ROOT and return the text of its reply.
@@ -46,7 +41,10 @@ ARGUMENTS is the model's, a string of JSON; ROOT, an absolute name, is
 Agent-Q's.  Never signal anything: an error or a quit is a text that
 starts with \"Error: \".  This is called in SLY's or SLIME's filter."
   (save-match-data
-    (let ((debug-on-signal nil) (largest backstaff-agent-q--largest-answer))
+    (let ((debug-on-signal nil)
+          ;; A message of 16 MiB would cost the connection, and an answer may take twice its size
+          ;; on the way.
+          (largest (* 1024 1024)))
       (condition-case problem
           ;; Nobody knows which directory is current in a filter.
           (if (not (and (stringp root) (file-name-absolute-p root)))

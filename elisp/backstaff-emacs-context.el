@@ -21,10 +21,7 @@
 
 (require 'backstaff-emacs)
 
-(defvar compilation-arguments)
 (defvar compilation-last-buffer)
-(defvar compilation-num-errors-found)
-(defvar compilation-num-warnings-found)
 
 (defconst backstaff-emacs-context-tool
   '(:id "emacs/context"
@@ -34,13 +31,7 @@
     :function backstaff-emacs-context--run)
   "The definition of the tool emacs/context.")
 
-(defconst backstaff-emacs-context--most-bytes 2048
-  "Maximum number of bytes of the answer.")
-
-(defconst backstaff-emacs-context--region-size 1024
-  "Maximum number of bytes of the region's text that are shown.")
-
-(defun backstaff-emacs-context--run (_arguments context _done)
+(defun backstaff-emacs-context--run (_arguments context)
   "Do the work of emacs/context in CONTEXT."
   (let* ((roots (backstaff-emacs-roots (plist-get context :root)))
          (files (backstaff-emacs-buffers roots))
@@ -86,8 +77,7 @@
                              (backstaff-emacs-plural errors "error")
                              (backstaff-emacs-plural warnings "warning")
                              (backstaff-names-show buffer))))))
-         (text (backstaff-lisp-tools-clipped
-                whole (min backstaff-emacs-context--most-bytes (plist-get context :limit)))))
+         (text (backstaff-lisp-tools-clipped whole (min 2048 (plist-get context :limit)))))
     (list :text text
           :truncated (not (eq text whole))
           :data (list :selected (and path state) :last-selected (and (not path) state)
@@ -101,10 +91,10 @@
     (let* ((window (get-buffer-window buffer 'visible))
            (point (if window (window-point window) (point)))
            (mark (and transient-mark-mode mark-active (mark t)))
-           (size backstaff-emacs-context--region-size))
+           (size 1024))                 ; maximum number of bytes of the region's text
       (list :path path :buffer (substring-no-properties (buffer-name))
-            :line (backstaff-emacs-line point)
-            :line-count (save-restriction (widen) (backstaff-emacs-line (point-max)))
+            :line (line-number-at-pos point t)
+            :line-count (save-restriction (widen) (line-number-at-pos (point-max)))
             :modified (buffer-modified-p)
             :region
             (and mark (/= mark point)
@@ -114,24 +104,23 @@
                           (end (max mark point))
                           (text (backstaff-names-text (buffer-substring-no-properties
                                                        start (min end (+ start size))))))
-                     (list :first-line (backstaff-emacs-line start)
-                           :last-line (backstaff-emacs-line end)
+                     (list :first-line (line-number-at-pos start)
+                           :last-line (line-number-at-pos end)
                            :text (backstaff-lisp-tools-clipped text size)
                            :truncated (> (max (- end start) (string-bytes text)) size)))))))))
 
 (defun backstaff-emacs-context--lines (state)
   "Return the lines that describe STATE."
-  (let ((region (plist-get state :region)))
-    (concat (format "%s, line %d of %d%s\n" (backstaff-names-show (plist-get state :path))
-                    (plist-get state :line) (plist-get state :line-count)
-                    (if (plist-get state :modified) ", not saved yet" ""))
+  (cl-destructuring-bind (&key path line line-count modified region &allow-other-keys) state
+    (concat (format "%s, line %d of %d%s\n" (backstaff-names-show path) line line-count
+                    (if modified ", not saved yet" ""))
             (and region
-                 (format "Region, lines %d-%d%s:\n%s\n" (plist-get region :first-line)
-                         (plist-get region :last-line)
-                         (if (plist-get region :truncated) ", its beginning" "")
-                         ;; Each line is marked, so that none can pass for one of ours.
-                         (replace-regexp-in-string
-                          "^" "| " (string-trim-right (plist-get region :text) "\n") t t))))))
+                 (cl-destructuring-bind (&key first-line last-line text truncated) region
+                   (format "Region, lines %d-%d%s:\n%s\n" first-line last-line
+                           (if truncated ", its beginning" "")
+                           ;; Each line is marked, so that none can pass for one of ours.
+                           (replace-regexp-in-string "^" "| " (string-trim-right text "\n")
+                                                     t t)))))))
 
 (defun backstaff-emacs-context--compilation (roots)
   "Return the last compilation below one of ROOTS as a plist, or nil.

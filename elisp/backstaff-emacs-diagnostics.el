@@ -38,7 +38,6 @@
 (declare-function flycheck-error-message "ext:flycheck" (error) t)
 (declare-function flycheck-error-filename "ext:flycheck" (error) t)
 (defvar flycheck-current-errors)
-(defvar flycheck-last-status-change)
 
 (defconst backstaff-emacs-diagnostics-tool
   '(:id "emacs/diagnostics"
@@ -54,22 +53,22 @@
     :function backstaff-emacs-diagnostics--run)
   "The definition of the tool emacs/diagnostics.")
 
-(defun backstaff-emacs-diagnostics--run (arguments context _done)
+(defun backstaff-emacs-diagnostics--run (arguments context)
   "Do the work of emacs/diagnostics with ARGUMENTS in CONTEXT."
   (let* ((roots (backstaff-emacs-roots (plist-get context :root)))
          (scope (backstaff-emacs-argument-path (or (plist-get arguments :path) "") roots))
          (within (lambda (path) (or (equal scope "") (equal path scope)
                                     (string-prefix-p (concat scope "/") path))))
+         (path-of (lambda (problem) (plist-get problem :path)))
          (reports (cl-loop for (path . buffer) in (backstaff-emacs-buffers roots)
                            when (funcall within path)
                            collect (cons path (backstaff-emacs-diagnostics--of-buffer
                                                path buffer roots))))
          (severity (plist-get arguments :severity))
          (wanted (memq (intern (concat ":" severity)) '(:note :warning :error)))
-         (problems (cl-sort (cl-loop for (_ _ problems) in reports
-                                     append (cl-remove-if-not within problems
-                                                              :key (lambda (one)
-                                                                     (plist-get one :path))))
+         (problems (cl-sort (cl-remove-if-not
+                             within (cl-loop for (_ _ problems) in reports append problems)
+                             :key path-of)
                             #'string<
                             :key (lambda (one)
                                    (apply #'format "%s\0%9d%9d"
@@ -114,23 +113,20 @@
                            (if failed " from the checkers that work" "")))
                   (t (format "%s in %s: %s\n" (backstaff-emacs-plural (length found) "problem")
                              (backstaff-emacs-plural
-                              (length (seq-group-by (lambda (one) (plist-get one :path)) found))
-                              "file")
+                              (length (delete-dups (mapcar path-of found))) "file")
                              (backstaff-emacs-diagnostics--counts found)))))
            (tail (concat (mapconcat (lambda (note) (format "[%s]\n" note)) (and checked notes) "")
                          "[only files that are open in Emacs are checked]\n"))
            (lines (backstaff-emacs-fitting
-                   (mapcar (lambda (one)
-                             (format "%s:%d:%d %s %s [%s]"
-                                     (backstaff-names-show (plist-get one :path))
-                                     (plist-get one :line) (plist-get one :column)
-                                     (substring (symbol-name (plist-get one :severity)) 1)
-                                     (plist-get one :message)
-                                     (plist-get one :source)))
-                           (seq-take found (plist-get arguments :max-results)))
+                   (cl-loop for one in (seq-take found (plist-get arguments :max-results))
+                            collect (cl-destructuring-bind
+                                        (&key path line column severity message source) one
+                                      (format "%s:%d:%d %s %s [%s]\n" (backstaff-names-show path)
+                                              line column (substring (symbol-name severity) 1)
+                                              message source)))
                    (- limit (string-bytes head) (string-bytes tail) 80)))
            (left (- (length found) (length lines))))
-      (list :text (concat head (mapconcat (lambda (line) (concat line "\n")) lines "")
+      (list :text (concat head (string-join lines)
                           (and (> left 0)
                                (format "[%d more: give a path, or raise max_results or severity]\n"
                                        left))
@@ -168,28 +164,28 @@ the checkers that have failed."
           ;; Flymake no longer asks a checker that has signalled an error.
           (let* ((disabled (flymake-disabled-backends))
                  (running (cl-set-difference (flymake-running-backends) disabled)))
-            (setq failures (mapcar (lambda (backend)
-                                     (format "Flymake has disabled %s, which failed,"
-                                             (if (symbolp backend)
-                                                 (backstaff-names-show (symbol-name backend))
-                                               "a checker")))
-                                   disabled)
+            (setq failures (cl-loop for backend in disabled
+                                    collect (format "Flymake has disabled %s, which failed,"
+                                                    (if (symbolp backend)
+                                                        (backstaff-names-show (symbol-name backend))
+                                                      "a checker")))
                   checked (and running t)
                   waiting (cl-set-difference running (flymake-reporting-backends))))
           ;; They are sorted, so that each line is counted once.
+          (goto-char (point-min))
           (cl-loop
-           with line = 1 and last = (point-min)
-           for diagnostic in (cl-sort (cl-remove-if-not
-                                       (lambda (diagnostic)
-                                         (integer-or-marker-p (flymake-diagnostic-beg diagnostic)))
-                                       (flymake-diagnostics))
-                                      #'< :key #'flymake-diagnostic-beg)
-           for start = (min (flymake-diagnostic-beg diagnostic) (point-max))
+           with line = 1
+           for (start . diagnostic)
+           in (cl-sort (cl-loop for one in (flymake-diagnostics)
+                                for start = (flymake-diagnostic-beg one)
+                                when (integer-or-marker-p start) collect (cons start one))
+                       #'< :key #'car)
            for type = (flymake-diagnostic-type diagnostic)
-           do (goto-char start)
-           (cl-incf line (count-lines last (line-beginning-position)))
-           (setq last (line-beginning-position))
-           (problem path line (1+ (- start last))
+           do (let ((last (point)))
+                (goto-char start)
+                (forward-line 0)
+                (cl-incf line (count-lines last (point))))
+           (problem path line (1+ (- (min start (point-max)) (point)))
                     (or (car (memq type '(:error :warning :note)))
                         (pcase (get type 'flymake-category)
                           ('flymake-warning :warning) ('flymake-note :note) (_ :error)))

@@ -12,9 +12,9 @@
 ;;   src/c.py:40: def frob(x, y):
 ;;   [1 outside the workspace left out]
 ;;
-;; Emacs waits while the back end works.  If the user types meanwhile, the back end is
-;; stopped, and asked again half a second later.  The same happens while eglot has changes
-;; that the language server does not have yet: eglot sends them when Emacs is idle.
+;; Emacs waits while the back end works.  If the user types meanwhile, it is stopped, and
+;; asked again half a second later.  It is also asked later while eglot has changes for the
+;; language server, which eglot sends when Emacs is idle.
 ;;
 ;; Unlike the other tools, this one cannot promise that nothing else happens.  A back end
 ;; may read files or start a program for its answer.  Two that do more are not asked: that
@@ -50,14 +50,11 @@
     :function backstaff-emacs-find-symbol--run)
   "The definition of the tool emacs/find_symbol.")
 
-(defconst backstaff-emacs-find-symbol--most 100
-  "Maximum number of places that are shown.")
-
 (defconst backstaff-emacs-find-symbol--seconds 5
   "Maximum number of seconds that a back end may take.")
 
-(defun backstaff-emacs-find-symbol--run (arguments context done)
-  "Do the work of emacs/find_symbol with ARGUMENTS in CONTEXT; call DONE."
+(defun backstaff-emacs-find-symbol--run (arguments context)
+  "Do the work of emacs/find_symbol with ARGUMENTS in CONTEXT."
   (let* ((roots (backstaff-emacs-roots (plist-get context :root)))
          (files (backstaff-emacs-buffers roots))
          (given (or (plist-get arguments :path) ""))
@@ -68,11 +65,10 @@
          (most 1000)                    ; Emacs refuses regexps of some ten thousand characters
          (seconds (min backstaff-emacs-find-symbol--seconds
                        (or (plist-get context :seconds) backstaff-emacs-find-symbol--seconds)))
-         (end (+ (float-time) seconds))
-         (for-model backstaff-lisp-tools-for-model)
-         (late (list :code "TIMEOUT"
-                     :message (format "The back end gave no answer within %s seconds; try again,\
- or use %s" seconds (backstaff-emacs-find-symbol--search)))))
+         (late (lambda ()
+                 (backstaff-lisp-tools-fail
+                  "TIMEOUT" "The back end gave no answer within %s seconds; try again, or use %s"
+                  seconds (backstaff-emacs-find-symbol--search)))))
     (cond ((string-blank-p symbol)
            (backstaff-lisp-tools-fail "INVALID_ARGUMENT" "Argument 'symbol' must not be blank"))
           ((> (length symbol) most)
@@ -87,33 +83,23 @@
             (if (equal path "") "No file of the project is open"
               (format "File %s is not open" (backstaff-emacs-quote given)))
             (backstaff-emacs-find-symbol--search))))
-    (cl-labels
-        ((ask ()
-           (let* ((backstaff-lisp-tools-for-model for-model)
-                  (result
-                   (condition-case problem
-                       (while-no-input
-                         (with-timeout (seconds late)
-                           (or (with-current-buffer (cdr open)
-                                 (and (eq (xref-find-backend) 'eglot)
-                                      (fboundp 'eglot-current-server)
-                                      (not (jsonrpc-connection-ready-p (eglot-current-server)
-                                                                       'xref))))
-                               (backstaff-emacs-find-symbol--result
-                                arguments open roots files (plist-get context :limit)))))
-                     (backstaff-lisp-tools-failure
-                      (list :code (nth 1 problem) :message (nth 2 problem)))
-                     (error
-                      (list :code "BACKEND_FAILED"
-                            :message (concat "The back end failed: "
-                                             (backstaff-names-prose
-                                              (error-message-string problem))))))))
-             (cond ((listp result) (funcall done result))
-                   ;; The user has typed, or the language server lacks the last changes.
-                   ((> (float-time) end) (funcall done late))
-                   (t (run-at-time 0.5 nil #'ask))))))
-      (ask)
-      nil)))
+    (condition-case problem
+        (let ((result (while-no-input
+                        (with-timeout (seconds (funcall late))
+                          (or (with-current-buffer (cdr open)
+                                (and (eq (xref-find-backend) 'eglot)
+                                     (fboundp 'eglot-current-server)
+                                     (not (jsonrpc-connection-ready-p (eglot-current-server)
+                                                                      'xref))))
+                              (backstaff-emacs-find-symbol--result
+                               arguments open roots files (plist-get context :limit)))))))
+          ;; It is t if the user has typed, or if the language server lacks the last changes.
+          (when (and (eq result t) (> (float-time) (+ (plist-get context :begun) seconds)))
+            (funcall late))
+          result)
+      (backstaff-lisp-tools-failure (signal (car problem) (cdr problem)))
+      (error (backstaff-lisp-tools-fail "BACKEND_FAILED" "The back end failed: %s"
+                                        (backstaff-names-prose (error-message-string problem)))))))
 
 (defun backstaff-emacs-find-symbol--search ()
   "Return the name of the tool that searches text, which needs no back end."
@@ -129,7 +115,7 @@
 SYMBOL stands on LINE, or somewhere if that is nil, and PATH is the buffer's
 file.  The items are places of its definition, or REFERENCES."
   (goto-char (point-min))
-  (when line (forward-line (1- line)))
+  (forward-line (1- (or line 1)))
   (let* ((end (and line (line-end-position)))
          (found (or (re-search-forward (concat "\\_<" (regexp-quote symbol) "\\_>") end t)
                     (search-forward symbol end t)))
@@ -140,9 +126,8 @@ file.  The items are places of its definition, or REFERENCES."
      (line (backstaff-lisp-tools-fail
             "NOT_FOUND" "Symbol %s does not stand on line %d of %s"
             (backstaff-emacs-quote symbol) line (backstaff-names-show path)))
-     (server
-      (backstaff-lisp-tools-fail
-       "NOT_FOUND" "Symbol %s does not stand in that file: give the path of an open file\
+     (server (backstaff-lisp-tools-fail
+              "NOT_FOUND" "Symbol %s does not stand in that file: give the path of an open file\
  that has it, or use %s" (backstaff-emacs-quote symbol) (backstaff-emacs-find-symbol--search))))
     (cond
      ((memq backend '(nil etags))
@@ -184,12 +169,11 @@ OPEN is the element of FILES, the open files below ROOTS, that is asked in."
          (or (and buffer (backstaff-emacs-find-symbol--defined below buffer symbol))
              (list :path below :line line
                    :text (string-limit (or (xref-item-summary item) "") 300)))))
-       (all (cl-delete-duplicates
-             places :from-end t
-             :test (lambda (one other)
-                     (and (equal (plist-get one :path) (plist-get other :path))
-                          (let ((key (if (plist-get one :line) :line :text)))
-                            (equal (plist-get one key) (plist-get other key)))))))
+       (all (cl-delete-duplicates places :from-end t :test #'equal
+                                  :key (lambda (place)
+                                         (cons (plist-get place :path)
+                                               (or (plist-get place :line)
+                                                   (plist-get place :text))))))
        (by (if (eq backend 'eglot) "eglot"
              (format "the xref back end %s" (backstaff-names-show (format "%s" backend)))))
        (noun (if references "reference" "definition"))
@@ -198,16 +182,16 @@ OPEN is the element of FILES, the open files below ROOTS, that is asked in."
                        (backstaff-emacs-plural (length all) noun))
                      (backstaff-emacs-quote symbol) by (backstaff-names-show (car open))))
        (lines (backstaff-emacs-fitting
-               (mapcar (lambda (place)
-                         (let ((line (plist-get place :line)))
-                           (format "%s%s: %s" (backstaff-names-show (plist-get place :path))
-                                   (if line (format ":%d" line) "")
-                                   (backstaff-names-prose (plist-get place :text)))))
-                       (seq-take all backstaff-emacs-find-symbol--most))
+               (cl-loop for place in (seq-take all 100)
+                        for line = (plist-get place :line)
+                        collect (format "%s%s: %s\n"
+                                        (backstaff-names-show (plist-get place :path))
+                                        (if line (format ":%d" line) "")
+                                        (backstaff-names-prose (plist-get place :text))))
                (- limit (string-bytes head) 120)))
        (left (- (length all) (length lines)))
        (search (backstaff-emacs-find-symbol--search)))
-    (list :text (concat head (mapconcat (lambda (line) (concat line "\n")) lines "")
+    (list :text (concat head (string-join lines)
                         (and (> left 0) (format "[%d more: use %s]\n" left search))
                         (and (> outside 0)
                              (format "[%d outside the workspace left out]\n" outside))
@@ -227,7 +211,7 @@ OPEN is the element of FILES, the open files below ROOTS, that is asked in."
     (if buffer
         (list (car (backstaff-unsaved-file-names (or (buffer-base-buffer buffer) buffer)))
               (with-current-buffer buffer
-                (backstaff-emacs-line (xref-buffer-location-position location))))
+                (line-number-at-pos (xref-buffer-location-position location) t)))
       (list (and (stringp group) (string-prefix-p "/" group)
                  (if (string-suffix-p ".elc" group) (substring group 0 -1) group))
             (xref-location-line location)))))
@@ -238,7 +222,7 @@ For example that is a line (defun SYMBOL.  Return nil if there is none."
   (backstaff-emacs-in buffer
     (goto-char (point-min))
     (when (re-search-forward (format "^(.*\\_<%s\\_>" (regexp-quote symbol)) nil t)
-      (list :path path :line (backstaff-emacs-line (point))
+      (list :path path :line (line-number-at-pos)
             :text (string-limit (buffer-substring-no-properties
                                  (line-beginning-position) (line-end-position))
                                 300)))))

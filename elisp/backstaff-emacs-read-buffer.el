@@ -26,8 +26,7 @@ settings file counts besides."
   :type '(choice (const :tag "Ask each time" prompt)
                  (const :tag "Yes" allow)
                  (const :tag "No" deny))
-  :risky t
-  :group 'backstaff)
+  :group 'backstaff :risky t)
 
 (defconst backstaff-emacs-read-buffer-tool
   '(:id "emacs/read_buffer"
@@ -45,11 +44,7 @@ settings file counts besides."
     :function backstaff-emacs-read-buffer--run)
   "The definition of the tool emacs/read_buffer.")
 
-(defconst backstaff-emacs-read-buffer--line-size 2000
-  "Maximum number of characters of a line that are shown.
-A line that is asked for alone may fill the answer.")
-
-(defun backstaff-emacs-read-buffer--run (arguments context _done)
+(defun backstaff-emacs-read-buffer--run (arguments context)
   "Do the work of emacs/read_buffer with ARGUMENTS in CONTEXT."
   (let* ((roots (backstaff-emacs-roots (plist-get context :root)))
          (buffer (backstaff-emacs-read-buffer--find (plist-get arguments :buffer) roots))
@@ -57,8 +52,7 @@ A line that is asked for alone may fill the answer.")
          (approved (plist-get context :approved)))
     (cond ((not path)
            (pcase backstaff-emacs-buffers-without-file
-             ('allow nil)
-             ((and 'prompt (guard approved)) nil)
+             ((or 'allow (and 'prompt (guard approved))) nil)
              ('prompt (backstaff-lisp-tools-fail
                        "APPROVAL_REQUIRED"
                        "Buffer %s visits no file: a person has to approve first"
@@ -115,25 +109,28 @@ Fail if there is none, or if it belongs to no root."
 (defun backstaff-emacs-read-buffer--window (name path start count from-end limit)
   "Return COUNT lines of the current buffer from START on, or the last FROM-END.
 The text begins with NAME and has at most LIMIT bytes.  PATH is for the data."
-  (let* ((total (if (zerop (buffer-size)) 0 (backstaff-emacs-line (point-max))))
+  (let* ((total (if (zerop (buffer-size)) 0 (line-number-at-pos (point-max))))
          (backward (and from-end (not start)))
          (step (if backward -1 1))
          (number (cond (backward total) (start) (t 1)))
-         (size (if (= count 1) (max 64 (- limit 300)) backstaff-emacs-read-buffer--line-size))
+         ;; Maximum number of characters of a line.  A line that is asked for alone may fill the
+         ;; answer.
+         (size (if (= count 1) (max 64 (- limit 300)) 2000))
          ;; The longest head and notes there can be.
          (room (- limit (string-bytes name) 160))
-         (rows nil) (texts nil) (row nil))
+         (rows nil) (texts nil) (row nil) (text nil))
     (goto-char (if backward (point-max) (point-min)))
     (unless backward (forward-line (1- number)))
     (while (and (<= 1 number total) (< (length rows) count)
-                (setq row (format "%d\t%s\n" number (backstaff-emacs-line-text size)))
-                (or (null rows) (<= (string-bytes row) room)))
+                (let* ((start (line-beginning-position)) (length (- (line-end-position) start)))
+                  (setq text (buffer-substring-no-properties start (+ start (min length size)))
+                        row (format "%d\t%s%s\n" number (backstaff-names-text text)
+                                    (if (<= length size) ""
+                                      (format "[+%d characters]" (- length size)))))
+                  (or (null rows) (<= (string-bytes row) room))))
       (cl-decf room (string-bytes row))
       (push row rows)
-      (push (buffer-substring-no-properties
-             (line-beginning-position)
-             (min (line-end-position) (+ (line-beginning-position) size)))
-            texts)
+      (push text texts)
       (cl-incf number step)
       (forward-line step))
     (unless backward (setq rows (nreverse rows) texts (nreverse texts)))

@@ -19,8 +19,6 @@
 
 ;;; Code:
 
-(require 'cl-lib)
-(require 'subr-x)
 (require 'backstaff-lisp-tools)
 (require 'backstaff-names)
 (require 'backstaff-unsaved)
@@ -47,11 +45,10 @@ The root itself is \"\", with a slash at the end of NAME or without."
   "Return non-nil if no tool may show BUFFER, wherever it belongs."
   (let ((base (or (buffer-base-buffer buffer) buffer)))
     (or (minibufferp buffer)
-        (string-prefix-p " " (buffer-name buffer))
-        (string-prefix-p " " (buffer-name base))
         (cl-some (lambda (name)
-                   (string-match-p backstaff-unsaved-secret
-                                   (replace-regexp-in-string "<[^<>]*>\\'" "" name)))
+                   (or (string-prefix-p " " name)
+                       (string-match-p backstaff-unsaved-secret
+                                       (replace-regexp-in-string "<[^<>]*>\\'" "" name))))
                  (cl-list* (buffer-name buffer) (buffer-name base)
                         (backstaff-unsaved-file-names base))))))
 
@@ -152,18 +149,6 @@ The root itself is \"\".  Fail if PATH leads out of it."
          (let ((cache-long-scans nil) (inhibit-field-text-motion t) (case-fold-search nil))
            ,@body)))))
 
-(defun backstaff-emacs-line (position)
-  "Return the line number of POSITION in the whole current buffer."
-  (line-number-at-pos position t))
-
-(defun backstaff-emacs-line-text (most)
-  "Return the text of the current line, at most MOST characters, for an answer.
-Its end counts the others."
-  (let ((start (line-beginning-position)) (end (line-end-position)))
-    (concat (backstaff-names-text
-             (buffer-substring-no-properties start (min end (+ start most))))
-            (and (> (- end start) most) (format "[+%d characters]" (- end start most))))))
-
 (defun backstaff-emacs-plural (count noun)
   "Return COUNT with its NOUN: \"1 line\", \"2 lines\"."
   (format "%d %s%s" count noun (if (= count 1) "" "s")))
@@ -181,9 +166,9 @@ Its end counts the others."
                   (t (format "%d with long names" more))))))
 
 (defun backstaff-emacs-fitting (lines limit)
-  "Return the first of LINES that take LIMIT bytes together, each with its newline."
+  "Return the first of LINES that take LIMIT bytes together."
   (cl-loop for line in lines
-           while (>= (cl-decf limit (1+ (string-bytes line))) 0)
+           while (>= (cl-decf limit (string-bytes line)) 0)
            collect line))
 
 (provide 'backstaff-emacs)

@@ -220,7 +220,7 @@ An error in the caller's function goes to the log and the echo area."
   "Call FUNCTION again and again while PROCESS runs, until it returns non-nil.
 Return that value, or nil if PROCESS ended or has run for SECONDS.  Then it is
 killed, and its property `backstaff-late' is non-nil."
-  (let* ((value nil) (live t)
+  (let* ((value nil)
          ;; A timer runs even while the process floods Emacs with output, or has closed its
          ;; output and lives: both keep `accept-process-output' busy.
          (timer (run-at-time seconds nil (lambda ()
@@ -228,8 +228,7 @@ killed, and its property `backstaff-late' is non-nil."
                                            (delete-process process)))))
     (unwind-protect
         (while (and (not (setq value (funcall function)))
-                    (progn
-                      (setq live (process-live-p process))
+                    (let ((live (process-live-p process)))
                       ;; Other processes are not read: TRAMP, if it is in the midst of a
                       ;; command, would miss its output.
                       (or (accept-process-output process 0.02 nil t) live))))
@@ -249,6 +248,10 @@ killed, and its property `backstaff-late' is non-nil."
   "Bytes that are allocated in a wait before garbage is collected.
 With the usual 800 kB an answer of 13 MB brings on 16 collections.  With
 128 MB a single one took Emacs 28 half a minute.")
+
+(defvar backstaff-epc--sending nil
+  "The call whose request is being sent, the innermost of several.
+While Emacs waits for a full pipe, filters and timers may send others.")
 
 (cl-defun backstaff-epc-call-async
     (connection method args &key (success-fn #'ignore) (error-fn #'ignore) (timeout 15))
@@ -279,8 +282,9 @@ Emacs's own queue, and the next frame follows it."
     (unwind-protect
         (catch call
           (condition-case problem
-              (progn (process-send-string process frame)
-                     (setf (backstaff-epc--call-sent call) t))
+              (let ((backstaff-epc--sending call))
+                (process-send-string process frame)
+                (setf (backstaff-epc--call-sent call) t))
             (error (setq failure problem))))
       (unless (backstaff-epc--call-sent call)
         ;; If the process died meanwhile, ERROR-FN has been called.
@@ -323,9 +327,10 @@ Count that as a sign that the peer is stuck."
   "End call UID over CONNECTION, because its time is up.
 LOOKED is non-nil if Emacs has read from the peer since."
   (when-let ((call (gethash uid (backstaff-epc--pending connection))))
-    (cond ((not (backstaff-epc--call-sent call)) (throw call nil))
-          ;; If Emacs was suspended meanwhile, the answer may lie in the pipe.
-          ((not looked)
+    (cond ((eq call backstaff-epc--sending) (throw call nil))
+          ;; If Emacs was suspended meanwhile, the answer may lie in the pipe.  If another request
+          ;; is being sent in the midst of this one, a throw would cut that caller's work in two.
+          ((not (and looked (backstaff-epc--call-sent call)))
            (setf (backstaff-epc--call-timer call)
                  (run-at-time backstaff-epc--slice nil
                               #'backstaff-epc--time-out connection uid t)))
@@ -338,18 +343,20 @@ LOOKED is non-nil if Emacs has read from the peer since."
   "End call UID over CONNECTION with the condition SYMBOL and TEXT.
 The peer learns that nobody waits any more.  Return nil if the call had ended."
   (when-let ((call (backstaff-epc--pop-call connection uid)))
-    (when (backstaff-epc-live-p connection)
-      (let ((inhibit-quit t))
-        ;; An error is ignored, because the call has ended here already.  The process's
-        ;; sentinel or the next call says why nothing can be sent.
-        (ignore-errors
-          (let ((word (backstaff-epc-call-async connection 'cancel (list uid)
-                                                ;; Emacs waits no longer for a full pipe.
-                                                :timeout 0.1)))
-            ;; Its answer may take any time.
-            (cancel-timer (backstaff-epc--call-timer
-                           (gethash word (backstaff-epc--pending connection))))))))
-    (backstaff-epc--complete connection call nil (list symbol text))
+    ;; While Emacs waits to send, another package's filter may throw.
+    (unwind-protect
+        (when (backstaff-epc-live-p connection)
+          (let ((inhibit-quit t))
+            ;; An error is ignored, because the call has ended here already.  The process's
+            ;; sentinel or the next call says why nothing can be sent.
+            (ignore-errors
+              (let ((word (backstaff-epc-call-async connection 'cancel (list uid)
+                                                    ;; Emacs waits no longer for a full pipe.
+                                                    :timeout 0.1)))
+                ;; Its answer may take any time.
+                (cancel-timer (backstaff-epc--call-timer
+                               (gethash word (backstaff-epc--pending connection))))))))
+      (backstaff-epc--complete connection call nil (list symbol text)))
     t))
 
 (defun backstaff-epc-cancel (connection handle)
@@ -431,9 +438,8 @@ caller gets a `quit', once."
 
 (cl-defun backstaff-epc-call (connection method args &key (timeout 15))
   "Call METHOD with the list ARGS over CONNECTION and return its value.
-METHOD is a symbol or a string.  Signal a `backstaff-error' if there is no
-value within TIMEOUT seconds (nil: wait for ever), if the peer refuses, or
-if the connection breaks.  `backstaff-epc-await' describes the wait."
+METHOD and TIMEOUT are as in `backstaff-epc-call-async'.  Signal a
+`backstaff-error' if no value comes.  `backstaff-epc-await' describes the wait."
   (backstaff-epc-await
    connection
    (lambda (success-fn error-fn)

@@ -14,23 +14,22 @@
 ;;
 ;; The server describes it beside its own tools, checks the arguments of each call in the
 ;; same words, and decides by the same policy.  Then its function is called with two
-;; plists and a function, (FUNCTION ARGUMENTS CONTEXT DONE):
+;; plists, (FUNCTION ARGUMENTS CONTEXT):
 ;;
 ;; ARGUMENTS  has a value for every argument: (:utc nil).
 ;; CONTEXT    has `:root', a directory; `:limit', the maximum number of bytes of text;
 ;;            `:approved', non-nil if the user has agreed to the call; `:secret', the one
-;;            file that may hold secrets and be read then, or nil for any; and `:seconds',
-;;            the time for which the caller waits.
-;; DONE       takes the result later, if the function returned nil.
+;;            file that may hold secrets and be read then, or nil for any; `:seconds', the
+;;            time for which the caller waits; and `:begun', since when.
 ;;
-;; A result is a plist: `:text', `:data', `:truncated' and `:warnings', or for a failure
-;; `:code' and `:message'.  The function may also signal a failure with
-;; `backstaff-lisp-tools-fail'.  A text or message that points to another tool names it
-;; with `backstaff-lisp-tools-name', as models know tools by other names than people.
-;;
+;; It returns a plist: `:text', `:data', `:truncated' and `:warnings', or for a failure
+;; `:code' and `:message'.  It may also signal a failure with `backstaff-lisp-tools-fail',
+;; or return t to be called again half a second later, while the caller waits.  A text or
+;; message that points to another tool names it with `backstaff-lisp-tools-name', as
+;; models know tools by other names than people.
+
 ;;; Code:
 
-(require 'cl-lib)
 (require 'backstaff-server)
 
 (defvar backstaff-lisp-tools
@@ -47,13 +46,13 @@ The policy in the server's settings may name these ids.")
   "End the call of a tool with CODE and a message, FORMAT with VALUES."
   (signal 'backstaff-lisp-tools-failure (list code (apply #'format format values))))
 
-(defvar backstaff-lisp-tools-for-model nil
+(defvar backstaff-lisp-tools--for-model nil
   "Non-nil while the function of a tool runs for a model.")
 
 (defun backstaff-lisp-tools-name (id)
   "Return the name of the tool ID for the reader of a text.
 People read the id, models read their own name for the tool."
-  (if backstaff-lisp-tools-for-model (backstaff-server-model-name id) id))
+  (if backstaff-lisp-tools--for-model (backstaff-server-model-name id) id))
 
 (defun backstaff-lisp-tools-find (id)
   "Return the definition of the tool ID, or nil if Lisp has none of that id."
@@ -87,34 +86,14 @@ ARGS and CONTEXT are as in `backstaff-call'."
               :for-model (plist-get context :text-only)
               :max-output-bytes (backstaff-lisp-tools--room context))))
 
-(defun backstaff-lisp-tools-run (tool checked context timeout callback)
-  "Run TOOL and call CALLBACK with each reply, now or later.
+(defun backstaff-lisp-tools-run (tool checked context timeout begun)
+  "Run TOOL and return the reply, or nil if it is to be run again.
 CHECKED is the server's answer to `check'.  CONTEXT is as in `backstaff-call';
-the caller waits for TIMEOUT seconds, or for ever if that is nil."
-  (let* ((start (float-time))
-         (text-only (plist-get context :text-only))
+the caller waits for TIMEOUT seconds from BEGUN on, or for ever if that is nil."
+  (let* ((backstaff-lisp-tools--for-model (plist-get context :text-only))
          ;; A last line for a model about arguments that were ignored, or empty.
          (note (plist-get checked :text))
          (limit (- (backstaff-lisp-tools--room context) (string-bytes note)))
-         (answer
-          (lambda (result)
-            (let* ((code (plist-get result :code))
-                   (message (plist-get result :message))
-                   (text (if code (concat "Error: " message) (plist-get result :text)))
-                   (clipped (backstaff-lisp-tools-clipped text limit))
-                   (secret (plist-get result :secret)))
-              (funcall
-               callback
-               `(:ok ,(not code) :tool ,(plist-get tool :id)
-                 :text ,(if (or code (string-empty-p note)) clipped
-                          (concat (string-remove-suffix "\n" clipped) note))
-                 :data ,(and (not text-only) (plist-get result :data))
-                 ,@(and code `(:error (:code ,code :message ,message
-                                             ,@(and secret (list :secret secret)))))
-                 :truncated ,(or (plist-get result :truncated) (not (eq clipped text)))
-                 :warnings ,(append (plist-get checked :warnings) (plist-get result :warnings))
-                 :elapsed-ms ,(round (* 1000 (- (float-time) start))))))))
-         (backstaff-lisp-tools-for-model text-only)
          (result
           (condition-case problem
               (funcall (plist-get tool :function) (plist-get checked :data)
@@ -122,8 +101,7 @@ the caller waits for TIMEOUT seconds, or for ever if that is nil."
                              :approved (or (plist-get context :person)
                                            (plist-get context :approved))
                              :secret (plist-get context :secret)
-                             :seconds (and timeout (* 0.9 timeout)))
-                       answer)
+                             :seconds (and timeout (* 0.9 timeout)) :begun begun))
             (backstaff-lisp-tools-failure
              (list :code (nth 1 problem) :message (nth 2 problem) :secret (nth 3 problem)))
             (error
@@ -134,8 +112,21 @@ the caller waits for TIMEOUT seconds, or for ever if that is nil."
                      :message (concat "The tool failed unexpectedly: "
                                       (if (string-blank-p reason) (prin1-to-string problem)
                                         reason))))))))
-    (when result
-      (funcall answer result))))
+    (when (listp result)
+      (let* ((code (plist-get result :code))
+             (message (plist-get result :message))
+             (text (if code (concat "Error: " message) (plist-get result :text)))
+             (clipped (backstaff-lisp-tools-clipped text limit))
+             (secret (plist-get result :secret)))
+        `(:ok ,(not code) :tool ,(plist-get tool :id)
+          :text ,(if (or code (string-empty-p note)) clipped
+                   (concat (string-remove-suffix "\n" clipped) note))
+          :data ,(and (not backstaff-lisp-tools--for-model) (plist-get result :data))
+          ,@(and code `(:error (:code ,code :message ,message
+                                      ,@(and secret (list :secret secret)))))
+          :truncated ,(or (plist-get result :truncated) (not (eq clipped text)))
+          :warnings ,(append (plist-get checked :warnings) (plist-get result :warnings))
+          :elapsed-ms ,(round (* 1000 (- (float-time) begun))))))))
 
 (defun backstaff-lisp-tools-clipped (text limit)
   "Return TEXT, or its first lines in LIMIT bytes and \"[cut to LIMIT bytes]\".

@@ -65,12 +65,9 @@ blank becomes \" a\"."
 (defun backstaff-names-text (text)
   "Return TEXT of a buffer with escapes for control characters and stray bytes.
 Other invisible characters stay, because who edits the file needs them."
-  (let ((text (string-to-multibyte (substring-no-properties text))))
-    (if (string-match-p backstaff-names--controls text)
-        (replace-regexp-in-string backstaff-names--controls
-                                  (lambda (found) (backstaff-names--escaped (aref found 0)))
-                                  text t t)
-      text)))
+  (replace-regexp-in-string backstaff-names--controls
+                            (lambda (found) (backstaff-names--escaped (aref found 0)))
+                            (string-to-multibyte (substring-no-properties text)) t t))
 
 (defun backstaff-names-prose (text)
   "Return TEXT, a message of another program, on one line.

@@ -21,8 +21,6 @@
 
 ;;; Code:
 
-(require 'cl-lib)
-(require 'subr-x)
 (require 'backstaff-epc)
 
 (defcustom backstaff-server-command nil
@@ -34,8 +32,7 @@ named backstaff.
 
 No variable of the environment whose name starts with PYTHON reaches it."
   :type '(choice (const :tag "Look for it" nil) (repeat :tag "Program and arguments" string))
-  :risky t
-  :group 'backstaff)
+  :group 'backstaff :risky t)
 
 (define-error 'backstaff-start-error "Backstaff cannot start its server"
   'backstaff-connection-lost)

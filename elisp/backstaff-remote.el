@@ -16,10 +16,7 @@
 ;;
 ;; The host needs a Python and nothing else.  A small program on its command
 ;; line runs the sources that the last start left there if they have the right
-;; hash, and asks for them otherwise: see py_backend/backstaff_remote.  It runs in
-;; a session without a terminal, which shares TRAMP's connection.  If that is
-;; impossible (several hops, sudo, su, an odd login shell) it runs in a second
-;; login of TRAMP's, on a terminal.
+;; hash, and asks for them otherwise: see py_backend/backstaff_remote.
 ;;
 ;; Emacs waits for a start.  C-g ends that, and so does the limit, whatever the
 ;; host does: a timer kills the process, and TRAMP is watched by advice, as in
@@ -27,8 +24,6 @@
 
 ;;; Code:
 
-(require 'cl-lib)
-(require 'subr-x)
 (require 'tramp)
 (require 'tramp-sh)
 (require 'backstaff-ui-prompt)
@@ -38,17 +33,14 @@
 
 (defcustom backstaff-remote-python "python3"
   "The Python that runs the server on another host, 3.11 or newer."
-  :type 'string
-  :group 'backstaff
-  :risky t)
+  :type 'string :group 'backstaff :risky t)
 
 (defcustom backstaff-remote-start-limit 10
   "Maximum number of seconds for each way of starting a server.
 There are two: a session without a terminal, and a login of TRAMP's own.  The
 second is for hosts that are reached by several hops, sudo or su, and for those
 where the first one fails.  Emacs waits meanwhile; \\[keyboard-quit] ends that."
-  :type '(number :tag "Seconds")
-  :group 'backstaff)
+  :type '(number :tag "Seconds") :group 'backstaff)
 
 
 ;;; Hosts
@@ -62,11 +54,7 @@ DIRECTORY is on the host."
              '(tramp-file-name-handler tramp-autoload-file-name-handler))
        (tramp-tramp-file-p directory)
        (tramp-sh-file-name-handler-p (tramp-dissect-file-name directory))
-       (list :start #'backstaff-remote--start
-             :root (lambda (directory)
-                     (backstaff-remote--found backstaff-root-function directory))
-             :project-p (lambda (root)
-                          (backstaff-remote--found #'backstaff-project-root root t)))))
+       '(:start backstaff-remote--start :find backstaff-remote--found)))
 
 ;;;###autoload
 (defun backstaff-connect ()
@@ -185,10 +173,8 @@ ARGUMENTS are those of `make-process'."
 
 (defun backstaff-remote--one-line (text)
   "Return the end of TEXT, bytes that a program wrote, on one line."
-  (let* ((bytes (string-to-unibyte (encode-coding-string text 'utf-8)))
-         (end (substring bytes (max 0 (- (length bytes) 1000))))
-         (line (backstaff-names-prose (decode-coding-string end 'utf-8))))
-    (substring line (max 0 (- (length line) 300)))))
+  (let ((bytes (encode-coding-string (string-limit text 1000 t) 'utf-8)))
+    (string-limit (backstaff-names-prose (decode-coding-string bytes 'utf-8)) 300 t)))
 
 
 ;;; The bundle for a host
@@ -222,9 +208,6 @@ ARGUMENTS are those of `make-process'."
 `backstaff-remote-python'"
   "Advice for a user about a host without a recent Python.")
 
-(defconst backstaff-remote--noise-size (* 64 1024)
-  "Maximum number of bytes from a host before the server is ready.")
-
 (defvar backstaff-remote--starting nil
   "The hosts on which a server is being started.")
 
@@ -238,46 +221,43 @@ ARGUMENTS are those of `make-process'."
   (push host backstaff-remote--starting)
   (unwind-protect
       (with-temp-message (format "Starting a server on %s… (C-g cancels)" host)
-        (let* ((inhibit-quit nil) (begun (float-time)) (problems nil) (started nil)
-               (ways (backstaff-remote--ways host))
+        (let* ((inhibit-quit nil) (begun (float-time)) (problems nil)
                (file (backstaff-server-settings-file-name))
                ;; They go along: a policy counts wherever the tools look.
                (settings (if (or backstaff-server-settings-file (file-exists-p file))
                              (with-temp-buffer
-                               (set-buffer-multibyte nil)
                                (insert-file-contents-literally file)
                                (buffer-string))
                            "")))
           (unless backstaff-remote--bundle
             (setq backstaff-remote--bundle (backstaff-remote--make-bundle)))
-          (while (not started)
-            ;; TRAMP would connect again by itself.
-            (backstaff-server-starter (concat host "/"))
-            (backstaff-server-note (format "starting on %s, %s" host (car ways)))
-            (condition-case problem
-                (setq started (backstaff-remote--open-session host (car ways) begun settings))
-              (error
-               (pcase-let ((`(,text ,advice ,final)
-                            (if (memq (car problem) '(backstaff-start-error backstaff-timeout))
-                                (cdr problem)
-                              (list (backstaff-epc-error-text problem)))))
-                 (backstaff-server-note (format "start on %s failed: %s" host text))
-                 (push (cons text advice) problems)
-                 (pop ways)
-                 (when (or final (null ways))
-                   (signal
-                    'backstaff-start-error
-                    (if-let ((python (rassq backstaff-remote--python-advice problems)))
-                        ;; No other failure says more.
-                        (list (format "on %s, Python 3.11 or newer is needed: %s\
+          (cl-loop
+           for (way . more) on (backstaff-remote--ways host)
+           ;; TRAMP would connect again by itself.
+           do (backstaff-server-starter (concat host "/"))
+           (backstaff-server-note (format "starting on %s, %s" host way))
+           thereis
+           (condition-case problem
+               (backstaff-remote--open-session host way begun settings)
+             (error
+              (pcase-let ((`(,text ,advice ,final)
+                           (if (memq (car problem) '(backstaff-start-error backstaff-timeout))
+                               (cdr problem)
+                             (list (backstaff-epc-error-text problem)))))
+                (backstaff-server-note (format "start on %s failed: %s" host text))
+                (setq problems (append problems (list (cons text advice))))
+                (when (or final (null more))
+                  (signal
+                   'backstaff-start-error
+                   (if-let ((python (rassq backstaff-remote--python-advice problems)))
+                       ;; No other failure says more.
+                       (list (format "on %s, Python 3.11 or newer is needed: %s\
  (`backstaff-remote-python' may name another)" host (car python))
-                              (cdr python))
-                      (setq problems (nreverse problems))
-                      (list (format "on %s, %s" host (mapconcat #'car problems "; then "))
-                            (or (cl-some #'cdr problems)
-                                "See in the log what that host says, and whether ssh, sudo or su\
- does by hand; then type M-x backstaff-connect in a directory of that host")))))))))
-          started))
+                             (cdr python))
+                     (list (format "on %s, %s" host (mapconcat #'car problems "; then "))
+                           (or (cl-some #'cdr problems)
+                               "See in the log what that host says, and whether ssh, sudo or su\
+ does by hand; then type M-x backstaff-connect in a directory of that host")))))))))))
     (setq backstaff-remote--starting (delete host backstaff-remote--starting))))
 
 (defun backstaff-remote--open-session (host way begun settings)
@@ -288,6 +268,7 @@ do better."
   (pcase-let*
       ((`(,program ,arguments ,payloads) backstaff-remote--bundle)
        (output "") (process nil) (started nil)
+       (most (* 64 1024))               ; maximum number of bytes before the server is ready
        (buffer (generate-new-buffer " *backstaff-remote*" t))
        (errors (generate-new-buffer " *backstaff-stderr*" t))
        ;; A word that nobody else says.  The host says it backwards, so that an
@@ -336,7 +317,7 @@ do better."
                       :stderr (and (eq way 'direct) errors) :sentinel #'ignore
                       :filter (lambda (process text)
                                 (setq output (concat output text))
-                                (when (> (length output) backstaff-remote--noise-size)
+                                (when (> (length output) most)
                                   (delete-process process)))
                       :command `(,backstaff-remote-python
                                  "-I" "-S" "-X" "utf8" "-c" ,program ,nonce ,@arguments
@@ -362,7 +343,7 @@ do better."
                              ((equal sources "uncached")
                               "Let ~/.cache/backstaff on that host be a directory of yours alone\
  (chmod 700), so that the sources need not be sent at each start"))))))
-              ((guard (> (length output) backstaff-remote--noise-size))
+              ((guard (> (length output) most))
                (fail (concat "the host says too much and never \"ready\"" (said))))
               ((guard (process-get process 'backstaff-late))
                (fail (format "it was not ready within %s seconds; the network may be down, or\

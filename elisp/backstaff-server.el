@@ -18,8 +18,6 @@
 
 ;;; Code:
 
-(require 'cl-lib)
-(require 'subr-x)
 (require 'backstaff-epc)
 (require 'backstaff-python)
 
@@ -31,9 +29,7 @@
 If nil, it is config.toml in the folder backstaff below the user's
 configuration folder, if there is one.  Settings are read when the server
 starts."
-  :type '(choice (const :tag "The usual one" nil) file)
-  :group 'backstaff
-  :risky t)
+  :type '(choice (const :tag "The usual one" nil) file) :group 'backstaff :risky t)
 
 (defun backstaff-server-settings-file-name ()
   "Return the file that the server reads its settings from if it exists."
@@ -163,14 +159,15 @@ A glob that starts with an exclamation mark names exceptions: \"!.env.example\".
 
 (defun backstaff-server-try (callback timeout)
   "Start another server on this host, apart from the one that calls use.
-Return it; the caller closes the connection.  CALLBACK is called once: with the
-server's identity, a plist of `:version', `:protocol' and more, or with nil and
-a condition, after TIMEOUT seconds at most."
-  (let ((server (backstaff-server--launch nil)))
+Return it; the caller closes the connection.  CALLBACK is called once, later:
+with the server's identity, a plist of `:version', `:protocol' and more, or with
+nil and a condition, after TIMEOUT seconds at most."
+  (let ((server (backstaff-server--launch nil))
+        (later (lambda (&rest answer) (apply #'run-at-time 0 nil callback answer))))
     (condition-case problem
-        (backstaff-server--shake-hands server callback timeout)
+        (backstaff-server--shake-hands server later timeout)
       ;; A program that ends at once may be gone before the handshake is sent.
-      (backstaff-connection-lost (funcall callback nil problem)))
+      (backstaff-connection-lost (funcall later nil problem)))
     server))
 
 (defun backstaff-server--launch (host &optional restarted)
@@ -207,11 +204,12 @@ a condition, after TIMEOUT seconds at most."
                (make-process :name "backstaff" :buffer nil :command command :noquery t
                              :connection-type 'pipe :coding 'binary :stderr stderr)
                stderr))))
-      (error
-       (when (process-live-p stderr)
-         (delete-process stderr))
+      ((error quit)
+       ;; If no server got the pipe, it has a buffer still, and dies with it.
+       (when-let ((buffer (and stderr (process-buffer stderr))))
+         (kill-buffer buffer))
        (backstaff-server-note (error-message-string problem))
-       (if (memq 'backstaff-error (get (car problem) 'error-conditions))
+       (if (cl-intersection '(backstaff-error quit) (get (car problem) 'error-conditions))
            (signal (car problem) (cdr problem))
          (signal 'backstaff-start-error (list (error-message-string problem))))))
     server))
@@ -220,9 +218,8 @@ a condition, after TIMEOUT seconds at most."
   "Let SERVER run in PROCESS, whose standard error the process STDERR prints."
   (when stderr
     (let ((keep (lambda (_process text)
-                  (let ((words (concat (backstaff-server-last-words server) text)))
-                    (setf (backstaff-server-last-words server)
-                          (substring words (max 0 (- (length words) 2000)))))
+                  (setf (backstaff-server-last-words server)
+                        (string-limit (concat (backstaff-server-last-words server) text) 2000 t))
                   (backstaff-server--log text)))
           (buffer (process-buffer stderr)))
       (set-process-coding-system stderr 'utf-8-unix 'utf-8-unix)
@@ -240,16 +237,15 @@ a condition, after TIMEOUT seconds at most."
           (string-join (last (split-string (backstaff-server-last-words server) "\n" t) 8) "\n")))
   (backstaff-epc-connect server))
 
-(defun backstaff-server--shake-hands (server &optional callback timeout)
+(cl-defun backstaff-server--shake-hands (server &optional (callback #'ignore) (timeout 15))
   "Shake hands with SERVER before any call; close the connection on failure.
 CALLBACK and TIMEOUT are as in `backstaff-server-try'."
-  (let* ((callback (or callback #'ignore))
-         (fail (lambda (text advice)
-                 (backstaff-epc-close server text 'backstaff-start-error advice)
-                 (funcall callback nil (list 'backstaff-start-error text advice)))))
+  (let ((fail (lambda (text advice)
+                (backstaff-epc-close server text 'backstaff-start-error advice)
+                (funcall callback nil (list 'backstaff-start-error text advice)))))
     (backstaff-epc-call-async
      server 'hello `((:client "emacs" :version ,backstaff-server-version :escapes t))
-     :timeout (or timeout 15)
+     :timeout timeout
      :success-fn
      (lambda (identity)
        (if-let ((mismatch (backstaff-server--mismatch identity)))
@@ -312,9 +308,8 @@ too.  IDENTITY may be anything, even no plist."
 Each is called with a remote directory, and must not connect to its host.  It
 returns nil if it cannot start one there, or a plist of functions:
 
-`:root'   returns the root of the project that a directory is in, as
-          `backstaff-root-function' finds it.
-`:project-p'  returns whether a directory is in a project.
+`:find'   takes a function that looks for a project, a directory, and more
+          arguments for the function, and returns its value.
 `:start'  starts a server on a host, such as \"/ssh:host:\", that Emacs is
           connected to, waits until it is ready, and returns a plist:
           `:process', which speaks EPC; `:output', the bytes that it printed
@@ -361,12 +356,12 @@ Signal a `backstaff-connection-lost' if that fails."
   (let ((server (cdr (assoc host backstaff-server--servers))))
     (when (and server (backstaff-epc-unresponsive-p server))
       (backstaff-epc-close server "the server does not respond any more"))
-    (cond ((null server) (backstaff-server--start nil host))
-          ((backstaff-epc-live-p server) server)
-          ((or (backstaff-server-answered server)
+    (cond ((and server (backstaff-epc-live-p server)) server)
+          ((or (null server)
+               (backstaff-server-answered server)
                (not (backstaff-server-restarted server))
                (> (- (float-time) (backstaff-server-started server)) backstaff-server--pause))
-           (backstaff-server--start t host))
+           (backstaff-server--start (and server t) host))
           (t (signal 'backstaff-connection-lost
                      '("the server was started anew and died again; see why with\
  M-x backstaff-show-log, then type M-x backstaff-restart, or wait a minute"))))))

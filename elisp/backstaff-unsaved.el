@@ -15,14 +15,9 @@
 ;;
 ;; A call also names the coding systems of saved files that are visited and not in
 ;; UTF-8, as in (("old.txt" "iso-latin-1")), so that the server can decode them.
-;;
-;; The server describes a file on disk.  Replies of Agent-Q's get_file_info get the
-;; buffer that visits the file, and whether it has unsaved changes.
 
 ;;; Code:
 
-(require 'cl-lib)
-(require 'subr-x)
 (require 'backstaff-names)
 (require 'backstaff-server)
 
@@ -32,8 +27,7 @@
 (defcustom backstaff-send-unsaved-text t
   "Whether tools that read files get the text of modified buffers.
 If nil, they read the files on the disk."
-  :type 'boolean
-  :group 'backstaff)
+  :type 'boolean :group 'backstaff)
 
 (defconst backstaff-unsaved--most-bytes (* 4 1024 1024)
   "Maximum number of bytes of text that a call names; the server refuses more.")
@@ -116,19 +110,6 @@ It needs none for UTF-8, nor for a file that begins with a byte order mark."
                 (coding-system-get coding :bom))
       (symbol-name (coding-system-base coding)))))
 
-(defun backstaff-unsaved--coding ()
-  "Return the coding system that saving the current buffer would use."
-  (let* ((coding (or buffer-file-coding-system 'utf-8-unix))
-         (eol (coding-system-eol-type coding))
-         (base (coding-system-base coding)))
-    (when (or (eq base 'undecided)
-              (save-restriction
-                (widen)
-                (unencodable-char-position (point-min) (point-max) coding)))
-      (setq coding 'utf-8))
-    ;; Saving writes plain newlines where the coding leaves them open.
-    (coding-system-change-eol-conversion coding (if (integerp eol) eol 0))))
-
 (defun backstaff-unsaved--bytes (coding)
   "Return the text of the current buffer in CODING."
   (save-restriction
@@ -136,12 +117,22 @@ It needs none for UTF-8, nor for a file that begins with a byte order mark."
     (encode-coding-string (buffer-substring-no-properties (point-min) (point-max)) coding)))
 
 (defun backstaff-unsaved--look ()
-  "Return (CODING DIGEST SIZE) of the text of the current buffer."
+  "Return (CODING DIGEST SIZE) of the text of the current buffer.
+CODING is the coding system that saving the buffer would use."
   (let ((state (cons (buffer-chars-modified-tick) buffer-file-coding-system)))
     (unless (equal state (car backstaff-unsaved--known))
-      (let* ((coding (backstaff-unsaved--coding)) (bytes (backstaff-unsaved--bytes coding)))
+      (let* ((coding (or buffer-file-coding-system 'utf-8-unix))
+             (eol (coding-system-eol-type coding))
+             (able (and (not (eq (coding-system-base coding) 'undecided))
+                        (save-restriction
+                          (widen)
+                          (not (unencodable-char-position (point-min) (point-max) coding)))))
+             ;; Saving writes plain newlines where the coding leaves them open.
+             (used (coding-system-change-eol-conversion (if able coding 'utf-8)
+                                                        (if (integerp eol) eol 0)))
+             (bytes (backstaff-unsaved--bytes used)))
         (setq backstaff-unsaved--known
-              (list state coding (secure-hash 'sha256 bytes) (length bytes)))))
+              (list state used (secure-hash 'sha256 bytes) (length bytes)))))
     (cdr backstaff-unsaved--known)))
 
 (defun backstaff-unsaved-context (method root &optional all)

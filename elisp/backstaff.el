@@ -28,8 +28,6 @@
 
 ;;; Code:
 
-(require 'cl-lib)
-(require 'subr-x)
 (require 'backstaff-lisp-tools)
 (require 'backstaff-loaddefs)
 (require 'backstaff-server)
@@ -92,22 +90,15 @@ secrets, or the directory that is in no project.")
 ;;;###autoload
 (defvar backstaff-map
   (let ((map (make-sparse-keymap)))
-    (define-key map (kbd "m") #'backstaff)
-    (define-key map (kbd "x") #'backstaff-run-tool)
-    (define-key map (kbd "d") #'backstaff-doctor)
-    (define-key map (kbd "l") #'backstaff-list-directory)
-    (define-key map (kbd "e") #'backstaff-list-entries)
-    (define-key map (kbd "o") #'backstaff-overview)
-    (define-key map (kbd "g") #'backstaff-changes)
-    (define-key map (kbd "t") #'backstaff-tree)
-    (define-key map (kbd "i") #'backstaff-file-info)
-    (define-key map (kbd "c") #'backstaff-list-commands)
-    (define-key map (kbd "f") #'backstaff-find-file)
-    (define-key map (kbd "s") #'backstaff-find-definition)
-    (define-key map (kbd "k") #'backstaff-find-command)
-    (define-key map (kbd "/") #'backstaff-search)
-    (define-key map (kbd "v") #'backstaff-show-log)
-    (define-key map (kbd "r") #'backstaff-restart)
+    (dolist (binding '(("m" . backstaff) ("x" . backstaff-run-tool) ("d" . backstaff-doctor)
+                       ("l" . backstaff-list-directory) ("e" . backstaff-list-entries)
+                       ("o" . backstaff-overview) ("g" . backstaff-changes)
+                       ("t" . backstaff-tree) ("i" . backstaff-file-info)
+                       ("c" . backstaff-list-commands) ("f" . backstaff-find-file)
+                       ("s" . backstaff-find-definition) ("k" . backstaff-find-command)
+                       ("/" . backstaff-search) ("v" . backstaff-show-log)
+                       ("r" . backstaff-restart)))
+      (define-key map (car binding) (cdr binding)))
     map)
   "Keymap of the commands, for you to bind to a key that you like.
 For example: (global-set-key (kbd \"C-c b\") backstaff-map)")
@@ -140,7 +131,8 @@ Otherwise a call was made outside of any project, in the directory ROOT."
       (not (eq backstaff-root-function #'backstaff-project-root))
       (if (file-remote-p root)
           ;; This is found once, because it takes several round trips.
-          (funcall (plist-get (backstaff-server-starter root) :project-p) root)
+          (funcall (plist-get (backstaff-server-starter root) :find)
+                   #'backstaff-project-root root t)
         (backstaff-project-root root t))))
 
 (defun backstaff-directory ()
@@ -159,7 +151,8 @@ that host alone; `backstaff-command-root' asks."
      (backstaff--checked-root
       (cond (backstaff-root-directory)
             ((file-remote-p directory)
-             (funcall (plist-get (backstaff-server-starter directory) :root) directory))
+             (funcall (plist-get (backstaff-server-starter directory) :find)
+                      backstaff-root-function directory))
             (t (funcall backstaff-root-function (expand-file-name directory))))))))
 
 (defun backstaff--checked-root (root)
@@ -216,7 +209,8 @@ Return a handle for `backstaff-cancel'."
   (unless (functionp callback)
     (signal 'backstaff-argument-error (list (format "%S is no callback" callback))))
   ;; The handle is a symbol, because that prints short.  Its value cancels the call.
-  (let* ((handle (make-symbol "backstaff-call"))
+  (let* ((throw-on-input nil)           ; CALLBACK is called, whatever is typed meanwhile
+         (handle (make-symbol "backstaff-call"))
          (finish (lambda (reply)
                    (when callback
                      (funcall (prog1 callback (setq callback nil)) reply))))
@@ -227,12 +221,11 @@ Return a handle for `backstaff-cancel'."
                                        thereis (alist-get symbol backstaff--codes))
                            (backstaff-epc-error-text condition)
                            (backstaff-error-text condition))))))
-    (set handle #'ignore)
-    (condition-case problem
-        (set handle (backstaff--start id args (backstaff--context context) finish fail))
-      ;; To start a server on another host takes a while, and may be quit.  A quit may also come
-      ;; when the call is on its way already.
-      ((error quit) (run-at-time 0 nil fail problem)))
+    (set handle (condition-case problem
+                    (backstaff--start id args (backstaff--context context) finish fail)
+                  ;; To start a server on another host takes a while, and may be quit.  A quit may
+                  ;; also come when the call is on its way already.
+                  ((error quit) (run-at-time 0 nil fail problem) #'ignore)))
     handle))
 
 (defun backstaff--start (id args context finish fail &optional waits)
@@ -245,18 +238,22 @@ caller waits: then a quit at a question is the caller's, and nobody is asked if
          (root (plist-get context :root))
          (quiet (and waits inhibit-quit))
          (ended nil)
-         (stop nil))                    ; a function that ends the step under way
+         (stop #'ignore))               ; a function that ends the step under way
     (cl-labels
         ((end (function value)
            (unless ended
              (setq ended t)
+             (funcall stop)
              (funcall function value)
              t))
-         ;; An error before the end is the end.
+         ;; An error or a quit is the end, or neither function would ever be called.  For the
+         ;; same reason no key ends a step that runs inside of somebody's `while-no-input'.
          (guarded (function &rest arguments)
-           (condition-case problem
-               (apply function arguments)
-             (error (if ended (signal (car problem) (cdr problem)) (end fail problem)))))
+           (unless ended
+             (condition-case problem
+                 (let ((throw-on-input nil)) (apply function arguments))
+               ((error quit)
+                (if ended (signal (car problem) (cdr problem)) (end fail problem))))))
          ;; In a process filter no question may be asked, and nothing sent.
          (later (seconds function &rest arguments)
            (let ((timer (apply #'run-at-time seconds nil #'guarded function arguments)))
@@ -272,31 +269,28 @@ caller waits: then a quit at a question is the caller's, and nobody is asked if
               (refusal (later 0 #'judge context refusal))
               (tool (request "check" (backstaff-lisp-tools-check tool args context)
                              (lambda (checked)
-                               (if (plist-get checked :ok) (later 0 #'run context checked)
+                               (if (plist-get checked :ok)
+                                   (later 0 #'run context checked (float-time))
                                  (judge context checked)))
                              backstaff-call-timeout nil))
               (t (let ((texts (backstaff-unsaved-context method root all)))
                    (send context all texts (plist-get texts :ahead)
                          (+ (float-time) backstaff-unsaved-most-seconds)))))))
-         ;; Run the tool in Lisp on arguments that the server has CHECKED.
-         (run (context checked)
-           (setq stop #'ignore)
-           (when backstaff-call-timeout
-             (later backstaff-call-timeout #'end fail
-                    (list 'backstaff-timeout (format "%s gave no answer within %s seconds"
-                                                     method backstaff-call-timeout))))
-           ;; In a timer nothing can be quit, unless it says so.
-           (unless (with-local-quit
-                     (backstaff-lisp-tools-run
-                      tool checked context backstaff-call-timeout
-                      (lambda (reply)
-                        (unless ended
-                          (funcall stop)
-                          (judge context reply))))
-                     t)
-             (setq quit-flag nil)
-             (funcall stop)
-             (end fail '(quit))))
+         ;; Run the tool in Lisp on arguments that the server has CHECKED, for the first time at
+         ;; BEGUN.
+         (run (context checked begun)
+           ;; In a timer nothing can be quit, unless it says so.  Keys that were typed before do
+           ;; not count.
+           (let ((reply (let ((inhibit-quit nil) (quit-flag nil))
+                          (backstaff-lisp-tools-run tool checked context backstaff-call-timeout
+                                                    begun))))
+             (cond (reply (judge context reply))
+                   ((and backstaff-call-timeout
+                         (> (float-time) (+ begun backstaff-call-timeout)))
+                    (end fail (list 'backstaff-timeout
+                                    (format "%s gave no answer within %s seconds"
+                                            method backstaff-call-timeout))))
+                   (t (later 0.5 #'run context checked begun)))))
          ;; Send the first of PIECES of unsaved texts and come back, or the call itself.
          (send (context all texts pieces deadline)
            (if (and pieces (< (float-time) deadline))
@@ -347,10 +341,7 @@ caller waits: then a quit at a question is the caller's, and nobody is asked if
                  (approved (start approved)))))))
       (start context)
       (lambda ()
-        (unless ended
-          (funcall stop)
-          (end fail (list 'backstaff-cancelled (format "%s was cancelled" method)))
-          t)))))
+        (end fail (list 'backstaff-cancelled (format "%s was cancelled" method)))))))
 
 (defun backstaff-cancel (handle)
   "Cancel the call that `backstaff-call-async' returned HANDLE for.
@@ -489,7 +480,6 @@ TEXTS is a `backstaff-unsaved-context', whose note needs a part of the limit."
                                         (:max-output-bytes (backstaff-unsaved-room value texts))
                                         (_ value)))))
     `(,@sent :unsaved ,(plist-get texts :items) :codings ,(plist-get texts :codings))))
-
 
 (defun backstaff--error-reply (id code message &optional text)
   "Return a reply to a call of the tool ID that failed with CODE and MESSAGE.

@@ -572,6 +572,41 @@ The promise is 50 ms, but the machine of the tests may be busy."
         (should (equal (backstaff-emacs-tests-error "find_symbol" :symbol "frob")
                        '("TIMEOUT" "The back end gave no answer within 0.3 seconds; try again, or use workspace/regexp_search")))))))
 
+(ert-deftest backstaff-emacs-find-symbol-is-quit-when-it-asks-again ()
+  (backstaff-test-with-buffers '(("a.txt" . "frob\n"))
+    (with-current-buffer (backstaff-emacs-tests-visit "a.txt")
+      (add-hook 'xref-backend-functions (lambda () 'made-up) nil t)
+      (let* ((asked 0)
+             (debug-on-quit nil)        ; else ERT lets no handler see a quit
+             (backstaff-emacs-checkers-tests-deed
+              (lambda (_)
+                (if (cl-oddp (cl-incf asked)) (throw throw-on-input t)
+                  (signal 'quit nil)))))
+        (should (equal (backstaff-test-condition
+                         (backstaff-call 'emacs/find_symbol '(:symbol "frob")))
+                       '(quit)))
+        (should (equal (plist-get (backstaff-test-call-later 'emacs/find_symbol '(:symbol "frob"))
+                                  :text)
+                       "Error: The user cancelled the call"))
+        (should (= asked 4))
+        (should-not quit-flag)))))
+
+(ert-deftest backstaff-emacs-find-symbol-asks-for-nobody-after-a-quit ()
+  (backstaff-test-with-buffers '(("a.txt" . "frob\n"))
+    (with-current-buffer (backstaff-emacs-tests-visit "a.txt")
+      (add-hook 'xref-backend-functions (lambda () 'made-up) nil t)
+      (let* ((asked 0)
+             (backstaff-emacs-checkers-tests-deed
+              (lambda (_)
+                (cl-incf asked)
+                (run-at-time 0.1 nil (lambda () (setq quit-flag t)))
+                (throw throw-on-input t))))
+        (should (equal (backstaff-test-condition
+                         (backstaff-call 'emacs/find_symbol '(:symbol "frob")))
+                       '(quit)))
+        (should-not (accept-process-output nil 0.7))
+        (should (= asked 1))))))
+
 (ert-deftest backstaff-emacs-find-symbol-shows-a-hundred-places ()
   (backstaff-test-with-buffers '(("a.txt" . "frob\n") ("b.txt" . "one\ntwo\n"))
     (with-current-buffer (backstaff-emacs-tests-visit "a.txt")

@@ -144,9 +144,6 @@ prompt = [\"emacs/d*\"]\n")))
       (should-not (string-match-p "KEY" (plist-get (backstaff-call "emacs/context" nil) :text)))
       (should-not questions))))
 
-(defvar backstaff-emacs-tests--done nil
-  "The function that takes the result of the tool in tests.")
-
 (defvar backstaff-emacs-tests-tool nil
   "The definition of a tool in tests.")
 
@@ -156,46 +153,42 @@ prompt = [\"emacs/d*\"]\n")))
   `(let* ((backstaff-emacs-tests-tool
            (list :id "emacs/context" :description "Made up." :function ,function))
           (backstaff-lisp-tools
-           '(("emacs/context" backstaff-emacs backstaff-emacs-tests-tool)))
-          (backstaff-emacs-tests--done nil))
+           '(("emacs/context" backstaff-emacs backstaff-emacs-tests-tool))))
      (backstaff-test-with-buffers '(("a.txt" . "x"))
        ,@body)))
 
 (ert-deftest backstaff-emacs-tool-may-answer-later ()
-  (backstaff-emacs-tests-with-tool
-      (lambda (_arguments _context done)
-        (run-at-time 0.05 nil (lambda () (funcall done '(:text "late\n" :data (:a 1)))
-                                ;; Only the first answer counts.
-                                (funcall done '(:text "later\n"))))
-        nil)
-    (should (equal (backstaff-emacs-tests-text "context") "late\n"))
-    (should (equal (plist-get (backstaff-test-call-later 'emacs/context nil) :data) '(:a 1)))))
+  (let ((runs 0))
+    (backstaff-emacs-tests-with-tool
+        (lambda (&rest _) (or (cl-oddp (cl-incf runs)) '(:text "late\n" :data (:a 1))))
+      (should (equal (backstaff-emacs-tests-text "context") "late\n"))
+      (should (equal (plist-get (backstaff-test-call-later 'emacs/context nil) :data) '(:a 1)))
+      (should (= runs 4)))))
 
 (ert-deftest backstaff-emacs-tool-that-never-answers-is-given-up ()
-  (backstaff-emacs-tests-with-tool (lambda (_arguments _context done)
-                                     (setq backstaff-emacs-tests--done done)
-                                     nil)
-    (backstaff-tools)                   ; this starts the server
-    (let ((backstaff-call-timeout 0.3))
-      (backstaff-test-should-fail 'backstaff-timeout "emacs/context gave no answer within 0.3"
-        (backstaff-call 'emacs/context nil))
-      (let ((reply (backstaff-test-call-later 'emacs/context nil)))
-        (should (equal (backstaff-test-code reply) "TIMEOUT")))
-      ;; An answer that comes too late goes nowhere.
-      (funcall backstaff-emacs-tests--done '(:text "late")))
-    (let* ((reply nil)
-           (handle (backstaff-call-async 'emacs/context nil (lambda (value) (setq reply value)))))
-      (setq backstaff-emacs-tests--done nil)
-      (backstaff-test-wait-for backstaff-emacs-tests--done)
-      (should (backstaff-cancel handle))
-      (backstaff-test-wait-for reply)
-      (should (equal (backstaff-test-code reply) "CANCELLED"))
-      (should-not (backstaff-cancel handle)))))
+  (let ((runs 0))
+    (backstaff-emacs-tests-with-tool (lambda (&rest _) (cl-incf runs) t)
+      (backstaff-tools)                 ; this starts the server
+      (let ((backstaff-call-timeout 0.3))
+        (backstaff-test-should-fail 'backstaff-timeout "emacs/context gave no answer within 0.3"
+          (backstaff-call 'emacs/context nil))
+        (let ((reply (backstaff-test-call-later 'emacs/context nil)))
+          (should (equal (backstaff-test-code reply) "TIMEOUT"))))
+      (setq runs 0)
+      (let* ((reply nil)
+             (handle (backstaff-call-async 'emacs/context nil (lambda (it) (setq reply it)))))
+        (backstaff-test-wait-for (= runs 1))
+        (should (backstaff-cancel handle))
+        (should (equal (backstaff-test-code reply) "CANCELLED"))
+        (should-not (backstaff-cancel handle))
+        ;; It is not run for nobody.
+        (should-not (accept-process-output nil 0.6))
+        (should (= runs 1))))))
 
 (ert-deftest backstaff-emacs-tool-can-be-quit ()
   (backstaff-emacs-tests-with-tool (lambda (&rest _)
                                      (run-at-time 0.1 nil (lambda () (setq quit-flag t)))
-                                     nil)
+                                     t)
     (dolist (inhibit-quit '(nil t))
       (let ((seconds (backstaff-test-seconds
                        (should (eq (car (backstaff-test-condition
@@ -203,6 +196,25 @@ prompt = [\"emacs/d*\"]\n")))
                                    'quit)))))
         (should (< seconds 2))
         (should-not quit-flag)))))
+
+(ert-deftest backstaff-emacs-tool-that-is-quit-while-it-runs-loses-no-callback ()
+  (backstaff-emacs-tests-with-tool (lambda (&rest _) (signal 'quit nil))
+    (let ((debug-on-quit nil))          ; else ERT lets no handler see a quit
+      (should (equal (plist-get (backstaff-test-call-later 'emacs/context nil) :text)
+                     "Error: The user cancelled the call"))
+      (should (equal (backstaff-test-condition (backstaff-call 'emacs/context nil)) '(quit))))))
+
+(ert-deftest backstaff-emacs-keys-that-others-wait-for-cut-no-tool-in-two ()
+  ;; As Emacs itself does when a key arrives.
+  (backstaff-emacs-tests-with-tool (lambda (&rest _)
+                                     (when throw-on-input (setq quit-flag throw-on-input))
+                                     '(:text "whole\n"))
+    (let* ((replies nil) (late (+ (float-time) 3)))
+      (backstaff-call-async 'emacs/context nil (lambda (reply) (push reply replies)))
+      (while-no-input
+        (while (and (null replies) (< (float-time) late))
+          (accept-process-output nil 0.01)))
+      (should (equal (mapcar (lambda (reply) (plist-get reply :text)) replies) '("whole\n"))))))
 
 (ert-deftest backstaff-emacs-bug-in-a-tool-is-a-reply ()
   (backstaff-emacs-tests-with-tool (lambda (&rest _) (car 'atom))

@@ -479,6 +479,30 @@ The callback of the first throws.  Check that the other two still get an answer.
       (should (equal backstaff-test-notes
                      '("dropped a late or stray answer: return 2"))))))
 
+(ert-deftest backstaff-epc-deadline-of-a-request-cuts-no-other-short ()
+  "A timer makes a call while the request of another one fills the pipe."
+  (backstaff-test-with-connection peer
+    (let ((large (make-string 500000 ?x)) (inner nil))
+      (backstaff-epc-call peer 'deaf nil)
+      (run-at-time 0.1 nil (lambda ()
+                             (setq inner (backstaff-test-condition
+                                           (backstaff-epc-call peer 'echo (list large)
+                                                               :timeout 0.6)))))
+      (backstaff-test-should-fail 'backstaff-timeout "took no request within 0.3"
+        (backstaff-epc-call peer 'echo (list large) :timeout 0.3))
+      (should (eq (car inner) 'backstaff-timeout))
+      (signal-process (backstaff-epc--process peer) 'USR1)
+      (should (equal (backstaff-epc-call peer 'echo '(1)) '(1))))))
+
+(ert-deftest backstaff-epc-throw-while-a-cancel-is-sent-loses-no-callback ()
+  (backstaff-test-with-connection peer
+    (let* ((told nil)
+           (call (backstaff-epc-call-async peer 'stall nil
+                                           :error-fn (lambda (problem) (push (car problem) told)))))
+      (cl-letf (((symbol-function 'process-send-string) (lambda (&rest _) (throw 'out nil))))
+        (catch 'out (backstaff-epc-cancel peer call)))
+      (should (equal told '(backstaff-cancelled))))))
+
 (ert-deftest backstaff-epc-chatter-on-stderr-holds-up-nothing ()
   :tags '(check-39)
   (backstaff-test-with-connection peer

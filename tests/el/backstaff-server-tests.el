@@ -41,6 +41,9 @@
       (cl-letf (((symbol-function 'process-send-string)
                  (lambda (&rest _) (error "Process backstaff not running"))))
         (backstaff-server-try (lambda (&rest answer) (push answer told)) 5))
+      ;; The caller has the server before that.
+      (should-not told)
+      (backstaff-test-wait-for told)
       (should (equal (length told) 1))
       (should-not (caar told))
       (should (eq (car (cadar told)) 'backstaff-connection-lost)))))
@@ -189,6 +192,15 @@
   :tags '(check-40)
   (backstaff-server-tests-fails '("/nowhere/python") 'backstaff-connection-lost
                                 "cannot start its server: there is no program /nowhere/python"))
+
+(ert-deftest backstaff-server-start-that-fails-or-is-quit-leaves-nothing ()
+  (backstaff-test-with-server (backstaff-test-fake-command)
+    (dolist (condition '((file-error "Doing vfork") (quit)))
+      (cl-letf (((symbol-function 'make-process)
+                 (lambda (&rest _) (signal (car condition) (cdr condition)))))
+        (backstaff-test-condition (backstaff-server-ensure)))
+      (should-not (get-process "backstaff-stderr"))
+      (should-not (get-buffer "backstaff-stderr")))))
 
 (ert-deftest backstaff-server-missing-module-is-a-clear-error ()
   :tags '(check-40)

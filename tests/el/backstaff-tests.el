@@ -462,6 +462,21 @@ In it `asked' is a list of the questions to the user."
     (should (equal (backstaff-call-text 'agent-q/list_directory '(:path "."))
                    "Error: The user cancelled the call"))))
 
+(ert-deftest backstaff-quit-while-a-server-starts-is-a-reply ()
+  "A server on another host may be started in a timer, after a question."
+  (backstaff-tests-with-policy t
+    (let ((debug-on-quit nil)           ; else ERT lets no handler see a quit
+          (texts nil) (start (symbol-function 'backstaff-server-ensure)))
+      (backstaff-call 'workspace/tree '(:path ".") '(:person t))
+      (cl-letf (((symbol-function 'backstaff-server-ensure)
+                 (lambda (&optional host)
+                   (if asked (signal 'quit nil) (funcall start host)))))
+        (dotimes (_ 3)
+          (backstaff-call-async 'agent-q/list_directory '(:path ".")
+                                (lambda (reply) (push (plist-get reply :text) texts))))
+        (backstaff-test-wait-for (cddr texts))
+        (should (equal texts (make-list 3 "Error: The user cancelled the call")))))))
+
 (ert-deftest backstaff-nobody-is-asked-where-nobody-can-answer ()
   (cl-letf (((symbol-function 'yes-or-no-p) (lambda (_) (ert-fail "Somebody was asked"))))
     (should (eq (backstaff-ask-for-approval "a/b" '(:path ".")) :unasked))

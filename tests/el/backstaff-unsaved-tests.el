@@ -106,7 +106,7 @@ The text is without its last newline."
         (insert "grün\nzwei\n")
         (setq buffer-file-coding-system coding)
         (ert-info ((format "%s" coding))
-          (let ((bytes (backstaff-unsaved--bytes (backstaff-unsaved--coding))))
+          (let ((bytes (backstaff-unsaved--bytes (car (backstaff-unsaved--look)))))
             (should (equal (butlast (backstaff-unsaved-tests-read "a.txt"))
                            '("grün\nzwei" "buffer")))
             (let ((inhibit-message t)
