@@ -84,8 +84,8 @@ class Scan:
                 # The jobs so far may find enough, at their rate; or the number to skip may change.
                 if jobs and (self.skipped or self.matches * sent >= self.most * self.looked_at):
                     break
-                share = max(FEW_FILES, (len(self.files) - sent) // 8)
-                size = min(3 * sent or FIRST_FILES, FILES, share)
+                share = (len(self.files) - sent) // (4 * len(matchers.workers))
+                size = min(3 * sent or FIRST_FILES, FILES, max(FEW_FILES, share))
                 jobs.append(self._asked(sent, size, contents))
                 sent += size
             job = jobs[0]

@@ -330,6 +330,17 @@ def test_only_lines_that_hold_what_a_pattern_requires_are_searched(
     assert [lines[number - 1] for number in found] == likely
 
 
+@pytest.mark.parametrize("text", [b"", b"a", b"ab\0c-ab\0c", b"--ab\0", "éàab\0c".encode()])
+def test_literal_is_found_alike_by_the_c_library_and_by_python(
+    monkeypatch: pytest.MonkeyPatch, text: bytes
+) -> None:
+    fast = regexp_worker.finder(text, b"ab\0c")
+    monkeypatch.setattr(regexp_worker, "memmem", lambda: None)
+    plain = regexp_worker.finder(text, b"ab\0c")
+    places = range(len(text) + 2)
+    assert [fast(at) for at in places] == [plain(at) for at in places]
+
+
 def _runs(pid: int) -> bool:
     try:
         return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
