@@ -91,19 +91,19 @@ class Job(NamedTuple):
     with_text: bool = False
 
 
-def judged(data: bytes, *codings: str) -> bytes | Unread:
-    """Return the text of `data` in UTF-8, or the reason why they are no text.
+def judged(data: bytes, *codings: str) -> bytes | str:
+    """Return the text of `data` in UTF-8, or the value of the `Unread` reason why they are no text.
 
     The data are in the first of `codings` that fits, else in UTF-8. The text has no byte order
     mark, and a line feed ends each line.
     """
     if data.find(b"\0", 0, HEAD) >= 0:
-        return Unread.BINARY
+        return Unread.BINARY.value  # `marshal` knows no enumerations
     for name in dict.fromkeys((*codings, "utf-8")):  # Python knows not all codings of Emacs
         with suppress(LookupError, UnicodeDecodeError):
             text = data if data.isascii() else data.decode(name).encode(errors="replace")
             return text.removeprefix(BOM_UTF8).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    return Unread.UNDECODABLE
+    return Unread.UNDECODABLE.value
 
 
 class Search:
@@ -163,14 +163,6 @@ class Search:
                 found.add(number)
                 at = find(ends[number] + 1)
         return sorted(found)
-
-    def misses(self, exact: "Search", together: bytes) -> bool:
-        """Whether `exact` is this pattern with regard to case, and needs a literal that is missing.
-
-        No text that is `together` is likely here.
-        """
-        is_same = exact.regexp.pattern == self.regexp.pattern
-        return is_same and bool(exact.literals) and self.has_literals(together)
 
     def lines(self, text: bytes) -> Iterator[tuple[int, int, int]]:
         """Yield number, start and end of each line of `text` that can match."""
@@ -319,12 +311,9 @@ def answers(job: Job, directory: int) -> Iterator[tuple[str, Any]]:
         for first, data in batches(job, directory):
             joined, ends, unread = together(data)
             yield from (("unread", (first + at, reason)) for at, reason in unread.items())
-            near = {first + at for other in others for at in other.likely(joined, ends)}
-            likely |= near
-            # Often the first of the others is the same pattern in any case.
-            is_none = others and not near and others[0].misses(search, joined)
+            likely.update(first + at for other in others for at in other.likely(joined, ends))
             starts = [0, *(end + 1 for end in ends)]
-            for at in [] if is_none else search.likely(joined, ends):
+            for at in search.likely(joined, ends):
                 yield "at", first + at
                 text = joined[starts[at] : ends[at]]
                 count, matches = found_in(search, text, job.output, skipped, job.most)

@@ -126,12 +126,7 @@ class Scan:
             paths="\0".join(paths),
             prefix=contents.prefix,
             secrets=contents.guard.globs,
-            # `marshal` knows no enumerations.
-            texts={
-                path: str(one) if isinstance(one := texts[path], Unread) else one
-                for path in paths
-                if path in texts
-            },
+            texts={path: texts[path] for path in paths if path in texts},
             codings={path: codings[path] for path in paths if path in codings},
             output=output,
             skipped=skipped,
