@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from backstaff.budget import Budget
 from backstaff.contents.dialects import BadRegexp
-from backstaff.contents.regexp_worker import Job, Pattern
+from backstaff.contents.regexp_worker import PIECE, Job, Pattern
 from backstaff.errors import DeadlineExceeded, ErrorCode, ToolError
 
 if TYPE_CHECKING:  # they take long to load, and most servers never search
@@ -41,8 +41,6 @@ PROCESSES = min(4, len(os.sched_getaffinity(0)) if sys.platform == "linux" else 
 # A pattern is compiled in .2 ms by one that waits, and in 70 ms by a new one, on two busy cores.
 TICK = 0.05
 """Seconds between two looks at a budget, and for ending the job of a call that is answered."""
-PIECE = 1 << 16
-"""Number of bytes that are received at once."""
 ENDS = "end the matcher"
 """The name of a thread that waits for a killed process to end."""
 LAST_SECONDS = 1.0

@@ -33,7 +33,7 @@ from itertools import accumulate, groupby, islice
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from backstaff.contents.requirements import Required, in_bytes, parsed_by_re
+from backstaff.contents.requirements import FOLDED, Required, in_bytes, parsed_by_re
 from backstaff.fs.contents import Contents, Unread
 from backstaff.fs.secrets import Guard
 
@@ -43,8 +43,6 @@ MEMORY = 1 << 30
 Some patterns need a hundred for each character of a line.
 """
 ASCII = bytes(range(128))
-FOLDED = [one.encode() for one in "\u0130\u0131\u017f\u212a"]
-"""The characters beyond ASCII that are i, s or k in another case."""
 SHORTEST_PART = 3
 """Number of characters of the part of a literal that is looked for."""
 WIDTH = 1000
@@ -140,7 +138,7 @@ class Search:
         if not (self.literals and self.ignore_case and self._has_folded) or text.isascii():
             return bool(self.literals)
         beyond = text.translate(None, ASCII)
-        return not any(one in beyond for one in FOLDED)
+        return not any(one.encode() in beyond for one in FOLDED)
 
     def likely(self, together: bytes, ends: Sequence[int]) -> list[int]:
         """Return the numbers of the texts in which a line can match; they end at `ends`.
