@@ -8,7 +8,7 @@ from backstaff.contents.regexp import Asked, Matchers
 from backstaff.contents.regexp_worker import Job, Match, Pattern
 from backstaff.fs.contents import Contents, Unread
 
-FIRST_FILES, FEW_FILES, FILES = 8, 32, 512
+FIRST_FILES, FEW_FILES, FILES = 8, 64, 512
 """Number of files in the first job, as many a search ends with it; and the least and most later."""
 MANY_FILES = 256
 """Number of files from which on several processes search."""
@@ -84,7 +84,7 @@ class Scan:
                 # The jobs so far may find enough, at their rate; or the number to skip may change.
                 if jobs and (self.skipped or self.matches * sent >= self.most * self.looked_at):
                     break
-                share = (len(self.files) - sent) // (4 * len(matchers.workers))
+                share = (len(self.files) - sent) // (2 * len(matchers.workers))
                 size = min(3 * sent or FIRST_FILES, FILES, max(FEW_FILES, share))
                 jobs.append(self._asked(sent, size, contents))
                 sent += size
