@@ -6,7 +6,6 @@ directory of which they get the descriptor, so several processors search. Some p
 the next calls. They end with the server, whose end of their socket closes.
 """
 
-import array
 import marshal
 import os
 import select
@@ -22,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from backstaff.budget import Budget
 from backstaff.contents.dialects import BadRegexp
-from backstaff.contents.regexp_worker import PIECE, Job, Pattern
+from backstaff.contents.regexp_worker import Job, Pattern
 from backstaff.errors import DeadlineExceeded, ErrorCode, ToolError
 
 if TYPE_CHECKING:  # they take long to load, and most servers never search
@@ -41,6 +40,8 @@ PROCESSES = min(4, len(os.sched_getaffinity(0)) if sys.platform == "linux" else 
 # A pattern is compiled in .2 ms by one that waits, and in 70 ms by a new one, on two busy cores.
 TICK = 0.05
 """Seconds between two looks at a budget, and for ending the job of a call that is answered."""
+PIECE = 1 << 16
+"""Number of bytes that are received at once."""
 ENDS = "end the matcher"
 """The name of a thread that waits for a killed process to end."""
 LAST_SECONDS = 1.0
@@ -205,10 +206,10 @@ class _Worker:
         message: tuple[Any, ...] = (*asked.job, min(seconds, 3600.0) + LAST_SECONDS)
         packed = marshal.dumps(message)
         data = len(packed).to_bytes(4) + packed
-        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [asked.directory]))]
         self.asked, asked.is_sent = asked, True
         with suppress(BrokenPipeError, ConnectionResetError):
-            sent = self.socket.sendmsg([data], rights if asked.job.paths else [])
+            has_directory = bool(asked.job.paths)
+            sent = has_directory and socket.send_fds(self.socket, [data], [asked.directory])
             self.socket.sendall(data[sent:])
 
     def receive(self) -> None:

@@ -55,8 +55,6 @@ ANSWERED = 1 << 20
 """Number of bytes of texts and matches after which a job ends."""
 PATTERNS = 8
 """Maximum number of compiled patterns that are kept."""
-PIECE = 1 << 16
-"""Number of bytes that are received at once."""
 
 Match = tuple[int, int, int, int, int, str, int]
 """A match: the number of its line from 1; its start and end in the line from 0; the start of the
@@ -343,18 +341,7 @@ def main() -> None:
     lowest = min([MEMORY, *(one for one in limits if one != resource.RLIM_INFINITY)])
     resource.setrlimit(resource.RLIMIT_AS, (lowest, lowest))
     connection = _socket.socket(fileno=0)
-    received, directories, ready = bytearray(), list[int](), list[bytes]()
-
-    def receive(size: int) -> bytes:
-        while len(received) < size:
-            data, rights, *_ = connection.recvmsg(PIECE, _socket.CMSG_LEN(4))
-            directories.extend(int.from_bytes(one, sys.byteorder) for *_, one in rights)
-            if not data:
-                sys.exit()
-            received.extend(data)
-        taken = bytes(received[:size])
-        del received[:size]
-        return taken
+    all_of_it, ready = _socket.MSG_WAITALL, list[bytes]()
 
     def send(answer: tuple[str, Any], *, now: bool) -> None:
         packed = marshal.dumps(answer)
@@ -363,12 +350,14 @@ def main() -> None:
             connection.sendall(b"".join(ready))
             ready.clear()
 
-    with suppress(ConnectionResetError, BrokenPipeError):  # the server has ended
+    with suppress(ConnectionResetError, BrokenPipeError, EOFError):  # the server has ended
         send(("ready", None), now=True)
         while True:
-            *words, seconds = marshal.loads(receive(int.from_bytes(receive(4))))  # noqa: S302
+            length, rights, *_ = connection.recvmsg(4, _socket.CMSG_LEN(4), all_of_it)
+            asked = connection.recv(int.from_bytes(length), all_of_it)
+            *words, seconds = marshal.loads(asked)  # noqa: S302
             job = Job(*words)
-            directory = directories.pop(0) if job.paths else -1
+            directory = int.from_bytes(rights[0][2], sys.byteorder) if job.paths else -1
             signal.setitimer(signal.ITIMER_REAL, seconds)
             for answer in answers(job, directory):
                 # Whoever kills this process wants to know the file that takes so long.
