@@ -275,10 +275,8 @@ def together(data: Sequence[bytes | str]) -> tuple[bytes, list[int], dict[int, s
     return joined, list(accumulate((len(one) + 1 for one in texts), initial=-1))[1:], unread
 
 
-@lru_cache(PATTERNS)
-def compiled(pattern: str, ignore_case: bool) -> Search:  # noqa: FBT001 - one of `Pattern`
-    """Compile `pattern`, or return the search that is kept."""
-    return Search(pattern, ignore_case=ignore_case)
+compiled = lru_cache(PATTERNS)(Search)
+"""Compiles a pattern, or returns the search that is kept."""
 
 
 def batches(job: Job, directory: int) -> Iterator[tuple[int, list[bytes | str]]]:
@@ -303,7 +301,7 @@ def answers(job: Job, directory: int) -> Iterator[tuple[str, Any]]:
     """Search the files of `job` below the open `directory`."""
     skipped, left, answered, likely = job.skipped, job.most, 0, set[int]()
     try:
-        search, *others = [compiled(*one) for one in job.patterns]
+        search, *others = [compiled(one, ignore_case=ignore) for one, ignore in job.patterns]
         for first, data in batches(job, directory):
             joined, ends, unread = together(data)
             yield from (("unread", (first + at, reason)) for at, reason in unread.items())

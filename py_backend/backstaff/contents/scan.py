@@ -138,16 +138,12 @@ class Scan:
     @property
     def searched(self) -> int:
         """How many texts were searched."""
-        return self.looked_at - self.unread_by_reason().total()
+        return self.looked_at - len(self.unread_files())
 
-    def unread_by_reason(self) -> Counter[Unread]:
-        """How many of the files that were looked at are no text, by reason."""
-        return Counter(reason for number, reason in self.unread.items() if number < self.looked_at)
-
-    def unread_because(self, reason: Unread) -> list[str]:
-        """The files that were looked at and are no text for that `reason`."""
-        numbers = [at for at, why in self.unread.items() if why is reason and at < self.looked_at]
-        return [self.files[number] for number in numbers]
+    def unread_files(self) -> list[tuple[str, Unread]]:
+        """The files that were looked at and are no text, each with the reason."""
+        unread = self.unread.items()
+        return [(self.files[number], why) for number, why in unread if number < self.looked_at]
 
     def _is_enough(self, number: int, count: int, matches: Sequence[Match], text: bytes) -> bool:
         """Note the matches of the file `number`. Return True once enough are found."""

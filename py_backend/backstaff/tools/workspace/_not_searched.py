@@ -26,8 +26,9 @@ _MARK = "\0"
 """The place of the remedy in a line, which the text has not; no path has this character."""
 
 
-def skipped(project: ProjectFiles, choice: Choice, unread: Counter[Unread]) -> dict[str, int]:
+def skipped(project: ProjectFiles, choice: Choice, scan: Scan) -> dict[str, int]:
     """Count the files and names that were not looked at, by reason. Hidden files are searched."""
+    unread = Counter(reason for _, reason in scan.unread_files())
     return {
         "ignored": project.ignored,
         "hidden": 0,
@@ -43,10 +44,7 @@ def skipped(project: ProjectFiles, choice: Choice, unread: Counter[Unread]) -> d
 
 
 def not_searched(
-    counts: Mapping[str, int],
-    project: ProjectFiles,
-    choice: Choice,
-    scan: Scan,
+    counts: Mapping[str, int], project: ProjectFiles, choice: Choice, scan: Scan
 ) -> Note:
     """The note about these `counts`: `not searched: 37 ignored by git, 1 over 1 MiB (data.json)`.
 
@@ -56,7 +54,7 @@ def not_searched(
     """
     prefix = scan.prefix
     words = _WORDS if counts["links"] > 1 else _WORDS | {"links": "link"}
-    if large := scan.unread_because(Unread.TOO_LARGE):
+    if large := [path for path, reason in scan.unread_files() if reason is Unread.TOO_LARGE]:
         words = words | {"too_large": f"{words['too_large']} ({first_of(large, prefix)})"}
     parts = [f"{counts[key]:,} {text}" for key, text in words.items() if counts[key]]
     later = len(scan.files) - scan.looked_at
