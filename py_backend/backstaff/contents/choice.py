@@ -32,6 +32,13 @@ class Rules:
     exclude: Globs | None
     include_prefix: str = ""
 
+    def included(self, paths: Sequence[str], budget: Budget) -> Sequence[str]:
+        """Return those of `paths` that `include` matches; all if there is none."""
+        if not self.include:
+            return paths
+        from_root = [self.include_prefix + one for one in paths] if self.include_prefix else paths
+        return [paths[at] for at in self.include.files(from_root, budget)]
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -56,28 +63,20 @@ def choose(project: ProjectFiles, rules: Rules, budget: Budget, new: Sequence[st
     """
     if project.expired:
         raise DeadlineExceeded
-    key = project.paths, rules, tuple(new)
-    choice = _KEPT.get(key)
+    key = id(project.paths), rules, tuple(new)  # to hash 125,000 paths takes 2 ms
+    _, choice = _KEPT.get(key) or (None, None)
     if choice is None:
         choice = _chosen(project, rules, budget, new)
         if not budget.expired():  # else the files may not be in order
-            _KEPT.put(key, choice)
+            _KEPT.put(key, (project.paths, choice))
     return choice
 
 
 def _chosen(project: ProjectFiles, rules: Rules, budget: Budget, new: Sequence[str]) -> Choice:
-    def included(paths: Sequence[str]) -> Sequence[str]:
-        if not rules.include:
-            return paths
-        from_root = [rules.include_prefix + one for one in paths] if rules.include_prefix else paths
-        return [paths[at] for at in rules.include.files(from_root, budget)]
-
     prefix, files = rules.prefix, list[str]()
     named: dict[str, list[str]] = {}  # the files that an excluded name keeps out, by that name
     excluded: set[str] = set()  # directories
     by_exclude = 0
-    # Code points and UTF-16 units have one order, unless a character takes two units.
-    two_units = max(map(max, new), default="") > "\uffff"
     for directory in budget.checked(project.directories):
         path, paths = directory.path, list(directory.paths)
         if kept_out := above_excluded(f"{path}/", rules.excluded):
@@ -94,24 +93,28 @@ def _chosen(project: ProjectFiles, rules: Rules, budget: Budget, new: Sequence[s
             named |= {inside + name: [inside + name] for name in names}
             paths = [one for one in paths if one.rpartition("/")[2] not in rules.excluded]
         files += paths
-        two_units |= any(max(one) > "\uffff" for one in directory.paths if not one.isascii())
     files += [one for one in new if rules.excluded.isdisjoint(one.split("/"))]
     if rules.exclude:
         from_root = [prefix + one for one in files] if prefix else files
         matching = set(rules.exclude.files(from_root, budget))
         files = [one for at, one in enumerate(files) if at not in matching]
         by_exclude += len(matching)
-    by_name = +Counter({name: len(included(paths)) for name, paths in named.items()})
-    chosen = included(files)
+    by_name = +Counter({name: len(rules.included(paths, budget)) for name, paths in named.items()})
+    chosen = rules.included(files, budget)
     by_include = len(files) - len(chosen) + sum(map(len, named.values())) - by_name.total()
+    # Code points and UTF-16 units have one order, unless a character takes two units.
+    two_units = any(max(one) > "\uffff" for one in chosen if not one.isascii())
     chosen = budget.ordered(chosen, _utf_16 if two_units else str)
     return Choice(chosen, by_name, by_exclude, by_include)
 
 
-_KEPT: LRUCache[tuple[tuple[str, ...], Rules, tuple[str, ...]], Choice] = LRUCache(
-    MAX_KEPT, lambda choice: len(choice.files)
+_KEPT: LRUCache[tuple[int, Rules, tuple[str, ...]], tuple[Sequence[str], Choice]] = LRUCache(
+    MAX_KEPT, lambda kept: len(kept[1].files)
 )
-"""The choices made last: a search in the same files costs 40 ms less in 125,000."""
+"""The choices made last, each with the paths it was made from, so that no others get their `id`.
+
+A search in the same files costs 40 ms less in 125,000.
+"""
 
 
 def above_excluded(path: str, excluded: frozenset[str]) -> str:
@@ -126,16 +129,15 @@ def above_excluded(path: str, excluded: frozenset[str]) -> str:
     return "/".join(names[: at + 1]) + "/" * (at + 1 < len(names))
 
 
-def told_by_name(by_name: Counter[str], prefix: str, also: str = "") -> Iterator[str]:
-    """Yield which paths are left out `by_name`, as in `Choice`, and how to search them.
+def told_by_name(by_name: Counter[str], prefix: str, remedy: str) -> Iterator[str]:
+    """Yield which paths are left out `by_name`, as in `Choice`: `3 in build/ src/dist/`.
 
-    For example `3 in build/ src/dist/, to be given as root_path`. `prefix` stands before each path,
-    and `also` names more arguments to give.
+    `prefix` stands before each path, and the `remedy` behind those of directories.
     """
     directories = sorted(path for path in by_name if path.endswith("/"))
     if directories:
         count = sum(by_name[path] for path in directories)
-        yield f"{count:,} in {first_of(directories, prefix)}, to be given as root_path{also}"
+        yield f"{count:,} in {first_of(directories, prefix)}{remedy}"
     if files := sorted(path for path in by_name if not path.endswith("/")):
         yield f"{len(files):,} named {first_of(files, prefix)}"
 

@@ -52,8 +52,10 @@ def translated(pattern: str) -> str:
             return f"(?P<{name}>"
         if name := found["back"]:
             return f"(?P={name})"
-        if found["code"]:
-            return _character(found)
+        if code := found["code"]:
+            if int(code, 16) > sys.maxunicode:
+                raise BadRegexp(f"there is no character {found[0]}", found.start())
+            return f"\\U{int(code, 16):08X}"
         if found["property"]:
             raise BadRegexp(
                 rf"Python has no {found[0]}: write [^\W\d_] for a letter, \d for a digit,"
@@ -80,9 +82,3 @@ def from_emacs(pattern: str) -> str:
 def from_posix(pattern: str) -> str:
     r"""Translate the POSIX classes of `pattern`: `[[:digit:]_]+` becomes `[\d_]+`."""
     return re.sub(r"\[:([a-z]+):\]", lambda found: _POSIX.get(found[1], found[0]), pattern)
-
-
-def _character(found: re.Match[str]) -> str:
-    if (code := int(found["code"], 16)) > sys.maxunicode:
-        raise BadRegexp(f"there is no character {found[0]}", found.start())
-    return f"\\U{code:08X}"

@@ -156,28 +156,21 @@ class Near:
     def _about_include(self, pattern: str) -> str:
         """Say why the globs of `include`, whose first is `pattern`, leave no file."""
         place, project, rules = self.place, self.project, self.rules
-        prefix, include = rules.prefix, rules.include
-        budget = self.budget.at_most(suggestions.SECONDS)
-        files = [prefix + path for path in project.paths]
-        also, matching = "", list[str]()
+        prefix, budget = rules.prefix, self.budget.at_most(suggestions.SECONDS)
+        remedy, matching = ", to be given as root_path", list[str]()
         with suppress(DeadlineExceeded):
-            found = include.files(files, budget) if include else []
-            matching = [project.paths[at] for at in found]
-            if include and project.ignored and not matching:
+            matching += rules.included(project.paths, budget)
+            if project.ignored and not matching:
                 # Git ignores most directories with such names as well.
-                everything = project_files(
-                    place, budget.share(WALK_SHARE), include_ignored=True
-                ).paths
-                found = include.files([prefix + path for path in everything], budget)
-                ignored = (everything[at] for at in found)
-                matching = [path for path in ignored if above_excluded(path, rules.excluded)]
-                also = " with include_ignored=true"
+                walking = budget.share(WALK_SHARE)
+                everything = project_files(place, walking, include_ignored=True).paths
+                ignored = rules.included(everything, budget)
+                matching += [path for path in ignored if above_excluded(path, rules.excluded)]
+                remedy += " with include_ignored=true"
         by_name = Counter(above_excluded(path, rules.excluded) for path in matching)
         by_exclude = by_name.pop("", 0)
-        left_out = [
-            *told_by_name(by_name, prefix, also),
-            *[f"{by_exclude:,} by exclude"] * (by_exclude > 0),
-        ]
+        left_out = [*told_by_name(by_name, prefix, remedy)]
+        left_out += [f"{by_exclude:,} by exclude"] * (by_exclude > 0)
         if left_out:
             return f"'include' does not override exclusions: {', '.join(left_out)}"
         files = [

@@ -6,7 +6,6 @@ directory of which they get the descriptor, so several processors search. Some p
 the next calls. They end with the server, whose end of their socket closes.
 """
 
-import array
 import marshal
 import os
 import select
@@ -207,10 +206,10 @@ class _Worker:
         message: tuple[Any, ...] = (*asked.job, min(seconds, 3600.0) + LAST_SECONDS)
         packed = marshal.dumps(message)
         data = len(packed).to_bytes(4) + packed
-        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [asked.directory]))]
         self.asked, asked.is_sent = asked, True
         with suppress(BrokenPipeError, ConnectionResetError):
-            sent = self.socket.sendmsg([data], rights if asked.job.paths else [])
+            has_directory = bool(asked.job.paths)
+            sent = has_directory and socket.send_fds(self.socket, [data], [asked.directory])
             self.socket.sendall(data[sent:])
 
     def receive(self) -> None:

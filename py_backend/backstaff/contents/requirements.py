@@ -20,7 +20,7 @@ LONGEST_RUN = 16
 _NEWLINE = 10
 _FIRST, _OTHERS = r"\xc2-\xf4", r"[\x80-\xbf]*"
 """The first and the other bytes of a character that is not ASCII, in UTF-8."""
-_FOLDED = "\u0130\u0131\u017f\u212a"
+FOLDED = "\u0130\u0131\u017f\u212a"
 """The characters beyond ASCII that are i, s or k in another case."""
 _ONE_CHARACTER = (op.LITERAL, op.NOT_LITERAL, op.ANY, op.ANY_ALL, op.IN)
 _REPEATS = (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT)
@@ -121,7 +121,7 @@ def _class(kind: object, value: Any, flags: int) -> tuple[list[int], bool]:  # n
     state.flags = flags
     one = compiler.compile(parser.SubPattern(state, [(kind, value)]), flags)
     codes = [code for code in range(128) if code != _NEWLINE and one.match(chr(code))]
-    return codes, _names_beyond(kind, value) or any(map(one.match, _FOLDED))
+    return codes, _names_beyond(kind, value) or any(map(one.match, FOLDED))
 
 
 def _expression(characters: tuple[list[int], bool]) -> str:

@@ -8,7 +8,7 @@ from backstaff.contents.regexp import Asked, Matchers
 from backstaff.contents.regexp_worker import Job, Match, Pattern
 from backstaff.fs.contents import Contents, Unread
 
-FIRST_FILES, FEW_FILES, FILES = 8, 32, 512
+FIRST_FILES, FEW_FILES, FILES = 8, 64, 512
 """Number of files in the first job, as many a search ends with it; and the least and most later."""
 MANY_FILES = 256
 """Number of files from which on several processes search."""
@@ -84,8 +84,8 @@ class Scan:
                 # The jobs so far may find enough, at their rate; or the number to skip may change.
                 if jobs and (self.skipped or self.matches * sent >= self.most * self.looked_at):
                     break
-                share = max(FEW_FILES, (len(self.files) - sent) // 8)
-                size = min(3 * sent or FIRST_FILES, FILES, share)
+                share = (len(self.files) - sent) // (2 * len(matchers.workers))
+                size = min(3 * sent or FIRST_FILES, FILES, max(FEW_FILES, share))
                 jobs.append(self._asked(sent, size, contents))
                 sent += size
             job = jobs[0]
@@ -126,12 +126,7 @@ class Scan:
             paths="\0".join(paths),
             prefix=contents.prefix,
             secrets=contents.guard.globs,
-            # `marshal` knows no enumerations.
-            texts={
-                path: str(one) if isinstance(one := texts[path], Unread) else one
-                for path in paths
-                if path in texts
-            },
+            texts={path: texts[path] for path in paths if path in texts},
             codings={path: codings[path] for path in paths if path in codings},
             output=output,
             skipped=skipped,
@@ -143,16 +138,12 @@ class Scan:
     @property
     def searched(self) -> int:
         """How many texts were searched."""
-        return self.looked_at - self.unread_by_reason().total()
+        return self.looked_at - len(self.unread_files())
 
-    def unread_by_reason(self) -> Counter[Unread]:
-        """How many of the files that were looked at are no text, by reason."""
-        return Counter(reason for number, reason in self.unread.items() if number < self.looked_at)
-
-    def unread_because(self, reason: Unread) -> list[str]:
-        """The files that were looked at and are no text for that `reason`."""
-        numbers = [at for at, why in self.unread.items() if why is reason and at < self.looked_at]
-        return [self.files[number] for number in numbers]
+    def unread_files(self) -> list[tuple[str, Unread]]:
+        """The files that were looked at and are no text, each with the reason."""
+        unread = self.unread.items()
+        return [(self.files[number], why) for number, why in unread if number < self.looked_at]
 
     def _is_enough(self, number: int, count: int, matches: Sequence[Match], text: bytes) -> bool:
         """Note the matches of the file `number`. Return True once enough are found."""

@@ -79,10 +79,14 @@ def _expressions(globs: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[st
 
 def _expression(globs: Iterable[str], end: str) -> re.Pattern[str]:
     kinds = {"*": STAR, "?": ANY}
-    either = "|".join(
+    each = [
         regex([kinds.get(c) or literal(c) for c in glob.lower().rstrip("/")])
         + ("/[^/]" if glob.endswith("/") else "/")
         for glob in globs
-    )
+    ]
+    # Those that begin with a star share one: each would look through the whole name.
+    starred = "|".join(one.removeprefix(STAR.regex) for one in each if one.startswith(STAR.regex))
+    others = [one for one in each if not one.startswith(STAR.regex)]
+    either = "|".join([*others, *[f"{STAR.regex}(?:{starred})"] * bool(starred)])
     # Each is tried at a slash only, and no star passes the next one: the time is linear.
     return re.compile(f"/(?:{either or '(?!)'}){end}")

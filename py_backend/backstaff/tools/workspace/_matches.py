@@ -117,40 +117,33 @@ def rows_within(
 
     Where `around` is None, few matches have lines around them, as far as there is room.
     """
+
+    def rows(around: Around, *, folds: bool = False) -> list[str]:
+        pairs = ((one, outlines.get(one.path)) for one in found)
+        return [row for one, made in pairs for row in _rows_of(one, around, made, folds=folds)]
+
     count = sum(len(one.matches) for one in found)
-    bare = rows(found, around or Around(), outlines, folds=count > FEW)
+    bare = rows(around or Around(), folds=count > FEW)
     if around or not 0 < count <= FEW:
         return bare, False
     lines = AUTOMATIC if count == 1 else min(SOME, ROWS // count)
     beside = Around(lines, lines, within=True)
-    whole = rows(found, replace(beside, to_ends=count <= TO_ENDS), outlines)
+    whole = rows(replace(beside, to_ends=count <= TO_ENDS))
     if sum(map(size, whole)) <= min(room, limit // ENDS_SHARE):
         return whole, False
-    some = rows(found, beside, outlines)
+    some = rows(beside)
     has_room = sum(map(size, some)) <= room
     return (some if has_room else bare), not has_room
-
-
-def rows(
-    found: Sequence[Found],
-    around: Around,
-    outlines: Mapping[str, Outline],
-    *,
-    folds: bool = False,
-) -> list[str]:
-    """Return the text of each match, with its file's path before the first, and lines `around` it.
-
-    It is "" for a match that the text of the one before shows. `outlines` are by path. If `folds`,
-    the matches of a file in lines that import share a row.
-    """
-    return [
-        row for one in found for row in _rows_of(one, around, outlines.get(one.path), folds=folds)
-    ]
 
 
 def _rows_of(
     found: Found, around: Around, outline: Outline | None, *, folds: bool
 ) -> Iterator[str]:
+    """Yield the text of each match, with the file's path before the first, and lines `around` it.
+
+    It is "" for a match that the text of the one before shows. If `folds`, the matches in lines
+    that import share a row.
+    """
     lines = _lines(found) if around != Around() else []
     numbers = [match[0] for match in found.matches]
     holders = [_holder(number, outline) for number in numbers]
@@ -186,7 +179,10 @@ def _rows_of(
             yield ""
             continue
         if holder is not said and not (holder and holder is begun):
-            head += f"in {_named(holder)}:\n" if holder else "at top level:\n"
+            named = "at top level"
+            if holder:
+                named = f"in {visible(holder.qualified)} {_span(holder.line, holder.last_line)}"
+            head += f"{named}:\n"
             said = holder
         begun = own or begun
         text, shown = line(match, own.last_line if own else 0)
@@ -229,10 +225,8 @@ def _holder(number: int, outline: Outline | None) -> tuple[Definition | None, De
     return above[-1] if above else None, inner
 
 
-def _named(definition: Definition) -> str:
-    first, last = definition.line, definition.last_line
-    lines = f"{first}-{last}" if last > first else f"{first}"
-    return f"{visible(definition.qualified)} {lines}"
+def _span(first: int, last: int) -> str:
+    return f"{first}-{last}" if last > first else f"{first}"
 
 
 def _lines(found: Found) -> Sequence[str]:
@@ -272,7 +266,7 @@ def line(match: Match, to: int = 0) -> tuple[str, range]:
     If `to` is not 0, the line begins a definition that ends at the line `to`.
     """
     number, start, end, left, length, part, _ = match
-    lines = f"{number}-{to}" if to > number else f"{number}"
+    lines = _span(number, to)
     if len(part) == length and size(part) <= MOST:
         return f"{lines}: {visible(part)}\n", range(length + 1)
     # The match comes first, then half of the room is for the text before it.

@@ -1,9 +1,9 @@
 """Files that a search of contents did not look at: counts for the data, and the last line."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from backstaff.contents.choice import Choice, first_of
+from backstaff.contents.choice import Choice, first_of, told_by_name
 from backstaff.contents.scan import Scan
 from backstaff.fs.contents import Unread
 from backstaff.project.files import Closed, ProjectFiles
@@ -23,11 +23,12 @@ _WORDS = {
     "links": "links",
 }
 _MARK = "\0"
-"""The place of the remedy in a line; no path has this character."""
+"""The place of the remedy in a line, which the text has not; no path has this character."""
 
 
-def skipped(project: ProjectFiles, choice: Choice, unread: Counter[Unread]) -> dict[str, int]:
+def skipped(project: ProjectFiles, choice: Choice, scan: Scan) -> dict[str, int]:
     """Count the files and names that were not looked at, by reason. Hidden files are searched."""
+    unread = Counter(reason for _, reason in scan.unread_files())
     return {
         "ignored": project.ignored,
         "hidden": 0,
@@ -43,10 +44,7 @@ def skipped(project: ProjectFiles, choice: Choice, unread: Counter[Unread]) -> d
 
 
 def not_searched(
-    counts: Mapping[str, int],
-    project: ProjectFiles,
-    choice: Choice,
-    scan: Scan,
+    counts: Mapping[str, int], project: ProjectFiles, choice: Choice, scan: Scan
 ) -> Note:
     """The note about these `counts`: `not searched: 37 ignored by git, 1 over 1 MiB (data.json)`.
 
@@ -56,21 +54,13 @@ def not_searched(
     """
     prefix = scan.prefix
     words = _WORDS if counts["links"] > 1 else _WORDS | {"links": "link"}
-    if large := scan.unread_because(Unread.TOO_LARGE):
+    if large := [path for path, reason in scan.unread_files() if reason is Unread.TOO_LARGE]:
         words = words | {"too_large": f"{words['too_large']} ({first_of(large, prefix)})"}
     parts = [f"{counts[key]:,} {text}" for key, text in words.items() if counts[key]]
     later = len(scan.files) - scan.looked_at
     parts += [f"{later:,} left for later pages"] * (later > 0)
-    remedy = ""
-    # A part with a mark stands twice: the line has the remedy there, and the text has nothing.
-    if directories := sorted(path for path in choice.by_name if path.endswith("/")):
-        remedy = "to be given as root_path"
-        number = sum(choice.by_name[path] for path in directories)
-        parts.append(f"{number:,} in {first_of(_merged(directories), prefix)}{_MARK}")
-    if files := sorted(path for path in choice.by_name if not path.endswith("/")):
-        parts.append(f"{len(files):,} named {first_of(files, prefix)}")
+    parts += told_by_name(_merged(choice.by_name), prefix, _MARK)
     if inner := [prefix + path for path in project.closed(Closed.REPOSITORY)]:
-        remedy = "to be given as root_path"
         which = some_of((f"{word(path)}/" for path in inner), len(inner))
         parts.append(f"{plural(len(inner), 'repository', 'repositories')} within{_MARK}: {which}")
     repository = project.repository
@@ -81,13 +71,16 @@ def not_searched(
     own = "only what include and exclude leave out"
     nothing = own if choice.by_include or choice.by_exclude else "nothing"
     text = f"not searched: {', '.join(parts) or nothing}"
+    remedy = "to be given as root_path" if _MARK in text else ""
     line = text.replace(_MARK, f", {remedy}")
     return Note(NoteKind.NOT_SEARCHED, text.replace(_MARK, ""), remedy, line)
 
 
-def _merged(directories: Sequence[str]) -> Sequence[str]:
-    """Return `directories` with `**/build/` for several that have one name."""
-    called: dict[str, list[str]] = {}
-    for path in directories:
-        called.setdefault(path.split("/")[-2], []).append(path)
-    return sorted(f"**/{name}/" if len(paths) > 1 else paths[0] for name, paths in called.items())
+def _merged(by_name: Counter[str]) -> Counter[str]:
+    """Return `by_name` with `**/build/` for several directories that have one name."""
+    ends = {path: f"/{path}".split("/")[-2] for path in by_name if path.endswith("/")}
+    merged, named = Counter[str](), Counter(ends.values())
+    for path, count in by_name.items():
+        several = path in ends and named[ends[path]] > 1
+        merged[f"**/{ends[path]}/" if several else path] += count
+    return merged

@@ -14,17 +14,17 @@ EXCLUDED = frozenset((".git", "node_modules", "dist", "build", "target", ".vscod
 Value = TypeVar("Value")
 
 
-def unsaved_texts(prefix: str, context: Context) -> dict[str, bytes | Unread]:
+def unsaved_texts(prefix: str, context: Context) -> dict[str, bytes | str]:
     """Return the unsaved texts by the path from the directory with this `prefix`."""
     return {
-        path: Unread.TOO_LARGE
+        path: Unread.TOO_LARGE.value
         if len(one.data) > MAX_FILE_BYTES
         else judged(one.data, *filter(None, [codec(one.coding)]))
         for path, one in _below(prefix, context.unsaved)
     }
 
 
-def contents_of(place: Place, texts: Mapping[str, bytes | Unread]) -> Contents:
+def contents_of(place: Place, texts: Mapping[str, bytes | str]) -> Contents:
     """Return the contents of the files below `place`, with `texts` in the place of some."""
     return Contents(place.directory, place.root.guard, place.prefix, texts)
 

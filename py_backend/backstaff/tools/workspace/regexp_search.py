@@ -340,7 +340,7 @@ class Answer:
         """
         asked, scan, unsaved = self.asked, self.scan, self.unsaved
         found, folded, more, items = self._page()
-        counts = skipped(self.project, self.choice, scan.unread_by_reason())
+        counts = skipped(self.project, self.choice, scan)
         named = some_of(map(word, unsaved), len(unsaved)) or f"{len(unsaved)} with long names"
         as_in_emacs = Note(NoteKind.UNSAVED, f"not saved, searched as in Emacs: {named}")
         notes = [*self.reasons, *[as_in_emacs] * bool(unsaved)]
@@ -421,13 +421,7 @@ class Answer:
         files: list[Item] = [({key: getattr(one, key) for key in keys}, {}) for one in page]
         return page, Counter(), len(found) > len(page), files
 
-    def _more(
-        self,
-        offset: int,
-        items: Sequence[Item],
-        worth: Sequence[int],
-        limit: int,
-    ) -> str:
+    def _more(self, offset: int, items: Sequence[Item], worth: Sequence[int], limit: int) -> str:
         """How to go on at `offset`, and the files that are left, with the number of their matches.
 
         `items` are those that are shown, and each stands for `worth` matches. `limit` is that of
