@@ -63,7 +63,7 @@ _ENTRY = re.compile(
     r"(.*/)?(main\.(py|rs|go|c|cc|cpp|java|kt|ts|js|swift|zig|dart|ml|hs|el)|__main__\.py|manage\.py"
     r"|app\.(py|ts|tsx|js)|application\.ex|program\.cs|early-init\.el|init\.el)|bin/[^./]+"
     r"|(src/)?(server|lib)\.(py|ts|js|c|go|rs)|(src/)?([^/]+/)?cli\.(py|ts|js)"
-    r"|(.*/src/)?index\.(ts|js|tsx|mjs)",
+    r"|((.*/)?src/)?index\.(ts|js|tsx|mjs)",
     re.IGNORECASE,
 )
 _ASIDE = re.compile(

@@ -74,12 +74,13 @@ class Window:
             if 0 <= position < self.count:
                 if position == len(self.lines):
                     self.lines.append(Line())
+                kept = piece
                 if self.skip and not position:
                     whole = piece.encode()
-                    piece = whole[self.skip :].decode(errors="ignore")  # its rest  # noqa: PLW2901  # its rest
-                    self.lines[0].before += len(whole) - size(piece)
+                    kept = whole[self.skip :].decode(errors="ignore")
+                    self.lines[0].before += len(whole) - size(kept)
                     self.skip = max(0, self.skip - len(whole))
-                self.lines[position].add(piece, LINE_BYTES if position else self.limit)
+                self.lines[position].add(kept, LINE_BYTES if position else self.limit)
         return self.all_text is not None or last < self.start + self.count
 
 
