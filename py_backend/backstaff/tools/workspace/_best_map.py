@@ -116,8 +116,8 @@ def best_map(there: Survey, room: float, cost: Cost, budget: Budget) -> list[tup
         shown: dict[str, list[str]] = {path: [] for path in ("", *first)}
         for *_, path, name in items[:count]:
             shown.setdefault(path, []).extend([name] if name else [])
-        inner = Counter(path.rpartition("/")[0] for path in shown if path)
-        opened = {path for path in {*shown, *inner} if shown.get(path) or inner[path] >= LINE}
+        parents = Counter(path.rpartition("/")[0] for path in shown if path)
+        opened = {path for path in {*shown, *parents} if shown.get(path) or parents[path] >= LINE}
         opened.add("")
         shown |= {path: [] for path in opened - shown.keys()}
         for path in shown.keys() - opened:
@@ -126,31 +126,29 @@ def best_map(there: Survey, room: float, cost: Cost, budget: Budget) -> list[tup
         labels = {path: list[str]() for path in opened}
         labels[""] = [path for path in first if path in shown]
         more = {path: there.totals[path] - len(names) for path, names in shown.items()}
-        for path in shown:
-            if path:
-                more[next(one for one in _above(path) if one in shown)] -= there.totals[path]
-            if path not in labels and path not in first:
-                labels[next(one for one in _above(path) if one in labels)].append(path)
-        return [
-            line(path, sorted(shown[path]), labels[path], more[path]) for path in sorted(labels)
-        ]
-
-    def line(path: str, names: list[str], inner: list[str], more: int) -> tuple[str, Row]:
-        links = there.directories[path].links
-        words = [
-            there.beginning(path),
-            *(map_word(name) + "@" * (name in links) for name in names),
-            *(there.label(one, path) for one in sorted(inner)),
-            *([f"+{more}"] if more else []),
-        ]
-        row = {
-            "path": (there.prefix + path).rstrip("/") or ".",
-            "names": names,
-            "links": [name for name in names if name in links],
-            "collapsed": [there.prefix + one for one in sorted(inner)],
-            "more_files": more,
-        }
-        return " ".join(words) + "\n", row
+        for path in shown.keys() - {""}:
+            more[next(one for one in _above(path) if one in shown)] -= there.totals[path]
+            if path not in opened and path not in first:
+                labels[next(one for one in _above(path) if one in opened)].append(path)
+        found = []
+        for path in sorted(opened):
+            names, links = sorted(shown[path]), there.directories[path].links
+            inner = sorted(labels[path])
+            words = [
+                there.beginning(path),
+                *(map_word(name) + "@" * (name in links) for name in names),
+                *(there.label(one, path) for one in inner),
+                *([f"+{more[path]}"] if more[path] else []),
+            ]
+            row = {
+                "path": (there.prefix + path).rstrip("/") or ".",
+                "names": names,
+                "links": [name for name in names if name in links],
+                "collapsed": [there.prefix + one for one in inner],
+                "more_files": more[path],
+            }
+            found.append((" ".join(words) + "\n", row))
+        return found
 
     def taken(count: int) -> float:
         return inf if budget.expired() else sum(cost(text) for text, _ in lines(count))
