@@ -121,35 +121,33 @@ class Tree:
 
     def grow(self, place: Place) -> None:
         """Walk below `place` as far as the arguments allow, and make the nodes."""
-        asked, opened = self.arguments, self.nodes[0]
+        asked, nodes = self.arguments, self.nodes
+        opened = nodes[:]  # by depth: the directory that was opened last, and those above it
         with Walk(place.listing(), self.arrange, self.context.budget) as walk:
             for step in walk:
                 name, path, kind, depth, _ = step
-                path = self.base + path
-                node: Node = {"name": name, "path": path, "depth": depth, "kind": kind}
-                self.branch[depth - 1].setdefault("children", []).append(node)
-                self.branch[depth:] = [node]
-                self.nodes.append(node)
-                is_directory = kind is Kind.DIRECTORY
-                if len(self.nodes) == asked.max_entries:
-                    self.limit_reached = True
-                elif is_directory and depth == asked.max_depth:
-                    node["truncated"] = self.depth_cut = True
-                elif is_directory and walk.enter(step) is None:
-                    opened = node
-                    continue
-                elif is_directory:
-                    self.unreadable.append(path)
-                    continue
-                if is_directory:
-                    self.unopened.append(path)
+                node: Node = {"name": name, "path": self.base + path, "depth": depth, "kind": kind}
+                opened[depth - 1].setdefault("children", []).append(node)
+                nodes.append(node)
+                self.limit_reached = len(nodes) == asked.max_entries
+                if kind is Kind.DIRECTORY:
+                    if depth < asked.max_depth and not self.limit_reached:
+                        if walk.enter(step) is None:
+                            opened[depth:] = [node]
+                        else:
+                            self.unreadable.append(node["path"])
+                        continue
+                    if not self.limit_reached:
+                        node["truncated"] = self.depth_cut = True
+                    self.unopened.append(node["path"])
                     if self.context.view.count_closed:
                         walk.look_into(step)
                 if self.limit_reached:
                     break
             self.expired = walk.expired
-        if self.expired and opened["path"] not in self.eligible:
-            self.unopened.append(opened["path"])
+        if self.expired and opened[-1]["path"] not in self.eligible:
+            self.unopened.append(opened[-1]["path"])
+        self.branch = [*opened[: nodes[-1]["depth"]], nodes[-1]]
 
     def arrange(self, directory: int, path: str) -> list[Named]:
         """Filter (7) and order (3.1) the entries of a directory, as many as there is room for.
