@@ -67,21 +67,20 @@ class Window:
         """Take the next piece of the text; return whether more is wanted."""
         if self.all_text is not None:
             self.all_text.append(text)
-        if last < self.start:
-            return True
-        for number, piece in enumerate(text.split("\n"), first):
-            position = number - self.start
-            if 0 <= position < self.count:
+        end = self.start + self.count
+        if first < end and last >= self.start:
+            pieces = text.split("\n")
+            for number in range(max(first, self.start), min(last + 1, end)):
+                position, piece = number - self.start, pieces[number - first]
                 if position == len(self.lines):
                     self.lines.append(Line())
-                kept = piece
                 if self.skip and not position:
                     whole = piece.encode()
-                    kept = whole[self.skip :].decode(errors="ignore")
-                    self.lines[0].before += len(whole) - size(kept)
+                    piece = whole[self.skip :].decode(errors="ignore")
+                    self.lines[0].before += len(whole) - size(piece)
                     self.skip = max(0, self.skip - len(whole))
-                self.lines[position].add(kept, LINE_BYTES if position else self.limit)
-        return self.all_text is not None or last < self.start + self.count
+                self.lines[position].add(piece, LINE_BYTES if position else self.limit)
+        return self.all_text is not None or last < end
 
 
 @dataclass(frozen=True, slots=True)
