@@ -271,13 +271,8 @@ def _rule(place: Place, context: Context) -> Rule:
     if context.view.left_out == LeftOut.CONTRACT:
         return lambda _, names: DEFAULT_EXCLUDES.intersection(names)
     project = project_files(place, context.budget)
-    known: dict[str, set[str]] = {}
-    for directory in project.directories:
-        known[directory.path] = set(directory.names())
-        if directory.path:
-            above, _, name = directory.path.rpartition("/")
-            known[above].add(name)
-    return lambda path, names: set(names).difference(known.get(path, ()))
+    known = {*project.paths, *(directory.path for directory in project.directories)}
+    return lambda path, names: {name for name in names if f"{path}/{name}".lstrip("/") not in known}
 
 
 # ---------------------------------------------------------------------------- text
