@@ -32,19 +32,13 @@ class Line:
 
     def add(self, piece: str, most: int) -> None:
         """Add `piece` to the line, but keep no more than `most` bytes of it."""
-        if self.left:
-            self.left += size(piece)
-            return
-        kept = _first(piece, most - size(self.text))
+        kept = "" if self.left else _first(piece, most - size(self.text))
         self.text += kept
-        if len(kept) < len(piece):
-            self.left = size(piece) - size(kept)
+        self.left += size(piece) - size(kept)
 
     def first(self, most: int) -> "Line":
         """Return the line with at most `most` bytes of its text."""
         text = _first(self.text, most)
-        if len(text) == len(self.text):
-            return self
         return Line(text, self.left + size(self.text) - size(text), self.before)
 
 

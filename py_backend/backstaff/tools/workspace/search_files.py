@@ -256,12 +256,9 @@ def _ignored(place: Place, query: Query, budget: Budget) -> Iterator[Note]:
     """
     walked = project_files(place, budget.share(WALK_SHARE), include_ignored=True)
     count = _count(query.text, query.kind, Index(walked.paths), budget)
-    least = "at least " * walked.expired
-    if count:
-        text = f"{least}{_matching(count, 'ignored ')}"
-        yield Note(NoteKind.IGNORED, text, "include_ignored shows them")
-    elif walked.expired:
-        text = "not all ignored files were searched"
+    text = "at least " * walked.expired + _matching(count, "ignored ")
+    if count or walked.expired:
+        text = text if count else "not all ignored files were searched"
         yield Note(NoteKind.IGNORED, text, "include_ignored shows them")
 
 
