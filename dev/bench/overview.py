@@ -19,7 +19,7 @@ import re
 import tempfile
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -127,7 +127,7 @@ def _overview(root: Path, tokens: int) -> Shown:
         raise SystemExit(f"{root}: the overview passes its budget of {tokens} tokens")
     lines = reply.data["map"]
     opened = {_relative(line["path"]) for line in lines}
-    collapsed = {one for line in lines for one in line["collapsed"]}
+    collapsed = {one for line in lines for path in line["collapsed"] for one in _upwards(path)}
     files = {
         name if line["path"] == "." else f"{line['path']}/{name}"
         for line in lines
@@ -139,6 +139,13 @@ def _overview(root: Path, tokens: int) -> Shown:
     files |= {path for path in heads if path in words}
     directories = opened | collapsed | {_parent(path) for path in heads if path in words}
     return Shown(frozenset(directories), frozenset(files), estimated(reply.text))
+
+
+def _upwards(path: str) -> Iterator[str]:
+    """Yield `path` and the directories above it, which its label names, too."""
+    while path:
+        yield path
+        path = _parent(path)
 
 
 def _relative(path: str) -> str:

@@ -52,8 +52,6 @@ def _tokens(text: str) -> float:
                     total += 1
                 else:
                     total += MARK if length == 1 else RUN * length
-            case "control":
-                total += 1
             case _:
-                total += {"emoji": EMOJI, "wide": WIDE}.get(kind or "", OTHER)
+                total += {"control": 1, "emoji": EMOJI, "wide": WIDE}.get(kind or "", OTHER)
     return total * SAFETY

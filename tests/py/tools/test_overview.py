@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 from random import Random
 
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from backstaff.budget import Budget
 from backstaff.fs.handles import DEEPEST
 from backstaff.project.files import ProjectFiles
+from backstaff.render.lines import size
 from backstaff.render.tokens import tokens as estimated
 from backstaff.server import Reply
 from backstaff.tools.workspace import _best_map
@@ -570,7 +572,7 @@ def test_directories_share_a_line_where_two_are_named() -> None:
     files |= {"a/large": []}
     files |= {f"a/large/{n}": [f"{x}.c" for x in range(FEW)] for n in range(2)}
     assert [text for text, _ in mapped(project(files), 42)] == [
-        "./ a/(204) b/ b/many/0/\n",
+        "./ a/(204) b/many/0/\n",
         "a/large/ 0/(100) 1/(100)\n",
         "a/many/ 0/ 1/\n",
     ]
@@ -599,6 +601,16 @@ def test_map_fits_in_any_room_that_is_of_use(seed: int) -> None:
     for room in (minimum, minimum + 3, minimum + 20, minimum + 60):
         found = _best_map.best_map(there, room, estimated, Budget())
         assert sum(estimated(text) for text, _ in found) <= room, room
+
+
+def test_blanks_between_directories_count_in_bytes() -> None:
+    files: dict[str, list[str]] = {"": []}
+    there = _best_map.survey(
+        project(files | {name: ["f"] for name in "abcdefghi"}), "", {}, Budget()
+    )
+    for room in range(ceil(there.minimum(size)), 60):
+        found = _best_map.best_map(there, room, size, Budget())
+        assert sum(size(text) for text, _ in found) <= room, room
 
 
 def test_too_few_tokens_are_refused_with_the_number_that_is_enough(tree: Plant) -> None:
@@ -688,6 +700,13 @@ def test_main_programs_and_documents_at_the_top_come_first(tree: Plant) -> None:
     assert "\ntest: `./gradlew test`\n" in text
 
 
+def test_index_of_the_top_src_is_the_start_of_a_program(tree: Plant) -> None:
+    root = tree(
+        {"package.json": "{}", "src/index.ts": "", "index.ts": "", "packages/a/index.ts": ""}
+    )
+    assert "\nstart: index.ts src/index.ts\n" in overview(root).text
+
+
 def test_build_file_that_is_no_file_runs_no_tests(tree: Plant) -> None:
     root = tree({"Makefile": {"link": "/etc/passwd"}, "package.json": '{"tests": {}}', "a": ""})
     text = overview(root).text
@@ -741,7 +760,7 @@ def test_directory_too_deep_for_a_walk_is_reported_and_can_be_given_as_path(tree
     root = tree({"d/" * (DEEPEST + 20) + "f.py": ""})
     for _ in range(2):  # the second time from the cache
         reply = overview(root, max_tokens=4000)
-        assert "\n./ d/ " + "d/" * DEEPEST + "(?)\n" in reply.text
+        assert "\n./ " + "d/" * DEEPEST + "(?)\n" in reply.text
         assert "[dir/(?) cannot be read]\n" in reply.text
     deeper = overview(root, path="d/" * DEEPEST, max_tokens=4000)
     assert deeper.text.startswith(f"# {root.name}/d/d/")

@@ -9,10 +9,10 @@ number of all other files in it and below:
 `src/(210)` holds 210 files, at any depth, and `docs/` fewer than FEW. The first line is that of the
 start and names the directories at the top, even where they have lines of their own. Any other
 directory is named once: in a line of its own if files in it or LINE directories right in it are
-named, else in the line of the nearest one above that has one. `name@` is a link, `sub/(git)` a
-repository of its own, and `sub/(?)` cannot be read. Names are words as in `render.names`, and a
-name that looks like a count is quoted, too, so a reader gets the paths back from a line.
-Directories without files are left out.
+named, else in the line of the nearest one above that has one. There `docs/man/` names `docs`, too.
+`name@` is a link, `sub/(git)` a repository of its own, and `sub/(?)` cannot be read. Names are
+words as in `render.names`, and a name that looks like a count is quoted, too, so a reader gets the
+paths back from a line. Directories without files are left out.
 
 The name with the greatest worth for its length comes first. A file is worth its edits in the git
 history; without any edits, all are worth the same. A directory is worth the sum of the files right
@@ -25,6 +25,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from heapq import nsmallest
+from itertools import takewhile
 from math import inf
 from typing import Any
 
@@ -107,7 +108,7 @@ def best_map(there: Survey, room: float, cost: Cost, budget: Budget) -> list[tup
     top = [path for path in there.totals if path and "/" not in path]
     top.sort(key=lambda path: (-there.totals[path], path))
     first_room = min(room * LABELS_SHARE, room - there.minimum(cost))
-    first = top[: fitting((cost(there.label(path, "")) for path in top), first_room)]
+    first = top[: fitting((cost(there.label(path, "") + " ") for path in top), first_room)]
     most = max(int(room), 0)  # a name takes at least about one
     items = nsmallest(most, budget.within(_items(there, most)))
 
@@ -115,36 +116,39 @@ def best_map(there: Survey, room: float, cost: Cost, budget: Budget) -> list[tup
         shown: dict[str, list[str]] = {path: [] for path in ("", *first)}
         for *_, path, name in items[:count]:
             shown.setdefault(path, []).extend([name] if name else [])
-        inner = Counter(path.rpartition("/")[0] for path in shown if path)
-        opened = {path for path in {*shown, *inner} if shown.get(path) or inner[path] >= LINE}
+        parents = Counter(path.rpartition("/")[0] for path in shown if path)
+        opened = {path for path in {*shown, *parents} if shown.get(path) or parents[path] >= LINE}
+        opened.add("")
         shown |= {path: [] for path in opened - shown.keys()}
-        labels = {path: list[str]() for path in opened} | {"": list(first)}
+        for path in shown.keys() - opened:
+            for above in takewhile(lambda one: one not in opened, _above(path)):
+                shown.pop(above, None)  # the label of `path` names it, too
+        labels = {path: list[str]() for path in opened}
+        labels[""] = [path for path in first if path in shown]
         more = {path: there.totals[path] - len(names) for path, names in shown.items()}
-        for path in shown:
-            if path:
-                more[next(one for one in _above(path) if one in shown)] -= there.totals[path]
-            if path not in labels and path not in first:
-                labels[next(one for one in _above(path) if one in labels)].append(path)
-        return [
-            line(path, sorted(shown[path]), labels[path], more[path]) for path in sorted(labels)
-        ]
-
-    def line(path: str, names: list[str], inner: list[str], more: int) -> tuple[str, Row]:
-        links = there.directories[path].links
-        words = [
-            there.beginning(path),
-            *(map_word(name) + "@" * (name in links) for name in names),
-            *(there.label(one, path) for one in sorted(inner)),
-            *([f"+{more}"] if more else []),
-        ]
-        row = {
-            "path": (there.prefix + path).rstrip("/") or ".",
-            "names": names,
-            "links": [name for name in names if name in links],
-            "collapsed": [there.prefix + one for one in sorted(inner)],
-            "more_files": more,
-        }
-        return " ".join(words) + "\n", row
+        for path in shown.keys() - {""}:
+            more[next(one for one in _above(path) if one in shown)] -= there.totals[path]
+            if path not in opened and path not in first:
+                labels[next(one for one in _above(path) if one in opened)].append(path)
+        found = []
+        for path in sorted(opened):
+            names, links = sorted(shown[path]), there.directories[path].links
+            inner = sorted(labels[path])
+            words = [
+                there.beginning(path),
+                *(map_word(name) + "@" * (name in links) for name in names),
+                *(there.label(one, path) for one in inner),
+                *([f"+{more[path]}"] if more[path] else []),
+            ]
+            row = {
+                "path": (there.prefix + path).rstrip("/") or ".",
+                "names": names,
+                "links": [name for name in names if name in links],
+                "collapsed": [there.prefix + one for one in inner],
+                "more_files": more[path],
+            }
+            found.append((" ".join(words) + "\n", row))
+        return found
 
     def taken(count: int) -> float:
         return inf if budget.expired() else sum(cost(text) for text, _ in lines(count))

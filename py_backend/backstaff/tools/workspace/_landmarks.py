@@ -63,7 +63,7 @@ _ENTRY = re.compile(
     r"(.*/)?(main\.(py|rs|go|c|cc|cpp|java|kt|ts|js|swift|zig|dart|ml|hs|el)|__main__\.py|manage\.py"
     r"|app\.(py|ts|tsx|js)|application\.ex|program\.cs|early-init\.el|init\.el)|bin/[^./]+"
     r"|(src/)?(server|lib)\.(py|ts|js|c|go|rs)|(src/)?([^/]+/)?cli\.(py|ts|js)"
-    r"|(.*/src/)?index\.(ts|js|tsx|mjs)",
+    r"|((.*/)?src/)?index\.(ts|js|tsx|mjs)",
     re.IGNORECASE,
 )
 _ASIDE = re.compile(
@@ -110,10 +110,7 @@ def read_first(paths: Sequence[str]) -> list[str]:
 def entries(paths: Sequence[str], heat: Mapping[str, float]) -> list[str]:
     """Files among `paths` where a program starts: `main` first, then the less deep ones."""
     found = [path for path in paths if _ENTRY.fullmatch(path) and not _ASIDE.search(path)]
-    found.sort(
-        key=lambda path: (not _MAIN.search(path), path.count("/"), -heat.get(path, 0.0), path)
-    )
-    return found
+    return sorted(found, key=lambda p: (not _MAIN.search(p), p.count("/"), -heat.get(p, 0.0), p))
 
 
 def test_commands(place: Place, build: Sequence[str]) -> Iterator[str]:

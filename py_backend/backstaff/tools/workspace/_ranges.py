@@ -158,16 +158,14 @@ def merged(found: Sequence[Part]) -> Iterator[Part]:
     left = list(found)
     while left:
         part = left.pop(0)
-        path, joined = part.file.source.path, True
-        while joined:
-            joined = False
-            for other in left:
-                touches = other.start <= part.last + GAP + 1 and part.start <= other.last + GAP + 1
-                if touches and other.file.source.path == path and part.file.text:
-                    start, last = min(part.start, other.start), max(part.last, other.last)
-                    within = part.definition if (start, last) == (part.start, part.last) else None
-                    part = Part(part.file, start, last, within, _going_on(part.file, start, last))
-                    left.remove(other)
-                    joined = True
-                    break
+        while (other := next((one for one in left if _touch(part, one)), None)) is not None:
+            left.remove(other)
+            start, last = min(part.start, other.start), max(part.last, other.last)
+            within = part.definition if (start, last) == (part.start, part.last) else None
+            part = Part(part.file, start, last, within, _going_on(part.file, start, last))
         yield part
+
+
+def _touch(one: Part, other: Part) -> bool:
+    near = other.start <= one.last + GAP + 1 and one.start <= other.last + GAP + 1
+    return near and other.file.source.path == one.file.source.path and one.file.text != ""

@@ -32,19 +32,13 @@ class Line:
 
     def add(self, piece: str, most: int) -> None:
         """Add `piece` to the line, but keep no more than `most` bytes of it."""
-        if self.left:
-            self.left += size(piece)
-            return
-        kept = _first(piece, most - size(self.text))
+        kept = "" if self.left else _first(piece, most - size(self.text))
         self.text += kept
-        if len(kept) < len(piece):
-            self.left = size(piece) - size(kept)
+        self.left += size(piece) - size(kept)
 
     def first(self, most: int) -> "Line":
         """Return the line with at most `most` bytes of its text."""
         text = _first(self.text, most)
-        if len(text) == len(self.text):
-            return self
         return Line(text, self.left + size(self.text) - size(text), self.before)
 
 
@@ -67,20 +61,20 @@ class Window:
         """Take the next piece of the text; return whether more is wanted."""
         if self.all_text is not None:
             self.all_text.append(text)
-        if last < self.start:
-            return True
-        for number, piece in enumerate(text.split("\n"), first):
-            position = number - self.start
-            if 0 <= position < self.count:
+        end = self.start + self.count
+        if first < end and last >= self.start:
+            pieces = text.split("\n")
+            for number in range(max(first, self.start), min(last + 1, end)):
+                position, piece = number - self.start, pieces[number - first]
                 if position == len(self.lines):
                     self.lines.append(Line())
                 if self.skip and not position:
                     whole = piece.encode()
-                    piece = whole[self.skip :].decode(errors="ignore")  # its rest  # noqa: PLW2901  # its rest
+                    piece = whole[self.skip :].decode(errors="ignore")
                     self.lines[0].before += len(whole) - size(piece)
                     self.skip = max(0, self.skip - len(whole))
                 self.lines[position].add(piece, LINE_BYTES if position else self.limit)
-        return self.all_text is not None or last < self.start + self.count
+        return self.all_text is not None or last < end
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ ask for it alone. Alone, it is cut at a hunk.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from itertools import islice
 
 from backstaff.changes.comparison import INDEX, Comparison, Unshown, compared
@@ -37,14 +36,6 @@ _WORDS = {
 }
 
 
-class Output(StrEnum):
-    """The forms of an answer."""
-
-    PATCH = "patch"
-    FILES = "files"
-    STAT = "stat"
-
-
 @dataclass(frozen=True, slots=True)
 class Arguments:
     """The contract's table of parameters."""
@@ -60,8 +51,8 @@ class Arguments:
     context_lines: int = argument("Lines around each change.", default=3, limits=(0, MAX_CONTEXT))
     output: str = argument(
         'Answer with a "patch", the names of "files", or with the lines of each ("stat").',
-        default=Output.PATCH.value,
-        choices=tuple(Output),
+        default="patch",
+        choices=("patch", "files", "stat"),
     )
     offset: int = argument(
         "Files to skip: only where an answer asked for it.", default=0, limits=(0, MAX_OFFSET)
@@ -90,121 +81,105 @@ def run(asked: Arguments, context: Context) -> Result:
         if below and list(found.files) == [below]:
             context.root.judge(prefix + below, asked.path)
             found = replace(found, allowed=below)
-        return Page(asked, found, prefix, limit, context).result()
+        return _page(asked, found, limit, context)
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """The files from the offset on, as many as fit in `limit` bytes."""
+def _page(asked: Arguments, found: Comparison, limit: int, context: Context) -> Result:
+    """Show the files from the offset on, in turn until the limit or the time is reached."""
+    prefix, count = found.work_tree.base.prefix, len(found.files)
+    head = _head(asked, found, context)
+    room = limit - size(head) - size(f"[more: offset={MAX_OFFSET}]\n")
+    rows, files = list[str](), list[dict[str, object]]()
+    patches: Iterable[tuple[str, Change, Patch | Unshown | None]]
+    names = islice(found.files.items(), asked.offset, None)
+    patches = ((path, change, None) for path, change in names)
+    if asked.output != "files":
+        lines = None if asked.output == "stat" else asked.context_lines
+        patches = found.patches(asked.offset, lines, context.budget)
+    try:
+        for path, change, patch in patches:
+            name, source = prefix + path, prefix + change.source if change.source else None
+            told = patch if isinstance(patch, Patch) else None
+            shown, counts = show(name), _counts(told) if told else ""
+            item: dict[str, object] = {
+                "path": name,
+                "status": Keyword(_WORDS[change.letter]),
+                "old_path": source,
+                "added": told and told.added,
+                "removed": told and told.removed,
+                "patch": None,
+                "source": change.origin,
+            }
+            if isinstance(patch, Unshown):
+                row = f"[{shown}: not shown, {patch}]\n"
+            elif patch is None or asked.output == "stat":
+                before = f"{show(source)} -> " if source else ""
+                row = f"{change.letter} {before}{shown}{counts}\n"
+            else:
+                row, item["patch"] = _written(patch, room if count == 1 else None, asked, context)
+            if size(row) > room:
+                # A short one is the first of the next page; a long one may not fit there.
+                is_long = asked.output == "patch" and size(row) > limit // SHARE
+                if rows and not is_long:
+                    break
+                remedy = f"path={quote(name)}" if asked.path != name else "context_lines=0"
+                length = len(told.text) if told else 0
+                why = f"its patch of {length} bytes has no room here: {remedy}"
+                row, item["patch"] = f"[{shown}{counts}: {why}]\n", None
+                if rows and size(row) > room:
+                    break
+            rows.append(row)
+            files.append(item)
+            room -= size(row)
+    except DeadlineExceeded:
+        if not rows:
+            raise
+    done = asked.offset + len(rows)
+    more = done < count
+    return Result(
+        text="".join((head, *rows)) + f"[more: offset={done}]\n" * more,
+        data={"files": files, "truncated": more, "next_offset": done if more else None},
+        truncated=more,
+        labels=lambda: labels(show, (str(item["path"]) for item in files)),
+    )
 
-    asked: Arguments
-    found: Comparison
-    prefix: str
-    limit: int
-    context: Context
 
-    def result(self) -> Result:
-        """Take the files in turn until the limit or the time is reached."""
-        offset, count = self.asked.offset, len(self.found.files)
-        head = self._head()
-        room = self.limit - size(head) - size(f"[more: offset={MAX_OFFSET}]\n")
-        rows, files = list[str](), list[dict[str, object]]()
-        names = islice(self.found.files.items(), offset, None)
-        patches: Iterable[tuple[str, Change, Patch | Unshown | None]]
-        patches = ((path, change, None) for path, change in names)
-        if self.asked.output != Output.FILES:
-            lines = None if self.asked.output == Output.STAT else self.asked.context_lines
-            patches = self.found.patches(offset, lines, self.context.budget)
-        try:
-            for path, change, patch in patches:
-                row, item = self._row(path, change, patch, room if count == 1 else None)
-                if size(row) > room:
-                    # A short one is the first of the next page; a long one may not fit there.
-                    is_long = self.asked.output == Output.PATCH and size(row) > self.limit // SHARE
-                    if rows and not is_long:
-                        break
-                    name = self.prefix + path
-                    counts = _counts(patch) if isinstance(patch, Patch) else ""
-                    length = len(patch.text) if isinstance(patch, Patch) else 0
-                    remedy = f"path={quote(name)}" if self.asked.path != name else "context_lines=0"
-                    why = f"its patch of {length} bytes has no room here: {remedy}"
-                    row, item["patch"] = f"[{show(name)}{counts}: {why}]\n", None
-                    if rows and size(row) > room:
-                        break
-                rows.append(row)
-                files.append(item)
-                room -= size(row)
-        except DeadlineExceeded:
-            if not rows:
-                raise
-        done = offset + len(rows)
-        next_offset = done if done < count else None
-        end = f"[more: offset={next_offset}]\n" if next_offset is not None else ""
-        return Result(
-            text=head + "".join(rows) + end,
-            data={
-                "files": files,
-                "truncated": next_offset is not None,
-                "next_offset": next_offset,
-            },
-            truncated=next_offset is not None,
-            labels=lambda: labels(show, (str(item["path"]) for item in files)),
-        )
+def _head(asked: Arguments, found: Comparison, context: Context) -> str:
+    files, prefix = found.files, found.work_tree.base.prefix
+    now = "the files as they are now" if asked.target is None else show(asked.target)
+    within = "" if asked.path in (".", "") else f" in {show(asked.path)}"
+    count = plural(len(files), "file") if files else "nothing"
+    about = f"{count} changed{within} from {show(asked.base)} to {now}"
+    if not files and asked.target is None:  # else a reader takes a new file for no change
+        about += f"; {context.named('workspace/git_status_summary')} lists untracked files"
+    if asked.offset and asked.offset >= len(files):
+        return f"No more files: {about}\n"
+    buffers = [prefix + path for path, one in files.items() if one.origin is Origin.BUFFER]
+    told = some_of(map(word, buffers), len(buffers)) or f"{len(buffers)} with long names"
+    return about + (f"; not saved, as in Emacs: {told}\n" if buffers else "\n")
 
-    def _head(self) -> str:
-        asked, files = self.asked, self.found.files
-        now = "the files as they are now" if asked.target is None else show(asked.target)
-        within = "" if asked.path in (".", "") else f" in {show(asked.path)}"
-        count = plural(len(files), "file") if files else "nothing"
-        about = f"{count} changed{within} from {show(asked.base)} to {now}"
-        if not files and asked.target is None:  # else a reader takes a new file for no change
-            about += f"; {self.context.named('workspace/git_status_summary')} lists untracked files"
-        if asked.offset and asked.offset >= len(files):
-            return f"No more files: {about}\n"
-        buffers = [self.prefix + p for p, one in files.items() if one.origin is Origin.BUFFER]
-        told = some_of(map(word, buffers), len(buffers)) or f"{len(buffers)} with long names"
-        return about + (f"; not saved, as in Emacs: {told}\n" if buffers else "\n")
 
-    def _row(
-        self, path: str, change: Change, patch: Patch | Unshown | None, alone: int | None
-    ) -> tuple[str, dict[str, object]]:
-        """The text of a file and its item. `alone` is the room of a file that is the only one."""
-        told = patch if isinstance(patch, Patch) else Patch(b"")
-        source = self.prefix + change.source if change.source else None
-        item: dict[str, object] = {
-            "path": self.prefix + path,
-            "status": Keyword(_WORDS[change.letter]),
-            "old_path": source,
-            "added": told.added,
-            "removed": told.removed,
-            "patch": None,
-            "source": change.origin,
-        }
-        name = show(self.prefix + path)
-        if isinstance(patch, Unshown):
-            return f"[{name}: not shown, {patch}]\n", item
-        if patch is None or self.asked.output == Output.STAT:
-            before = f"{show(source)} -> " if source else ""
-            counts = "" if patch is None else _counts(patch)
-            return f"{change.letter} {before}{name}{counts}\n", item
-        lines = [line for line in patch.text.split(b"\n") if line[:1] in (b" ", b"+", b"-")]
-        body = [line for line in lines if not line.startswith((b"--- ", b"+++ "))]
-        strip = bool(body) and all(line.endswith(b"\r") for line in body)
-        shown, whole = patch, _in_text(patch.text, strip=strip)
-        if alone is not None and size(whole) > alone:  # as many hunks as have room
-            reads = self.context.named("workspace/read_file")
-            fewer = "context_lines=0 shows more, " if self.asked.context_lines else ""
+def _written(
+    patch: Patch, alone: int | None, asked: Arguments, context: Context
+) -> tuple[str, str]:
+    """`patch` in the text and in the data. If `alone` is a room, as many hunks as that has."""
+    lines = [line for line in patch.text.split(b"\n") if line[:1] in (b" ", b"+", b"-")]
+    body = [line for line in lines if not line.startswith((b"--- ", b"+++ "))]
+    strip = bool(body) and all(line.endswith(b"\r") for line in body)
+    shown, whole = patch, _in_text(patch.text, strip=strip)
+    if alone is not None and size(whole) > alone:
+        reads = context.named("workspace/read_file")
+        fewer = "context_lines=0 shows more, " if asked.context_lines else ""
 
-            def end(kept: int) -> str:
-                left = plural(len(patch.hunks) - kept, "more hunk")
-                return f"[{left}: {fewer}{reads} shows the file]\n"
+        def end(count: int) -> str:
+            left = plural(len(patch.hunks) - count, "more hunk")
+            return f"[{left}: {fewer}{reads} shows the file]\n"
 
-            hunks = [_in_text(hunk, strip=strip) for hunk in patch.hunks]
-            text, kept = cut(_in_text(patch.head, strip=strip), hunks, end, alone)
-            if kept:
-                shown, whole = replace(patch, hunks=patch.hunks[:kept]), text
-        item["patch"] = shown.text.decode("utf-8", "surrogateescape")
-        return whole, item
+        hunks = [_in_text(hunk, strip=strip) for hunk in patch.hunks]
+        text, kept = cut(_in_text(patch.head, strip=strip), hunks, end, alone)
+        if kept:
+            shown, whole = replace(patch, hunks=patch.hunks[:kept]), text
+    return whole, shown.text.decode("utf-8", "surrogateescape")
 
 
 def _counts(patch: Patch) -> str:

@@ -113,19 +113,16 @@ def _row(commit: Commit) -> str:
 
 
 def _list(asked: Arguments, found: Sequence[Commit], context: Context) -> Result:
-    rows = []
-    for one in found[: asked.max_commits]:
-        counts = " (merge)"
-        if one.files is not None:
-            lines = "" if one.added is None else f" +{one.added} -{one.removed}"
-            counts = f" ({plural(one.files, 'file')}{lines})"
-        rows.append(f"{_row(one)}{counts}\n")
+    listed, rows = found[: asked.max_commits], []
+    for one in listed:
+        lines = "" if one.added is None else f" +{one.added} -{one.removed}"
+        counts = "merge" if one.files is None else f"{plural(one.files, 'file')}{lines}"
+        rows.append(f"{_row(one)} ({counts})\n")
     about = [] if asked.path in (".", "") else [f"of {show(asked.path)}"]
     about += [f"with {quote(asked.grep)}"] if asked.grep else []
     head = "" if rows else " ".join([f"No {'more ' * bool(asked.offset)}commits", *about]) + "\n"
 
-    shown_most = found[: asked.max_commits]
-    uncounted = sum(one.files is not None and one.added is None for one in shown_most)
+    uncounted = sum(one.files is not None and one.added is None for one in listed)
     late = f"[the time was up before the lines of {plural(uncounted, 'commit')} were counted]\n"
     late *= uncounted > 0 and context.budget.expired()
 

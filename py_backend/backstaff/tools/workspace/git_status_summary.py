@@ -10,7 +10,6 @@ the files whose text in Emacs differs from the disk, and leaves out Emacs's own 
 the lock `.#a.py` and the copy `#a.py#`.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from backstaff.changes.objects import Changes
@@ -57,9 +56,7 @@ def run(arguments: Arguments, context: Context) -> Result:
             with opened(start, project.repository, context.budget) as work_tree:
                 if work_tree.base.relative != start.relative:
                     project = project_files(work_tree.base, context.budget)
-                status = status_of(work_tree, project)
-                unsaved = _unsaved(work_tree, project, context)
-                return _result(work_tree, project, status, unsaved, context)
+                return _result(work_tree, project, status_of(work_tree, project), context)
     except (NotFound, NotADirectory) as error:
         message = f"Path {quote(arguments.cwd)} is not a directory: {error.message}"
         raise ToolError(ErrorCode.NOT_DIRECTORY, message) from error
@@ -89,13 +86,8 @@ def _unsaved(work_tree: WorkTree, project: ProjectFiles, context: Context) -> li
     return found
 
 
-def _result(
-    work_tree: WorkTree,
-    project: ProjectFiles,
-    status: Status,
-    unsaved: Sequence[str],
-    context: Context,
-) -> Result:
+def _result(work_tree: WorkTree, project: ProjectFiles, status: Status, context: Context) -> Result:
+    unsaved = _unsaved(work_tree, project, context)
     prefix, inside = work_tree.base.prefix, work_tree.inside
     line = branch_line(work_tree)
     # No name of a branch has two dots or a blank.
@@ -152,7 +144,7 @@ def _result(
             "repository_root": top,
             "branch": None if is_detached else branch,
             "raw": raw(line, status, inside),
-            "unsaved": list(unsaved),
+            "unsaved": unsaved,
             "undecided": [prefix + path for path in status.undecided],
         },
         truncated=count < len(lines),

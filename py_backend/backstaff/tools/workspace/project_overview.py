@@ -12,7 +12,7 @@ the number of files. The same project gives the same text.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import ceil
@@ -86,8 +86,8 @@ def run(arguments: Arguments, context: Context) -> Result:
         raise DeadlineExceeded(words) from error
     notes, files = list(_notes(found, context)), data["files"]
 
-    def end(named: int, hints: str) -> str:
-        return f"{bracketed(notes)}[{named} of {files} files named{hints}]\n"
+    def end(count: int, more: str) -> str:
+        return f"{bracketed(notes)}[{count} of {files} files named{more}]\n"
 
     title, longest_end = _title(data, warnings), end(files, hints)
     frame = title + longest_end
@@ -105,18 +105,14 @@ def run(arguments: Arguments, context: Context) -> Result:
     left = room - cost(title) - cost(longest_end)
     head = _head(data, min(room * HEAD_SHARE, left - there.minimum(cost)), cost)
     budget = context.budget.at_least(MIN_SECONDS)
-    lines = best_map(there, left - cost(head), cost, budget)
-    named = sum(len(row["names"]) for _, row in lines)
-    shown = {path for _, row in lines for path in (row["path"], *row["collapsed"])}
+    texts, rows = zip(*best_map(there, left - cost(head), cost, budget), strict=True)
+    named = sum(len(row["names"]) for row in rows)
+    shown = {path for row in rows for path in (row["path"], *row["collapsed"])}
     closed = {place.prefix + one.path for one in found.directories if one.closed}
     is_whole = named == files and not found.expired and closed <= shown
-    data["named"] = named
-    data["notes"] = [note.data() for note in notes]
-    data["map"] = [row for _, row in lines]
+    data |= {"named": named, "notes": [note.data() for note in notes], "map": list(rows)}
     return Result(
-        text="".join(
-            (title, head, *(text for text, _ in lines), end(named, hints * (not is_whole)))
-        ),
+        text="".join((title, head, *texts, end(named, hints * (not is_whole)))),
         data=data,
         truncated=not is_whole,
         warnings=warnings,
@@ -194,13 +190,9 @@ def _names(data: Row) -> Iterator[str]:
 
 
 def _title(data: Row, warnings: Sequence[str]) -> str:
-    match data["branch"]:
-        case None:
-            git = "git unknown" if warnings else "no git"
-        case "":
-            git = "git, no branch"
-        case branch:
-            git = f"git {show(branch)}"
+    git = f"git {show(data['branch'])}" if data["branch"] else "git, no branch"
+    if data["branch"] is None:
+        git = "git unknown" if warnings else "no git"
     where = data["name"] if data["path"] == "." else f"{data['name']}/{data['path']}"
     counted = f"{plural(data['files'], 'file')} in {plural(data['directories'], 'dir')}"
     return f"# {show(where)}  {git}, {counted}\n"
@@ -208,19 +200,17 @@ def _title(data: Row, warnings: Sequence[str]) -> str:
 
 def _head(data: Row, room: float, cost: Cost) -> str:
     """The kinds and the lists of files, as far as each has room."""
-    types = [f"{one['kind'] or 'other'} {one['files']}" for one in data["types"]]
-    lists: dict[str, Iterable[str]] = {
-        "types": types,
-        "read first": map(word, data["read_first"]),
-        "build": map(word, data["build"]),
-        "test": [
-            *(f"`{command}`" for command in data["test_commands"]),
-            *(f"{word(one['path'])}/({one['files']})" for one in data["tests"]),
-        ],
-        "start": map(word, data["start"]),
-        "edited lately": map(word, data["edited"]),
+    commands = [f"`{command}`" for command in data["test_commands"]]
+    tests = [f"{word(one['path'])}/({one['files']})" for one in data["tests"]]
+    lists: dict[str, list[str]] = {
+        "types": [f"{one['kind'] or 'other'} {one['files']}" for one in data["types"]],
+        "read first": [*map(word, data["read_first"])],
+        "build": [*map(word, data["build"])],
+        "test": commands + tests,
+        "start": [*map(word, data["start"])],
+        "edited lately": [*map(word, data["edited"])],
     }
-    rows = [(label, words) for label, found in lists.items() if (words := list(found))]
+    rows = [(label, words) for label, words in lists.items() if words]
     lines = []
     for number, (label, words) in enumerate(rows):
         # Of five rows a third goes to the first, then two fifths of the rest: they matter more.

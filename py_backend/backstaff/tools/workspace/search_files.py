@@ -166,13 +166,11 @@ def _search(
 ) -> tuple[Matches, list[tuple[MatchKind, str]]]:
     """Return all matches and the page that is asked for. Raises `DeadlineExceeded`."""
     query = Query.parse(from_there(asked.query, place.path), asked.kind)
-    indexes = (latest.index for latest in _LATEST if latest.index.paths is found.paths)
-    index = next(indexes, Index(found.paths))
+    kept = [latest for latest in _LATEST if latest.index.paths is found.paths]
+    index = kept[0].index if kept else Index(found.paths)
     try:
-        same = (one for one in _LATEST if one.index is index and one.query == query)
-        matches = next(same, None)
-        if matches is None:  # one of guesses alone is empty, and so false
-            matches = query.match(index, budget)
+        same = [latest for latest in kept if latest.query == query]
+        matches = same[0] if same else query.match(index, budget)
         several = len(matches) != 1 and query.globs is None
         known = edits(place, found.repository, budget) if several else Edits()
         page = matches.best(asked.offset + asked.max_results, budget, known.heat)
@@ -258,12 +256,9 @@ def _ignored(place: Place, query: Query, budget: Budget) -> Iterator[Note]:
     """
     walked = project_files(place, budget.share(WALK_SHARE), include_ignored=True)
     count = _count(query.text, query.kind, Index(walked.paths), budget)
-    least = "at least " * walked.expired
-    if count:
-        text = f"{least}{_matching(count, 'ignored ')}"
-        yield Note(NoteKind.IGNORED, text, "include_ignored shows them")
-    elif walked.expired:
-        text = "not all ignored files were searched"
+    text = "at least " * walked.expired + _matching(count, "ignored ")
+    if count or walked.expired:
+        text = text if count else "not all ignored files were searched"
         yield Note(NoteKind.IGNORED, text, "include_ignored shows them")
 
 

@@ -87,10 +87,11 @@ class Arguments:
 
 @dataclass(slots=True)
 class Tree:
-    """The tree as it grows: nodes as the contract has them, and the counts of its TreeOutput.
+    """The tree as it grows.
 
     `base` is the prefix of the paths below the root. `rule` finds the names to leave out unasked,
-    `globs` those of the argument `exclude`.
+    `globs` those of the argument `exclude`. `nodes` are those of the contract in pre-order, and
+    `branch` has the last of them and those above it, by depth.
     `unopened` are the paths of directories that are nodes, but without children. `eligible` counts
     the children that a directory could have, by its path: of each opened one, of which some are
     missing if the walk stopped early, and where the context asks for it, of an unopened one.
@@ -103,10 +104,10 @@ class Tree:
     arguments: Arguments
     context: Context
     base: str
-    root: Node
+    nodes: list[Node]
     rule: Rule
     globs: Globs | None
-    counts: Counter[Kind] = field(default_factory=lambda: Counter([Kind.DIRECTORY]))
+    branch: list[Node]
     limit_reached: bool = False
     depth_cut: bool = False
     expired: bool = False
@@ -120,33 +121,33 @@ class Tree:
 
     def grow(self, place: Place) -> None:
         """Walk below `place` as far as the arguments allow, and make the nodes."""
-        asked, budget = self.arguments, self.context.budget
-        parents = [self.root]  # by depth: the node that the walk is in, and those above it
-        with Walk(place.listing(), self.arrange, budget) as walk:
-            for total, step in enumerate(walk, 2):  # the root is the first
-                node = _node(step.name, self.base + step.path, step.depth, step.kind)
-                parents[step.depth - 1].setdefault("children", []).append(node)
-                self.counts[step.kind] += 1
-                is_directory = step.kind is Kind.DIRECTORY
-                if total >= asked.max_entries:
-                    self.limit_reached = True
-                elif is_directory and step.depth == asked.max_depth:
-                    node["truncated"] = self.depth_cut = True
-                elif is_directory and walk.enter(step) is None:
-                    parents[step.depth :] = [node]
-                    continue
-                elif is_directory:
-                    self.unreadable.append(node["path"])
-                    continue
-                if is_directory:
+        asked, nodes = self.arguments, self.nodes
+        opened = nodes[:]  # by depth: the directory that was opened last, and those above it
+        with Walk(place.listing(), self.arrange, self.context.budget) as walk:
+            for step in walk:
+                name, path, kind, depth, _ = step
+                node: Node = {"name": name, "path": self.base + path, "depth": depth, "kind": kind}
+                opened[depth - 1].setdefault("children", []).append(node)
+                nodes.append(node)
+                self.limit_reached = len(nodes) == asked.max_entries
+                if kind is Kind.DIRECTORY:
+                    if depth < asked.max_depth and not self.limit_reached:
+                        if walk.enter(step) is None:
+                            opened[depth:] = [node]
+                        else:
+                            self.unreadable.append(node["path"])
+                        continue
+                    if not self.limit_reached:
+                        node["truncated"] = self.depth_cut = True
                     self.unopened.append(node["path"])
                     if self.context.view.count_closed:
                         walk.look_into(step)
                 if self.limit_reached:
                     break
             self.expired = walk.expired
-        if self.expired and parents[-1]["path"] not in self.eligible:
-            self.unopened.append(parents[-1]["path"])
+        if self.expired and opened[-1]["path"] not in self.eligible:
+            self.unopened.append(opened[-1]["path"])
+        self.branch = [*opened[: nodes[-1]["depth"]], nodes[-1]]
 
     def arrange(self, directory: int, path: str) -> list[Named]:
         """Filter (7) and order (3.1) the entries of a directory, as many as there is room for.
@@ -162,7 +163,7 @@ class Tree:
             self.unasked = any(asked.include_hidden or name[0] != "." for name in others)
         prefix = f"{self.base}{path}/" if path else self.base
         found: list[Named] = []
-        room = asked.max_entries - self.counts.total()
+        room = asked.max_entries - len(self.nodes)
         eligible = 0
         for kind in kinds:
             names = groups[kind]
@@ -178,30 +179,12 @@ class Tree:
             order = None if "".join(names).isascii() else _utf_16  # for ASCII they are the same
             found += zip(nsmallest(room - len(found), names, key=order), repeat(kind))
             eligible += len(names)
-        self.eligible[prefix.rstrip("/") or self.root["path"]] = eligible
+        self.eligible[prefix.rstrip("/") or self.nodes[0]["path"]] = eligible
         return found
 
     def missing(self, node: Node) -> int:
         """Count the children of a directory that are missing because the walk stopped."""
         return self.eligible.get(node["path"], 0) - len(node.get("children", ()))
-
-    def last(self) -> Iterator[Node]:
-        """Yield the last node and those above it, of which children may be missing."""
-        children = [self.root]
-        while children:
-            yield (node := children[-1])
-            children = node.get("children", ())
-
-    def nodes(self) -> Iterator[Node]:
-        """Yield all nodes, in pre-order."""
-        ahead = [self.root]
-        while ahead:
-            yield (node := ahead.pop())
-            ahead += reversed(node.get("children", ()))
-
-
-def _node(name: str, path: str, depth: int, kind: Kind) -> Node:
-    return {"name": name, "path": path, "depth": depth, "kind": kind}
 
 
 def _utf_16(name: str) -> bytes:
@@ -211,9 +194,8 @@ def _utf_16(name: str) -> bytes:
 def run(arguments: Arguments, context: Context) -> Result:
     """Grow the tree, and write it."""
     tree = _grown(arguments, context)
-    unopened = set(tree.unopened)
-    lines = list(_lines(tree.root, tree, unopened))
-    text, is_whole = _text(tree, lines)
+    counts, lines = Counter(node["kind"] for node in tree.nodes), list(_lines(tree))
+    text, is_whole = _text(tree, counts, lines)
     warnings = [
         f"Directory {quote(path)} cannot be read: its children are missing"
         for path in tree.unreadable
@@ -221,15 +203,15 @@ def run(arguments: Arguments, context: Context) -> Result:
     if tree.expired:
         warnings.append("The time was up before the tree was complete")
     output = {  # TreeOutput (4.2)
-        "root": tree.root,
+        "root": tree.nodes[0],
         "limit_reached": tree.limit_reached,
-        "scanned_entries": tree.counts.total(),
-        "total_dirs": tree.counts[Kind.DIRECTORY],
-        "total_files": tree.counts[Kind.FILE],
-        "total_symlinks": tree.counts[Kind.SYMLINK],
+        "scanned_entries": len(tree.nodes),
+        "total_dirs": counts[Kind.DIRECTORY],
+        "total_files": counts[Kind.FILE],
+        "total_symlinks": counts[Kind.SYMLINK],
     }
-    stopped = tree.last() if tree.limit_reached or tree.expired else ()
-    missing = ((one["path"], tree.missing(one)) for one in stopped)
+    stopped = tree.branch if tree.limit_reached or tree.expired else ()
+    missing = ((node["path"], tree.missing(node)) for node in stopped)
     closed = ((path, tree.eligible.get(path)) for path in tree.unopened)
     more = {
         "left_out": nsmallest(MAX_LEFT_OUT, {path.split("/")[-1] for path in tree.left_out}),
@@ -244,7 +226,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         output=output,
         truncated=tree.limit_reached or tree.expired or not is_whole,
         warnings=(*warnings, *tree.useless),
-        labels=lambda: labels(show, [one[key] for one in tree.nodes() for key in ("name", "path")]),
+        labels=lambda: labels(show, (node[key] for node in tree.nodes for key in ("name", "path"))),
     )
 
 
@@ -260,8 +242,10 @@ def _grown(arguments: Arguments, context: Context) -> Tree:
         with context.root.resolve(arguments.path) as place:
             if place.through_link or place.kind is not Kind.DIRECTORY:
                 raise NotADirectory("it is not a directory", last=True)
-            root = _node(place.name, place.relative, 0, Kind.DIRECTORY)
-            tree = Tree(arguments, context, place.prefix, root, _rule(place, context), globs)
+            root: Node = {"name": place.name, "path": place.relative, "depth": 0}
+            root["kind"] = Kind.DIRECTORY
+            rule = _rule(place, context)
+            tree = Tree(arguments, context, place.prefix, [root], rule, globs, [root])
             if arguments.max_entries == 1:
                 tree.limit_reached = True
             elif arguments.max_depth == 0:
@@ -273,7 +257,7 @@ def _grown(arguments: Arguments, context: Context) -> Tree:
     tree.useless += suggestions.useless_excludes(arguments.exclude)
     if arguments.exclude and len(tree.excluded) < MAX_ENTRIES:  # else some are unknown
         excluded = [f"{path}/" for path in tree.excluded]
-        _, *shown = (f"{node['path']}/" for node in tree.nodes())
+        shown = [f"{node['path']}/" for node in tree.nodes[1:]]
         tree.useless += suggestions.shallow_excludes(
             arguments.exclude, excluded, shown, "shown", context.budget
         )
@@ -287,13 +271,8 @@ def _rule(place: Place, context: Context) -> Rule:
     if context.view.left_out == LeftOut.CONTRACT:
         return lambda _, names: DEFAULT_EXCLUDES.intersection(names)
     project = project_files(place, context.budget)
-    known: dict[str, set[str]] = {}
-    for directory in project.directories:
-        known[directory.path] = set(directory.names())
-        if directory.path:
-            above, _, name = directory.path.rpartition("/")
-            known[above].add(name)
-    return lambda path, names: set(names).difference(known.get(path, ()))
+    known = {*project.paths, *(directory.path for directory in project.directories)}
+    return lambda path, names: {name for name in names if f"{path}/{name}".lstrip("/") not in known}
 
 
 # ---------------------------------------------------------------------------- text
@@ -315,56 +294,50 @@ class _Line(NamedTuple):
         return " ".join([f"{word(self.path)}/", *self.words, *self.end()]) + "\n"
 
 
-def _lines(node: Node, tree: Tree, unopened: AbstractSet[str]) -> Iterator[_Line]:
-    """Yield the line of `node` in `tree`, and one for each open directory below it."""
-    children = node.get("children")
-    if not children:
-        return
-    marked = []
-    for child, label in zip(children, words([child["name"] for child in children]), strict=True):
-        # A name such as +6 looks like a count.
-        shown = literal(label) if label[0] == "+" and label[1:].isdigit() else label
-        marked.append(shown + SUFFIXES[child["kind"]] + "…" * (child["path"] in unopened))
-    missing = tree.missing(node)
-    yield _Line(node["path"], marked, None if missing and tree.expired else missing)
-    for child in children:
-        if "children" in child:  # a generator for each file would double the time
-            yield from _lines(child, tree, unopened)
+def _lines(tree: Tree) -> Iterator[_Line]:
+    """Yield a line for each directory in `tree` that has children there."""
+    unopened = set(tree.unopened)
+    for node in tree.nodes:
+        if not (children := node.get("children")):
+            continue
+        marked = []
+        for child, label in zip(children, words([one["name"] for one in children]), strict=True):
+            # A name such as +6 looks like a count.
+            shown = literal(label) if label[0] == "+" and label[1:].isdigit() else label
+            marked.append(shown + SUFFIXES[child["kind"]] + "…" * (child["path"] in unopened))
+        missing = tree.missing(node)
+        yield _Line(node["path"], marked, None if missing and tree.expired else missing)
 
 
-def _text(tree: Tree, lines: Sequence[_Line]) -> tuple[str, bool]:
+def _text(tree: Tree, counts: Counter[Kind], lines: Sequence[_Line]) -> tuple[str, bool]:
     """Return the head, the `lines` and the notes within the limit, and whether they are whole.
 
     A cut text has as many of the lines, and of the names in the last one, as have room.
     """
-    counts = [(tree.counts[kind], kind) for kind in SUFFIXES if tree.counts[kind]]
-    plurals = {Kind.DIRECTORY: "directories"}
-    totals = ", ".join(plural(n, kind, plurals.get(kind, "")) for n, kind in counts)
-    head = f"Tree of {show(tree.root['path'] + '/')} with {totals}, itself included\n"
+    nouns = {Kind.DIRECTORY: "directories"}
+    numbers = [plural(counts[kind], kind, nouns.get(kind, "")) for kind in SUFFIXES if counts[kind]]
+    root = show(f"{tree.nodes[0]['path']}/")
+    head = f"Tree of {root} with {', '.join(numbers)}, itself included\n"
     most = sum(len(line.words) for line in lines)
 
     def text(count: int) -> str:
-        shown: list[_Line] = []
-        left = count
+        shown, left = list[_Line](), count
         for path, names, missing in lines:
-            if not left:
+            if left <= 0:
                 break
             # Of the last line, the first names have room, and the others are missing, too.
             hidden = max(0, len(names) - left)
             more = None if missing is None else missing + hidden
             shown.append(_Line(path, names[:left], more))
-            left -= len(names) - hidden
-        left_out = len(lines) - len(shown) if count < most else None
-        notes = _notes(tree, shown, left_out)
+            left -= len(names)
+        notes = _notes(tree, shown, len(lines) - len(shown) if count < most else None)
         return "".join((head, *map(_Line.text, shown), bracketed(notes)))
 
     def sizes() -> Iterator[int]:
         for line in lines:
-            each = [size(one) + 1 for one in line.words]
-            yield size(line.text()) - sum(
-                each[1:]
-            )  # with the path before it and the mark at the end
-            yield from each[1:]
+            later = [size(one) + 1 for one in line.words[1:]]
+            yield size(line.text()) - sum(later)  # the first name with all that is not a name
+            yield from later
 
     whole, count = fit(text, most, sizes(), tree.context.text_limit())
     return whole, count == most
@@ -391,7 +364,7 @@ def _notes(tree: Tree, shown: Sequence[_Line], left_out: int | None) -> Iterator
         raisable = tree.depth_cut and asked.max_depth < MAX_DEPTH
         more = f", or raise max_depth (at most {MAX_DEPTH})" if raisable else ""
         yield Note(NoteKind.DEPTH, "dir/… is not opened", f"give it as path{more}")
-    if tree.unasked and not tree.root.get("children"):
+    if tree.unasked and len(tree.nodes) == 1:
         remedy = 'entry_kind="all" shows the files, too'
         yield Note(NoteKind.RULE, "only directories are shown", remedy)
     if tree.left_out:
@@ -406,7 +379,7 @@ def _notes(tree: Tree, shown: Sequence[_Line], left_out: int | None) -> Iterator
 
 def _about_short_lines(tree: Tree, shown: Sequence[_Line], *, is_cut: bool) -> Iterator[Note]:
     """Say how to see the names that lines miss; `is_cut` if the text has not all of them."""
-    root, asked = tree.root["path"], tree.arguments
+    root, asked = tree.nodes[0]["path"], tree.arguments
     short = [line for line in shown if line.missing != 0]
     if any(line.path != root for line in short) or (short and asked.max_depth > 1):
         call = f"give its directory as path with max_depth=1, max_entries={MAX_ENTRIES}"
