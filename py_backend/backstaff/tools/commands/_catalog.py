@@ -14,7 +14,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
-from operator import attrgetter
 
 from backstaff.budget import Budget
 from backstaff.cache import LRUCache
@@ -27,12 +26,7 @@ from backstaff.fs.walk import Walk
 from backstaff.project.stamp import Stamp, settled, stamp_of
 from backstaff.render.lines import plural
 from backstaff.render.names import prose, quote
-from backstaff.tools.commands._command import (
-    HEAD_BYTES,
-    Command,
-    command_of,
-    unreadable,
-)
+from backstaff.tools.commands._command import HEAD_BYTES, Command, command_of, unreadable
 from backstaff.tools.commands._conventions import DEPTH, PASSED_OVER, SKILL_FILES, Folder, Kind
 from backstaff.tools.commands._directories import TABLE, CommandDirectory
 
@@ -109,24 +103,26 @@ def read_catalog(
         problem = f"More than {MAX_EMPTY} folders hold no command or skill: some were not read"
         walk.skipped.append(problem)
     complete = not budget.expired()
-    # By name without regard to case; the first sort decides between `Go` and `go`.
-    everything = sorted(commands + walk.broken, key=attrgetter("name"))
-    everything.sort(key=lambda command: command.name.casefold())
+    # By name without regard to case, and `Go` before `go`.
+    everything = sorted(commands + walk.broken, key=lambda one: (one.name.casefold(), one.name))
     # A dependency, too, hides the commands of its name in later directories.
     listed = [command for command in everything if not command.is_dependency]
     return Catalog(listed, everything, walk.skipped, complete, _nested(directories, budget))
 
 
 def _nested(directories: Sequence[CommandDirectory], budget: Budget) -> dict[str, int]:
-    """Count the files in sub-folders of the folders that are read without them. Follow no link."""
+    """Count the files in sub-folders of the folders that are read without them. Follow no link.
+
+    Of more than `MAX_EMPTY` sub-folders, the first by name count.
+    """
     counts: list[int] = []
-    budget = budget.at_most(NESTED_SECONDS)
+    budget, cut = budget.at_most(NESTED_SECONDS), False
 
     def look(descriptor: int, path: str) -> Sequence[Named]:
-        entries, wants = entries_in(descriptor, budget), directory.folder.wants
+        entries, wants = sorted(entries_in(descriptor, budget)), directory.folder.wants
         if path:
             counts.append(sum(kind is EntryKind.FILE and wants(name) for name, kind in entries))
-        if path.count("/") + bool(path) >= DEPTH or len(counts) > MAX_EMPTY:
+        if path.count("/") + bool(path) >= DEPTH:
             return ()
         # `folder.md/` has a warning already.
         inner = [entry for entry in entries if entry[1] is EntryKind.DIRECTORY]
@@ -136,15 +132,20 @@ def _nested(directories: Sequence[CommandDirectory], budget: Budget) -> dict[str
         # A folder that cannot be read has nothing to count.
         with suppress(PathError, OSError):
             # The links save a second reading of a flat folder of 10,000 commands.
-            flat = HANDLES.status(directory.descriptor).st_nlink == FLAT_LINKS
-            if not (directory.folder.depth or flat):
-                with Walk(directory.descriptor, look, budget) as walk:
-                    for _ in walk.enter_all():
-                        pass
+            if (
+                directory.folder.depth
+                or HANDLES.status(directory.descriptor).st_nlink == FLAT_LINKS
+            ):
+                continue
+            with Walk(directory.descriptor, look, budget) as walk:
+                for step in walk:
+                    if cut := len(counts) >= MAX_EMPTY:
+                        break
+                    walk.enter(step)
     if not any(counts):
         return {}
-    cut = {"more": True} if budget.expired() or len(counts) > MAX_EMPTY else {}
-    return {"files": sum(counts), "folders": sum(map(bool, counts)), **cut}
+    more = {"more": True} if cut or budget.expired() else {}
+    return {"files": sum(counts), "folders": sum(map(bool, counts)), **more}
 
 
 @dataclass(slots=True)
