@@ -28,7 +28,7 @@ _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W_A-Za-z]+")
 
 @dataclass(frozen=True, slots=True)
 class Guesses:
-    """The files that `text` may mean among `paths`; `folded` returns the paths in small letters.
+    """The files that `text` may mean among `paths`; `folded` has the paths in small letters.
 
     `heat` says how much some of them were edited recently, and decides among guesses that are
     equally good. Each method returns the positions of at most `MOST` paths, and raises
@@ -37,7 +37,7 @@ class Guesses:
 
     text: str
     paths: Sequence[str]
-    folded: Callable[[], Sequence[str]]
+    folded: Sequence[str]
     heat: Mapping[str, float]
     budget: Budget
 
@@ -98,8 +98,8 @@ class Guesses:
         for one in dict.fromkeys(stem(part.lower()) for part in _PARTS.findall(self.text)):
             if len(one) < SHORTEST_STEM:
                 continue
-            folded = self.budget.checked(self.folded())
-            holding = [at for at, path in enumerate(folded) if one in path]
+            folded = enumerate(self.budget.checked(self.folded))
+            holding = [position for position, path in folded if one in path]
             worth = sqrt(log(1 + len(self.paths) / max(1, len(holding))))
             for position in holding:
                 scores[position] = scores.get(position, 0.0) + worth
@@ -111,9 +111,8 @@ class Guesses:
 
     def _best(self, rank: Callable[[str], float | None]) -> list[int]:
         """Return the positions of the folded paths whose `rank` is lowest; None is no guess."""
-        folded = enumerate(self.budget.checked(self.folded()))
-        ranks = ((rank(path), position) for position, path in folded)
-        return self._nearest((one, position) for one, position in ranks if one is not None)
+        ranks = enumerate(map(rank, self.budget.checked(self.folded)))
+        return self._nearest((one, position) for position, one in ranks if one is not None)
 
     def _nearest(self, ranks: Iterable[tuple[float, int]]) -> list[int]:
         """Return the positions of the lowest `ranks`.
