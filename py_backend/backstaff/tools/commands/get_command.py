@@ -29,12 +29,7 @@ from backstaff.render.names import prose, quote, show, visible
 from backstaff.render.sizes import show_size
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.commands._catalog import Catalog, read_catalog
-from backstaff.tools.commands._command import (
-    HEAD_BYTES,
-    Command,
-    command_labels,
-    command_of,
-)
+from backstaff.tools.commands._command import HEAD_BYTES, Command, command_labels, command_of
 from backstaff.tools.commands._conventions import MARKDOWN, Folder
 from backstaff.tools.commands._directories import (
     TABLE,
