@@ -10,10 +10,8 @@ A word that a path holds whole scores by the best of these classes that applies:
 
 At the start of a word of a directory's name, as in `my_trees/leaf.py`, the class is WORD_START.
 
-Other paths have gaps. A query of one word may be initials, or glued together of the beginnings of a
-directory and of the name. Else each word has a cost: it is read in runs, and each run begins at the
-start of a word of the path, or further on in the word of the run before. Where that is impossible,
-the path has the letters only in this order.
+Other paths have gaps. A query of one word may be their initials, or glued (`Ranking`). Else each of
+its words has a cost (`_cost`).
 
 The kind comes first (`MatchKind`): a path with gaps in a word stands after all without. Then the
 sum of the classes or of the costs decides, recent edits, the length of the path, and its position.
@@ -42,7 +40,6 @@ A word of the file's name costs one.
 # .808 with 2 2 1.
 SCATTER, NOWHERE = 1 << 20, 1 << 40
 """The costs of a run that begins inside another word, more than all others, and of no run."""
-
 AT_ONCE = 16
 """Number of paths between two looks at the clock: one of 4,000 characters can take .05 s."""
 
@@ -95,8 +92,6 @@ Ranked = tuple[MatchKind, int]
 """The kind of the match, and the position of the path."""
 Key = tuple[int, int, float, int, int, MatchKind]
 """The order of a path: its kind, how well it matches, its edits, its length and its position."""
-
-
 Step = Callable[[int], Key | None]
 """Returns the key of the path at a position if it matches in the way of the step."""
 
@@ -126,12 +121,9 @@ class Ranking:
         classify = [_classifier(word) for word in words]
         keys: list[Key] = []
         for at in budget.checked(whole):
-            in_name, badness = True, 0
-            for each in classify:
-                one, there = each(paths[at])
-                badness += one
-                in_name &= there
-            keys.append(self._key(CLOSE[not in_name or len(words) > 1], badness, at))
+            badness = sum(each(paths[at]) for each in classify)
+            in_path = len(words) > 1 or words[0] not in name_of(paths[at])
+            keys.append(self._key(CLOSE[in_path], badness, at))
         left = sorted(set(positions).difference(whole)) if len(keys) < count else []
         steps: list[Step] = [self._with_gaps]
         if len(words) == 1:
@@ -230,18 +222,18 @@ def _are_initials(word: str, path: str, begins: Sequence[int], most: int) -> boo
     return not left
 
 
-def _classifier(word: str) -> Callable[[str], tuple[int, bool]]:
-    """Make a function for a path that holds `word` whole: its class, and whether the name does."""
+def _classifier(word: str) -> Callable[[str], int]:
+    """Make a function that returns the class of a path that holds `word` whole."""
     at_word_start = re.compile(rf"(?:^|[\W_]){re.escape(word)}").search
 
-    def classify(path: str) -> tuple[int, bool]:
+    def classify(path: str) -> int:
         begin = path.rfind("/") + 1
         at = path.find(word, begin)
-        if at < 0:
-            return WORD_START if at_word_start(path) else IN_PATH, False
         if at == begin:
-            return WHOLE_NAME if is_whole_name(word, path) else NAME_PREFIX, True
-        return WORD_START if at_word_start(path, begin) else IN_NAME, True
+            return WHOLE_NAME if is_whole_name(word, path) else NAME_PREFIX
+        if at_word_start(path, begin if at > begin else 0):
+            return WORD_START
+        return IN_NAME if at > begin else IN_PATH
 
     return classify
 
