@@ -91,8 +91,7 @@ def read_catalog(
     command is in the answer, but hides no other. `warnings` are about directories that could not be
     opened.
     """
-    walk = _FolderWalk(budget, list(warnings))
-    commands: list[Command] = []
+    walk, commands = _FolderWalk(budget, list(warnings)), list[Command]()
     for directory in directories:
         found = walk.run(directory)
         for command in sorted(found, key=lambda one: (one.file.count("/"), one.file)):
@@ -132,10 +131,8 @@ def _nested(directories: Sequence[CommandDirectory], budget: Budget) -> dict[str
         # A folder that cannot be read has nothing to count.
         with suppress(PathError, OSError):
             # The links save a second reading of a flat folder of 10,000 commands.
-            if (
-                directory.folder.depth
-                or HANDLES.status(directory.descriptor).st_nlink == FLAT_LINKS
-            ):
+            flat = HANDLES.status(directory.descriptor).st_nlink == FLAT_LINKS
+            if directory.folder.depth or flat:
                 continue
             with Walk(directory.descriptor, look, budget) as walk:
                 for step in walk:
@@ -172,13 +169,13 @@ class _FolderWalk:
         """Walk the folder `top`, return its commands, and keep them for the next call."""
         key = top.path, top.folder, top.follow_links, top.root.guard
         self.start, self.found, self.cached = time.time_ns(), {}, CACHE.get(key) or {}
-        # Links come last, because a folder with two paths is listed by its own. A link may lead to
-        # a directory; only opening it shows that.
-        pending, links = [("", EntryKind.DIRECTORY)], list[str]()
-        while pending or links:
-            path, kind = pending.pop() if pending else (links.pop(0), EntryKind.DIRECTORY)
+        pending = [("", EntryKind.DIRECTORY)]
+        while pending:
+            path, kind = pending.pop()
+            # Links come last, because a folder with two paths is listed by its own. A link may lead
+            # to a directory; only opening it shows that.
             if kind is EntryKind.SYMLINK:
-                links.append(path)
+                pending.insert(0, (path, EntryKind.DIRECTORY))
                 continue
             if path and (self.budget.expired() or self.empty > MAX_EMPTY):
                 break
@@ -188,16 +185,11 @@ class _FolderWalk:
             except NotADirectory:
                 continue  # it leads to a file that is none of ours
             except PathError as error:
-                if path:
-                    self.skip(top, path, error)
-                else:
-                    label = quote(top.folder.label)
-                    self.skipped.append(f"Directory {label} cannot be read: {error.message}")
-        late = self.budget.expired()
-        CACHE.put(key, {**self.cached, **self.found} if late else self.found)
+                self.skip(top, path, error)
+        CACHE.put(key, {**self.cached, **self.found} if self.budget.expired() else self.found)
         return [command for _, command in self.found.values()]
 
-    def look(self, here: CommandDirectory) -> Iterator[Named]:
+    def look(self, here: CommandDirectory) -> Sequence[Named]:
         """Read the commands right in `here`, and return where to look below, the last first.
 
         Raises `PathError`.
@@ -207,10 +199,10 @@ class _FolderWalk:
         # A folder can hold commands of two kinds, but a skill is found once.
         identity = here.path if skills and level else f"{here.path} {folder.suffix}"
         if identity in self.seen:
-            return iter(())
+            return ()
         self.seen.add(identity)
         if skills and level and any(self.read(here, name) for name in SKILL_FILES):
-            return iter(())
+            return ()
         entries = sorted(entries_in(here.descriptor, self.budget), reverse=True)
         files = set[str]()
         if not skills:
@@ -225,8 +217,8 @@ class _FolderWalk:
                     self.read(here, name)
         self.empty += not files
         kinds = (EntryKind.DIRECTORY, EntryKind.SYMLINK) if level < folder.depth else ()
-        others = (entry for entry in entries if entry[1] in kinds and entry[0] not in files)
-        return (entry for entry in others if entry[0] not in PASSED_OVER)
+        passed_over = files.union(PASSED_OVER)
+        return [entry for entry in entries if entry[1] in kinds and entry[0] not in passed_over]
 
     def read(self, here: CommandDirectory, file: str) -> bool:
         """Read `file` of the directory `here`. Return False if there is no such file."""
@@ -253,9 +245,13 @@ class _FolderWalk:
         return True
 
     def skip(self, top: CommandDirectory, path: str, error: PathError) -> None:
-        """Add a warning about `path` below the folder `top`, which cannot be read."""
-        name = quote(f"{top.folder.label.rstrip('/')}/{path}")
-        self.skipped.append(f"{name} is skipped: {error.message}")
+        """Add a warning about the folder `top`, or `path` below it, which cannot be read."""
+        if path:
+            name = quote(f"{top.folder.label.rstrip('/')}/{path}")
+            self.skipped.append(f"{name} is skipped: {error.message}")
+        else:
+            label = quote(top.folder.label)
+            self.skipped.append(f"Directory {label} cannot be read: {error.message}")
 
 
 def warnings_note(warnings: Sequence[str]) -> Iterator[str]:
