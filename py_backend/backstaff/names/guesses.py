@@ -6,7 +6,7 @@ reciprocal rank of each step on the histories of nine projects stands in docs/de
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 from math import log, sqrt
@@ -28,7 +28,7 @@ _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W_A-Za-z]+")
 
 @dataclass(frozen=True, slots=True)
 class Guesses:
-    """The files that `text` may mean among `paths`; `folded` returns the paths in small letters.
+    """The files that `text` may mean among `paths`; `folded` has the paths in small letters.
 
     `heat` says how much some of them were edited recently, and decides among guesses that are
     equally good. Each method returns the positions of at most `MOST` paths, and raises
@@ -37,7 +37,7 @@ class Guesses:
 
     text: str
     paths: Sequence[str]
-    folded: Callable[[], Sequence[str]]
+    folded: Sequence[str]
     heat: Mapping[str, float]
     budget: Budget
 
@@ -45,14 +45,14 @@ class Guesses:
         """Return names with the letters and digits of the text."""
         wanted = _letters(self.text)
         longest = max(map(str.casefold, _PARTS.findall(self.text)), key=len, default="")
-
-        def rank(path: str) -> float | None:
-            if longest not in path:
-                return None
-            name = name_of(path)
-            return 0.0 if wanted in (_letters(name.rpartition(".")[0]), _letters(name)) else None
-
-        return self._best(rank) if longest else []
+        if not longest:
+            return []
+        names = ((at, name_of(path)) for at, path in self._folded() if longest in path)
+        return self._nearest(
+            (0, at)
+            for at, name in names
+            if wanted in (_letters(name.rpartition(".")[0]), _letters(name))
+        )
 
     def misspelt(self) -> list[int]:
         """Return names with a part that is one edit away from the text.
@@ -66,27 +66,25 @@ class Guesses:
         # An edit does not change both the characters before the middle and those behind it.
         middle = (len(text) - 1) // 2
         first, last = text[:middle], text[middle + 1 :]
-        edits = "|".join(_edits(text))
-        search = re.compile(rf"(?P<begins>^)?(?:{edits})(?P<ends>(?:\.[^.]*)?$)?").search
-
-        def rank(path: str) -> float | None:
-            if not (first in path or last in path) or not (found := search(name_of(path))):
-                return None
-            begins, ends = found["begins"] is not None, found["ends"] is not None
-            return -begins - (begins and ends)
-
-        return self._best(rank)
+        search = re.compile(rf"(?:{'|'.join(_edits(text))})(?P<ends>(?:\.[^.]*)?$)?").search
+        near = ((at, path) for at, path in self._folded() if first in path or last in path)
+        return self._nearest(
+            (0 if found.start() else -1 - (found["ends"] is not None), at)
+            for at, path in near
+            if (found := search(name_of(path)))
+        )
 
     def elsewhere(self) -> list[int]:
         """Return files with the last name in the text, those below more of its folders first."""
         *folders, name = self.text.strip().casefold().rstrip("/").split("/")
         wanted = set(folders)
-
-        def rank(path: str) -> float | None:
-            is_there = name in path and is_whole_name(name, path)
-            return -len(wanted.intersection(path.split("/"))) if is_there else None
-
-        return self._best(rank) if folders and name else []
+        if not (folders and name):
+            return []
+        return self._nearest(
+            (-len(wanted.intersection(path.split("/"))), at)
+            for at, path in self._folded()
+            if name in path and is_whole_name(name, path)
+        )
 
     def some_words(self) -> list[int]:
         """Return paths with stems of some of the words; `DirEntry` counts as two.
@@ -98,22 +96,18 @@ class Guesses:
         for one in dict.fromkeys(stem(part.lower()) for part in _PARTS.findall(self.text)):
             if len(one) < SHORTEST_STEM:
                 continue
-            folded = self.budget.checked(self.folded())
-            holding = [at for at, path in enumerate(folded) if one in path]
+            holding = [at for at, path in self._folded() if one in path]
             worth = sqrt(log(1 + len(self.paths) / max(1, len(holding))))
-            for position in holding:
-                scores[position] = scores.get(position, 0.0) + worth
+            for at in holding:
+                scores[at] = scores.get(at, 0.0) + worth
         hottest = max(self.heat.values(), default=1.0)
         return self._nearest(
-            (-score * (1 + sqrt(self.heat.get(self.paths[position], 0.0) / hottest)), position)
-            for position, score in scores.items()
+            (-score * (1 + sqrt(self.heat.get(self.paths[at], 0.0) / hottest)), at)
+            for at, score in scores.items()
         )
 
-    def _best(self, rank: Callable[[str], float | None]) -> list[int]:
-        """Return the positions of the folded paths whose `rank` is lowest; None is no guess."""
-        folded = enumerate(self.budget.checked(self.folded()))
-        ranks = ((rank(path), position) for position, path in folded)
-        return self._nearest((one, position) for one, position in ranks if one is not None)
+    def _folded(self) -> Iterator[tuple[int, str]]:
+        return enumerate(self.budget.checked(self.folded))
 
     def _nearest(self, ranks: Iterable[tuple[float, int]]) -> list[int]:
         """Return the positions of the lowest `ranks`.
@@ -121,10 +115,10 @@ class Guesses:
         Among equal ones, the file with most edits comes first, then the shortest path.
         """
         keys = (
-            (rank, -self.heat.get(path := self.paths[position], 0.0), len(path), position)
-            for rank, position in self.budget.checked(ranks)
+            (rank, -self.heat.get(path := self.paths[at], 0.0), len(path), at)
+            for rank, at in self.budget.checked(ranks)
         )
-        return [position for *_, position in nsmallest(MOST, keys)]
+        return [at for *_, at in nsmallest(MOST, keys)]
 
 
 def _edits(text: str) -> Iterator[str]:

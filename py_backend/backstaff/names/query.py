@@ -6,7 +6,7 @@ A query is a glob, or words. A word matches as a substring, or fuzzily: `parnod`
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property, partial
 from itertools import compress
@@ -61,16 +61,6 @@ class Index:
         """The same paths with their case folded."""
         return list(map(str.casefold, self.paths))
 
-    def best(
-        self, query: "Query", positions: Sequence[int], heat: Heat, count: int, budget: Budget
-    ) -> list[Ranked]:
-        """Return the `count` best of the matching `positions`. Raises `DeadlineExceeded`."""
-        originals = [self.paths[position] for position in positions]
-        compared = list(map(str.casefold, originals)) if query.ignore_case else originals
-        ranking = Ranking(query.words, compared, originals, heat)
-        found = ranking.best(count, budget)
-        return [(how, positions[number]) for how, number in found]
-
 
 @dataclass(frozen=True, slots=True)
 class Query:
@@ -110,28 +100,29 @@ class Query:
         paths = index.folded if self.ignore_case else index.paths
         # The longest word first: it leaves the fewest paths for the others.
         in_order = sorted(self.words, key=len, reverse=True)
-        fuzzy = self.kind is SearchKind.FUZZY
-        tests = [subsequence(word).match for word in in_order] if fuzzy else []
-        begins, is_begun = tuple(self.words), False
-        positions, whole = list[int](), list[int]()
+        tests = [subsequence(word).match for word in in_order]
+        fuzzy, begins = self.kind is SearchKind.FUZZY, tuple(self.words)
+        gapped, whole = list[int](), list[int]()
         found: Sequence[int]
         for start in budget.checked(range(0, len(paths), AT_ONCE), 1):
             left = paths[start : start + AT_ONCE]
             found = range(start, start + len(left))
-            for test in tests:
-                fits = list(map(test, left))
-                found, left = list(compress(found, fits)), list(compress(left, fits))
-            positions += found
+            if fuzzy:
+                for test in tests:
+                    fits = list(map(test, left))
+                    found, left = list(compress(found, fits)), list(compress(left, fits))
+                gapped += found
             for word in in_order:
                 holds = [word in path for path in left]
                 found, left = list(compress(found, holds)), list(compress(left, holds))
             whole += found
-            is_begun = is_begun or any(
+            # Beside a name that holds all words and begins with one, scattered letters are an
+            # accident.
+            fuzzy = fuzzy and not any(
                 name.startswith(begins) and all(word in name for word in begins)
                 for name in map(name_of, left)
             )
-        # Beside a name that holds all words and begins with one, scattered letters are an accident.
-        return Matches(index, self, whole if is_begun or not fuzzy else positions)
+        return Matches(index, self, gapped if fuzzy else whole)
 
 
 @dataclass(slots=True)
@@ -164,8 +155,7 @@ class Matches:
             return [(MatchKind.GLOB, paths[position]) for position in self.positions[:count]]
         ranked = self._ranked  # read once: another call may replace it meanwhile
         if len(ranked) < min(count, len(self.positions)):
-            most = max(count, MIN_RANKED)
-            ranked = self._ranked = self.index.best(self.query, self.positions, heat, most, budget)
+            ranked = self._ranked = self.ranked(max(count, MIN_RANKED), budget, heat)
         if self.query.kind is SearchKind.FUZZY:
             if self._guesses is None or self.guesses_cut:
                 guesses: list[Ranked] = []
@@ -175,6 +165,12 @@ class Matches:
                     self.guesses_cut = False
             ranked = _merged(ranked, self._guesses)
         return [(how, paths[position]) for how, position in ranked[:count]]
+
+    def ranked(self, count: int, budget: Budget, heat: Heat) -> list[Ranked]:
+        """Return the `count` best of the positions, without guesses. Raises `DeadlineExceeded`."""
+        query, index = self.query, self.index
+        paths = index.folded if query.ignore_case else index.paths
+        return Ranking(query.words, paths, index.paths, heat).best(self.positions, count, budget)
 
     def guesses(self) -> int:
         """Count the guesses of `best` that match in no other way."""
@@ -188,7 +184,7 @@ class Matches:
         name.
         """
         index, query, several = self.index, self.query, len(self.query.words) > 1
-        guesses = Guesses(query.text, index.paths, lambda: index.folded, heat, budget)
+        guesses = Guesses(query.text, index.paths, index.folded, heat, budget)
         is_named = bool(ranked) and is_whole_name(query.text, index.paths[ranked[0][1]])
         known = {position for how, position in ranked if how in CLOSE}
         initials = [position for how, position in ranked if how is MatchKind.INITIALS]
@@ -209,10 +205,9 @@ class Matches:
 
     def _without_case(self, heat: Heat, budget: Budget) -> Sequence[int]:
         """Return the best positions that match closely without regard to case."""
-        words = tuple(word.casefold() for word in self.query.words)
-        query = Query(self.query.text, SearchKind.FUZZY, words, ignore_case=True, globs=None)
-        found = query.match(self.index, budget).positions
-        ranked = self.index.best(query, found, heat, MOST, budget)
+        words = tuple(map(str.casefold, self.query.words))
+        found = replace(self.query, words=words, ignore_case=True).match(self.index, budget)
+        ranked = found.ranked(MOST, budget, heat)
         return [position for how, position in ranked if how in (*CLOSE, MatchKind.INITIALS)]
 
 

@@ -10,18 +10,16 @@ A word that a path holds whole scores by the best of these classes that applies:
 
 At the start of a word of a directory's name, as in `my_trees/leaf.py`, the class is WORD_START.
 
-Other paths have gaps. A query of one word may be initials, or glued together of the beginnings of a
-directory and of the name. Else each word has a cost: it is read in runs, and each run begins at the
-start of a word of the path, or further on in the word of the run before. Where that is impossible,
-the path has the letters only in this order.
+Other paths have gaps. A query of one word may be their initials, or glued (`Ranking`). Else each of
+its words has a cost (`_cost`).
 
 The kind comes first (`MatchKind`): a path with gaps in a word stands after all without. Then the
 sum of the classes or of the costs decides, recent edits, the length of the path, and its position.
 """
 
 import re
-from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from heapq import nsmallest
@@ -42,8 +40,7 @@ A word of the file's name costs one.
 # .808 with 2 2 1.
 SCATTER, NOWHERE = 1 << 20, 1 << 40
 """The costs of a run that begins inside another word, more than all others, and of no run."""
-
-GAPPED_AT_ONCE = 16
+AT_ONCE = 16
 """Number of paths between two looks at the clock: one of 4,000 characters can take .05 s."""
 
 
@@ -95,6 +92,8 @@ Ranked = tuple[MatchKind, int]
 """The kind of the match, and the position of the path."""
 Key = tuple[int, int, float, int, int, MatchKind]
 """The order of a path: its kind, how well it matches, its edits, its length and its position."""
+Step = Callable[[int], Key | None]
+"""Returns the key of the path at a position if it matches in the way of the step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +108,9 @@ class Ranking:
     originals: Sequence[str]
     heat: Mapping[str, float]
 
-    def best(self, count: int, budget: Budget) -> list[Ranked]:
-        """Return the `count` best. Raises `DeadlineExceeded`."""
-        paths, words = self.paths, self.words
-        whole: Sequence[int] = range(len(paths))
+    def best(self, positions: Sequence[int], count: int, budget: Budget) -> list[Ranked]:
+        """Return the `count` best of the matching `positions`. Raises `DeadlineExceeded`."""
+        paths, words, whole = self.paths, self.words, positions
         for word in words:
             whole = [at for at in budget.checked(whole) if word in paths[at]]
         if len(words) == 1 and len(whole) > count:
@@ -123,63 +121,88 @@ class Ranking:
         classify = [_classifier(word) for word in words]
         keys: list[Key] = []
         for at in budget.checked(whole):
-            in_name, badness = True, 0
-            for each in classify:
-                one, there = each(paths[at])
-                badness += one
-                in_name &= there
-            keys.append(self._key(CLOSE[not in_name or len(words) > 1], badness, at))
-        if len(keys) < count:
-            left = sorted(set(range(len(paths))).difference(whole))
-            if len(words) == 1:
-                # Initials are in order in the name, and a glued word's end begins it.
-                in_order, ends = subsequence(words[0]).match, tuple(_ends(words[0]))
-                early = {
-                    at: key
-                    for at in budget.checked(left)
-                    if in_order(paths[at], name := paths[at].rfind("/") + 1)
-                    or paths[at].startswith(ends, name)
-                    if (key := self._in_one_word(at))
-                }
-                keys += early.values()
-                left = [at for at in left if at not in early]
-            # Pieces are behind initials, and take most of the time.
+            badness = sum(each(paths[at]) for each in classify)
+            in_path = len(words) > 1 or words[0] not in name_of(paths[at])
+            keys.append(self._key(CLOSE[in_path], badness, at))
+        left = sorted(set(positions).difference(whole)) if len(keys) < count else []
+        steps: list[Step] = [self._with_gaps]
+        if len(words) == 1:
+            steps = [self._initials(words[0]), self._glued(words[0]), self._with_gaps]
+        # The paths of a step go before those of the next, which takes more time.
+        for step in steps:
             if len(keys) < count:
-                keys += map(self._with_gaps, budget.checked(left, GAPPED_AT_ONCE))
+                found = {at: key for at in budget.checked(left, AT_ONCE) if (key := step(at))}
+                keys += found.values()
+                left = [at for at in left if at not in found]
         return [(kind, at) for *_, at, kind in nsmallest(count, keys)]
 
     def _key(self, kind: MatchKind, badness: int, at: int) -> Key:
         heat = -self.heat.get(self.originals[at], 0.0) if self.heat else 0.0
         return kind.order, badness, heat, len(self.paths[at]), at, kind
 
-    def _in_one_word(self, at: int) -> Key | None:
-        """The key of a path of which the only word is initials, or glued together."""
-        (word,), path = self.words, self.paths[at]
-        starts, name, in_name = self._starts(at)
-        begins = [at for at in starts if at >= name and path[at].isalnum()]
-        if in_name and _are_initials(word, path, begins, in_name):
-            return self._key(MatchKind.INITIALS, 0, at)
-        apart = _glued(word, path, starts, name)
-        return self._key(MatchKind.INITIALS, apart, at) if apart else None
+    def _initials(self, word: str) -> Step:
+        """Make the step for paths of which `word` is initials."""
+        in_order = subsequence(word).match
+
+        def step(at: int) -> Key | None:
+            path = self.paths[at]
+            if not in_order(path, path.rfind("/") + 1):
+                return None
+            begins, most = _words_of_name(path, self._starts(at))
+            found = most and _are_initials(word, path, begins, most)
+            return self._key(MatchKind.INITIALS, 0, at) if found else None
+
+        return step
+
+    def _glued(self, word: str) -> Step:
+        """Make the step for paths of which `word` is glued: a directory's word, and the name.
+
+        The fewer directories apart these begin, the better: `srctree` in `src/tree.py`, then
+        `utilog` in `utils/one/log.py`.
+        """
+        cuts = range(SHORTEST_PIECE, len(word) - SHORTEST_PIECE + 1)
+        ends = tuple(word[cut:] for cut in cuts)
+
+        def step(at: int) -> Key | None:
+            path = self.paths[at]
+            name = path.rfind("/") + 1
+            if not path.startswith(ends, name):
+                return None
+            starts = self._starts(at)
+            places = [
+                start
+                for cut in cuts
+                if path.startswith(word[cut:], name)
+                for start in starts
+                if path.startswith(word[:cut], start, name)
+            ]
+            if not places:
+                return None
+            return self._key(MatchKind.INITIALS, path.count("/", max(places), name), at)
+
+        return step
 
     def _with_gaps(self, at: int) -> Key:
         """The key of a path that does not hold all of the words whole."""
-        path, (starts, _, in_name) = self.paths[at], self._starts(at)
+        path, starts = self.paths[at], self._starts(at)
         costs = [_cost(word, path, starts) for word in self.words]
         pairs = zip(self.words, costs, strict=True)
         scattered = any(cost >= SCATTER and word not in path for word, cost in pairs)
         kind = MatchKind.LETTERS if scattered else MatchKind.PIECES
-        return self._key(kind, sum(costs) + in_name, at)
+        return self._key(kind, sum(costs) + _words_of_name(path, starts)[1], at)
 
-    def _starts(self, at: int) -> tuple[list[int], int, int]:
-        """Where words begin in a path, where its name does, and the number of words in that."""
+    def _starts(self, at: int) -> list[int]:
+        """Where words begin in a path. The original shows it, but some letters fold to two."""
         path, original = self.paths[at], self.originals[at]
-        name = path.rfind("/") + 1
-        # The original shows where words begin. Some letters fold to two.
-        starts = [one.start() for one in _STARTS(original if len(original) == len(path) else path)]
-        dot = path.rfind(".", name + 1)
-        end = dot if dot > 0 else len(path)
-        return starts, name, sum(name <= one < end and path[one].isalnum() for one in starts)
+        return [one.start() for one in _STARTS(original if len(original) == len(path) else path)]
+
+
+def _words_of_name(path: str, starts: Sequence[int]) -> tuple[list[int], int]:
+    """Return where words of the name begin, and how many of them are not the extension's."""
+    name = path.rfind("/") + 1
+    begins = [start for start in starts[bisect_left(starts, name) :] if path[start].isalnum()]
+    dot = path.rfind(".", name + 1)
+    return begins, bisect_left(begins, dot) if dot > 0 else len(begins)
 
 
 def _are_initials(word: str, path: str, begins: Sequence[int], most: int) -> bool:
@@ -199,38 +222,18 @@ def _are_initials(word: str, path: str, begins: Sequence[int], most: int) -> boo
     return not left
 
 
-def _glued(word: str, path: str, starts: Sequence[int], name: int) -> int:
-    """How far apart the parts of `word` are that begin a directory's word, and the name; 0 if none.
-
-    For example, 1 for `srctree` in `src/tree.py`, and 2 for `utilog` in `utils/one/log.py`.
-    """
-    places = [
-        start
-        for end in _ends(word)
-        if path.startswith(end, name)
-        for start in starts
-        if path.startswith(word.removesuffix(end), start, name)
-    ]
-    return path.count("/", max(places), name) if places else 0
-
-
-def _ends(word: str) -> Iterator[str]:
-    """Yield the second parts of `word` cut in two, such as `tree` of `srctree`."""
-    return (word[cut:] for cut in range(SHORTEST_PIECE, len(word) - SHORTEST_PIECE + 1))
-
-
-def _classifier(word: str) -> Callable[[str], tuple[int, bool]]:
-    """Make a function for a path that holds `word` whole: its class, and whether the name does."""
+def _classifier(word: str) -> Callable[[str], int]:
+    """Make a function that returns the class of a path that holds `word` whole."""
     at_word_start = re.compile(rf"(?:^|[\W_]){re.escape(word)}").search
 
-    def classify(path: str) -> tuple[int, bool]:
+    def classify(path: str) -> int:
         begin = path.rfind("/") + 1
         at = path.find(word, begin)
-        if at < 0:
-            return WORD_START if at_word_start(path) else IN_PATH, False
         if at == begin:
-            return WHOLE_NAME if is_whole_name(word, path) else NAME_PREFIX, True
-        return WORD_START if at_word_start(path, begin) else IN_NAME, True
+            return WHOLE_NAME if is_whole_name(word, path) else NAME_PREFIX
+        if at_word_start(path, begin if at > begin else 0):
+            return WORD_START
+        return IN_NAME if at > begin else IN_PATH
 
     return classify
 

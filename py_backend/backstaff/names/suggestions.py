@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import accumulate, takewhile
-from operator import itemgetter
 
 from backstaff.budget import Budget
 from backstaff.errors import DeadlineExceeded, ToolError
@@ -66,15 +65,14 @@ def explain_glob(
             return []
         budget = searched.budget
         folded = [path.casefold() for path in budget.checked(paths)] if ignore_case else paths
-        found = globs.files(folded, budget)
-        return [paths[position] for position in found]
+        return [paths[position] for position in globs.files(folded, budget)]
 
     def files(*globs: str) -> str:
         # The glob that matches most saves the reader a second miss.
-        count, most = max(
-            ((len(matching(glob, searched.files)), glob) for glob in globs), key=itemgetter(0)
-        )
-        return f"{quote(most, None)} matches {plural(count, 'file')}" if count else ""
+        counts = {glob: len(matching(glob, searched.files)) for glob in globs}
+        most = max(counts, key=counts.__getitem__)
+        matches = f"{quote(most, None)} matches {plural(counts[most], 'file')}"
+        return matches if counts[most] else ""
 
     # Patterns to try in turn, each with a rule of globs for the reader.
     tries = [
@@ -164,12 +162,10 @@ def similar(
 
 def useless_excludes(patterns: Sequence[str]) -> Iterator[str]:
     """Warn of each kind of pattern that cannot have the effect its author wants."""
+    names = [one.removeprefix("./").rstrip("/").split("/") for one in patterns]
+    odd = {"", ".", ".."}
     negated = [one for one in patterns if one.startswith("!")]
-    unlike_paths = [
-        one
-        for one in patterns
-        if {"", ".", ".."}.intersection(one.removeprefix("./").rstrip("/").split("/"))
-    ]
+    unlike_paths = [one for one, parts in zip(patterns, names, strict=True) if odd & {*parts}]
     for found, problem in (
         (negated, "brings nothing back: it only matches names that begin with '!'"),
         (unlike_paths, "matches nothing: paths are relative to the workspace, as in 'src/a.c'"),

@@ -474,6 +474,13 @@ def test_word_may_be_cut_anywhere_as_long_as_each_run_is_in_a_word_it_began(
     assert found[0] == (MatchKind.PIECES, first), found
 
 
+def test_paths_are_ranked_as_the_index_folded_them() -> None:
+    index = index_of(["src/TREE.py"])
+    vars(index)["folded"] = ["src/leaf.py"]
+    found = Query.parse("leaf", "fuzzy").match(index, ENDLESS).best(1, ENDLESS)
+    assert found == [(MatchKind.NAME, "src/TREE.py")]
+
+
 def test_gaps_are_not_shown_beside_a_name_that_begins_with_the_query() -> None:
     index = index_of(["a/tree.py", "a/my_tree.py", "tree/x.py", "a/the_reel.py", "a/tore.py"])
     found = Query.parse("tree", "fuzzy").match(index, ENDLESS)

@@ -100,23 +100,18 @@ def _row(step: Step, closed: str) -> tuple[dict[str, object], str]:
 
     `closed` says why it was not entered. A size is in bytes, or None if the system refused it.
     """
-    kind, bytes_taken, target = step.kind, None, None
-    told = f"[DIR]  {show(step.name)}/{closed}"
-    if kind is not Kind.DIRECTORY:
+    kind, status, told = step.kind, None, f"[DIR]  {show(step.name)}/{closed}"
+    if step.kind is not Kind.DIRECTORY:
         status = lstat_or_none(step.name, step.directory)
         kind = kind_of(status) if status else Kind.UNKNOWN
-        target = link_target(step.name, step.directory) if kind is Kind.SYMLINK else None
-        bytes_taken = status and status.st_size
-        told = (
-            f"[FILE] {show(step.name)} ({show_size(status.st_size) if status else 'size unknown'})"
-        )
-    of_kind = Keyword("directory" if step.kind is Kind.DIRECTORY else "file")
+        taken = show_size(status.st_size) if status else "size unknown"
+        told = f"[FILE] {show(step.name)} ({taken})"
     row: dict[str, object] = {
         "path": step.path,
-        "type": of_kind,
-        "size": bytes_taken,
+        "type": Keyword("directory" if step.kind is Kind.DIRECTORY else "file"),
+        "size": status and status.st_size,
         "kind": kind,
-        "target": target,
+        "target": link_target(step.name, step.directory) if kind is Kind.SYMLINK else None,
     }
     return row, f"{'  ' * step.depth}{told}\n"
 

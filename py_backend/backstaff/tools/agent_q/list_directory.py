@@ -33,7 +33,8 @@ from backstaff.tools.agent_q._directories import MAX_OUTPUT_BYTES, by_name, name
 
 READING_SHARE = 0.6
 """The part of the time for reading names, and then for statuses; the rest is for ordering."""
-SORT_KEYS = ("name", "size", "modified")
+FACTS = {"size": SIZE, "modified": MODIFIED_NS}
+"""The values of `sort_by` besides "name", and the fact of each."""
 MINIMUM_NAME_COLUMN = 19
 
 
@@ -127,8 +128,8 @@ def run(arguments: Arguments, context: Context) -> Result:
     """List the directory; refusals have the words of the contract's table of error cases."""
     limit = context.text_limit(context.settings.max_output_bytes)
     warnings: tuple[str, ...] = ()
-    if arguments.sort_by.lower() not in SORT_KEYS:
-        known = ", ".join(SORT_KEYS)
+    if arguments.sort_by.lower() not in ("name", *FACTS):
+        known = ", ".join(("name", *FACTS))
         warnings = (f"Unknown sort_by {quote(arguments.sort_by)}: sorted by name (known: {known})",)
     with opened(context.root, arguments.path, "Directory") as place:
         directory, most = place.listing(), limit // len("[DIR]  x/\n")
@@ -185,8 +186,7 @@ def _read(
         inner, others = ([name for name in names if name[0] != "."] for names in (inner, others))
     complete, directories, files = not reading.expired(), len(inner), len(others)
 
-    facts_by = {"size": SIZE, "modified": MODIFIED_NS}
-    if (fact := facts_by.get(arguments.sort_by.lower())) is not None:
+    if (fact := FACTS.get(arguments.sort_by.lower())) is not None:
         listed = _by_fact((inner, others), fact, directory, most, budget)
     else:  # the names alone decide which entries are shown, and no other is statted
         if after := context.view.after:  # an entry that may be gone by now

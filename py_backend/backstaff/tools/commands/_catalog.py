@@ -14,7 +14,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
-from operator import attrgetter
 
 from backstaff.budget import Budget
 from backstaff.cache import LRUCache
@@ -27,12 +26,7 @@ from backstaff.fs.walk import Walk
 from backstaff.project.stamp import Stamp, settled, stamp_of
 from backstaff.render.lines import plural
 from backstaff.render.names import prose, quote
-from backstaff.tools.commands._command import (
-    HEAD_BYTES,
-    Command,
-    command_of,
-    unreadable,
-)
+from backstaff.tools.commands._command import HEAD_BYTES, Command, command_of, unreadable
 from backstaff.tools.commands._conventions import DEPTH, PASSED_OVER, SKILL_FILES, Folder, Kind
 from backstaff.tools.commands._directories import TABLE, CommandDirectory
 
@@ -97,8 +91,7 @@ def read_catalog(
     command is in the answer, but hides no other. `warnings` are about directories that could not be
     opened.
     """
-    walk = _FolderWalk(budget, list(warnings))
-    commands: list[Command] = []
+    walk, commands = _FolderWalk(budget, list(warnings)), list[Command]()
     for directory in directories:
         found = walk.run(directory)
         for command in sorted(found, key=lambda one: (one.file.count("/"), one.file)):
@@ -109,24 +102,26 @@ def read_catalog(
         problem = f"More than {MAX_EMPTY} folders hold no command or skill: some were not read"
         walk.skipped.append(problem)
     complete = not budget.expired()
-    # By name without regard to case; the first sort decides between `Go` and `go`.
-    everything = sorted(commands + walk.broken, key=attrgetter("name"))
-    everything.sort(key=lambda command: command.name.casefold())
+    # By name without regard to case, and `Go` before `go`.
+    everything = sorted(commands + walk.broken, key=lambda one: (one.name.casefold(), one.name))
     # A dependency, too, hides the commands of its name in later directories.
     listed = [command for command in everything if not command.is_dependency]
     return Catalog(listed, everything, walk.skipped, complete, _nested(directories, budget))
 
 
 def _nested(directories: Sequence[CommandDirectory], budget: Budget) -> dict[str, int]:
-    """Count the files in sub-folders of the folders that are read without them. Follow no link."""
+    """Count the files in sub-folders of the folders that are read without them. Follow no link.
+
+    Of more than `MAX_EMPTY` sub-folders, the first by name count.
+    """
     counts: list[int] = []
-    budget = budget.at_most(NESTED_SECONDS)
+    budget, cut = budget.at_most(NESTED_SECONDS), False
 
     def look(descriptor: int, path: str) -> Sequence[Named]:
-        entries, wants = entries_in(descriptor, budget), directory.folder.wants
+        entries, wants = sorted(entries_in(descriptor, budget)), directory.folder.wants
         if path:
             counts.append(sum(kind is EntryKind.FILE and wants(name) for name, kind in entries))
-        if path.count("/") + bool(path) >= DEPTH or len(counts) > MAX_EMPTY:
+        if path.count("/") + bool(path) >= DEPTH:
             return ()
         # `folder.md/` has a warning already.
         inner = [entry for entry in entries if entry[1] is EntryKind.DIRECTORY]
@@ -137,14 +132,17 @@ def _nested(directories: Sequence[CommandDirectory], budget: Budget) -> dict[str
         with suppress(PathError, OSError):
             # The links save a second reading of a flat folder of 10,000 commands.
             flat = HANDLES.status(directory.descriptor).st_nlink == FLAT_LINKS
-            if not (directory.folder.depth or flat):
-                with Walk(directory.descriptor, look, budget) as walk:
-                    for _ in walk.enter_all():
-                        pass
+            if directory.folder.depth or flat:
+                continue
+            with Walk(directory.descriptor, look, budget) as walk:
+                for step in walk:
+                    if cut := len(counts) >= MAX_EMPTY:
+                        break
+                    walk.enter(step)
     if not any(counts):
         return {}
-    cut = {"more": True} if budget.expired() or len(counts) > MAX_EMPTY else {}
-    return {"files": sum(counts), "folders": sum(map(bool, counts)), **cut}
+    more = {"more": True} if cut or budget.expired() else {}
+    return {"files": sum(counts), "folders": sum(map(bool, counts)), **more}
 
 
 @dataclass(slots=True)
@@ -171,13 +169,13 @@ class _FolderWalk:
         """Walk the folder `top`, return its commands, and keep them for the next call."""
         key = top.path, top.folder, top.follow_links, top.root.guard
         self.start, self.found, self.cached = time.time_ns(), {}, CACHE.get(key) or {}
-        # Links come last, because a folder with two paths is listed by its own. A link may lead to
-        # a directory; only opening it shows that.
-        pending, links = [("", EntryKind.DIRECTORY)], list[str]()
-        while pending or links:
-            path, kind = pending.pop() if pending else (links.pop(0), EntryKind.DIRECTORY)
+        pending = [("", EntryKind.DIRECTORY)]
+        while pending:
+            path, kind = pending.pop()
+            # Links come last, because a folder with two paths is listed by its own. A link may lead
+            # to a directory; only opening it shows that.
             if kind is EntryKind.SYMLINK:
-                links.append(path)
+                pending.insert(0, (path, EntryKind.DIRECTORY))
                 continue
             if path and (self.budget.expired() or self.empty > MAX_EMPTY):
                 break
@@ -187,16 +185,11 @@ class _FolderWalk:
             except NotADirectory:
                 continue  # it leads to a file that is none of ours
             except PathError as error:
-                if path:
-                    self.skip(top, path, error)
-                else:
-                    label = quote(top.folder.label)
-                    self.skipped.append(f"Directory {label} cannot be read: {error.message}")
-        late = self.budget.expired()
-        CACHE.put(key, {**self.cached, **self.found} if late else self.found)
+                self.skip(top, path, error)
+        CACHE.put(key, {**self.cached, **self.found} if self.budget.expired() else self.found)
         return [command for _, command in self.found.values()]
 
-    def look(self, here: CommandDirectory) -> Iterator[Named]:
+    def look(self, here: CommandDirectory) -> Sequence[Named]:
         """Read the commands right in `here`, and return where to look below, the last first.
 
         Raises `PathError`.
@@ -206,10 +199,10 @@ class _FolderWalk:
         # A folder can hold commands of two kinds, but a skill is found once.
         identity = here.path if skills and level else f"{here.path} {folder.suffix}"
         if identity in self.seen:
-            return iter(())
+            return ()
         self.seen.add(identity)
         if skills and level and any(self.read(here, name) for name in SKILL_FILES):
-            return iter(())
+            return ()
         entries = sorted(entries_in(here.descriptor, self.budget), reverse=True)
         files = set[str]()
         if not skills:
@@ -224,8 +217,8 @@ class _FolderWalk:
                     self.read(here, name)
         self.empty += not files
         kinds = (EntryKind.DIRECTORY, EntryKind.SYMLINK) if level < folder.depth else ()
-        others = (entry for entry in entries if entry[1] in kinds and entry[0] not in files)
-        return (entry for entry in others if entry[0] not in PASSED_OVER)
+        passed_over = files.union(PASSED_OVER)
+        return [entry for entry in entries if entry[1] in kinds and entry[0] not in passed_over]
 
     def read(self, here: CommandDirectory, file: str) -> bool:
         """Read `file` of the directory `here`. Return False if there is no such file."""
@@ -252,9 +245,13 @@ class _FolderWalk:
         return True
 
     def skip(self, top: CommandDirectory, path: str, error: PathError) -> None:
-        """Add a warning about `path` below the folder `top`, which cannot be read."""
-        name = quote(f"{top.folder.label.rstrip('/')}/{path}")
-        self.skipped.append(f"{name} is skipped: {error.message}")
+        """Add a warning about the folder `top`, or `path` below it, which cannot be read."""
+        if path:
+            name = quote(f"{top.folder.label.rstrip('/')}/{path}")
+            self.skipped.append(f"{name} is skipped: {error.message}")
+        else:
+            label = quote(top.folder.label)
+            self.skipped.append(f"Directory {label} cannot be read: {error.message}")
 
 
 def warnings_note(warnings: Sequence[str]) -> Iterator[str]:

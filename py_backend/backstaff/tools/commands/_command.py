@@ -146,10 +146,9 @@ def _command(
     """
     folder, below = directory.folder, directory.prefix + file
     skill, parts = folder.kind is Kind.SKILL, below.removesuffix(folder.suffix).split("/")
-    name, problems, given = "", list[str](), _one_line(fields.get("description"))
-    if "name" in fields and folder.kind is not Kind.COMMAND:
-        stated = fields["name"]
-        name = " ".join(stated.split()) if isinstance(stated, str) else ""
+    problems, given = list[str](), _one_line(fields.get("description"))
+    stated = fields.get("name") if folder.kind is not Kind.COMMAND else None
+    name = " ".join(stated.split()) if isinstance(stated, str) else ""
     if skill:
         parts = below.split("/")[-2:-1]
         problems += _skill_problems(name, f"{directory.path}/{file}", given)

@@ -29,12 +29,7 @@ from backstaff.render.names import prose, quote, show, visible
 from backstaff.render.sizes import show_size
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.commands._catalog import Catalog, read_catalog
-from backstaff.tools.commands._command import (
-    HEAD_BYTES,
-    Command,
-    command_labels,
-    command_of,
-)
+from backstaff.tools.commands._command import HEAD_BYTES, Command, command_labels, command_of
 from backstaff.tools.commands._conventions import MARKDOWN, Folder
 from backstaff.tools.commands._directories import (
     TABLE,
@@ -81,12 +76,12 @@ def run(arguments: Arguments, context: Context) -> Result:
     if cut:
         cut_note = f"the file has {command.size} bytes, and this is only how it begins"
         warnings.append(f"{quote(command.label)} is cut: {cut_note}")
+    warning = f"Warning: {prose('; '.join(command.problems))}\n" if command.problems else ""
     head = (
         f"Command: {show(command.name)}\n"
         f"File: {show(command.path)} ({show_size(command.size)}, {command.last_modified})\n"
-        f"Description: {prose(command.description)}\n"
+        f"Description: {prose(command.description)}\n{warning}"
     )
-    head += f"Warning: {prose('; '.join(command.problems))}\n" if command.problems else ""
     rows = [f"{line}\n" for line in visible(text.replace("\r\n", "\n")).splitlines()]
     limit = context.text_limit(2 << 20)
 
@@ -94,8 +89,8 @@ def run(arguments: Arguments, context: Context) -> Result:
         lines = plural(len(rows), "line")
         if count < len(rows):
             lines = f"the first {count} of {lines}, for a limit of {limit} bytes"
-        note = f"; {cut_note}" if cut_note else ""
-        return "".join((head, f"Content: {lines}{note}\n\n", *rows[:count]))
+        notes = "; ".join(filter(None, (lines, cut_note)))
+        return "".join((head, f"Content: {notes}\n\n", *rows[:count]))
 
     answer, count = fit(shown, len(rows), map(size, rows), limit)
     whole = {"name": command.name, "content": text, "truncated": cut}
@@ -121,27 +116,25 @@ def _find(
     `~/.claude/skills/a/SKILL.md`, or absolute as in the data. The path is compared with those
     found, and never opened.
     """
-    found, failures = list[Command](), list[PathError]()
+    failures, known = list[PathError](), list[Command]()
     catalog = read_catalog(directories, (), context.budget) if files is None else None
     if catalog:
+        everything, bare = catalog.everything, name.removesuffix(MARKDOWN)
         # A file that cannot be read stands last of its name.
-        found = [one for one in catalog.everything if name in (one.path, one.label)]
-        for wanted in (name, name.removesuffix(MARKDOWN)):
-            same = (one for one in catalog.everything if one.name == wanted)
-            found += [one for one in same if not one.shadowed_by]
+        known = [one for one in everything if name in (one.path, one.label)]
+        known += [one for one in everything if one.name == name and not one.shadowed_by]
+        known += [one for one in everything if one.name == bare and not one.shadowed_by]
     by_label = {directory.folder.label: directory for directory in directories}
-    tries = [(one.file, by_label[one.folder]) for one in found[:1]]
+    tries = [(one.file, by_label[one.folder]) for one in known[:1]]
     tries += [(file, directory) for file in files or () for directory in directories]
     for file, directory in tries:
         try:
             content = directory.read(file, MAX_CONTENT_BYTES)
+            head = content.first(HEAD_BYTES)
+            return known[0] if known else command_of(file, directory, head), content
         except PathError as error:
             if catalog or not isinstance(error, NotFound):
                 failures.append(error)
-        else:
-            if found:
-                return found[0], content
-            return command_of(file, directory, content.first(HEAD_BYTES)), content
     if failures:
         faults = (ErrorCode.PERMISSION_DENIED, ErrorCode.IO_ERROR, ErrorCode.APPROVAL_REQUIRED)
         code = failures[0].code if failures[0].code in faults else COMMAND_NOT_FOUND

@@ -5,17 +5,13 @@ command, and how to get the next page. The data add three things to the contract
 of modification as a number, the path of the file, and the directory as the settings name it. The
 output names the directory only where several are configured.
 
-The contract leaves some cases open. A description is one line of at most 200 characters.
-`is_dependency` counts only if it is true in YAML 1.2. Files that cannot be commands, or cannot be
-read, are skipped with a warning. A file with broken front matter is listed with a warning, even if
-it calls itself a dependency. A page after the last is empty. When the time is up, the answer counts
-only the commands found so far, and says so. The data count the commands in sub-folders, which are
-not read (`nested`); the text mentions them if there is no other command.
+docs/contracts.md says how cases are decided that the contract leaves open. Besides, `is_dependency`
+counts only if it is true in YAML 1.2. Files that cannot be commands, or cannot be read, are skipped
+with a warning. A file with broken front matter is listed even if it calls itself a dependency. A
+page after the last is empty. When the time is up, the answer counts only the commands found so far.
 
-With the setting `sources` the list also holds those of other agents: skills, commands in
-sub-folders and in TOML, prompts. Its data then say more of each (`MORE_KEYS`). Of several with one
-name the first counts, in one folder the one in the fewest sub-folders; `shadowed_by` of the others
-is its path. A file that cannot be read is listed with its problem.
+With the setting `sources`, `shadowed_by` is the path of the command that counts for the same name
+(`read_catalog`), and a file that cannot be read is listed with its problem.
 """
 
 import json

@@ -15,7 +15,7 @@ Contents are read only where they could bring a command among the best.
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -92,7 +92,7 @@ class Match(NamedTuple):
     """A command, and for each word of the query that was found its field and how it matches."""
 
     command: Command
-    hits: Mapping[str, Hit]
+    hits: dict[str, Hit]
     score: float
 
     def reason(self) -> str:
@@ -175,7 +175,7 @@ def _best(
 ) -> list[Match]:
     """Return the `most` best matches of `words`, while the time lasts."""
 
-    def scored(command: Command, hits: Mapping[str, Hit]) -> Match:
+    def scored(command: Command, hits: dict[str, Hit]) -> Match:
         """Score from 0 to 1, to three decimals: 0 if too few words were found."""
         ordered = {word: hits[word] for word in words if word in hits}
         if len(hits) < LEAST_SHARE * len(words):
@@ -201,9 +201,12 @@ def _best(
         with suppress(PathError):
             content = by_label[command.folder].read(command.file, HEAD_BYTES)
             body = _folded(parse(content.head, whole=content.whole).body())
-            forms = {word: FORM_IN_CONTENT for word in missing if f" {stem(word)}" in body}
-            whole = {word: IN_CONTENT for word in missing if word in body}
-            matches[position] = scored(command, {**hits, **forms, **whole})
+            for word in missing:
+                if word in body:
+                    hits[word] = IN_CONTENT
+                elif _fit(word, body):
+                    hits[word] = FORM_IN_CONTENT
+            matches[position] = scored(command, hits)
     return ranked()
 
 
@@ -222,16 +225,17 @@ def _hits(command: Command, words: Sequence[str]) -> dict[str, Hit]:
 
 def _fit(word: str, text: str) -> str:
     """Return how `word` matches in `text`, or "" if it does not."""
-    form = stem(word)
-    if form not in text:  # it is how the word begins
+    form = stem(word)  # it is how the word and its other forms begin
+    if form not in text:
         return ""
-    words = _WORD.findall(text)
+    words = re.findall(rf"(?<![^\W_]){re.escape(form)}[^\W_]*", text)
     if word in words:
         return "is a word of"
-    if word in text:
-        starts = any(other.startswith(word) for other in words)
-        return "begins a word of" if starts else "is part of"
-    return "is a form of a word of" if form in map(stem, words) else ""
+    if any(other.startswith(word) for other in words):
+        return "begins a word of"
+    if form in map(stem, words):
+        return "is a form of a word of"
+    return "is part of" if word in text else ""
 
 
 def _score(hit: Hit) -> float:

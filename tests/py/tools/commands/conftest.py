@@ -6,12 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from backstaff.tools.commands import (
-    _catalog,
-)
-from tests.py.tools.commands.project import (
-    Project,
-)
+from backstaff.tools.commands import _catalog
+from tests.py.tools.commands.project import Project
 
 
 @pytest.fixture

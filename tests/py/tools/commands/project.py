@@ -9,9 +9,7 @@ from typing import Any
 from backstaff.registry import discover
 from backstaff.server import Reply, Server
 from backstaff.settings import Settings
-from backstaff.tools.commands import (
-    _directories,
-)
+from backstaff.tools.commands import _directories
 
 REGISTRY = discover()
 LIST, SEARCH, GET = (

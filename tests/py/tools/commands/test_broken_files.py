@@ -8,18 +8,9 @@ from typing import Any
 
 import pytest
 
-from backstaff.tools.commands import (
-    _catalog,
-    _command,
-)
+from backstaff.tools.commands import _catalog, _command
 from tests.py.replies import code
-from tests.py.tools.commands.project import (
-    GET,
-    SEARCH,
-    Project,
-    output,
-    rows,
-)
+from tests.py.tools.commands.project import GET, SEARCH, Project, output, rows
 
 GOOD = "---\ndescription: Good\n---\n"
 BOMB = "a: &a [x, x]\nb: &b [*a, *a, *a]\nc: &c [*b, *b, *b]\ndescription: Bomb\n"

@@ -7,12 +7,8 @@ from pathlib import Path
 import pytest
 
 from backstaff.project.stamp import RACY_NS
-from backstaff.tools.commands import (
-    _catalog,
-)
-from tests.py.tools.commands.project import (
-    Project,
-)
+from backstaff.tools.commands import _catalog
+from tests.py.tools.commands.project import Project
 
 
 @pytest.mark.usefixtures("settled")

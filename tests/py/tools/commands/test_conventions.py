@@ -23,15 +23,7 @@ from tests.py.tools.commands.corpus import (
     plant,
     skill,
 )
-from tests.py.tools.commands.project import (
-    GET,
-    REGISTRY,
-    SEARCH,
-    Project,
-    output,
-    results,
-    rows,
-)
+from tests.py.tools.commands.project import GET, REGISTRY, SEARCH, Project, output, results, rows
 
 Row = dict[str, Any]
 

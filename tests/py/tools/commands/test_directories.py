@@ -7,15 +7,7 @@ import pytest
 
 from backstaff.settings import load
 from tests.py.replies import code
-from tests.py.tools.commands.project import (
-    GET,
-    LIST,
-    REGISTRY,
-    SEARCH,
-    Project,
-    output,
-    rows,
-)
+from tests.py.tools.commands.project import GET, LIST, REGISTRY, SEARCH, Project, output, rows
 
 BOTH = (".claude/commands", "~/.claude/commands")
 

@@ -7,12 +7,7 @@ import pytest
 
 from backstaff.wire.lisp import ESCAPED, write
 from tests.py.replies import code
-from tests.py.tools.commands.project import (
-    FRAME_BYTES,
-    GET,
-    Project,
-    output,
-)
+from tests.py.tools.commands.project import FRAME_BYTES, GET, Project, output
 
 
 @pytest.mark.parametrize("name", ["a", "a.md"])

@@ -8,17 +8,8 @@ import pytest
 from backstaff.budget import Budget
 from backstaff.fs.root import Root
 from backstaff.tool import Context, Result
-from backstaff.tools.commands import (
-    _directories,
-    list_commands,
-    search_commands,
-)
-from tests.py.tools.commands.project import (
-    GET,
-    LIST,
-    SEARCH,
-    Project,
-)
+from backstaff.tools.commands import _directories, list_commands, search_commands
+from tests.py.tools.commands.project import GET, LIST, SEARCH, Project
 
 
 @pytest.fixture

@@ -9,21 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backstaff.tools.commands import (
-    _catalog,
-    _command,
-)
+from backstaff.tools.commands import _catalog, _command
 from tests.py.examples import examples
 from tests.py.replies import code
-from tests.py.tools.commands.project import (
-    GET,
-    LIST,
-    REGISTRY,
-    SEARCH,
-    Project,
-    output,
-    rows,
-)
+from tests.py.tools.commands.project import GET, LIST, REGISTRY, SEARCH, Project, output, rows
 
 
 def test_the_published_schema_is_the_contract_s() -> None:
@@ -226,12 +215,19 @@ def test_flat_folder_tells_of_no_sub_folders(project: Project) -> None:
     assert "sub-folder" not in project.call(SEARCH, query="nothing").text
 
 
-def test_count_of_sub_folders_ends(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("folders", "counted"),
+    [(3, {"files": 6, "folders": 3}), (9, {"files": 6, "folders": 3, "more": True})],
+)
+def test_count_of_sub_folders_ends_after_the_first_by_name(
+    project: Project, monkeypatch: pytest.MonkeyPatch, folders: int, counted: dict[str, object]
+) -> None:
     monkeypatch.setattr(_catalog, "MAX_EMPTY", 3)
-    for number in range(9):
+    for number in reversed(range(folders)):
         (project.commands / str(number)).mkdir()
-        project.write(f"{number}/a.md", "A.")
+        for file in range(number + 1):
+            project.write(f"{number}/{file}.md", "A.")
     reply = project.listing()
-    assert "[at least " in reply.text
+    assert ("[at least " in reply.text) is ("more" in counted)
     assert reply.data is not None
-    assert reply.data["nested"]["more"] is True  # type: ignore[index]  # a mapping
+    assert reply.data["nested"] == counted

@@ -6,12 +6,7 @@ from hypothesis import strategies as st
 
 from tests.py.examples import examples
 from tests.py.replies import code
-from tests.py.tools.commands.project import (
-    SEARCH,
-    Project,
-    output,
-    results,
-)
+from tests.py.tools.commands.project import SEARCH, Project, output, results
 
 
 @pytest.fixture
@@ -56,6 +51,27 @@ def test_two_words_of_the_description_outweigh_one_of_the_name_and_one_of_the_co
     project.write("deploy-docs.md", "---\ndescription: Upload the manual\n---\nTo production.\n")
     project.write("ship.md", "---\ndescription: A deploy to production\n---\n")
     assert project.found("deploy production") == ["ship", "deploy-docs"]
+
+
+@pytest.mark.parametrize(
+    "content", ["Deploying it.", "# Deployed\n", "It (deploying)", "x_deployed"]
+)
+def test_form_of_a_word_is_found_wherever_it_stands_in_the_content(
+    project: Project, content: str
+) -> None:
+    project.write("ship.md", f"---\ndescription: Send\n---\n{content}\n")
+    assert project.found("deploys") == ["ship"]
+
+
+def test_word_that_only_begins_as_a_form_does_is_another_word(project: Project) -> None:
+    project.write("floor.md", "---\ndescription: Clean\n---\nThe new carpet.\n")
+    assert project.found("caring") == []
+
+
+def test_form_of_a_word_goes_before_a_part_of_another(project: Project) -> None:
+    project.write("contests-testing.md", "Runs all.")
+    (found,) = results(project.call(SEARCH, query="tests"))
+    assert found["reason"] == "'tests' is a form of a word of the name"
 
 
 def test_short_word_is_like_a_word_of_the_name(project: Project) -> None:

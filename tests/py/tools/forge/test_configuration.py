@@ -9,14 +9,7 @@ import pytest
 
 from backstaff.errors import SettingsError
 from backstaff.tools.forge.list_directory import Settings
-from tests.py.tools.forge.calls import (
-    BUILT_IN,
-    error_of,
-    listed,
-    output,
-    paths,
-    with_config,
-)
+from tests.py.tools.forge.calls import BUILT_IN, error_of, listed, output, paths, with_config
 from tests.py.trees import Plant
 
 FLAGS = [key for key in BUILT_IN if key.startswith("include_")]
