@@ -40,7 +40,10 @@ from backstaff.project.running_git import NoGit
 from backstaff.project.stamp import RACY_NS, UNSETTLED, Stamp, settled, stamp_of
 
 MAX_KEPT = 500_000
-"""Maximum number of files that are kept, of all projects: 500,000 take 80 MB with stamps."""
+"""Maximum number of files and directories that are kept, of all projects.
+
+With their stamps, 500,000 files take 80 MB.
+"""
 
 _DOT_GIT = ".git"
 _LOCK = ".#"
@@ -121,7 +124,7 @@ class _Kept:
 
 
 KEPT: LRUCache[tuple[str, str, bool], _Kept] = LRUCache(
-    MAX_KEPT, lambda kept: len(kept.found.paths)
+    MAX_KEPT, lambda kept: len(kept.found.paths) + len(kept.found.directories)
 )
 
 
@@ -285,11 +288,12 @@ class _ProjectWalk:
                 ignore = self._with_own_rules(ignore, directory, path, has_rules=has_rules)
             marked = links or (files and files[0] < _AFTER_COPIES)
             if emacs := self._of_emacs(files, links, prefix) if marked else []:
-                files = [name for name in files if name not in emacs]
-                links = [name for name in links if name not in emacs]
+                own = set(emacs)
+                files = [name for name in files if name not in own]
+                links = [name for name in links if name not in own]
                 if not all_ignored:
-                    shown = [one for one in emacs if not ignore.ignores(one, directory=False)]
-                    self.of_emacs[path] = shown
+                    hidden = ignore.of((emacs, [], [], []), self.budget)
+                    self.of_emacs[path] = [one for one in emacs if one not in hidden]
             if all_ignored or ignore.layers:
                 named: Grouped = files, directories, links, []
                 kept = self._leave_out(named, ignore, prefix, all_ignored=all_ignored)
