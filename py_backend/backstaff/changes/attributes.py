@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from backstaff.project.ignore import MAX_BYTES
+from backstaff.project.ignore import MAX_BYTES, MAX_LINES
 from backstaff.project.ignore_pattern import IgnorePattern, as_bytes
 
 FILE = ".gitattributes"
@@ -36,10 +36,17 @@ class Line(NamedTuple):
     states: Sequence[tuple[str, State]]
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=8)  # each can take 5 MB
 def lines_of(content: bytes, *, ignore_case: bool) -> Sequence[Line]:
-    """The lines of a file with this `content`; those that git passes over are left out."""
-    texts = content[:MAX_BYTES].removeprefix(b"\xef\xbb\xbf").decode("latin-1").split("\n")
+    """The lines of a file with this `content`; those that git passes over are left out.
+
+    Too large a file is not read. Nobody knows then in which encoding the files of its directory
+    are, so they are undecided.
+    """
+    if len(content) > MAX_BYTES or content.count(b"\n") > MAX_LINES:
+        unknown = ("working-tree-encoding", "unknown")
+        return [Line(IgnorePattern("*", ignore_case=ignore_case), "", [unknown])]
+    texts = content.removeprefix(b"\xef\xbb\xbf").decode("latin-1").split("\n")
     lines = (_line(text, ignore_case=ignore_case) for text in texts if len(text) < MAX_LINE_BYTES)
     return [line for line in lines if line]
 
