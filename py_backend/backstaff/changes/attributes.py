@@ -9,10 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from backstaff.project.ignore import MAX_BYTES, MAX_LINES
+from backstaff.project.ignore import MAX_BYTES
 from backstaff.project.ignore_pattern import IgnorePattern, as_bytes
 
 FILE = ".gitattributes"
+MAX_LINES = 50_000
+"""Maximum number of lines of a file: they take 25 MB."""
 MAX_LINE_BYTES = 2048
 """Maximum length of a line: git passes over longer ones."""
 
@@ -36,7 +38,7 @@ class Line(NamedTuple):
     states: Sequence[tuple[str, State]]
 
 
-@lru_cache(maxsize=8)  # each can take 5 MB
+@lru_cache(maxsize=4)
 def lines_of(content: bytes, *, ignore_case: bool) -> Sequence[Line]:
     """The lines of a file with this `content`; those that git passes over are left out.
 

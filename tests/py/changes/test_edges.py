@@ -9,9 +9,10 @@ import pytest
 
 from backstaff.budget import Budget
 from backstaff.changes import objects, status
+from backstaff.changes.attributes import MAX_LINES
 from backstaff.changes.index import parse
 from backstaff.fs.handles import DEEPEST
-from backstaff.project.ignore import MAX_BYTES, MAX_LINES
+from backstaff.project.ignore import MAX_BYTES
 from backstaff.registry import discover
 from backstaff.server import Reply, Server
 from backstaff.settings import Settings
