@@ -13,6 +13,8 @@ from backstaff.project.ignore import MAX_BYTES
 from backstaff.project.ignore_pattern import IgnorePattern, as_bytes
 
 FILE = ".gitattributes"
+MAX_LINES = 50_000
+"""Maximum number of lines of a file: they take 25 MB."""
 MAX_LINE_BYTES = 2048
 """Maximum length of a line: git passes over longer ones."""
 
@@ -36,10 +38,17 @@ class Line(NamedTuple):
     states: Sequence[tuple[str, State]]
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=4)
 def lines_of(content: bytes, *, ignore_case: bool) -> Sequence[Line]:
-    """The lines of a file with this `content`; those that git passes over are left out."""
-    texts = content[:MAX_BYTES].removeprefix(b"\xef\xbb\xbf").decode("latin-1").split("\n")
+    """The lines of a file with this `content`; those that git passes over are left out.
+
+    Too large a file is not read. Nobody knows then in which encoding the files of its directory
+    are, so they are undecided.
+    """
+    if len(content) > MAX_BYTES or content.count(b"\n") > MAX_LINES:
+        unknown = ("working-tree-encoding", "unknown")
+        return [Line(IgnorePattern("*", ignore_case=ignore_case), "", [unknown])]
+    texts = content.removeprefix(b"\xef\xbb\xbf").decode("latin-1").split("\n")
     lines = (_line(text, ignore_case=ignore_case) for text in texts if len(text) < MAX_LINE_BYTES)
     return [line for line in lines if line]
 

@@ -3,24 +3,21 @@
 The text of a buffer that is not saved stands for its file.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import islice
 from stat import S_ISREG
 
 from backstaff.budget import Budget
 from backstaff.changes.conversion import oid_of
 from backstaff.changes.index import GITLINK
-from backstaff.changes.objects import Change, Changes, Origin, Side, blobs, in_order
+from backstaff.changes.objects import Change, Changes, Origin, Side, in_groups, in_order
 from backstaff.changes.patch import Patch, patch_of
 from backstaff.changes.renames import with_renames
 from backstaff.changes.status import differences
 from backstaff.changes.work_tree import WorkTree
 
 INDEX = "index"
-AT_ONCE = 200
-"""Number of files whose contents are asked for together."""
 
 
 class Unshown(StrEnum):
@@ -48,22 +45,23 @@ class Comparison:
 
         Without a `context`, patches have no hunks. Raises `DeadlineExceeded`.
         """
-        tree, files = self.work_tree, islice(self.files.items(), first, None)
-        while some := dict(islice(files, AT_ONCE)):
-            unshown: dict[str, Unshown] = {}
-            oids = set[bytes]()
-            for path, change in some.items():
-                if any(map(tree.base.hides, {path, change.source} - {"", self.allowed})):
-                    unshown[path] = Unshown.SECRET
-                elif change.undecided:
-                    unshown[path] = Unshown.UNDECIDED
-                else:
-                    sides = (change.old, None if change.origin else change.new)
-                    oids |= {side.oid for side in sides if side}
-            known = blobs(tree.repository, oids, budget)
-            for path, change in some.items():
-                why = unshown.get(path)
+
+        def oids(path: str) -> Iterable[bytes]:
+            change = self.files[path]
+            sides = (change.old, None if change.origin else change.new)
+            return () if self._unshown(path) else (side.oid for side in sides if side)
+
+        paths = list(self.files)[first:]
+        for some, known in in_groups(paths, oids, self.work_tree.repository, budget):
+            for path in some:
+                change, why = self.files[path], self._unshown(path)
                 yield path, change, why or self._patch(path, change, known, context, budget)
+
+    def _unshown(self, path: str) -> Unshown | None:
+        change, hides = self.files[path], self.work_tree.base.hides
+        if any(map(hides, {path, change.source} - {"", self.allowed})):
+            return Unshown.SECRET
+        return Unshown.UNDECIDED if change.undecided else None
 
     def _patch(
         self,

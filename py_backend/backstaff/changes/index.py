@@ -71,7 +71,7 @@ class Names:
     """The entries in one directory: their names, their places in the file, and their stamps.
 
     `modes` are those of the entries. `directories` are the names of the inner directories that have
-    entries.
+    entries. `numbers` are those of the entries by name, once one has been asked for.
     """
 
     names: list[str] = field(default_factory=list)
@@ -79,6 +79,14 @@ class Names:
     stamps: "array[int]" = field(default_factory=lambda: array("q"))
     modes: set[int] = field(default_factory=set)
     directories: list[str] = field(default_factory=list)
+    numbers: dict[str, int] | None = None
+
+    def number(self, name: str) -> int | None:
+        """The number of the entry `name` among all; None if there is none."""
+        if self.numbers is None:  # a loop over the names would take long if many are asked for
+            backward = range(len(self.names) - 1, -1, -1)
+            self.numbers = dict(zip(reversed(self.names), backward, strict=True))
+        return self.numbers.get(name)
 
 
 @dataclass(slots=True)
@@ -126,9 +134,8 @@ class Index:
         """The entry of `path`, if there is one and no conflict."""
         directory, _, name = path.rpartition("/")
         found = self.directories.get(directory)
-        if found is None or name not in found.names:
-            return None
-        return self.entry(found.places[found.names.index(name)])
+        number = found.number(name) if found else None
+        return None if found is None or number is None else self.entry(found.places[number])
 
     def has(self, path: str) -> bool:
         """Whether there is an entry of `path`, even in conflict."""
@@ -149,6 +156,7 @@ class Index:
             return
         found.names.append(name)
         found.places.append(place)
+        found.numbers = None
         found.modes.add(entry.mode)
         doubtful = entry.racy or entry.valid or entry.skipped or entry.intended
         # The directory of a submodule has the same stamp after a commit there.

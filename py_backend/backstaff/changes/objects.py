@@ -6,16 +6,17 @@ as if they were missing.
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 from stat import S_IFMT, S_ISDIR, S_ISLNK, S_IXUSR
 from typing import NamedTuple
 
 from backstaff.budget import Budget
 from backstaff.changes.index import GITLINK, LINK
 from backstaff.project.git import Repository
-from backstaff.project.running_git import NoGit
+from backstaff.project.running_git import MAX_OUTPUT, NoGit
 
 MAX_BYTES = 4 << 20
 """Maximum number of bytes of a file whose content is compared or shown."""
@@ -25,6 +26,8 @@ MAX_CHANGES = 300_000
 """Maximum number of files that differ, each of about a kilobyte of memory."""
 MAX_BROKEN = 8
 """Maximum number of broken objects in a call: git ends at each."""
+AT_ONCE = 200
+"""Number of files whose contents are asked for together."""
 _EVEN_BROKEN = (0, 128)
 _REGULAR, _EXECUTABLE = 0o100644, 0o100755
 
@@ -108,7 +111,10 @@ def answered(answer: bytes | NoGit) -> bytes:
 
 
 def blobs(repository: Repository, oids: Iterable[bytes], budget: Budget) -> Mapping[bytes, bytes]:
-    """The contents of the blobs `oids` that are there and no longer than `MAX_BYTES`."""
+    """The contents of the blobs `oids` that are there and no longer than `MAX_BYTES`.
+
+    Raises `Unanswered` with TOO_MUCH if together they are too long.
+    """
     names = {oid.hex(): oid for oid in oids if any(oid)}
     found: dict[bytes, bytes] = {}
     pending = list(names)
@@ -124,8 +130,10 @@ def blobs(repository: Repository, oids: Iterable[bytes], budget: Budget) -> Mapp
         if isinstance(answer, NoGit):  # one of them is too much
             told = answered(ask("--batch-check")).decode("ascii", "replace")
             facts = [line.split(" ") for line in told.splitlines()]
-            is_small = (one[1:2] == ["blob"] and int(one[2]) <= MAX_BYTES for one in facts)
-            pending = [one[0] for one, small in zip(facts, is_small, strict=True) if small]
+            small = [one for one in facts if one[1:2] == ["blob"] and int(one[2]) <= MAX_BYTES]
+            if sum(int(one[2]) for one in small) > MAX_OUTPUT // 2:
+                raise Unanswered(NoGit.TOO_MUCH)
+            pending = [one[0] for one in small]
             answer = ask("--batch")
         content = b"" if isinstance(answer, NoGit) else answer
         at = done = 0
@@ -142,3 +150,26 @@ def blobs(repository: Repository, oids: Iterable[bytes], budget: Budget) -> Mapp
             done += 1
         pending = pending[done + 1 :]  # git ended at the next one, which is broken
     return found
+
+
+def in_groups(
+    paths: Sequence[str],
+    oids: Callable[[str], Iterable[bytes]],
+    repository: Repository,
+    budget: Budget,
+) -> Iterator[tuple[Sequence[str], Mapping[bytes, bytes]]]:
+    """Yield `paths` in groups, each with the contents of the blobs that `oids` names for it.
+
+    A group is as small as it has to be for its contents to have room.
+    """
+    at, count = 0, AT_ONCE
+    while some := paths[at : at + count]:
+        try:
+            known = blobs(repository, set(chain.from_iterable(map(oids, some))), budget)
+        except Unanswered as error:
+            if error.why is not NoGit.TOO_MUCH or count == 1:
+                raise
+            count = max(1, count // 8)
+            continue
+        yield some, known
+        at += count

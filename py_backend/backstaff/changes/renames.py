@@ -10,7 +10,7 @@ from dataclasses import replace
 from stat import S_ISREG
 from typing import NamedTuple
 
-from backstaff.changes.objects import Changes, Side, blobs
+from backstaff.changes.objects import Changes, Side, in_groups
 from backstaff.changes.work_tree import WorkTree
 
 MOST = 60_000
@@ -122,13 +122,15 @@ def _name(path: str) -> str:
 def _pieces(tree: WorkTree, sides: Mapping[str, Side]) -> dict[str, "_Pieces"]:
     """The contents of `sides` in pieces, by path, as far as they are known."""
     to_the_end = tree.repository.version(tree.budget) >= COUNTS_LAST_LINES
-    known = blobs(tree.repository, {side.oid for side in sides.values()}, tree.budget)
     found = {}
-    for path, side in sides.items():
-        text = known[side.oid] if side.oid in known else tree.content(path, side)
-        if text is not None:
-            is_text = not tree.is_binary(path, text)
-            found[path] = _Pieces(text, is_text=is_text, to_the_end=to_the_end)
+    groups = in_groups(list(sides), lambda path: (sides[path].oid,), tree.repository, tree.budget)
+    for some, known in groups:
+        for path in tree.budget.checked(some, 8):
+            side = sides[path]
+            text = known[side.oid] if side.oid in known else tree.content(path, side)
+            if text is not None:
+                is_text = not tree.is_binary(path, text)
+                found[path] = _Pieces(text, is_text=is_text, to_the_end=to_the_end)
     return found
 
 

@@ -32,7 +32,7 @@ from backstaff.changes.work_tree import WorkTree, opened
 from backstaff.errors import DeadlineExceeded, PathError
 from backstaff.fs.entry import Kind, Named, link_target, lstat_or_none
 from backstaff.fs.file import read
-from backstaff.fs.handles import HANDLES
+from backstaff.fs.handles import DEEPEST, HANDLES
 from backstaff.fs.walk import Walk
 from backstaff.project.files import Closed, ProjectFiles, project_files
 from backstaff.project.git import find_repository
@@ -40,6 +40,8 @@ from backstaff.project.running_git import NoGit
 
 MAX_COMPARED = 64 << 20
 """Maximum number of bytes of a file whose content is compared; a larger one is undecided."""
+MAX_NESTED = 16
+"""Maximum number of submodules within each other that are looked into."""
 HELPED_FROM = 2 << 20
 """Number of bytes of an index from which a second process helps: about 20,000 files."""
 
@@ -166,15 +168,16 @@ class _Look:
         numbers = {path: number for number, path in enumerate(directories)}
         marks = mmap(-1, len(numbers))  # shared by both
 
-        def mark(path: str, directory: int) -> bool:
-            names, whole = directories[path], True
-            for name in reversed(names.directories):
+        def mark(path: str, directory: int, depth: int = 1) -> bool:
+            names = directories[path]
+            whole = depth < DEEPEST or not names.directories  # the walk goes no deeper
+            for name in reversed(names.directories if whole else ()):
                 try:
                     inner = HANDLES.enter_to_list(name, directory)
                 except OSError:
                     whole = False
                     continue
-                whole &= mark(f"{path}/{name}".lstrip("/"), inner)
+                whole &= mark(f"{path}/{name}".lstrip("/"), inner, depth + 1)
                 HANDLES.close(inner)
             starts = self.tree.budget.checked(range(0, len(names.names), Budget.STRIDE), 1)
             whole = whole and not any(
@@ -213,9 +216,8 @@ class _Look:
             ahead = ((n, Kind.DIRECTORY) for n in inner if not self.unchanged(prefix + n))
             return ahead if inner else ()
         name, _, _ = self.below.removeprefix(prefix).partition("/")
-        if prefix + name == self.below and name in names.names:
-            at = names.names.index(name)
-            self._look_at(names, at, at + 1, directory, prefix)
+        if prefix + name == self.below and (number := names.number(name)) is not None:
+            self._look_at(names, number, number + 1, directory, prefix)
         return [(name, Kind.DIRECTORY)] if name in names.directories else []
 
     def _covers(self, path: str) -> bool:
@@ -324,11 +326,16 @@ class _Look:
         converted = self.tree.converted(path, content)
         return None if converted is None else oid_of(converted, oid_bytes) == entry.oid
 
-    def _compare_repository(self, path: str, old: Side | None) -> None:
+    def _compare_repository(  # noqa: C901  # one case after the other
+        self, path: str, old: Side | None
+    ) -> None:
         """Compare the submodule at `path`: its latest commit, and the files in it."""
         tree = self.tree
         ignored = tree.ignored_in(path)
         if ignored == "all":
+            return
+        if tree.nested == MAX_NESTED:
+            self.undecided.append(path)
             return
         try:
             with tree.base.root.directory(tree.base.prefix + path) as place:
@@ -343,10 +350,14 @@ class _Look:
                     return
                 if repository.depth:  # it was not cloned: this is the repository around
                     return
-                new, dirty, untracked = Side(GITLINK, bytes.fromhex(repository.head)), False, False
+                # Before its first commit, git compares its files alone.
+                new = Side(GITLINK, bytes.fromhex(repository.head)) if repository.head else old
+                dirty, untracked, unknown = False, False, False
                 if ignored != "dirty":
                     with opened(place, repository, tree.budget) as inner:
+                        inner.nested = tree.nested + 1
                         found = status_of(inner, project_files(place, tree.budget))
+                    unknown = bool(found.undecided)
                     dirty = bool(found.staged or found.changed or found.conflicts)
                     untracked = bool(found.untracked) and ignored != "untracked"
                     dirty |= untracked and ignored == "none"  # else a diff passes over them
@@ -355,3 +366,5 @@ class _Look:
             return
         if new != old or dirty or untracked:
             self._differ(path, old, new, dirty=dirty)
+        elif unknown:
+            self.undecided.append(path)

@@ -39,7 +39,7 @@ from backstaff.project.running_git import MAX_OUTPUT, NoGit
 from backstaff.project.stamp import UNSETTLED, Stamp, settled
 
 MAX_KEPT = 500_000
-"""Maximum number of entries in the indexes that are kept, each of about 150 bytes."""
+"""Maximum number of entries in the indexes that are kept, each of about 150 bytes, and changes."""
 MAX_COMMITS = 2
 """Maximum number of commits whose differences from an index are kept with it."""
 _OF_THE_SYSTEM = "/etc/gitattributes"
@@ -63,6 +63,8 @@ class WorkTree:
     staged_since: dict[str, Changes]
     """The differences that `staged` has found, by commit."""
     budget: Budget
+    nested: int = 0
+    """Number of work trees around this submodule that are looked at."""
     _attributes: Attributes = field(init=False)
     _ignored: dict[str, str] | None = None
 
@@ -85,8 +87,8 @@ class WorkTree:
 
         A file in conflict is in no index. Raises `Unanswered`.
         """
-        if commit in self.staged_since:
-            return self.staged_since[commit]
+        if (kept := self.staged_since.get(commit)) is not None:
+            return kept
         # The files below the base, such as b"100644 blob 6d3c...\ta/b.c".
         words = ["ls-tree", "-r", "-z", "--full-tree", commit]
         words += ["--", self.inside] if self.inside else []
@@ -169,7 +171,7 @@ class WorkTree:
             path = "../" * self.inside.count("/") + path
         try:
             with self._parent(path) as directory:
-                return read(path.rpartition("/")[2], directory, MAX_RULES).head
+                return read(path.rpartition("/")[2], directory, MAX_RULES + 1).head
         except (OSError, PathError) as error:
             if isinstance(error, NotAFile) and error.kind == Kind.DIRECTORY:
                 return b""  # git opens a directory of this name, and reads nothing
@@ -295,7 +297,10 @@ def _read_index(repository: Repository, inside: str, budget: Budget) -> _Kept:
 
     def shared(oid: str) -> bytes:
         beside = os.path.join(os.path.dirname(path), f"sharedindex.{oid}")
-        return read(beside, directory, MAX_OUTPUT).head
+        try:
+            return read(beside, directory, MAX_OUTPUT).head
+        except NotFound as error:  # else it would look as if nothing was added yet
+            raise BadIndex("its shared index is not there") from error
 
     now = time.time_ns()
     try:
@@ -324,5 +329,5 @@ def _read_index(repository: Repository, inside: str, budget: Budget) -> _Kept:
 
 
 _KEPT: LRUCache[tuple[Stamp, str], _Kept] = LRUCache(
-    MAX_KEPT, lambda kept: len(kept.index.data) // 80
+    MAX_KEPT, lambda kept: len(kept.index.data) // 80 + sum(map(len, kept.staged.values()))
 )

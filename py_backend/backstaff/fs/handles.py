@@ -30,9 +30,9 @@ _scan: Callable[[int], "os._ScandirIterator[str]"] = os.scandir
 class Descriptors:
     """Descriptors of directories. A swap of names changes nothing about an open descriptor.
 
-    Every method raises OSError, and no NAME holds a slash. No name is looked up twice, and no path
-    has more than one component. Renaming at full speed did not get out of the root in millions of
-    tries.
+    Every method raises OSError. `name` is a single name, and none is looked up twice. So renaming
+    at full speed did not get out of the root in millions of tries. Only git's own files and its
+    rules are asked for by paths, which can lead above the root. No answer shows them.
     """
 
     # A walk calls these for every directory, and a method around them would take as long again.

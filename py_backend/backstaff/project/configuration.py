@@ -1,6 +1,7 @@
 """The settings of git that decide which files count, and which count as changed."""
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -8,7 +9,7 @@ QUESTION = (
     *("config", "-z", "--show-scope", "--get-regexp"),
     r"^(core|status|diff|filter|extensions|submodule)\.",
 )
-_FALSE = ("false", "no", "off", "0")
+_FALSE = re.compile(r"|false|no|off|\s*[-+]?(0x)?0+[kmg]?", re.IGNORECASE)
 _OF_THE_USER = ("global", "system")
 
 
@@ -33,8 +34,8 @@ class Configuration:
         excludes, attributes = default_file("ignore"), default_file("attributes")
         parts = iter(os.fsdecode(printed).split("\0")[:-1])
         for scope, setting in zip(parts, parts, strict=False):  # "global", "core.worktree\n/a"
-            key, _, value = setting.partition("\n")
-            values[key] = value
+            key, is_valued, value = setting.partition("\n")
+            values[key] = value if is_valued else "true"
             file = os.path.expanduser(value)
             is_users = scope in _OF_THE_USER
             if key == "core.excludesfile":
@@ -45,9 +46,9 @@ class Configuration:
         return cls(values, excludes, attributes, known=True)
 
     def flag(self, key: str, *, default: bool = False) -> bool:
-        """Whether the setting `key` is on; any value but those of `_FALSE` counts as such."""
+        """Whether the setting `key` is on: any value that git does not read as false."""
         value = self.values.get(key)
-        return default if value is None else value.lower() not in _FALSE
+        return default if value is None else not _FALSE.fullmatch(value)
 
 
 def default_file(name: str) -> str:

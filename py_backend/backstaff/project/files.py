@@ -40,7 +40,10 @@ from backstaff.project.running_git import NoGit
 from backstaff.project.stamp import RACY_NS, UNSETTLED, Stamp, settled, stamp_of
 
 MAX_KEPT = 500_000
-"""Maximum number of files that are kept, of all projects: 500,000 take 80 MB with stamps."""
+"""Maximum number of files and directories that are kept, of all projects.
+
+With their stamps, 500,000 files take 80 MB.
+"""
 
 _DOT_GIT = ".git"
 _LOCK = ".#"
@@ -121,7 +124,7 @@ class _Kept:
 
 
 KEPT: LRUCache[tuple[str, str, bool], _Kept] = LRUCache(
-    MAX_KEPT, lambda kept: len(kept.found.paths)
+    MAX_KEPT, lambda kept: len(kept.found.paths) + len(kept.found.directories)
 )
 
 
@@ -139,7 +142,7 @@ def project_files(  # noqa: C901  # one thought
     repository = find_repository(directory, project, budget)
     basis: list[object] = []
     work_tree, ignore_case = isinstance(repository, Repository) and not include_ignored, False
-    ignore, ignored, tracked_unknown = Ignore(), False, False
+    ignore, ignored = Ignore(), False
     try:
         basis.append(settled(HANDLES.status(directory), begun))
         if isinstance(repository, Repository):  # the index changes whenever the tracked files do
@@ -170,34 +173,31 @@ def project_files(  # noqa: C901  # one thought
     kept = KEPT.get(key)
     if kept and kept.basis == (*basis,) and _is_current(kept, directory, budget):
         return replace(kept.found, repository=repository)
-    tracked = TrackedFiles()
+    tracked: TrackedFiles | NoGit = TrackedFiles()
     if work_tree and isinstance(repository, Repository):
-        answer = repository.tracked(budget)
-        tracked_unknown = isinstance(answer, NoGit)
-        tracked = tracked if isinstance(answer, NoGit) else answer
+        tracked = repository.tracked(budget)
+    known = TrackedFiles() if isinstance(tracked, NoGit) else tracked
     cut = any(not rules.whole for rules, *_ in ignore.layers)
-    ahead: list[tuple[Ignore, bool, Watch]] = [(ignore, ignored, {})]
-    project_walk = _ProjectWalk(
-        repository, tracked, budget, include_ignored, ignore_case, cut, ahead
-    )
-    with Walk(directory, project_walk.arrange, budget) as walk:
+    look = _Look(repository, known, budget, include_ignored, ignore_case, cut)
+    look.ahead[""] = ignore, ignored
+    with Walk(directory, look.arrange, budget) as walk:
         for step, problem in walk.enter_all():
-            project_walk.note_unreadable(step, problem)
+            look.note_unreadable(step, problem)
     found = ProjectFiles(
-        project_walk.directories,
-        tuple(chain.from_iterable(one.paths for one in project_walk.directories)),
+        look.directories,
+        tuple(chain.from_iterable(one.paths for one in look.directories)),
         repository,
-        project_walk.ignored,
+        look.ignored,
         walk.expired,
-        tracked_unknown,
-        project_walk.rules_cut,
-        project_walk.of_emacs,
+        isinstance(tracked, NoGit),
+        look.rules_cut,
+        look.of_emacs,
     )
-    stamps = chain.from_iterable(map(dict.values, project_walk.watches.values()))
+    stamps = chain.from_iterable(map(dict.values, look.watches.values()))
     young = begun - RACY_NS
     steady = UNSETTLED not in basis and all(one[0] < young and one[1] < young for one in stamps)
-    if steady and not (found.expired or tracked_unknown):
-        KEPT.put(key, _Kept(found, (*basis,), project_walk.watches))
+    if steady and not (found.expired or found.tracked_unknown):
+        KEPT.put(key, _Kept(found, (*basis,), look.watches))
     return found
 
 
@@ -235,8 +235,8 @@ def _is_current(kept: _Kept, directory: int, budget: Budget) -> bool:
 
 
 @dataclass(slots=True)
-class _ProjectWalk:
-    """One walk over the files of a project, and the stamps of all that it read."""
+class _Look:
+    """One look at the files of a project, in pre-order, and the stamps of all that it read."""
 
     repository: Repository | NoGit
     tracked: TrackedFiles
@@ -244,9 +244,8 @@ class _ProjectWalk:
     include_ignored: bool
     ignore_case: bool
     rules_cut: bool
-    ahead: list[tuple[Ignore, bool, Watch]]
-    """For each directory ahead, the next one last: the rules from above, whether these ignore all
-    that is in it, and the watch of its parent."""
+    ahead: dict[str, tuple[Ignore, bool]] = field(default_factory=dict)
+    """The rules from above for each directory ahead, and whether these ignore all that is in it."""
     directories: list[Directory] = field(default_factory=list)
     ignored: int = 0
     of_emacs: dict[str, Sequence[str]] = field(default_factory=dict)
@@ -256,12 +255,11 @@ class _ProjectWalk:
         self, directory: int, path: str
     ) -> Sequence[Named]:
         """Note the files in the open `directory`; return the directories to enter."""
-        ignore, all_ignored, above = self.ahead[-1]
+        ignore, all_ignored = self.ahead.pop(path)
         prefix = f"{path}/" if path else ""
         status = HANDLES.status(directory)
         files, directories, links, _ = groups_in(directory, self.budget)
-        self.ahead.pop()  # only now: a directory that could not be read is noted with it
-        above[path.rpartition("/")[2]] = stamp_of(status)
+        self._note(path, stamp_of(status))
         has_dot_git, has_rules = False, False
         for names in filter(None, (files, directories, links)):  # no project has special files
             names.sort()
@@ -275,7 +273,7 @@ class _ProjectWalk:
             if self.include_ignored or isinstance(self.repository, NoGit):
                 ignore = Ignore()  # the rules start anew in a repository that is entered
             else:
-                closed = self._is_closed(directory, path, above)
+                closed = self._is_closed(directory, path)
         if closed:
             self.directories.append(Directory(path, closed=Closed.REPOSITORY))
             return ()
@@ -285,24 +283,20 @@ class _ProjectWalk:
                 ignore = self._with_own_rules(ignore, directory, path, has_rules=has_rules)
             marked = links or (files and files[0] < _AFTER_COPIES)
             if emacs := self._of_emacs(files, links, prefix) if marked else []:
-                files = [name for name in files if name not in emacs]
-                links = [name for name in links if name not in emacs]
+                own = set(emacs)
+                files = [name for name in files if name not in own]
+                links = [name for name in links if name not in own]
                 if not all_ignored:
-                    shown = [one for one in emacs if not ignore.ignores(one, directory=False)]
-                    self.of_emacs[path] = shown
+                    hidden = ignore.of((emacs, [], [], []), self.budget)
+                    self.of_emacs[path] = [one for one in emacs if one not in hidden]
             if all_ignored or ignore.layers:
                 named: Grouped = files, directories, links, []
                 kept = self._leave_out(named, ignore, prefix, all_ignored=all_ignored)
         if directories:
-            watch = self.watches.setdefault(path, {})
-            self.ahead += [
-                (
-                    ignore.below(name) if ignore.layers else ignore,
-                    all_ignored or name in kept,
-                    watch,
-                )
-                for name in reversed(directories)
-            ]
+            self.watches.setdefault(path, {})
+            for name in directories:
+                inner = ignore.below(name) if ignore.layers else ignore
+                self.ahead[prefix + name] = inner, all_ignored or name in kept
         if links:
             files = sorted(files + links)
         paths = tuple([prefix + name for name in files])
@@ -318,7 +312,7 @@ class _ProjectWalk:
         own += [one for one in files if one[1:] and one[0] == one[-1] == _COPY]
         return [one for one in own if not self.tracked.has(prefix + one)]
 
-    def _is_closed(self, directory: int, path: str, above: Watch) -> bool:
+    def _is_closed(self, directory: int, path: str) -> bool:
         """Whether the open `directory`, which has a `.git`, is another repository for git.
 
         Git enters a directory with tracked files, whatever its `.git` is.
@@ -345,11 +339,17 @@ class _ProjectWalk:
                 return True  # git takes a file that it cannot read for a repository
         # Git decides about a link, a file that names a repository, and a broken repository. Its
         # decision can change without any stamp here.
-        above[path.rpartition("/")[2]] = UNSETTLED
+        self._note(path, UNSETTLED)
         repository = self.repository
         return isinstance(repository, Repository) and repository.is_repository(
             directory, self.budget
         )
+
+    def _note(self, path: str, stamp: Stamp) -> None:
+        """Note the `stamp` of the directory `path`, with those of its neighbours."""
+        if path:  # that of the start is part of the basis
+            above, _, name = path.rpartition("/")
+            self.watches[above][name] = stamp
 
     def _watch(self, directory: int, path: str, *names: str) -> None:
         """Watch `names` in the open `directory` at `path`, too."""
@@ -399,6 +399,5 @@ class _ProjectWalk:
         # Only a change of permissions changes the stamp. After other failures, the next walk tries
         # again.
         watched = status is not None and isinstance(problem, PermissionRefused)
-        *_, above = self.ahead.pop()
-        above[step.name] = stamp_of(status) if status and watched else UNSETTLED
+        self._note(step.path, stamp_of(status) if status and watched else UNSETTLED)
         self.directories.append(Directory(step.path, closed=Closed.UNREADABLE))

@@ -10,11 +10,12 @@ import stat
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from itertools import islice
 from typing import Self
 
 from backstaff.budget import Budget
+from backstaff.errors import PathError
+from backstaff.fs.file import read
 from backstaff.project.configuration import QUESTION, Configuration, is_within
 from backstaff.project.running_git import (
     HELD,
@@ -132,7 +133,7 @@ class Repository:
         index = os.path.join(HELD % self.directory, self.index)
         if _is_endless(index):
             return NoGit.BROKEN
-        if not _is_split(index):
+        if not _is_split(index, self.directory):
             answer = self.ask(budget, "ls-files", "-z", "-t", "--stage", environment={})
             return answer if isinstance(answer, NoGit) else TrackedFiles.parse(answer)
         if not self.head:
@@ -280,19 +281,16 @@ def _holds_endless(git_directory: str) -> bool:
     return any(_is_endless(f"{git_directory}/{name}") for name in _FILES)
 
 
-def _is_split(index: str) -> bool:
+def _is_split(index: str, directory: int) -> bool:
     """Whether the file `index` names a shared index beside it (gitformat-index, "Split index")."""
     try:
         beside = filter(None, map(_SHARED.fullmatch, os.listdir(os.path.dirname(index))))
         if not (shared := [bytes.fromhex(name[1]) for name in beside]):
             return False
-        if os.path.getsize(index) > MAX_OUTPUT:
-            return False
-        with open(index, "rb") as file:
-            content = file.read()
-    except OSError:
+        content = read(index, directory, MAX_OUTPUT, follow=True)
+    except (OSError, PathError):
         return False
-    return any(name in content for name in shared)
+    return content.whole and any(name in content.head for name in shared)
 
 
 def _described(bare: Repository, answer: str, values: bytes | NoGit) -> Repository | NoGit:
@@ -313,22 +311,23 @@ def _described(bare: Repository, answer: str, values: bytes | NoGit) -> Reposito
     target = os.path.realpath(os.path.join(HELD % bare.directory, exclude))
     link = os.path.islink(os.path.join(HELD % bare.directory, exclude))
     # A git from before 2020 has no --show-scope, and fails.
-    configuration = (
-        Configuration() if isinstance(values, NoGit) else Configuration.read(values, top)
-    )
+    configuration = Configuration()
+    if isinstance(values, bytes):
+        configuration = Configuration.read(values, top)
+    worktree = configuration.values.get("core.worktree", "")
     return replace(
         bare,
         depth=up.count("../"),
         index=index,
         exclude=target if link and is_within(target, top) else exclude,
         configuration=configuration,
-        foreign=not _is_own(git_directory, top, configuration.values.get("core.worktree", "")),
+        foreign=not _is_own(bare.directory, git_directory, top, worktree),
         head="".join(head),
     )
 
 
-def _is_own(git_directory: str, top: str, worktree: str) -> bool:
-    """Whether `git_directory` lies in the work tree at `top`, or names it.
+def _is_own(directory: int, git_directory: str, top: str, worktree: str) -> bool:
+    """Whether `git_directory` lies in the work tree at `top` around `directory`, or names it.
 
     A submodule's names it by core.worktree, that of a linked work tree by a file `gitdir`.
     """
@@ -337,13 +336,12 @@ def _is_own(git_directory: str, top: str, worktree: str) -> bool:
     if worktree and os.path.realpath(os.path.join(git_directory, worktree)) == top:
         return True
     try:
-        with open(f"{git_directory}/gitdir", encoding="utf-8", errors="surrogateescape") as file:
-            return os.path.realpath(file.read(1 << 12).rstrip("\n")) == f"{top}/.git"
-    except OSError:
+        named = os.fsdecode(read(f"{git_directory}/gitdir", directory, 1 << 12, follow=True).head)
+    except PathError:
         return False
+    return os.path.realpath(named.rstrip("\n")) == f"{top}/.git"
 
 
-@lru_cache(maxsize=16)
 def _program(project: str, path: str) -> str | None:
     """The git in a directory of the system, else the first one on `path` outside `project`."""
     system = [f"{folder}/git" for folder in _PLACES]

@@ -245,6 +245,14 @@ def test_copies_that_emacs_saves_by_itself_are_no_files_of_a_project(tree: Plant
     assert files(found_in(root)) == ["#", "#one", "d/ x", "d/#b.py#"]
 
 
+def test_many_copies_of_emacs_are_left_out_in_time(folder: Path) -> None:
+    for number in range(20_000):
+        (folder / f"#{number}#").touch()
+    began = time.monotonic()
+    assert files(found_in(folder)) == []
+    assert time.monotonic() - began < 3, "each name was compared with all others"
+
+
 def test_locks_of_emacs_are_no_files_of_a_project(tree: Plant) -> None:
     root = tree({"a.py": "", "d/b.py": "", "d/.#file": ""})
     for lock in (".#a.py", "d/.#b.py"):
@@ -408,6 +416,16 @@ def test_what_is_kept_is_bounded(tree: Plant, monkeypatch: pytest.MonkeyPatch) -
     assert found_in(one).paths is first
     found_in(two)
     assert found_in(one).paths is not first
+
+
+def test_what_is_kept_is_bounded_by_directories_too(
+    tree: Plant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(project_files.KEPT, "most", 8)
+    root = tree({f"d{number}": None for number in range(8)})
+    settle(root)
+    first = found_in(root).directories
+    assert found_in(root).directories is not first
 
 
 def test_directory_that_cannot_be_read_is_told(tree: Plant) -> None:

@@ -81,14 +81,7 @@ def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> Path
     program.write_text(f"#!/bin/sh\nPATH=/usr/bin:/bin\n{script}\n")
     program.chmod(0o755)
     monkeypatch.setattr(asking, "_PLACES", (str(program.parent),))
-    asking._program.cache_clear()  # noqa: SLF001
     return program
-
-
-@pytest.fixture(autouse=True)
-def _no_stand_in_stays() -> Iterator[None]:
-    yield
-    asking._program.cache_clear()  # noqa: SLF001
 
 
 def test_branch_files_and_commits_are_told(root: Path) -> None:
@@ -167,8 +160,17 @@ def test_repository_of_another_user_is_refused(root: Path) -> None:
 def test_git_that_is_not_there_is_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asking, "_PLACES", ())
     monkeypatch.setenv("PATH", ".:relative:")
-    asking._program.cache_clear()  # noqa: SLF001
     assert no_git(root) is NoGit.ABSENT
+
+
+def test_git_that_is_installed_later_is_found(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    places = asking._PLACES  # noqa: SLF001
+    monkeypatch.setattr(asking, "_PLACES", ())
+    monkeypatch.setenv("PATH", "")
+    assert no_git(root) is NoGit.ABSENT
+    monkeypatch.setattr(asking, "_PLACES", places)
+    with asked(root) as repository:
+        assert repository.depth == 0
 
 
 def test_git_is_not_taken_from_within_the_project(
@@ -458,3 +460,21 @@ def test_a_repository_within_is_none_if_its_head_is_a_fifo(
     with asked(root) as repository, opened(root / "d") as inner:
         monkeypatch.setattr(asking, "started", pytest.fail)
         assert not repository.is_repository(inner, Budget())
+
+
+def test_a_git_directory_elsewhere_that_names_its_work_tree_by_a_fifo_is_foreign(
+    root: Path,
+) -> None:
+    (root / ".git").rename(root / "d/elsewhere")
+    (root / "inner").mkdir()
+    (root / "inner/.git").write_text("gitdir: ../d/elsewhere\n")
+    os.mkfifo(root / "d/elsewhere/gitdir")
+    looking = threading.Thread(target=_ends_as_foreign, args=(root / "inner",), daemon=True)
+    looking.start()
+    looking.join(20)
+    assert not looking.is_alive(), "it waits for a writer"
+
+
+def _ends_as_foreign(path: Path) -> None:
+    with asked(path) as repository:
+        assert repository.foreign
