@@ -5,15 +5,15 @@
     40- before it
     41: the line
     57:5120: …a long line, cut around the match in column 5120…
-    at top level:
     70-75: def stop(
     src/b.py
     imports: 3 14
 
 A path that looks like one of these lines is quoted. A line with several matches stands once, unless
-it was cut. Matches in a definition stand below its name and lines, which neighbours share. The line
-of a definition has its last line, too, and stands below the definition around it. Among many
-matches, those of a file that stand in imports share a row.
+it was cut. The name of a definition and its lines, with the comments and decorators above it, stand
+once, above the first match in it: a match is in the innermost definition whose lines hold it, and
+in none if no lines above it do. The line of a definition has its last line, too, and stands below
+the definition around it. Among many matches, those of a file that stand in imports share a row.
 """
 
 import re
@@ -27,8 +27,9 @@ from backstaff.render.lines import shortened, size
 from backstaff.render.names import literal, show, visible
 from backstaff.structure.language import CONTAINERS
 from backstaff.structure.outline import Definition, Outline
+from backstaff.tools.workspace._symbols import lines_of
 
-_LIKE_A_ROW = re.compile(r"\d+[:-]|--|\+\d|imports: |(?:in .*|at top level):\Z")
+_LIKE_A_ROW = re.compile(r"\d+[:-]|--|\+\d|imports: |in .*:\Z")
 _IMPORTS = {
     language: re.compile(pattern)
     for pattern, languages in {
@@ -163,8 +164,8 @@ def _rows_of(
     last = 0  # the last line that was shown
     shown = range(0)  # the part of the last line with a match that stands in text
     head = f"{path_in_text(found.path)}\n"
-    said: Definition | None = None
-    begun: Definition | None = None  # the last whose own line is shown, with its lines
+    said = set[Definition | None]()  # those whose lines are shown, by a heading or their own line
+    inner: Definition | None = None
     rows_in_one = 0
     for position, match in enumerate(found.matches):
         number, start, end = match[:3]
@@ -174,9 +175,10 @@ def _rows_of(
             yield f"{head}imports: {listed}\n" if position == imports[0] else ""
             head = ""
             continue
-        if own and own is said:
+        if own in said:
             holder = own  # its comments, above its own line, have said its name
-        rows_in_one = rows_in_one + 1 if holder is said else 1
+        rows_in_one = rows_in_one + 1 if holder is inner else 1
+        inner = holder
         if not lines and holder and rows_in_one > MOST_IN_ONE:
             more = sum(one is holder for one, _ in holders[position:])
             is_last = position + 1 == len(numbers) or holders[position + 1][0] is not holder
@@ -185,10 +187,9 @@ def _rows_of(
         if number == last and start >= shown.start and end <= shown.stop:
             yield ""
             continue
-        if holder is not said and not (holder and holder is begun):
-            head += f"in {_named(holder)}:\n" if holder else "at top level:\n"
-            said = holder
-        begun = own or begun
+        if holder and holder not in said:
+            head += f"in {lines_of(holder)}:\n"
+        said |= {holder, own} - {None}
         text, shown = line(match, own.last_line if own else 0)
         first, final = _ends(number, around, own or holder, lines)
         before = range(max(last + 1, first, 1), number)
@@ -227,12 +228,6 @@ def _holder(number: int, outline: Outline | None) -> tuple[Definition | None, De
         return inner, None
     above = outline.above(inner)
     return above[-1] if above else None, inner
-
-
-def _named(definition: Definition) -> str:
-    first, last = definition.line, definition.last_line
-    lines = f"{first}-{last}" if last > first else f"{first}"
-    return f"{visible(definition.qualified)} {lines}"
 
 
 def _lines(found: Found) -> Sequence[str]:
