@@ -28,6 +28,7 @@ from backstaff.render.names import literal, show, visible
 from backstaff.structure.language import CONTAINERS
 from backstaff.structure.outline import Definition, Outline
 from backstaff.tools.workspace._symbols import lines_of
+from backstaff.tools.workspace._window import first_bytes
 
 _LIKE_A_ROW = re.compile(r"\d+[:-]|--|\+\d|imports: |in .*:\Z")
 _IMPORTS = {
@@ -56,6 +57,9 @@ TO_ENDS, ENDS_SHARE = 3, 2
 at most this part, a half, of the limit."""
 MOST_IN_ONE = 8
 """Maximum number of matches in one definition, where no lines are shown around them."""
+
+ENCLOSING = ("qualified", "line", "last_line")
+"""The data of the definition around a match."""
 
 Item = tuple[dict[str, object], dict[str, int]]
 """A match or a file for the data, and its parts that differ in the JSON."""
@@ -99,11 +103,7 @@ def items(
             }
             if enclosing:
                 inner = made.around(number) if made else None
-                item["enclosing"] = inner and {
-                    "qualified": inner.qualified,
-                    "line": inner.line,
-                    "last_line": inner.last_line,
-                }
+                item["enclosing"] = inner and {key: getattr(inner, key) for key in ENCLOSING}
             yield item, {"column": units + 1}
 
 
@@ -271,18 +271,13 @@ def line(match: Match, to: int = 0) -> tuple[str, range]:
     if len(part) == length and size(part) <= MOST:
         return f"{lines}: {visible(part)}\n", range(length + 1)
     # The match comes first, then half of the room is for the text before it.
-    middle = _first(part[start - left : end - left], MOST)
+    middle = first_bytes(part[start - left : end - left], MOST)
     room = MOST - size(middle)
-    before = _first(part[: start - left][::-1], room // 2)[::-1]
-    after = _first(part[start - left + len(middle) :], room - size(before))
-    before = _first(part[: start - left][::-1], room - size(after))[::-1]
+    before = first_bytes(part[: start - left][::-1], room // 2)[::-1]
+    after = first_bytes(part[start - left + len(middle) :], room - size(before))
+    before = first_bytes(part[: start - left][::-1], room - size(after))[::-1]
     shown = range(start - len(before), start + len(middle) + len(after))
     first = "…" if shown.start else ""
     last = "…" if shown.stop < length else ""
     cut = visible(f"{before}{middle}{after}")
     return f"{lines}:{start + 1}: {first}{cut}{last}\n", shown
-
-
-def _first(text: str, most: int) -> str:
-    """Return the first characters of `text` that take at most `most` bytes."""
-    return text.encode()[: max(0, most)].decode(errors="ignore")

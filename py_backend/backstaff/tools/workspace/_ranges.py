@@ -51,6 +51,12 @@ class Part:
     around: Sequence[Definition] = ()
     outside: int | None = None
 
+    def touches(self, other: "Part") -> bool:
+        """Return True if at most `GAP` lines of one file, whose text is kept, are between them."""
+        gap = max(self.start, other.start) - min(self.last, other.last) - 1
+        is_one_file = self.file.source.path == other.file.source.path
+        return gap <= GAP and is_one_file and bool(self.file.text)
+
 
 class Several(ToolError):
     """More definitions were found with a name than are read at once."""
@@ -158,16 +164,9 @@ def merged(found: Sequence[Part]) -> Iterator[Part]:
     left = list(found)
     while left:
         part = left.pop(0)
-        path, joined = part.file.source.path, True
-        while joined:
-            joined = False
-            for other in left:
-                touches = other.start <= part.last + GAP + 1 and part.start <= other.last + GAP + 1
-                if touches and other.file.source.path == path and part.file.text:
-                    start, last = min(part.start, other.start), max(part.last, other.last)
-                    within = part.definition if (start, last) == (part.start, part.last) else None
-                    part = Part(part.file, start, last, within, _going_on(part.file, start, last))
-                    left.remove(other)
-                    joined = True
-                    break
+        while other := next(filter(part.touches, left), None):
+            left.remove(other)
+            start, last = min(part.start, other.start), max(part.last, other.last)
+            within = part.definition if (start, last) == (part.start, part.last) else None
+            part = Part(part.file, start, last, within, _going_on(part.file, start, last))
         yield part

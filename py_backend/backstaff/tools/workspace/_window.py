@@ -35,14 +35,14 @@ class Line:
         if self.left:
             self.left += size(piece)
             return
-        kept = _first(piece, most - size(self.text))
+        kept = first_bytes(piece, most - size(self.text))
         self.text += kept
         if len(kept) < len(piece):
             self.left = size(piece) - size(kept)
 
     def first(self, most: int) -> "Line":
         """Return the line with at most `most` bytes of its text."""
-        text = _first(self.text, most)
+        text = first_bytes(self.text, most)
         if len(text) == len(self.text):
             return self
         return Line(text, self.left + size(self.text) - size(text), self.before)
@@ -138,8 +138,9 @@ def read_text(
     return File(source, facts, text, made, windows[0].lines if facts.line_count else [])
 
 
-def _first(text: str, most: int) -> str:
+def first_bytes(text: str, most: int) -> str:
     """Return the first characters of `text` that take at most `most` bytes."""
     if len(text) <= most // 4 or (len(text) <= most and size(text) <= most):
         return text
+    most = max(most, 0)
     return text[:most].encode()[:most].decode(errors="ignore")
