@@ -98,15 +98,13 @@ class _Pass:
         beginnings, quotes = spans.beginnings, [*language.long_quotes]  # at most two
         strings = (*language.all_long, "<<") if language.ends != "indent" else ()
         more = language.bare or language.typed or language.group
-        at, check_at, total, continued = 0, 0, len(lines), False
-        while at < total:
-            if at >= check_at:
+        at, total, continued = 0, len(lines), False
+        for number, line in enumerate(lines, 1):
+            if number % STRIDE == 1:
                 budget.check()
-                check_at = at + STRIDE
-            line = lines[at]
-            at = number = at + 1
-            if not (body := line.strip()):
+            if number <= at or not (body := line.strip()):
                 continue
+            at = number
             # Few lines are looked at token by token.
             is_odd = quotes and (line.count(quotes[0]) | line.count(quotes[-1])) & 1
             if is_odd or number - 1 in beginnings:
@@ -188,7 +186,7 @@ class _Pass:
                     return True
             top.last = max(top.last, self.code)
             stack.pop()
-        if not top.opened and ends == "bracket":
+        if not top.opened:
             self._open(top, line, goes_on=goes_on)
         if not goes_on and top.inner < 0 and (ends != "bracket" or 0 < top.opened < line.number):
             top.inner = line.indent
@@ -208,9 +206,9 @@ class _Pass:
             return not (closes and language.bare) or tail.endswith(_OPENERS)
         if closes:
             return tail.endswith(_OPENERS) and len(tail) > 1
-        if language.braced and top.name and top.opened and not language.rule(line.body):
+        if language.braced and top.opened and not language.rule(line.body):
             return True
-        if top.kind in language.flat and top.opened and self.code == top.opened:
+        if top.kind in language.flat and self.code == top.opened:
             top.flat = True
         return False
 
@@ -254,8 +252,7 @@ class _Pass:
             return
         block.first = self._first_line(line)
         self.found.append(block)
-        if language.ends != "word" or not re.search(r"\bend\b[,;)]*+$", tail):
-            self.stack.append(block)
+        self.stack.append(block)
         if language.ends != "bracket" or (
             tail[-1] == "(" and (language.here_document or not block.name)
         ):
