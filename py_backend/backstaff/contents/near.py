@@ -11,7 +11,13 @@ from dataclasses import dataclass, field, replace
 
 from backstaff.budget import Budget
 from backstaff.contents.choice import Choice, Rules, above_excluded, choose, told_by_name
-from backstaff.contents.dialects import BadRegexp, from_emacs, from_posix, translated
+from backstaff.contents.dialects import (
+    BadRegexp,
+    alternatives,
+    from_emacs,
+    from_posix,
+    translated,
+)
 from backstaff.contents.regexp import Matchers, NoMatcher
 from backstaff.contents.regexp_worker import Pattern
 from backstaff.contents.scan import Scan
@@ -78,6 +84,23 @@ class Near:
             yield from self._about_patterns()
             if ignored and hidden:
                 yield from self._about_ignored()
+
+    def alternatives_without_matches(self) -> Iterator[Note]:
+        """Yield which alternatives of the pattern match nothing, while others do.
+
+        All matches have to be known. Then no file without any can match an alternative alone.
+        """
+        parts = [] if self.literal else alternatives(self.pattern)
+        files, nothing = [one.path for one in self.scan.found], list[str]()
+        self.matchers.budget = self.budget.at_most(SECONDS)
+        with suppress(DeadlineExceeded, BadRegexp, NoMatcher):
+            for part in parts if files and len(parts) > 1 else ():
+                pattern = translated(part), "i" in self.flags
+                scan = Scan(pattern, files, codings=self.scan.codings)
+                scan.run(self.matchers, self.contents)
+                nothing += [visible(part)] * (not scan.matches)
+        if nothing:
+            yield Note(NoteKind.PATTERN, f"nothing for: {' | '.join(nothing)}")
 
     def about_exclude(self, patterns: Sequence[str], choice: Choice) -> Iterator[Note]:
         """Yield which `patterns` of `exclude` do nothing, as far as that costs little."""

@@ -93,22 +93,20 @@ class _Pass:
     # One function, because a call for each line would cost as much as the rest for most lines.
     def run(self, budget: Budget) -> list[Block]:  # noqa: C901, PLR0912
         lines, language, spans, stack = self.lines, self.language, self.spans, self.stack
-        comment_lines, rule = language.comment_lines, language.rule
-        beginnings, quotes = spans.beginnings, language.long_quotes
-        is_neutral = language.neutral and matcher(language.neutral)
+        comment_lines, comments, rule = language.comment_lines, language.comments, language.rule
+        marks_first = {mark[0] for mark in comment_lines}
+        beginnings, quotes = spans.beginnings, [*language.long_quotes]  # at most two
         strings = (*language.all_long, "<<") if language.ends != "indent" else ()
         more = language.bare or language.typed or language.group
-        at, check_at, total, continued = 0, 0, len(lines), False
-        while at < total:
-            if at >= check_at:
+        at, total, continued = 0, len(lines), False
+        for number, line in enumerate(lines, 1):
+            if number % STRIDE == 1:
                 budget.check()
-                check_at = at + STRIDE
-            line = lines[at]
-            at = number = at + 1
-            if not (body := line.strip()):
+            if number <= at or not (body := line.strip()):
                 continue
+            at = number
             # Few lines are looked at token by token.
-            is_odd = quotes and any(line.count(quote) & 1 for quote in quotes)
+            is_odd = quotes and (line.count(quotes[0]) | line.count(quotes[-1])) & 1
             if is_odd or number - 1 in beginnings:
                 at = spans.end(number - 1) + 1
             indent = line.find(body[0])
@@ -117,14 +115,15 @@ class _Pass:
             if body[-1] == "=" and language.bare and at < total and "type " not in body:
                 body = f"{body} {lines[at].strip()}"  # a function may begin there
             body, top = body[:LONGEST], stack[-1]
-            if f"{body} ".startswith(comment_lines):
+            if body[0] in marks_first and f"{body} ".startswith(comment_lines):
                 body = body.rpartition("*/")[2].lstrip() if at == number else ""
                 if not body or f"{body} ".startswith(comment_lines):
                     continue
             if at > number and body.startswith(strings):
                 self.code = at  # a string at the margin ends nothing
                 continue
-            if continued or (is_neutral and is_neutral(body)):
+            found = rule(body)
+            if continued or (found and not found.lastindex):  # a neutral line
                 # The lines of a macro end with a backslash.
                 continued = body[-1] == "\\" and (continued or body[0] == "#")
                 continue
@@ -132,10 +131,20 @@ class _Pass:
             if is_inner and top.inner < 0 and top.opened < number:
                 top.inner = indent
             # Most lines are in the midst of a body, and define nothing.
-            found = rule(body)
-            if found or not is_inner or (more and self._may_define(body, indent, top)):
-                marks = [mark for mark in language.comments if mark in body]
-                tail = body[: body.find(marks[0])].rstrip() or body if marks else body
+            if (
+                found
+                or not is_inner
+                or (
+                    more
+                    and ("(" in body or top.kind in CONTAINERS)
+                    and self._may_define(body, indent, top)
+                )
+            ):
+                tail = body
+                for mark in comments:
+                    if mark in body:
+                        tail = body[: body.find(mark)].rstrip() or body
+                        break
                 one = Line(number, at, indent, body, tail)
                 if not self._belongs(one):
                     self._define(one, found)
@@ -177,7 +186,7 @@ class _Pass:
                     return True
             top.last = max(top.last, self.code)
             stack.pop()
-        if not top.opened and ends == "bracket":
+        if not top.opened:
             self._open(top, line, goes_on=goes_on)
         if not goes_on and top.inner < 0 and (ends != "bracket" or 0 < top.opened < line.number):
             top.inner = line.indent
@@ -197,9 +206,9 @@ class _Pass:
             return not (closes and language.bare) or tail.endswith(_OPENERS)
         if closes:
             return tail.endswith(_OPENERS) and len(tail) > 1
-        if language.braced and top.name and top.opened and not language.rule(line.body):
+        if language.braced and top.opened and not language.rule(line.body):
             return True
-        if top.kind in language.flat and top.opened and self.code == top.opened:
+        if top.kind in language.flat and self.code == top.opened:
             top.flat = True
         return False
 
@@ -243,8 +252,7 @@ class _Pass:
             return
         block.first = self._first_line(line)
         self.found.append(block)
-        if language.ends != "word" or not re.search(r"\bend\b[,;)]*+$", tail):
-            self.stack.append(block)
+        self.stack.append(block)
         if language.ends != "bracket" or (
             tail[-1] == "(" and (language.here_document or not block.name)
         ):

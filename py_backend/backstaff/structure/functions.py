@@ -62,15 +62,14 @@ def function_name(  # a line can fail to be a function in many ways
         return ""
     if len(words) == 1 and name.isupper() and language.at_top and (end := closing(rest, "()")) > 0:
         return f"{name}({rest[:end]}"  # a macro: TEST(suite, name)
-    modifiers = language.modifiers.split()
-    has_type = any(word not in modifiers for word in words[:-1]) or words[-1][0] in "*&"
+    has_type = not language.modifier_words.issuperset(words[:-1]) or words[-1][0] in "*&"
     return name if has_type or typed or plain == owner or "::" in name else ""
 
 
 def _bare_name(text: str, language: Language, *, member: bool) -> str:
     """Return the name of a method without a type: `async load(path) {`."""
     words = text.partition("(")[0].split()
-    while len(words) > 1 and words[0] in language.modifiers.split():
+    while len(words) > 1 and words[0] in language.modifier_words:
         text = text[len(words.pop(0)) :].lstrip()
     found = _BARE_NAME.match(text)
     if not found or (found[1] in _NO_NAMES and not member) or found[1][0].isdigit():

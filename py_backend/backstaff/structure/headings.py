@@ -65,20 +65,14 @@ def _rst(lines: Sequence[str]) -> Iterator[Heading]:
 
     Their style has a level by the order in which the styles come.
     """
-    styles: list[tuple[str, bool]] = []
-    for number in range(2, len(lines) + 1):
-        line, title = lines[number - 1], lines[number - 2]
-        if len(line) < 2 or not title.strip() or not _ADORNMENT.match(line):  # noqa: PLR2004
-            continue
-        over = number > 2 and lines[number - 3] == line  # noqa: PLR2004
-        if _ADORNMENT.match(title) or not (
-            over or (not title[0].isspace() and len(line) >= len(title) - 1)
-        ):
-            continue
-        style = line[0], over
-        if style not in styles:
-            styles.append(style)
-        yield number - 1, styles.index(style) + 1, title.strip()
+    levels = dict[tuple[str, bool], int]()
+    rows = zip(["", *lines], lines, lines[1:], strict=False)
+    for number, (above, title, line) in enumerate(rows, 1):
+        is_title = title.strip() and not _ADORNMENT.match(title)
+        if is_title and len(line) > 1 and _ADORNMENT.match(line):
+            over = above == line
+            if over or (not title[0].isspace() and len(line) >= len(title) - 1):
+                yield number, levels.setdefault((line[0], over), len(levels) + 1), title.strip()
 
 
 HEADINGS = {"markdown": _markdown, "org": _org, "rst": _rst}

@@ -30,7 +30,10 @@ class Long(NamedTuple):
 
     def end(self, text: str, place: int) -> int:
         """Return the place where the token ends that goes on at `place`; -1 if it has no end."""
-        pattern = f"{self.escape or '(?!)'}|{re.escape(self.close)}"
+        if not self.escape:
+            at = text.find(self.close, place)
+            return at if at < 0 else at + len(self.close)
+        pattern = f"{self.escape}|{re.escape(self.close)}"
         found = re.compile(pattern, re.DOTALL).finditer(text, place)
         return next((one.end() for one in found if one[0] == self.close), -1)
 
@@ -96,9 +99,17 @@ class Language:
 
     @cached_property
     def rule(self) -> Match:
-        """Matches a line that a keyword makes a definition; the last two groups count."""
+        """Matches a line that a keyword makes a definition; the last two groups count.
+
+        It matches a neutral line as well, but then no group.
+        """
         before = f"(?:(?:{'|'.join(self.modifiers.split())})\\s++)*" if self.modifiers else ""
-        return matcher(f"{before}(?:{'|'.join(self.rules)})")
+        return matcher(f"{self.neutral or '(?!)'}|{before}(?:{'|'.join(self.rules)})")
+
+    @cached_property
+    def modifier_words(self) -> frozenset[str]:
+        """The `modifiers`; those that are no words are in no line."""
+        return frozenset(self.modifiers.split())
 
     @cached_property
     def comment_lines(self) -> tuple[str, ...]:

@@ -313,6 +313,7 @@ RULES: tuple[tuple[str, Rule], ...] = (
     (r"the nearest names: (.*)", _examples),
     (rf"^({'|'.join(kind.heading for kind in MatchKind if kind.heading)})$", _nothing),
     (r"^more: offset=(\d+)", _offset),
+    (r"^nothing for: ", _nothing),
     (r"^'include' matches no file from the workspace on: here it counts from ", _nothing),
     (r"^not searched: |^not saved, searched as in Emacs: ", _nothing),
     (rf"\d+ in {_DIRECTORIES}.*?, to be given as root_path( with include_ignored)?", _root_paths),

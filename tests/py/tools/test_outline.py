@@ -91,8 +91,42 @@ def test_comment_and_head_of_a_definition_share_its_heading(tree: Plant) -> None
     text = "class A:\n    x = 1\n\n    # Run it.\n    def run(self):\n        run()\n"
     given = {"pattern": "[Rr]un", "context_lines": 0}
     reply = server_at(tree({"a.py": text})).call(SEARCH, given)
-    rows = "in A.run 5-6:\n4:     # Run it.\n5-6:     def run(self):\n6:         run()\n"
+    rows = "in A.run 4-6:\n4:     # Run it.\n5-6:     def run(self):\n6:         run()\n"
     assert f"a.py\n{rows}[" in reply.text, reply.text
+
+
+def test_lines_of_a_definition_are_said_once_and_are_those_that_a_read_shows(tree: Plant) -> None:
+    text = "class A:\n    x = 1\n\n    @at\n    def run(self):\n        y = 1\n\n    z = 1\n\n\n"
+    text += "w = 1\n"
+    server = server_at(tree({"a.py": text}))
+    found = server.call(SEARCH, {"pattern": "= 1", "context_lines": 0}).text
+    rows = [
+        "in A 1-8:",
+        "2:     x = 1",
+        "in A.run 4-6:",
+        "6:         y = 1",
+        "8:     z = 1",
+        "11: w = 1",
+    ]
+    assert found.splitlines()[2:-1] == rows
+    assert server.call(READ, {"symbol": "A.run"}).text.startswith("a.py: A.run, lines 4-6 of ")
+    window = server.call(READ, {"path": "a.py", "start_line": 6, "max_lines": 1}).text
+    assert "(in A.run 4-6)" in window, window
+
+
+def test_matches_below_their_definition_are_counted_after_eight(tree: Plant) -> None:
+    text = "def x():\n" + "    x\n" * 12 + "x\n"
+    given = {"pattern": r"\bx\b", "context_lines": 0}
+    found = server_at(tree({"a.py": text})).call(SEARCH, given).text
+    assert "\n9:     x\n+4 more in it\n14: x\n" in found, found
+
+
+def test_definitions_are_shown_without_lines_around_unless_asked(tree: Plant) -> None:
+    server = server_at(tree({"a.py": SAVED}))
+    given = {"pattern": "saved", "definitions": True}
+    assert ":     " not in server.call(SEARCH, given).text
+    assert "- " not in server.call(SEARCH, given).text.partition("a.py\n")[2].partition("[")[0]
+    assert "2-     " in server.call(SEARCH, given | {"context_lines": 1}).text
 
 
 def test_window_around_a_line_keeps_to_a_definition_that_is_larger(tree: Plant) -> None:
@@ -276,7 +310,7 @@ def test_context_unasked_stays_within_the_definition_and_begins_with_no_blank_li
     text = f"{others}class Runner:\n\n    def run(self):\n        return 1\n\n\n{others}run()\n\n\n"
     reply = server_at(tree({"a.py": text})).call(SEARCH, {"pattern": r"run\b"})
     rows = "in Runner 13-16:\n15-16:     def run(self):\n16-         return 1\n"
-    assert rows + "at top level:\n" in reply.text, reply.text
+    assert f"{rows}--\n" in reply.text, reply.text
     assert reply.text.count("31: run()\n[") == 1, reply.text
     asked = server_at(tree({"a.py": text})).call(SEARCH, {"pattern": r"run\b", "context_lines": 2})
     assert "13- class Runner:\n14-\n15-16: " in asked.text, asked.text
@@ -332,9 +366,9 @@ def test_files_with_more_matches_than_are_chosen_among_are_counted(
 
 
 def test_path_that_looks_like_a_heading_is_quoted(tree: Plant) -> None:
-    server = server_at(tree({"in f 1-9:": "x\n", "at top level:": "x\n", "+1": "x\n"}))
+    server = server_at(tree({"in f 1-9:": "x\n", "imports: a": "x\n", "+1": "x\n"}))
     text = server.call(SEARCH, {"pattern": "x", "context_lines": 0}).text
-    assert all(f'"{name}"\n' in text for name in ("in f 1-9:", "at top level:", "+1")), text
+    assert all(f'"{name}"\n' in text for name in ("in f 1-9:", "imports: a", "+1")), text
 
 
 def test_file_of_many_kinds_of_bytes_is_outlined_or_refused_as_read_file_does(folder: Path) -> None:

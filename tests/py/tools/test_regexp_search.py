@@ -180,7 +180,8 @@ def test_names_of_the_contract_are_excluded_also_against_include(tree: Plant) ->
     assert [item["path"] for item in data_of(reply)["items"]] == ["dist2/x"]
     assert data_of(reply)["skipped"]["excluded"] == 5
     told = "5 in src/.vscode/ src/build/ src/dist/ and 2 more, to be given as root_path"
-    assert last_line(reply) == f"[not searched: {told}]"
+    assert last_line(search(root, "none")) == f"[not searched: {told}]"
+    assert last_line(reply) == f"[not searched: {told.removesuffix(', to be given as root_path')}]"
 
 
 def test_directory_with_an_excluded_name_is_searched_as_root_path(tree: Plant) -> None:  # search 3
@@ -188,16 +189,42 @@ def test_directory_with_an_excluded_name_is_searched_as_root_path(tree: Plant) -
     git(root, "init", "-q")
     git(root, "add", ".")
     reply = search(root, "hit")
-    assert last_line(reply) == (
+    assert last_line(search(root, "none")) == (
         '[not searched: 1 in "a b/build"/, to be given as root_path, 1 named "a b/dist"]'
     )
     assert data_of(reply)["skipped"]["excluded"] == 2
     assert found(root, "hit", root_path="a b/build") == [("a b/build/deep/x", 1, 1, "hit")]
     (root / "build").mkdir()
     (root / "build/x").write_text("hit")
-    assert "2 in **/build/, to be given as root_path" in last_line(search(root, "hit"))
+    assert "2 in **/build/, to be given as root_path" in last_line(search(root, "none"))
     below = search(root, "hit", root_path="a b")
     assert ' 1 in "a b/build"/, ' in last_line(below)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "told"),
+    [
+        ("hit|none", "[nothing for: none]"),
+        (r"(x|y)|[|]none|a\|b|HIT", r"[nothing for: (x|y) | [|]none | a\|b]"),
+        ("(none|hit)", ""),
+        ("(?i)HIT|none", ""),
+        ("none|nothing", ""),
+    ],
+)
+def test_alternatives_that_match_nothing_are_named(tree: Plant, pattern: str, told: str) -> None:
+    reply = search(tree({"a.py": "hit\n", "b.py": "HIT hit\n"}), pattern)
+    notes = [line for line in reply.text.splitlines() if line.startswith("[nothing")]
+    assert notes == [told] * bool(told), reply.text
+
+
+@pytest.mark.parametrize(
+    "given", [{"max_results": 1}, {"offset": 1}, {"output": "count"}, {"literal": True}]
+)
+def test_alternatives_are_not_named_where_matches_may_be_missing(
+    tree: Plant, given: dict[str, object]
+) -> None:
+    reply = search(tree({"a.py": "hit\nhit|none\n", "b.py": "hit\n"}), "hit|none", **given)
+    assert "nothing for" not in reply.text, reply.text
 
 
 def reason(reply: Reply) -> str:
@@ -334,8 +361,9 @@ def test_files_that_are_new_since_the_last_search_are_searched(tree: Plant) -> N
 def test_files_that_the_caller_leaves_out_are_not_told(tree: Plant) -> None:
     root = tree({"a.py": "hit", "b.c": "hit", "c.py": "\0hit"})
     both = search(root, "hit", include=["*.py"], exclude=["c.*"])
-    assert last_line(both) == "[not searched: only what include and exclude leave out]"
+    assert last_line(both) == "[not searched: only by include and exclude]"
     assert data_of(both)["skipped"]["excluded"] == 2
+    assert last_line(search(root, "hit", include=["a.*"])) == "[not searched: only by include]"
     assert last_line(search(root, "hit", include=["*.py"])) == "[not searched: 1 binary]"
     assert last_line(search(root, "hit", exclude=["c.*"], include=["*"])).startswith("[not")
     assert last_line(search(root, "hit")) == "[not searched: 1 binary]"
@@ -443,7 +471,9 @@ def test_repositories_within_are_named(tree: Plant) -> None:  # search 3
     root = tree({"a": "hit", "inner/b": "hit"})
     git(root, "init", "-q")
     git(root / "inner", "init", "-q")
-    assert "1 repository within, to be given as root_path: inner/" in last_line(search(root, "hit"))
+    assert "1 repository within, to be given as root_path: inner/" in last_line(
+        search(root, "none")
+    )
 
 
 def test_root_that_is_a_link_is_no_directory(tree: Plant) -> None:  # search 4

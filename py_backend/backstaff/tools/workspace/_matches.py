@@ -5,15 +5,15 @@
     40- before it
     41: the line
     57:5120: …a long line, cut around the match in column 5120…
-    at top level:
     70-75: def stop(
     src/b.py
     imports: 3 14
 
 A path that looks like one of these lines is quoted. A line with several matches stands once, unless
-it was cut. Matches in a definition stand below its name and lines, which neighbours share. The line
-of a definition has its last line, too, and stands below the definition around it. Among many
-matches, those of a file that stand in imports share a row.
+it was cut. The name of a definition and its lines, with the comments and decorators above it, stand
+once, above the first match in it: a match is in the innermost definition whose lines hold it, and
+in none if no lines above it do. The line of a definition has its last line, too, and stands below
+the definition around it. Among many matches, those of a file that stand in imports share a row.
 """
 
 import re
@@ -27,8 +27,10 @@ from backstaff.render.lines import shortened, size
 from backstaff.render.names import literal, show, visible
 from backstaff.structure.language import CONTAINERS
 from backstaff.structure.outline import Definition, Outline
+from backstaff.tools.workspace._symbols import lines_of
+from backstaff.tools.workspace._window import first_bytes
 
-_LIKE_A_ROW = re.compile(r"\d+[:-]|--|\+\d|imports: |(?:in .*|at top level):\Z")
+_LIKE_A_ROW = re.compile(r"\d+[:-]|--|\+\d|imports: |in .*:\Z")
 _IMPORTS = {
     language: re.compile(pattern)
     for pattern, languages in {
@@ -55,6 +57,9 @@ TO_ENDS, ENDS_SHARE = 3, 2
 at most this part, a half, of the limit."""
 MOST_IN_ONE = 8
 """Maximum number of matches in one definition, where no lines are shown around them."""
+
+ENCLOSING = ("qualified", "line", "last_line")
+"""The data of the definition around a match."""
 
 Item = tuple[dict[str, object], dict[str, int]]
 """A match or a file for the data, and its parts that differ in the JSON."""
@@ -98,11 +103,7 @@ def items(
             }
             if enclosing:
                 inner = made.around(number) if made else None
-                item["enclosing"] = inner and {
-                    "qualified": inner.qualified,
-                    "line": inner.line,
-                    "last_line": inner.last_line,
-                }
+                item["enclosing"] = inner and {key: getattr(inner, key) for key in ENCLOSING}
             yield item, {"column": units + 1}
 
 
@@ -156,8 +157,8 @@ def _rows_of(
     last = 0  # the last line that was shown
     shown = range(0)  # the part of the last line with a match that stands in text
     head = f"{path_in_text(found.path)}\n"
-    said: Definition | None = None
-    begun: Definition | None = None  # the last whose own line is shown, with its lines
+    said = set[Definition | None]()  # those whose lines are shown, by a heading or their own line
+    inner: Definition | None = None
     rows_in_one = 0
     for position, match in enumerate(found.matches):
         number, start, end = match[:3]
@@ -167,9 +168,10 @@ def _rows_of(
             yield f"{head}imports: {listed}\n" if position == imports[0] else ""
             head = ""
             continue
-        if own and own is said:
+        if own in said:
             holder = own  # its comments, above its own line, have said its name
-        rows_in_one = rows_in_one + 1 if holder is said else 1
+        rows_in_one = rows_in_one + 1 if holder is inner else 1
+        inner = holder
         if not lines and holder and rows_in_one > MOST_IN_ONE:
             more = sum(one is holder for one, _ in holders[position:])
             is_last = position + 1 == len(numbers) or holders[position + 1][0] is not holder
@@ -178,13 +180,9 @@ def _rows_of(
         if number == last and start >= shown.start and end <= shown.stop:
             yield ""
             continue
-        if holder is not said and not (holder and holder is begun):
-            named = "at top level"
-            if holder:
-                named = f"in {visible(holder.qualified)} {_span(holder.line, holder.last_line)}"
-            head += f"{named}:\n"
-            said = holder
-        begun = own or begun
+        if holder and holder not in said:
+            head += f"in {lines_of(holder)}:\n"
+        said |= {holder, own} - {None}
         text, shown = line(match, own.last_line if own else 0)
         first, final = _ends(number, around, own or holder, lines)
         before = range(max(last + 1, first, 1), number)
@@ -225,10 +223,6 @@ def _holder(number: int, outline: Outline | None) -> tuple[Definition | None, De
     return above[-1] if above else None, inner
 
 
-def _span(first: int, last: int) -> str:
-    return f"{first}-{last}" if last > first else f"{first}"
-
-
 def _lines(found: Found) -> Sequence[str]:
     return found.text.decode().removesuffix("\n").split("\n")
 
@@ -266,22 +260,17 @@ def line(match: Match, to: int = 0) -> tuple[str, range]:
     If `to` is not 0, the line begins a definition that ends at the line `to`.
     """
     number, start, end, left, length, part, _ = match
-    lines = _span(number, to)
+    lines = f"{number}-{to}" if to > number else f"{number}"
     if len(part) == length and size(part) <= MOST:
         return f"{lines}: {visible(part)}\n", range(length + 1)
     # The match comes first, then half of the room is for the text before it.
-    middle = _first(part[start - left : end - left], MOST)
+    middle = first_bytes(part[start - left : end - left], MOST)
     room = MOST - size(middle)
-    before = _first(part[: start - left][::-1], room // 2)[::-1]
-    after = _first(part[start - left + len(middle) :], room - size(before))
-    before = _first(part[: start - left][::-1], room - size(after))[::-1]
+    before = first_bytes(part[: start - left][::-1], room // 2)[::-1]
+    after = first_bytes(part[start - left + len(middle) :], room - size(before))
+    before = first_bytes(part[: start - left][::-1], room - size(after))[::-1]
     shown = range(start - len(before), start + len(middle) + len(after))
     first = "…" if shown.start else ""
     last = "…" if shown.stop < length else ""
     cut = visible(f"{before}{middle}{after}")
     return f"{lines}:{start + 1}: {first}{cut}{last}\n", shown
-
-
-def _first(text: str, most: int) -> str:
-    """Return the first characters of `text` that take at most `most` bytes."""
-    return text.encode()[: max(0, most)].decode(errors="ignore")

@@ -48,9 +48,9 @@ def not_searched(
 ) -> Note:
     """The note about these `counts`: `not searched: 37 ignored by git, 1 over 1 MiB (data.json)`.
 
-    Files that `include` and `exclude` leave out are not in it, because the caller asked for that.
+    Files that `include` and `exclude` leave out have no number, because the caller asked for that.
     Files after the last match of a page are left for later pages: nobody knows yet which of them
-    are binary.
+    are binary. Only if nothing is found, the line says how to search the others.
     """
     prefix = scan.prefix
     words = _WORDS if counts["links"] > 1 else _WORDS | {"links": "link"}
@@ -68,11 +68,11 @@ def not_searched(
         parts.append("tracked files that a rule ignores, which git could not name")
     if project.rules_cut:
         parts.append(f"what more than {MAX_LINES} lines of a .gitignore decide")
-    own = "only what include and exclude leave out"
-    nothing = own if choice.by_include or choice.by_exclude else "nothing"
+    own = [name for name in ("include", "exclude") if getattr(choice, f"by_{name}")]
+    nothing = f"only by {' and '.join(own)}" if own else "nothing"
     text = f"not searched: {', '.join(parts) or nothing}"
     remedy = "to be given as root_path" if _MARK in text else ""
-    line = text.replace(_MARK, f", {remedy}")
+    line = text.replace(_MARK, "" if scan.found else f", {remedy}")
     return Note(NoteKind.NOT_SEARCHED, text.replace(_MARK, ""), remedy, line)
 
 

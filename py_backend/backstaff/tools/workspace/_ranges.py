@@ -51,6 +51,12 @@ class Part:
     around: Sequence[Definition] = ()
     outside: int | None = None
 
+    def touches(self, other: "Part") -> bool:
+        """Return True if at most `GAP` lines of one file, whose text is kept, are between them."""
+        gap = max(self.start, other.start) - min(self.last, other.last) - 1
+        is_one_file = self.file.source.path == other.file.source.path
+        return gap <= GAP and is_one_file and bool(self.file.text)
+
 
 class Several(ToolError):
     """More definitions were found with a name than are read at once."""
@@ -158,7 +164,7 @@ def merged(found: Sequence[Part]) -> Iterator[Part]:
     left = list(found)
     while left:
         part = left.pop(0)
-        while (other := next((one for one in left if _touch(part, one)), None)) is not None:
+        while other := next(filter(part.touches, left), None):
             left.remove(other)
             start, last = min(part.start, other.start), max(part.last, other.last)
             within = part.definition if (start, last) == (part.start, part.last) else None

@@ -24,6 +24,7 @@ MAX_FOUND = 20
 MAX_FILES = 200
 """Maximum number of files with the name that are looked at, in the order of their paths."""
 TIME_SHARE = 0.6
+_DATA = ("name", "qualified", "kind", "line", "first_line", "last_line", "depth")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +44,7 @@ def lines_of(definition: Definition) -> str:
 
 def definition_data(definition: Definition) -> dict[str, object]:
     """Return `definition` for the data of an answer."""
-    return {
-        "name": definition.name,
-        "qualified": definition.qualified,
-        "kind": definition.kind,
-        "line": definition.line,
-        "first_line": definition.first_line,
-        "last_line": definition.last_line,
-        "depth": definition.depth,
-    }
+    return {key: getattr(definition, key) for key in _DATA}
 
 
 def near(made: Outline, symbol: str, budget: Budget) -> str:

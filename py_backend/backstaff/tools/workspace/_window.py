@@ -32,13 +32,13 @@ class Line:
 
     def add(self, piece: str, most: int) -> None:
         """Add `piece` to the line, but keep no more than `most` bytes of it."""
-        kept = "" if self.left else _first(piece, most - size(self.text))
+        kept = "" if self.left else first_bytes(piece, most - size(self.text))
         self.text += kept
         self.left += size(piece) - size(kept)
 
     def first(self, most: int) -> "Line":
         """Return the line with at most `most` bytes of its text."""
-        text = _first(self.text, most)
+        text = first_bytes(self.text, most)
         return Line(text, self.left + size(self.text) - size(text), self.before)
 
 
@@ -132,8 +132,9 @@ def read_text(
     return File(source, facts, text, made, windows[0].lines if facts.line_count else [])
 
 
-def _first(text: str, most: int) -> str:
+def first_bytes(text: str, most: int) -> str:
     """Return the first characters of `text` that take at most `most` bytes."""
     if len(text) <= most // 4 or (len(text) <= most and size(text) <= most):
         return text
+    most = max(most, 0)
     return text[:most].encode()[:most].decode(errors="ignore")

@@ -103,11 +103,7 @@ def run(arguments: Arguments, context: Context) -> Result:
 
 
 def _result(found: Sequence[Outlined], written: str, *, truncated: bool) -> Result:
-    kept, room = list[Outlined](), MAX_DEFINITIONS
-    for one in found:
-        room -= len(one.definitions)
-        if room >= 0:
-            kept.append(one)
+    kept = found[: fitting((len(one.definitions) for one in found), MAX_DEFINITIONS)]
     truncated = truncated or len(kept) < len(found)
     return Result(
         text=written,

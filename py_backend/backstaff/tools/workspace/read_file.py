@@ -317,7 +317,7 @@ class Page:
         if after > self._last():
             return ""
         left = [
-            f"{shortened(visible(one.name), MAX_NAME)} {one.line}-{one.last_line}"
+            f"{shortened(visible(one.name), MAX_NAME)} {one.first_line}-{one.last_line}"
             for one in (made.definitions if made and self._is_part() else ())
             if after <= one.line <= self.part.last
         ]

@@ -17,12 +17,12 @@ git ignores, where a directory is one name, and files else.
 
 The contract's `took_ms` is in the JSON only: a reply has its own. Columns count UTF-16 units in the
 JSON, and characters in the data. Of a line with more than 1,000 characters `line_text` is a part.
-Lines around a match are in the text only, and unasked only if they have room: else the reply, but
-not its data, is truncated. Matches in a definition stand below its name and lines (`_matches`);
-where the time is up, without them. Where matches are more than a page for a model holds, each file
-gets a share of it, and its last row counts its others; `offset` counts these as well. For the
-output `files`, an item is a path, and for `count` a path and the number of its matches; max_results
-and offset then count files.
+Lines around a match are in the text only, and unasked only if they have room, else the reply, but
+not its data, is truncated; with `definitions` there are none unasked. Matches in a definition stand
+below its name and lines (`_matches`); where the time is up, without them. Where matches are more
+than a page for a model holds, each file gets a share of it, and its last row counts its others;
+`offset` counts these as well. For the output `files`, an item is a path, and for `count` a path and
+the number of its matches; max_results and offset then count files.
 """
 
 import re
@@ -246,6 +246,8 @@ def _answer(
             notes += near.about_exclude(asked.exclude, choice)
             outlines, late = _outlines(scan, asked, budget)
             has_more = scan.matches > asked.max_results
+            if asked.output == Output.CONTENT and not (has_more or asked.offset or scan.chosen):
+                notes += near.alternatives_without_matches()
             left = _left(scan, matchers, contents, budget) if has_more else Counter[str]()
             notes += [Note(NoteKind.TIME, LATE)] * late + wanted.notes(scan.files_cut)
             shown = {path for path in texts if isinstance(contents.data(path), bytes)}  # no secret
@@ -350,7 +352,7 @@ class Answer:
         is_bare = False
         if asked.output == Output.CONTENT:
             room, lines = limit - size(head + last), asked.around()
-            if lines is None and (more or asked.offset):
+            if lines is None and (more or asked.offset or asked.definitions):
                 lines = Around()
             rows, is_bare = rows_within(found, self.outlines, lines, room, limit)
         else:
