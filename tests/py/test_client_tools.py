@@ -97,6 +97,13 @@ def test_a_check_answers_with_the_values_of_all_arguments(tmp_path: Path) -> Non
     }
 
 
+@pytest.mark.parametrize("name", ["class", "__init__", "__slots__", "self"])
+def test_an_argument_may_have_any_name_in_lisp(tmp_path: Path, name: str) -> None:
+    argument = plist(name=name, type=Symbol(":string"), description="A word.")
+    tool = plist(id="emacs/a", description="x", arguments=[argument])
+    assert server_at(tmp_path).check(tool, {name: "y"}, None).data == {name: "y"}
+
+
 @pytest.mark.parametrize(
     ("policy", "approved", "code"),
     [
@@ -142,6 +149,13 @@ def test_a_policy_may_name_the_tools_of_emacs(tmp_path: Path) -> None:
             id="emacs/a",
             description="x",
             arguments=[plist(name="a", type=Symbol(":object"), description="x")],
+        ),
+        plist(
+            id="emacs/a",
+            description="x",
+            arguments=[
+                plist(name="a", type=Symbol(":string"), description="x", default=Symbol("b"))
+            ],
         ),
         plist(id="emacs/a", description="x", categories=["word"]),
     ],

@@ -8,7 +8,7 @@ writes one whole frame. The reading thread answers `hello`, `ping`, `cancel`, `c
 import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 from backstaff import __version__
@@ -49,19 +49,19 @@ class Connection:
         self._frames = FrameReader()
         self._dialect: Dialect = PLAIN
         self._running: set[RunningCall] = set()
-        self._methods: dict[str, tuple[str, str, Callable[[Sequence[object]], object]]] = {
+        self._methods: dict[str, tuple[str, str, Callable[..., object]]] = {
             "hello": ("&optional OPTIONS", "Versions, protocol, root, capabilities.", self._hello),
             "describe": (
                 "&optional TOOLS",
                 "The definition of every tool, also of TOOLS, which the client has itself.",
-                lambda arguments: server.definitions(*arguments[:1]),
+                server.definitions,
             ),
             "check": (
                 "TOOL ARGUMENTS &optional CONTEXT",
                 "Whether the client may run TOOL, its own, and the values of its arguments.",
-                self._check,
+                lambda *arguments: server.check(*arguments).fields(),
             ),
-            "ping": ("", "Answer t at once.", lambda _: True),
+            "ping": ("", "Answer t at once.", lambda: True),
             "cancel": ("UID", "Stop the running call UID; t if there was one.", self._cancel),
             "keep_text": (
                 "SHA256 SIZE OFFSET BASE64",
@@ -93,7 +93,7 @@ class Connection:
                 name = "nil" if method is NIL else str(method)
                 self._reply(uid, "epc-error", f"No such tool: {shortened(name, MAX_ECHO)}")
             case Message("methods", uid, []):
-                self._answer(uid, self._signatures, [])
+                self._answer(uid, self._signatures)
             case Message("return" | "return-error" | "epc-error"):
                 logger.info("answer to a question never asked: %s %s", message.kind, message.uid)
             case _:
@@ -103,7 +103,12 @@ class Connection:
         if not isinstance(arguments, list):
             self._reply(uid, "epc-error", "The arguments of a call must be a list")
         elif method in self._methods:
-            self._answer(uid, self._methods[method][2], arguments)
+            spec, _, answer = self._methods[method]
+            required, _, optional = (words.split() for words in spec.partition("&optional"))
+            if len(required) <= len(arguments) <= len(required + optional):
+                self._answer(uid, answer, *arguments)
+            else:
+                self._reply(uid, "return-error", f"{method} takes {spec}".rstrip())
         elif arguments and isinstance(arguments[0], Symbol):
             self._reply(uid, "return-error", f"{method} takes its plist as one argument, a list")
         elif len(arguments) > len(("ARGUMENTS", "CONTEXT")):
@@ -121,13 +126,15 @@ class Connection:
             self._running.add(running)
             self._workers.submit(running)
 
-    def _answer(
-        self, uid: int, answer: Callable[[Sequence[object]], object], arguments: Sequence[object]
-    ) -> None:
+    def _answer(self, uid: int, answer: Callable[..., object], *arguments: object) -> None:
         try:
-            self._reply(uid, "return", answer(arguments))
+            body = self._message(uid, "return", answer(*arguments))
         except ToolError as error:
-            self._reply(uid, "return-error", str(error))
+            body = self._message(uid, "return-error", str(error))
+        except Exception as error:
+            logger.exception("a request cannot be answered")
+            body = self._message(uid, "return-error", unexpected(error).message)
+        self._send(frame(body))
 
     def _finish(self, running: RunningCall, reply: Reply) -> None:
         """Send the `reply`. Both a worker and its watcher may try: the first one does.
@@ -176,8 +183,8 @@ class Connection:
     def _message(self, uid: int | str, kind: str, value: object) -> bytes:
         return lisp.write([Symbol(kind), uid, value], self._dialect)
 
-    def _hello(self, arguments: Sequence[object]) -> object:
-        options, _ = decode(_HELLO, arguments[0] if arguments else None)
+    def _hello(self, raw: object = None) -> object:
+        options, _ = decode(_HELLO, raw)
         wanted = options["protocol"]
         if wanted not in (None, PROTOCOL):
             older = "server" if isinstance(wanted, int) and wanted > PROTOCOL else "client"
@@ -197,23 +204,15 @@ class Connection:
             "escapes": options["escapes"],
         }
 
-    def _check(self, arguments: Sequence[object]) -> object:
-        match arguments:
-            case [tool, values, *context] if len(context) <= 1:
-                return self._server.check(tool, values, *context or [None]).fields()
-        message = "check takes TOOL ARGUMENTS &optional CONTEXT"
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
+    def _cancel(self, uid: object) -> bool:
+        if not isinstance(uid, int):
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, "cancel takes UID")
+        meant = [call for call in list(self._running) if call.uid == uid]
+        for call in meant:
+            call.cancelled.set()
+        return bool(meant)
 
-    def _cancel(self, arguments: Sequence[object]) -> object:
-        match arguments:
-            case [int() as uid]:
-                meant = [call for call in list(self._running) if call.uid == uid]
-                for call in meant:
-                    call.cancelled.set()
-                return bool(meant)
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "cancel takes the UID of a call")
-
-    def _signatures(self, _: Sequence[object]) -> list[object]:
+    def _signatures(self) -> list[object]:
         """Answer EPC's `methods`: the name, arguments and docstring of each method and tool."""
         tools = self._server.registry.by_id
         names = {name: name for name in tools} | self._server.registry.aliases
