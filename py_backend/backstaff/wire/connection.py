@@ -128,13 +128,14 @@ class Connection:
 
     def _answer(self, uid: int, answer: Callable[..., object], *arguments: object) -> None:
         try:
-            body = self._message(uid, "return", answer(*arguments))
+            whole = frame(self._message(uid, "return", answer(*arguments)))
         except ToolError as error:
-            body = self._message(uid, "return-error", str(error))
+            self._reply(uid, "return-error", str(error))
         except Exception as error:
             logger.exception("a request cannot be answered")
-            body = self._message(uid, "return-error", unexpected(error).message)
-        self._send(frame(body))
+            self._reply(uid, "return-error", unexpected(error).message)
+        else:
+            self._send(whole)
 
     def _finish(self, running: RunningCall, reply: Reply) -> None:
         """Send the `reply`. Both a worker and its watcher may try: the first one does.
