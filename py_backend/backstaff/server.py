@@ -303,10 +303,14 @@ class Server:
         do not fit, the reply is an error in the tool's own format. Raises `ToolError` if the
         definition cannot be read.
         """
+        tool_id, tool = self.client_tool(definition)
+        return self.call(tool_id, arguments, context, tool=tool)
+
+    def client_tool(self, definition: object) -> tuple[str, Tool[Any]]:
+        """Return the id and the tool of a client's `definition`. Raises `ToolError`."""
         from backstaff.client_tools import client_tools  # as in `definitions`
 
-        (tool_id, tool), *_ = client_tools([definition]).items()
-        return self.call(tool_id, arguments, context, tool=tool)
+        return client_tools([definition]).popitem()
 
     def _judged_settings(self, call: Call, tool: Tool[Any], root: Root) -> tuple[object, list[str]]:
         """Set the guard of `root`. Return the settings of `tool`, and a warning if not the file's.

@@ -1,8 +1,9 @@
 """One EPC connection without any I/O: bytes come in, replies go out, and nothing here waits.
 
 A transport passes the bytes that it reads to `Connection.receive`, and provides a `send` that
-writes one whole frame. The reading thread answers `hello`, `ping`, `cancel`, `check`, `describe`,
+writes one whole frame. The reading thread answers `hello`, `ping`, `cancel`, `describe`,
 `keep_text` and `methods` at once; workers run the calls of tools, and answer each when it is done.
+They also answer `check`, which opens the root, and a file system may hang.
 """
 
 import logging
@@ -10,6 +11,7 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from backstaff import __version__
 from backstaff.arguments import NIL, Parameter, ParameterType, Symbol, decode
@@ -18,6 +20,7 @@ from backstaff.manifest import READS_CONTENT
 from backstaff.render.lines import shortened
 from backstaff.render.names import MAX_ECHO
 from backstaff.server import Reply, Server, failure, unexpected
+from backstaff.tool import Tool
 from backstaff.wire import lisp
 from backstaff.wire.frame import MAX_FRAME_BYTES, FrameReader, frame
 from backstaff.wire.lisp import ESCAPED, PLAIN, Dialect, Message, Unreadable
@@ -59,7 +62,7 @@ class Connection:
             "check": (
                 "TOOL ARGUMENTS &optional CONTEXT",
                 "Whether the client may run TOOL, its own, and the values of its arguments.",
-                lambda *arguments: server.check(*arguments).fields(),
+                self._check,
             ),
             "ping": ("", "Answer t at once.", lambda: True),
             "cancel": ("UID", "Stop the running call UID; t if there was one.", self._cancel),
@@ -105,26 +108,49 @@ class Connection:
         elif method in self._methods:
             spec, _, answer = self._methods[method]
             required, _, optional = (words.split() for words in spec.partition("&optional"))
-            if len(required) <= len(arguments) <= len(required + optional):
-                self._answer(uid, answer, *arguments)
-            else:
+            if not len(required) <= len(arguments) <= len(required + optional):
                 self._reply(uid, "return-error", f"{method} takes {spec}".rstrip())
+            elif method == "check":
+                self._check(uid, *arguments)
+            else:
+                self._answer(uid, answer, *arguments)
         elif arguments and isinstance(arguments[0], Symbol):
             self._reply(uid, "return-error", f"{method} takes its plist as one argument, a list")
         elif len(arguments) > len(("ARGUMENTS", "CONTEXT")):
             self._reply(uid, "return-error", f"{method} takes ARGUMENTS &optional CONTEXT")
         else:
-            try:
-                call = self._server.prepare(method, *arguments)
-            except ToolError as error:
-                if error.code == ErrorCode.UNKNOWN_TOOL:
-                    self._reply(uid, "epc-error", str(error))
-                else:
-                    self._reply(uid, "return", failure(method, error).fields())
-                return
-            running = RunningCall(uid=uid, call=call, server=self._server, answer=self._finish)
-            self._running.add(running)
-            self._workers.submit(running)
+            self._start(uid, method, *arguments)
+
+    def _check(
+        self, uid: int, definition: object, arguments: object, context: object = None
+    ) -> None:
+        try:
+            tool_id, tool = self._server.client_tool(definition)
+        except ToolError as error:
+            self._reply(uid, "return-error", str(error))
+        else:
+            self._start(uid, tool_id, arguments, context, tool)
+
+    def _start(
+        self,
+        uid: int,
+        name: str,
+        arguments: object = None,
+        context: object = None,
+        tool: Tool[Any] | None = None,
+    ) -> None:
+        """Let a worker run a call, as `Server.prepare` takes it."""
+        try:
+            call = self._server.prepare(name, arguments, context, tool)
+        except ToolError as error:
+            if error.code == ErrorCode.UNKNOWN_TOOL:
+                self._reply(uid, "epc-error", str(error))
+            else:
+                self._reply(uid, "return", failure(name, error).fields())
+            return
+        running = RunningCall(uid=uid, call=call, server=self._server, answer=self._finish)
+        self._running.add(running)
+        self._workers.submit(running)
 
     def _answer(self, uid: int, answer: Callable[..., object], *arguments: object) -> None:
         try:

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from backstaff import __version__, tools
+from backstaff import server as server_module
 from backstaff import workers as workers_module
+from backstaff.fs.root import Root
 from backstaff.registry import Registry
 from backstaff.server import Server
 from backstaff.tool import Context, Result
@@ -398,6 +400,24 @@ def test_call_that_waits_can_be_cancelled(line_to: MakeLine) -> None:
 @pytest.mark.parametrize("arguments", ["()", "(nil)", "(1 2)", '("1")', "((1))"])
 def test_cancel_takes_one_uid(line: Line, arguments: str) -> None:
     assert line.ask(f"(call 1 cancel {arguments})") == (*("return-error", 1, "cancel takes UID"),)
+
+
+def test_check_of_a_root_that_hangs_holds_up_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = threading.Event()
+
+    def hangs(root: str) -> Root:
+        assert opened.wait(DEADLINE)
+        return Root(root)
+
+    monkeypatch.setattr(server_module, "Root", hangs)
+    line = Line(server_at(folder))
+    line.send('(call 1 check ((:id "emacs/x" :description "d") nil))')
+    assert line.value("(call 2 ping ())") is True
+    opened.set()
+    kind, uid, value = line.answer()
+    assert (kind, uid, value[":ok"]) == ("return", 1, True)
 
 
 @pytest.mark.usefixtures("_always_young")
