@@ -146,11 +146,10 @@ class Server:
         arguments: object = None,
         context: object = None,
         cancelled: threading.Event | None = None,
-        tool: Tool[Any] | None = None,
     ) -> Reply:
         """Prepare a call and run it. Never raises."""
         try:
-            return self.run(self.prepare(name, arguments, context, tool), cancelled)
+            return self.run(self.prepare(name, arguments, context), cancelled)
         except ToolError as error:
             return failure(shortened(name, MAX_ECHO), error)
 
@@ -295,19 +294,12 @@ class Server:
             for definition in self.registry.definitions(client_tools(client))
         ]
 
-    def check(self, definition: object, arguments: object, context: object = None) -> Reply:
-        """Answer `check`: whether the client may run its own tool of `definition` with `arguments`.
-
-        The data of the reply are the values of all arguments; its text is the note that the text of
-        the client's answer ends with, or empty. If the policy forbids the call, or the arguments
-        do not fit, the reply is an error in the tool's own format. Raises `ToolError` if the
-        definition cannot be read.
-        """
-        tool_id, tool = self.client_tool(definition)
-        return self.call(tool_id, arguments, context, tool=tool)
-
     def client_tool(self, definition: object) -> tuple[str, Tool[Any]]:
-        """Return the id and the tool of a client's `definition`. Raises `ToolError`."""
+        """Return the id and the tool of a client's `definition`, for `prepare`. Raises `ToolError`.
+
+        The tool only answers with the values of all arguments, because the client does its work.
+        The text of that answer is the note that the client's own text ends with, or empty.
+        """
         from backstaff.client_tools import client_tools  # as in `definitions`
 
         return client_tools([definition]).popitem()

@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 from backstaff import __version__
 from backstaff.arguments import NIL, Parameter, ParameterType, Symbol, decode
@@ -19,8 +19,7 @@ from backstaff.errors import ErrorCode, ToolError
 from backstaff.manifest import READS_CONTENT
 from backstaff.render.lines import shortened
 from backstaff.render.names import MAX_ECHO
-from backstaff.server import Reply, Server, failure, unexpected
-from backstaff.tool import Tool
+from backstaff.server import Call, Reply, Server, failure, unexpected
 from backstaff.wire import lisp
 from backstaff.wire.frame import MAX_FRAME_BYTES, FrameReader, frame
 from backstaff.wire.lisp import ESCAPED, PLAIN, Dialect, Message, Unreadable
@@ -119,29 +118,28 @@ class Connection:
         elif len(arguments) > len(("ARGUMENTS", "CONTEXT")):
             self._reply(uid, "return-error", f"{method} takes ARGUMENTS &optional CONTEXT")
         else:
-            self._start(uid, method, *arguments)
+            self._start(uid, method, partial(self._server.prepare, method, *arguments))
 
     def _check(
         self, uid: int, definition: object, arguments: object, context: object = None
     ) -> None:
+        """Let a worker check a call of the client's own tool; the answer is like any other reply.
+
+        It is an error if the policy forbids the call, or if the arguments do not fit.
+        """
         try:
             tool_id, tool = self._server.client_tool(definition)
         except ToolError as error:
             self._reply(uid, "return-error", str(error))
         else:
-            self._start(uid, tool_id, arguments, context, tool)
+            self._start(
+                uid, tool_id, partial(self._server.prepare, tool_id, arguments, context, tool)
+            )
 
-    def _start(
-        self,
-        uid: int,
-        name: str,
-        arguments: object = None,
-        context: object = None,
-        tool: Tool[Any] | None = None,
-    ) -> None:
-        """Let a worker run a call, as `Server.prepare` takes it."""
+    def _start(self, uid: int, name: str, prepare: Callable[[], Call]) -> None:
+        """Let a worker run the call of the tool `name` that `prepare` returns."""
         try:
-            call = self._server.prepare(name, arguments, context, tool)
+            call = prepare()
         except ToolError as error:
             if error.code == ErrorCode.UNKNOWN_TOOL:
                 self._reply(uid, "epc-error", str(error))
