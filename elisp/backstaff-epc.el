@@ -57,15 +57,18 @@ called when the connection breaks, and returns the last lines that PROCESS
 wrote to its standard error, or nil.
 
 BUFFER has the bytes of the next frames, and PENDING maps uids to calls.
+TIMER ends the calls whose time is up, or is nil; it next looks at NEXT-CHECK.
 CLOSED is nil, t while the connection breaks, or the condition that broke it."
   process (name "the server") remote (log-function #'ignore) (stderr-function #'ignore)
-  buffer (pending (make-hash-table) :read-only t) (last-uid 0) (silent-timeouts 0) closed)
+  buffer (pending (make-hash-table) :read-only t) (last-uid 0) (silent-timeouts 0) closed
+  timer next-check)
 
 (cl-defstruct (backstaff-epc--call (:constructor backstaff-epc--make-call) (:copier nil))
   "A call in flight.
-SUCCESS-FN or ERROR-FN is called when it ends.  TIMER ends it after TIMEOUT
-seconds.  SENT is nil while its request is being sent."
-  method success-fn error-fn timeout timer sent)
+SUCCESS-FN or ERROR-FN is called when it ends.  Its TIMEOUT in seconds is up at
+DEADLINE, nil if it may take any time.  LOOKED is non-nil if Emacs has read from
+the peer since.  SENT is nil while its request is being sent."
+  method success-fn error-fn timeout deadline looked sent)
 
 (defun backstaff-epc-connect (connection)
   "Let CONNECTION read from its process, and return it.
@@ -118,6 +121,7 @@ last words are added to REASON.  ADVICE is a string for the user, or nil."
   (unless (backstaff-epc--closed connection)
     (setf (backstaff-epc--closed connection) t)
     (delete-process (backstaff-epc--process connection))
+    (backstaff-epc--cancel-timer connection)
     (let ((condition `(,(or symbol 'backstaff-connection-lost) ,reason
                         ,@(and advice (list advice)))))
       (unwind-protect
@@ -196,8 +200,6 @@ Signal a `backstaff-protocol-error' if it is not a message."
   "Remove the call UID from those over CONNECTION; return nil if there is none."
   (when-let ((call (gethash uid (backstaff-epc--pending connection))))
     (remhash uid (backstaff-epc--pending connection))
-    (when (backstaff-epc--call-timer call)
-      (cancel-timer (backstaff-epc--call-timer call)))
     call))
 
 (defun backstaff-epc--complete (connection call value condition)
@@ -277,8 +279,7 @@ Emacs's own queue, and the next frame follows it."
          (ended nil) (failure nil))
     (puthash uid call (backstaff-epc--pending connection))
     (when timeout
-      (setf (backstaff-epc--call-timer call)
-            (run-at-time timeout nil #'backstaff-epc--time-out connection uid)))
+      (backstaff-epc--set-deadline connection call timeout))
     (unwind-protect
         (catch call
           (condition-case problem
@@ -323,17 +324,48 @@ Count that as a sign that the peer is stuck."
     (_ (signal 'backstaff-connection-lost
                (list (format "%s has just ended" (backstaff-epc--name connection)))))))
 
-(defun backstaff-epc--time-out (connection uid &optional looked)
-  "End call UID over CONNECTION, because its time is up.
-LOOKED is non-nil if Emacs has read from the peer since."
+(defun backstaff-epc--set-deadline (connection call seconds)
+  "Let the time of CALL over CONNECTION be up after SECONDS.
+One timer serves all calls.  With a timer for each, 100 calls at once took six
+times as long, because Emacs looks at all timers when it adds one."
+  (let ((deadline (+ (float-time) seconds)))
+    (setf (backstaff-epc--call-deadline call) deadline)
+    (unless (and (backstaff-epc--timer connection)
+                 (<= (backstaff-epc--next-check connection) deadline))
+      (backstaff-epc--cancel-timer connection)
+      (setf (backstaff-epc--next-check connection) deadline
+            (backstaff-epc--timer connection)
+            (run-at-time seconds nil #'backstaff-epc--check-deadlines connection)))))
+
+(defun backstaff-epc--cancel-timer (connection)
+  "Cancel the timer of CONNECTION, if there is one."
+  (when (backstaff-epc--timer connection)
+    (cancel-timer (backstaff-epc--timer connection))
+    (setf (backstaff-epc--timer connection) nil)))
+
+(defun backstaff-epc--check-deadlines (connection)
+  "End the calls over CONNECTION whose time is up, the oldest first."
+  (backstaff-epc--cancel-timer connection)
+  (let ((now (float-time)) late)
+    ;; Set the timer before a callback can exit by a `throw'.
+    (maphash (lambda (uid call)
+               (when-let ((deadline (backstaff-epc--call-deadline call)))
+                 (if (<= deadline now) (push uid late)
+                   (backstaff-epc--set-deadline connection call (- deadline now)))))
+             (backstaff-epc--pending connection))
+    (backstaff-epc--until-done (backstaff-epc--check-deadlines connection)
+      (dolist (uid (sort late #'<))
+        (backstaff-epc--time-out connection uid)))))
+
+(defun backstaff-epc--time-out (connection uid)
+  "End call UID over CONNECTION, because its time is up."
   (when-let ((call (gethash uid (backstaff-epc--pending connection))))
     (cond ((eq call backstaff-epc--sending) (throw call nil))
           ;; If Emacs was suspended meanwhile, the answer may lie in the pipe.  If another request
           ;; is being sent in the midst of this one, a throw would cut that caller's work in two.
-          ((not (and looked (backstaff-epc--call-sent call)))
-           (setf (backstaff-epc--call-timer call)
-                 (run-at-time backstaff-epc--slice nil
-                              #'backstaff-epc--time-out connection uid t)))
+          ((not (and (backstaff-epc--call-looked call) (backstaff-epc--call-sent call)))
+           (setf (backstaff-epc--call-looked call) t)
+           (backstaff-epc--set-deadline connection call backstaff-epc--slice))
           (t (backstaff-epc--drop
               connection uid 'backstaff-timeout
               (backstaff-epc--slowness
@@ -354,8 +386,9 @@ The peer learns that nobody waits any more.  Return nil if the call had ended."
                                                     ;; Emacs waits no longer for a full pipe.
                                                     :timeout 0.1)))
                 ;; Its answer may take any time.
-                (cancel-timer (backstaff-epc--call-timer
-                               (gethash word (backstaff-epc--pending connection))))))))
+                (setf (backstaff-epc--call-deadline
+                       (gethash word (backstaff-epc--pending connection)))
+                      nil)))))
       (backstaff-epc--complete connection call nil (list symbol text)))
     t))
 

@@ -18,8 +18,6 @@ from backstaff.result import Verbatim
 
 MAX_NAMED, MAX_NAME = 5, 200
 """Maximum number of unknown arguments that a message names, and characters of each."""
-UNKNOWN_ARGUMENT = "Unknown argument ignored: "
-"""Prefix of the warning about an argument that a tool does not have."""
 MAX_ITEMS = 1000
 """Maximum number of items in a list: some tools compare each item with each name they read."""
 
@@ -41,7 +39,7 @@ class Symbol:
 
 
 class ParameterType(StrEnum):
-    """The JSON Schema types that tools use."""
+    """The JSON Schema types that tools use. A number, too, must be whole."""
 
     STRING = "string"
     BOOLEAN = "boolean"
@@ -53,7 +51,7 @@ class ParameterType(StrEnum):
 _OF_PYTHON: Mapping[object, dict[str, Any]] = {
     str: {"type": ParameterType.STRING},
     bool: {"type": ParameterType.BOOLEAN},
-    int: {"type": ParameterType.NUMBER, "whole": True},
+    int: {"type": ParameterType.NUMBER},
     tuple[str, ...]: {"type": ParameterType.ARRAY},
     str | tuple[str, ...]: {"type": ParameterType.STRING, "several": True},
 }
@@ -61,7 +59,7 @@ _OF_NIL: Mapping[ParameterType, object] = {ParameterType.BOOLEAN: False, Paramet
 _EXPECTED = {
     ParameterType.STRING: "a string",
     ParameterType.BOOLEAN: "true or false",
-    ParameterType.NUMBER: "a number",
+    ParameterType.NUMBER: "a whole number",
     ParameterType.INTEGER: "a whole number",
     ParameterType.ARRAY: "a list of strings",
 }
@@ -74,8 +72,8 @@ class Parameter:
     An omitted argument gets its value from the field `setting` of the tool's settings, or from
     `default`, or from `absent`, a default that the schema does not publish. The schema publishes
     `minimum` and `maximum`, but not `limits` (lowest, highest), which some contracts write in
-    prose. `whole` refuses 2.5 for a `number`. `code` is the contract's error code for a value that
-    does not fit; without it the tool's own is used. `help` is the description where the contract
+    prose. `code` is the contract's error code for a value that does not fit; without it the tool's
+    own is used. `help` is the description where the contract
     has none. Models do not see a `hidden` parameter: few calls need it, and each word costs tokens
     in every turn. With `several`, a setting may also be a list of strings. `form` reads a value of
     a call's context that has none of these types; it may raise `ToolError`.
@@ -93,7 +91,6 @@ class Parameter:
     choices: tuple[str, ...] = ()
     setting: str = ""
     absent: object = None
-    whole: bool = False
     several: bool = False
     code: str = ""
     hidden: bool = False
@@ -160,7 +157,7 @@ def argument(description: str = "", *, integer: bool = False, **facts: object) -
 
     For example `depth: int = argument("How deep to go.", default=3, minimum=0)`. The parameter's
     name and type are the field's; it is required if it has no default and cannot be None. An int is
-    a JSON "number" that must be whole, or with `integer` an "integer", as the contracts have it.
+    a JSON "number", or with `integer` an "integer", as the contracts have it.
     """
     if integer:
         facts["type"] = ParameterType.INTEGER
@@ -198,13 +195,12 @@ def schema(parameters: Sequence[Parameter]) -> dict[str, object]:
 
 
 def decode(
-    parameters: Sequence[Parameter], raw: object, settings: object = None
+    parameters: Sequence[Parameter], raw: object, settings: object = None, noun: str = "argument"
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return the values of the `raw` arguments by parameter name, and warnings.
+    """Return the values of the `raw` arguments by parameter name, and the unknown names, to show.
 
-    `raw` is a keyword plist, an alist, a JSON object (parsed, or as a string), or nothing. An
-    unknown name becomes a warning. Raises `ToolError` that names the argument, its value and the
-    values that fit.
+    `raw` is a keyword plist, an alist, a JSON object (parsed, or as a string), or nothing. Raises
+    `ToolError` that names the argument, its value and the values that fit; it calls it a `noun`.
     """
     given = _given(raw)
     unknown = []
@@ -219,18 +215,19 @@ def decode(
             # An unknown argument may be the missing one, misspelt.
             more = len(unknown) - MAX_NAMED
             named = ", ".join(unknown[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
-            seen = f"; there is no argument {named}" if unknown else ""
-            raise _refusal(parameter, f"Missing required argument '{parameter.name}'{seen}")
+            seen = f"; there is no {noun} {named}" if unknown else ""
+            raise _refusal(parameter, f"Missing required {noun} '{parameter.name}'{seen}")
     for parameter in parameters:
         value = values[parameter.name]
         if value is not None:
-            values[parameter.name] = checked(parameter, value, f"Argument '{parameter.name}'")
+            subject = f"{noun.capitalize()} '{parameter.name}'"
+            values[parameter.name] = checked(parameter, value, subject)
         elif parameter.setting:
             values[parameter.name] = getattr(settings, parameter.setting)
         else:
             default = parameter.default
             values[parameter.name] = parameter.absent if default is None else default
-    return values, [f"{UNKNOWN_ARGUMENT}{name}" for name in unknown]
+    return values, unknown
 
 
 def checked(parameter: Parameter, value: object, subject: str) -> object:
@@ -246,10 +243,8 @@ def checked(parameter: Parameter, value: object, subject: str) -> object:
                 fitting = ", ".join(f"'{choice}'" for choice in parameter.choices)
                 raise _refusal(parameter, f"{subject} must be one of {fitting}")
             return value
-        case ((ParameterType.NUMBER | ParameterType.INTEGER), int() | float()) if _fits(
-            parameter, value
-        ):
-            number = int(value) if value == int(value) else value
+        case ((ParameterType.NUMBER | ParameterType.INTEGER), int() | float()) if _is_whole(value):
+            number = int(value)
             low, high = parameter.bounds()
             if (low is None or number >= low) and (high is None or number <= high):
                 return number
@@ -268,8 +263,7 @@ def checked(parameter: Parameter, value: object, subject: str) -> object:
 
 def _mismatch(parameter: Parameter, value: object) -> str:
     """Return, for example, `a whole number, not a string`."""
-    expected = "a whole number" if parameter.whole else _EXPECTED[parameter.type]
-    expected = "a list of objects" if parameter.items else expected
+    expected = "a list of objects" if parameter.items else _EXPECTED[parameter.type]
     expected += " or a list of strings" * parameter.several
     kinds = {str: "a string", Symbol: "a symbol", list: "a list"}
     found = kinds.get(type(value), "an object")
@@ -295,16 +289,14 @@ def _items(parameter: Parameter, values: Sequence[object]) -> Iterator[Any]:
                 problem = f" must be an object with some of {names}"
             raise _refusal(parameter, where + problem) from error
         if unknown:
-            name = unknown[0].removeprefix(UNKNOWN_ARGUMENT)
-            raise _refusal(parameter, f"Item {number} of '{parameter.name}' has an unknown {name}")
+            problem = f"has an unknown {unknown[0]}"
+            raise _refusal(parameter, f"Item {number} of '{parameter.name}' {problem}")
         yield parameter.items(**arguments)
 
 
-def _fits(parameter: Parameter, value: float) -> bool:
-    whole = parameter.whole or parameter.type is ParameterType.INTEGER
+def _is_whole(value: float) -> bool:
     # Neither NaN nor an infinity passes, nor an integer that no float can hold.
-    finite = not isinstance(value, bool) and abs(value) <= float_info.max
-    return finite and not (whole and value != int(value))
+    return not isinstance(value, bool) and abs(value) <= float_info.max and value == int(value)
 
 
 def _refusal(parameter: Parameter, message: str) -> ToolError:

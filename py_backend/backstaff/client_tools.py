@@ -4,8 +4,8 @@ Emacs has the toolset `emacs`, whose work only Emacs can do. The server does for
 same as for its own: it describes them to agents, checks their arguments, and applies the policy.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, make_dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from backstaff.arguments import NIL, Parameter, ParameterType, Symbol, argument, checked
@@ -13,7 +13,19 @@ from backstaff.errors import ErrorCode, ToolError
 from backstaff.result import Keyword
 from backstaff.tool import Context, Result, ResultKind, Tool
 
-_TYPES: Mapping[str, type] = {"string": str, "boolean": bool, "integer": int}
+_TYPES = ("string", "boolean", "integer")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ClientTool(Tool[dict[str, Any]]):
+    """A tool whose parameters no dataclass declares; its arguments are a dict."""
+
+    declared: tuple[Parameter, ...]
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The parameters, in the order of the definition."""
+        return self.declared
 
 
 def client_tools(raw: object) -> dict[str, Tool[Any]]:
@@ -27,11 +39,10 @@ def client_tools(raw: object) -> dict[str, Tool[Any]]:
         return {}
     definitions: Any = checked(_DEFINITIONS, raw, "The definitions of a client's tools")
     return {
-        one.id: Tool(
+        one.id: _ClientTool(
             description=one.description,
-            arguments=make_dataclass(
-                "Arguments", map(_field, one.arguments), frozen=True, slots=True
-            ),
+            arguments=dict,
+            declared=tuple(map(_parameter, one.arguments)),
             run=_echo,
             result_kind=ResultKind.TEXT,
             categories=one.categories,
@@ -40,9 +51,9 @@ def client_tools(raw: object) -> dict[str, Tool[Any]]:
     }
 
 
-def _echo(arguments: Any, _: Context) -> Result:  # noqa: ANN401  # of the tool's own class
+def _echo(arguments: dict[str, Any], _: Context) -> Result:
     """Answer with the checked arguments: the client does the tool's work with them."""
-    return Result(text="", data=asdict(arguments))
+    return Result(text="", data=arguments)
 
 
 def _keywords(raw: object) -> tuple[Keyword, ...]:
@@ -77,15 +88,22 @@ class _Definition:
 _DEFINITIONS = Parameter(name="definitions", type=ParameterType.ARRAY, items=_Definition)
 
 
-def _field(one: _Argument) -> tuple[str, Any, Any]:
-    """Return the name, the type and the `argument` of a parameter, for `make_dataclass`."""
-    kind = _TYPES.get(one.type)
-    if kind is None or not one.name.isidentifier():
+def _parameter(one: _Argument) -> Parameter:
+    """Return the parameter that `one` defines. Raises `ToolError` if nobody could use it."""
+    if one.type not in _TYPES or not one.name.isidentifier():
         needs = f"a name and one of the types {', '.join(_TYPES)}"
         message = f"The argument {one.name!r} of a client's tool needs {needs}"
         raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
-    facts = {"default": one.default, "minimum": one.minimum, "maximum": one.maximum}
-    given: dict[str, Any] = {name: value for name, value in facts.items() if value is not None}
-    optional = not one.required and "default" not in given
-    declared = argument(one.description, integer=kind is int, choices=one.enum, **given)
-    return one.name, kind | None if optional else kind, declared
+    parameter = Parameter(
+        name=one.name,
+        type=ParameterType(one.type),
+        description=one.description,
+        required=one.required and one.default is None,
+        default=one.default,
+        minimum=one.minimum,
+        maximum=one.maximum,
+        choices=one.enum,
+    )
+    if one.default is not None:
+        checked(parameter, one.default, f"The default of {one.name!r} of a client's tool")
+    return parameter

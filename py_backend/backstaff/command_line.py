@@ -128,13 +128,13 @@ def _mcp(options: argparse.Namespace) -> int:
         max_output_bytes=options.max_output_bytes,
         structured=options.structured,
     )
+    reasons = {
+        Verdict.DENY: "the policy denies it",
+        Verdict.PROMPT: "the policy wants a person's approval, which nobody can give over MCP",
+    }
     for tool_id in offer.tools:
-        match server.settings.policy.verdict(tool_id):
-            case Verdict.DENY:
-                print(f"backstaff: {tool_id} is left out: the policy denies it", file=sys.stderr)
-            case Verdict.PROMPT:
-                problem = "the policy wants a person's approval, which nobody can give over MCP"
-                print(f"backstaff: {tool_id} is left out: {problem}", file=sys.stderr)
+        if reason := reasons.get(server.settings.policy.verdict(tool_id)):
+            print(f"backstaff: {tool_id} is left out: {reason}", file=sys.stderr)
     return serve_until_the_end(serve, server, offer)
 
 
@@ -168,22 +168,16 @@ def _chosen(registry: Registry, toolsets: list[str] | None, tools: list[str] | N
     """Return the ids of the tools that the options choose, each once. Raises `ToolError`."""
     if toolsets is None and tools is None:
         return [tool_id for tool_id in PRESET if tool_id in registry.by_id]
+    by_toolset: dict[str, list[str]] = {}
+    for tool_id in registry.by_id:
+        by_toolset.setdefault(tool_id.partition("/")[0], []).append(tool_id)
     chosen: list[str] = []
     for toolset in toolsets or ():
-        of_it = [tool_id for tool_id in registry.by_id if tool_id.partition("/")[0] == toolset]
-        if not of_it:
-            known = ", ".join(dict.fromkeys(t.partition("/")[0] for t in registry.by_id))
-            raise ToolError(
-                ErrorCode.UNKNOWN_TOOL, f"There is no toolset {toolset}; there are: {known}"
-            )
-        chosen += of_it
-    for name in tools or ():
-        tool_id = registry.id_of(name)
-        if tool_id is None:
-            known = ", ".join(registry.by_id)
-            raise ToolError(ErrorCode.UNKNOWN_TOOL, f"There is no tool {name}; there are: {known}")
-        chosen.append(tool_id)
-    return list(dict.fromkeys(chosen))
+        if toolset not in by_toolset:
+            message = f"There is no toolset {toolset}; there are: {', '.join(by_toolset)}"
+            raise ToolError(ErrorCode.UNKNOWN_TOOL, message)
+        chosen += by_toolset[toolset]
+    return list(dict.fromkeys([*chosen, *map(registry.id_of, tools or ())]))
 
 
 def _call(options: argparse.Namespace) -> int:
@@ -191,9 +185,8 @@ def _call(options: argparse.Namespace) -> int:
     server = _server(options)
     arguments = json_object(options.json or "{}")
     Root(server.root).close()  # a missing root is a usage error, not an answer of the tool
-    reply = server.call(options.id, arguments, {"json": options.format == "json"})
-    if reply.error and reply.error["code"] == ErrorCode.UNKNOWN_TOOL:
-        raise ToolError(ErrorCode.UNKNOWN_TOOL, str(reply.error["message"]))
+    tool_id = server.registry.id_of(options.id)  # an unknown tool is one, too
+    reply = server.call(tool_id, arguments, {"json": options.format == "json"})
     text = reply.text
     if options.format == "json":
         text = reply.json if reply.json is not None else to_json(reply.fields())

@@ -24,7 +24,7 @@ def start(file: str | None, level: str) -> None:
     and a pipe without a reader is not waited for.
     """
     logging.raiseExceptions = False  # on a full disk, do not print an error for each line
-    flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    flags = os.O_NOFOLLOW | os.O_NONBLOCK
     handler: logging.StreamHandler[IO[str]] = NonBlockingHandler(sys.stderr)
     if file:
         try:

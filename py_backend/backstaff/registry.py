@@ -18,6 +18,8 @@ from typing import Any
 from backstaff import tools
 from backstaff.arguments import schema
 from backstaff.errors import ErrorCode, ToolError
+from backstaff.render.lines import shortened
+from backstaff.render.names import MAX_ECHO
 from backstaff.tool import Tool
 
 logger = logging.getLogger(__name__)
@@ -42,10 +44,13 @@ class Registry:
         }
         self._ids = {self.model_name(tool_id): tool_id for tool_id in tools_by_id} | self.aliases
 
-    def id_of(self, name: str) -> str | None:
-        """Return the id of the tool `name`, an id or a bare or model's name, or None."""
+    def id_of(self, name: str) -> str:
+        """Return the id of the tool `name`, an id or a bare or model's name. Raises `ToolError`."""
         tool_id = self._ids.get(name, name)
-        return tool_id if tool_id in self.by_id else None
+        if tool_id in self.by_id:
+            return tool_id
+        message = f"No such tool: {shortened(name, MAX_ECHO)} (there are {', '.join(self.by_id)})"
+        raise ToolError(ErrorCode.UNKNOWN_TOOL, message)
 
     def model_name(self, tool_id: str) -> str:
         """Return the tool's name for models: the bare name if that is this tool, else its id's."""

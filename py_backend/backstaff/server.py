@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from backstaff.arguments import UNKNOWN_ARGUMENT, ParameterType, argument, decode, parameters_of
+from backstaff.arguments import ParameterType, argument, decode, parameters_of
 from backstaff.budget import DEFAULT_DEADLINE_MS, Budget
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.fs.root import Root, components
@@ -28,6 +28,7 @@ MAX_MESSAGE = 2000
 """Maximum number of bytes of an error's message."""
 MAX_WARNINGS, MAX_WARNING = 100, 1000
 """Maximum number of warnings in a reply, and bytes of each."""
+UNKNOWN_ARGUMENT = "Unknown argument ignored: "
 NOTE_SHARE = 4
 """Maximum share of a text that a note takes: one in this many of the bytes allowed."""
 
@@ -145,11 +146,10 @@ class Server:
         arguments: object = None,
         context: object = None,
         cancelled: threading.Event | None = None,
-        tool: Tool[Any] | None = None,
     ) -> Reply:
         """Prepare a call and run it. Never raises."""
         try:
-            return self.run(self.prepare(name, arguments, context, tool), cancelled)
+            return self.run(self.prepare(name, arguments, context), cancelled)
         except ToolError as error:
             return failure(shortened(name, MAX_ECHO), error)
 
@@ -166,11 +166,7 @@ class Server:
         """
         arrived = time.monotonic()
         tool_id = name if tool else self.registry.id_of(name)
-        if tool_id is None:
-            known = ", ".join(self.registry.by_id)
-            message = f"No such tool: {shortened(name, MAX_ECHO)} (there are {known})"
-            raise ToolError(ErrorCode.UNKNOWN_TOOL, message)
-        decoded, unknown = decode(parameters_of(Call), context)
+        decoded, unknown = decode(parameters_of(Call), context, noun="context key")
         if decoded["person"] and not self.knows_persons:
             message = "Context key 'person' counts over a pipe only, for Emacs"
             raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
@@ -179,7 +175,7 @@ class Server:
         return Call(
             tool_id=tool_id,
             arguments=arguments,
-            warnings=tuple(warning.replace("argument", "context key") for warning in unknown),
+            warnings=tuple(f"Unknown context key ignored: {name}" for name in unknown),
             arrived=arrived,
             client_tool=tool,
             texts=self.texts.received(decoded["unsaved"]) if reads else {},
@@ -241,12 +237,12 @@ class Server:
         with Root(os.fspath(call.root or self.root)) as root:
             settings, unused = self._judged_settings(call, tool, root)
             try:
-                values, warnings = decode(tool.parameters, call.arguments, settings)
+                values, unknown = decode(tool.parameters, call.arguments, settings)
             except ToolError as error:
                 # The contract may have its own code for arguments that do not fit.
                 code = tool.invalid if error.code == ErrorCode.INVALID_ARGUMENT else error.code
                 raise ToolError(code, error.message, **error.details) from error
-            note, complete = _note(call, tool, warnings)
+            note, complete = _note(call, tool, unknown)
             room = size(note)
             limits = (call.max_output_bytes, call.available_capacity_bytes)
             most, capacity = (None if one is None else one - room for one in limits)
@@ -270,7 +266,8 @@ class Server:
             kept = text if call.limit is None else clipped(text, call.limit - room)
             complete = complete and kept is text
             text = kept.removesuffix("\n") + note
-        reported = [*call.warnings, *warnings, *unused, *result.warnings]
+        ignored = (UNKNOWN_ARGUMENT + name for name in unknown)
+        reported = [*call.warnings, *ignored, *unused, *result.warnings]
         shown = [shortened(warning, MAX_WARNING) for warning in reported[:MAX_WARNINGS]]
         if (more := len(reported) - MAX_WARNINGS) > 0:
             shown.append(f"{more} more warnings")
@@ -297,18 +294,15 @@ class Server:
             for definition in self.registry.definitions(client_tools(client))
         ]
 
-    def check(self, definition: object, arguments: object, context: object) -> Reply:
-        """Answer `check`: whether the client may run its own tool of `definition` with `arguments`.
+    def client_tool(self, definition: object) -> tuple[str, Tool[Any]]:
+        """Return the id and the tool of a client's `definition`, for `prepare`. Raises `ToolError`.
 
-        The data of the reply are the values of all arguments; its text is the note that the text of
-        the client's answer ends with, or empty. If the policy forbids the call, or the arguments
-        do not fit, the reply is an error in the tool's own format. Raises `ToolError` if the
-        definition cannot be read.
+        The tool only answers with the values of all arguments, because the client does its work.
+        The text of that answer is the note that the client's own text ends with, or empty.
         """
         from backstaff.client_tools import client_tools  # as in `definitions`
 
-        (tool_id, tool), *_ = client_tools([definition]).items()
-        return self.call(tool_id, arguments, context, tool=tool)
+        return client_tools([definition]).popitem()
 
     def _judged_settings(self, call: Call, tool: Tool[Any], root: Root) -> tuple[object, list[str]]:
         """Set the guard of `root`. Return the settings of `tool`, and a warning if not the file's.
@@ -328,18 +322,16 @@ class Server:
         return built_in, [f"The settings file {quote(source)} {problem}"]
 
 
-def _note(call: Call, tool: Tool[Any], warnings: Sequence[str]) -> tuple[str, bool]:
+def _note(call: Call, tool: Tool[Any], unknown: Sequence[str]) -> tuple[str, bool]:
     """Return the last line of a model's text, or "", and whether it is complete.
 
-    For example `[Unknown argument ignored: lines; there are: path, max_lines]`. `warnings` are
-    those of the arguments. A model that misspells an argument has to learn that it had no effect: a
-    search of everything looks like one of a folder. With little room, the line omits the valid
-    arguments, or all. People see all warnings.
+    For example `[Unknown argument ignored: lines; there are: path, max_lines]`. A model that
+    misspells an argument has to learn that it had no effect: a search of everything looks like one
+    of a folder. With little room, the line omits the valid arguments, or all. People see warnings.
     """
-    if not (warnings and (call.for_model or call.text_only) and tool.allow_truncation):
+    if not (unknown and (call.for_model or call.text_only) and tool.allow_truncation):
         return "", True
-    names = ", ".join(warning.removeprefix(UNKNOWN_ARGUMENT) for warning in warnings)
-    ignored = shortened(UNKNOWN_ARGUMENT + names, MAX_ECHO)
+    ignored = shortened(UNKNOWN_ARGUMENT + ", ".join(unknown), MAX_ECHO)
     known = ", ".join(one.name for one in tool.parameters if not one.hidden) or "none"
     for note in (whole := f"\n[{ignored}; there are: {known}]\n"), f"\n[{ignored}]\n":
         if call.limit is None or size(note) * NOTE_SHARE <= call.limit:

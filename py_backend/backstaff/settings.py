@@ -27,8 +27,8 @@ from backstaff.errors import SettingsError, ToolError
 from backstaff.fs.secrets import SECRETS, UNSUPPORTED
 
 MAX_FILE_BYTES = 64 * 1024
-MAX_LINE_BYTES = 1024
-"""Maximum number of bytes in a line: a dotted key of 40 KB costs the TOML reader seconds."""
+MAX_LINE = 1024
+"""Maximum number of characters in a line: a dotted key of 40 KB costs the TOML reader seconds."""
 
 
 class Verdict(StrEnum):
@@ -124,8 +124,9 @@ def parse(
     except UnicodeDecodeError as error:
         raise SettingsError(f"{path}: is not UTF-8 at byte {error.start}") from error
     for number, line in enumerate(text.splitlines(), 1):
-        if len(line) > MAX_LINE_BYTES:
-            raise SettingsError(f"{path}:{number}: the line is longer than {MAX_LINE_BYTES}")
+        if len(line) > MAX_LINE:
+            problem = f"the line is longer than {MAX_LINE} characters"
+            raise SettingsError(f"{path}:{number}: {problem}")
     try:
         values = tomllib.loads(text)
     except (ValueError, RecursionError) as error:

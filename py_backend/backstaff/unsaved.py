@@ -65,18 +65,15 @@ class UnsavedTexts:
     begun: LRUCache[str, bytes] = field(default_factory=lambda: LRUCache(MAX_BEGUN))
     """The beginnings of unfinished texts, by digest."""
 
-    def keep_text(self, arguments: Sequence[object]) -> int:
-        """Take a piece of a text, (SHA256 SIZE OFFSET BASE64); return the number of bytes so far.
+    def keep_text(self, digest: object, size: object, offset: object, data: object) -> int:
+        """Take a piece of a text, in Base64; return the number of bytes so far.
 
-        A piece counts if it begins at the end of the pieces before it. SIZE is the size of the
-        whole text. Calls can name a text once it is complete. Raises `ToolError`.
+        A piece counts if it begins at the `offset` at which the pieces before it end. `digest` and
+        `size` are of the whole text. Calls can name it once it is complete. Raises `ToolError`.
         """
-        match arguments:
-            case [str() as digest, int() as size, int() as offset, str() as data]:
-                pass
-            case _:
-                message = "keep_text takes SHA256 SIZE OFFSET BASE64"
-                raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
+        if not (isinstance(digest, str) and isinstance(size, int) and isinstance(offset, int)):
+            message = "keep_text takes a string, two whole numbers and a string"
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
         if self.kept.get(digest) is not None:
             return size
         if not 0 <= size <= MAX_CALL_BYTES:

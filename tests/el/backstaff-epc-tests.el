@@ -80,6 +80,18 @@ The callback of the first throws.  Check that the other two still get an answer.
   (backstaff-test-with-connection peer
     (backstaff-epc-tests-throw peer #'ignore)))
 
+(ert-deftest backstaff-epc-calls-in-flight-share-one-timer ()
+  (backstaff-test-with-connection peer
+    (let ((before (length timer-list))
+          (ended 0))
+      (dotimes (_ 100)
+        (backstaff-epc-call-async peer 'stall nil :timeout 60
+                                  :error-fn (lambda (_) (cl-incf ended))))
+      (should (= (length timer-list) (1+ before)))
+      (backstaff-epc-close peer "the test is over")
+      (should (= ended 100))
+      (should (= (length timer-list) before)))))
+
 (ert-deftest backstaff-epc-calls-of-one-deadline-end-together ()
   (backstaff-test-with-connection peer
     (let ((told nil))

@@ -9,7 +9,7 @@ from backstaff.arguments import NIL, Symbol
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.manifest import CLIENT_TOOLS
 from backstaff.registry import discover
-from backstaff.server import Server
+from backstaff.server import Reply, Server
 from backstaff.settings import Policy, Settings, load
 from tests.py.servers import server_at
 
@@ -39,6 +39,14 @@ TOOL = plist(
     arguments=[BUFFER, LINES, END, WHAT, PATH],
     categories=[Symbol(":emacs")],
 )
+
+
+def check(
+    server: Server, definition: object, arguments: object = None, context: object = None
+) -> Reply:
+    """Check a call of the client's tool of `definition`, as a connection does."""
+    tool_id, tool = server.client_tool(definition)
+    return server.run(server.prepare(tool_id, arguments, context, tool))
 
 
 def test_a_clients_tool_is_described_as_the_others_are(tmp_path: Path) -> None:
@@ -80,7 +88,7 @@ def test_a_clients_tool_is_described_as_the_others_are(tmp_path: Path) -> None:
 
 def test_a_check_answers_with_the_values_of_all_arguments(tmp_path: Path) -> None:
     server = server_at(tmp_path)
-    reply = server.check(TOOL, '{"buffer": "x", "max_lines": 7.0, "colour": 1}', None)
+    reply = check(server, TOOL, '{"buffer": "x", "max_lines": 7.0, "colour": 1}')
     assert reply.ok
     assert reply.data == {
         "buffer": "x",
@@ -90,11 +98,18 @@ def test_a_check_answers_with_the_values_of_all_arguments(tmp_path: Path) -> Non
         "path": None,
     }
     assert reply.warnings == ("Unknown argument ignored: colour",)
-    refused = server.check(TOOL, plist(buffer="x", max_lines=0), None)
+    refused = check(server, TOOL, plist(buffer="x", max_lines=0))
     assert refused.error == {
         "code": ErrorCode.INVALID_ARGUMENT,
         "message": "Argument 'max_lines' must be from 1 to 500, but it is 0",
     }
+
+
+@pytest.mark.parametrize("name", ["class", "__init__", "__slots__", "self"])
+def test_an_argument_may_have_any_name_in_lisp(tmp_path: Path, name: str) -> None:
+    argument = plist(name=name, type=Symbol(":string"), description="A word.")
+    tool = plist(id="emacs/a", description="x", arguments=[argument])
+    assert check(server_at(tmp_path), tool, {name: "y"}).data == {name: "y"}
 
 
 @pytest.mark.parametrize(
@@ -111,7 +126,7 @@ def test_a_check_obeys_the_policy(
     tmp_path: Path, policy: Policy, code: ErrorCode | None, *, approved: bool
 ) -> None:
     server = Server(discover(), Settings(policy=policy), str(tmp_path))
-    reply = server.check(TOOL, plist(buffer="x"), plist(approved=approved))
+    reply = check(server, TOOL, plist(buffer="x"), plist(approved=approved))
     assert (reply.error["code"] if reply.error else None) == code
 
 
@@ -143,13 +158,20 @@ def test_a_policy_may_name_the_tools_of_emacs(tmp_path: Path) -> None:
             description="x",
             arguments=[plist(name="a", type=Symbol(":object"), description="x")],
         ),
+        plist(
+            id="emacs/a",
+            description="x",
+            arguments=[
+                plist(name="a", type=Symbol(":string"), description="x", default=Symbol("b"))
+            ],
+        ),
         plist(id="emacs/a", description="x", categories=["word"]),
     ],
 )
 def test_a_definition_that_cannot_be_read_is_refused(tmp_path: Path, definition: object) -> None:
     server = server_at(tmp_path)
     for ask in (
-        lambda: server.check(definition, None, None),
+        lambda: server.client_tool(definition),
         lambda: server.definitions([definition]),
     ):
         with pytest.raises(ToolError) as refused:

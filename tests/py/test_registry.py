@@ -161,12 +161,14 @@ def test_name_for_models_is_accepted() -> None:
 def test_bare_name_of_several_others_is_nobody_s() -> None:
     found = registry("a/one", "b/one")
     assert found.aliases == {}
-    assert found.id_of("one") is None
+    with pytest.raises(ToolError, match=r"^No such tool: one \(there are "):
+        found.id_of("one")
 
 
 @pytest.mark.parametrize("name", ["", "x", "/", "a/", "a/two", "__class__", "A/one"])
 def test_unknown_name_is_not_found(name: str) -> None:
-    assert registry("a/one").id_of(name) is None
+    with pytest.raises(ToolError, match=r"^No such tool: "):
+        registry("a/one").id_of(name)
 
 
 def test_settings_table_is_the_contract_s_or_the_id() -> None:

@@ -85,6 +85,17 @@ def test_arguments_of_a_model_cannot_change_root_or_limits(tree: Plant, folder: 
         assert reply.warnings == (f"Unknown argument ignored: {name}",)
 
 
+def test_keys_of_a_context_are_called_so(folder: Path) -> None:
+    arguments, context = {"path": ".", "x": 1}, {"argument_x": 1}
+    reply = server_at(folder).call("agent-q/list_directory", arguments, context)
+    assert reply.warnings == (
+        "Unknown context key ignored: argument_x",
+        "Unknown argument ignored: x",
+    )
+    reply = server_at(folder).call("agent-q/list_directory", arguments, {"deadline_ms": 0})
+    assert reply.text == "Error: Context key 'deadline_ms' must be at least 1, but it is 0"
+
+
 def test_context_names_another_root(tree: Plant) -> None:
     tree({"here": ""})
     other = tree({"there": ""}, "other")

@@ -11,7 +11,7 @@ from backstaff.errors import SettingsError
 from backstaff.registry import discover
 from backstaff.settings import (
     MAX_FILE_BYTES,
-    MAX_LINE_BYTES,
+    MAX_LINE,
     Policy,
     Settings,
     Verdict,
@@ -140,7 +140,7 @@ def test_misfit_is_refused_with_file_line_and_key(
         (b'# \xff\nfolder = "x"\n', "is not UTF-8 at byte 2"),
         (b"\xff\xfea\x00", "is not UTF-8"),
         ("x" * (MAX_FILE_BYTES + 1), "is larger than"),
-        ("\n# " + "x" * MAX_LINE_BYTES, "the line is longer than"),
+        ("\n# " + "x" * MAX_LINE, ":2: the line is longer than 1024 characters"),
         ("a." * 50_000, "is larger than"),
     ],
 )

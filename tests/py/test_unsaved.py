@@ -113,7 +113,7 @@ def pieces(data: bytes, most: int) -> list[list[object]]:
 
 def test_text_may_come_in_pieces_before_the_call(server: Server) -> None:
     data = bytes(range(256)) * 4
-    here = [server.texts.keep_text(piece) for piece in pieces(data, 300)]
+    here = [server.texts.keep_text(*piece) for piece in pieces(data, 300)]
     assert here == [300, 600, 900, 1024]
     assert texts(call(server, named("a.c", data))) == {"a.c": [data, "utf-8-unix"]}
 
@@ -121,42 +121,43 @@ def test_text_may_come_in_pieces_before_the_call(server: Server) -> None:
 def test_text_is_unknown_until_its_last_piece_is_there(server: Server) -> None:
     data = b"x" * 100
     for piece in pieces(data, 10)[:-1]:
-        server.texts.keep_text(piece)
+        server.texts.keep_text(*piece)
         refused(call(server, named("a.c", data)), "UNSAVED_NEEDED")
-    server.texts.keep_text(pieces(data, 10)[-1])
+    server.texts.keep_text(*pieces(data, 10)[-1])
     assert texts(call(server, named("a.c", data)))
 
 
 def test_pieces_may_come_twice_and_a_text_goes_on_where_it_was_given_up(server: Server) -> None:
     data = bytes(range(100))
     first, second, third = pieces(data, 40)
-    assert [server.texts.keep_text(one) for one in (first, second)] == [40, 80]
-    assert [server.texts.keep_text(one) for one in (first, second, third)] == [80, 80, 100]
-    assert [server.texts.keep_text(one) for one in (first, third)] == [100, 100]
+    assert [server.texts.keep_text(*one) for one in (first, second)] == [40, 80]
+    assert [server.texts.keep_text(*one) for one in (first, second, third)] == [80, 80, 100]
+    assert [server.texts.keep_text(*one) for one in (first, third)] == [100, 100]
 
 
 def test_piece_behind_a_gap_does_not_count(server: Server) -> None:
     first, _, third = pieces(bytes(range(100)), 40)
-    assert [server.texts.keep_text(one) for one in (first, third)] == [40, 40]
+    assert [server.texts.keep_text(*one) for one in (first, third)] == [40, 40]
 
 
 def test_pieces_of_some_texts_may_come_in_turns(server: Server) -> None:
     halves = [pieces(bytes([number]) * 100, 50) for number in range(MAX_BEGUN)]
-    assert [server.texts.keep_text(first) for first, _ in halves] == [50] * MAX_BEGUN
-    assert [server.texts.keep_text(second) for _, second in halves] == [100] * MAX_BEGUN
+    assert [server.texts.keep_text(*first) for first, _ in halves] == [50] * MAX_BEGUN
+    assert [server.texts.keep_text(*second) for _, second in halves] == [100] * MAX_BEGUN
 
 
 def test_oldest_of_too_many_texts_that_were_begun_begins_anew(server: Server) -> None:
     halves = [pieces(bytes([number]) * 100, 50) for number in range(MAX_BEGUN + 1)]
-    assert [server.texts.keep_text(first) for first, _ in halves] == [50] * (MAX_BEGUN + 1)
-    assert server.texts.keep_text(halves[0][1]) == 0
+    assert [server.texts.keep_text(*first) for first, _ in halves] == [50] * (MAX_BEGUN + 1)
+    assert server.texts.keep_text(*halves[0][1]) == 0
 
 
 @pytest.mark.parametrize(
     ("piece", "words"),
     [
-        ([], "takes SHA256 SIZE OFFSET BASE64"),
-        (["x", 1, 0], "takes SHA256 SIZE OFFSET BASE64"),
+        ([1, 1, 0, "eA=="], "takes a string, two whole numbers and a string"),
+        (["x", "1", 0, "eA=="], "takes a string, two whole numbers and a string"),
+        ([digest(b"x"), 1, 0, 1], "something else than Base64"),
         ([digest(b"x"), 1, 0, "eQ=="], "another digest"),
         ([digest(b"x"), 1, 0, "e Q=="], "something else than Base64"),
         ([digest(b"x"), MAX_CALL_BYTES + 1, 0, "eA=="], "at most 4194304 bytes"),
@@ -165,7 +166,7 @@ def test_oldest_of_too_many_texts_that_were_begun_begins_anew(server: Server) ->
 )
 def test_piece_of_another_form_is_refused(server: Server, piece: list[object], words: str) -> None:
     with pytest.raises(ToolError, match=words):
-        server.texts.keep_text(piece)
+        server.texts.keep_text(*piece)
     refused(call(server, named("a.c", b"x")), "UNSAVED_NEEDED")
 
 

@@ -1,15 +1,17 @@
 """One EPC connection without any I/O: bytes come in, replies go out, and nothing here waits.
 
 A transport passes the bytes that it reads to `Connection.receive`, and provides a `send` that
-writes one whole frame. The reading thread answers `hello`, `ping`, `cancel`, `check`, `describe`,
+writes one whole frame. The reading thread answers `hello`, `ping`, `cancel`, `describe`,
 `keep_text` and `methods` at once; workers run the calls of tools, and answer each when it is done.
+They also answer `check`, which opens the root, and a file system may hang.
 """
 
 import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from backstaff import __version__
 from backstaff.arguments import NIL, Parameter, ParameterType, Symbol, decode
@@ -17,7 +19,7 @@ from backstaff.errors import ErrorCode, ToolError
 from backstaff.manifest import READS_CONTENT
 from backstaff.render.lines import shortened
 from backstaff.render.names import MAX_ECHO
-from backstaff.server import Reply, Server, failure, unexpected
+from backstaff.server import Call, Reply, Server, failure, unexpected
 from backstaff.wire import lisp
 from backstaff.wire.frame import MAX_FRAME_BYTES, FrameReader, frame
 from backstaff.wire.lisp import ESCAPED, PLAIN, Dialect, Message, Unreadable
@@ -49,19 +51,19 @@ class Connection:
         self._frames = FrameReader()
         self._dialect: Dialect = PLAIN
         self._running: set[RunningCall] = set()
-        self._methods: dict[str, tuple[str, str, Callable[[Sequence[object]], object]]] = {
+        self._methods: dict[str, tuple[str, str, Callable[..., object]]] = {
             "hello": ("&optional OPTIONS", "Versions, protocol, root, capabilities.", self._hello),
             "describe": (
                 "&optional TOOLS",
                 "The definition of every tool, also of TOOLS, which the client has itself.",
-                lambda arguments: server.definitions(*arguments[:1]),
+                server.definitions,
             ),
             "check": (
                 "TOOL ARGUMENTS &optional CONTEXT",
                 "Whether the client may run TOOL, its own, and the values of its arguments.",
                 self._check,
             ),
-            "ping": ("", "Answer t at once.", lambda _: True),
+            "ping": ("", "Answer t at once.", lambda: True),
             "cancel": ("UID", "Stop the running call UID; t if there was one.", self._cancel),
             "keep_text": (
                 "SHA256 SIZE OFFSET BASE64",
@@ -93,7 +95,7 @@ class Connection:
                 name = "nil" if method is NIL else str(method)
                 self._reply(uid, "epc-error", f"No such tool: {shortened(name, MAX_ECHO)}")
             case Message("methods", uid, []):
-                self._answer(uid, self._signatures, [])
+                self._answer(uid, self._signatures)
             case Message("return" | "return-error" | "epc-error"):
                 logger.info("answer to a question never asked: %s %s", message.kind, message.uid)
             case _:
@@ -103,31 +105,61 @@ class Connection:
         if not isinstance(arguments, list):
             self._reply(uid, "epc-error", "The arguments of a call must be a list")
         elif method in self._methods:
-            self._answer(uid, self._methods[method][2], arguments)
+            spec, _, answer = self._methods[method]
+            required, _, optional = (words.split() for words in spec.partition("&optional"))
+            if not len(required) <= len(arguments) <= len(required + optional):
+                self._reply(uid, "return-error", f"{method} takes {spec}".rstrip())
+            elif method == "check":
+                self._check(uid, *arguments)
+            else:
+                self._answer(uid, answer, *arguments)
         elif arguments and isinstance(arguments[0], Symbol):
             self._reply(uid, "return-error", f"{method} takes its plist as one argument, a list")
         elif len(arguments) > len(("ARGUMENTS", "CONTEXT")):
             self._reply(uid, "return-error", f"{method} takes ARGUMENTS &optional CONTEXT")
         else:
-            try:
-                call = self._server.prepare(method, *arguments)
-            except ToolError as error:
-                if error.code == ErrorCode.UNKNOWN_TOOL:
-                    self._reply(uid, "epc-error", str(error))
-                else:
-                    self._reply(uid, "return", failure(method, error).fields())
-                return
-            running = RunningCall(uid=uid, call=call, server=self._server, answer=self._finish)
-            self._running.add(running)
-            self._workers.submit(running)
+            self._start(uid, method, partial(self._server.prepare, method, *arguments))
 
-    def _answer(
-        self, uid: int, answer: Callable[[Sequence[object]], object], arguments: Sequence[object]
+    def _check(
+        self, uid: int, definition: object, arguments: object, context: object = None
     ) -> None:
+        """Let a worker check a call of the client's own tool; the answer is like any other reply.
+
+        It is an error if the policy forbids the call, or if the arguments do not fit.
+        """
         try:
-            self._reply(uid, "return", answer(arguments))
+            tool_id, tool = self._server.client_tool(definition)
         except ToolError as error:
             self._reply(uid, "return-error", str(error))
+        else:
+            self._start(
+                uid, tool_id, partial(self._server.prepare, tool_id, arguments, context, tool)
+            )
+
+    def _start(self, uid: int, name: str, prepare: Callable[[], Call]) -> None:
+        """Let a worker run the call of the tool `name` that `prepare` returns."""
+        try:
+            call = prepare()
+        except ToolError as error:
+            if error.code == ErrorCode.UNKNOWN_TOOL:
+                self._reply(uid, "epc-error", str(error))
+            else:
+                self._reply(uid, "return", failure(name, error).fields())
+            return
+        running = RunningCall(uid=uid, call=call, server=self._server, answer=self._finish)
+        self._running.add(running)
+        self._workers.submit(running)
+
+    def _answer(self, uid: int, answer: Callable[..., object], *arguments: object) -> None:
+        try:
+            whole = frame(self._message(uid, "return", answer(*arguments)))
+        except ToolError as error:
+            self._reply(uid, "return-error", str(error))
+        except Exception as error:
+            logger.exception("a request cannot be answered")
+            self._reply(uid, "return-error", unexpected(error).message)
+        else:
+            self._send(whole)
 
     def _finish(self, running: RunningCall, reply: Reply) -> None:
         """Send the `reply`. Both a worker and its watcher may try: the first one does.
@@ -176,8 +208,8 @@ class Connection:
     def _message(self, uid: int | str, kind: str, value: object) -> bytes:
         return lisp.write([Symbol(kind), uid, value], self._dialect)
 
-    def _hello(self, arguments: Sequence[object]) -> object:
-        options, _ = decode(_HELLO, arguments[0] if arguments else None)
+    def _hello(self, raw: object = None) -> object:
+        options, _ = decode(_HELLO, raw)
         wanted = options["protocol"]
         if wanted not in (None, PROTOCOL):
             older = "server" if isinstance(wanted, int) and wanted > PROTOCOL else "client"
@@ -197,23 +229,15 @@ class Connection:
             "escapes": options["escapes"],
         }
 
-    def _check(self, arguments: Sequence[object]) -> object:
-        match arguments:
-            case [tool, values, *context] if len(context) <= 1:
-                return self._server.check(tool, values, *context or [None]).fields()
-        message = "check takes TOOL ARGUMENTS &optional CONTEXT"
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
+    def _cancel(self, uid: object) -> bool:
+        if not isinstance(uid, int):
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, "cancel takes UID")
+        meant = [call for call in list(self._running) if call.uid == uid]
+        for call in meant:
+            call.cancelled.set()
+        return bool(meant)
 
-    def _cancel(self, arguments: Sequence[object]) -> object:
-        match arguments:
-            case [int() as uid]:
-                meant = [call for call in list(self._running) if call.uid == uid]
-                for call in meant:
-                    call.cancelled.set()
-                return bool(meant)
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "cancel takes the UID of a call")
-
-    def _signatures(self, _: Sequence[object]) -> list[object]:
+    def _signatures(self) -> list[object]:
         """Answer EPC's `methods`: the name, arguments and docstring of each method and tool."""
         tools = self._server.registry.by_id
         names = {name: name for name in tools} | self._server.registry.aliases

@@ -258,7 +258,7 @@ def test_tools_that_the_policy_leaves_out_are_named_at_the_start(
     ("options", "said"),
     [
         (("--toolsets", "workspaces"), "There is no toolset workspaces; there are: agent-q, "),
-        (("--tools", "tree,nothing"), "There is no tool nothing; there are: agent-q/"),
+        (("--tools", "tree,nothing"), "No such tool: nothing (there are agent-q/"),
         (("--root", "/nothing/there"), "/nothing/there"),
         (("--max-output-bytes", "10"), "--max-output-bytes must be at least 1024"),
         (("--config", "/nothing/there"), "/nothing/there"),

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from backstaff import __version__, tools
+from backstaff import server as server_module
 from backstaff import workers as workers_module
+from backstaff.fs.root import Root
 from backstaff.registry import Registry
 from backstaff.server import Server
 from backstaff.tool import Context, Result
@@ -397,9 +399,25 @@ def test_call_that_waits_can_be_cancelled(line_to: MakeLine) -> None:
 
 @pytest.mark.parametrize("arguments", ["()", "(nil)", "(1 2)", '("1")', "((1))"])
 def test_cancel_takes_one_uid(line: Line, arguments: str) -> None:
-    assert line.ask(f"(call 1 cancel {arguments})") == (
-        *("return-error", 1, "cancel takes the UID of a call"),
-    )
+    assert line.ask(f"(call 1 cancel {arguments})") == (*("return-error", 1, "cancel takes UID"),)
+
+
+def test_check_of_a_root_that_hangs_holds_up_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = threading.Event()
+
+    def hangs(root: str) -> Root:
+        assert opened.wait(DEADLINE)
+        return Root(root)
+
+    monkeypatch.setattr(server_module, "Root", hangs)
+    line = Line(server_at(folder))
+    line.send('(call 1 check ((:id "emacs/x" :description "d") nil))')
+    assert line.value("(call 2 ping ())") is True
+    opened.set()
+    kind, uid, value = line.answer()
+    assert (kind, uid, value[":ok"]) == ("return", 1, True)
 
 
 @pytest.mark.usefixtures("_always_young")
@@ -446,6 +464,23 @@ def test_bug_in_a_tool_is_logged_and_not_sent(
     assert "Traceback" in caplog.text
     assert "a secret" in caplog.text
     assert line.value("(call 2 test/fine ())")[":ok"] is True
+
+
+def test_bug_in_an_answer_of_the_reading_thread_does_not_end_the_connection(
+    folder: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def definitions(_: Server) -> None:
+        raise ZeroDivisionError("a secret")
+
+    monkeypatch.setattr(Server, "definitions", definitions)
+    line = Line(server_at(folder))
+    with caplog.at_level(logging.ERROR):
+        kind, uid, text = line.ask("(call 1 describe ())")
+    assert (kind, uid) == ("return-error", 1)
+    assert "failed unexpectedly" in text
+    assert "secret" not in text
+    assert "a secret" in caplog.text
+    assert line.value("(call 2 ping ())") is True
 
 
 def test_reply_that_cannot_be_written_is_a_bug_that_is_answered(

@@ -91,7 +91,7 @@ def test_stock_client_calls_every_tool(stock: Stock) -> None:
 def test_stock_client_sees_errors(stock: Stock) -> None:
     with pytest.raises(EPCError, match="No such tool: nothing"):
         stock.call("nothing")
-    with pytest.raises(ReturnError, match="cancel takes the UID"):
+    with pytest.raises(ReturnError, match="cancel takes UID"):
         stock.call("cancel")
     assert stock.call("get_file_info", [Symbol(":path"), "f"])[":data"][":size"] == 5
 

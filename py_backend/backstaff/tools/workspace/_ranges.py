@@ -32,7 +32,7 @@ class Range:
     start_line: int = argument("Its first line.", absent=1, minimum=1)
     max_lines: int = argument("Its lines.", absent=DEFAULT_LINES, limits=(1, MAX_LINES))
     symbol: str = argument("A definition.", absent="")
-    around: int | None = argument("A line of one.", minimum=1, whole=True)
+    around: int | None = argument("A line of one.", minimum=1)
 
 
 @dataclass(frozen=True, slots=True)

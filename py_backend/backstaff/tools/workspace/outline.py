@@ -62,7 +62,7 @@ class Arguments:
 
     path: str = argument("A file, or a directory to look below.")
     include: tuple[str, ...] = argument("Globs of files, for a directory.", absent=())
-    depth: int | None = argument("Levels of nesting to show.", minimum=1, whole=True)
+    depth: int | None = argument("Levels of nesting to show.", minimum=1)
 
 
 @dataclass(frozen=True, slots=True)

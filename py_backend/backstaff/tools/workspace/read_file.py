@@ -73,9 +73,7 @@ class Arguments:
         " without path, wherever it is.",
         absent="",
     )
-    around: int | None = argument(
-        "Read the definition that holds this line.", minimum=1, whole=True
-    )
+    around: int | None = argument("Read the definition that holds this line.", minimum=1)
     ranges: tuple[Range, ...] = argument(
         "Read up to 20 parts at once: objects with symbol, around, or start_line and max_lines,"
         " and path where that is another file.",

@@ -127,10 +127,9 @@ class Arguments:
     context_lines: int | None = argument(
         "Lines around each match, at most 10 (default: some if matches are few).",
         minimum=0,
-        whole=True,
     )
     context_after: int | None = argument(
-        "Lines after each match (default: context_lines).", minimum=0, whole=True
+        "Lines after each match (default: context_lines).", minimum=0
     )
     enclosing: bool = argument(
         "Name the definition around each match, with its lines.", default=True, hidden=True
