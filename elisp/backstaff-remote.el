@@ -328,21 +328,19 @@ do better."
                (setq started
                      (list
                       :process process :output output :stderr (get-buffer-process errors)
-                      :info
-                      (list
-                       :text (format "%s, Python %s, sources %s, started in %.2f s"
-                                     (if (eq way 'direct) "a session without a terminal"
-                                       "a login of TRAMP's on a terminal")
-                                     python sources (- (float-time) begun))
-                       :advice
-                       (cond ((eq way 'tramp)
-                              "Nothing, if the host is reached by several hops, sudo or su; else\
+                      :text (format "%s, Python %s, sources %s, started in %.2f s"
+                                    (if (eq way 'direct) "a session without a terminal"
+                                      "a login of TRAMP's on a terminal")
+                                    python sources (- (float-time) begun))
+                      :advice
+                      (cond ((eq way 'tramp)
+                             "Nothing, if the host is reached by several hops, sudo or su; else\
  see in the log why the session without a terminal failed: its calls are as quick, its start is\
  not a second login")
-                             ;; That is, sent and not kept.
-                             ((equal sources "uncached")
-                              "Let ~/.cache/backstaff on that host be a directory of yours alone\
- (chmod 700), so that the sources need not be sent at each start"))))))
+                            ;; That is, sent and not kept.
+                            ((equal sources "uncached")
+                             "Let ~/.cache/backstaff on that host be a directory of yours alone\
+ (chmod 700), so that the sources need not be sent at each start")))))
               ((guard (> (length output) most))
                (fail (concat "the host says too much and never \"ready\"" (said))))
               ((guard (process-get process 'backstaff-late))

@@ -131,8 +131,8 @@ If no server starts, the text includes advice: there is no other help then."
   "A server process and the connection with it.
 LAST-WORDS is the end of its standard error.  RESTARTED is non-nil if it took the
 place of a server that had died.
-ANSWERED is non-nil once it has answered a tool's call.  START-INFO, a plist,
-describes a start on another host."
+ANSWERED is non-nil once it has answered a tool's call.  START-INFO is the plist
+of a start on another host: see `backstaff-server-starters'."
   (last-words "") restarted (started (float-time)) answered start-info)
 
 (defvar backstaff-server--pause 60
@@ -177,9 +177,9 @@ nil and a condition, after TIMEOUT seconds at most."
         (stderr nil))
     (condition-case problem
         (if host
-            (let* ((starter (backstaff-server-starter (concat host "/")))
-                   (started (funcall (plist-get starter :start) host)))
-              (setf (backstaff-server-start-info server) (plist-get started :info)
+            (let ((started (funcall (plist-get (backstaff-server-starter (concat host "/")) :start)
+                                    host)))
+              (setf (backstaff-server-start-info server) started
                     (backstaff-server-name server) (format "the server on %s" host)
                     (backstaff-server-remote server) t)
               (backstaff-server--connect server (plist-get started :process)
@@ -314,8 +314,8 @@ returns nil if it cannot start one there, or a plist of functions:
           connected to, waits until it is ready, and returns a plist:
           `:process', which speaks EPC; `:output', the bytes that it printed
           since it is ready; `:stderr', nil or a process that prints its
-          standard error into a buffer; and `:info', a plist of `:text', which
-          describes the start, and `:advice', nil or how to improve it.
+          standard error into a buffer; `:text', which describes the start;
+          and `:advice', nil or how to improve it.
           It ends in a reasonable time, perhaps with a `backstaff-error'.")
 
 (defvar backstaff-server-restart-hook nil
