@@ -46,7 +46,7 @@ from backstaff.fs.root import Place
 from backstaff.globs.globs import BadGlob, Globs, compile_globs
 from backstaff.project.files import Directory, ProjectFiles, project_files
 from backstaff.project.running_git import NoGit
-from backstaff.render.lines import bracketed, counted, fit, size, some_of
+from backstaff.render.lines import bracketed, counted, fit, paths_in_a_note, size, some_of
 from backstaff.render.names import MAX_ECHO, labels, quote, show, visible, word
 from backstaff.result import Note, NoteKind
 from backstaff.structure.outline import Outline, outline
@@ -252,6 +252,8 @@ def _answer(
             shown = {path for path in texts if isinstance(contents.data(path), bytes)}  # no secret
             searched = scan.files[: scan.looked_at] if shown else ()
             unsaved = [prefix + path for path in searched if path in shown]
+            as_in_emacs = f"not saved, searched as in Emacs: {paths_in_a_note(unsaved)}"
+            notes += [Note(NoteKind.UNSAVED, as_in_emacs)] * bool(unsaved)
         base = prefix + alone if alone else place.relative
         return Answer(asked, base, project, choice, scan, notes, unsaved, outlines, left)
 
@@ -339,13 +341,10 @@ class Answer:
 
         So a reader of either finds the rest at `next_offset`.
         """
-        asked, scan, unsaved = self.asked, self.scan, self.unsaved
+        asked, scan = self.asked, self.scan
         found, folded, more, items = self._page()
         counts = skipped(self.project, self.choice, scan)
-        named = some_of(map(word, unsaved), len(unsaved)) or f"{len(unsaved)} with long names"
-        as_in_emacs = Note(NoteKind.UNSAVED, f"not saved, searched as in Emacs: {named}")
-        notes = [*self.reasons, *[as_in_emacs] * bool(unsaved)]
-        notes.append(not_searched(counts, self.project, self.choice, scan))
+        notes = [*self.reasons, not_searched(counts, self.project, self.choice, scan)]
         last = bracketed(notes)
         head = self._head(found, len(items), more=True)
         is_bare = False
@@ -394,7 +393,7 @@ class Answer:
             ],
             "skipped": counts,
             "next_offset": next_offset,
-            "unsaved": unsaved,
+            "unsaved": self.unsaved,
         }
         in_units = [item | units for item, units in items[:shown]]
         data = output | {"notes": [note.data() for note in notes]}
