@@ -50,7 +50,7 @@ def not_searched(
 
     Files that `include` and `exclude` leave out have no number, because the caller asked for that.
     Files after the last match of a page are left for later pages: nobody knows yet which of them
-    are binary. Only if nothing is found, the line says how to search the others.
+    are binary.
     """
     prefix = scan.prefix
     words = _WORDS if counts["links"] > 1 else _WORDS | {"links": "link"}
@@ -72,7 +72,7 @@ def not_searched(
     nothing = f"only by {' and '.join(own)}" if own else "nothing"
     text = f"not searched: {', '.join(parts) or nothing}"
     remedy = "to be given as root_path" if _MARK in text else ""
-    line = text.replace(_MARK, "" if scan.found else f", {remedy}")
+    line = text.replace(_MARK, f", {remedy}")
     return Note(NoteKind.NOT_SEARCHED, text.replace(_MARK, ""), remedy, line)
 
 
