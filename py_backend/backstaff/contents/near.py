@@ -88,7 +88,8 @@ class Near:
     def alternatives_without_matches(self) -> Iterator[Note]:
         """Yield which alternatives of the pattern match nothing, while others do.
 
-        All matches have to be known. Then no file without any can match an alternative alone.
+        All matches have to be known. Then no file without any can match an alternative alone. An
+        alternative is not named if it matches in these files, though no such match was chosen.
         """
         parts = [] if self.literal else alternatives(self.pattern)
         files, nothing = [one.path for one in self.scan.found], list[str]()

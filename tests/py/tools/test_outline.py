@@ -118,7 +118,7 @@ def test_matches_below_their_definition_are_counted_after_eight(tree: Plant) -> 
     text = "def x():\n" + "    x\n" * 12 + "x\n"
     given = {"pattern": r"\bx\b", "context_lines": 0}
     found = server_at(tree({"a.py": text})).call(SEARCH, given).text
-    assert "\n9:     x\n+4 more in it\n14: x\n" in found, found
+    assert "\n9:     x\n+4 more in it: 10 11 12 13\n14: x\n" in found, found
 
 
 def test_definitions_are_shown_without_lines_around_unless_asked(tree: Plant) -> None:

@@ -216,6 +216,14 @@ def test_alternatives_that_match_nothing_are_named(tree: Plant, pattern: str, to
     assert notes == [told] * bool(told), reply.text
 
 
+@pytest.mark.parametrize("given", [{"exclude_tests": True}, {"definitions": True}])
+def test_alternatives_that_match_nothing_wanted_are_named(
+    tree: Plant, given: dict[str, object]
+) -> None:
+    root = tree({"a.py": "def hit():\n    pass\n", "test_b.py": "hit = none = 1\n"})
+    assert "\n[nothing for: none]\n" in search(root, "hit|none", **given).text
+
+
 @pytest.mark.parametrize(
     "given", [{"max_results": 1}, {"offset": 1}, {"output": "count"}, {"literal": True}]
 )

@@ -55,8 +55,9 @@ AUTOMATIC, SOME, FEW, ROWS = 15, 5, 10, 20
 TO_ENDS, ENDS_SHARE = 3, 2
 """Maximum number of matches that are shown with all of the definition around them, where that takes
 at most this part, a half, of the limit."""
-MOST_IN_ONE = 8
-"""Maximum number of matches in one definition, where no lines are shown around them."""
+MOST_IN_ONE, MOST_LISTED = 8, 20
+"""Maximum number of matches in one definition that are shown where no lines are shown around them,
+and of the others' lines that are listed."""
 
 ENCLOSING = ("qualified", "line", "last_line")
 """The data of the definition around a match."""
@@ -173,9 +174,11 @@ def _rows_of(
         rows_in_one = rows_in_one + 1 if holder is inner else 1
         inner = holder
         if not lines and holder and rows_in_one > MOST_IN_ONE:
-            more = sum(one is holder for one, _ in holders[position:])
             is_last = position + 1 == len(numbers) or holders[position + 1][0] is not holder
-            yield f"+{rows_in_one - MOST_IN_ONE} more in it\n" if is_last and more else ""
+            more = numbers[position + 1 - rows_in_one + MOST_IN_ONE : position + 1]
+            listed = [*map(str, dict.fromkeys(more))]
+            listed[MOST_LISTED:] = ["…"] * (len(listed) > MOST_LISTED)
+            yield f"+{len(more)} more in it: {' '.join(listed)}\n" if is_last else ""
             continue
         if number == last and start >= shown.start and end <= shown.stop:
             yield ""

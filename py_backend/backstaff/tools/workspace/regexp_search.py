@@ -245,7 +245,7 @@ def _answer(
             notes += near.about_exclude(asked.exclude, choice)
             outlines, late = _outlines(scan, asked, budget)
             has_more = scan.matches > asked.max_results
-            if asked.output == Output.CONTENT and not (has_more or asked.offset or scan.chosen):
+            if asked.output == Output.CONTENT and not (has_more or asked.offset or scan.files_cut):
                 notes += near.alternatives_without_matches()
             left = _left(scan, matchers, contents, budget) if has_more else Counter[str]()
             notes += [Note(NoteKind.TIME, LATE)] * late + wanted.notes(scan.files_cut)
