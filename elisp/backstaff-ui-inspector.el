@@ -97,25 +97,20 @@ CURRENT is the value to edit, or nil.  The items of a list have blanks between:
 ;;; Running it
 
 ;;;###autoload
-(defun backstaff-run-tool (id arguments)
+(defun backstaff-run-tool (id arguments &optional root)
   "Run the tool ID with ARGUMENTS, a plist, and show its reply in all forms.
 Interactively, ask for the tool and for each argument; an empty argument is
 omitted.  The visited file is suggested to a tool that reads files.  Tools see
-the project of the current directory."
+the files below ROOT, by default the project of the current directory."
   (interactive
    (let* ((tool (backstaff-inspector--read-tool)) (root (backstaff-command-root))
           (path (and buffer-file-name (plist-get tool :reads-content)
                      (backstaff-path-relative root buffer-file-name))))
      (list (plist-get tool :id)
            (backstaff-inspector--read-arguments tool (list :path path)))))
-  (backstaff-inspector--show (backstaff-command-root) id arguments))
-
-(defun backstaff-inspector--show (root id arguments &optional text-only)
-  "Show the reply to a call of the tool ID with ARGUMENTS below ROOT.
-If TEXT-ONLY is non-nil, show its text alone."
   (backstaff-view-open 'backstaff-inspector-mode
-                       (list :root root :path "." :tool id :arguments arguments
-                             :text-only text-only)))
+                       (list :root (or root (backstaff-command-root)) :path "." :tool id
+                             :arguments arguments :text-only nil)))
 
 ;;;###autoload
 (defun backstaff-file-info (file &optional root)
@@ -131,8 +126,9 @@ Interactively this is the current file; with a prefix argument, ask."
                     (if (and (not (file-remote-p name)) (file-directory-p name))
                         (file-name-as-directory name)
                       (file-name-directory name))))))
-    (backstaff-inspector--show root "agent-q/get_file_info"
-                               (list :path (backstaff-path-relative root name)) t)))
+    (backstaff-view-open 'backstaff-inspector-mode
+                         (list :root root :path "." :tool "agent-q/get_file_info" :text-only t
+                               :arguments (list :path (backstaff-path-relative root name))))))
 
 ;;;###autoload
 (defun backstaff-list-entries (directory &optional recursive)
@@ -143,9 +139,10 @@ server's settings limit their number and depth."
   (interactive (list (backstaff-read-directory "List directory: " #'backstaff-directory)
                      current-prefix-arg))
   (let ((root (backstaff-command-root (file-name-as-directory directory))))
-    (backstaff-inspector--show root "forge/list_directory"
-                               `( :path ,(backstaff-path-relative root directory)
-                                  ,@(and recursive '(:recursive t))))))
+    (backstaff-run-tool "forge/list_directory"
+                        `( :path ,(backstaff-path-relative root directory)
+                           ,@(and recursive '(:recursive t)))
+                        root)))
 
 (defun backstaff-inspector-edit ()
   "Edit the arguments of the call and run it again."

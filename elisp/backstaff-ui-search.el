@@ -63,7 +63,10 @@
 \\{backstaff-search-mode-map}"
   :group 'backstaff
   (backstaff-view-setup :request #'backstaff-search--request
-                        :draw #'backstaff-search--draw
+                        :draw (lambda (reply)
+                                (compilation-forget-errors)
+                                (setq backstaff-search--counts (list 0 0 nil))
+                                (backstaff-search--add reply))
                         :draw-failures t
                         :wrap t)
   (add-function :after (local 'backstaff-request-cancelled-function)
@@ -215,12 +218,6 @@ STAGE is the text before them, such as \"Searching: \"."
      (and include (concat ", files " (string-join include " ")))
      (and (equal (backstaff-search--flags backstaff-view-state) "i") ", case ignored")
      (and ignored ", with ignored files"))))
-
-(defun backstaff-search--draw (reply)
-  "Draw the matches in REPLY, the first one, and ask for more."
-  (compilation-forget-errors)
-  (setq backstaff-search--counts (list 0 0 nil))
-  (backstaff-search--add reply))
 
 (defun backstaff-search--add (reply)
   "Insert the matches in REPLY, and ask for more, or insert the notes."
