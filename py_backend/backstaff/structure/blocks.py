@@ -131,20 +131,10 @@ class _Pass:
             if is_inner and top.inner < 0 and top.opened < number:
                 top.inner = indent
             # Most lines are in the midst of a body, and define nothing.
-            if (
-                found
-                or not is_inner
-                or (
-                    more
-                    and ("(" in body or top.kind in CONTAINERS)
-                    and self._may_define(body, indent, top)
-                )
-            ):
-                tail = body
-                for mark in comments:
-                    if mark in body:
-                        tail = body[: body.find(mark)].rstrip() or body
-                        break
+            is_likely = more and ("(" in body or top.kind in CONTAINERS)
+            if found or not is_inner or (is_likely and self._may_define(body, indent, top)):
+                marks = [mark for mark in comments if mark in body]
+                tail = body[: body.find(marks[0])].rstrip() or body if marks else body
                 one = Line(number, at, indent, body, tail)
                 if not self._belongs(one):
                     self._define(one, found)
@@ -269,8 +259,7 @@ class _Pass:
         if language.bare and not kind and tail[-1] != ",":
             # Parameters or a type may follow.
             unsure = not any(sign in tail for sign in ("=>", " function", "= <"))
-        name = name.strip() if name != "(" else ""
-        return line.block(name, kind or "function", unsure=unsure)
+        return line.block("" if name == "(" else name.strip(), kind or "function", unsure=unsure)
 
     def _by_shape(self, line: Line, owner: Block, *, is_member: bool) -> Block | None:
         language, body, tail = self.language, line.body, line.tail

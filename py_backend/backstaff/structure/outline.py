@@ -126,11 +126,9 @@ def _definitions(found: Sequence[Block], language: str, lines: Sequence[str]) ->
             around = owned[1]
         qualified = f"{around}.{name}" if around else name
         at = block.line, block.first, block.last, len(open_ones), parent
-        is_test = any(
-            _TEST.search(line)
-            for line in lines[block.first - 1 : block.line]
-            if any(word in line for word in _OF_TESTS)
-        )
+        above = lines[block.first - 1 : block.line]
+        likely = (one for one in above if any(word in one for word in _OF_TESTS))
+        is_test = any(map(_TEST.search, likely))
         text, end = block.text, block.line
         while end < block.last and len(text) < MAX_SIGNATURE and text.count("(") > text.count(")"):
             text, end = f"{text} {lines[end].strip()}", end + 1
