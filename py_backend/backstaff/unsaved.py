@@ -71,8 +71,14 @@ class UnsavedTexts:
         A piece counts if it begins at the `offset` at which the pieces before it end. `digest` and
         `size` are of the whole text. Calls can name it once it is complete. Raises `ToolError`.
         """
-        if not (isinstance(digest, str) and isinstance(size, int) and isinstance(offset, int)):
-            message = "keep_text takes a string, two whole numbers and a string"
+        piece = _decoded(data)
+        if (
+            not isinstance(digest, str)
+            or not isinstance(size, int)
+            or not isinstance(offset, int)
+            or piece is None
+        ):
+            message = "keep_text takes a string, two whole numbers and Base64"
             raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
         if self.kept.get(digest) is not None:
             return size
@@ -81,7 +87,7 @@ class UnsavedTexts:
             raise ToolError(ErrorCode.INVALID_ARGUMENT, f"keep_text refuses it: {problem}")
         text = self.begun.get(digest) or b""
         if offset == len(text):
-            text += _decoded("a text", data)
+            text += piece
         is_whole = len(text) >= size
         self.begun.put(digest, b"" if is_whole else text)
         if not is_whole:
@@ -121,9 +127,12 @@ def unsaved(value: object) -> tuple[Named, ...]:
     for name, rest in _items(value, key, form):
         match rest:
             case [str() as digest, coding, *data] if len(data) <= 1:
-                content = None if data in ([], [None], [NIL]) else _decoded(name, data[0])
+                absent = data in ([], [None], [NIL])
+                content = None if absent else _decoded(data[0])
             case _:
                 raise _refusal(key, f"has an item that is not {form}")
+        if content is None and not absent:
+            raise _refusal(key, f"has something else than Base64 for the bytes of {quote(name)}")
         if not _DIGEST.fullmatch(digest):
             problem = f"has {quote(digest)} for {quote(name)}, not 64 hex digits in lower case"
             raise _refusal(key, problem)
@@ -175,11 +184,12 @@ def _coding(value: object, key: str) -> str:
     raise _refusal(key, "has a coding that is neither a string, a symbol nor nil")
 
 
-def _decoded(name: str, data: object) -> bytes:
+def _decoded(data: object) -> bytes | None:
+    """Return the bytes that `data` has in Base64, or None."""
     with suppress(ValueError):
         if isinstance(data, str):
             return base64.b64decode(data, validate=True)
-    raise _refusal("unsaved", f"has something else than Base64 for the bytes of {quote(name)}")
+    return None
 
 
 def _refusal(key: str, problem: str) -> ToolError:
