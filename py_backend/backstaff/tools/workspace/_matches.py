@@ -176,9 +176,9 @@ def _rows_of(
         if not lines and holder and rows_in_one > MOST_IN_ONE:
             is_last = position + 1 == len(numbers) or holders[position + 1][0] is not holder
             more = numbers[position + 1 - rows_in_one + MOST_IN_ONE : position + 1]
-            listed = [*map(str, dict.fromkeys(more))]
-            listed[MOST_LISTED:] = ["…"] * (len(listed) > MOST_LISTED)
-            yield f"+{len(more)} more in it: {' '.join(listed)}\n" if is_last else ""
+            few = [*map(str, dict.fromkeys(more))]
+            few[MOST_LISTED:] = ["…"] * (len(few) > MOST_LISTED)
+            yield f"+{len(more)} more in it: {' '.join(few)}\n" if is_last else ""
             continue
         if number == last and start >= shown.start and end <= shown.stop:
             yield ""
