@@ -10,7 +10,7 @@ import stat
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Self
 
 from backstaff.budget import Budget
@@ -347,7 +347,7 @@ def _program(project: str, path: str) -> str | None:
     system = [f"{folder}/git" for folder in _PLACES]
     others = [f"{folder}/git" for folder in path.split(":") if folder.startswith("/")]
     outside = (other for other in others if not is_within(os.path.realpath(other), project))
-    return next(filter(is_program, (*system, *outside)), None)
+    return next(filter(is_program, chain(system, outside)), None)  # most need no look outside
 
 
 def log_entries(log: bytes, fields: int) -> Iterator[tuple[list[bytes], list[bytes]]]:
