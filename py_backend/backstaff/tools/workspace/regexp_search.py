@@ -223,8 +223,7 @@ def _answer(
             if rules.include and prefix and not choice.files:
                 below = choose(project, replace(rules, include_prefix=""), budget, new)
                 choice = below if below.files else choice
-                text = f"{REBASED} {show(prefix)}"
-                notes += [Note(NoteKind.PATTERN, text)] * bool(below.files)
+                notes += [Note(NoteKind.PATTERN, f"{REBASED} {show(prefix)}")] * bool(below.files)
             wanted = Wanted(asked.definitions, asked.exclude_tests, asked.max_results, budget)
             scan.files = wanted.some_of(choice.files)
             choice = replace(choice, files=scan.files)
@@ -250,8 +249,7 @@ def _answer(
             left = _left(scan, matchers, contents, budget) if has_more else Counter[str]()
             notes += [Note(NoteKind.TIME, LATE)] * late + wanted.notes(scan.files_cut)
             shown = {path for path in texts if isinstance(contents.data(path), bytes)}  # no secret
-            searched = scan.files[: scan.looked_at] if shown else ()
-            unsaved = [prefix + path for path in searched if path in shown]
+            unsaved = [prefix + one for one in scan.files[: scan.looked_at] if one in shown]
             as_in_emacs = f"not saved, searched as in Emacs: {paths_in_a_note(unsaved)}"
             notes += [Note(NoteKind.UNSAVED, as_in_emacs)] * bool(unsaved)
         base = prefix + alone if alone else place.relative
