@@ -243,8 +243,9 @@ caller waits: then a quit at a question is the caller's, and nobody is asked if
         ((end (function value)
            (unless ended
              (setq ended t)
-             (funcall stop)
-             (funcall function value)
+             ;; While the server learns that nobody waits, another package's filter may throw.
+             (unwind-protect (funcall stop)
+               (funcall function value))
              t))
          ;; An error or a quit is the end, or neither function would ever be called.  For the
          ;; same reason no key ends a step that runs inside of somebody's `while-no-input'.

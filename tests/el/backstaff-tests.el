@@ -283,6 +283,15 @@
       (should-not (backstaff-cancel handle))
       (should (equal (mapcar #'backstaff-test-code replies) '("CANCELLED"))))))
 
+(ert-deftest backstaff-async-cancelled-call-is-a-reply-though-a-filter-throws ()
+  "Another package's filter runs while the server learns of the end of the call."
+  (backstaff-tests-with-fake nil
+    (let* ((replies nil)
+           (handle (backstaff-call-async 'stall nil (lambda (reply) (push reply replies)))))
+      (cl-letf (((symbol-function 'process-send-string) (lambda (&rest _) (throw 'out nil))))
+        (catch 'out (backstaff-cancel handle)))
+      (should (equal (mapcar #'backstaff-test-code replies) '("CANCELLED"))))))
+
 (ert-deftest backstaff-call-times-out-after-the-option ()
   (backstaff-tests-with-fake nil
     (let ((backstaff-call-timeout 0.2))
