@@ -253,7 +253,8 @@ With the usual 800 kB an answer of 13 MB brings on 16 collections.  With
 
 (defvar backstaff-epc--sending nil
   "The call whose request is being sent, the innermost of several.
-While Emacs waits for a full pipe, filters and timers may send others.")
+While Emacs waits for a full pipe, filters and timers may send others.  It is
+nil while they wait for an answer.")
 
 (cl-defun backstaff-epc-call-async
     (connection method args &key (success-fn #'ignore) (error-fn #'ignore) (timeout 15))
@@ -277,11 +278,11 @@ Emacs's own queue, and the next frame follows it."
          (call (backstaff-epc--make-call :method method :timeout timeout
                                          :success-fn success-fn :error-fn error-fn))
          (ended nil) (failure nil))
-    (puthash uid call (backstaff-epc--pending connection))
-    (when timeout
-      (backstaff-epc--set-deadline connection call timeout))
     (unwind-protect
         (catch call
+          (puthash uid call (backstaff-epc--pending connection))
+          (when timeout
+            (backstaff-epc--set-deadline connection call timeout))
           (condition-case problem
               (let ((backstaff-epc--sending call))
                 (process-send-string process frame)
@@ -432,6 +433,8 @@ caller gets a `quit', once."
          (gc-cons-threshold (max gc-cons-threshold backstaff-epc--gc-cons-threshold))
          (read-process-output-max (max read-process-output-max 65536))
          (process (backstaff-epc--process connection))
+         ;; If the caller interrupts the sending of a request, its wait is not cut short.
+         (backstaff-epc--sending nil)
          (cancel (funcall start
                           (lambda (value) (setq outcome (list value)))
                           (lambda (condition) (setq outcome (cons nil condition)))))

@@ -506,6 +506,29 @@ The callback of the first throws.  Check that the other two still get an answer.
       (signal-process (backstaff-epc--process peer) 'USR1)
       (should (equal (backstaff-epc-call peer 'echo '(1)) '(1))))))
 
+(ert-deftest backstaff-epc-deadline-of-a-request-cuts-no-wait-short ()
+  "A filter waits for an answer while Emacs sends the request of another call."
+  (backstaff-test-with-connection peer
+    (let ((send (symbol-function 'process-send-string)) (inner nil))
+      (cl-letf (((symbol-function 'process-send-string)
+                 (lambda (&rest arguments)
+                   (fset 'process-send-string send)
+                   (setq inner (backstaff-test-condition
+                                 (backstaff-epc-call peer 'stall nil :timeout 0.4)))
+                   (apply send arguments))))
+        (ignore-errors (backstaff-epc-call peer 'echo '(1) :timeout 0.1)))
+      (should (eq (car inner) 'backstaff-timeout))
+      (should (equal (backstaff-epc-call peer 'echo '(1)) '(1))))))
+
+(ert-deftest backstaff-epc-quit-before-a-request-is-sent-leaves-no-call ()
+  (backstaff-test-with-connection peer
+    (let ((debug-on-quit nil))          ; else ERT lets no handler see a quit
+      (cl-letf (((symbol-function 'backstaff-epc--set-deadline)
+                 (lambda (&rest _) (signal 'quit nil))))
+        (should (equal (backstaff-test-condition (backstaff-epc-call-async peer 'echo '(1)))
+                       '(quit)))))
+    (should (zerop (hash-table-count (backstaff-epc--pending peer))))))
+
 (ert-deftest backstaff-epc-throw-while-a-cancel-is-sent-loses-no-callback ()
   (backstaff-test-with-connection peer
     (let* ((told nil)
