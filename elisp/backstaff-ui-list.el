@@ -130,7 +130,7 @@ current directory, with point on the current file; with a prefix argument, ask."
         (rows (mapcar #'backstaff-list--row
                       (seq-take backstaff-list--waiting backstaff-list--piece))))
     (setq backstaff-list--waiting (nthcdr backstaff-list--piece backstaff-list--waiting))
-    (when (bobp)
+    (when (zerop (buffer-size))
       (setf (nth 1 (aref tabulated-list-format 0))
             (max 20 (min (cl-loop for (_ cells) in (or rows '(("" [""])))
                                   maximize (string-width (aref cells 0)))

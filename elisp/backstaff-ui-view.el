@@ -382,7 +382,8 @@ Do so in another window if OTHER-WINDOW is non-nil."
                                        root other-window))
       (pcase-let* ((`(,mode . ,changes) (backstaff-view--call :open entry))
                    (same (eq mode major-mode))
-                   (state (map-merge 'plist (if same backstaff-view-state `(:root ,root)) changes)))
+                   (state (map-merge 'plist (if same backstaff-view-state `(:root ,root))
+                                     '(:focus nil) changes)))
         (cond (other-window
                (switch-to-buffer-other-window (backstaff-view--buffer mode state)))
               (same (apply #'backstaff-view-change changes))

@@ -388,6 +388,27 @@
       (with-selected-window other
         (should (equal (backstaff-view-test-name) "f001"))))))
 
+(ert-deftest backstaff-list-later-rows-keep-the-columns ()
+  (backstaff-view-test-project (append (cl-loop for n below 6 collect (cons (format "f%d" n) ""))
+                                       (list (cons (make-string 40 ?x) "")))
+    (let ((backstaff-list--piece 3) (go-on (symbol-function 'backstaff-list--go-on)))
+      (cl-letf (((symbol-function 'backstaff-list--go-on)
+                 (lambda (wanted)
+                   (goto-char (point-min))
+                   (funcall go-on wanted))))
+        (backstaff-view-test-open #'backstaff-list-directory root))
+      (should (= (nth 1 (aref tabulated-list-format 0)) 20)))))
+
+(ert-deftest backstaff-list-in-another-window-begins-at-its-first-name ()
+  (backstaff-view-test-project '(("src" ("a.c" . "") ("b.c" . "")))
+    (find-file "src/b.c")
+    (dolist (key '("RET" "o"))
+      (backstaff-view-test-open #'backstaff-list-directory root)
+      (backstaff-view-test-press key)
+      (should (equal (backstaff-view-test-name) "a.c"))
+      (delete-other-windows)
+      (switch-to-buffer (get-file-buffer (expand-file-name "src/b.c" root))))))
+
 (ert-deftest backstaff-list-rows-of-no-file-that-is-sought-leave-point-alone ()
   (backstaff-list-tests-long
     (find-file "f044")
