@@ -167,8 +167,9 @@ PATTERN is an old pattern to edit."
 (defun backstaff-search-toggle-case ()
   "Distinguish capital and small letters, or treat them alike again."
   (interactive)
-  (backstaff-view-change
-   :flags (if (equal (backstaff-search--flags backstaff-view-state) "i") "" "i")))
+  (let ((state (cl-loop for key in '(:tool :literal :flags)
+                        nconc (list key (backstaff-view-get key)))))
+    (backstaff-view-change :flags (if (equal (backstaff-search--flags state) "i") "" "i"))))
 
 (defun backstaff-search-in-directory (directory)
   "Search below DIRECTORY, which is in the project."

@@ -53,6 +53,14 @@
     (should (string-match-p "\n\n\\[not searched: nothing]\nSearch finished\n\\'"
                             (buffer-string)))))
 
+(ert-deftest backstaff-search-case-is-toggled-while-matches-are-to-come ()
+  (backstaff-search-tests-found "run"
+    (should (string-match-p "case ignored" (backstaff-view-test-header)))
+    (backstaff-search-tests-press "c c")
+    (should (string-match-p "case ignored" (backstaff-view-test-header)))
+    (backstaff-search-tests-press "c")
+    (should-not (string-match-p "case ignored" (backstaff-view-test-header)))))
+
 (ert-deftest backstaff-search-groups-by-file-and-counts-in-one-line ()
   (backstaff-search-tests-found "run"
     (should (equal (backstaff-search-tests-lines t)
