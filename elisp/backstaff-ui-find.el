@@ -208,7 +208,6 @@ xref keeps it."
     (user-error "Type a part of the name"))
   (pcase-let* ((root (backstaff-command-root))
                (flags (if (isearch-no-upper-case-p name nil) "i" ""))
-               (case-fold-search (equal flags "i"))
                (words (split-string name))
                ((map :ok :text :data)
                 (backstaff-prompt-call-tool
@@ -221,8 +220,9 @@ xref keeps it."
                                for line = (plist-get item :line)
                                for full = (plist-get (plist-get item :enclosing) :qualified)
                                ;; Other words of the line may match, such as a parameter.
-                               when (cl-loop for word in words
-                                             always (string-match-p (regexp-quote word) full))
+                               when (let ((case-fold-search (equal flags "i")))
+                                      (cl-loop for word in words
+                                               always (string-match-p (regexp-quote word) full)))
                                collect (list (format "%s  %s:%d" full (backstaff-names-show path)
                                                      line)
                                              path line)))

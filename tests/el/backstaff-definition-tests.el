@@ -39,6 +39,13 @@
     (should (equal (backstaff-definition-tests-type "server RET Server SPC TAB RET")
                    '("a.py" "class Server:")))))
 
+(ert-deftest backstaff-definition-with-a-capital-is-visited-as-any-file ()
+  (backstaff-view-test-project backstaff-definition-tests-tree
+    (let* ((seen nil)
+           (find-file-hook (list (lambda () (push case-fold-search seen)))))
+      (backstaff-definition-tests-type "Server RET")
+      (should (equal seen '(t))))))
+
 (ert-deftest backstaff-definition-has-all-words-in-its-name ()
   (backstaff-view-test-project backstaff-definition-tests-tree
     (should (equal (backstaff-definition-tests-type "Serv SPC run RET")
