@@ -159,9 +159,10 @@ A glob that starts with an exclamation mark names exceptions: \"!.env.example\".
 
 (defun backstaff-server-try (callback timeout)
   "Start another server on this host, apart from the one that calls use.
-Return it; the caller closes the connection.  CALLBACK is called once, later:
-with the server's identity, a plist of `:version', `:protocol' and more, or with
-nil and a condition, after TIMEOUT seconds at most."
+Return it; the caller closes the connection.  CALLBACK is called once, in a
+timer, so it may wait for answers: with the server's identity, a plist of
+`:version', `:protocol' and more, or with nil and a condition, after TIMEOUT
+seconds at most."
   (let ((server (backstaff-server--launch nil))
         (later (lambda (&rest answer) (apply #'run-at-time 0 nil callback answer))))
     (condition-case problem

@@ -206,10 +206,8 @@ The last of those here starts a server, which answers later."
                    (backstaff-server-program #'backstaff-doctor--note-python))))
     (backstaff-request-start
      (lambda (answer)
-       ;; Not in the process filter: the rest waits for answers.
-       (setq connection (backstaff-server-try
-                         (lambda (&rest result) (run-at-time 0 nil answer result))
-                         backstaff-doctor--limit))
+       (setq connection (backstaff-server-try (lambda (&rest result) (funcall answer result))
+                                              backstaff-doctor--limit))
        (lambda () (backstaff-epc-close connection "the doctor was stopped")))
      (pcase-lambda (`(,identity ,condition))
        (backstaff-doctor--check-server connection identity condition host)))
