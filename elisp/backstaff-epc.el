@@ -198,9 +198,8 @@ Signal a `backstaff-protocol-error' if it is not a message."
 
 (defun backstaff-epc--pop-call (connection uid)
   "Remove the call UID from those over CONNECTION; return nil if there is none."
-  (when-let ((call (gethash uid (backstaff-epc--pending connection))))
-    (remhash uid (backstaff-epc--pending connection))
-    call))
+  (prog1 (gethash uid (backstaff-epc--pending connection))
+    (remhash uid (backstaff-epc--pending connection))))
 
 (defun backstaff-epc--complete (connection call value condition)
   "End CALL over CONNECTION with VALUE, or with CONDITION if that is non-nil.
