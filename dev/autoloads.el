@@ -5,8 +5,8 @@
 ;;; Commentary:
 
 ;; `make manual' runs this.  backstaff-loaddefs.el has an autoload for each form below a
-;; cookie, that is, the comment ;;;###autoload, in elisp/.  backstaff.el requires it, so
-;; that elisp/ alone on `load-path' is enough.  Package managers make autoloads of their
+;; cookie, that is, the comment ;;;###autoload, in elisp/.  backstaff-server.el requires it,
+;; so that elisp/ alone on `load-path' is enough.  Package managers make autoloads of their
 ;; own from the same cookies; ours have no docstrings, and are the same in every Emacs.
 
 ;;; Code:

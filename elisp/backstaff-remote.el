@@ -45,16 +45,14 @@ where the first one fails.  Emacs waits meanwhile; \\[keyboard-quit] ends that."
 
 ;;; Hosts
 
-;;;###autoload (add-hook 'backstaff-server-starters #'backstaff-remote-starter)
 ;;;###autoload
-(defun backstaff-remote-starter (directory)
-  "Return functions for `backstaff-server-starters' if TRAMP has a shell there.
-DIRECTORY is on the host."
+(defun backstaff-remote-shell-p (directory)
+  "Return non-nil if TRAMP uses a shell on the host of DIRECTORY.
+Servers start on such hosts alone.  This does not connect to the host."
   (and (memq (find-file-name-handler directory 'file-remote-p)
              '(tramp-file-name-handler tramp-autoload-file-name-handler))
        (tramp-tramp-file-p directory)
-       (tramp-sh-file-name-handler-p (tramp-dissect-file-name directory))
-       '(:start backstaff-remote--start :find backstaff-remote--found)))
+       (tramp-sh-file-name-handler-p (tramp-dissect-file-name directory))))
 
 ;;;###autoload
 (defun backstaff-connect ()
@@ -62,7 +60,7 @@ DIRECTORY is on the host."
   (interactive)
   (let ((host (or (file-remote-p default-directory)
                   (user-error "This directory is on this machine"))))
-    (unless (backstaff-remote-starter default-directory)
+    (unless (backstaff-remote-shell-p default-directory)
       (user-error "TRAMP has no shell on %s" host))
     (unless (backstaff-prompt-open-host host)
       (user-error "There is no connection to %s" host))
@@ -77,9 +75,11 @@ DIRECTORY is on the host."
   "Results of functions that look for a project, by (FUNCTION . DIRECTORY).
 To look for one costs TRAMP several round trips.")
 
-(defun backstaff-remote--found (function directory &rest more)
+;;;###autoload
+(defun backstaff-remote-find (function directory &rest more)
   "Return the value of FUNCTION, which looks for a project, for DIRECTORY.
 MORE are more arguments for it.  It is called once, until `backstaff-restart'."
+  (backstaff-server-check-host directory)
   (let* ((key (cons function directory)) (known (gethash key backstaff-remote--roots 'unknown)))
     (if (not (eq known 'unknown)) known
       (puthash key
@@ -211,9 +211,18 @@ ARGUMENTS are those of `make-process'."
 (defvar backstaff-remote--starting nil
   "The hosts on which a server is being started.")
 
-(defun backstaff-remote--start (host)
-  "Start a server on HOST, wait until it is ready, and return a plist.
-`backstaff-server-starters' describes it.  If one way fails, try the next."
+;;;###autoload
+(defun backstaff-remote-start (host)
+  "Start a server on HOST, wait until it is ready, and return a plist:
+`:process' speaks EPC.
+`:output' has the bytes that it printed since it is ready.
+`:stderr' is nil or a process that prints its standard error into a buffer.
+`:text' describes the start.
+`:advice' is nil or says how to improve the start.
+
+If one way fails, try the next.  Signal a `backstaff-error' if all fail, or if
+Emacs is not connected to HOST, such as \"/ssh:host:\"."
+  (backstaff-server-check-host (concat host "/"))
   (when (member host backstaff-remote--starting)
     ;; A timer or another thread would wait for a start that goes on further up the stack.
     (signal 'backstaff-start-error
@@ -234,7 +243,7 @@ ARGUMENTS are those of `make-process'."
           (cl-loop
            for (way . more) on (backstaff-remote--ways host)
            ;; TRAMP would connect again by itself.
-           do (backstaff-server-starter (concat host "/"))
+           do (backstaff-server-check-host (concat host "/"))
            (backstaff-server-note (format "starting on %s, %s" host way))
            thereis
            (condition-case problem

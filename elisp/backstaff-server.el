@@ -9,7 +9,7 @@
 ;; lives until Emacs ends or `backstaff-stop' is typed.  If the server has died,
 ;; the next call starts another one.  If that one dies before it has answered a
 ;; tool's call, calls fail for a minute.  A root on another host has a server
-;; there, which `backstaff-server-starters' start.  A host is a string such as
+;; there, which `backstaff-remote-start' starts.  A host is a string such as
 ;; "/ssh:host:", as `file-remote-p' returns it; nil is this host.
 ;;
 ;; backstaff-python.el finds the program.  It runs in the directory of its sources
@@ -19,6 +19,7 @@
 ;;; Code:
 
 (require 'backstaff-epc)
+(require 'backstaff-loaddefs)
 (require 'backstaff-python)
 
 
@@ -132,7 +133,7 @@ If no server starts, the text includes advice: there is no other help then."
 LAST-WORDS is the end of its standard error.  RESTARTED is non-nil if it took the
 place of a server that had died.
 ANSWERED is non-nil once it has answered a tool's call.  START-INFO is the plist
-of a start on another host: see `backstaff-server-starters'."
+of a start on another host: see `backstaff-remote-start'."
   (last-words "") restarted (started (float-time)) answered start-info)
 
 (defvar backstaff-server--pause 60
@@ -159,10 +160,9 @@ A glob that starts with an exclamation mark names exceptions: \"!.env.example\".
 
 (defun backstaff-server-try (callback timeout)
   "Start another server on this host, apart from the one that calls use.
-Return it; the caller closes the connection.  CALLBACK is called once, in a
-timer, so it may wait for answers: with the server's identity, a plist of
-`:version', `:protocol' and more, or with nil and a condition, after TIMEOUT
-seconds at most."
+Return it; the caller closes the connection.  CALLBACK is called once, by a
+timer: with the server's identity, a plist of `:version', `:protocol' and more,
+or with nil and a condition, after TIMEOUT seconds at most."
   (let ((server (backstaff-server--launch nil))
         (later (lambda (&rest answer) (apply #'run-at-time 0 nil callback answer))))
     (condition-case problem
@@ -178,8 +178,7 @@ seconds at most."
         (stderr nil))
     (condition-case problem
         (if host
-            (let ((started (funcall (plist-get (backstaff-server-starter (concat host "/")) :start)
-                                    host)))
+            (let ((started (backstaff-remote-start host)))
               (setf (backstaff-server-start-info server) started
                     (backstaff-server-name server) (format "the server on %s" host)
                     (backstaff-server-remote server) t)
@@ -304,21 +303,6 @@ too.  IDENTITY may be anything, even no plist."
 
 ;;; Other hosts
 
-(defvar backstaff-server-starters nil
-  "Functions that know how a server is started on another host.
-Each is called with a remote directory, and must not connect to its host.  It
-returns nil if it cannot start one there, or a plist of functions:
-
-`:find'   takes a function that looks for a project, a directory, and more
-          arguments for the function, and returns its value.
-`:start'  starts a server on a host, such as \"/ssh:host:\", that Emacs is
-          connected to, waits until it is ready, and returns a plist:
-          `:process', which speaks EPC; `:output', the bytes that it printed
-          since it is ready; `:stderr', nil or a process that prints its
-          standard error into a buffer; `:text', which describes the start;
-          and `:advice', nil or how to improve it.
-          It ends in a reasonable time, perhaps with a `backstaff-error'.")
-
 (defvar backstaff-server-restart-hook nil
   "Hook that `backstaff-restart' runs, to forget facts that may have changed.")
 
@@ -327,33 +311,24 @@ returns nil if it cannot start one there, or a plist of functions:
   ;; TRAMP would look up the home directory for a mere host, perhaps for ever.
   (file-remote-p (concat directory (and (string-suffix-p ":" directory) "/")) nil t))
 
-(defun backstaff-server-starter (directory)
-  "Return the plist of `backstaff-server-starters' for the host of DIRECTORY.
-Signal a `backstaff-remote-directory' if there is none, or if Emacs is not
-connected to the host."
-  (let ((starter (run-hook-with-args-until-success 'backstaff-server-starters directory)))
-    (unless (and starter (backstaff-server-connected-p directory))
+(defun backstaff-server-check-host (directory)
+  "Signal a `backstaff-remote-directory' if no server can start at DIRECTORY.
+DIRECTORY is remote, and Emacs has to be connected to its host."
+  (let ((shell (backstaff-remote-shell-p directory)))
+    (unless (and shell (backstaff-server-connected-p directory))
       (signal 'backstaff-remote-directory
               (list (format "%s is on another machine, and %s" directory
-                            (if starter
+                            (if shell
                                 "Emacs is not connected to it; M-x backstaff-connect connects"
-                              "Backstaff cannot start a server there")))))
-    starter))
+                              "Backstaff cannot start a server there")))))))
 
 
 ;;; The server
 
-(defun backstaff-server--start (restarted host)
-  "Start a server on HOST and return it; RESTARTED if the last one died.
-On this host nothing waits for the start: calls wait behind the handshake."
-  (let ((server (backstaff-server--launch host restarted)))
-    (setf (alist-get host backstaff-server--servers nil nil #'equal) server)
-    (backstaff-server--shake-hands server)
-    server))
-
 (defun backstaff-server-ensure (&optional host)
   "Return the server on HOST, started if there is none that lives.
-Signal a `backstaff-connection-lost' if that fails."
+On this host nothing waits for the start: calls wait behind the handshake.
+Signal a `backstaff-connection-lost' if the start fails."
   (let ((server (cdr (assoc host backstaff-server--servers))))
     (when (and server (backstaff-epc-unresponsive-p server))
       (backstaff-epc-close server "the server does not respond any more"))
@@ -362,7 +337,10 @@ Signal a `backstaff-connection-lost' if that fails."
                (backstaff-server-answered server)
                (not (backstaff-server-restarted server))
                (> (- (float-time) (backstaff-server-started server)) backstaff-server--pause))
-           (backstaff-server--start (and server t) host))
+           (let ((new (backstaff-server--launch host (and server t))))
+             (setf (alist-get host backstaff-server--servers nil nil #'equal) new)
+             (backstaff-server--shake-hands new)
+             new))
           (t (signal 'backstaff-connection-lost
                      '("the server was started anew and died again; see why with\
  M-x backstaff-show-log, then type M-x backstaff-restart, or wait a minute"))))))
@@ -432,7 +410,7 @@ Those on other hosts are stopped too; the next call there starts one."
   (backstaff-server--stop "the server was restarted")
   (setq backstaff-python-found nil)
   (run-hooks 'backstaff-server-restart-hook)
-  (backstaff-server--start nil nil)
+  (backstaff-server-ensure)
   (when (called-interactively-p 'interactive)
     (message "The server is started anew")))
 

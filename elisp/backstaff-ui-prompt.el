@@ -81,7 +81,7 @@ Do not ask where no server could be started."
   (let ((host (file-remote-p directory)))
     (when (and host (not noninteractive) (not inhibit-quit)
                (not (backstaff-server-connected-p directory))
-               (run-hook-with-args-until-success 'backstaff-server-starters directory)
+               (backstaff-remote-shell-p directory)
                (y-or-n-p (format "Connect to %s? " host)))
       (backstaff-prompt-open-host host))))
 

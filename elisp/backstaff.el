@@ -29,7 +29,6 @@
 ;;; Code:
 
 (require 'backstaff-lisp-tools)
-(require 'backstaff-loaddefs)
 (require 'backstaff-server)
 (require 'backstaff-unsaved)
 
@@ -131,8 +130,7 @@ Otherwise a call was made outside of any project, in the directory ROOT."
       (not (eq backstaff-root-function #'backstaff-project-root))
       (if (file-remote-p root)
           ;; This is found once, because it takes several round trips.
-          (funcall (plist-get (backstaff-server-starter root) :find)
-                   #'backstaff-project-root root t)
+          (backstaff-remote-find #'backstaff-project-root root t)
         (backstaff-project-root root t))))
 
 (defun backstaff-directory ()
@@ -151,8 +149,7 @@ that host alone; `backstaff-command-root' asks."
      (backstaff--checked-root
       (cond (backstaff-root-directory)
             ((file-remote-p directory)
-             (funcall (plist-get (backstaff-server-starter directory) :find)
-                      backstaff-root-function directory))
+             (backstaff-remote-find backstaff-root-function directory))
             (t (funcall backstaff-root-function (expand-file-name directory))))))))
 
 (defun backstaff--checked-root (root)
@@ -160,7 +157,7 @@ that host alone; `backstaff-command-root' asks."
   (unless (stringp root)
     (signal 'backstaff-argument-error (list (format "%S is no root" root))))
   (when (file-remote-p root)
-    (backstaff-server-starter root))
+    (backstaff-server-check-host root))
   (file-name-as-directory (expand-file-name root)))
 
 
