@@ -332,10 +332,11 @@ times as long, because Emacs looks at all timers when it adds one."
     (setf (backstaff-epc--call-deadline call) deadline)
     (unless (and (backstaff-epc--timer connection)
                  (<= (backstaff-epc--next-check connection) deadline))
-      (backstaff-epc--cancel-timer connection)
-      (setf (backstaff-epc--next-check connection) deadline
-            (backstaff-epc--timer connection)
-            (run-at-time seconds nil #'backstaff-epc--check-deadlines connection)))))
+      (let ((inhibit-quit t)) ; a quit in between would leave calls without a timer
+        (backstaff-epc--cancel-timer connection)
+        (setf (backstaff-epc--next-check connection) deadline
+              (backstaff-epc--timer connection)
+              (run-at-time seconds nil #'backstaff-epc--check-deadlines connection))))))
 
 (defun backstaff-epc--cancel-timer (connection)
   "Cancel the timer of CONNECTION, if there is one."
