@@ -28,7 +28,7 @@ from backstaff.globs.globs import BadGlob, compile_globs
 from backstaff.names import suggestions
 from backstaff.names.suggestions import Searched
 from backstaff.project.files import Closed, ProjectFiles, project_files
-from backstaff.render.lines import plural
+from backstaff.render.lines import plural, some_of
 from backstaff.render.names import visible
 from backstaff.result import Note, NoteKind
 
@@ -36,6 +36,8 @@ SECONDS = 1.0
 """Maximum number of seconds for one search for other patterns."""
 MANY = 20
 """Maximum number of files that such a search counts."""
+MAX_NAMED = 20
+"""Maximum number of alternatives without matches that are named."""
 WALK_SHARE = 0.75
 """The part of the time for finding the files that git ignores."""
 
@@ -95,13 +97,15 @@ class Near:
         files, nothing = [one.path for one in self.scan.found], list[str]()
         self.matchers.budget = self.budget.at_most(SECONDS)
         with suppress(DeadlineExceeded, BadRegexp, NoMatcher):
-            for part in parts if files and len(parts) > 1 else ():
+            for part in dict.fromkeys(parts) if files and len(parts) > 1 else ():
                 pattern = translated(part), "i" in self.flags
                 scan = Scan(pattern, files, codings=self.scan.codings)
                 scan.run(self.matchers, self.contents)
                 nothing += [visible(part)] * (not scan.matches)
         if nothing:
-            yield Note(NoteKind.PATTERN, f"nothing for: {' | '.join(nothing)}")
+            told = some_of(nothing, len(nothing), between=" | ", most=MAX_NAMED)
+            told = told or plural(len(nothing), "long alternative")
+            yield Note(NoteKind.PATTERN, f"nothing for: {told}")
 
     def about_exclude(self, patterns: Sequence[str], choice: Choice) -> Iterator[Note]:
         """Yield which `patterns` of `exclude` do nothing, as far as that costs little."""

@@ -245,12 +245,14 @@ def test_copies_that_emacs_saves_by_itself_are_no_files_of_a_project(tree: Plant
     assert files(found_in(root)) == ["#", "#one", "d/ x", "d/#b.py#"]
 
 
+@pytest.mark.slow
 def test_many_copies_of_emacs_are_left_out_in_time(folder: Path) -> None:
+    (folder / "#first#").touch()
     for number in range(20_000):
-        (folder / f"#{number}#").touch()
-    began = time.monotonic()
+        os.link(folder / "#first#", folder / f"#{number}#")
+    began = time.process_time()
     assert files(found_in(folder)) == []
-    assert time.monotonic() - began < 3, "each name was compared with all others"
+    assert time.process_time() - began < 3, "each name was compared with all others"
 
 
 def test_locks_of_emacs_are_no_files_of_a_project(tree: Plant) -> None:

@@ -121,6 +121,15 @@ def test_matches_below_their_definition_are_counted_after_eight(tree: Plant) -> 
     assert "\n9:     x\n+4 more in it: 10 11 12 13\n14: x\n" in found, found
 
 
+def test_matches_that_are_counted_are_counted_once_and_stand_nowhere_else(tree: Plant) -> None:
+    comments = "".join(f"# x{number}\n" for number in range(10))
+    several = "def f():\n" + "    x\n" * 7 + "    x x x\n    x\n    x x\n"
+    root = tree({"a.py": comments + "def x():\n    x\n" * 2, "b.py": several})
+    found = server_at(root).call(SEARCH, {"pattern": "x", "context_lines": 0}).text
+    assert "\n8: # x7\n+4 more in it: 9 10 11 12\n13-14: def x():\n" in found, found
+    assert "\n9:     x x x\n+3 more in it: 10 11\n" in found, found
+
+
 def test_definitions_are_shown_without_lines_around_unless_asked(tree: Plant) -> None:
     server = server_at(tree({"a.py": SAVED}))
     given = {"pattern": "saved", "definitions": True}

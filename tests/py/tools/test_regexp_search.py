@@ -216,6 +216,17 @@ def test_alternatives_that_match_nothing_are_named(tree: Plant, pattern: str, to
     assert notes == [told] * bool(told), reply.text
 
 
+def test_alternatives_that_match_nothing_leave_room_for_the_matches(tree: Plant) -> None:
+    root = tree({"a.py": "hit\n"})
+    many = "|".join(f"none{number}" for number in range(100))
+    named = r"\n\[nothing for: none0 \| none1 .* and 80 more\]\n"
+    for pattern, told in (f"hit|{many}", named), ("hit|" + "n" * 900, "1 long alternative"):
+        limited = {"root": str(root), "max_output_bytes": 1024}
+        text = SERVER.call(TOOL, {"pattern": pattern}, limited).text
+        assert "\n1: hit\n" in text
+        assert re.search(told, text), text
+
+
 @pytest.mark.parametrize("given", [{"exclude_tests": True}, {"definitions": True}])
 def test_alternatives_that_match_nothing_wanted_are_named(
     tree: Plant, given: dict[str, object]

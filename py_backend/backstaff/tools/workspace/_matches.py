@@ -13,7 +13,9 @@ A path that looks like one of these lines is quoted. A line with several matches
 it was cut. The name of a definition and its lines, with the comments and decorators above it, stand
 once, above the first match in it: a match is in the innermost definition whose lines hold it, and
 in none if no lines above it do. The line of a definition has its last line, too, and stands below
-the definition around it. Among many matches, those of a file that stand in imports share a row.
+the definition around it. Of many matches in one definition, the last row counts the later ones and
+lists their lines: `+3 more in it: 80 81`. Among many matches, those of a file that stand in imports
+share a row.
 """
 
 import re
@@ -160,28 +162,34 @@ def _rows_of(
     head = f"{path_in_text(found.path)}\n"
     said = set[Definition | None]()  # those whose lines are shown, by a heading or their own line
     inner: Definition | None = None
-    rows_in_one = 0
+    in_one, hidden = 0, list[int]()
+
+    def named(position: int) -> Definition | None:
+        holder, own = holders[position]
+        return own if own in said else holder  # comments above its own line have said its name
+
     for position, match in enumerate(found.matches):
         number, start, end = match[:3]
-        holder, own = holders[position]
+        holder, own = named(position), holders[position][1]
         if position in imports:
             listed = " ".join(map(str, dict.fromkeys(numbers[one] for one in imports)))
             yield f"{head}imports: {listed}\n" if position == imports[0] else ""
             head = ""
             continue
-        if own in said:
-            holder = own  # its comments, above its own line, have said its name
-        rows_in_one = rows_in_one + 1 if holder is inner else 1
+        in_one = in_one + 1 if holder is inner else 1
         inner = holder
-        if not lines and holder and rows_in_one > MOST_IN_ONE:
-            is_last = position + 1 == len(numbers) or holders[position + 1][0] is not holder
-            more = numbers[position + 1 - rows_in_one + MOST_IN_ONE : position + 1]
-            few = [*map(str, dict.fromkeys(more))]
-            few[MOST_LISTED:] = ["…"] * (len(few) > MOST_LISTED)
-            yield f"+{len(more)} more in it: {' '.join(few)}\n" if is_last else ""
-            continue
         if number == last and start >= shown.start and end <= shown.stop:
             yield ""
+            continue
+        if not lines and holder and in_one > MOST_IN_ONE:
+            hidden.append(number)
+            if position + 1 < len(numbers) and named(position + 1) is holder:
+                yield ""
+                continue
+            few = [*map(str, dict.fromkeys(hidden))]
+            few[MOST_LISTED:] = ["…"] * (len(few) > MOST_LISTED)
+            yield f"+{len(hidden)} more in it: {' '.join(few)}\n"
+            hidden = []
             continue
         if holder and holder not in said:
             head += f"in {lines_of(holder)}:\n"

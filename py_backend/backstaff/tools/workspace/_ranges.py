@@ -170,8 +170,3 @@ def merged(found: Sequence[Part]) -> Iterator[Part]:
             within = part.definition if (start, last) == (part.start, part.last) else None
             part = Part(part.file, start, last, within, _going_on(part.file, start, last))
         yield part
-
-
-def _touch(one: Part, other: Part) -> bool:
-    near = other.start <= one.last + GAP + 1 and one.start <= other.last + GAP + 1
-    return near and other.file.source.path == one.file.source.path and one.file.text != ""

@@ -16,8 +16,8 @@ from backstaff.changes.comparison import INDEX, Comparison, Unshown, compared
 from backstaff.changes.objects import Change, Origin
 from backstaff.changes.patch import Patch
 from backstaff.errors import DeadlineExceeded
-from backstaff.render.lines import cut, plural, size, some_of
-from backstaff.render.names import CONTROLS, escaped, labels, quote, show, word
+from backstaff.render.lines import cut, paths_in_a_note, plural, size
+from backstaff.render.names import CONTROLS, escaped, labels, quote, show
 from backstaff.tool import ESSENTIAL, Context, Keyword, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._repository import commit_named, work_tree_at
 
@@ -155,8 +155,8 @@ def _head(asked: Arguments, found: Comparison, context: Context) -> str:
     if asked.offset and asked.offset >= len(files):
         return f"No more files: {about}\n"
     buffers = [prefix + path for path, one in files.items() if one.origin is Origin.BUFFER]
-    told = some_of(map(word, buffers), len(buffers)) or f"{len(buffers)} with long names"
-    return about + (f"; not saved, as in Emacs: {told}\n" if buffers else "\n")
+    unsaved = f"; not saved, as in Emacs: {paths_in_a_note(buffers)}" if buffers else ""
+    return f"{about}{unsaved}\n"
 
 
 def _written(
