@@ -11,7 +11,12 @@ from backstaff.budget import Budget
 from backstaff.changes import objects, status
 from backstaff.changes.attributes import MAX_LINES
 from backstaff.changes.index import parse
+from backstaff.changes.renames import with_renames
+from backstaff.changes.work_tree import opened
+from backstaff.errors import DeadlineExceeded
 from backstaff.fs.handles import DEEPEST
+from backstaff.fs.root import Root
+from backstaff.project.git import Repository, find_repository
 from backstaff.project.ignore import MAX_BYTES
 from backstaff.registry import discover
 from backstaff.server import Reply, Server
@@ -141,6 +146,22 @@ def test_file_below_attributes_that_are_too_large_is_undecided(root: Path, line:
     git(root, "commit", "-qm", "attributes")
     os.utime(root / "d/b", (1, 1))
     assert undecided(root)[-1] == "d/b"
+
+
+def test_new_files_are_read_while_there_is_time(root: Path) -> None:
+    for name in ("new", "other"):
+        (root / name).write_text("one\n")
+        git(root, "add", "-N", name)
+    (root / "a").unlink()
+    with Root(str(root)) as opened_root, opened_root.directory(".") as place:
+        repository = find_repository(place.listing(), str(root), Budget())
+        assert isinstance(repository, Repository)
+        with opened(place, repository, Budget()) as tree:
+            changed, _ = status.differences(tree)
+            assert sum(not one.old for one in changed.values()) == 2
+            tree.budget = Budget(0)
+            with pytest.raises(DeadlineExceeded):
+                with_renames(tree, changed)
 
 
 def test_entry_is_found_quickly_among_many_in_a_directory() -> None:
