@@ -200,7 +200,8 @@ def decode(
     """Return the values of the `raw` arguments by parameter name, and the unknown names, to show.
 
     `raw` is a keyword plist, an alist, a JSON object (parsed, or as a string), or nothing. Raises
-    `ToolError` that names the argument, its value and the values that fit; it calls it a `noun`.
+    `ToolError` that names the argument, its value and the values that fit. `noun` is the word for
+    an argument in that message.
     """
     given = _given(raw)
     unknown = []

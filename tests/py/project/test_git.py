@@ -480,7 +480,7 @@ def test_a_git_directory_elsewhere_that_names_its_work_tree_by_a_fifo_is_foreign
     [(b"../../../inner/.git\n", False), (b"../../inner/.git\n", True), (b"a\0b\n", True)],
 )
 def test_a_git_directory_elsewhere_may_name_its_work_tree_by_a_relative_path(
-    root: Path, named: bytes, foreign: bool
+    root: Path, named: bytes, *, foreign: bool
 ) -> None:
     git(root, "worktree", "add", "-q", "inner")
     (root / ".git/worktrees/inner/gitdir").write_bytes(named)
