@@ -316,6 +316,7 @@ class _Look:
         self, path: str, name: str, directory: int, entry: Entry, status: os.stat_result
     ) -> bool | None:
         """Whether the content of the file is that of `entry`; None if it cannot be compared."""
+        self.tree.budget.check()  # the files of one directory can take minutes
         oid_bytes = self.tree.index.oid_bytes
         if entry.kind == LINK:
             target = link_target(name, directory)
