@@ -73,10 +73,10 @@ class Parameter:
     `default`, or from `absent`, a default that the schema does not publish. The schema publishes
     `minimum` and `maximum`, but not `limits` (lowest, highest), which some contracts write in
     prose. `code` is the contract's error code for a value that does not fit; without it the tool's
-    own is used. `help` is the description where the contract
-    has none. Models do not see a `hidden` parameter: few calls need it, and each word costs tokens
-    in every turn. With `several`, a setting may also be a list of strings. `form` reads a value of
-    a call's context that has none of these types; it may raise `ToolError`.
+    own is used. `help` is the description where the contract has none. Models do not see a `hidden`
+    parameter: few calls need it, and each word costs tokens in every turn. With `several`, a
+    setting may also be a list of strings. `form` reads a value of a call's context that has none of
+    these types; it may raise `ToolError`.
     """
 
     name: str
@@ -200,7 +200,8 @@ def decode(
     """Return the values of the `raw` arguments by parameter name, and the unknown names, to show.
 
     `raw` is a keyword plist, an alist, a JSON object (parsed, or as a string), or nothing. Raises
-    `ToolError` that names the argument, its value and the values that fit; it calls it a `noun`.
+    `ToolError` that names the argument, its value and the values that fit. `noun` is the word for
+    an argument in that message.
     """
     given = _given(raw)
     unknown = []

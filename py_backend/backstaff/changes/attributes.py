@@ -13,8 +13,11 @@ from backstaff.project.ignore import MAX_BYTES
 from backstaff.project.ignore_pattern import IgnorePattern, as_bytes
 
 FILE = ".gitattributes"
-MAX_LINES = 50_000
-"""Maximum number of lines of a file: they take 25 MB."""
+MAX_LINES = 10_000
+"""Maximum number of lines of a file, as in `project.ignore`.
+
+With wildcards they take 20 MB, and the first path that is compared with them takes a second.
+"""
 MAX_LINE_BYTES = 2048
 """Maximum length of a line: git passes over longer ones."""
 

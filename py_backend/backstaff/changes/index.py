@@ -71,7 +71,8 @@ class Names:
     """The entries in one directory: their names, their places in the file, and their stamps.
 
     `modes` are those of the entries. `directories` are the names of the inner directories that have
-    entries. `numbers` are those of the entries by name, once one has been asked for.
+    entries. `numbers` has the position of each name in `names`; `number` makes it when it is first
+    called.
     """
 
     names: list[str] = field(default_factory=list)
@@ -82,7 +83,7 @@ class Names:
     numbers: dict[str, int] | None = None
 
     def number(self, name: str) -> int | None:
-        """The number of the entry `name` among all; None if there is none."""
+        """The position of the entry `name` in `names`, of several the first; None without one."""
         if self.numbers is None:  # a loop over the names would take long if many are asked for
             backward = range(len(self.names) - 1, -1, -1)
             self.numbers = dict(zip(reversed(self.names), backward, strict=True))

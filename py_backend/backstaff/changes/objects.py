@@ -20,8 +20,6 @@ from backstaff.project.running_git import MAX_OUTPUT, NoGit
 
 MAX_BYTES = 4 << 20
 """Maximum number of bytes of a file whose content is compared or shown."""
-
-
 MAX_CHANGES = 300_000
 """Maximum number of files that differ, each of about a kilobyte of memory."""
 MAX_BROKEN = 8

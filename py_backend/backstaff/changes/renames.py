@@ -32,12 +32,16 @@ class Rename(NamedTuple):
 
 
 def with_renames(tree: WorkTree, changes: Changes) -> Changes:
-    """Return `changes` with renames: the entries of `old.py`, gone, and `new.py` become one."""
+    """Return `changes` with renames: the entries of `old.py`, gone, and `new.py` become one.
+
+    Raises `Unanswered` and `DeadlineExceeded`.
+    """
     gone = {path: one.old for path, one in changes.items() if one.old and not one.new}
     new = {path: one.new for path, one in changes.items() if one.new and not one.old}
     if not gone or not new:
         return changes
-    new = {path: tree.with_oid(path, side) for path, side in new.items()}
+    # To read a file of `MAX_BYTES`, and to hash it, takes some milliseconds.
+    new = {path: tree.with_oid(path, new[path]) for path in tree.budget.checked(new, 8)}
     found = _renames(tree, gone, new)
     sources = {rename.source for rename in found.values()}
     return {

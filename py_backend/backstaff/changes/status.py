@@ -41,7 +41,10 @@ from backstaff.project.running_git import NoGit
 MAX_COMPARED = 64 << 20
 """Maximum number of bytes of a file whose content is compared; a larger one is undecided."""
 MAX_NESTED = 16
-"""Maximum number of submodules within each other that are looked into."""
+"""Maximum number of submodules within each other that are looked into.
+
+Real ones are a few levels deep. Each level asks git, and holds up to `DEEPEST` directories open.
+"""
 HELPED_FROM = 2 << 20
 """Number of bytes of an index from which a second process helps: about 20,000 files."""
 
@@ -313,6 +316,7 @@ class _Look:
         self, path: str, name: str, directory: int, entry: Entry, status: os.stat_result
     ) -> bool | None:
         """Whether the content of the file is that of `entry`; None if it cannot be compared."""
+        self.tree.budget.check()  # the files of one directory can take minutes
         oid_bytes = self.tree.index.oid_bytes
         if entry.kind == LINK:
             target = link_target(name, directory)

@@ -39,7 +39,10 @@ from backstaff.project.running_git import MAX_OUTPUT, NoGit
 from backstaff.project.stamp import UNSETTLED, Stamp, settled
 
 MAX_KEPT = 500_000
-"""Maximum number of entries in the indexes that are kept, each of about 150 bytes, and changes."""
+"""Maximum number of entries in the indexes that are kept, and of the changes kept with them.
+
+An entry takes about 150 bytes, and a change about a kilobyte.
+"""
 MAX_COMMITS = 2
 """Maximum number of commits whose differences from an index are kept with it."""
 _OF_THE_SYSTEM = "/etc/gitattributes"

@@ -56,11 +56,11 @@ def read(name: str, directory: int, most: int, *, follow: bool = False) -> Conte
 def read_listed(name: str, directory: int, most: int) -> bytes | None:
     """All of the file `name`, or None if it has more than `most` bytes.
 
-    Raises `PathError`, `OSError`.
-    A listing of the open `directory` has just called it a regular file, so it is not statted before
-    it is opened. If anything else has the name by now, it is neither followed nor waited for nor
-    read: a pipe or terminal has no end to seek, and a device is not as long as its end says.
-    To seek takes a sixth of the time of a status, so regular files are not statted at all.
+    Raises `PathError`, `OSError`. A listing of the open `directory` has just called it a regular
+    file, so it is not statted before it is opened. If anything else has the name by now, it is
+    neither followed nor waited for nor read: a pipe or terminal has no end to seek, and a device is
+    not as long as its end says. To seek takes a sixth of the time of a status, so regular files are
+    not statted at all.
     """
     descriptor = HANDLES.open_file(name, directory, follow=False)
     try:

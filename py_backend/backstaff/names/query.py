@@ -146,9 +146,8 @@ class Matches:
     def best(self, count: int, budget: Budget, heat: Heat = NO_HEAT) -> list[tuple[MatchKind, str]]:
         """Return the `count` best paths, the best first, and how each was found.
 
-        `heat` breaks ties.
-        All matches of a glob are equally good, so they keep the order of the index. Raises
-        `DeadlineExceeded`.
+        `heat` breaks ties. All matches of a glob are equally good, so they keep the order of the
+        index. Raises `DeadlineExceeded`.
         """
         paths = self.index.paths
         if self.query.globs is not None:

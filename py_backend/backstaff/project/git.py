@@ -336,10 +336,12 @@ def _is_own(directory: int, git_directory: str, top: str, worktree: str) -> bool
     if worktree and os.path.realpath(os.path.join(git_directory, worktree)) == top:
         return True
     try:
-        named = os.fsdecode(read(f"{git_directory}/gitdir", directory, 1 << 12, follow=True).head)
+        named = read(f"{git_directory}/gitdir", directory, 1 << 12, follow=True).head
     except PathError:
         return False
-    return os.path.realpath(named.rstrip("\n")) == f"{top}/.git"
+    # Since git 2.48 it can be relative to the git directory. To git, a NUL ends it.
+    path = os.fsdecode(named.partition(b"\0")[0].rstrip(b"\n"))
+    return os.path.realpath(os.path.join(git_directory, path)) == f"{top}/.git"
 
 
 def _program(project: str, path: str) -> str | None:

@@ -3,7 +3,7 @@
 A transport passes the bytes that it reads to `Connection.receive`, and provides a `send` that
 writes one whole frame. The reading thread answers `hello`, `ping`, `cancel`, `describe`,
 `keep_text` and `methods` at once; workers run the calls of tools, and answer each when it is done.
-They also answer `check`, which opens the root, and a file system may hang.
+Workers also answer `check`, because it opens the root, and a file system can hang.
 """
 
 import logging
@@ -108,7 +108,7 @@ class Connection:
             spec, _, answer = self._methods[method]
             required, _, optional = (words.split() for words in spec.partition("&optional"))
             if not len(required) <= len(arguments) <= len(required + optional):
-                self._reply(uid, "return-error", f"{method} takes {spec}".rstrip())
+                self._reply(uid, "return-error", f"{method} takes {spec or 'no argument'}")
             elif method == "check":
                 self._check(uid, *arguments)
             else:
@@ -231,7 +231,7 @@ class Connection:
 
     def _cancel(self, uid: object) -> bool:
         if not isinstance(uid, int):
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, "cancel takes UID")
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, "cancel takes the UID of a call")
         meant = [call for call in list(self._running) if call.uid == uid]
         for call in meant:
             call.cancelled.set()

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,14 @@ from backstaff.budget import Budget
 from backstaff.changes import objects, status
 from backstaff.changes.attributes import MAX_LINES
 from backstaff.changes.index import parse
+from backstaff.changes.renames import with_renames
+from backstaff.changes.work_tree import opened
+from backstaff.errors import Cancelled, DeadlineExceeded
+from backstaff.fs import file
+from backstaff.fs.file import Content
 from backstaff.fs.handles import DEEPEST
+from backstaff.fs.root import Root
+from backstaff.project.git import Repository, find_repository
 from backstaff.project.ignore import MAX_BYTES
 from backstaff.registry import discover
 from backstaff.server import Reply, Server
@@ -143,11 +151,53 @@ def test_file_below_attributes_that_are_too_large_is_undecided(root: Path, line:
     assert undecided(root)[-1] == "d/b"
 
 
+def test_new_files_are_read_while_there_is_time(root: Path) -> None:
+    for name in ("new", "other"):
+        (root / name).write_text("one\n")
+        git(root, "add", "-N", name)
+    (root / "a").unlink()
+    with Root(str(root)) as opened_root, opened_root.directory(".") as place:
+        repository = find_repository(place.listing(), str(root), Budget())
+        assert isinstance(repository, Repository)
+        with opened(place, repository, Budget()) as tree:
+            changed, _ = status.differences(tree)
+            assert sum(not one.old for one in changed.values()) == 2
+            tree.budget = Budget(0)
+            with pytest.raises(DeadlineExceeded):
+                with_renames(tree, changed)
+
+
+def test_files_are_compared_while_there_is_time(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared: list[str] = []
+    is_cancelled = threading.Event()
+
+    def read(name: str, directory: int, most: int) -> Content:
+        compared.append(name)
+        is_cancelled.set()
+        return file.read(name, directory, most)
+
+    for name in "bcd":
+        (root / name).write_text("one\n")
+    git(root, "add", "-A")
+    for name in "abcd":
+        os.utime(root / name, (1, 1))
+    monkeypatch.setattr(status, "read", read)
+    with Root(str(root)) as opened_root, opened_root.directory(".") as place:
+        repository = find_repository(place.listing(), str(root), Budget())
+        assert isinstance(repository, Repository)
+        budget = Budget(cancelled=is_cancelled)
+        with opened(place, repository, budget) as tree, pytest.raises(Cancelled):
+            status.differences(tree)
+    assert compared == ["a"]
+
+
 def test_entry_is_found_quickly_among_many_in_a_directory() -> None:
     names = [b"%06d" % number for number in range(100_000)]
     index = parse(index_of(names), 20, 0, "", lambda _: b"", Budget())
     budget = Budget().at_most(5)
-    for number in budget.checked(range(0, 100_000, 2)):
+    for number in budget.checked(range(0, 100_000, 10)):
         assert index.get(f"{number:06}")
         assert not index.has(f"{number:06}x")
 

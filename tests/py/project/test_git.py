@@ -475,6 +475,19 @@ def test_a_git_directory_elsewhere_that_names_its_work_tree_by_a_fifo_is_foreign
     assert not looking.is_alive(), "it waits for a writer"
 
 
+@pytest.mark.parametrize(
+    ("named", "foreign"),
+    [(b"../../../inner/.git\n", False), (b"../../inner/.git\n", True), (b"a\0b\n", True)],
+)
+def test_a_git_directory_elsewhere_may_name_its_work_tree_by_a_relative_path(
+    root: Path, named: bytes, *, foreign: bool
+) -> None:
+    git(root, "worktree", "add", "-q", "inner")
+    (root / ".git/worktrees/inner/gitdir").write_bytes(named)
+    with asked(root / "inner") as repository:
+        assert repository.foreign is foreign
+
+
 def _ends_as_foreign(path: Path) -> None:
     with asked(path) as repository:
         assert repository.foreign

@@ -268,6 +268,8 @@ def test_arguments_that_do_not_fit_are_a_failure_and_no_epc_error(
         ('(call 9 list_directory "x")', "epc-error", "must be a list"),
         ("(call 9 list_directory t)", "epc-error", "must be a list"),
         ("(call 9 list_directory (nil nil nil))", "return-error", "takes ARGUMENTS &optional"),
+        ("(call 9 ping (1))", "return-error", "ping takes no argument"),
+        ("(call 9 hello (nil nil))", "return-error", "hello takes &optional OPTIONS"),
         ("(call 9 list_directory)", "return-error", "not (call UID METHOD ARGUMENTS)"),
         ("(call 9 list_directory () ())", "return-error", "not (call UID METHOD ARGUMENTS)"),
         ("(call 9)", "return-error", "not (call UID METHOD ARGUMENTS)"),
@@ -397,9 +399,15 @@ def test_call_that_waits_can_be_cancelled(line_to: MakeLine) -> None:
     assert [value[":text"] for value in answers.values()] == ["through"] * MAX_WORKERS
 
 
-@pytest.mark.parametrize("arguments", ["()", "(nil)", "(1 2)", '("1")', "((1))"])
-def test_cancel_takes_one_uid(line: Line, arguments: str) -> None:
-    assert line.ask(f"(call 1 cancel {arguments})") == (*("return-error", 1, "cancel takes UID"),)
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        *[(one, "cancel takes UID") for one in ("()", "(1 2)")],
+        *[(one, "cancel takes the UID of a call") for one in ("(nil)", '("1")', "((1))")],
+    ],
+)
+def test_cancel_takes_one_uid(line: Line, arguments: str, words: str) -> None:
+    assert line.ask(f"(call 1 cancel {arguments})") == ("return-error", 1, words)
 
 
 def test_check_of_a_root_that_hangs_holds_up_nothing(
