@@ -440,7 +440,8 @@ caller gets a `quit', once."
                           (lambda (condition) (setq outcome (cons nil condition)))))
          (backstaff-epc--waiting
           (lambda ()
-            (when outcome
+            ;; Emacs reads the rest from a process that has ended, and would call t with it.
+            (when (and outcome (process-live-p process))
               ;; For a moment, Emacs does not read.
               (set-process-filter process t)
               (run-at-time backstaff-epc--slice nil
