@@ -379,9 +379,11 @@ def test_files_that_are_new_since_the_last_search_are_searched(tree: Plant) -> N
 def test_files_that_the_caller_leaves_out_are_not_told(tree: Plant) -> None:
     root = tree({"a.py": "hit", "b.c": "hit", "c.py": "\0hit"})
     both = search(root, "hit", include=["*.py"], exclude=["c.*"])
-    assert last_line(both) == "[not searched: only by include and exclude]"
+    assert last_line(both) == "[not searched: files outside include or in exclude]"
     assert data_of(both)["skipped"]["excluded"] == 2
-    assert last_line(search(root, "hit", include=["a.*"])) == "[not searched: only by include]"
+    assert (
+        last_line(search(root, "hit", include=["a.*"])) == "[not searched: files outside include]"
+    )
     assert last_line(search(root, "hit", include=["*.py"])) == "[not searched: 1 binary]"
     assert last_line(search(root, "hit", exclude=["c.*"], include=["*"])).startswith("[not")
     assert last_line(search(root, "hit")) == "[not searched: 1 binary]"

@@ -68,8 +68,8 @@ def not_searched(
         parts.append("tracked files that a rule ignores, which git could not name")
     if project.rules_cut:
         parts.append(f"what more than {MAX_LINES} lines of a .gitignore decide")
-    own = [name for name in ("include", "exclude") if getattr(choice, f"by_{name}")]
-    nothing = f"only by {' and '.join(own)}" if own else "nothing"
+    own = ["outside include"] * bool(choice.by_include) + ["in exclude"] * bool(choice.by_exclude)
+    nothing = f"files {' or '.join(own)}" if own else "nothing"
     text = f"not searched: {', '.join(parts) or nothing}"
     remedy = "to be given as root_path" if _MARK in text else ""
     line = text.replace(_MARK, f", {remedy}")
