@@ -137,7 +137,7 @@ def _content(number: int, files: str) -> tuple[Row, ...]:
 
 TAIL = Statistic.TAIL
 # A row that is always missed says nothing. Where quiet runs missed a limit by little, the limit is
-# their figure and a tenth. One row misses its limit by far, and keeps it as a goal: git_diff (2.7).
+# their figure and a tenth.
 ROWS = (
     Row(Promise.TINY_CALL, "ping : raw pipe echo", "ping", "ours", "pipe", 5),
     # The peer of jsonrpc.el only echoes.
