@@ -286,7 +286,7 @@ Interactively, complete the name."
 
 ;;;###autoload
 (defun backstaff-list-commands ()
-  "List the commands of the project, and show the one that you choose."
+  "Show a command of the project, which you choose from a list of all."
   (interactive)
   (minibuffer-with-setup-hook
       (:append (lambda ()

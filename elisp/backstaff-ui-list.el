@@ -153,8 +153,9 @@ current directory, with point on the current file; with a prefix argument, ask."
   (let ((shown (backstaff-list--shown)) (end (point-max))
         (directory (plist-get backstaff-view-state :path)))
     (when (or (< shown wanted)
-              ;; Beyond so many rows, to see the file of point is not worth the time.
-              (and (< shown 20000)
+              ;; The file of point is looked for in 2,000 rows.  In a larger buffer, a garbage
+              ;; collection between two pieces takes over 100 ms.
+              (and (< shown 2000)
                    (cl-some (lambda (place) (equal (backstaff-path-parent (cdr place)) directory))
                             backstaff-view-sought)))
       (cond (backstaff-list--waiting

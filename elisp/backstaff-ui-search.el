@@ -6,8 +6,8 @@
 
 ;; `backstaff-search' shows the lines that match a regular expression in a buffer of
 ;; `grep-mode', so `next-error', RET and wgrep work there.  Files have headings, and so have
-;; definitions with matches, such as "in Server.run 33-97".  For `next-error', the file's
-;; name also begins each of its lines, where it is invisible.
+;; definitions with matches, such as "in Server.run 33-97".  `next-error' needs the file's
+;; name on each line, so each line of a match begins with it, invisibly.
 ;;
 ;; If Consult is loaded, the command shows the matches as you type instead.
 

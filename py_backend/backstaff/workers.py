@@ -38,7 +38,7 @@ MAX_THREADS = 48
 CHECK_S = 0.25
 """Seconds between two checks of the running calls."""
 GRACE_S = 1.0
-"""Seconds that a call may take beyond its own limit: answering takes time as well."""
+"""Seconds that a call may take beyond its own limit, or after it is cancelled, to return."""
 IDLE_S = 0.005
 """A thread that uses less processor time than this between two checks waits."""
 
@@ -51,10 +51,11 @@ class RunningCall:
     """A call for a worker, which is answered once: by its worker or by the watcher.
 
     `uid` is the client's name for it. `answer` sends a reply unless one has been sent. The call
-    arrived at `since`, and began at `began`. `cpu_clock` measures the processor time of its thread,
-    None if unknown. `used` is that time at the last check; `works` says whether it grew since the
-    check before. `waits` says that the call is old enough to know, and that it waits for something
-    else, such as a process that matches.
+    arrived at `since`, and began at `began`. The check that first saw it cancelled was at
+    `dropped`. `cpu_clock` measures the processor time of its thread, None if unknown. `used` is
+    that time at the last check; `works` says whether it grew since the check before. `waits` says
+    that the call is old enough to know, and that it waits for something else, such as a process
+    that matches.
     """
 
     uid: int | str
@@ -65,6 +66,7 @@ class RunningCall:
     answered: bool = False
     since: float = 0.0
     began: float = 0.0
+    dropped: float = inf
     cpu_clock: int | None = None
     used: float = 0.0
     works: bool = False
@@ -91,6 +93,13 @@ class RunningCall:
         if self.answered:
             return inf
         return 0 if self.cancelled.is_set() else self.call.deadline_ms / 1000
+
+    def is_overdue(self, now: float) -> bool:
+        """Whether the call's time was up, or the call was cancelled, `GRACE_S` seconds ago."""
+        if allowed := self.allowed():
+            return now - self.since > allowed + GRACE_S
+        self.dropped = min(self.dropped, now)
+        return now - self.dropped > GRACE_S
 
     def measure(self) -> None:
         """Measure whether the thread works."""
@@ -174,7 +183,7 @@ class Workers:
             known = run.cpu_clock is not None and now - run.began > YOUNG_S
             run.waits = known and not run.works
         for run in running:
-            if run.abandoned or now - run.since <= run.allowed() + GRACE_S:
+            if run.abandoned or not run.is_overdue(now):
                 continue
             with self._lock:
                 if run not in self._running:  # the call is done by now

@@ -132,8 +132,8 @@ PROGRAM and ARGUMENTS, Lisp, make the child Emacs print the server's pid."
           (message "emacs %d server %d" (emacs-pid)
                    (process-id (backstaff-epc--process
                                 (cdr (assoc nil backstaff-server--servers)))))
-          ;; This Emacs lives until the test kills it; nothing waits for the sleep to end.
-          (while t (sleep-for 1))))
+          ;; This Emacs lives until the test kills it.
+          (while t (accept-process-output))))
 
 (defun backstaff-attack-tests-with-tcp ()
   "Return a program that has the stock client start a server, and then works on."
@@ -143,8 +143,8 @@ PROGRAM and ARGUMENTS, Lisp, make the child Emacs print the server's pid."
             (epc:call-sync manager 'ping nil)
             (message "emacs %d server %d" (emacs-pid)
                      (process-id (epc:manager-server-process manager))))
-          ;; This Emacs lives until the test kills it; nothing waits for the sleep to end.
-          (while t (sleep-for 1))))
+          ;; This Emacs lives until the test kills it.
+          (while t (accept-process-output))))
 
 (ert-deftest backstaff-attack-killed-emacs-leaves-no-server-on-a-pipe ()
   :tags '(check-41 clock)

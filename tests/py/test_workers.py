@@ -95,6 +95,26 @@ def test_overdue_job_is_abandoned_once_and_not_before(
     assert job.ends == [1]
 
 
+def test_cancelled_job_has_time_to_return_however_long_it_has_run(
+    pool: Workers, clock: Clock, disk: DeadDisk
+) -> None:
+    jobs = [Doing(disk.hang, seconds=50) for _ in range(MAX_STUCK)]
+    assert all(pool.submit(job) for job in jobs)
+    disk.has(len(jobs))
+    clock.now += 40
+    for job in jobs:
+        job.cancelled.set()
+    pool.check_deadlines()
+    clock.now += GRACE_S
+    pool.check_deadlines()
+    assert not pool.saturated
+    assert [job.ends for job in jobs] == [[]] * len(jobs)
+    clock.now += 0.1
+    pool.check_deadlines()
+    assert pool.saturated
+    assert [len(job.ends) for job in jobs] == [1] * len(jobs)
+
+
 def test_stuck_workers_are_replaced_and_their_jobs_counted(
     pool: Workers, clock: Clock, disk: DeadDisk
 ) -> None:
@@ -474,6 +494,7 @@ def test_cancelled_call_that_does_not_return_is_answered_soon(
     disk.has(1)
     talk.send("(call 2 cancel (1))")
     assert talk.answers(1) == {2: True}
+    pool.check_deadlines()
     clock.now += GRACE_S + 0.1
     pool.check_deadlines()
     assert talk.answers(1)[1][":error"][":code"] == "CANCELLED"

@@ -9,15 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from backstaff.project.ignore import MAX_BYTES
+from backstaff.project.ignore import MAX_BYTES, MAX_LINES
 from backstaff.project.ignore_pattern import IgnorePattern, as_bytes
 
 FILE = ".gitattributes"
-MAX_LINES = 10_000
-"""Maximum number of lines of a file, as in `project.ignore`.
-
-With wildcards they take 20 MB, and the first path that is compared with them takes a second.
-"""
 MAX_LINE_BYTES = 2048
 """Maximum length of a line: git passes over longer ones."""
 
@@ -43,10 +38,11 @@ class Line(NamedTuple):
 
 @lru_cache(maxsize=4)
 def lines_of(content: bytes, *, ignore_case: bool) -> Sequence[Line]:
-    """The lines of a file with this `content`; those that git passes over are left out.
+    """Return the lines of an attributes file with this `content`, without those that git ignores.
 
-    Too large a file is not read. Nobody knows then in which encoding the files of its directory
-    are, so they are undecided.
+    A file that is too large has one line, which leaves all files of its directory undecided: their
+    encoding is then unknown. With wildcards, `MAX_LINES` lines take 20 MB, and the first path that
+    is compared with them takes a second.
     """
     if len(content) > MAX_BYTES or content.count(b"\n") > MAX_LINES:
         unknown = ("working-tree-encoding", "unknown")

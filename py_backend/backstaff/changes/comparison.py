@@ -24,7 +24,7 @@ class Unshown(StrEnum):
     """The reason why the lines of a file are not shown."""
 
     SECRET = "it may hold secrets: a person has to allow it"  # noqa: S105  # no password
-    UNDECIDED = "a filter or an encoding would have to run to compare it"
+    UNDECIDED = "a filter or an encoding would have to run to compare it, or it cannot be read"
     TOO_LARGE = "it is larger than 4 MiB, or git cannot read it"
 
 

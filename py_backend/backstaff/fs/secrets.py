@@ -84,7 +84,7 @@ def _expression(globs: Iterable[str], end: str) -> re.Pattern[str]:
         + ("/[^/]" if glob.endswith("/") else "/")
         for glob in globs
     ]
-    # Those that begin with a star share one: each would look through the whole name.
+    # Globs that begin with a star share one star, because each star looks through the whole name.
     starred = "|".join(one.removeprefix(STAR.regex) for one in each if one.startswith(STAR.regex))
     others = [one for one in each if not one.startswith(STAR.regex)]
     either = "|".join([*others, *[f"{STAR.regex}(?:{starred})"] * bool(starred)])

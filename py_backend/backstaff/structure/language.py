@@ -108,7 +108,7 @@ class Language:
 
     @cached_property
     def modifier_words(self) -> frozenset[str]:
-        """The `modifiers`; those that are no words are in no line."""
+        """The parts of `modifiers`, to compare with words. A regexp among them equals no word."""
         return frozenset(self.modifiers.split())
 
     @cached_property

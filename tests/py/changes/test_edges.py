@@ -10,7 +10,6 @@ import pytest
 
 from backstaff.budget import Budget
 from backstaff.changes import objects, status
-from backstaff.changes.attributes import MAX_LINES
 from backstaff.changes.index import parse
 from backstaff.changes.renames import with_renames
 from backstaff.changes.work_tree import opened
@@ -20,7 +19,7 @@ from backstaff.fs.file import Content
 from backstaff.fs.handles import DEEPEST
 from backstaff.fs.root import Root
 from backstaff.project.git import Repository, find_repository
-from backstaff.project.ignore import MAX_BYTES
+from backstaff.project.ignore import MAX_BYTES, MAX_LINES
 from backstaff.registry import discover
 from backstaff.server import Reply, Server
 from backstaff.settings import Settings

@@ -164,7 +164,7 @@ def test_interrupt_ends_the_server_without_a_traceback(serve: Serve) -> None:
 # ---------------------------------------------------------------------------- the client is killed
 
 KILLED_CLIENT = """
-import json, subprocess, sys, time
+import json, signal, subprocess, sys
 server = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 def call(uid, name, **given):
     params = {"name": name, "arguments": given, "_meta": {"progressToken": uid}}
@@ -176,7 +176,7 @@ server.stdout.readline()
 call(2, "regexp_search", pattern="(a+)+(?!.)", timeout_ms=30000)
 call(3, "project_overview")
 print(server.pid, flush=True)
-time.sleep(60)  # lives until the test kills it; nothing waits for the end of the sleep
+signal.pause()  # lives until the test kills it
 """
 
 

@@ -29,7 +29,7 @@ class Doing(RunningCall):
         self.work()
 
     def allowed(self) -> float:
-        return self.seconds
+        return 0 if self.cancelled.is_set() else self.seconds
 
     def fail(self, error: ToolError) -> None:
         match error.details:

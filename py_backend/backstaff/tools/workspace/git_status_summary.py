@@ -114,7 +114,9 @@ def _result(work_tree: WorkTree, project: ProjectFiles, status: Status, context:
         "changed": letters(status.changed),
         "untracked": [shown(path) for path in status.untracked if path not in of_emacs],
         "changed in Emacs, not saved": [show(path) for path in unsaved],
-        "undecided, as a filter would have to run": [shown(path) for path in status.undecided],
+        "undecided, as a filter would have to run, or they cannot be read": [
+            shown(path) for path in status.undecided
+        ],
     }
     lines = []
     for name, rows in groups.items():
