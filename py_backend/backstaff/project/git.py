@@ -128,7 +128,8 @@ class Repository:
         """The index below the directory. Some of its files may be gone.
 
         With a split index these are the files of the latest commit: git sets the time of a shared
-        index whenever it reads one, and nothing here changes a file.
+        index whenever it reads one, and nothing here changes a file. `left_out` is then unknown,
+        so a `.gitignore` that a sparse checkout left out does not count.
         """
         index = os.path.join(HELD % self.directory, self.index)
         if _is_endless(index):
