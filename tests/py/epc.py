@@ -15,11 +15,11 @@ import sexpdata
 
 import backstaff
 from tests.py.attack.figures import tally
+from tests.py.processes import DEADLINE
 
 SOURCE = Path(backstaff.__file__).parents[1]
 MAIN = SOURCE / "backstaff" / "__main__.py"
 ISOLATED = (sys.executable, "-I", str(MAIN))
-DEADLINE = 10.0
 HEADER = 6
 
 Answer = tuple[str, int, Any]

@@ -14,6 +14,7 @@ import pytest
 
 NOBODY = 65534
 DEADLINE = 60
+"""Maximum number of seconds that a test waits, also on a machine that is loaded."""
 NO_NEW_PRIVILEGES, CAPABILITY_VERSION = 38, 0x20080522
 """PR_SET_NO_NEW_PRIVS of prctl(2), without which a child of root would have all again; and the
 third version of capset(2)."""

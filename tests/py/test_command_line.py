@@ -15,8 +15,8 @@ import sexpdata
 
 from backstaff import __version__
 from backstaff.registry import discover
-from tests.py.epc import DEADLINE, ISOLATED, SOURCE, plain
-from tests.py.processes import unprivileged
+from tests.py.epc import ISOLATED, SOURCE, plain
+from tests.py.processes import DEADLINE, unprivileged
 from tests.py.trees import Plant
 
 pytestmark = pytest.mark.slow

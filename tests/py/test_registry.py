@@ -17,7 +17,7 @@ from backstaff.errors import ErrorCode, ToolError
 from backstaff.registry import Registry, discover
 from backstaff.render.tokens import tokens
 from backstaff.tool import ESSENTIAL, Tool
-from tests.py.epc import DEADLINE
+from tests.py.processes import DEADLINE
 from tests.py.servers import saying, tool
 
 PROPER = """

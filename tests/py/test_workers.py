@@ -25,7 +25,8 @@ from backstaff.workers import (
     YOUNG_S,
     Workers,
 )
-from tests.py.epc import DEADLINE, frame, parsed
+from tests.py.epc import frame, parsed
+from tests.py.processes import DEADLINE
 from tests.py.servers import Nothing, registry_of, saying, server_at
 from tests.py.wire.jobs import Doing
 

@@ -25,8 +25,8 @@ from backstaff.project import files as project_files
 from backstaff.server import Reply, Server
 from tests.py.attack.attackers import BUG, TOOLS, takes_path, with_a_secret
 from tests.py.attack.figures import tally
-from tests.py.epc import DEADLINE, ISOLATED, SOURCE, Client, Start, frame
-from tests.py.processes import in_child
+from tests.py.epc import ISOLATED, SOURCE, Client, Start, frame
+from tests.py.processes import DEADLINE, in_child
 from tests.py.servers import fitting, server_at
 from tests.py.trees import plant
 

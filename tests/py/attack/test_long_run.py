@@ -17,8 +17,9 @@ from backstaff.render.canonical import to_json
 from backstaff.workers import MAX_WORKERS
 from tests.py.attack.attackers import BUG, MARKS, SWAPS, TOOLS, random_arguments, with_a_secret
 from tests.py.attack.figures import seconds, tally
-from tests.py.epc import DEADLINE, Client, Start
+from tests.py.epc import Client, Start
 from tests.py.fs.test_races import exchange, meanwhile
+from tests.py.processes import DEADLINE
 
 pytestmark = pytest.mark.alone
 

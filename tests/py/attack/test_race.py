@@ -26,7 +26,7 @@ from tests.py.attack.attackers import (
 )
 from tests.py.attack.figures import racing, seconds, tally
 from tests.py.attack.transports import server_at
-from tests.py.epc import DEADLINE
+from tests.py.processes import DEADLINE
 from tests.py.servers import Nothing, registry_of
 
 pytestmark = pytest.mark.alone

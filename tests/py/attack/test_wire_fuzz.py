@@ -19,8 +19,9 @@ from backstaff.wire.stdio import EXIT_BAD_FRAME
 from tests.py.attack.attackers import BUG, TOOLS
 from tests.py.attack.figures import MINUTES, tally
 from tests.py.attack.wire_target import AtOnce, fed
-from tests.py.epc import DEADLINE, Client, Start, frame, parsed
+from tests.py.epc import Client, Start, frame, parsed
 from tests.py.examples import examples
+from tests.py.processes import DEADLINE
 from tests.py.servers import server_at
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,8 @@ from typing import Any, Protocol
 from backstaff.mcp.connection import STATELESS_VERSION, Connection, ServedTools
 from backstaff.server import Server
 from backstaff.workers import Workers
-from tests.py.epc import DEADLINE, ISOLATED, Client
+from tests.py.epc import ISOLATED, Client
+from tests.py.processes import DEADLINE
 
 Message = dict[str, Any]
 META = "io.modelcontextprotocol/"

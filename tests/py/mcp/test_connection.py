@@ -18,8 +18,8 @@ from backstaff.settings import Policy, Settings
 from backstaff.tool import Context, Result
 from backstaff.tools.workspace.regexp_search import MAX_TIMEOUT_MS
 from backstaff.workers import MAX_COMPUTING
-from tests.py.epc import DEADLINE
 from tests.py.mcp.session import HELLO, META, STATELESS, Session, notification, request, text
+from tests.py.processes import DEADLINE
 from tests.py.servers import Nothing, Run, registry_of, saying, server_at
 from tests.py.trees import Plant
 

@@ -13,8 +13,9 @@ import pytest
 
 from backstaff.manifest import PRESET
 from backstaff.registry import discover
-from tests.py.epc import DEADLINE, ISOLATED, SOURCE
+from tests.py.epc import ISOLATED, SOURCE
 from tests.py.mcp.session import HELLO, STATELESS, McpClient, Serve, request, text
+from tests.py.processes import DEADLINE
 from tests.py.trees import Plant
 
 pytestmark = pytest.mark.slow

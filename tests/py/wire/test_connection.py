@@ -23,7 +23,8 @@ from backstaff.wire.connection import CAPABILITIES, MAX_REQUEST_BYTES, PROTOCOL,
 from backstaff.wire.frame import MAX_FRAME_BYTES, BadFrame
 from backstaff.wire.lisp import MAX_LISP_BYTES
 from backstaff.workers import MAX_WAITING, MAX_WORKERS, Workers
-from tests.py.epc import DEADLINE, Answer, frame, parsed
+from tests.py.epc import Answer, frame, parsed
+from tests.py.processes import DEADLINE
 from tests.py.servers import Nothing, Run, registry_of, saying, server_at
 from tests.py.trees import Plant
 from tests.py.wire.jobs import Doing

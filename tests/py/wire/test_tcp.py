@@ -15,8 +15,8 @@ from sexpdata import Symbol
 from backstaff.registry import discover
 from backstaff.wire.stdio import EXIT_BAD_FRAME
 from backstaff.wire.tcp import MAX_SILENT
-from tests.py.epc import DEADLINE, SOURCE, Client, Start, frame, parsed, plain
-from tests.py.processes import as_nobody, as_root, in_child
+from tests.py.epc import SOURCE, Client, Start, frame, parsed, plain
+from tests.py.processes import DEADLINE, as_nobody, as_root, in_child
 from tests.py.servers import fitting
 from tests.py.trees import Plant
 from tests.py.wire.test_peer import reset
