@@ -38,9 +38,7 @@
   "Keymap of `backstaff-changes-mode'.")
 
 (define-derived-mode backstaff-changes-mode diff-mode "Changes"
-  "Major mode for the changes of a work tree.
-
-\\{backstaff-changes-mode-map}"
+  "Major mode for the changes of a work tree."
   :group 'backstaff
   (backstaff-view-setup
    :request (pcase-lambda ((map :base :offset :status))

@@ -35,9 +35,7 @@
   "Keys of `backstaff-doctor-mode'.")
 
 (define-derived-mode backstaff-doctor-mode special-mode "Backstaff Doctor"
-  "Major mode for the report of `backstaff-doctor'.
-
-\\{backstaff-doctor-mode-map}"
+  "Major mode for the report of `backstaff-doctor'."
   :group 'backstaff
   (setq buffer-undo-list t mode-line-process '("" backstaff-request-indicator)
         backstaff-request-cancelled-function (lambda () (backstaff-doctor--fail '(quit))))

@@ -255,9 +255,7 @@ xref keeps it."
 ;;;###autoload
 (define-derived-mode backstaff-command-mode backstaff-view-mode "Command"
   "Major mode for a command.
-Invisible characters are written as escapes.  RET visits the file itself.
-
-\\{backstaff-command-mode-map}"
+Invisible characters are written as escapes.  RET visits the file itself."
   :group 'backstaff
   (backstaff-view-setup
    :request (lambda (state)

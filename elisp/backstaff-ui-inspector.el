@@ -193,9 +193,7 @@ server's settings limit their number and depth."
 
 ;;;###autoload
 (define-derived-mode backstaff-inspector-mode backstaff-view-mode "Backstaff Run"
-  "Major mode for the reply of a Backstaff tool, in all its forms.
-
-\\{backstaff-inspector-mode-map}"
+  "Major mode for the reply of a Backstaff tool, in all its forms."
   :group 'backstaff
   (backstaff-view-setup
    :request (lambda (state)

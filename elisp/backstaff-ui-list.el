@@ -43,9 +43,7 @@ By name, the next reply follows it.  In another order there is one reply.")
 
 ;;;###autoload
 (define-derived-mode backstaff-list-mode tabulated-list-mode "Listing"
-  "Major mode for listings of a directory.
-
-\\{backstaff-list-mode-map}"
+  "Major mode for listings of a directory."
   :group 'backstaff
   (backstaff-view-setup
    :request

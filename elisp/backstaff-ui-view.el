@@ -78,9 +78,7 @@ The window nil stands for the buffer.")
   "Keymap of `backstaff-view-mode'.")
 
 (define-derived-mode backstaff-view-mode special-mode "View"
-  "Parent of the major modes that show replies as text.
-
-\\{backstaff-view-mode-map}"
+  "Parent of the major modes that show replies as text."
   :group 'backstaff)
 
 (cl-defun backstaff-view-setup (&rest functions &key wrap &allow-other-keys)

@@ -38,6 +38,8 @@
   (dolist (mode '(backstaff-list-mode backstaff-tree-mode
                   backstaff-overview-mode
                   backstaff-command-mode))
+    ;; ? shows all keys of the mode.
+    (should (string-search (format "\\{%s-map}" mode) (documentation mode t)))
     (with-temp-buffer
       (funcall mode)
       (pcase-dolist (`(,key . ,command) '(("g" . revert-buffer) ("q" . quit-window)
