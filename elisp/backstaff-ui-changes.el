@@ -39,7 +39,6 @@
 
 (define-derived-mode backstaff-changes-mode diff-mode "Changes"
   "Major mode for the changes of a work tree."
-  :group 'backstaff
   (backstaff-view-setup
    :request (pcase-lambda ((map :base :offset :status))
               (if status (list "workspace/git_diff" (list :base base :offset (or offset 0)))

@@ -256,7 +256,6 @@ xref keeps it."
 (define-derived-mode backstaff-command-mode backstaff-view-mode "Command"
   "Major mode for a command.
 Invisible characters are written as escapes.  RET visits the file itself."
-  :group 'backstaff
   (backstaff-view-setup
    :request (lambda (state)
               (list "commands/get_command" (list :command_name (plist-get state :tool))))

@@ -194,7 +194,6 @@ server's settings limit their number and depth."
 ;;;###autoload
 (define-derived-mode backstaff-inspector-mode backstaff-view-mode "Backstaff Run"
   "Major mode for the reply of a Backstaff tool, in all its forms."
-  :group 'backstaff
   (backstaff-view-setup
    :request (lambda (state)
               (setq backstaff-inspector--start (float-time))

@@ -44,7 +44,6 @@ By name, the next reply follows it.  In another order there is one reply.")
 ;;;###autoload
 (define-derived-mode backstaff-list-mode tabulated-list-mode "Listing"
   "Major mode for listings of a directory."
-  :group 'backstaff
   (backstaff-view-setup
    :request
    (pcase-lambda ((map :path :hidden :order :after))

@@ -38,7 +38,6 @@
   "Major mode for the overview of a directory.
 A line shows a directory and names in it.  In \"lib/(900) +4\", lib/ holds 900
 files, and 4 more files are beside it."
-  :group 'backstaff
   (backstaff-view-setup
    :request (lambda (state)
               (list "workspace/project_overview"

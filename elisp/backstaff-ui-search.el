@@ -59,7 +59,6 @@
 ;;;###autoload
 (define-derived-mode backstaff-search-mode grep-mode "Search"
   "Major mode for the lines that match a regular expression."
-  :group 'backstaff
   (backstaff-view-setup :request #'backstaff-search--request
                         :draw (lambda (reply)
                                 (compilation-forget-errors)

@@ -69,7 +69,6 @@ directory that is deeper than the tree's depth.")
 (define-derived-mode backstaff-tree-mode backstaff-view-mode "Tree"
   "Major mode for the tree of a directory.
 TAB opens and closes a directory; \"src/ … 12\" is a closed one with 12 entries."
-  :group 'backstaff
   (backstaff-view-setup
    :request (lambda (state)
               (pcase-let (((map :path :files :depth :max :hidden :exclude :left-out) state))

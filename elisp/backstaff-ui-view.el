@@ -78,8 +78,7 @@ The window nil stands for the buffer.")
   "Keymap of `backstaff-view-mode'.")
 
 (define-derived-mode backstaff-view-mode special-mode "View"
-  "Parent of the major modes that show replies as text."
-  :group 'backstaff)
+  "Parent of the major modes that show replies as text.")
 
 (cl-defun backstaff-view-setup (&rest functions &key wrap &allow-other-keys)
   "Make the current buffer a view.  FUNCTIONS is a plist:
@@ -93,6 +92,7 @@ The window nil stands for the buffer.")
 `:open' returns (MODE . CHANGES), the view that shows an entry which is not a
   regular file (optional).
 `:wrap', WRAP, is non-nil if long lines wrap."
+  (put major-mode 'custom-mode-group 'backstaff)
   (setq truncate-lines (not wrap) word-wrap t
         buffer-undo-list t buffer-read-only t
         bidi-paragraph-direction 'left-to-right
