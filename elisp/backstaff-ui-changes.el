@@ -12,10 +12,6 @@
 ;;; Code:
 
 (require 'diff-mode)
-(require 'map)
-(require 'subr-x)
-(require 'backstaff-names)
-(require 'backstaff-ui-path)
 (require 'backstaff-ui-view)
 
 (defvar-local backstaff-changes--next nil

@@ -16,13 +16,8 @@
 
 ;;; Code:
 
-(require 'cl-lib)
-(require 'map)
-(require 'subr-x)
 (require 'thingatpt)
 (require 'xref)
-(require 'backstaff-names)
-(require 'backstaff-ui-path)
 (require 'backstaff-ui-view)
 
 (defconst backstaff-find--limit 100

@@ -14,13 +14,8 @@
 
 ;;; Code:
 
-(require 'cl-lib)
 (require 'json)
-(require 'map)
 (require 'outline)
-(require 'subr-x)
-(require 'backstaff-names)
-(require 'backstaff-ui-path)
 (require 'backstaff-ui-view)
 
 (defconst backstaff-inspector--most-characters 30000

@@ -13,14 +13,8 @@
 
 ;;; Code:
 
-(require 'cl-lib)
 (require 'grep)
-(require 'map)
-(require 'subr-x)
 (require 'thingatpt)
-(require 'backstaff-names)
-(require 'backstaff-ui-path)
-(require 'backstaff-ui-prompt)
 (require 'backstaff-ui-view)
 
 (declare-function consult--dynamic-collection "ext:consult" t t)

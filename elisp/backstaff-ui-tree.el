@@ -10,11 +10,6 @@
 
 ;;; Code:
 
-(require 'cl-lib)
-(require 'map)
-(require 'subr-x)
-(require 'backstaff-names)
-(require 'backstaff-ui-path)
 (require 'backstaff-ui-view)
 
 (defcustom backstaff-tree-depth 3

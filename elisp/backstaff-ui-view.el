@@ -16,6 +16,7 @@
 
 ;;; Code:
 
+;; The file of each view requires this one, and gets these libraries with it.
 (require 'cl-lib)
 (require 'dired)  ; faces
 (require 'map)
