@@ -24,7 +24,8 @@
   (pcase-dolist (`(,map . ,_) manual-maps)
     (ert-info ((symbol-name map))
       (should (manual-keys map))
-      (pcase-dolist (`(,_ . ,command) (manual-keys map))
+      (pcase-dolist (`(,key . ,command) (manual-keys map))
+        (should-not (string-empty-p key))
         (should (commandp command))
         (should (documentation command))))))
 
