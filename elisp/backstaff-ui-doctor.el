@@ -81,20 +81,17 @@ checks again and \\[backstaff-doctor-copy] copies it."
 (defun backstaff-doctor--note (name state text &optional advice)
   "Append to the report that the check NAME has STATE, with TEXT and ADVICE.
 STATE is `ok', `note' or `failed'."
-  (backstaff-doctor--insert
-   (pcase state
-     ('ok (propertize "ok     " 'face 'success))
-     ('note (propertize "note   " 'face 'shadow))
-     (_ (propertize "FAILED " 'face 'error)))
-   (format "%-12s " name)
-   (backstaff-doctor--indented (concat text (and advice (concat "\nTo do: " advice)))) "\n"))
-
-(defun backstaff-doctor--indented (text)
-  "Return TEXT with its further lines at column 20, and escapes for controls."
-  (let ((indentation (make-string 20 ?\s)))
-    (propertize (replace-regexp-in-string "\n\\(.\\)" (concat "\n" indentation "\\1")
-                                          (backstaff-names-text text))
-                'wrap-prefix indentation)))
+  (let ((text (backstaff-names-text (concat text (and advice (concat "\nTo do: " advice)))))
+        (indentation (make-string 20 ?\s)))
+    (backstaff-doctor--insert
+     (pcase state
+       ('ok (propertize "ok     " 'face 'success))
+       ('note (propertize "note   " 'face 'shadow))
+       (_ (propertize "FAILED " 'face 'error)))
+     (format "%-12s " name)
+     (propertize (replace-regexp-in-string "\n\\(.\\)" (concat "\n" indentation "\\1") text)
+                 'wrap-prefix indentation)
+     "\n")))
 
 (defun backstaff-doctor--fail (condition)
   "Note that the check that goes on failed with CONDITION, and end the report."

@@ -76,13 +76,9 @@ current directory, with point on the current file; with a prefix argument, ask."
                               (propertize (concat " -> " (backstaff-names-show target))
                                           'face 'shadow)
                             suffix))
-                  (pcase kind
-                    (:directory "dir")
-                    (:symlink "link")
-                    (:character-device "char")
-                    (:block-device "block")
-                    (:unknown "?")
-                    (_ (substring (symbol-name kind) 1)))
+                  (alist-get kind '((:directory . "dir") (:symlink . "link") (:unknown . "?")
+                                    (:character-device . "char") (:block-device . "block"))
+                             (substring (symbol-name kind) 1))
                   (if (and size (not (eq kind :directory))) (file-size-human-readable size) "")
                   (or error
                       (condition-case nil

@@ -13,9 +13,6 @@
 
 (require 'backstaff-ui-view)
 
-(defconst backstaff-overview--most-tokens 20000
-  "Maximum number of tokens that the tool allows.")
-
 (defconst backstaff-overview--tokens 1000
   "Length of a new overview, in a model's tokens, which + doubles.")
 
@@ -140,12 +137,12 @@ lose the directory of the page, which would be repeated in each."
   "Request an overview of twice as many tokens."
   (interactive nil backstaff-overview-mode)
   (let ((data (plist-get backstaff-view-reply :data))
-        (tokens (backstaff-view-get :tokens)))
+        (tokens (backstaff-view-get :tokens)) (most 20000)) ; the tool allows no more
     (when (and data (= (plist-get data :named) (plist-get data :files)))
       (user-error "All files are named"))
-    (when (>= tokens backstaff-overview--most-tokens)
+    (when (>= tokens most)
       (user-error "The tool allows no longer overview"))
-    (backstaff-view-change :tokens (min (* 2 tokens) backstaff-overview--most-tokens))))
+    (backstaff-view-change :tokens (min (* 2 tokens) most))))
 
 (provide 'backstaff-ui-overview)
 ;;; backstaff-ui-overview.el ends here

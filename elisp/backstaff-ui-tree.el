@@ -31,9 +31,6 @@ ignores, and `nothing' shows everything.  \\<backstaff-tree-mode-map>\\[backstaf
 (defconst backstaff-tree--entries 400
   "Number of entries in a new tree, which + doubles.")
 
-(defconst backstaff-tree--most-entries 1000
-  "Maximum number of entries that the tool allows.")
-
 (defvar-local backstaff-tree--folds nil
   "Hash table from the path of each directory that the user folded to its state.
 The state is `open' or `closed'.  A request also asks for the names in an open
@@ -305,13 +302,13 @@ Interactively, go from each of these to the next."
 (defun backstaff-tree-more ()
   "Request twice as many entries, up to 1000."
   (interactive nil backstaff-tree-mode)
-  (let ((limit (backstaff-view-get :max)))
+  (let ((limit (backstaff-view-get :max)) (most 1000)) ; the tool allows no more
     (cond ((not (or (backstaff-view-get :wanted) (backstaff-tree--cut-p)))
            (user-error "The tree is complete to its depth; %s changes that"
                        (substitute-command-keys "\\[backstaff-tree-set-depth]")))
-          ((>= limit backstaff-tree--most-entries)
+          ((>= limit most)
            (user-error "A tree has at most %d entries; RET on a directory starts there" limit)))
-    (backstaff-view-change :max (min (* 2 limit) backstaff-tree--most-entries)
+    (backstaff-view-change :max (min (* 2 limit) most)
                            :depth (or (backstaff-view-get :wanted) (backstaff-view-get :depth))
                            :wanted nil)))
 

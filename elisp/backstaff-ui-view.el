@@ -142,8 +142,8 @@ A view opens another one in the same window."
   (funcall (if backstaff-view--functions #'pop-to-buffer-same-window #'pop-to-buffer)
            (backstaff-view--buffer mode state)))
 
-(defun backstaff-view-open-directory (mode directory &rest state)
-  "Show DIRECTORY in major mode MODE; STATE is the rest of the state.
+(defun backstaff-view-open-directory (mode directory)
+  "Show DIRECTORY in major mode MODE.
 Point goes to the file that the user comes from."
   (let* ((directory (file-name-as-directory directory))
          (root (backstaff-command-root directory))
@@ -154,8 +154,7 @@ Point goes to the file that the user comes from."
      mode `( :root ,root :path ,(backstaff-path-relative root directory)
              ;; To resolve the links of another host takes round trips.
              :focus ,(and name (or (string-prefix-p root name) (not (file-remote-p root)))
-                          (backstaff-path-relative root name))
-             ,@state))))
+                          (backstaff-path-relative root name))))))
 
 (defun backstaff-view--buffer (mode state)
   "Request STATE in a buffer in major mode MODE, and return the buffer.
