@@ -27,6 +27,15 @@
 
 ;;; Reading a tool and its arguments
 
+(defun backstaff-inspector--tools ()
+  "Return the definitions of all tools; a failure is a `user-error' with advice."
+  (condition-case problem
+      (backstaff-tools)
+    ;; The command loop would quote the text and the advice.
+    (backstaff-error
+     (user-error "%s.  %s" (backstaff-epc-error-text problem)
+                 (backstaff-server-advice problem)))))
+
 (defun backstaff-inspector--read-tool ()
   "Ask for a tool and return its definition."
   (or (backstaff-prompt-choose
@@ -35,7 +44,7 @@
                  ;; The first sentence.
                  (list id tool (replace-regexp-in-string "\\.[ \n].*\\(?:\n.*\\)*\\'" "."
                                                          description)))
-               (backstaff-prompt-call #'backstaff-tools))
+               (backstaff-inspector--tools))
        'backstaff-inspector--history)
       (user-error "Choose a tool")))
 
@@ -142,7 +151,7 @@ server's settings limit their number and depth."
 (defun backstaff-inspector-edit ()
   "Edit the arguments of the call and run it again."
   (interactive nil backstaff-inspector-mode)
-  (let ((tool (cl-find (backstaff-view-get :tool) (backstaff-prompt-call #'backstaff-tools)
+  (let ((tool (cl-find (backstaff-view-get :tool) (backstaff-inspector--tools)
                        :key (lambda (tool) (plist-get tool :id)) :test #'equal)))
     (backstaff-view-change
      :arguments (backstaff-inspector--read-arguments tool (backstaff-view-get :arguments)))))

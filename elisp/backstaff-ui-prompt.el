@@ -131,16 +131,6 @@ Wait for the reply until \\[keyboard-quit]; under `while-no-input', until the us
           reply)
       (unless reply (backstaff-cancel call)))))
 
-(defun backstaff-prompt-call (function &rest arguments)
-  "Call FUNCTION with ARGUMENTS before the user is asked for more.
-A `backstaff-error' becomes a `user-error' with its advice: the command loop
-would quote both."
-  (condition-case problem
-      (apply function arguments)
-    (backstaff-error
-     (user-error "%s.  %s" (backstaff-epc-error-text problem)
-                 (backstaff-server-advice problem)))))
-
 
 ;;; Calls that belong to a buffer
 

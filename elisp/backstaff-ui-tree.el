@@ -15,12 +15,6 @@
 (defcustom backstaff-tree-depth 3
   "Depth of a new tree, from 0 to 12." :type 'integer :group 'backstaff)
 
-(defcustom backstaff-tree-exclude nil
-  "Globs of the files and directories that a new tree leaves out.
-They apply to paths below the project's root: \"*.log\" leaves out files in
-the root itself, \"**/*.log\" those at any depth."
-  :type '(repeat (string :tag "Glob")) :group 'backstaff)
-
 (defcustom backstaff-tree-leave-out 'contract
   "The names that a new tree leaves out.
 `contract' is the choice for agents: .git, node_modules, dist, build, target,
@@ -75,8 +69,7 @@ TAB opens and closes a directory; \"src/ … 12\" is a closed one with 12 entrie
                 (list :depth (1- depth) :wanted (or wanted depth) :focus focus))))
    :draw #'backstaff-tree--draw
    :defaults (lambda () (list :hidden backstaff-show-hidden :files t :depth backstaff-tree-depth
-                              :max backstaff-tree--entries :left-out backstaff-tree-leave-out
-                              :exclude backstaff-tree-exclude))
+                              :max backstaff-tree--entries :left-out backstaff-tree-leave-out))
    :open (lambda (entry)
            (let ((path (plist-get entry :path)))
              (if (eq (plist-get entry :kind) :symlink)
@@ -86,7 +79,6 @@ TAB opens and closes a directory; \"src/ … 12\" is a closed one with 12 entrie
   (setq backstaff-tree--folds (make-hash-table :test #'equal)
         backstaff-tree--counts (make-hash-table :test #'equal))
   (setq-local imenu-auto-rescan t
-              imenu-auto-rescan-maxout most-positive-fixnum
               imenu-create-index-function
               (lambda ()
                 (cl-loop for node in (backstaff-tree--nodes)
@@ -283,7 +275,9 @@ If the names in it were not requested yet, request them."
 
 (defun backstaff-tree-add-exclude (glob)
   "Also exclude files and directories that match GLOB.
-If GLOB is nil or empty, or with a prefix argument, exclude nothing."
+It applies to paths below the project's root: \"*.log\" leaves out files in the
+root itself, \"**/*.log\" those at any depth.  If GLOB is nil or
+empty, or with a prefix argument, exclude nothing."
   (interactive (list (unless current-prefix-arg
                        (read-string "Exclude (such as *.log, **/*.log, docs/**): ")))
                backstaff-tree-mode)
