@@ -351,14 +351,13 @@ Look from START on, by default the first line."
 
 (defun backstaff-view--bookmark ()
   "Return a bookmark of the buffer's mode and state."
-  (unless backstaff-view-state
-    (user-error "There is nothing to bookmark yet"))
-  (let ((name (backstaff-names-show
-               (backstaff-path-absolute (backstaff-view-get :root) (backstaff-view-get :path) t)))
-        (focus (list :focus (plist-get (backstaff-view--entry) :path))))
+  (pcase-let* ((state (or backstaff-view-state backstaff-view--requested))
+               ((map :root :path) state)
+               (name (backstaff-names-show (backstaff-path-absolute root path t)))
+               (focus (list :focus (plist-get (backstaff-view--entry) :path))))
     `(,name (location . ,name)
             (backstaff-mode . ,major-mode)
-            (backstaff-state . ,(map-merge 'plist backstaff-view-state focus))
+            (backstaff-state . ,(map-merge 'plist state focus))
             (handler . backstaff-view-jump))))
 
 ;;;###autoload
