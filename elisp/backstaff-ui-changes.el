@@ -66,9 +66,8 @@ branch or tag, BASE, to compare with; \"index\" stands for the staged changes."
 
 (defun backstaff-changes--read ()
   "Read the commit to compare with."
-  (let ((base (read-string (format-prompt "Changes since commit, or \"index\"" "HEAD")
-                           nil 'vc-revision-history "HEAD")))
-    (if (string-blank-p base) "HEAD" base)))
+  (read-string (format-prompt "Changes since commit, or \"index\"" "HEAD")
+               nil 'vc-revision-history "HEAD"))
 
 (defun backstaff-changes-from (base)
   "Show the changes since BASE, a commit, branch or tag, or \"index\"."
