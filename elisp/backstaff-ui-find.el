@@ -218,7 +218,6 @@ xref keeps it."
     (backstaff-path-visit (concat root path) root nil line)
     (back-to-indentation)))
 
-
 
 ;;; Commands for agents
 

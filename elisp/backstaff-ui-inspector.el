@@ -180,9 +180,6 @@ server's settings limit their number and depth."
 
 ;;; Showing the reply
 
-(defvar-local backstaff-inspector--start nil
-  "The time of the last call.")
-
 (defvar backstaff-inspector-mode-map
   (let ((map (make-sparse-keymap)))
     (define-key map "e" #'backstaff-inspector-edit)
@@ -198,21 +195,21 @@ server's settings limit their number and depth."
 ;;;###autoload
 (define-derived-mode backstaff-inspector-mode backstaff-view-mode "Backstaff Run"
   "Major mode for the reply of a Backstaff tool, in all its forms."
-  (backstaff-view-setup
-   :request (lambda (state)
-              (setq backstaff-inspector--start (float-time))
-              (list (plist-get state :tool) (plist-get state :arguments) '(:json t)))
-   :draw #'backstaff-inspector--draw
-   :draw-failures t
-   :wrap t)
+  (let ((start 0))
+    (backstaff-view-setup
+     :request (lambda (state)
+                (setq start (float-time))
+                (list (plist-get state :tool) (plist-get state :arguments) '(:json t)))
+     :draw (lambda (reply) (backstaff-inspector--draw reply (* 1e3 (- (float-time) start))))
+     :draw-failures t
+     :wrap t))
   (setq-local outline-regexp "\\* \\(?:Text\\|Plist\\|JSON\\)$"
               outline-level (lambda () 1))
   (add-to-invisibility-spec '(outline . t)))
 
-(defun backstaff-inspector--draw (reply)
-  "Draw REPLY and its call; for the text alone, nothing else."
+(defun backstaff-inspector--draw (reply milliseconds)
+  "Draw REPLY, which took MILLISECONDS, and its call, or only the text."
   (pcase-let* (((map :text :data :json :error :truncated :elapsed-ms :warnings) reply)
-               (milliseconds (* 1e3 (- (float-time) backstaff-inspector--start)))
                (print-length nil) (print-level nil) (print-escape-newlines t)
                (forms (cl-remove nil `(("Text" . ,text)
                                        ("Plist" . ,(and data (prin1-to-string data)))

@@ -11,9 +11,8 @@
 ;; has the file's exact bytes.  `backstaff-path-visit' is the one place where a person
 ;; opens a file that a tool named.
 ;;
-;; A buffer that shows an answer owns the call for it: see `backstaff-request'.  The mode
-;; line says that the buffer waits.  C-g cancels the call, also on the server, and
-;; killing the buffer or changing its major mode does the same.
+;; A buffer that shows an answer owns the call for it: see `backstaff-request'.  C-g
+;; cancels the call, also on the server, and so does killing the buffer.
 
 ;;; Code:
 
