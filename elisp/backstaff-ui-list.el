@@ -118,7 +118,7 @@ current directory, with point on the current file; with a prefix argument, ask."
       (tabulated-list-init-header))
     (setq backstaff-list--waiting (nthcdr backstaff-list--piece backstaff-list--waiting)
           ;; A column that becomes wider draws them anew.
-          tabulated-list-entries (append tabulated-list-entries rows))
+          tabulated-list-entries (nconc tabulated-list-entries rows))
     (with-silent-modifications
       (save-excursion
         (goto-char (point-max))

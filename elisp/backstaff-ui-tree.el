@@ -276,8 +276,8 @@ If the names in it were not requested yet, request them."
 (defun backstaff-tree-add-exclude (glob)
   "Also exclude files and directories that match GLOB.
 It applies to paths below the project's root: \"*.log\" leaves out files in the
-root itself, \"**/*.log\" those at any depth.  If GLOB is nil or
-empty, or with a prefix argument, exclude nothing."
+root itself, \"**/*.log\" those at any depth.  If GLOB is nil or empty, or
+with a prefix argument, exclude nothing."
   (interactive (list (unless current-prefix-arg
                        (read-string "Exclude (such as *.log, **/*.log, docs/**): ")))
                backstaff-tree-mode)
