@@ -56,36 +56,34 @@ Before any input, recently visited files come first."
         ((files (input)
            (unless (equal input answered)
              (setq answered nil)
-             (ask input)
-             (setq answered input))
+             (let* ((query (gethash input paths input)) ; a file need not match its own label
+                    (blank (string-blank-p query))
+                    (reply (backstaff-prompt-call-tool
+                            "workspace/search_files"
+                            (list :query (if blank "**" query) :kind (if blank "glob" "fuzzy")
+                                  :max_results backstaff-find--limit)
+                            (list :root root)))
+                    (data (plist-get reply :data))
+                    (lately (and blank recent)))
+               (setq total (or (plist-get data :total) 0)
+                     found (cl-loop for file in (append lately (seq-difference
+                                                                (plist-get data :files) lately))
+                                    for label = (backstaff-names-show file)
+                                    do (puthash label file paths)
+                                    collect label))
+               (cl-loop for label in found for how across (vconcat (plist-get data :how))
+                        do (put-text-property 0 1 'backstaff-how how label))
+               (setq problem
+                     (cond (found nil)
+                           ((not (plist-get reply :ok))
+                            (string-remove-prefix "Error: " (plist-get reply :text)))
+                           ;; The remedy of a note names an argument for models.
+                           (t (mapconcat (lambda (note) (plist-get note :text))
+                                         (cons '(:text "No file matches") (plist-get data :notes))
+                                         "; "))))
+               (tell)
+               (setq answered input)))
            (copy-sequence found))
-         (ask (input)
-           (let* ((query (gethash input paths input)) ; a file need not match its own label
-                  (blank (string-blank-p query))
-                  (reply (backstaff-prompt-call-tool
-                          "workspace/search_files"
-                          (list :query (if blank "**" query) :kind (if blank "glob" "fuzzy")
-                                :max_results backstaff-find--limit)
-                          (list :root root)))
-                  (data (plist-get reply :data))
-                  (lately (and blank recent)))
-             (setq total (or (plist-get data :total) 0)
-                   found (cl-loop for file in (append lately (seq-difference
-                                                              (plist-get data :files) lately))
-                                  for label = (backstaff-names-show file)
-                                  do (puthash label file paths)
-                                  collect label))
-             (cl-loop for label in found for how across (vconcat (plist-get data :how))
-                      do (put-text-property 0 1 'backstaff-how how label))
-             (setq problem
-                   (cond (found nil)
-                         ((not (plist-get reply :ok))
-                          (string-remove-prefix "Error: " (plist-get reply :text)))
-                         ;; The remedy of a note names an argument for models.
-                         (t (mapconcat (lambda (note) (plist-get note :text))
-                                       (cons '(:text "No file matches") (plist-get data :notes))
-                                       "; "))))
-             (tell)))
          (tell ()
            ;; An error would throw away the keys that were typed behind it.
            (when problem (ignore (message "%s" problem))))
