@@ -124,8 +124,9 @@ COLUMNS are the widths of the columns for Texinfo, as parts of a line."
               (map-keymap-internal
                (lambda (original replacement)
                  (push (cons (key-description
-                              (cl-some (lambda (map) (where-is-internal original (list map) t))
-                                       (list global-map tabulated-list-mode-map)))
+                              ;; The last is a click on a heading, as that is where it works.
+                              (cl-some (lambda (map) (car (last (where-is-internal original (list map)))))
+                                       (list global-map tabulated-list-sort-button-map)))
                              replacement)
                        keys))
                command))

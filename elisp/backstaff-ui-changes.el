@@ -12,10 +12,6 @@
 ;;; Code:
 
 (require 'diff-mode)
-(require 'map)
-(require 'subr-x)
-(require 'backstaff-names)
-(require 'backstaff-ui-path)
 (require 'backstaff-ui-view)
 
 (defvar-local backstaff-changes--next nil
@@ -38,10 +34,7 @@
   "Keymap of `backstaff-changes-mode'.")
 
 (define-derived-mode backstaff-changes-mode diff-mode "Changes"
-  "Major mode for the changes of a work tree.
-
-\\{backstaff-changes-mode-map}"
-  :group 'backstaff
+  "Major mode for the changes of a work tree."
   (backstaff-view-setup
    :request (pcase-lambda ((map :base :offset :status))
               (if status (list "workspace/git_diff" (list :base base :offset (or offset 0)))
@@ -73,9 +66,8 @@ branch or tag, BASE, to compare with; \"index\" stands for the staged changes."
 
 (defun backstaff-changes--read ()
   "Read the commit to compare with."
-  (let ((base (read-string (format-prompt "Changes since commit, or \"index\"" "HEAD")
-                           nil 'vc-revision-history "HEAD")))
-    (if (string-blank-p base) "HEAD" base)))
+  (read-string (format-prompt "Changes since commit, or \"index\"" "HEAD")
+               nil 'vc-revision-history "HEAD"))
 
 (defun backstaff-changes-from (base)
   "Show the changes since BASE, a commit, branch or tag, or \"index\"."

@@ -13,9 +13,6 @@
 
 (require 'cl-lib)
 (require 'subr-x)
-(require 'backstaff)
-(require 'backstaff-names)
-(require 'backstaff-ui-path)
 (require 'backstaff-ui-prompt)
 
 (defconst backstaff-doctor--limit 5
@@ -35,9 +32,7 @@
   "Keys of `backstaff-doctor-mode'.")
 
 (define-derived-mode backstaff-doctor-mode special-mode "Backstaff Doctor"
-  "Major mode for the report of `backstaff-doctor'.
-
-\\{backstaff-doctor-mode-map}"
+  "Major mode for the report of `backstaff-doctor'."
   :group 'backstaff
   (setq buffer-undo-list t mode-line-process '("" backstaff-request-indicator)
         backstaff-request-cancelled-function (lambda () (backstaff-doctor--fail '(quit))))
@@ -83,20 +78,17 @@ checks again and \\[backstaff-doctor-copy] copies it."
 (defun backstaff-doctor--note (name state text &optional advice)
   "Append to the report that the check NAME has STATE, with TEXT and ADVICE.
 STATE is `ok', `note' or `failed'."
-  (backstaff-doctor--insert
-   (pcase state
-     ('ok (propertize "ok     " 'face 'success))
-     ('note (propertize "note   " 'face 'shadow))
-     (_ (propertize "FAILED " 'face 'error)))
-   (format "%-12s " name)
-   (backstaff-doctor--indented (concat text (and advice (concat "\nTo do: " advice)))) "\n"))
-
-(defun backstaff-doctor--indented (text)
-  "Return TEXT with its further lines at column 20, and escapes for controls."
-  (let ((indentation (make-string 20 ?\s)))
-    (propertize (replace-regexp-in-string "\n\\(.\\)" (concat "\n" indentation "\\1")
-                                          (backstaff-names-text text))
-                'wrap-prefix indentation)))
+  (let ((text (backstaff-names-text (concat text (and advice (concat "\nTo do: " advice)))))
+        (indentation (make-string 20 ?\s)))
+    (backstaff-doctor--insert
+     (pcase state
+       ('ok (propertize "ok     " 'face 'success))
+       ('note (propertize "note   " 'face 'shadow))
+       (_ (propertize "FAILED " 'face 'error)))
+     (format "%-12s " name)
+     (propertize (replace-regexp-in-string "\n\\(.\\)" (concat "\n" indentation "\\1") text)
+                 'wrap-prefix indentation)
+     "\n")))
 
 (defun backstaff-doctor--fail (condition)
   "Note that the check that goes on failed with CONDITION, and end the report."

@@ -7,8 +7,7 @@
 ;; `backstaff-find-file' is a `completing-read'.  The server finds the files that match
 ;; the input and ranks them, so a completion style of our own passes its answer on
 ;; unchanged.  Vertico, icomplete and fido show the files as you type; a key ends the wait
-;; for the files of the old input.  Without these, TAB lists the files.  Ivy and Helm
-;; filter candidates themselves, so they get all files.
+;; for the files of the old input.  Without these, TAB lists the files.
 ;;
 ;; `backstaff-find-definition' finds definitions in the text of the files, unsaved text
 ;; included.  `backstaff-find-command' offers the commands for agents, Markdown files in
@@ -16,20 +15,12 @@
 
 ;;; Code:
 
-(require 'cl-lib)
-(require 'map)
-(require 'subr-x)
 (require 'thingatpt)
 (require 'xref)
-(require 'backstaff-names)
-(require 'backstaff-ui-path)
 (require 'backstaff-ui-view)
 
 (defconst backstaff-find--limit 100
   "Maximum number of files that `backstaff-find-file' offers.")
-
-(defconst backstaff-find--most 20000
-  "Maximum number of files for an interface that filters them itself.")
 
 (defconst backstaff-find--guesses
   '( :same "In another case" :case "In another case" :spelling "Spelt in another way"
@@ -39,8 +30,6 @@
 (defvar backstaff-find--history nil
   "The inputs of `backstaff-find-file'.")
 
-(defvar ivy-sort-functions-alist)
-
 ;;;###autoload
 (defun backstaff-find-file (file &optional root)
   "Visit FILE, a path below the project ROOT.
@@ -49,8 +38,7 @@ that match, the best first; files that git ignores are omitted.  Other letters
 may stand between those of a word, and words may come in any order: \"sfp\"
 finds search_files.py.  If few files match, similar names follow in groups of
 their own.  RET after input that is not a file's name visits the best match.
-Before any input, recently visited files come first.  Ivy and Helm match and
-rank the files in their own way."
+Before any input, recently visited files come first."
   (interactive (let ((root (backstaff-command-project)))
                  (list (backstaff-find--read root) root)))
   (let* ((root (or root (backstaff-command-root)))
@@ -65,49 +53,40 @@ rank the files in their own way."
         (paths (make-hash-table :test #'equal))  ; by label
         (answered nil) (found nil) (total 0) (problem nil))
     (cl-labels
-        ((ask (input limit offset)
-           (let* ((query (gethash input paths input)) ; a file need not match its own label
-                  (reply (backstaff-prompt-call-tool
-                          "workspace/search_files"
-                          `(,@(if (string-blank-p query) '(:query "**" :kind "glob")
-                                (list :query query :kind "fuzzy"))
-                            :max_results ,limit :offset ,offset)
-                          (list :root root)))
-                  (data (plist-get reply :data))
-                  (lately (and (string-blank-p input) (eql offset 0) recent)))
-             (setq total (or (plist-get data :total) 0)
-                   found (cl-loop for file in (append lately (seq-difference
-                                                              (plist-get data :files) lately))
-                                  for label = (backstaff-names-show file)
-                                  do (puthash label file paths)
-                                  collect label))
-             (cl-loop for label in found for how across (vconcat (plist-get data :how))
-                      do (put-text-property 0 1 'backstaff-how how label))
-             (setq problem
-                   (cond (found nil)
-                         ((not (plist-get reply :ok))
-                          (string-remove-prefix "Error: " (plist-get reply :text)))
-                         ;; The remedy of a note names an argument for models.
-                         (t (mapconcat (lambda (note) (plist-get note :text))
-                                       (cons '(:text "No file matches") (plist-get data :notes))
-                                       "; "))))
-             (tell)
-             (plist-get data :next-offset)))
+        ((files (input)
+           (unless (equal input answered)
+             (setq answered nil)
+             (let* ((query (gethash input paths input)) ; a file need not match its own label
+                    (blank (string-blank-p query))
+                    (reply (backstaff-prompt-call-tool
+                            "workspace/search_files"
+                            (list :query (if blank "**" query) :kind (if blank "glob" "fuzzy")
+                                  :max_results backstaff-find--limit)
+                            (list :root root)))
+                    (data (plist-get reply :data))
+                    (lately (and blank recent)))
+               (setq total (or (plist-get data :total) 0)
+                     found (cl-loop for file in (append lately (seq-difference
+                                                                (plist-get data :files) lately))
+                                    for label = (backstaff-names-show file)
+                                    do (puthash label file paths)
+                                    collect label))
+               (cl-loop for label in found for how across (vconcat (plist-get data :how))
+                        do (put-text-property 0 1 'backstaff-how how label))
+               (setq problem
+                     (cond (found nil)
+                           ((not (plist-get reply :ok))
+                            (string-remove-prefix "Error: " (plist-get reply :text)))
+                           ;; The remedy of a note names an argument for models.
+                           (t (mapconcat (lambda (note) (plist-get note :text))
+                                         (cons '(:text "No file matches") (plist-get data :notes))
+                                         "; "))))
+               (tell)
+               (setq answered input)))
+           (copy-sequence found))
          (tell ()
            ;; An error would throw away the keys that were typed behind it.
            (when problem (ignore (message "%s" problem))))
-         (files (input)
-           (unless (equal input answered)
-             (setq answered nil)
-             (ask input backstaff-find--limit 0)
-             (setq answered input))
-           (copy-sequence found))
-         (all-files (query offset)
-           (let ((next (ask query 1000 offset)) (labels found))
-             (if (> total backstaff-find--most)
-                 (all-files (read-string (format "%d files are too many; find file like: " total))
-                            0)
-               (append labels (and next (all-files query next))))))
          (group (label transform)
            (cond (transform label)
                  ((plist-get backstaff-find--guesses
@@ -138,16 +117,14 @@ rank the files in their own way."
                        ;; <down> would insert a file that does not match.
                        minibuffer-default-add-function nil)
            (backstaff-prompt-allow-blanks)))
-      (let ((text (if (eq completing-read-function #'completing-read-default)
-                      (minibuffer-with-setup-hook (:append #'set-up)
-                        (completing-read (if (or (bound-and-true-p vertico-mode)
-                                                 (bound-and-true-p icomplete-mode)
-                                                 (bound-and-true-p fido-mode))
-                                             "Find file: "
-                                           "Find file (TAB lists): ")
-                                         #'table nil t nil 'backstaff-find--history))
-                    (let ((all (all-files "" 0)) (ivy-sort-functions-alist nil))
-                      (completing-read "Find file: " all nil t)))))
+      (let ((text (minibuffer-with-setup-hook (:append #'set-up)
+                    ;; Ivy and Helm would match the files anew, and need all of them for that.
+                    (completing-read-default
+                     (if (or (bound-and-true-p vertico-mode) (bound-and-true-p icomplete-mode)
+                             (bound-and-true-p fido-mode))
+                         "Find file: "
+                       "Find file (TAB lists): ")
+                     #'table nil t nil 'backstaff-find--history))))
         (when (string-blank-p text)
           (user-error "Type a part of the name, or choose a file"))
         (or (gethash text paths)
@@ -239,7 +216,6 @@ xref keeps it."
     (backstaff-path-visit (concat root path) root nil line)
     (back-to-indentation)))
 
-
 
 ;;; Commands for agents
 
@@ -255,10 +231,7 @@ xref keeps it."
 ;;;###autoload
 (define-derived-mode backstaff-command-mode backstaff-view-mode "Command"
   "Major mode for a command.
-Invisible characters are written as escapes.  RET visits the file itself.
-
-\\{backstaff-command-mode-map}"
-  :group 'backstaff
+Invisible characters are written as escapes.  RET visits the file itself."
   (backstaff-view-setup
    :request (lambda (state)
               (list "commands/get_command" (list :command_name (plist-get state :tool))))

@@ -14,13 +14,8 @@
 
 ;;; Code:
 
-(require 'cl-lib)
 (require 'json)
-(require 'map)
 (require 'outline)
-(require 'subr-x)
-(require 'backstaff-names)
-(require 'backstaff-ui-path)
 (require 'backstaff-ui-view)
 
 (defconst backstaff-inspector--most-characters 30000
@@ -32,6 +27,15 @@
 
 ;;; Reading a tool and its arguments
 
+(defun backstaff-inspector--tools ()
+  "Return the definitions of all tools; a failure is a `user-error' with advice."
+  (condition-case problem
+      (backstaff-tools)
+    ;; The command loop would quote the text and the advice.
+    (backstaff-error
+     (user-error "%s.  %s" (backstaff-epc-error-text problem)
+                 (backstaff-server-advice problem)))))
+
 (defun backstaff-inspector--read-tool ()
   "Ask for a tool and return its definition."
   (or (backstaff-prompt-choose
@@ -40,7 +44,7 @@
                  ;; The first sentence.
                  (list id tool (replace-regexp-in-string "\\.[ \n].*\\(?:\n.*\\)*\\'" "."
                                                          description)))
-               (backstaff-prompt-call #'backstaff-tools))
+               (backstaff-inspector--tools))
        'backstaff-inspector--history)
       (user-error "Choose a tool")))
 
@@ -147,7 +151,7 @@ server's settings limit their number and depth."
 (defun backstaff-inspector-edit ()
   "Edit the arguments of the call and run it again."
   (interactive nil backstaff-inspector-mode)
-  (let ((tool (cl-find (backstaff-view-get :tool) (backstaff-prompt-call #'backstaff-tools)
+  (let ((tool (cl-find (backstaff-view-get :tool) (backstaff-inspector--tools)
                        :key (lambda (tool) (plist-get tool :id)) :test #'equal)))
     (backstaff-view-change
      :arguments (backstaff-inspector--read-arguments tool (backstaff-view-get :arguments)))))
@@ -176,9 +180,6 @@ server's settings limit their number and depth."
 
 ;;; Showing the reply
 
-(defvar-local backstaff-inspector--start nil
-  "The time of the last call.")
-
 (defvar backstaff-inspector-mode-map
   (let ((map (make-sparse-keymap)))
     (define-key map "e" #'backstaff-inspector-edit)
@@ -193,25 +194,22 @@ server's settings limit their number and depth."
 
 ;;;###autoload
 (define-derived-mode backstaff-inspector-mode backstaff-view-mode "Backstaff Run"
-  "Major mode for the reply of a Backstaff tool, in all its forms.
-
-\\{backstaff-inspector-mode-map}"
-  :group 'backstaff
-  (backstaff-view-setup
-   :request (lambda (state)
-              (setq backstaff-inspector--start (float-time))
-              (list (plist-get state :tool) (plist-get state :arguments) '(:json t)))
-   :draw #'backstaff-inspector--draw
-   :draw-failures t
-   :wrap t)
+  "Major mode for the reply of a Backstaff tool, in all its forms."
+  (let ((start 0))
+    (backstaff-view-setup
+     :request (lambda (state)
+                (setq start (float-time))
+                (list (plist-get state :tool) (plist-get state :arguments) '(:json t)))
+     :draw (lambda (reply) (backstaff-inspector--draw reply (* 1e3 (- (float-time) start))))
+     :draw-failures t
+     :wrap t))
   (setq-local outline-regexp "\\* \\(?:Text\\|Plist\\|JSON\\)$"
               outline-level (lambda () 1))
   (add-to-invisibility-spec '(outline . t)))
 
-(defun backstaff-inspector--draw (reply)
-  "Draw REPLY and its call; for the text alone, nothing else."
+(defun backstaff-inspector--draw (reply milliseconds)
+  "Draw REPLY, which took MILLISECONDS, and its call, or only the text."
   (pcase-let* (((map :text :data :json :error :truncated :elapsed-ms :warnings) reply)
-               (milliseconds (* 1e3 (- (float-time) backstaff-inspector--start)))
                (print-length nil) (print-level nil) (print-escape-newlines t)
                (forms (cl-remove nil `(("Text" . ,text)
                                        ("Plist" . ,(and data (prin1-to-string data)))

@@ -10,11 +10,6 @@
 
 ;;; Code:
 
-(require 'cl-lib)
-(require 'map)
-(require 'subr-x)
-(require 'backstaff-names)
-(require 'backstaff-ui-path)
 (require 'backstaff-ui-view)
 
 (defconst backstaff-list--page 1000
@@ -43,10 +38,7 @@ By name, the next reply follows it.  In another order there is one reply.")
 
 ;;;###autoload
 (define-derived-mode backstaff-list-mode tabulated-list-mode "Listing"
-  "Major mode for listings of a directory.
-
-\\{backstaff-list-mode-map}"
-  :group 'backstaff
+  "Major mode for listings of a directory."
   (backstaff-view-setup
    :request
    (pcase-lambda ((map :path :hidden :order :after))
@@ -61,15 +53,7 @@ By name, the next reply follows it.  In another order there is one reply.")
         tabulated-list-format
         (vector (list "Name" 20 #'ignore) (list "Type" 6 nil)
                 (list "Size" 7 #'ignore :right-align t :pad-right 2)
-                (list "Modified" 16 #'ignore))
-        ;; A column that becomes wider draws the same rows anew.
-        tabulated-list-entries
-        (lambda ()
-          (save-excursion
-            (goto-char (point-min))
-            (cl-loop until (eobp)
-                     collect (list (tabulated-list-get-id) (tabulated-list-get-entry))
-                     do (forward-line))))))
+                (list "Modified" 16 #'ignore))))
 
 ;;;###autoload
 (defun backstaff-list-directory (directory)
@@ -92,13 +76,9 @@ current directory, with point on the current file; with a prefix argument, ask."
                               (propertize (concat " -> " (backstaff-names-show target))
                                           'face 'shadow)
                             suffix))
-                  (pcase kind
-                    (:directory "dir")
-                    (:symlink "link")
-                    (:character-device "char")
-                    (:block-device "block")
-                    (:unknown "?")
-                    (_ (substring (symbol-name kind) 1)))
+                  (alist-get kind '((:directory . "dir") (:symlink . "link") (:unknown . "?")
+                                    (:character-device . "char") (:block-device . "block"))
+                             (substring (symbol-name kind) 1))
                   (if (and size (not (eq kind :directory))) (file-size-human-readable size) "")
                   (or error
                       (condition-case nil
@@ -113,7 +93,8 @@ current directory, with point on the current file; with a prefix argument, ask."
       (message "Only a complete listing can be turned upside down")
       (setq reversed nil)
       (setf (plist-get backstaff-view-state :order) (list column)))
-    (setq tabulated-list-sort-key (cons column reversed)
+    (setq tabulated-list-entries nil
+          tabulated-list-sort-key (cons column reversed)
           backstaff-list--waiting
           (if (not reversed) entries
             ;; Directories stay first.
@@ -124,18 +105,20 @@ current directory, with point on the current file; with a prefix argument, ask."
 
 (defun backstaff-list--insert (wanted)
   "Draw a piece of the rows that wait, and go on until WANTED rows are drawn."
-  (let ((inhibit-read-only t)
-        ;; To collect garbage takes longer than to draw.
-        (gc-cons-threshold (max gc-cons-threshold (* 32 1024 1024)))
-        (rows (mapcar #'backstaff-list--row
-                      (seq-take backstaff-list--waiting backstaff-list--piece))))
-    (setq backstaff-list--waiting (nthcdr backstaff-list--piece backstaff-list--waiting))
-    (when (zerop (buffer-size))
+  (let* ((inhibit-read-only t)
+         ;; To collect garbage takes longer than to draw.
+         (gc-cons-threshold (max gc-cons-threshold (* 32 1024 1024)))
+         (rows (mapcar #'backstaff-list--row
+                       (seq-take backstaff-list--waiting backstaff-list--piece))))
+    (unless tabulated-list-entries
       (setf (nth 1 (aref tabulated-list-format 0))
             (max 20 (min (cl-loop for (_ cells) in (or rows '(("" [""])))
                                   maximize (string-width (aref cells 0)))
                          (- (window-body-width (get-buffer-window nil t)) 35))))
       (tabulated-list-init-header))
+    (setq backstaff-list--waiting (nthcdr backstaff-list--piece backstaff-list--waiting)
+          ;; A column that becomes wider draws them anew.
+          tabulated-list-entries (nconc tabulated-list-entries rows))
     (with-silent-modifications
       (save-excursion
         (goto-char (point-max))
@@ -150,7 +133,7 @@ current directory, with point on the current file; with a prefix argument, ask."
 
 (defun backstaff-list--go-on (wanted)
   "Draw more rows, if there are less than WANTED or a point waits for its row."
-  (let ((shown (backstaff-list--shown)) (end (point-max))
+  (let ((shown (length tabulated-list-entries)) (end (point-max))
         (directory (plist-get backstaff-view-state :path)))
     (when (or (< shown wanted)
               ;; The file of point is looked for in 2,000 rows.  In a larger buffer, a garbage
@@ -162,8 +145,7 @@ current directory, with point on the current file; with a prefix argument, ask."
              (backstaff-list--insert wanted)
              (backstaff-view-go-to-sought end))
             ((and (backstaff-list--left) (backstaff-list--more-p))
-             (pcase-let (((map :name :kind)
-                          (tabulated-list-get-id (1- end))))
+             (pcase-let (((map :name :kind) (caar (last tabulated-list-entries))))
                (backstaff-view-call
                 `(:after ,(concat name (and (eq kind :directory) "/")) ,@backstaff-view-state)
                 (lambda (reply)
@@ -171,21 +153,17 @@ current directory, with point on the current file; with a prefix argument, ask."
                   (if backstaff-list--waiting (backstaff-list--go-on wanted)
                     (message "%s" (plist-get reply :text)))))))))))
 
-(defun backstaff-list--shown ()
-  "Return the number of rows that are drawn."
-  (count-lines (point-min) (point-max)))
-
 (defun backstaff-list--left ()
   "Return the number of entries that are not shown, or nil."
   ;; A failed reply has no data.
   (let ((left (- (or (plist-get (plist-get backstaff-view-reply :data) :total) 0)
-                 (backstaff-list--shown))))
+                 (length tabulated-list-entries))))
     (and (> left 0) left)))
 
 (defun backstaff-list--describe ()
   "Write the counts into the mode line, and a note on entries that are not shown."
   (pcase-let (((map :files :directories) (plist-get backstaff-view-reply :data))
-              (shown (backstaff-list--shown)) (left (backstaff-list--left))
+              (shown (length tabulated-list-entries)) (left (backstaff-list--left))
               (hidden (backstaff-view-get :hidden)))
     (setq mode-line-process
           (list "" 'backstaff-request-indicator
@@ -216,7 +194,7 @@ current directory, with point on the current file; with a prefix argument, ask."
     (user-error "Only the listing by name has all"))
   ;; A page that is asked for replaces the one before.
   (backstaff-request-cancel)
-  (backstaff-list--go-on (+ (backstaff-list--shown) backstaff-list--page)))
+  (backstaff-list--go-on (+ (length tabulated-list-entries) backstaff-list--page)))
 
 (defun backstaff-list-sort (column &optional click)
   "Sort by the column at point, the largest or newest first.

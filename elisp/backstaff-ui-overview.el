@@ -11,13 +11,7 @@
 
 ;;; Code:
 
-(require 'cl-lib)
-(require 'subr-x)
-(require 'backstaff-ui-path)
 (require 'backstaff-ui-view)
-
-(defconst backstaff-overview--most-tokens 20000
-  "Maximum number of tokens that the tool allows.")
 
 (defconst backstaff-overview--tokens 1000
   "Length of a new overview, in a model's tokens, which + doubles.")
@@ -37,10 +31,7 @@
 (define-derived-mode backstaff-overview-mode backstaff-view-mode "Overview"
   "Major mode for the overview of a directory.
 A line shows a directory and names in it.  In \"lib/(900) +4\", lib/ holds 900
-files, and 4 more files are beside it.
-
-\\{backstaff-overview-mode-map}"
-  :group 'backstaff
+files, and 4 more files are beside it."
   (backstaff-view-setup
    :request (lambda (state)
               (list "workspace/project_overview"
@@ -146,12 +137,12 @@ lose the directory of the page, which would be repeated in each."
   "Request an overview of twice as many tokens."
   (interactive nil backstaff-overview-mode)
   (let ((data (plist-get backstaff-view-reply :data))
-        (tokens (backstaff-view-get :tokens)))
+        (tokens (backstaff-view-get :tokens)) (most 20000)) ; the tool allows no more
     (when (and data (= (plist-get data :named) (plist-get data :files)))
       (user-error "All files are named"))
-    (when (>= tokens backstaff-overview--most-tokens)
+    (when (>= tokens most)
       (user-error "The tool allows no longer overview"))
-    (backstaff-view-change :tokens (min (* 2 tokens) backstaff-overview--most-tokens))))
+    (backstaff-view-change :tokens (min (* 2 tokens) most))))
 
 (provide 'backstaff-ui-overview)
 ;;; backstaff-ui-overview.el ends here

@@ -10,21 +10,10 @@
 
 ;;; Code:
 
-(require 'cl-lib)
-(require 'map)
-(require 'subr-x)
-(require 'backstaff-names)
-(require 'backstaff-ui-path)
 (require 'backstaff-ui-view)
 
 (defcustom backstaff-tree-depth 3
   "Depth of a new tree, from 0 to 12." :type 'integer :group 'backstaff)
-
-(defcustom backstaff-tree-exclude nil
-  "Globs of the files and directories that a new tree leaves out.
-They apply to paths below the project's root: \"*.log\" leaves out files in
-the root itself, \"**/*.log\" those at any depth."
-  :type '(repeat (string :tag "Glob")) :group 'backstaff)
 
 (defcustom backstaff-tree-leave-out 'contract
   "The names that a new tree leaves out.
@@ -35,9 +24,6 @@ ignores, and `nothing' shows everything.  \\<backstaff-tree-mode-map>\\[backstaf
 
 (defconst backstaff-tree--entries 400
   "Number of entries in a new tree, which + doubles.")
-
-(defconst backstaff-tree--most-entries 1000
-  "Maximum number of entries that the tool allows.")
 
 (defvar-local backstaff-tree--folds nil
   "Hash table from the path of each directory that the user folded to its state.
@@ -68,10 +54,7 @@ directory that is deeper than the tree's depth.")
 ;;;###autoload
 (define-derived-mode backstaff-tree-mode backstaff-view-mode "Tree"
   "Major mode for the tree of a directory.
-TAB opens and closes a directory; \"src/ … 12\" is a closed one with 12 entries.
-
-\\{backstaff-tree-mode-map}"
-  :group 'backstaff
+TAB opens and closes a directory; \"src/ … 12\" is a closed one with 12 entries."
   (backstaff-view-setup
    :request (lambda (state)
               (pcase-let (((map :path :files :depth :max :hidden :exclude :left-out) state))
@@ -86,8 +69,7 @@ TAB opens and closes a directory; \"src/ … 12\" is a closed one with 12 entrie
                 (list :depth (1- depth) :wanted (or wanted depth) :focus focus))))
    :draw #'backstaff-tree--draw
    :defaults (lambda () (list :hidden backstaff-show-hidden :files t :depth backstaff-tree-depth
-                              :max backstaff-tree--entries :left-out backstaff-tree-leave-out
-                              :exclude backstaff-tree-exclude))
+                              :max backstaff-tree--entries :left-out backstaff-tree-leave-out))
    :open (lambda (entry)
            (let ((path (plist-get entry :path)))
              (if (eq (plist-get entry :kind) :symlink)
@@ -97,7 +79,6 @@ TAB opens and closes a directory; \"src/ … 12\" is a closed one with 12 entrie
   (setq backstaff-tree--folds (make-hash-table :test #'equal)
         backstaff-tree--counts (make-hash-table :test #'equal))
   (setq-local imenu-auto-rescan t
-              imenu-auto-rescan-maxout most-positive-fixnum
               imenu-create-index-function
               (lambda ()
                 (cl-loop for node in (backstaff-tree--nodes)
@@ -294,7 +275,9 @@ If the names in it were not requested yet, request them."
 
 (defun backstaff-tree-add-exclude (glob)
   "Also exclude files and directories that match GLOB.
-If GLOB is nil or empty, or with a prefix argument, exclude nothing."
+It applies to paths below the project's root: \"*.log\" leaves out files in the
+root itself, \"**/*.log\" those at any depth.  If GLOB is nil or empty, or
+with a prefix argument, exclude nothing."
   (interactive (list (unless current-prefix-arg
                        (read-string "Exclude (such as *.log, **/*.log, docs/**): ")))
                backstaff-tree-mode)
@@ -313,13 +296,13 @@ Interactively, go from each of these to the next."
 (defun backstaff-tree-more ()
   "Request twice as many entries, up to 1000."
   (interactive nil backstaff-tree-mode)
-  (let ((limit (backstaff-view-get :max)))
+  (let ((limit (backstaff-view-get :max)) (most 1000)) ; the tool allows no more
     (cond ((not (or (backstaff-view-get :wanted) (backstaff-tree--cut-p)))
            (user-error "The tree is complete to its depth; %s changes that"
                        (substitute-command-keys "\\[backstaff-tree-set-depth]")))
-          ((>= limit backstaff-tree--most-entries)
+          ((>= limit most)
            (user-error "A tree has at most %d entries; RET on a directory starts there" limit)))
-    (backstaff-view-change :max (min (* 2 limit) backstaff-tree--most-entries)
+    (backstaff-view-change :max (min (* 2 limit) most)
                            :depth (or (backstaff-view-get :wanted) (backstaff-view-get :depth))
                            :wanted nil)))
 

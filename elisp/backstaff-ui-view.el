@@ -16,14 +16,12 @@
 
 ;;; Code:
 
+;; The file of each view requires this one, and gets these libraries with it.
 (require 'cl-lib)
 (require 'dired)  ; faces
 (require 'map)
 (require 'subr-x)
 (require 'tabulated-list)
-(require 'backstaff)
-(require 'backstaff-names)
-(require 'backstaff-ui-path)
 (require 'backstaff-ui-prompt)
 
 (defvar ffap-alist)
@@ -78,10 +76,7 @@ The window nil stands for the buffer.")
   "Keymap of `backstaff-view-mode'.")
 
 (define-derived-mode backstaff-view-mode special-mode "View"
-  "Parent of the major modes that show replies as text.
-
-\\{backstaff-view-mode-map}"
-  :group 'backstaff)
+  "Parent of the major modes that show replies as text.")
 
 (cl-defun backstaff-view-setup (&rest functions &key wrap &allow-other-keys)
   "Make the current buffer a view.  FUNCTIONS is a plist:
@@ -95,6 +90,7 @@ The window nil stands for the buffer.")
 `:open' returns (MODE . CHANGES), the view that shows an entry which is not a
   regular file (optional).
 `:wrap', WRAP, is non-nil if long lines wrap."
+  (put major-mode 'custom-mode-group 'backstaff)
   (setq truncate-lines (not wrap) word-wrap t
         buffer-undo-list t buffer-read-only t
         bidi-paragraph-direction 'left-to-right
@@ -143,8 +139,8 @@ A view opens another one in the same window."
   (funcall (if backstaff-view--functions #'pop-to-buffer-same-window #'pop-to-buffer)
            (backstaff-view--buffer mode state)))
 
-(defun backstaff-view-open-directory (mode directory &rest state)
-  "Show DIRECTORY in major mode MODE; STATE is the rest of the state.
+(defun backstaff-view-open-directory (mode directory)
+  "Show DIRECTORY in major mode MODE.
 Point goes to the file that the user comes from."
   (let* ((directory (file-name-as-directory directory))
          (root (backstaff-command-root directory))
@@ -155,8 +151,7 @@ Point goes to the file that the user comes from."
      mode `( :root ,root :path ,(backstaff-path-relative root directory)
              ;; To resolve the links of another host takes round trips.
              :focus ,(and name (or (string-prefix-p root name) (not (file-remote-p root)))
-                          (backstaff-path-relative root name))
-             ,@state))))
+                          (backstaff-path-relative root name))))))
 
 (defun backstaff-view--buffer (mode state)
   "Request STATE in a buffer in major mode MODE, and return the buffer.
@@ -353,14 +348,13 @@ Look from START on, by default the first line."
 
 (defun backstaff-view--bookmark ()
   "Return a bookmark of the buffer's mode and state."
-  (unless backstaff-view-state
-    (user-error "There is nothing to bookmark yet"))
-  (let ((name (backstaff-names-show
-               (backstaff-path-absolute (backstaff-view-get :root) (backstaff-view-get :path) t)))
-        (focus (list :focus (plist-get (backstaff-view--entry) :path))))
+  (pcase-let* ((state (or backstaff-view-state backstaff-view--requested))
+               ((map :root :path) state)
+               (name (backstaff-names-show (backstaff-path-absolute root path t)))
+               (focus (list :focus (plist-get (backstaff-view--entry) :path))))
     `(,name (location . ,name)
             (backstaff-mode . ,major-mode)
-            (backstaff-state . ,(map-merge 'plist backstaff-view-state focus))
+            (backstaff-state . ,(map-merge 'plist state focus))
             (handler . backstaff-view-jump))))
 
 ;;;###autoload

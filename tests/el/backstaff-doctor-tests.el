@@ -306,9 +306,13 @@ The sources of the server are a copy without an environment beside it."
       (should (equal (car kill-ring) report)))))
 
 (ert-deftest backstaff-doctor-writes-nothing-that-drives-a-terminal ()
-  (let ((text (backstaff-doctor--indented "a\e[31m\nb")) (indentation (make-string 20 ?\s)))
-    (should (equal text (concat "a\\u001b[31m\n" indentation "b")))
-    (should (equal (get-text-property 0 'wrap-prefix text) indentation))))
+  (with-temp-buffer
+    (backstaff-doctor--note "Check" 'ok "a\e[31m\nb" "do\nit")
+    (let ((indentation (make-string 20 ?\s)))
+      (should (equal (buffer-string)
+                     (concat "ok     Check        a\\u001b[31m\n" indentation "b\n" indentation
+                             "To do: do\n" indentation "it\n")))
+      (should (equal (get-text-property 21 'wrap-prefix) indentation)))))
 
 (provide 'backstaff-doctor-tests)
 ;;; backstaff-doctor-tests.el ends here

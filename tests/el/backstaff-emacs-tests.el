@@ -294,9 +294,7 @@ Last selected file: a.txt, line 3 of 4\n" (backstaff-emacs-tests-text "context")
         (run "echo src/b.txt:1:x" 'grep-mode)
         (with-current-buffer (get-buffer-create "*search*")
           (setq default-directory root)
-          ;; Without wgrep, which would bind a key in the map of the mode.
-          (let ((grep-setup-hook nil))
-            (backstaff-search-mode)))))
+          (backstaff-search-mode))))
     (should (string-match-p "^Last compilation: .*exit \\[2\\], 1 error, .*: \\*compilation\\*$"
                             (backstaff-emacs-tests-text "context")))))
 

@@ -45,14 +45,6 @@
          (define-key minibuffer-local-map [f12] nil)))
      (should ran)))
 
-(defmacro backstaff-find-tests-narrowing (choose &rest body)
-  "Run BODY with an interface that gets all names at once and calls CHOOSE on them."
-  (declare (indent 1) (debug t))
-  `(let ((completing-read-function
-          (lambda (_prompt collection &rest _)
-            (funcall ,choose (all-completions "" collection)))))
-     ,@body))
-
 (defmacro backstaff-find-tests-under (library mode &rest body)
   "Run BODY under MODE of LIBRARY; skip the test if Emacs lacks it."
   (declare (indent 2) (debug t))
@@ -233,12 +225,6 @@
       (should-error (call-interactively (key-binding (kbd "<down>"))) :type 'user-error)
       (should (equal (minibuffer-contents-no-properties) "parser")))))
 
-(ert-deftest backstaff-find-file-visits-a-file-of-the-list-as-it-stands-there ()
-  (backstaff-view-test-project '(("new\nline.c" . "here"))
-    (backstaff-find-tests-narrowing #'car
-      (backstaff-find-tests-type "")
-      (should (equal (buffer-string) "here")))))
-
 
 ;;; Completions
 
@@ -338,13 +324,10 @@
 
 ;;; Interfaces
 
-(declare-function ivy-mode "ext:ivy" (&optional argument))
 (declare-function vertico-mode "ext:vertico" (&optional argument))
-(defvar ivy-mode)
 (defvar vertico-mode)
 (defvar vertico--candidates)
 (defvar vertico--index)
-(defvar ivy--old-cands)
 
 (ert-deftest backstaff-find-file-shows-files-as-one-types-with-vertico ()
   (backstaff-find-tests-under vertico vertico-mode
@@ -375,37 +358,10 @@
         (should (equal (backstaff-find-tests-type "parser C-. RET") "tests/test_parser.c"))
         (should (equal (backstaff-find-tests-problem "zzzz") "No file matches"))))))
 
-(ert-deftest backstaff-find-file-gives-ivy-all-files ()
-  (backstaff-find-tests-under ivy ivy-mode
-    (backstaff-view-test-project '(("zz" ("last.c" . "")) ("zz" ("lost.c" . "")))
-      (backstaff-view-test-plant-many 1200)
-      (should (equal (backstaff-find-tests-type "^zz SPC last RET") "zz/last.c")))))
-
-(ert-deftest backstaff-find-file-gives-all-files-to-an-interface-that-narrows-them ()
+(ert-deftest backstaff-find-file-leaves-the-matching-to-the-server-under-ivy-and-helm ()
   (backstaff-view-test-project backstaff-find-tests-tree
-    (backstaff-view-test-plant-many 2300)
-    (let ((all nil))
-      (backstaff-find-tests-narrowing (lambda (names) (car (last (setq all names))))
-        (should (equal (backstaff-find-tests-type "") "tests/test_parser.c")))
-      (should (= (length all) (length (delete-dups (copy-sequence all))) 2305)))))
-
-(ert-deftest backstaff-find-file-asks-for-a-part-if-files-are-too-many-to-list ()
-  (backstaff-view-test-project backstaff-find-tests-tree
-    (let ((backstaff-find--most 4)
-          (all nil) (prompts nil))
-      (cl-letf (((symbol-function 'read-string)
-                 (lambda (prompt &rest _)
-                   (push prompt prompts)
-                   (if (cdr prompts) "parser" "c"))))
-        (backstaff-view-test-plant-many 9)
-        (write-region "" nil "file-c" nil 'silent)
-        (write-region "" nil "file-c2" nil 'silent)
-        (backstaff-find-tests-narrowing (lambda (names) (car (setq all names)))
-          (should (equal (backstaff-find-tests-type "") "src/parser.c"))))
-      (should (equal all '("src/parser.c" "tests/test_parser.c")))
-      (should (equal prompts
-                     '("5 files are too many; find file like: "
-                       "16 files are too many; find file like: "))))))
+    (let ((completing-read-function (lambda (&rest _) (ert-fail "Another interface asks"))))
+      (should (equal (backstaff-find-tests-type "tstprs RET") "tests/test_parser.c")))))
 
 
 ;;; Files visited lately
@@ -424,9 +380,7 @@
       (backstaff-find-tests-at-prompt ""
         (should (equal (backstaff-find-tests-completions)
                        '("tests/test_parser.c" "README.md" "src/binary.o" ".gitignore"
-                         "src/parser.c" "src/print_tree.c"))))
-      (backstaff-find-tests-narrowing #'car
-        (should (equal (backstaff-find-tests-type "") "tests/test_parser.c"))))))
+                         "src/parser.c" "src/print_tree.c")))))))
 
 (provide 'backstaff-find-tests)
 ;;; backstaff-find-tests.el ends here

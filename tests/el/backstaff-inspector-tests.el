@@ -149,9 +149,8 @@
                                      (,(make-string 1234567 ?x)
                                       . "1234567   308642 to 493827")))
     (with-temp-buffer
-      (setq backstaff-inspector--start (float-time)
-            backstaff-view-state '(:tool "a" :root "/"))
-      (backstaff-inspector--draw (list :ok t :text text :elapsed-ms 1))
+      (setq backstaff-view-state '(:tool "a" :root "/"))
+      (backstaff-inspector--draw (list :ok t :text text :elapsed-ms 1) 1.0)
       (should (string-match-p (format "^Text +%s\n" costs) (buffer-string))))))
 
 (defun backstaff-inspector-tests-form (text)
@@ -286,9 +285,8 @@
                                                   (number-sequence 1 50000) ",")
                                    "]"))))
     (with-temp-buffer
-      (setq backstaff-inspector--start (float-time)
-            backstaff-view-state '(:tool "a" :root "/"))
-      (should (< (backstaff-test-work (backstaff-inspector--draw reply)) 2)))))
+      (setq backstaff-view-state '(:tool "a" :root "/"))
+      (should (< (backstaff-test-work (backstaff-inspector--draw reply 1.0)) 2)))))
 
 
 

@@ -24,7 +24,8 @@
   (pcase-dolist (`(,map . ,_) manual-maps)
     (ert-info ((symbol-name map))
       (should (manual-keys map))
-      (pcase-dolist (`(,_ . ,command) (manual-keys map))
+      (pcase-dolist (`(,key . ,command) (manual-keys map))
+        (should-not (string-empty-p key))
         (should (commandp command))
         (should (documentation command))))))
 
@@ -38,6 +39,8 @@
   (dolist (mode '(backstaff-list-mode backstaff-tree-mode
                   backstaff-overview-mode
                   backstaff-command-mode))
+    ;; ? shows all keys of the mode.
+    (should (string-search (format "\\{%s-map}" mode) (documentation mode t)))
     (with-temp-buffer
       (funcall mode)
       (pcase-dolist (`(,key . ,command) '(("g" . revert-buffer) ("q" . quit-window)

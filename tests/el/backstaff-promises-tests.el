@@ -79,6 +79,10 @@
               (should (equal (backstaff-promises-tests-seen) seen))))
         (delete-directory (file-name-directory bookmark-default-file) t)))))
 
+(ert-deftest backstaff-promises-customize-mode-offers-the-options ()
+  (backstaff-promises-tests-each nil
+    (should (eq (custom-group-of-mode major-mode) 'backstaff))))
+
 (ert-deftest backstaff-promises-other-window-visits-the-file-at-point ()
   (backstaff-promises-tests-each :file
     (let ((window (selected-window)) (file (plist-get view :file)))

@@ -7,8 +7,6 @@
 (require 'backstaff-view-fixtures)
 (require 'backstaff-ui-search)
 
-(declare-function wgrep-finish-edit "wgrep")
-
 (defvar backstaff-search-tests-tree
   '(("src" ("a.c" . "int run;\nrun run\n") ("b.c" . "no\n")) ("README" . "Run it\n"))
   "A project.")
@@ -65,7 +63,7 @@
   (backstaff-search-tests-found "run"
     (should (equal (backstaff-search-tests-lines t)
                    '("README" "1:Run it" "src/a.c" "1:int run;" "2:run run")))
-    ;; The name of the file in the line is there for wgrep and `next-error'.
+    ;; The name of the file in the line is there for `next-error'.
     (goto-char (point-min))
     (search-forward "src/a.c\0")
     (should (invisible-p (1- (point))))
@@ -221,19 +219,6 @@
     (backstaff-search-in-directory (expand-file-name "src"))
     (backstaff-view-test-wait)
     (should (equal (length (backstaff-search-tests-lines)) 2))))
-
-(ert-deftest backstaff-search-is-edited-with-wgrep ()
-  (backstaff-test-needs "wgrep" (require 'wgrep nil t))
-  (backstaff-search-tests-found "int run"
-    (call-interactively (key-binding (kbd "C-c C-p")))
-    (goto-char (point-min))
-    (search-forward "int run;")
-    (insert "ning;")
-    (wgrep-finish-edit)
-    (with-current-buffer (backstaff-search-tests-visited)
-      (should (string-prefix-p "int run;ning;\n" (buffer-string)))
-      (set-buffer-modified-p nil)
-      (kill-buffer))))
 
 (ert-deftest backstaff-search-reads-a-pattern ()
   (cl-letf (((symbol-function 'thing-at-point) (lambda (&rest _) "a.c")))

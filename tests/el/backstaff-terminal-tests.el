@@ -190,25 +190,6 @@ It runs in a project that holds TREE."
     (backstaff-terminal-tests-press "Enter")
     (backstaff-terminal-tests-wait-for "^ in.txt +file")))
 
-;; Helm works on no batch Emacs.
-(ert-deftest backstaff-terminal-finds-a-file-with-helm-among-all ()
-  (backstaff-test-needs "Helm" (locate-library "helm-mode"))
-  (backstaff-terminal-tests-in-emacs
-      100 24 `(,@(cl-loop for number below 1200
-                          collect (cons (format "a%04d" number) ""))
-               ("zz" ("kernel_last.c" . "") ("kernel_lost.c" . "")))
-      `(progn (setq load-path ',(append load-path nil))
-              (require 'helm-mode)
-              (helm-mode)
-              (global-set-key [f5] #'backstaff-find-file))
-    (backstaff-terminal-tests-wait-for "Helm")
-    (backstaff-terminal-tests-press "F5")
-    (backstaff-terminal-tests-wait-for "^a0000$")
-    (backstaff-terminal-tests-press "-l" "kernel last")
-    (backstaff-terminal-tests-wait-for "\\[1 Candidate")
-    (backstaff-terminal-tests-press "Enter")
-    (backstaff-terminal-tests-wait-for "^-.* kernel_last\\.c ")))
-
 ;;; The tutorial
 
 (defun backstaff-terminal-tests-tutorial ()

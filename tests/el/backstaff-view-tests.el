@@ -10,6 +10,7 @@
 (require 'backstaff-ui-overview)
 (require 'backstaff-ui-find)
 (require 'backstaff-ui-inspector)
+(require 'bookmark)
 (require 'desktop)
 
 
@@ -268,6 +269,16 @@
 
 
 ;;; Bookmarks and desktop
+
+(ert-deftest backstaff-view-is-bookmarked-before-its-answer-comes ()
+  (backstaff-view-test-project '(("sub" ("a" . "")))
+    (backstaff-list-directory (expand-file-name "sub" root))
+    (set-buffer (window-buffer))
+    (should backstaff-request--pending)
+    (let ((bookmark (bookmark-make-record)))
+      (kill-buffer)
+      (backstaff-view-test-open #'bookmark-jump bookmark)
+      (should (equal (backstaff-view-test-names) '("a"))))))
 
 (ert-deftest backstaff-view-is-safe-in-a-desktop ()
   (backstaff-view-test-project '(("a" . ""))
