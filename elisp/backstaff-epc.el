@@ -57,11 +57,11 @@ called when the connection breaks, and returns the last lines that PROCESS
 wrote to its standard error, or nil.
 
 BUFFER has the bytes of the next frames, and PENDING maps uids to calls.
-TIMER ends the calls whose time is up, or is nil; it next looks at NEXT-CHECK.
+TIMER ends the calls whose time is up, or is nil.
 CLOSED is nil, t while the connection breaks, or the condition that broke it."
   process (name "the server") remote (log-function #'ignore) (stderr-function #'ignore)
   buffer (pending (make-hash-table) :read-only t) (last-uid 0) (silent-timeouts 0) closed
-  timer next-check)
+  timer)
 
 (cl-defstruct (backstaff-epc--call (:constructor backstaff-epc--make-call) (:copier nil))
   "A call in flight.
@@ -121,7 +121,8 @@ last words are added to REASON.  ADVICE is a string for the user, or nil."
   (unless (backstaff-epc--closed connection)
     (setf (backstaff-epc--closed connection) t)
     (delete-process (backstaff-epc--process connection))
-    (backstaff-epc--cancel-timer connection)
+    (when (backstaff-epc--timer connection)
+      (cancel-timer (backstaff-epc--timer connection)))
     (let ((condition `(,(or symbol 'backstaff-connection-lost) ,reason
                         ,@(and advice (list advice)))))
       (unwind-protect
@@ -328,29 +329,17 @@ Count that as a sign that the peer is stuck."
   "Let the time of CALL over CONNECTION be up after SECONDS.
 One timer serves all calls.  With a timer for each, 100 calls at once took six
 times as long, because Emacs looks at all timers when it adds one."
-  (let ((deadline (+ (float-time) seconds)))
-    (setf (backstaff-epc--call-deadline call) deadline)
-    (unless (and (backstaff-epc--timer connection)
-                 (<= (backstaff-epc--next-check connection) deadline))
-      (let ((inhibit-quit t)) ; a quit in between would leave calls without a timer
-        (backstaff-epc--cancel-timer connection)
-        (setf (backstaff-epc--next-check connection) deadline
-              (backstaff-epc--timer connection)
-              (run-at-time seconds nil #'backstaff-epc--check-deadlines connection))))))
-
-(defun backstaff-epc--cancel-timer (connection)
-  "Cancel the timer of CONNECTION, if there is one."
-  (when (backstaff-epc--timer connection)
-    (cancel-timer (backstaff-epc--timer connection))
-    (setf (backstaff-epc--timer connection) nil)))
+  (setf (backstaff-epc--call-deadline call) (+ (float-time) seconds))
+  (unless (memq (backstaff-epc--timer connection) timer-list)
+    (setf (backstaff-epc--timer connection)
+          (run-at-time backstaff-epc--slice nil #'backstaff-epc--check-deadlines connection))))
 
 (defun backstaff-epc--check-deadlines (connection)
   "End the calls over CONNECTION whose time is up, the oldest first."
-  (backstaff-epc--cancel-timer connection)
   (let ((now (float-time)) late)
-    ;; Set the timer before a callback can exit by a `throw'.
     (maphash (lambda (uid call)
                (when-let ((deadline (backstaff-epc--call-deadline call)))
+                 ;; The timer starts again before a callback can exit by a `throw'.
                  (if (<= deadline now) (push uid late)
                    (backstaff-epc--set-deadline connection call (- deadline now)))))
              (backstaff-epc--pending connection))
