@@ -13,8 +13,7 @@
 ;;   (backstaff-gptel-register "workspace")        those of one toolset
 ;;   (backstaff-gptel-register '("forge" "workspace"))
 ;;
-;; gptel hands a tool the arguments that the tool has, and drops others that a model made up.
-;; So no answer names those, as it does for other clients; llm refuses such a call.
+;; gptel drops arguments that a model made up, so no answer names those.
 
 ;;; Code:
 

@@ -7,8 +7,7 @@
 ;; A library of agents needs three things of a tool: a name that no other tool
 ;; has, a list of parameters, and a function that takes a callback and the
 ;; arguments by position.  This file makes them from the server's descriptions,
-;; so that no adapter knows any tool: `backstaff-agent-tools',
-;; `backstaff-agent-parameters' and `backstaff-agent-function'.
+;; so that no adapter knows any tool.
 ;;
 ;; A model goes on after the callbacks of all its tools were called, and few
 ;; libraries catch an error.  Therefore the function never signals one, and it
@@ -21,9 +20,6 @@
 
 (require 'backstaff)
 (require 'backstaff-names)
-
-
-;;; Options
 
 (defcustom backstaff-agent-max-output-bytes 16384
   "Maximum number of bytes of text that an agent gets for a call.
