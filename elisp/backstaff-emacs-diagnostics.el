@@ -55,7 +55,7 @@
 
 (defun backstaff-emacs-diagnostics--run (arguments context)
   "Do the work of emacs/diagnostics with ARGUMENTS in CONTEXT."
-  (let* ((roots (backstaff-emacs-roots (plist-get context :root)))
+  (let* ((roots (backstaff-unsaved-roots (plist-get context :root)))
          (scope (backstaff-emacs-argument-path (or (plist-get arguments :path) "") roots))
          (within (lambda (path) (or (equal scope "") (equal path scope)
                                     (string-prefix-p (concat scope "/") path))))
@@ -200,7 +200,7 @@ the checkers that have failed."
             ;; A checker may find problems in other files; they count if they are below a root.
             (let* ((file (flycheck-error-filename error))
                    (path (if (and file (file-name-absolute-p file))
-                             (backstaff-emacs-below file roots)
+                             (backstaff-unsaved-below file roots)
                            path))
                    (level (flycheck-error-level-severity (flycheck-error-level error))))
               (when path

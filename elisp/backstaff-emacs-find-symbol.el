@@ -55,7 +55,7 @@
 
 (defun backstaff-emacs-find-symbol--run (arguments context)
   "Do the work of emacs/find_symbol with ARGUMENTS in CONTEXT."
-  (let* ((roots (backstaff-emacs-roots (plist-get context :root)))
+  (let* ((roots (backstaff-unsaved-roots (plist-get context :root)))
          (files (backstaff-emacs-buffers roots))
          (given (or (plist-get arguments :path) ""))
          (path (backstaff-emacs-argument-path given roots))
@@ -159,9 +159,9 @@ OPEN is the element of FILES, the open files below ROOTS, that is asked in."
          for item in items
          for (name line) = (backstaff-emacs-find-symbol--place (xref-item-location item))
          ;; A link that leads out of the root does not count.
-         for below = (and name (backstaff-emacs-below name roots)
+         for below = (and name (backstaff-unsaved-below name roots)
                           (let ((file-name-handler-alist nil))
-                            (backstaff-emacs-below (file-truename name) roots)))
+                            (backstaff-unsaved-below (file-truename name) roots)))
          for buffer = (and (not line) (cdr (assoc below files)))
          if (null below) do (cl-incf outside)
          else unless (backstaff-emacs-secret-p (list name) roots)

@@ -90,6 +90,22 @@ TRAMP, which did that, has noted the directory, so the host is not asked."
            (if home (replace-match (string-remove-suffix "/" home) t t name 1) name)))
         (t name)))
 
+(defun backstaff-unsaved-roots (root)
+  "Return the names of the directory ROOT, a list.
+They are the given one and, on this host, the true one, which on another host
+would cost a round trip."
+  (if (file-remote-p root) (list root)
+    (delete-dups (list (let ((file-name-handler-alist nil)) (file-truename root)) root))))
+
+(defun backstaff-unsaved-below (name roots)
+  "Return NAME, an absolute file name, as it is below one of ROOTS, or nil.
+The root itself is \"\", with a slash at the end of NAME or without."
+  (let ((name (string-remove-prefix "/:" name)))
+    (unless (string-match-p "/\\.\\.?\\(?:/\\|\\'\\)" name)
+      (cl-loop for root in roots
+               thereis (cond ((string-prefix-p root name) (substring name (length root)))
+                             ((equal (concat name "/") root) ""))))))
+
 (defun backstaff-unsaved--eligible-p ()
   "Return non-nil if the current buffer has a text that a server may get.
 It visits a file, so it is no indirect buffer; its base buffer has the text."
@@ -148,8 +164,7 @@ The value is a plist:
 `:left-out'  the names of files whose texts are too much
 `:host'      the host of ROOT"
   (let* ((host (file-remote-p root))
-         ;; The true name of a directory on another host would cost a round trip.
-         (roots (if host (list root) (delete-dups (list (file-truename root) root))))
+         (roots (backstaff-unsaved-roots root))
          (room (if host (car backstaff-unsaved--remote-rooms) most-positive-fixnum))
          (text-room (if host (cdr backstaff-unsaved--remote-rooms) most-positive-fixnum))
          (items nil) (codings nil) (ahead nil) (left-out nil)
@@ -211,9 +226,7 @@ The value is a plist:
                         ;; the file counts as well.  It may be a link that leads elsewhere; the
                         ;; server there does not follow it.
                         (name (cl-loop for name in (backstaff-unsaved-file-names buffer)
-                                       thereis (cl-loop for root in roots
-                                                        when (string-prefix-p root name)
-                                                        return (substring name (length root)))
+                                       thereis (backstaff-unsaved-below name roots)
                                        while host)))
               (funcall add name))))))
     (list :items items :codings codings :ahead ahead :bytes bytes
