@@ -218,7 +218,6 @@ ARGUMENTS are those of `make-process'."
 `:output' has the bytes that it printed since it is ready.
 `:stderr' is nil or a process that prints its standard error into a buffer.
 `:text' describes the start.
-`:advice' is nil or says how to improve the start.
 
 If one way fails, try the next.  Signal a `backstaff-error' if all fail, or if
 Emacs is not connected to HOST, such as \"/ssh:host:\"."
@@ -340,16 +339,7 @@ do better."
                       :text (format "%s, Python %s, sources %s, started in %.2f s"
                                     (if (eq way 'direct) "a session without a terminal"
                                       "a login of TRAMP's on a terminal")
-                                    python sources (- (float-time) begun))
-                      :advice
-                      (cond ((eq way 'tramp)
-                             "Nothing, if the host is reached by several hops, sudo or su; else\
- see in the log why the session without a terminal failed: its calls are as quick, its start is\
- not a second login")
-                            ;; That is, sent and not kept.
-                            ((equal sources "uncached")
-                             "Let ~/.cache/backstaff on that host be a directory of yours alone\
- (chmod 700), so that the sources need not be sent at each start")))))
+                                    python sources (- (float-time) begun)))))
               ((guard (> (length output) most))
                (fail (concat "the host says too much and never \"ready\"" (said))))
               ((guard (process-get process 'backstaff-late))
