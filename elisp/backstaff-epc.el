@@ -12,12 +12,9 @@
 ;; waits for an answer, and `backstaff-epc-call-async' does not.  Each call ends once,
 ;; with its value or with a condition below `backstaff-error'.
 ;;
-;; - A frame is parsed when it is complete, and leaves the buffer before its call ends,
-;;   so that a callback may wait for another call.
-;; - After the first byte out of order nobody knows where the next frame begins.  Then
-;;   the connection breaks, and all its calls end.
-;; - A callback may exit by a `throw'.  The rest of the work then goes on in a timer
-;;   (`backstaff-epc--until-done').
+;; A frame leaves the buffer before its call ends, so that a callback may wait for another
+;; call.  After the first byte out of order nobody knows where the next frame begins, so
+;; the connection breaks, and all its calls end.
 
 ;;; Code:
 
@@ -216,28 +213,6 @@ An error in the caller's function goes to the log and the echo area."
        (message "Backstaff: %s" text)))))
 
 
-;;; Waiting for any process
-
-(defun backstaff-epc-wait (process seconds function)
-  "Call FUNCTION again and again while PROCESS runs, until it returns non-nil.
-Return that value, or nil if PROCESS ended or has run for SECONDS.  Then it is
-killed, and its property `backstaff-late' is non-nil."
-  (let* ((value nil)
-         ;; A timer runs even while the process floods Emacs with output, or has closed its
-         ;; output and lives: both keep `accept-process-output' busy.
-         (timer (run-at-time seconds nil (lambda ()
-                                           (process-put process 'backstaff-late t)
-                                           (delete-process process)))))
-    (unwind-protect
-        (while (and (not (setq value (funcall function)))
-                    (let ((live (process-live-p process)))
-                      ;; Other processes are not read: TRAMP, if it is in the midst of a
-                      ;; command, would miss its output.
-                      (or (accept-process-output process 0.02 nil t) live))))
-      (cancel-timer timer))
-    value))
-
-
 ;;; Calls
 
 (defconst backstaff-epc--max-remote-request (* 64 1024)
@@ -391,7 +366,26 @@ Return nil if it had ended before."
                          (format "%s was cancelled" (backstaff-epc--call-method call)))))
 
 
-;;; Calls that wait
+;;; Waiting
+
+(defun backstaff-epc-wait (process seconds function)
+  "Call FUNCTION again and again while PROCESS runs, until it returns non-nil.
+Return that value, or nil if PROCESS ended or has run for SECONDS.  Then it is
+killed, and its property `backstaff-late' is non-nil."
+  (let* ((value nil)
+         ;; A timer runs even while the process floods Emacs with output, or has closed its
+         ;; output and lives: both keep `accept-process-output' busy.
+         (timer (run-at-time seconds nil (lambda ()
+                                           (process-put process 'backstaff-late t)
+                                           (delete-process process)))))
+    (unwind-protect
+        (while (and (not (setq value (funcall function)))
+                    (let ((live (process-live-p process)))
+                      ;; Other processes are not read: TRAMP, if it is in the midst of a
+                      ;; command, would miss its output.
+                      (or (accept-process-output process 0.02 nil t) live))))
+      (cancel-timer timer))
+    value))
 
 (defvar backstaff-epc--waiting nil
   "The function that ends the innermost wait if its outcome is known.")

@@ -16,8 +16,7 @@
 ;; 3. a program named `backstaff' on variable `exec-path'.
 ;;
 ;; No library has to be installed, because an archive with all of them is among
-;; the sources.  The system's own libraries are not used, because they may have
-;; any version.
+;; the sources.  The system's own are not used: they may have any version.
 
 ;;; Code:
 
@@ -96,7 +95,7 @@ whose name starts with PYTHON counts."
              when main return (expand-file-name "../" (file-name-directory main)))))
 
 
-;;; Asking a Python
+;;; The program
 
 (defconst backstaff-python--patience 3
   "Maximum number of seconds that a Python may take to describe itself.")
@@ -162,9 +161,6 @@ description."
                return (plist-get answer :executable))))
       ;; -S leaves the system's libraries out.
       (and backstaff-python-found (list backstaff-python-found "-I" "-S")))))
-
-
-;;; The program
 
 (defun backstaff-server-program (&optional note)
   "Return the program that serves, and its first arguments.

@@ -9,10 +9,9 @@
 ;; the first such project is looked at.
 ;;
 ;; A server is started unasked only where TRAMP is connected already; else by
-;; a command that asks.  Nothing that a model says can lead to a host: the
-;; root is Emacs's alone.  There is one server for each connection of TRAMP's,
-;; which takes the root with each call: one server for each root would soon
-;; take up all the sessions that an ssh connection may have, which are ten.
+;; a command that asks.  Nothing that a model says can lead to a host.  There is
+;; one server for each connection of TRAMP's: one for each root would soon take
+;; up all the sessions that an ssh connection may have, which are ten.
 ;;
 ;; The host needs a Python and nothing else.  A small program on its command
 ;; line runs the sources that the last start left there if they have the right
@@ -177,7 +176,7 @@ ARGUMENTS are those of `make-process'."
     (string-limit (backstaff-names-prose (decode-coding-string bytes 'utf-8)) 300 t)))
 
 
-;;; The bundle for a host
+;;; Start
 
 (defun backstaff-remote--make-bundle ()
   "Let the server's Python on this machine make a `backstaff-remote--bundle'."
@@ -199,9 +198,6 @@ ARGUMENTS are those of `make-process'."
      (signal 'backstaff-start-error
              (list (concat "what goes to a host is made on this machine: " (cadr problem))
                    (backstaff-server-advice problem))))))
-
-
-;;; Start
 
 (defconst backstaff-remote--python-advice
   "Install one on that host; if it is there by another name, customize \

@@ -9,12 +9,11 @@
 ;; lives until Emacs ends or `backstaff-stop' is typed.  If the server has died,
 ;; the next call starts another one.  If that one dies before it has answered a
 ;; tool's call, calls fail for a minute.  A root on another host has a server
-;; there, which `backstaff-remote-start' starts.  A host is a string such as
-;; "/ssh:host:", as `file-remote-p' returns it; nil is this host.
+;; there.  A host is a string such as "/ssh:host:", as `file-remote-p' returns it;
+;; nil is this host.
 ;;
-;; backstaff-python.el finds the program.  It runs in the directory of its sources
-;; and isolated from the environment, so that no file of a project is ever run, and
-;; no setting of a project counts.
+;; The program, which backstaff-python.el finds, runs in the directory of its sources
+;; and isolated from the environment.  So no file or setting of a project counts.
 
 ;;; Code:
 
