@@ -106,12 +106,8 @@ the caller waits for TIMEOUT seconds from BEGUN on, or for ever if that is nil."
              (list :code (nth 1 problem) :message (nth 2 problem) :secret (nth 3 problem)))
             (error
              (backstaff-server-note (format "bug in the tool %s: %S" (plist-get tool :id) problem))
-             ;; Some errors have no message, only a name.
-             (let ((reason (error-message-string problem)))
-               (list :code "INTERNAL"
-                     :message (concat "The tool failed unexpectedly: "
-                                      (if (string-blank-p reason) (prin1-to-string problem)
-                                        reason))))))))
+             (list :code "INTERNAL"
+                   :message (format "The tool failed unexpectedly: %S" problem))))))
     (when (listp result)
       (let* ((code (plist-get result :code))
              (message (plist-get result :message))
