@@ -84,9 +84,6 @@ gives the error, once, and REMEDY, which is for when its cause is gone."
          (display-warning 'backstaff text)))
      nil)))
 
-
-;;; Parameters
-
 (defun backstaff-agent-parameters (tool)
   "Return the parameters of TOOL as gptel and llm want them, as a fresh list.
 Both read the same plists: `:name', `:type', a symbol, `:description',
@@ -149,6 +146,7 @@ if the user has approved the call.  LIBRARY is the library's name."
          ,@(and backstaff-agent-max-output-bytes
                 (list :max-output-bytes backstaff-agent-max-output-bytes))))
       nil)))
+
 
 ;;; Skills
 

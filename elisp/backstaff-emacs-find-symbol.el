@@ -141,9 +141,6 @@ file.  The items are places of its definition, or REFERENCES."
                      ;; The back end may have put its properties on it.
                      backend (if (equal there symbol) there symbol))))))
 
-
-;;; The answer
-
 (defun backstaff-emacs-find-symbol--result (arguments open roots files limit)
   "Return the result of a call with ARGUMENTS, of at most LIMIT bytes.
 OPEN is the element of FILES, the open files below ROOTS, that is asked in."

@@ -27,9 +27,6 @@
 (require 'tramp-sh)
 (require 'backstaff-ui-prompt)
 
-
-;;; Options
-
 (defcustom backstaff-remote-python "python3"
   "The Python that runs the server on another host, 3.11 or newer."
   :type 'string :group 'backstaff :risky t)

@@ -21,9 +21,6 @@
 (require 'backstaff-loaddefs)
 (require 'backstaff-python)
 
-
-;;; Options
-
 (defcustom backstaff-server-settings-file nil
   "The file with the server's settings, in TOML.
 If nil, it is config.toml in the folder backstaff below the user's
