@@ -216,50 +216,48 @@ If one way fails, try the next.  Signal a `backstaff-error' if all fail, or if
 Emacs is not connected to HOST, such as \"/ssh:host:\"."
   (backstaff-server-check-host (concat host "/"))
   (when (member host backstaff-remote--starting)
-    ;; A timer or another thread would wait for a start that goes on further up the stack.
+    ;; A timer would wait for a start that goes on further up the stack.
     (signal 'backstaff-start-error
             (list (format "it is just being started on %s; try again" host))))
-  (push host backstaff-remote--starting)
-  (unwind-protect
-      (with-temp-message (format "Starting a server on %s… (C-g cancels)" host)
-        (let* ((inhibit-quit nil) (begun (float-time)) (problems nil)
-               (file (backstaff-server-settings-file-name))
-               ;; They go along: a policy counts wherever the tools look.
-               (settings (if (or backstaff-server-settings-file (file-exists-p file))
-                             (with-temp-buffer
-                               (insert-file-contents-literally file)
-                               (buffer-string))
-                           "")))
-          (unless backstaff-remote--bundle
-            (setq backstaff-remote--bundle (backstaff-remote--make-bundle)))
-          (cl-loop
-           for (way . more) on (backstaff-remote--ways host)
-           ;; TRAMP would connect again by itself.
-           do (backstaff-server-check-host (concat host "/"))
-           (backstaff-server-note (format "starting on %s, %s" host way))
-           thereis
-           (condition-case problem
-               (backstaff-remote--open-session host way begun settings)
-             (error
-              (pcase-let ((`(,text ,advice ,final)
-                           (if (memq (car problem) '(backstaff-start-error backstaff-timeout))
-                               (cdr problem)
-                             (list (backstaff-epc-error-text problem)))))
-                (backstaff-server-note (format "start on %s failed: %s" host text))
-                (setq problems (append problems (list (cons text advice))))
-                (when (or final (null more))
-                  (signal
-                   'backstaff-start-error
-                   (if-let ((python (rassq backstaff-remote--python-advice problems)))
-                       ;; No other failure says more.
-                       (list (format "on %s, Python 3.11 or newer is needed: %s\
+  (with-temp-message (format "Starting a server on %s… (C-g cancels)" host)
+    (let* ((backstaff-remote--starting (cons host backstaff-remote--starting))
+           (inhibit-quit nil) (begun (float-time)) (problems nil)
+           (file (backstaff-server-settings-file-name))
+           ;; They go along: a policy counts wherever the tools look.
+           (settings (if (or backstaff-server-settings-file (file-exists-p file))
+                         (with-temp-buffer
+                           (insert-file-contents-literally file)
+                           (buffer-string))
+                       "")))
+      (unless backstaff-remote--bundle
+        (setq backstaff-remote--bundle (backstaff-remote--make-bundle)))
+      (cl-loop
+       for (way . more) on (backstaff-remote--ways host)
+       ;; TRAMP would connect again by itself.
+       do (backstaff-server-check-host (concat host "/"))
+       (backstaff-server-note (format "starting on %s, %s" host way))
+       thereis
+       (condition-case problem
+           (backstaff-remote--open-session host way begun settings)
+         (error
+          (pcase-let ((`(,text ,advice ,final)
+                       (if (memq (car problem) '(backstaff-start-error backstaff-timeout))
+                           (cdr problem)
+                         (list (backstaff-epc-error-text problem)))))
+            (backstaff-server-note (format "start on %s failed: %s" host text))
+            (setq problems (append problems (list (cons text advice))))
+            (when (or final (null more))
+              (signal
+               'backstaff-start-error
+               (if-let ((python (rassq backstaff-remote--python-advice problems)))
+                   ;; No other failure says more.
+                   (list (format "on %s, Python 3.11 or newer is needed: %s\
  (`backstaff-remote-python' may name another)" host (car python))
-                             (cdr python))
-                     (list (format "on %s, %s" host (mapconcat #'car problems "; then "))
-                           (or (cl-some #'cdr problems)
-                               "See in the log what that host says, and whether ssh, sudo or su\
- does by hand; then type M-x backstaff-connect in a directory of that host")))))))))))
-    (setq backstaff-remote--starting (delete host backstaff-remote--starting))))
+                         (cdr python))
+                 (list (format "on %s, %s" host (mapconcat #'car problems "; then "))
+                       (or (cl-some #'cdr problems)
+                           "See in the log what that host says, and whether ssh, sudo or su\
+ does by hand; then type M-x backstaff-connect in a directory of that host"))))))))))))
 
 (defun backstaff-remote--open-session (host way begun settings)
   "Start a server on HOST in WAY; return the plist of `backstaff-remote--start'.
