@@ -77,8 +77,7 @@ Never signal an error: where there are no tools, warn and return nil."
         (apply #'gptel-make-preset name :description description
                ;; Several models refuse a request in which a tool stands twice,
                ;; which is so after two presets that share it: gptel only appends.
-               :tools (list :append (if (memq reads (cons nil added)) added
-                                      (append added (list reads)))
+               :tools (list :append (if reads (cl-adjoin reads added) added)
                             :function #'seq-uniq)
                (and reads (list :system (list :function #'backstaff-gptel--with-skills))))))
     (when (and made (called-interactively-p 'interactive))
