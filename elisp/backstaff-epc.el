@@ -55,7 +55,7 @@ wrote to its standard error, or nil.
 
 BUFFER has the bytes of the next frames, and PENDING maps uids to calls.
 TIMER ends the calls whose time is up, or is nil.
-CLOSED is nil, t while the connection breaks, or the condition that broke it."
+CLOSED is nil or the condition that broke the connection."
   process (name "the server") remote (log-function #'ignore) (stderr-function #'ignore)
   buffer (pending (make-hash-table) :read-only t) (last-uid 0) (silent-timeouts 0) closed
   timer)
@@ -116,17 +116,16 @@ was cancelled."
 SYMBOL is the condition, `backstaff-connection-lost' by default.  The peer's
 last words are added to REASON.  ADVICE is a string for the user, or nil."
   (unless (backstaff-epc--closed connection)
-    (setf (backstaff-epc--closed connection) t)
-    (delete-process (backstaff-epc--process connection))
-    (when (backstaff-epc--timer connection)
-      (cancel-timer (backstaff-epc--timer connection)))
     (let ((condition `(,(or symbol 'backstaff-connection-lost) ,reason
                         ,@(and advice (list advice)))))
+      (setf (backstaff-epc--closed connection) condition)
+      (delete-process (backstaff-epc--process connection))
+      (when (backstaff-epc--timer connection)
+        (cancel-timer (backstaff-epc--timer connection)))
       (unwind-protect
           (let ((words (string-trim (or (funcall (backstaff-epc--stderr-function connection)) ""))))
             (unless (equal words "")
               (setf (cadr condition) (format "%s:\n%s" reason words))))
-        (setf (backstaff-epc--closed connection) condition)
         (unwind-protect
             (progn (funcall (backstaff-epc--log-function connection) (cadr condition))
                    (backstaff-epc--fail-pending connection condition))
@@ -293,12 +292,8 @@ Count that as a sign that the peer is stuck."
 
 (defun backstaff-epc--check-open (connection)
   "Signal the condition that broke CONNECTION, if one did."
-  (pcase (backstaff-epc--closed connection)
-    ('nil nil)
-    (`(,symbol . ,data) (signal symbol data))
-    ;; The connection breaks just now: its last words are being read further up the stack.
-    (_ (signal 'backstaff-connection-lost
-               (list (format "%s has just ended" (backstaff-epc--name connection)))))))
+  (when-let ((condition (backstaff-epc--closed connection)))
+    (signal (car condition) (cdr condition))))
 
 (defun backstaff-epc--set-deadline (connection call seconds)
   "Let the time of CALL over CONNECTION be up after SECONDS.
