@@ -461,15 +461,13 @@ a search may take 30 seconds."
 (defun backstaff--sent-context (context texts)
   "Return CONTEXT with the root's name on its own host, and with TEXTS.
 TEXTS is a `backstaff-unsaved-context', whose note needs a part of the limit."
-  (let ((sent nil))
-    (cl-loop for (key value) on context by #'cddr
-             unless (or (eq key :agent) (plist-member sent key))
-             do (setq sent (plist-put sent key
-                                      (pcase key
-                                        (:root (file-name-unquote (file-local-name value)))
-                                        (:max-output-bytes (backstaff-unsaved-room value texts))
-                                        (_ value)))))
-    `(,@sent :unsaved ,(plist-get texts :items) :codings ,(plist-get texts :codings))))
+  ;; Of two values of a key the server takes the first, as Lisp does.
+  `(:root ,(file-name-unquote (file-local-name (plist-get context :root)))
+    ,@(when-let ((limit (plist-get context :max-output-bytes)))
+        (list :max-output-bytes (backstaff-unsaved-room limit texts)))
+    :unsaved ,(plist-get texts :items) :codings ,(plist-get texts :codings)
+    ,@(cl-loop for (key value) on context by #'cddr
+               unless (eq key :agent) append (list key value))))
 
 (defun backstaff--error-reply (id code message &optional text)
   "Return a reply to a call of the tool ID that failed with CODE and MESSAGE.
