@@ -70,7 +70,7 @@ DIRECTORY and TOOLSETS are as in `backstaff-mcp-server'."
                  (list "--max-output-bytes"
                        (number-to-string (max 1024 backstaff-agent-max-output-bytes))))
           ,@(and backstaff-server-settings-file
-                 (list "--config" (expand-file-name backstaff-server-settings-file))))))))
+                 (list "--config" (backstaff-server-settings-file-name))))))))
 
 (provide 'backstaff-agent-mcp)
 ;;; backstaff-agent-mcp.el ends here

@@ -17,6 +17,7 @@
 
 ;;; Code:
 
+(require 'xdg)
 (require 'backstaff-epc)
 (require 'backstaff-loaddefs)
 (require 'backstaff-python)
@@ -30,9 +31,8 @@ starts."
 
 (defun backstaff-server-settings-file-name ()
   "Return the file that the server reads its settings from if it exists."
-  (let ((folder (getenv "XDG_CONFIG_HOME")))
-    (expand-file-name (or backstaff-server-settings-file "backstaff/config.toml")
-                      (expand-file-name (if (member folder '(nil "")) "~/.config" folder) "/"))))
+  (expand-file-name (or backstaff-server-settings-file "backstaff/config.toml")
+                    (xdg-config-home)))
 
 
 ;;; Conditions
@@ -186,8 +186,8 @@ or with nil and a condition, after TIMEOUT seconds at most."
           (backstaff-python-with-own-environment (backstaff-python-sources)
             (let ((command (append (backstaff-server-program) '("serve" "--stdio")
                                    (and backstaff-server-settings-file
-                                        (list "--config" (expand-file-name
-                                                          backstaff-server-settings-file))))))
+                                        (list "--config"
+                                              (backstaff-server-settings-file-name))))))
               (backstaff-server-note (format "starting %S" command))
               ;; Emacs itself would make a child that fails to become the program.
               (unless (executable-find (car command))
