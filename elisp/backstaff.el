@@ -465,9 +465,9 @@ TEXTS is a `backstaff-unsaved-context', whose note needs a part of the limit."
   `(:root ,(file-name-unquote (file-local-name (plist-get context :root)))
     ,@(when-let ((limit (plist-get context :max-output-bytes)))
         (list :max-output-bytes (backstaff-unsaved-room limit texts)))
-    :unsaved ,(plist-get texts :items) :codings ,(plist-get texts :codings)
     ,@(cl-loop for (key value) on context by #'cddr
-               unless (eq key :agent) append (list key value))))
+               unless (eq key :agent) append (list key value))
+    :unsaved ,(plist-get texts :items) :codings ,(plist-get texts :codings)))
 
 (defun backstaff--error-reply (id code message &optional text)
   "Return a reply to a call of the tool ID that failed with CODE and MESSAGE.
