@@ -189,12 +189,10 @@ Signal a `user-error' if the server lists nothing.  The text has at most
          (head "Skills, each with its file. When a task fits one, first read it with get_command,\
  and do as it says. The files that it names are beside its own; no tool here reads those of a skill\
  outside the project.\n")
-         (room (and backstaff-agent-max-output-bytes
-                    (- backstaff-agent-max-output-bytes (string-bytes head) 80)))
-         (fitting (cl-loop for skill in skills
-                           sum (string-bytes skill) into size
-                           while (or (null room) (<= size room))
-                           collect skill))
+         (fitting (if backstaff-agent-max-output-bytes
+                      (backstaff-lisp-tools-fitting
+                       skills (- backstaff-agent-max-output-bytes (string-bytes head) 80))
+                    skills))
          (missing (- (length skills) (length fitting))))
     (and skills
          (concat head (apply #'concat fitting)

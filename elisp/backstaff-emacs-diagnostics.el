@@ -117,7 +117,7 @@
                              (backstaff-emacs-diagnostics--counts found)))))
            (tail (concat (mapconcat (lambda (note) (format "[%s]\n" note)) (and checked notes) "")
                          "[only files that are open in Emacs are checked]\n"))
-           (lines (backstaff-emacs-fitting
+           (lines (backstaff-lisp-tools-fitting
                    (cl-loop for one in (seq-take found (plist-get arguments :max-results))
                             collect (cl-destructuring-bind
                                         (&key path line column severity message source) one

@@ -178,7 +178,7 @@ OPEN is the element of FILES, the open files below ROOTS, that is asked in."
                      (if (null all) (format "No %s" noun)
                        (backstaff-emacs-plural (length all) noun))
                      (backstaff-emacs-quote symbol) by (backstaff-names-show (car open))))
-       (lines (backstaff-emacs-fitting
+       (lines (backstaff-lisp-tools-fitting
                (cl-loop for place in (seq-take all 100)
                         for line = (plist-get place :line)
                         collect (format "%s%s: %s\n"

@@ -150,11 +150,5 @@ The root itself is \"\".  Fail if PATH leads out of it."
                   (shown (format " and %d more" more))
                   (t (format "%d with long names" more))))))
 
-(defun backstaff-emacs-fitting (lines limit)
-  "Return the first of LINES that take LIMIT bytes together."
-  (cl-loop for line in lines
-           while (>= (cl-decf limit (string-bytes line)) 0)
-           collect line))
-
 (provide 'backstaff-emacs)
 ;;; backstaff-emacs.el ends here

@@ -124,6 +124,12 @@ the caller waits for TIMEOUT seconds from BEGUN on, or for ever if that is nil."
           :warnings ,(append (plist-get checked :warnings) (plist-get result :warnings))
           :elapsed-ms ,(round (* 1000 (- (float-time) begun))))))))
 
+(defun backstaff-lisp-tools-fitting (lines limit)
+  "Return the first of LINES that take LIMIT bytes together."
+  (cl-loop for line in lines
+           while (>= (cl-decf limit (string-bytes line)) 0)
+           collect line))
+
 (defun backstaff-lisp-tools-clipped (text limit)
   "Return TEXT, or its first lines in LIMIT bytes and \"[cut to LIMIT bytes]\".
 The limit is at least 64."
