@@ -7,11 +7,7 @@
 ;; `backstaff-gptel-register' makes the tools known to gptel, where the menu
 ;; and `gptel-tools' choose among them, together with presets.  The preset
 ;; backstaff has only the few tools that a model needs, as each costs tokens in
-;; every turn:
-;;
-;;   (backstaff-gptel-register)                    all tools
-;;   (backstaff-gptel-register "workspace")        those of one toolset
-;;   (backstaff-gptel-register '("forge" "workspace"))
+;; every turn.
 ;;
 ;; gptel drops arguments that a model made up, so no answer names those.
 

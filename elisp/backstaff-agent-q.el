@@ -9,13 +9,9 @@
 ;; list_directory, are Backstaff's toolset agent-q.
 ;;
 ;; With a Lisp connected that has Agent-Q loaded, M-x backstaff-agent-q-setup
-;; makes Agent-Q's registry call Backstaff.  Or, in the Lisp image itself, after
-;; Agent-Q:
+;; makes Agent-Q's registry call Backstaff.  It loads backstaff-agent-q.lisp there.
 ;;
-;;   (load "/path/to/backstaff/elisp/backstaff-agent-q.lisp")
-;;   (backstaff-agent-q:install)
-;;
-;; Either way a call goes from the Lisp to `backstaff-agent-q-call' in Emacs, as
+;; A call goes from the Lisp to `backstaff-agent-q-call' in Emacs, as
 ;; Agent-Q's own do, from there to the server, and back as one string.  Emacs
 ;; must let the Lisp evaluate forms.  That lets the Lisp do anything in Emacs,
 ;; so it is not set here.

@@ -8,11 +8,8 @@
 ;;
 ;; 1. `backstaff-server-command', if that is non-nil;
 ;; 2. the sources shipped with this package, which are sure to have its version, run by
-;;    the first Python 3.11 or newer of these:
-;;    - the `.venv' beside the sources,
-;;    - python3, python3.14 and so on, on variable `exec-path',
-;;    - a Python that uv, pyenv or Homebrew has installed, such as
-;;      ~/.pyenv/versions/3.12.1/bin/python3;
+;;    the first Python 3.11 or newer of these: that in the `.venv' beside the sources,
+;;    those on variable `exec-path', those that uv, pyenv or Homebrew has installed;
 ;; 3. a program named `backstaff' on variable `exec-path'.
 ;;
 ;; No library has to be installed, because an archive with all of them is among
@@ -35,8 +32,6 @@ No variable of the environment whose name starts with PYTHON reaches it."
 
 (define-error 'backstaff-start-error "Backstaff cannot start its server"
   'backstaff-connection-lost)
-(define-error 'backstaff-python-missing "Backstaff cannot start its server"
-  'backstaff-start-error)
 
 (defconst backstaff-server-version "0.1.0"
   "The version of this package, and of the server that belongs to it.")
@@ -192,7 +187,7 @@ given, is called with each Python that is tried and its description."
  with its folder py_backend; or customize `backstaff-server-command'")))
      (t
       (signal
-       'backstaff-python-missing
+       'backstaff-start-error
        (list (concat "there is no Python 3.11 or newer"
                      (and answers ": ")
                      (mapconcat (pcase-lambda (`(,program . ,answer))

@@ -5,8 +5,7 @@
 ;;; Commentary:
 
 ;; For a project on another host the server runs there, over a connection that
-;; TRAMP makes, so that a call costs one round trip.  This file is loaded when
-;; the first such project is looked at.
+;; TRAMP makes, so that a call costs one round trip.
 ;;
 ;; A server is started unasked only where TRAMP is connected already; else by
 ;; a command that asks.  Nothing that a model says can lead to a host.  There is
