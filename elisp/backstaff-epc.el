@@ -220,11 +220,6 @@ An error in the caller's function goes to the log and the echo area."
 (defconst backstaff-epc--slice 0.05
   "Seconds between two looks at the peer.")
 
-(defconst backstaff-epc--gc-cons-threshold (* 16 1024 1024)
-  "Bytes that are allocated in a wait before garbage is collected.
-With the usual 800 kB an answer of 13 MB brings on 16 collections.  With
-128 MB a single one took Emacs 28 half a minute.")
-
 (defvar backstaff-epc--sending nil
   "The call whose request is being sent, the innermost of several.
 While Emacs waits for a full pipe, filters and timers may send others.  It is
@@ -408,7 +403,9 @@ even where `inhibit-quit' is non-nil, as in another process's filter: the
 caller gets a `quit', once."
   (let* ((outcome nil)
          (begun (float-time))
-         (gc-cons-threshold (max gc-cons-threshold backstaff-epc--gc-cons-threshold))
+         ;; With the usual 800 kB an answer of 13 MB brings on 16 collections of garbage.  With
+         ;; 128 MB a single one took Emacs 28 half a minute.
+         (gc-cons-threshold (max gc-cons-threshold (* 16 1024 1024)))
          (read-process-output-max (max read-process-output-max 65536))
          (process (backstaff-epc--process connection))
          ;; If the caller interrupts the sending of a request, its wait is not cut short.
