@@ -109,10 +109,8 @@ returned as it is.  An error is a message: the request goes on without skills."
      :function (backstaff-agent-function
                 tool (lambda ()
                        ;; Whether gptel has asked before this call.
-                       (pcase (bound-and-true-p gptel-confirm-tool-calls)
-                         ('nil nil)
-                         ('t t)
-                         (_ (funcall asks))))
+                       (when-let ((confirms (bound-and-true-p gptel-confirm-tool-calls)))
+                         (or (eq confirms t) (funcall asks))))
                 "gptel")
      :async t
      :category "backstaff"

@@ -28,9 +28,6 @@ count."
   :type '(choice (const :tag "The server's settings" nil) (integer :tag "Bytes"))
   :group 'backstaff)
 
-
-;;; Tools
-
 (defun backstaff-agent-definitions ()
   "Return all tools as in `backstaff-tools', but with the texts for models.
 No two have the same `:name', whichever of them an agent gets: if toolsets
@@ -106,9 +103,6 @@ Both read the same plists: `:name', `:type', a symbol, `:description',
                                   ,@(when-let ((parts (properties name)))
                                       (list :properties (copy-tree parts))))))
                  ,@(and (not required) (list :optional t)))))))
-
-
-;;; Calls
 
 (defun backstaff-agent-function (tool &optional approved-function library)
   "Return a function that calls TOOL, for a library of agents.

@@ -89,9 +89,6 @@ whose name starts with PYTHON counts."
                                      (list (expand-file-name "../" directory) directory))
              when main return (expand-file-name "../" (file-name-directory main)))))
 
-
-;;; The program
-
 (defconst backstaff-python--patience 3
   "Maximum number of seconds that a Python may take to describe itself.")
 

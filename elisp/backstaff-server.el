@@ -126,10 +126,9 @@ If no server starts, the text includes advice: there is no other help then."
 (cl-defstruct (backstaff-server (:include backstaff-epc-connection)
                                 (:constructor backstaff-server--make) (:copier nil))
   "A server process and the connection with it.
-LAST-WORDS is the end of its standard error.  RESTARTED is non-nil if it took the
-place of a server that had died.
-ANSWERED is non-nil once it has answered a tool's call.  START-INFO is the plist
-of a start on another host: see `backstaff-remote-start'."
+LAST-WORDS is the end of its standard error.  RESTARTED is non-nil if it took
+the place of a server that had died, and ANSWERED once it has answered a tool's
+call.  START-INFO is what `backstaff-remote-start' returned on another host."
   (last-words "") restarted (started (float-time)) answered start-info)
 
 (defvar backstaff-server--pause 60

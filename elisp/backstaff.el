@@ -127,7 +127,6 @@ Otherwise a call was made outside of any project, in the directory ROOT."
                   (file-name-unquote (backstaff--checked-root backstaff-root-directory))))
       (not (eq backstaff-root-function #'backstaff-project-root))
       (if (file-remote-p root)
-          ;; This is found once, because it takes several round trips.
           (backstaff-remote-find #'backstaff-project-root root t)
         (backstaff-project-root root t))))
 
