@@ -128,7 +128,7 @@ If no server starts, the text includes advice: there is no other help then."
   "A server process and the connection with it.
 LAST-WORDS is the end of its standard error.  RESTARTED is non-nil if it took
 the place of a server that had died, and ANSWERED once it has answered a tool's
-call.  START-INFO is what `backstaff-remote-start' returned on another host."
+call.  START-INFO is the plist of `backstaff-remote-start' on another host."
   (last-words "") restarted (started (float-time)) answered start-info)
 
 (defvar backstaff-server--pause 60
