@@ -80,7 +80,7 @@ denied, and no other tool takes its place."
 Agent-Q must be loaded there, and Emacs must let the Lisp evaluate forms."
   (interactive)
   (pcase-let ((`(,_ ,option ,evaluate ,grab)
-               (or (cl-find-if (lambda (connected-p) (and (fboundp connected-p) (funcall connected-p)))
+               (or (cl-find-if (lambda (connected) (and (fboundp connected) (funcall connected)))
                                '((sly-connected-p sly-enable-evaluate-in-emacs
                                   sly-eval-async slynk:eval-and-grab-output)
                                  (slime-connected-p slime-enable-evaluate-in-emacs

@@ -54,11 +54,10 @@ called when the connection breaks, and returns the last lines that PROCESS
 wrote to its standard error, or nil.
 
 BUFFER has the bytes of the next frames, and PENDING maps uids to calls.
-TIMER ends the calls whose time is up, or is nil.
+TIMER is nil or the last timer that looks for calls whose time is up.
 CLOSED is nil or the condition that broke the connection."
   process (name "the server") remote (log-function #'ignore) (stderr-function #'ignore)
-  buffer (pending (make-hash-table) :read-only t) (last-uid 0) (silent-timeouts 0) closed
-  timer)
+  buffer (pending (make-hash-table) :read-only t) (last-uid 0) (silent-timeouts 0) closed timer)
 
 (cl-defstruct (backstaff-epc--call (:constructor backstaff-epc--make-call) (:copier nil))
   "A call in flight.
