@@ -7,14 +7,9 @@
 ;; `backstaff-gptel-register' makes the tools known to gptel, where the menu
 ;; and `gptel-tools' choose among them, together with presets.  The preset
 ;; backstaff has only the few tools that a model needs, as each costs tokens in
-;; every turn:
+;; every turn.
 ;;
-;;   (backstaff-gptel-register)                    all tools
-;;   (backstaff-gptel-register "workspace")        those of one toolset
-;;   (backstaff-gptel-register '("forge" "workspace"))
-;;
-;; gptel hands a tool the arguments that the tool has, and drops others that a model made up.
-;; So no answer names those, as it does for other clients; llm refuses such a call.
+;; gptel drops arguments that a model made up, so no answer names those.
 
 ;;; Code:
 
@@ -78,8 +73,7 @@ Never signal an error: where there are no tools, warn and return nil."
         (apply #'gptel-make-preset name :description description
                ;; Several models refuse a request in which a tool stands twice,
                ;; which is so after two presets that share it: gptel only appends.
-               :tools (list :append (if (memq reads (cons nil added)) added
-                                      (append added (list reads)))
+               :tools (list :append (if reads (cl-adjoin reads added) added)
                             :function #'seq-uniq)
                (and reads (list :system (list :function #'backstaff-gptel--with-skills))))))
     (when (and made (called-interactively-p 'interactive))
@@ -115,10 +109,8 @@ returned as it is.  An error is a message: the request goes on without skills."
      :function (backstaff-agent-function
                 tool (lambda ()
                        ;; Whether gptel has asked before this call.
-                       (pcase (bound-and-true-p gptel-confirm-tool-calls)
-                         ('nil nil)
-                         ('t t)
-                         (_ (funcall asks))))
+                       (when-let ((confirms (bound-and-true-p gptel-confirm-tool-calls)))
+                         (or (eq confirms t) (funcall asks))))
                 "gptel")
      :async t
      :category "backstaff"

@@ -4,9 +4,8 @@
 
 ;;; Commentary:
 
-;; Agents outside of Emacs, and some inside, speak the Model Context Protocol:
-;; each starts a server of its own.  `backstaff-mcp-server' returns the entry
-;; that such a client wants in its configuration:
+;; A client that speaks the Model Context Protocol starts a server of its own.
+;; `backstaff-mcp-server' returns the entry for the client's configuration:
 ;;
 ;;   (add-to-list 'agent-shell-mcp-servers (backstaff-mcp-server 'agent-shell))
 ;;
@@ -42,13 +41,13 @@ settings are those of `backstaff-server-settings-file', both as they are now.
 Signal a `backstaff-start-error' if the server cannot start."
   (when (and directory (file-remote-p directory))
     (user-error "%s is on another host; a server of MCP runs on this one" directory))
-  (pcase-let ((`(,program . ,arguments) (backstaff-mcp--command directory toolsets)))
+  (pcase-let* ((`(,program . ,arguments) (backstaff-mcp--command directory toolsets))
+               (entry `(:command ,program :args ,(vconcat arguments))))
     (pcase client
       ('agent-shell `((name . "backstaff") (command . ,program) (args . ,arguments) (env . ())))
       ('mcp-hub `("backstaff" :command ,program :args ,arguments))
-      ('copilot `(:backstaff (:command ,program :args ,(vconcat arguments))))
-      ('json (json-encode
-              `(:mcpServers (:backstaff (:command ,program :args ,(vconcat arguments))))))
+      ('copilot `(:backstaff ,entry))
+      ('json (json-encode `(:mcpServers (:backstaff ,entry))))
       ('shell (mapconcat #'shell-quote-argument (cons program arguments) " "))
       (_ (user-error "No client %s; there are: agent-shell, mcp-hub, copilot, json, shell"
                      client)))))
@@ -71,7 +70,7 @@ DIRECTORY and TOOLSETS are as in `backstaff-mcp-server'."
                  (list "--max-output-bytes"
                        (number-to-string (max 1024 backstaff-agent-max-output-bytes))))
           ,@(and backstaff-server-settings-file
-                 (list "--config" (expand-file-name backstaff-server-settings-file))))))))
+                 (list "--config" (backstaff-server-settings-file-name))))))))
 
 (provide 'backstaff-agent-mcp)
 ;;; backstaff-agent-mcp.el ends here

@@ -9,30 +9,16 @@
 ;; list_directory, are Backstaff's toolset agent-q.
 ;;
 ;; With a Lisp connected that has Agent-Q loaded, M-x backstaff-agent-q-setup
-;; makes Agent-Q's registry call Backstaff.  Or, in the Lisp image itself, after
-;; Agent-Q:
+;; makes Agent-Q's registry call Backstaff.  It loads backstaff-agent-q.lisp there.
 ;;
-;;   (load "/path/to/backstaff/elisp/backstaff-agent-q.lisp")
-;;   (backstaff-agent-q:install)
-;;
-;; Either way a call goes from the Lisp to Emacs, as Agent-Q's own do, to
-;; `backstaff-agent-q-call', from there to the server, and back as one string.
-;; Emacs must let the Lisp evaluate forms: `sly-enable-evaluate-in-emacs', which
-;; Agent-Q sets itself, or `slime-enable-evaluate-in-emacs'.  That lets the
-;; Lisp do anything in Emacs, so it is not set here.  Without it Agent-Q would
-;; wait for ever, and the command says so.
+;; A call goes from the Lisp to `backstaff-agent-q-call' in Emacs, as
+;; Agent-Q's own do, from there to the server, and back as one string.  Emacs
+;; must let the Lisp evaluate forms.  That lets the Lisp do anything in Emacs,
+;; so it is not set here.
 
 ;;; Code:
 
 (require 'backstaff-agent)
-
-(declare-function sly-connected-p "ext:sly" ())
-(declare-function sly-eval-async "ext:sly" (sexp &optional cont package env))
-(declare-function slime-connected-p "ext:slime" ())
-(declare-function slime-eval-async "ext:slime" (sexp &optional cont package))
-
-
-;;; Calls from the Lisp
 
 ;;;###autoload
 (defun backstaff-agent-q-call (name arguments root)
@@ -88,34 +74,32 @@ denied, and no other tool takes its place."
                :categories (plist-get tool :categories)))
       ((error quit) (backstaff-error-text problem)))))
 
-
-;;; Setup
-
 ;;;###autoload
 (defun backstaff-agent-q-setup ()
   "Make the Agent-Q in the connected Lisp call Backstaff's tools.
 Agent-Q must be loaded there, and Emacs must let the Lisp evaluate forms."
   (interactive)
-  (let* ((sly (and (fboundp 'sly-connected-p) (sly-connected-p)))
-         (slime (and (not sly) (fboundp 'slime-connected-p) (slime-connected-p)))
-         (option (if sly 'sly-enable-evaluate-in-emacs 'slime-enable-evaluate-in-emacs))
-         (form (format "(handler-case (progn (load %S) (funcall (intern \"INSTALL\"\
- \"BACKSTAFF-AGENT-Q\"))) (error (problem) (format nil \"Error: ~A\" problem)))"
-                       (expand-file-name "backstaff-agent-q.lisp"
-                                         backstaff-python-package-directory)))
-         (report (lambda (result)
-                   ;; RESULT is a list: the output of the form, and its value.
-                   (message (if (string-prefix-p "\"Error: " (cadr result))
-                                "Agent-Q is as it was: %s"
-                              "Agent-Q calls Backstaff for: %s")
-                            (cadr result)))))
-    (cond ((not (or sly slime))
-           (user-error "No Lisp is connected, neither by SLY nor by SLIME"))
-          ((not (and (boundp option) (symbol-value option)))
-           (user-error "The Lisp may not evaluate in Emacs, so that a tool of Agent-Q would\
+  (pcase-let ((`(,_ ,option ,evaluate ,grab)
+               (or (cl-find-if (lambda (connected) (and (fboundp connected) (funcall connected)))
+                               '((sly-connected-p sly-enable-evaluate-in-emacs
+                                  sly-eval-async slynk:eval-and-grab-output)
+                                 (slime-connected-p slime-enable-evaluate-in-emacs
+                                  slime-eval-async swank:eval-and-grab-output))
+                               :key #'car)
+                   (user-error "No Lisp is connected, neither by SLY nor by SLIME"))))
+    (unless (and (boundp option) (symbol-value option))
+      (user-error "The Lisp may not evaluate in Emacs, so that a tool of Agent-Q would\
  wait for ever; set `%s' to t to let it do anything in Emacs" option))
-          (sly (sly-eval-async `(slynk:eval-and-grab-output ,form) report))
-          (t (slime-eval-async `(swank:eval-and-grab-output ,form) report)))))
+    (funcall evaluate
+             (list grab (format "(handler-case (progn (load %S) (funcall (intern \"INSTALL\"\
+ \"BACKSTAFF-AGENT-Q\"))) (error (problem) (format nil \"Error: ~A\" problem)))"
+                                (expand-file-name "backstaff-agent-q.lisp"
+                                                  backstaff-python-package-directory)))
+             ;; The result is a list: the output of the form, and its value.
+             (pcase-lambda (`(,_ ,value))
+               (message (if (string-prefix-p "\"Error: " value) "Agent-Q is as it was: %s"
+                          "Agent-Q calls Backstaff for: %s")
+                        value)))))
 
 (provide 'backstaff-agent-q)
 ;;; backstaff-agent-q.el ends here

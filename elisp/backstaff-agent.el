@@ -7,8 +7,7 @@
 ;; A library of agents needs three things of a tool: a name that no other tool
 ;; has, a list of parameters, and a function that takes a callback and the
 ;; arguments by position.  This file makes them from the server's descriptions,
-;; so that no adapter knows any tool: `backstaff-agent-tools',
-;; `backstaff-agent-parameters' and `backstaff-agent-function'.
+;; so that no adapter knows any tool.
 ;;
 ;; A model goes on after the callbacks of all its tools were called, and few
 ;; libraries catch an error.  Therefore the function never signals one, and it
@@ -22,18 +21,12 @@
 (require 'backstaff)
 (require 'backstaff-names)
 
-
-;;; Options
-
 (defcustom backstaff-agent-max-output-bytes 16384
   "Maximum number of bytes of text that an agent gets for a call.
 The server cuts a longer text and says so.  If nil, the server's own settings
 count."
   :type '(choice (const :tag "The server's settings" nil) (integer :tag "Bytes"))
   :group 'backstaff)
-
-
-;;; Tools
 
 (defun backstaff-agent-definitions ()
   "Return all tools as in `backstaff-tools', but with the texts for models.
@@ -88,9 +81,6 @@ gives the error, once, and REMEDY, which is for when its cause is gone."
          (display-warning 'backstaff text)))
      nil)))
 
-
-;;; Parameters
-
 (defun backstaff-agent-parameters (tool)
   "Return the parameters of TOOL as gptel and llm want them, as a fresh list.
 Both read the same plists: `:name', `:type', a symbol, `:description',
@@ -113,9 +103,6 @@ Both read the same plists: `:name', `:type', a symbol, `:description',
                                   ,@(when-let ((parts (properties name)))
                                       (list :properties (copy-tree parts))))))
                  ,@(and (not required) (list :optional t)))))))
-
-
-;;; Calls
 
 (defun backstaff-agent-function (tool &optional approved-function library)
   "Return a function that calls TOOL, for a library of agents.
@@ -153,6 +140,7 @@ if the user has approved the call.  LIBRARY is the library's name."
          ,@(and backstaff-agent-max-output-bytes
                 (list :max-output-bytes backstaff-agent-max-output-bytes))))
       nil)))
+
 
 ;;; Skills
 
@@ -195,12 +183,10 @@ Signal a `user-error' if the server lists nothing.  The text has at most
          (head "Skills, each with its file. When a task fits one, first read it with get_command,\
  and do as it says. The files that it names are beside its own; no tool here reads those of a skill\
  outside the project.\n")
-         (room (and backstaff-agent-max-output-bytes
-                    (- backstaff-agent-max-output-bytes (string-bytes head) 80)))
-         (fitting (cl-loop for skill in skills
-                           sum (string-bytes skill) into size
-                           while (or (null room) (<= size room))
-                           collect skill))
+         (fitting (if backstaff-agent-max-output-bytes
+                      (backstaff-lisp-tools-fitting
+                       skills (- backstaff-agent-max-output-bytes (string-bytes head) 80))
+                    skills))
          (missing (- (length skills) (length fitting))))
     (and skills
          (concat head (apply #'concat fitting)

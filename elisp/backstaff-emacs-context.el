@@ -33,7 +33,7 @@
 
 (defun backstaff-emacs-context--run (_arguments context)
   "Do the work of emacs/context in CONTEXT."
-  (let* ((roots (backstaff-emacs-roots (plist-get context :root)))
+  (let* ((roots (backstaff-unsaved-roots (plist-get context :root)))
          (files (backstaff-emacs-buffers roots))
          (selected (window-buffer (or (minibuffer-selected-window) (selected-window))))
          (path (backstaff-emacs-path selected roots))

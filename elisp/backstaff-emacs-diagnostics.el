@@ -55,7 +55,7 @@
 
 (defun backstaff-emacs-diagnostics--run (arguments context)
   "Do the work of emacs/diagnostics with ARGUMENTS in CONTEXT."
-  (let* ((roots (backstaff-emacs-roots (plist-get context :root)))
+  (let* ((roots (backstaff-unsaved-roots (plist-get context :root)))
          (scope (backstaff-emacs-argument-path (or (plist-get arguments :path) "") roots))
          (within (lambda (path) (or (equal scope "") (equal path scope)
                                     (string-prefix-p (concat scope "/") path))))
@@ -117,7 +117,7 @@
                              (backstaff-emacs-diagnostics--counts found)))))
            (tail (concat (mapconcat (lambda (note) (format "[%s]\n" note)) (and checked notes) "")
                          "[only files that are open in Emacs are checked]\n"))
-           (lines (backstaff-emacs-fitting
+           (lines (backstaff-lisp-tools-fitting
                    (cl-loop for one in (seq-take found (plist-get arguments :max-results))
                             collect (cl-destructuring-bind
                                         (&key path line column severity message source) one
@@ -200,7 +200,7 @@ the checkers that have failed."
             ;; A checker may find problems in other files; they count if they are below a root.
             (let* ((file (flycheck-error-filename error))
                    (path (if (and file (file-name-absolute-p file))
-                             (backstaff-emacs-below file roots)
+                             (backstaff-unsaved-below file roots)
                            path))
                    (level (flycheck-error-level-severity (flycheck-error-level error))))
               (when path

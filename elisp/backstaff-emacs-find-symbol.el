@@ -55,7 +55,7 @@
 
 (defun backstaff-emacs-find-symbol--run (arguments context)
   "Do the work of emacs/find_symbol with ARGUMENTS in CONTEXT."
-  (let* ((roots (backstaff-emacs-roots (plist-get context :root)))
+  (let* ((roots (backstaff-unsaved-roots (plist-get context :root)))
          (files (backstaff-emacs-buffers roots))
          (given (or (plist-get arguments :path) ""))
          (path (backstaff-emacs-argument-path given roots))
@@ -141,9 +141,6 @@ file.  The items are places of its definition, or REFERENCES."
                      ;; The back end may have put its properties on it.
                      backend (if (equal there symbol) there symbol))))))
 
-
-;;; The answer
-
 (defun backstaff-emacs-find-symbol--result (arguments open roots files limit)
   "Return the result of a call with ARGUMENTS, of at most LIMIT bytes.
 OPEN is the element of FILES, the open files below ROOTS, that is asked in."
@@ -159,9 +156,9 @@ OPEN is the element of FILES, the open files below ROOTS, that is asked in."
          for item in items
          for (name line) = (backstaff-emacs-find-symbol--place (xref-item-location item))
          ;; A link that leads out of the root does not count.
-         for below = (and name (backstaff-emacs-below name roots)
+         for below = (and name (backstaff-unsaved-below name roots)
                           (let ((file-name-handler-alist nil))
-                            (backstaff-emacs-below (file-truename name) roots)))
+                            (backstaff-unsaved-below (file-truename name) roots)))
          for buffer = (and (not line) (cdr (assoc below files)))
          if (null below) do (cl-incf outside)
          else unless (backstaff-emacs-secret-p (list name) roots)
@@ -181,7 +178,7 @@ OPEN is the element of FILES, the open files below ROOTS, that is asked in."
                      (if (null all) (format "No %s" noun)
                        (backstaff-emacs-plural (length all) noun))
                      (backstaff-emacs-quote symbol) by (backstaff-names-show (car open))))
-       (lines (backstaff-emacs-fitting
+       (lines (backstaff-lisp-tools-fitting
                (cl-loop for place in (seq-take all 100)
                         for line = (plist-get place :line)
                         collect (format "%s%s: %s\n"

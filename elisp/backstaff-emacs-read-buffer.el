@@ -46,7 +46,7 @@ settings file counts besides."
 
 (defun backstaff-emacs-read-buffer--run (arguments context)
   "Do the work of emacs/read_buffer with ARGUMENTS in CONTEXT."
-  (let* ((roots (backstaff-emacs-roots (plist-get context :root)))
+  (let* ((roots (backstaff-unsaved-roots (plist-get context :root)))
          (buffer (backstaff-emacs-read-buffer--find (plist-get arguments :buffer) roots))
          (path (backstaff-emacs-path buffer roots t))
          (approved (plist-get context :approved)))

@@ -26,21 +26,6 @@
 
 ;;; The wall
 
-(defun backstaff-emacs-roots (root)
-  "Return the names of the directory ROOT, a list.
-They are the given one and, on this host, the true one."
-  (if (file-remote-p root) (list root)
-    (delete-dups (list (let ((file-name-handler-alist nil)) (file-truename root)) root))))
-
-(defun backstaff-emacs-below (name roots)
-  "Return NAME, an absolute file name, as it is below one of ROOTS, or nil.
-The root itself is \"\", with a slash at the end of NAME or without."
-  (let ((name (string-remove-prefix "/:" name)))
-    (unless (string-match-p "/\\.\\.?\\(?:/\\|\\'\\)" name)
-      (cl-loop for root in roots
-               thereis (cond ((string-prefix-p root name) (substring name (length root)))
-                             ((equal (concat name "/") root) ""))))))
-
 (defun backstaff-emacs-hidden-p (buffer)
   "Return non-nil if no tool may show BUFFER, wherever it belongs."
   (let ((base (or (buffer-base-buffer buffer) buffer)))
@@ -73,7 +58,7 @@ The server's fs/secrets.py defines the globs."
   (let ((case-fold-search t))
     (cl-some (lambda (name)
                (or (string-match-p backstaff-unsaved-secret name)
-                   (when-let ((path (backstaff-emacs-below name roots)))
+                   (when-let ((path (backstaff-unsaved-below name roots)))
                      (let ((found (cl-loop for (excepted regexp) in (cdr backstaff-emacs--secrets)
                                            when (string-match-p regexp (concat "/" path "/"))
                                            collect excepted)))
@@ -91,7 +76,7 @@ hold secrets it is nil unless SECRET is non-nil, for a tool that asks first."
   (when-let ((names (backstaff-unsaved-file-names (or (buffer-base-buffer buffer) buffer))))
     (and (not (backstaff-emacs-hidden-p buffer))
          (or secret (not (backstaff-emacs-secret-p names roots)))
-         (backstaff-emacs-below (car names) roots))))
+         (backstaff-unsaved-below (car names) roots))))
 
 (defun backstaff-emacs-directory (buffer roots)
   "Return the directory below one of ROOTS of BUFFER, which visits no file.
@@ -101,12 +86,12 @@ as a `backstaff-emacs-path'."
                              (not (backstaff-emacs-hidden-p buffer))
                              (buffer-local-value 'default-directory buffer))))
     (if (file-remote-p directory)
-        (backstaff-emacs-below directory roots)
+        (backstaff-unsaved-below directory roots)
       ;; Only a directory that seems to be below the root is looked at on the disk: it may
       ;; be a link that leads out of it.
       (let ((file-name-handler-alist nil))
-        (and (backstaff-emacs-below (expand-file-name directory) roots)
-             (backstaff-emacs-below (file-name-as-directory (file-truename directory))
+        (and (backstaff-unsaved-below (expand-file-name directory) roots)
+             (backstaff-unsaved-below (file-name-as-directory (file-truename directory))
                                     roots))))))
 
 (defun backstaff-emacs-buffers (roots &optional secret)
@@ -122,7 +107,7 @@ The buffers are in the order of `buffer-list', without indirect ones."
   "Return PATH, an argument of a model's, as it is below one of ROOTS: \"src/a.c\".
 The root itself is \"\".  Fail if PATH leads out of it."
   (let* ((relative (if (string-prefix-p "/" path)
-                       (or (backstaff-emacs-below path roots) "..")
+                       (or (backstaff-unsaved-below path roots) "..")
                      path))
          (names (remove "." (split-string relative "/" t))))
     (if (member ".." names)
@@ -164,12 +149,6 @@ The root itself is \"\".  Fail if PATH leads out of it."
             (cond ((zerop more) "")
                   (shown (format " and %d more" more))
                   (t (format "%d with long names" more))))))
-
-(defun backstaff-emacs-fitting (lines limit)
-  "Return the first of LINES that take LIMIT bytes together."
-  (cl-loop for line in lines
-           while (>= (cl-decf limit (string-bytes line)) 0)
-           collect line))
 
 (provide 'backstaff-emacs)
 ;;; backstaff-emacs.el ends here

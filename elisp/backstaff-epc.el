@@ -12,12 +12,9 @@
 ;; waits for an answer, and `backstaff-epc-call-async' does not.  Each call ends once,
 ;; with its value or with a condition below `backstaff-error'.
 ;;
-;; - A frame is parsed when it is complete, and leaves the buffer before its call ends,
-;;   so that a callback may wait for another call.
-;; - After the first byte out of order nobody knows where the next frame begins.  Then
-;;   the connection breaks, and all its calls end.
-;; - A callback may exit by a `throw'.  The rest of the work then goes on in a timer
-;;   (`backstaff-epc--until-done').
+;; A frame leaves the buffer before its call ends, so that a callback may wait for another
+;; call.  After the first byte out of order nobody knows where the next frame begins, so
+;; the connection breaks, and all its calls end.
 
 ;;; Code:
 
@@ -57,11 +54,10 @@ called when the connection breaks, and returns the last lines that PROCESS
 wrote to its standard error, or nil.
 
 BUFFER has the bytes of the next frames, and PENDING maps uids to calls.
-TIMER ends the calls whose time is up, or is nil; it next looks at NEXT-CHECK.
-CLOSED is nil, t while the connection breaks, or the condition that broke it."
+TIMER is nil or the last timer that looks for calls whose time is up.
+CLOSED is nil or the condition that broke the connection."
   process (name "the server") remote (log-function #'ignore) (stderr-function #'ignore)
-  buffer (pending (make-hash-table) :read-only t) (last-uid 0) (silent-timeouts 0) closed
-  timer next-check)
+  buffer (pending (make-hash-table) :read-only t) (last-uid 0) (silent-timeouts 0) closed timer)
 
 (cl-defstruct (backstaff-epc--call (:constructor backstaff-epc--make-call) (:copier nil))
   "A call in flight.
@@ -119,16 +115,16 @@ was cancelled."
 SYMBOL is the condition, `backstaff-connection-lost' by default.  The peer's
 last words are added to REASON.  ADVICE is a string for the user, or nil."
   (unless (backstaff-epc--closed connection)
-    (setf (backstaff-epc--closed connection) t)
-    (delete-process (backstaff-epc--process connection))
-    (backstaff-epc--cancel-timer connection)
     (let ((condition `(,(or symbol 'backstaff-connection-lost) ,reason
                         ,@(and advice (list advice)))))
+      (setf (backstaff-epc--closed connection) condition)
+      (delete-process (backstaff-epc--process connection))
+      (when (backstaff-epc--timer connection)
+        (cancel-timer (backstaff-epc--timer connection)))
       (unwind-protect
           (let ((words (string-trim (or (funcall (backstaff-epc--stderr-function connection)) ""))))
             (unless (equal words "")
               (setf (cadr condition) (format "%s:\n%s" reason words))))
-        (setf (backstaff-epc--closed connection) condition)
         (unwind-protect
             (progn (funcall (backstaff-epc--log-function connection) (cadr condition))
                    (backstaff-epc--fail-pending connection condition))
@@ -215,28 +211,6 @@ An error in the caller's function goes to the log and the echo area."
        (message "Backstaff: %s" text)))))
 
 
-;;; Waiting for any process
-
-(defun backstaff-epc-wait (process seconds function)
-  "Call FUNCTION again and again while PROCESS runs, until it returns non-nil.
-Return that value, or nil if PROCESS ended or has run for SECONDS.  Then it is
-killed, and its property `backstaff-late' is non-nil."
-  (let* ((value nil)
-         ;; A timer runs even while the process floods Emacs with output, or has closed its
-         ;; output and lives: both keep `accept-process-output' busy.
-         (timer (run-at-time seconds nil (lambda ()
-                                           (process-put process 'backstaff-late t)
-                                           (delete-process process)))))
-    (unwind-protect
-        (while (and (not (setq value (funcall function)))
-                    (let ((live (process-live-p process)))
-                      ;; Other processes are not read: TRAMP, if it is in the midst of a
-                      ;; command, would miss its output.
-                      (or (accept-process-output process 0.02 nil t) live))))
-      (cancel-timer timer))
-    value))
-
-
 ;;; Calls
 
 (defconst backstaff-epc--max-remote-request (* 64 1024)
@@ -244,11 +218,6 @@ killed, and its property `backstaff-late' is non-nil."
 
 (defconst backstaff-epc--slice 0.05
   "Seconds between two looks at the peer.")
-
-(defconst backstaff-epc--gc-cons-threshold (* 16 1024 1024)
-  "Bytes that are allocated in a wait before garbage is collected.
-With the usual 800 kB an answer of 13 MB brings on 16 collections.  With
-128 MB a single one took Emacs 28 half a minute.")
 
 (defvar backstaff-epc--sending nil
   "The call whose request is being sent, the innermost of several.
@@ -317,40 +286,24 @@ Count that as a sign that the peer is stuck."
 
 (defun backstaff-epc--check-open (connection)
   "Signal the condition that broke CONNECTION, if one did."
-  (pcase (backstaff-epc--closed connection)
-    ('nil nil)
-    (`(,symbol . ,data) (signal symbol data))
-    ;; The connection breaks just now: its last words are being read further up the stack.
-    (_ (signal 'backstaff-connection-lost
-               (list (format "%s has just ended" (backstaff-epc--name connection)))))))
+  (when-let ((condition (backstaff-epc--closed connection)))
+    (signal (car condition) (cdr condition))))
 
 (defun backstaff-epc--set-deadline (connection call seconds)
   "Let the time of CALL over CONNECTION be up after SECONDS.
 One timer serves all calls.  With a timer for each, 100 calls at once took six
 times as long, because Emacs looks at all timers when it adds one."
-  (let ((deadline (+ (float-time) seconds)))
-    (setf (backstaff-epc--call-deadline call) deadline)
-    (unless (and (backstaff-epc--timer connection)
-                 (<= (backstaff-epc--next-check connection) deadline))
-      (let ((inhibit-quit t)) ; a quit in between would leave calls without a timer
-        (backstaff-epc--cancel-timer connection)
-        (setf (backstaff-epc--next-check connection) deadline
-              (backstaff-epc--timer connection)
-              (run-at-time seconds nil #'backstaff-epc--check-deadlines connection))))))
-
-(defun backstaff-epc--cancel-timer (connection)
-  "Cancel the timer of CONNECTION, if there is one."
-  (when (backstaff-epc--timer connection)
-    (cancel-timer (backstaff-epc--timer connection))
-    (setf (backstaff-epc--timer connection) nil)))
+  (setf (backstaff-epc--call-deadline call) (+ (float-time) seconds))
+  (unless (memq (backstaff-epc--timer connection) timer-list)
+    (setf (backstaff-epc--timer connection)
+          (run-at-time backstaff-epc--slice nil #'backstaff-epc--check-deadlines connection))))
 
 (defun backstaff-epc--check-deadlines (connection)
   "End the calls over CONNECTION whose time is up, the oldest first."
-  (backstaff-epc--cancel-timer connection)
   (let ((now (float-time)) late)
-    ;; Set the timer before a callback can exit by a `throw'.
     (maphash (lambda (uid call)
                (when-let ((deadline (backstaff-epc--call-deadline call)))
+                 ;; The timer starts again before a callback can exit by a `throw'.
                  (if (<= deadline now) (push uid late)
                    (backstaff-epc--set-deadline connection call (- deadline now)))))
              (backstaff-epc--pending connection))
@@ -402,7 +355,26 @@ Return nil if it had ended before."
                          (format "%s was cancelled" (backstaff-epc--call-method call)))))
 
 
-;;; Calls that wait
+;;; Waiting
+
+(defun backstaff-epc-wait (process seconds function)
+  "Call FUNCTION again and again while PROCESS runs, until it returns non-nil.
+Return that value, or nil if PROCESS ended or has run for SECONDS.  Then it is
+killed, and its property `backstaff-late' is non-nil."
+  (let* ((value nil)
+         ;; A timer runs even while the process floods Emacs with output, or has closed its
+         ;; output and lives: both keep `accept-process-output' busy.
+         (timer (run-at-time seconds nil (lambda ()
+                                           (process-put process 'backstaff-late t)
+                                           (delete-process process)))))
+    (unwind-protect
+        (while (and (not (setq value (funcall function)))
+                    (let ((live (process-live-p process)))
+                      ;; Other processes are not read: TRAMP, if it is in the midst of a
+                      ;; command, would miss its output.
+                      (or (accept-process-output process 0.02 nil t) live))))
+      (cancel-timer timer))
+    value))
 
 (defvar backstaff-epc--waiting nil
   "The function that ends the innermost wait if its outcome is known.")
@@ -430,7 +402,9 @@ even where `inhibit-quit' is non-nil, as in another process's filter: the
 caller gets a `quit', once."
   (let* ((outcome nil)
          (begun (float-time))
-         (gc-cons-threshold (max gc-cons-threshold backstaff-epc--gc-cons-threshold))
+         ;; With the usual 800 kB an answer of 13 MB brings on 16 collections of garbage.  With
+         ;; 128 MB a single one took Emacs 28 half a minute.
+         (gc-cons-threshold (max gc-cons-threshold (* 16 1024 1024)))
          (read-process-output-max (max read-process-output-max 65536))
          (process (backstaff-epc--process connection))
          ;; If the caller interrupts the sending of a request, its wait is not cut short.

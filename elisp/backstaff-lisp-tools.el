@@ -106,12 +106,8 @@ the caller waits for TIMEOUT seconds from BEGUN on, or for ever if that is nil."
              (list :code (nth 1 problem) :message (nth 2 problem) :secret (nth 3 problem)))
             (error
              (backstaff-server-note (format "bug in the tool %s: %S" (plist-get tool :id) problem))
-             ;; Some errors have no message, only a name.
-             (let ((reason (error-message-string problem)))
-               (list :code "INTERNAL"
-                     :message (concat "The tool failed unexpectedly: "
-                                      (if (string-blank-p reason) (prin1-to-string problem)
-                                        reason))))))))
+             (list :code "INTERNAL"
+                   :message (format "The tool failed unexpectedly: %S" problem))))))
     (when (listp result)
       (let* ((code (plist-get result :code))
              (message (plist-get result :message))
@@ -127,6 +123,12 @@ the caller waits for TIMEOUT seconds from BEGUN on, or for ever if that is nil."
           :truncated ,(or (plist-get result :truncated) (not (eq clipped text)))
           :warnings ,(append (plist-get checked :warnings) (plist-get result :warnings))
           :elapsed-ms ,(round (* 1000 (- (float-time) begun))))))))
+
+(defun backstaff-lisp-tools-fitting (lines limit)
+  "Return the first of LINES that take LIMIT bytes together."
+  (cl-loop for line in lines
+           while (>= (cl-decf limit (string-bytes line)) 0)
+           collect line))
 
 (defun backstaff-lisp-tools-clipped (text limit)
   "Return TEXT, or its first lines in LIMIT bytes and \"[cut to LIMIT bytes]\".

@@ -110,9 +110,7 @@ Left out are modifiers: `read' recurses on each in \\C-\\C-\\C-.")
   "Check that the accessible part of the buffer is one list of plain data.
 Signal a `backstaff-protocol-error' otherwise.  Return nil if the text needs
 decoding, because it is not all ASCII.
-
-This is cheap: it searches for single characters, and takes less than half of
-the time of `read' afterwards."
+This takes less than half of the time of `read' afterwards."
   (let ((depth 0) (ascii t) (left backstaff-message--max-tokens) char)
     (unless (eq (char-after) ?\()
       (backstaff-message--refuse-here "a message is not a list"))

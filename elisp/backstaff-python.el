@@ -8,16 +8,12 @@
 ;;
 ;; 1. `backstaff-server-command', if that is non-nil;
 ;; 2. the sources shipped with this package, which are sure to have its version, run by
-;;    the first Python 3.11 or newer of these:
-;;    - the `.venv' beside the sources,
-;;    - python3, python3.14 and so on, on variable `exec-path',
-;;    - a Python that uv, pyenv or Homebrew has installed, such as
-;;      ~/.pyenv/versions/3.12.1/bin/python3;
+;;    the first Python 3.11 or newer of these: that in the `.venv' beside the sources,
+;;    those on variable `exec-path', those that uv, pyenv or Homebrew has installed;
 ;; 3. a program named `backstaff' on variable `exec-path'.
 ;;
 ;; No library has to be installed, because an archive with all of them is among
-;; the sources.  The system's own libraries are not used, because they may have
-;; any version.
+;; the sources.  The system's own are not used: they may have any version.
 
 ;;; Code:
 
@@ -36,8 +32,6 @@ No variable of the environment whose name starts with PYTHON reaches it."
 
 (define-error 'backstaff-start-error "Backstaff cannot start its server"
   'backstaff-connection-lost)
-(define-error 'backstaff-python-missing "Backstaff cannot start its server"
-  'backstaff-start-error)
 
 (defconst backstaff-server-version "0.1.0"
   "The version of this package, and of the server that belongs to it.")
@@ -94,9 +88,6 @@ whose name starts with PYTHON counts."
              for main = (locate-file "py_backend/backstaff/__main__.py"
                                      (list (expand-file-name "../" directory) directory))
              when main return (expand-file-name "../" (file-name-directory main)))))
-
-
-;;; Asking a Python
 
 (defconst backstaff-python--patience 3
   "Maximum number of seconds that a Python may take to describe itself.")
@@ -163,9 +154,6 @@ description."
       ;; -S leaves the system's libraries out.
       (and backstaff-python-found (list backstaff-python-found "-I" "-S")))))
 
-
-;;; The program
-
 (defun backstaff-server-program (&optional note)
   "Return the program that serves, and its first arguments.
 Signal a `backstaff-start-error' if there is none.  The function NOTE, if
@@ -196,7 +184,7 @@ given, is called with each Python that is tried and its description."
  with its folder py_backend; or customize `backstaff-server-command'")))
      (t
       (signal
-       'backstaff-python-missing
+       'backstaff-start-error
        (list (concat "there is no Python 3.11 or newer"
                      (and answers ": ")
                      (mapconcat (pcase-lambda (`(,program . ,answer))

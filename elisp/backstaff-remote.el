@@ -5,14 +5,12 @@
 ;;; Commentary:
 
 ;; For a project on another host the server runs there, over a connection that
-;; TRAMP makes, so that a call costs one round trip.  This file is loaded when
-;; the first such project is looked at.
+;; TRAMP makes, so that a call costs one round trip.
 ;;
 ;; A server is started unasked only where TRAMP is connected already; else by
-;; a command that asks.  Nothing that a model says can lead to a host: the
-;; root is Emacs's alone.  There is one server for each connection of TRAMP's,
-;; which takes the root with each call: one server for each root would soon
-;; take up all the sessions that an ssh connection may have, which are ten.
+;; a command that asks.  Nothing that a model says can lead to a host.  There is
+;; one server for each connection of TRAMP's: one for each root would soon take
+;; up all the sessions that an ssh connection may have, which are ten.
 ;;
 ;; The host needs a Python and nothing else.  A small program on its command
 ;; line runs the sources that the last start left there if they have the right
@@ -27,9 +25,6 @@
 (require 'tramp)
 (require 'tramp-sh)
 (require 'backstaff-ui-prompt)
-
-
-;;; Options
 
 (defcustom backstaff-remote-python "python3"
   "The Python that runs the server on another host, 3.11 or newer."
@@ -177,7 +172,7 @@ ARGUMENTS are those of `make-process'."
     (string-limit (backstaff-names-prose (decode-coding-string bytes 'utf-8)) 300 t)))
 
 
-;;; The bundle for a host
+;;; Start
 
 (defun backstaff-remote--make-bundle ()
   "Let the server's Python on this machine make a `backstaff-remote--bundle'."
@@ -200,9 +195,6 @@ ARGUMENTS are those of `make-process'."
              (list (concat "what goes to a host is made on this machine: " (cadr problem))
                    (backstaff-server-advice problem))))))
 
-
-;;; Start
-
 (defconst backstaff-remote--python-advice
   "Install one on that host; if it is there by another name, customize \
 `backstaff-remote-python'"
@@ -218,56 +210,53 @@ ARGUMENTS are those of `make-process'."
 `:output' has the bytes that it printed since it is ready.
 `:stderr' is nil or a process that prints its standard error into a buffer.
 `:text' describes the start.
-`:advice' is nil or says how to improve the start.
 
 If one way fails, try the next.  Signal a `backstaff-error' if all fail, or if
 Emacs is not connected to HOST, such as \"/ssh:host:\"."
   (backstaff-server-check-host (concat host "/"))
   (when (member host backstaff-remote--starting)
-    ;; A timer or another thread would wait for a start that goes on further up the stack.
+    ;; A timer would wait for a start that goes on further up the stack.
     (signal 'backstaff-start-error
             (list (format "it is just being started on %s; try again" host))))
-  (push host backstaff-remote--starting)
-  (unwind-protect
-      (with-temp-message (format "Starting a server on %s… (C-g cancels)" host)
-        (let* ((inhibit-quit nil) (begun (float-time)) (problems nil)
-               (file (backstaff-server-settings-file-name))
-               ;; They go along: a policy counts wherever the tools look.
-               (settings (if (or backstaff-server-settings-file (file-exists-p file))
-                             (with-temp-buffer
-                               (insert-file-contents-literally file)
-                               (buffer-string))
-                           "")))
-          (unless backstaff-remote--bundle
-            (setq backstaff-remote--bundle (backstaff-remote--make-bundle)))
-          (cl-loop
-           for (way . more) on (backstaff-remote--ways host)
-           ;; TRAMP would connect again by itself.
-           do (backstaff-server-check-host (concat host "/"))
-           (backstaff-server-note (format "starting on %s, %s" host way))
-           thereis
-           (condition-case problem
-               (backstaff-remote--open-session host way begun settings)
-             (error
-              (pcase-let ((`(,text ,advice ,final)
-                           (if (memq (car problem) '(backstaff-start-error backstaff-timeout))
-                               (cdr problem)
-                             (list (backstaff-epc-error-text problem)))))
-                (backstaff-server-note (format "start on %s failed: %s" host text))
-                (setq problems (append problems (list (cons text advice))))
-                (when (or final (null more))
-                  (signal
-                   'backstaff-start-error
-                   (if-let ((python (rassq backstaff-remote--python-advice problems)))
-                       ;; No other failure says more.
-                       (list (format "on %s, Python 3.11 or newer is needed: %s\
+  (with-temp-message (format "Starting a server on %s… (C-g cancels)" host)
+    (let* ((backstaff-remote--starting (cons host backstaff-remote--starting))
+           (inhibit-quit nil) (begun (float-time)) (problems nil)
+           (file (backstaff-server-settings-file-name))
+           ;; They go along: a policy counts wherever the tools look.
+           (settings (if (or backstaff-server-settings-file (file-exists-p file))
+                         (with-temp-buffer
+                           (insert-file-contents-literally file)
+                           (buffer-string))
+                       "")))
+      (unless backstaff-remote--bundle
+        (setq backstaff-remote--bundle (backstaff-remote--make-bundle)))
+      (cl-loop
+       for (way . more) on (backstaff-remote--ways host)
+       ;; TRAMP would connect again by itself.
+       do (backstaff-server-check-host (concat host "/"))
+       (backstaff-server-note (format "starting on %s, %s" host way))
+       thereis
+       (condition-case problem
+           (backstaff-remote--open-session host way begun settings)
+         (error
+          (pcase-let ((`(,text ,advice ,final)
+                       (if (memq (car problem) '(backstaff-start-error backstaff-timeout))
+                           (cdr problem)
+                         (list (backstaff-epc-error-text problem)))))
+            (backstaff-server-note (format "start on %s failed: %s" host text))
+            (setq problems (append problems (list (cons text advice))))
+            (when (or final (null more))
+              (signal
+               'backstaff-start-error
+               (if-let ((python (rassq backstaff-remote--python-advice problems)))
+                   ;; No other failure says more.
+                   (list (format "on %s, Python 3.11 or newer is needed: %s\
  (`backstaff-remote-python' may name another)" host (car python))
-                             (cdr python))
-                     (list (format "on %s, %s" host (mapconcat #'car problems "; then "))
-                           (or (cl-some #'cdr problems)
-                               "See in the log what that host says, and whether ssh, sudo or su\
- does by hand; then type M-x backstaff-connect in a directory of that host")))))))))))
-    (setq backstaff-remote--starting (delete host backstaff-remote--starting))))
+                         (cdr python))
+                 (list (format "on %s, %s" host (mapconcat #'car problems "; then "))
+                       (or (cl-some #'cdr problems)
+                           "See in the log what that host says, and whether ssh, sudo or su\
+ does by hand; then type M-x backstaff-connect in a directory of that host"))))))))))))
 
 (defun backstaff-remote--open-session (host way begun settings)
   "Start a server on HOST in WAY; return the plist of `backstaff-remote--start'.
@@ -340,16 +329,7 @@ do better."
                       :text (format "%s, Python %s, sources %s, started in %.2f s"
                                     (if (eq way 'direct) "a session without a terminal"
                                       "a login of TRAMP's on a terminal")
-                                    python sources (- (float-time) begun))
-                      :advice
-                      (cond ((eq way 'tramp)
-                             "Nothing, if the host is reached by several hops, sudo or su; else\
- see in the log why the session without a terminal failed: its calls are as quick, its start is\
- not a second login")
-                            ;; That is, sent and not kept.
-                            ((equal sources "uncached")
-                             "Let ~/.cache/backstaff on that host be a directory of yours alone\
- (chmod 700), so that the sources need not be sent at each start")))))
+                                    python sources (- (float-time) begun)))))
               ((guard (> (length output) most))
                (fail (concat "the host says too much and never \"ready\"" (said))))
               ((guard (process-get process 'backstaff-late))

@@ -9,21 +9,18 @@
 ;; lives until Emacs ends or `backstaff-stop' is typed.  If the server has died,
 ;; the next call starts another one.  If that one dies before it has answered a
 ;; tool's call, calls fail for a minute.  A root on another host has a server
-;; there, which `backstaff-remote-start' starts.  A host is a string such as
-;; "/ssh:host:", as `file-remote-p' returns it; nil is this host.
+;; there.  A host is a string such as "/ssh:host:", as `file-remote-p' returns it;
+;; nil is this host.
 ;;
-;; backstaff-python.el finds the program.  It runs in the directory of its sources
-;; and isolated from the environment, so that no file of a project is ever run, and
-;; no setting of a project counts.
+;; The program, which backstaff-python.el finds, runs in the directory of its sources
+;; and isolated from the environment.  So no file or setting of a project counts.
 
 ;;; Code:
 
+(require 'xdg)
 (require 'backstaff-epc)
 (require 'backstaff-loaddefs)
 (require 'backstaff-python)
-
-
-;;; Options
 
 (defcustom backstaff-server-settings-file nil
   "The file with the server's settings, in TOML.
@@ -34,9 +31,8 @@ starts."
 
 (defun backstaff-server-settings-file-name ()
   "Return the file that the server reads its settings from if it exists."
-  (let ((folder (getenv "XDG_CONFIG_HOME")))
-    (expand-file-name (or backstaff-server-settings-file "backstaff/config.toml")
-                      (expand-file-name (if (member folder '(nil "")) "~/.config" folder) "/"))))
+  (expand-file-name (or backstaff-server-settings-file "backstaff/config.toml")
+                    (xdg-config-home)))
 
 
 ;;; Conditions
@@ -130,10 +126,9 @@ If no server starts, the text includes advice: there is no other help then."
 (cl-defstruct (backstaff-server (:include backstaff-epc-connection)
                                 (:constructor backstaff-server--make) (:copier nil))
   "A server process and the connection with it.
-LAST-WORDS is the end of its standard error.  RESTARTED is non-nil if it took the
-place of a server that had died.
-ANSWERED is non-nil once it has answered a tool's call.  START-INFO is the plist
-of a start on another host: see `backstaff-remote-start'."
+LAST-WORDS is the end of its standard error.  RESTARTED is non-nil if it took
+the place of a server that had died, and ANSWERED once it has answered a tool's
+call.  START-INFO is the plist of `backstaff-remote-start' on another host."
   (last-words "") restarted (started (float-time)) answered start-info)
 
 (defvar backstaff-server--pause 60
@@ -190,8 +185,8 @@ or with nil and a condition, after TIMEOUT seconds at most."
           (backstaff-python-with-own-environment (backstaff-python-sources)
             (let ((command (append (backstaff-server-program) '("serve" "--stdio")
                                    (and backstaff-server-settings-file
-                                        (list "--config" (expand-file-name
-                                                          backstaff-server-settings-file))))))
+                                        (list "--config"
+                                              (backstaff-server-settings-file-name))))))
               (backstaff-server-note (format "starting %S" command))
               ;; Emacs itself would make a child that fails to become the program.
               (unless (executable-find (car command))

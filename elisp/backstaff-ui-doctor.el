@@ -247,10 +247,10 @@ non-nil, check the server there, too; that is the one that calls use."
         (when host
           (backstaff-doctor--insert (format "\nOn %s, for this project\n" host))
           (backstaff-doctor--begin "Host")
-          (let* ((server (backstaff-server-ensure host))
-                 (info (backstaff-server-start-info server)))
-            (backstaff-doctor--note "Host" 'ok (concat host "\n" (plist-get info :text))
-                                    (plist-get info :advice))
+          (let ((server (backstaff-server-ensure host)))
+            (backstaff-doctor--note
+             "Host" 'ok
+             (concat host "\n" (plist-get (backstaff-server-start-info server) :text)))
             (backstaff-doctor--check-speed "To the host" server)))
         (backstaff-doctor--conclude))
     (backstaff-epc-close connection "the doctor is done")))

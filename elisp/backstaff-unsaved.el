@@ -32,9 +32,6 @@ If nil, they read the files on the disk."
 (defconst backstaff-unsaved--most-bytes (* 4 1024 1024)
   "Maximum number of bytes of text that a call names; the server refuses more.")
 
-(defconst backstaff-unsaved--most-items 1000
-  "Maximum number of texts that a call names; the server refuses more.")
-
 (defconst backstaff-unsaved--most-codings 200
   "Maximum number of coding systems of saved files that a call names.")
 
@@ -43,10 +40,6 @@ If nil, they read the files on the disk."
 A request over a network has at most 64 KiB, so that the pipe to ssh takes it
 at once: Emacs would wait for a full pipe, and on a dead network for ever.
 The rest is for arguments.  A text that does not fit goes ahead of the call.")
-
-(defconst backstaff-unsaved--piece-characters (* 60 1024)
-  "Length of a piece of a text, in Base64, that goes ahead of a call.
-It is a multiple of four, and with its digest it fits in one request.")
 
 (defconst backstaff-unsaved-most-seconds 5
   "Maximum number of seconds for which texts go ahead of a call.
@@ -89,6 +82,22 @@ TRAMP, which did that, has noted the directory, so the host is not asked."
                                                         "~" nil)))))
            (if home (replace-match (string-remove-suffix "/" home) t t name 1) name)))
         (t name)))
+
+(defun backstaff-unsaved-roots (root)
+  "Return the names of the directory ROOT, a list.
+They are the given one and, on this host, the true one, which on another host
+would cost a round trip."
+  (if (file-remote-p root) (list root)
+    (delete-dups (list (let ((file-name-handler-alist nil)) (file-truename root)) root))))
+
+(defun backstaff-unsaved-below (name roots)
+  "Return NAME, an absolute file name, as it is below one of ROOTS, or nil.
+The root itself is \"\", with a slash at the end of NAME or without."
+  (let ((name (string-remove-prefix "/:" name)))
+    (unless (string-match-p "/\\.\\.?\\(?:/\\|\\'\\)" name)
+      (cl-loop for root in roots
+               thereis (cond ((string-prefix-p root name) (substring name (length root)))
+                             ((equal (concat name "/") root) ""))))))
 
 (defun backstaff-unsaved--eligible-p ()
   "Return non-nil if the current buffer has a text that a server may get.
@@ -148,8 +157,7 @@ The value is a plist:
 `:left-out'  the names of files whose texts are too much
 `:host'      the host of ROOT"
   (let* ((host (file-remote-p root))
-         ;; The true name of a directory on another host would cost a round trip.
-         (roots (if host (list root) (delete-dups (list (file-truename root) root))))
+         (roots (backstaff-unsaved-roots root))
          (room (if host (car backstaff-unsaved--remote-rooms) most-positive-fixnum))
          (text-room (if host (cdr backstaff-unsaved--remote-rooms) most-positive-fixnum))
          (items nil) (codings nil) (ahead nil) (left-out nil)
@@ -171,7 +179,7 @@ The value is a plist:
                         (data nil))
              (if (or (> (+ total size) backstaff-unsaved--most-bytes)
                      (> (cost name) room)
-                     (= (length items) backstaff-unsaved--most-items))
+                     (= (length items) 1000)) ; the server refuses more
                  (progn (push name left-out)
                         ;; The next call may have room for it.
                         (remhash key backstaff-unsaved--sent)
@@ -189,8 +197,9 @@ The value is a plist:
                  (setq data (base64-encode-string (backstaff-unsaved--bytes coding) t))
                  (if (<= (length data) text-room)
                      (cl-decf text-room (length data))
-                   ;; The offset counts bytes, three for four characters.
-                   (cl-loop with length = backstaff-unsaved--piece-characters
+                   ;; A piece, with its digest, fits in one request.  The offset counts bytes, three
+                   ;; for four characters.
+                   (cl-loop with length = (* 60 1024)
                             for start from 0 below (length data) by length
                             for end = (min (length data) (+ start length))
                             collect (list digest size (/ (* 3 start) 4) (substring data start end))
@@ -207,13 +216,10 @@ The value is a plist:
             (when-let* ((add (cond ((null buffer-file-name) nil)
                                    ((backstaff-unsaved--eligible-p) #'add-text)
                                    ((backstaff-unsaved--coding-to-name) #'add-coding)))
-                        ;; On another host a true name is not known.  So there the given name of
-                        ;; the file counts as well.  It may be a link that leads elsewhere; the
-                        ;; server there does not follow it.
+                        ;; On another host, where true names are not known, the given name counts
+                        ;; as well.  The server there follows no link that leads elsewhere.
                         (name (cl-loop for name in (backstaff-unsaved-file-names buffer)
-                                       thereis (cl-loop for root in roots
-                                                        when (string-prefix-p root name)
-                                                        return (substring name (length root)))
+                                       thereis (backstaff-unsaved-below name roots)
                                        while host)))
               (funcall add name))))))
     (list :items items :codings codings :ahead ahead :bytes bytes

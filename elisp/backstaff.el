@@ -75,9 +75,7 @@ run, nil refuses, and `:unasked' says that there was nobody to ask."
   :type 'function :risky t)
 
 (defvar backstaff-approval-question nil
-  "The question that `backstaff-approval-function' decides, a string.
-It names the tool, its arguments and the root, or the file that may hold
-secrets, or the directory that is in no project.")
+  "The question that `backstaff-approval-function' decides, a string.")
 
 (defvar backstaff--asking nil
   "Non-nil while the user is asked about a call.")
@@ -129,7 +127,6 @@ Otherwise a call was made outside of any project, in the directory ROOT."
                   (file-name-unquote (backstaff--checked-root backstaff-root-directory))))
       (not (eq backstaff-root-function #'backstaff-project-root))
       (if (file-remote-p root)
-          ;; This is found once, because it takes several round trips.
           (backstaff-remote-find #'backstaff-project-root root t)
         (backstaff-project-root root t))))
 
@@ -190,7 +187,7 @@ if there is no reply within `backstaff-call-timeout' seconds, or if the server
 is lost or sends no reply."
   (let ((context (backstaff--context context)))
     (backstaff-epc-await
-     (backstaff-server-ensure (unless (assoc (backstaff--method id) backstaff-lisp-tools)
+     (backstaff-server-ensure (unless (assoc (format "%s" id) backstaff-lisp-tools)
                                 (file-remote-p (plist-get context :root))))
      (lambda (finish fail)
        (backstaff--start id args context finish fail t)))))
@@ -220,8 +217,7 @@ Return a handle for `backstaff-cancel'."
                            (backstaff-error-text condition))))))
     (set handle (condition-case problem
                     (backstaff--start id args (backstaff--context context) finish fail)
-                  ;; To start a server on another host takes a while, and may be quit.  A quit may
-                  ;; also come when the call is on its way already.
+                  ;; A quit may come while a server starts, or when the call is on its way.
                   ((error quit) (run-at-time 0 nil fail problem) #'ignore)))
     handle))
 
@@ -230,7 +226,7 @@ Return a handle for `backstaff-cancel'."
 Later FINISH is called with the reply, or FAIL with a condition.  With WAITS the
 caller waits: then a quit at a question is the caller's, and nobody is asked if
 `inhibit-quit' is non-nil now."
-  (let* ((method (backstaff--method id))
+  (let* ((method (format "%s" id))
          (tool (backstaff-lisp-tools-find method))
          (root (plist-get context :root))
          (quiet (and waits inhibit-quit))
@@ -274,8 +270,7 @@ caller waits: then a quit at a question is the caller's, and nobody is asked if
               (t (let ((texts (backstaff-unsaved-context method root all)))
                    (send context all texts (plist-get texts :ahead)
                          (+ (float-time) backstaff-unsaved-most-seconds)))))))
-         ;; Run the tool in Lisp on arguments that the server has CHECKED, for the first time at
-         ;; BEGUN.
+         ;; Run the tool in Lisp on CHECKED arguments, for the first time at BEGUN.
          (run (context checked begun)
            ;; In a timer nothing can be quit, unless it says so.  Keys that were typed before do
            ;; not count.
@@ -389,7 +384,7 @@ approved call, nil if the user refused it, or `:unasked'."
                 (secret (format "Let %s read %s in %s, which may hold secrets? "
                                 id (backstaff--shown secret) directory))
                 (t (format "Let %s run with %s in %s? " id (backstaff--shown args) directory))))
-         (answer (funcall backstaff-approval-function (backstaff--method id) args)))
+         (answer (funcall backstaff-approval-function (format "%s" id) args)))
     (when (and root (not (eq answer :unasked)))
       (push (cons root (and answer t)) backstaff--root-answers))
     (cond ((memq answer '(nil :unasked)) answer)
@@ -445,10 +440,6 @@ does, `backstaff-lisp-tools'.
 The server is asked once, and starts for that."
   (backstaff-server-tools backstaff-call-timeout #'backstaff-lisp-tools-definitions))
 
-(defun backstaff--method (id)
-  "Return ID, a string or a symbol, as the name of a method."
-  (if (symbolp id) (symbol-name id) id))
-
 (defun backstaff--context (context)
   "Return CONTEXT with the root and a deadline.
 The server gives up a little before Emacs does: a listing of half the entries
@@ -469,20 +460,18 @@ a search may take 30 seconds."
 (defun backstaff--sent-context (context texts)
   "Return CONTEXT with the root's name on its own host, and with TEXTS.
 TEXTS is a `backstaff-unsaved-context', whose note needs a part of the limit."
-  (let ((sent nil))
-    (cl-loop for (key value) on context by #'cddr
-             unless (or (eq key :agent) (plist-member sent key))
-             do (setq sent (plist-put sent key
-                                      (pcase key
-                                        (:root (file-name-unquote (file-local-name value)))
-                                        (:max-output-bytes (backstaff-unsaved-room value texts))
-                                        (_ value)))))
-    `(,@sent :unsaved ,(plist-get texts :items) :codings ,(plist-get texts :codings))))
+  ;; Of two values of a key the server takes the first, as Lisp does.
+  `(:root ,(file-name-unquote (file-local-name (plist-get context :root)))
+    ,@(when-let ((limit (plist-get context :max-output-bytes)))
+        (list :max-output-bytes (backstaff-unsaved-room limit texts)))
+    ,@(cl-loop for (key value) on context by #'cddr
+               unless (eq key :agent) append (list key value))
+    :unsaved ,(plist-get texts :items) :codings ,(plist-get texts :codings)))
 
 (defun backstaff--error-reply (id code message &optional text)
   "Return a reply to a call of the tool ID that failed with CODE and MESSAGE.
 TEXT is its text, by default MESSAGE after \"Error: \"."
-  (list :ok nil :tool (backstaff--method id)
+  (list :ok nil :tool (format "%s" id)
         :text (or text (concat "Error: " message)) :data nil
         :error (list :code code :message message)
         :truncated nil :warnings nil :elapsed-ms 0))

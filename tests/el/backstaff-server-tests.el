@@ -75,6 +75,14 @@
         (should (equal (backstaff-python-sources)
                        (and sources (expand-file-name sources))))))))
 
+(ert-deftest backstaff-server-settings-are-where-the-server-looks-for-them ()
+  (pcase-dolist (`(,folder . ,file) '(("/x" . "/x/backstaff/config.toml")
+                                      ("" . "~/.config/backstaff/config.toml")
+                                      ("relative" . "~/.config/backstaff/config.toml")))
+    (let ((backstaff-server-settings-file nil)
+          (process-environment (cons (concat "XDG_CONFIG_HOME=" folder) process-environment)))
+      (should (equal (backstaff-server-settings-file-name) (expand-file-name file))))))
+
 (ert-deftest backstaff-server-own-environment-comes-first ()
   (backstaff-test-with-tree '((".venv" ("bin" ("python" . "")))
                               ("py_backend" ("backstaff" ("__main__.py" . ""))))
