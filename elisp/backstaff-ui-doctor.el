@@ -13,6 +13,9 @@
 
 (require 'cl-lib)
 (require 'subr-x)
+(require 'backstaff)
+(require 'backstaff-names)
+(require 'backstaff-ui-path)
 (require 'backstaff-ui-prompt)
 
 (defconst backstaff-doctor--limit 5

@@ -22,6 +22,9 @@
 (require 'map)
 (require 'subr-x)
 (require 'tabulated-list)
+(require 'backstaff)
+(require 'backstaff-names)
+(require 'backstaff-ui-path)
 (require 'backstaff-ui-prompt)
 
 (defvar ffap-alist)
