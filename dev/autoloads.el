@@ -52,9 +52,15 @@ Return any other FORM as it is."
           ";;; backstaff-loaddefs.el ends here\n"))
 
 (defun autoloads-batch ()
-  "Write backstaff-loaddefs.el."
-  (write-region (autoloads-text) nil (expand-file-name "backstaff-loaddefs.el" autoloads-folder)
-                nil 'silent))
+  "Write backstaff-loaddefs.el if its contents change.
+Otherwise the compiled files would be older than their sources."
+  (let ((file (expand-file-name "backstaff-loaddefs.el" autoloads-folder))
+        (text (autoloads-text)))
+    (with-temp-buffer
+      (when (file-exists-p file)
+        (insert-file-contents file))
+      (unless (equal (buffer-string) text)
+        (write-region text nil file nil 'silent)))))
 
 (provide 'autoloads)
 ;;; autoloads.el ends here
