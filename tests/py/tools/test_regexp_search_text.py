@@ -108,6 +108,18 @@ def test_full_page_shows_the_first_matches_of_each_file_and_names_where_it_ends(
     assert "+12 more in this file: give it as root_path\nd.py" in rest
 
 
+@pytest.mark.parametrize("files", [6, 7, 60])
+def test_first_of_the_files_left_are_named_and_their_number_is_not_guessed(
+    tree: Plant, files: int
+) -> None:
+    root = tree({f"{number:02}.py": "hit\n" for number in range(files)})
+    left = ", ".join(f"{number:02}.py 1" for number in range(1, 6)) + " and more" * (files > 6)
+    assert f"[more: offset=1; left: {left}]\n" in told(root, "hit", max_results=1)
+    long = tree({f"{number:02}{'n' * 150}.py": "hit\n" for number in range(files)}, "L")
+    names = ", ".join(f"{number:02}{'n' * 150}.py 1" for number in (1, 2))
+    assert f"; left: {names} and more]\n" in told(long, "hit", max_results=1)
+
+
 def test_only_file_with_matches_is_paged_and_so_are_all_for_a_program(tree: Plant) -> None:
     root = tree({"a.py": "hit\n" * 30, "b.py": "none"})
     text = told(root, "hit", max_results=20)

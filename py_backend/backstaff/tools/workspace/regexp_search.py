@@ -46,7 +46,7 @@ from backstaff.fs.root import Place
 from backstaff.globs.globs import BadGlob, Globs, compile_globs
 from backstaff.project.files import Directory, ProjectFiles, project_files
 from backstaff.project.running_git import NoGit
-from backstaff.render.lines import bracketed, counted, fit, paths_in_a_note, size, some_of
+from backstaff.render.lines import bracketed, counted, fit, fitting, paths_in_a_note, size
 from backstaff.render.names import MAX_ECHO, labels, quote, show, visible, word
 from backstaff.result import Note, NoteKind
 from backstaff.structure.outline import Outline, outline
@@ -63,8 +63,8 @@ MAX_PATTERN_BYTES = 1000
 MAX_RESULTS, MAX_OFFSET, MAX_TIMEOUT_MS = 500, 1_000_000, 30_000
 MAX_CONTEXT = 10
 """Maximum number of lines that a caller gets on each side of a match."""
-MAX_LEFT, LEFT_SHARE, LEFT_SECONDS = 20, 0.5, 1.0
-"""Maximum number of files after a page whose matches are counted, and of the time for that."""
+LEFT_FILES, LEFT_SHARE, LEFT_SECONDS = 5, 0.5, 1.0
+"""Number of files after a page that are named with their matches; maximum time for counting."""
 MAX_LEFT_BYTES, LEFT_PART = 400, 16
 """Maximum number of bytes for their names, which is also the sixteenth part of the limit."""
 REBASED = "'include' matches no file from the workspace on: here it counts from"
@@ -273,7 +273,7 @@ def _left(scan: Scan, matchers: Matchers, contents: Contents, budget: Budget) ->
     if scan.output != Output.CONTENT or scan.chosen:
         return Counter()
     files = scan.files[scan.looked_at :]
-    rest = Scan(scan.pattern, files, "count", most=MAX_LEFT, codings=scan.codings)
+    rest = Scan(scan.pattern, files, "count", most=LEFT_FILES + 1, codings=scan.codings)
     matchers.budget = budget.share(LEFT_SHARE).at_most(LEFT_SECONDS)
     with suppress(DeadlineExceeded, NoMatcher, BadRegexp):
         rest.run(matchers, contents)
@@ -425,7 +425,7 @@ class Answer:
         `items` are those that are shown, and each stands for `worth` matches. `limit` is that of
         the text.
         """
-        told = ""
+        counts = list[str]()
         # How many matches in a file are wanted is known once it is searched.
         if self.asked.output == Output.CONTENT and not self.scan.chosen:
             prefix = self.scan.prefix
@@ -433,9 +433,10 @@ class Answer:
             for (item, _), matches in zip(items, worth, strict=False):
                 left[str(item["path"])] -= matches
             counts = [f"{word(path)} {count}" for path, count in (+left + self.left).items()]
-            told = some_of(counts, len(counts), between=", ")
-        room = min(MAX_LEFT_BYTES, limit // LEFT_PART) - len("; left: ")
-        told = f"; left: {told}" if told and size(told) <= room else ""
+        room = min(MAX_LEFT_BYTES, limit // LEFT_PART) - len("; left: and more")
+        shown = fitting((size(one) + len(", ") for one in counts[:LEFT_FILES]), room)
+        told = f"; left: {', '.join(counts[:shown])}" if shown else ""
+        told += " and more" if 0 < shown < len(counts) else ""
         return f"[more: offset={offset}{told}]\n"
 
     def _head(self, found: Sequence[Found], shown: int, *, more: bool) -> str:
