@@ -259,7 +259,7 @@ STAGE is the text before them, such as \"Searching: \"."
       (pcase-dolist ((map :column :match) items)
         (let ((start (1- (or column 1))))
           ;; Of a long line, the text is a part.
-          (when (and match (eql (string-search match text start) start))
+          (when (and match (<= start (length text)) (eql (string-search match text start) start))
             (put-text-property start (+ start (length match))
                                'font-lock-face grep-match-face text)))))
     (insert

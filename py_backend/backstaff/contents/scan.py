@@ -80,7 +80,8 @@ class Scan:
         """Search. Raises `BadRegexp`, `NoMatcher`, `DeadlineExceeded` and `Cancelled`."""
         jobs, sent = deque[Asked](), 0
         while jobs or sent < len(self.files):
-            while len(jobs) < len(matchers.workers) and sent < len(self.files):
+            # One job more than processes, so that none waits for a slower one before it.
+            while len(jobs) <= len(matchers.workers) and sent < len(self.files):
                 # The jobs so far may find enough, at their rate; or the number to skip may change.
                 if jobs and (self.skipped or self.matches * sent >= self.most * self.looked_at):
                     break
