@@ -78,6 +78,13 @@
                      '("a.py" "1:y = x" "2:def f(x):" "3:    return x" "in g" "6:    return x"
                        "at top level" "7:z = x"))))))
 
+(ert-deftest backstaff-search-shows-a-match-far-along-a-long-line ()
+  (let ((backstaff-search-tests-tree
+         `(("a.js" . ,(concat (make-string 1500 ?x) "needle\nneedle\n")))))
+    (backstaff-search-tests-found "needle"
+      (should (equal (mapcar #'string-width (backstaff-search-tests-lines t)) '(4 1002 8)))
+      (should (string-suffix-p "Search finished\n" (buffer-string))))))
+
 (ert-deftest backstaff-search-looks-in-some-files ()
   (backstaff-search-tests-found "r"
     (backstaff-search-tests-press "f *.c RET")
