@@ -8,8 +8,9 @@
 ;;
 ;; 1. `backstaff-server-command', if that is non-nil;
 ;; 2. the sources shipped with this package, which are sure to have its version, run by
-;;    the first Python 3.11 or newer of these: that in the `.venv' beside the sources,
-;;    those on variable `exec-path', those that uv, pyenv or Homebrew has installed;
+;;    the first Python 3.11 or newer of these: `.venv/bin/python' beside the sources;
+;;    python3, python3.14 and so on, on variable `exec-path'; a Python that uv, pyenv or
+;;    Homebrew has installed, such as ~/.pyenv/versions/3.12.1/bin/python3;
 ;; 3. a program named `backstaff' on variable `exec-path'.
 ;;
 ;; No library has to be installed, because an archive with all of them is among

@@ -7,10 +7,10 @@
 ;; For a project on another host the server runs there, over a connection that
 ;; TRAMP makes, so that a call costs one round trip.
 ;;
-;; A server is started unasked only where TRAMP is connected already; else by
-;; a command that asks.  Nothing that a model says can lead to a host.  There is
-;; one server for each connection of TRAMP's: one for each root would soon take
-;; up all the sessions that an ssh connection may have, which are ten.
+;; A server starts unasked only if TRAMP is connected already; otherwise a command
+;; asks first.  A model cannot choose a host, because Emacs alone chooses the root.
+;; Each connection of TRAMP's has one server, because ssh allows ten sessions in a
+;; connection, and one for each root would soon be too many.
 ;;
 ;; The host needs a Python and nothing else.  A small program on its command
 ;; line runs the sources that the last start left there if they have the right

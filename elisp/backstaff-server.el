@@ -24,9 +24,9 @@
 
 (defcustom backstaff-server-settings-file nil
   "The file with the server's settings, in TOML.
-If nil, it is config.toml in the folder backstaff below the user's
-configuration folder, if there is one.  Settings are read when the server
-starts."
+If nil, it is backstaff/config.toml, if that exists.  A relative name is below
+the user's configuration folder, such as ~/.config.  Settings are read when the
+server starts."
   :type '(choice (const :tag "The usual one" nil) file) :group 'backstaff :risky t)
 
 (defun backstaff-server-settings-file-name ()

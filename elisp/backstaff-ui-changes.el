@@ -66,8 +66,9 @@ branch or tag, BASE, to compare with; \"index\" stands for the staged changes."
 
 (defun backstaff-changes--read ()
   "Read the commit to compare with."
-  (read-string (format-prompt "Changes since commit, or \"index\"" "HEAD")
-               nil 'vc-revision-history "HEAD"))
+  (let ((base (read-string (format-prompt "Changes since commit, or \"index\"" "HEAD")
+                           nil 'vc-revision-history "HEAD")))
+    (if (string-blank-p base) "HEAD" base)))
 
 (defun backstaff-changes-from (base)
   "Show the changes since BASE, a commit, branch or tag, or \"index\"."

@@ -124,7 +124,10 @@
     (should (string-match-p "^\\+b$" (buffer-string)))
     (backstaff-view-test-press "b index RET")
     (should-not (string-match-p "^\\+b$" (buffer-string)))
-    (should (string-match-p "since index" (buffer-string)))))
+    (should (string-match-p "since index" (buffer-string)))
+    ;; Blanks name no commit, so they stand for the default.
+    (backstaff-view-test-press "b SPC SPC RET")
+    (should (string-match-p "^\\+b$" (buffer-string)))))
 
 (ert-deftest backstaff-changes-keys-change-nothing ()
   "`diff-mode' itself has keys that apply a hunk to its file."

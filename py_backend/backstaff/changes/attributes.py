@@ -38,7 +38,7 @@ class Line(NamedTuple):
 
 @lru_cache(maxsize=4)
 def lines_of(content: bytes, *, ignore_case: bool) -> Sequence[Line]:
-    """Return the lines of an attributes file with this `content`, without those that git ignores.
+    """Parse `content`, the text of a `.gitattributes` file. Lines that git ignores are left out.
 
     A file that is too large has one line, which leaves all files of its directory undecided: their
     encoding is then unknown. With wildcards, `MAX_LINES` lines take 20 MB, and the first path that

@@ -279,6 +279,7 @@ def test_rules_of_a_project_do_not_come_from_files_outside_of_it(root: Path, fol
         assert repository.configuration.excludes_file == str(folder / "secret")
 
 
+# GNU coreutils, which each Linux has, brings timeout(1); macOS has none.
 @pytest.mark.skipif(not Path("/usr/bin/timeout").exists(), reason="needs timeout")
 def test_git_that_hangs_ends_without_the_server(
     folder: Path, monkeypatch: pytest.MonkeyPatch
