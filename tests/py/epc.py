@@ -79,9 +79,13 @@ class Client:
         self.write(b"".join(map(frame, bodies)))
 
     def write(self, data: bytes) -> None:
-        """Send `data` unchanged."""
+        """Send `data` unchanged.
+
+        A write of more than a pipe holds ends early if this process is stopped or frozen meanwhile.
+        """
         assert self.process.stdin
-        self.process.stdin.write(data)
+        while data:
+            data = data[self.process.stdin.write(data) :]
 
     def call(self, method: str, *arguments: str) -> Answer:
         """Call `method` with `arguments`, each written in Lisp, and wait for the answer."""
