@@ -141,7 +141,6 @@ if the user has approved the call.  LIBRARY is the library's name."
                 (list :max-output-bytes backstaff-agent-max-output-bytes))))
       nil)))
 
-
 ;;; Skills
 
 ;;;###autoload

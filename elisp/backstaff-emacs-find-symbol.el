@@ -163,7 +163,15 @@ OPEN is the element of FILES, the open files below ROOTS, that is asked in."
          if (null below) do (cl-incf outside)
          else unless (backstaff-emacs-secret-p (list name) roots)
          collect
-         (or (and buffer (backstaff-emacs-find-symbol--defined below buffer symbol))
+         ;; Without a line, it is that of the first form in the buffer that begins so.
+         (or (and buffer
+                  (backstaff-emacs-in buffer
+                    (goto-char (point-min))
+                    (when (re-search-forward (format "^(.*\\_<%s\\_>" (regexp-quote symbol)) nil t)
+                      (list :path below :line (line-number-at-pos)
+                            :text (string-limit (buffer-substring-no-properties
+                                                 (line-beginning-position) (line-end-position))
+                                                300)))))
              (list :path below :line line
                    :text (string-limit (or (xref-item-summary item) "") 300)))))
        (all (cl-delete-duplicates places :from-end t :test #'equal
@@ -212,17 +220,6 @@ OPEN is the element of FILES, the open files below ROOTS, that is asked in."
       (list (and (stringp group) (string-prefix-p "/" group)
                  (if (string-suffix-p ".elc" group) (substring group 0 -1) group))
             (xref-location-line location)))))
-
-(defun backstaff-emacs-find-symbol--defined (path buffer symbol)
-  "Return the place in BUFFER, of PATH, of the first form that begins with SYMBOL.
-For example that is a line (defun SYMBOL.  Return nil if there is none."
-  (backstaff-emacs-in buffer
-    (goto-char (point-min))
-    (when (re-search-forward (format "^(.*\\_<%s\\_>" (regexp-quote symbol)) nil t)
-      (list :path path :line (line-number-at-pos)
-            :text (string-limit (buffer-substring-no-properties
-                                 (line-beginning-position) (line-end-position))
-                                300)))))
 
 (provide 'backstaff-emacs-find-symbol)
 ;;; backstaff-emacs-find-symbol.el ends here

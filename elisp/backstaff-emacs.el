@@ -23,7 +23,6 @@
 (require 'backstaff-names)
 (require 'backstaff-unsaved)
 
-
 ;;; The wall
 
 (defun backstaff-emacs-hidden-p (buffer)
@@ -119,7 +118,6 @@ The root itself is \"\".  Fail if PATH leads out of it."
   "Return TEXT from a model, quoted for a message."
   (let ((shown (backstaff-names-show (truncate-string-to-width text 200 nil nil t))))
     (if (string-prefix-p "\"" shown) shown (format "'%s'" shown))))
-
 
 ;;; Positions and texts
 

@@ -22,7 +22,6 @@
 (require 'subr-x)
 (require 'backstaff-message)
 
-
 ;;; Conditions
 
 (define-error 'backstaff-connection-lost "Backstaff connection lost" 'backstaff-error)
@@ -38,7 +37,6 @@ the text of a `backstaff-error'."
            (stringp (cadr condition)))
       (format "%s: %s" (get (car condition) 'error-message) (cadr condition))
     (error-message-string condition)))
-
 
 ;;; Connections
 
@@ -210,7 +208,6 @@ An error in the caller's function goes to the log and the echo area."
        (funcall (backstaff-epc--log-function connection) text)
        (message "Backstaff: %s" text)))))
 
-
 ;;; Calls
 
 (defconst backstaff-epc--max-remote-request (* 64 1024)
@@ -353,7 +350,6 @@ Return nil if it had ended before."
   (when-let ((call (gethash handle (backstaff-epc--pending connection))))
     (backstaff-epc--drop connection handle 'backstaff-cancelled
                          (format "%s was cancelled" (backstaff-epc--call-method call)))))
-
 
 ;;; Waiting
 

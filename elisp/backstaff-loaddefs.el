@@ -19,6 +19,7 @@
 (autoload 'backstaff-connect "backstaff-remote" nil t)
 (autoload 'backstaff-remote-find "backstaff-remote")
 (autoload 'backstaff-remote-start "backstaff-remote")
+(autoload 'backstaff-changes-mode "backstaff-ui-changes")
 (autoload 'backstaff-changes "backstaff-ui-changes" nil t)
 (autoload 'backstaff-doctor "backstaff-ui-doctor" nil t)
 (autoload 'backstaff-find-file "backstaff-ui-find" nil t)

@@ -22,7 +22,6 @@
 
 ;;; Code:
 
-
 ;;; Conditions, to which backstaff-epc.el adds how a call may end
 
 (define-error 'backstaff-error "Backstaff error")
@@ -30,7 +29,6 @@
   'backstaff-error)
 (define-error 'backstaff-argument-error "Backstaff argument not sendable"
   'backstaff-error)
-
 
 ;;; From bytes
 
@@ -153,7 +151,6 @@ This takes less than half of the time of `read' afterwards."
   "Signal a `backstaff-protocol-error' of PROBLEM, quoting the text at point."
   (backstaff-message-refuse
    "%s: %S" problem (buffer-substring (point) (min (point-max) (+ (point) 40)))))
-
 
 ;;; To bytes
 

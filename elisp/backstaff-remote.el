@@ -37,7 +37,6 @@ second is for hosts that are reached by several hops, sudo or su, and for those
 where the first one fails.  Emacs waits meanwhile; \\[keyboard-quit] ends that."
   :type '(number :tag "Seconds") :group 'backstaff)
 
-
 ;;; Hosts
 
 ;;;###autoload
@@ -92,7 +91,6 @@ command line there, and an alist of hashes and payloads in Base64.")
           (lambda ()
             (clrhash backstaff-remote--roots)
             (setq backstaff-remote--bundle nil)))
-
 
 ;;; TRAMP
 
@@ -170,7 +168,6 @@ ARGUMENTS are those of `make-process'."
   "Return the end of TEXT, bytes that a program wrote, on one line."
   (let ((bytes (encode-coding-string (string-limit text 1000 t) 'utf-8)))
     (string-limit (backstaff-names-prose (decode-coding-string bytes 'utf-8)) 300 t)))
-
 
 ;;; Start
 

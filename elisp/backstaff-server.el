@@ -34,7 +34,6 @@ server starts."
   (expand-file-name (or backstaff-server-settings-file "backstaff/config.toml")
                     (xdg-config-home)))
 
-
 ;;; Conditions
 
 (define-error 'backstaff-remote-directory "Backstaff root out of reach"
@@ -78,7 +77,6 @@ If no server starts, the text includes advice: there is no other help then."
           (and (memq 'backstaff-start-error (get (car condition) 'error-conditions))
                (concat ".\n" (backstaff-server-advice condition)))))
 
-
 ;;; Log
 
 (defconst backstaff-server-log-buffer "*backstaff log*"
@@ -116,7 +114,6 @@ If no server starts, the text includes advice: there is no other help then."
       (special-mode))
     ;; A command that is given here is about the project that the user came from.
     (setq default-directory directory)))
-
 
 ;;; One server
 
@@ -295,7 +292,6 @@ too.  IDENTITY may be anything, even no plist."
     (backstaff-epc-close server reason))
   (setq backstaff-server--servers nil))
 
-
 ;;; Other hosts
 
 (defvar backstaff-server-restart-hook nil
@@ -316,7 +312,6 @@ DIRECTORY is remote, and Emacs has to be connected to its host."
                             (if shell
                                 "Emacs is not connected to it; M-x backstaff-connect connects"
                               "Backstaff cannot start a server there")))))))
-
 
 ;;; The server
 

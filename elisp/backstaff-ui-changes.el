@@ -12,6 +12,7 @@
 ;;; Code:
 
 (require 'diff-mode)
+(require 'vc)
 (require 'backstaff-ui-view)
 
 (defvar-local backstaff-changes--next nil
@@ -33,6 +34,7 @@
     map)
   "Keymap of `backstaff-changes-mode'.")
 
+;;;###autoload
 (define-derived-mode backstaff-changes-mode diff-mode "Changes"
   "Major mode for the changes of a work tree."
   (backstaff-view-setup
@@ -41,17 +43,25 @@
                 (list "workspace/git_status_summary" nil)))
    :again (lambda (state reply)
             (unless (plist-get state :status) (list :status reply)))
-   :draw #'backstaff-changes--draw
-   :draw-failures t
+   :draw (lambda (reply)
+           (pcase-let (((map :status :base) backstaff-view-state)
+                       (files (plist-get (plist-get reply :data) :files)))
+             (backstaff-changes--insert
+              ;; The last line of a status names a tool for models.
+              (replace-regexp-in-string "^\\[.*\\]\n\\'" "" (plist-get status :text))
+              (format "\n%s since %s:\n" (if files "Changes" "No changes") base))
+             (backstaff-changes--insert-files reply)))
    :wrap t)
   (setq-local minor-mode-overriding-map-alist nil ; more keys of `diff-mode'
               ;; To highlight as in the files, or within lines, would run programs.
               diff-font-lock-syntax nil
               diff-refine nil
-              next-error-function #'backstaff-changes--next-hunk
-              revert-buffer-function (lambda (&rest _) (backstaff-view-change :status nil)))
-  ;; A bookmark would keep an old status.
-  (kill-local-variable 'bookmark-make-record-function))
+              next-error-function
+              (lambda (count &optional reset)
+                (when reset
+                  (goto-char (point-min)))
+                (diff-hunk-next count)
+                (backstaff-changes-visit-other-window))))
 
 ;;;###autoload
 (defun backstaff-changes (&optional base)
@@ -62,29 +72,19 @@ branch or tag, BASE, to compare with; \"index\" stands for the staged changes."
   (setq next-error-last-buffer
         (backstaff-view-open 'backstaff-changes-mode
                              (list :root (backstaff-command-project) :path "."
-                                   :base (or base "HEAD") :status nil))))
+                                   :base (or base "HEAD")))))
 
 (defun backstaff-changes--read ()
-  "Read the commit to compare with."
-  (let ((base (read-string (format-prompt "Changes since commit, or \"index\"" "HEAD")
-                           nil 'vc-revision-history "HEAD")))
+  "Read the commit to compare with; TAB completes branches and tags."
+  (let* ((default-directory (backstaff-command-project))
+         (base (vc-read-revision (format-prompt "Changes since commit, or \"index\"" "HEAD")
+                                 (list default-directory) 'Git "HEAD")))
     (if (string-blank-p base) "HEAD" base)))
 
 (defun backstaff-changes-from (base)
   "Show the changes since BASE, a commit, branch or tag, or \"index\"."
   (interactive (list (backstaff-changes--read)) backstaff-changes-mode)
-  (backstaff-view-change :base base :status nil))
-
-(defun backstaff-changes--draw (reply)
-  "Draw the status, and below it the diff in REPLY."
-  (pcase-let (((map :status :base) backstaff-view-state) ((map :ok :data) reply))
-    ;; The last line of a status names a tool for models.
-    (backstaff-changes--insert (replace-regexp-in-string "^\\[.*\\]\n\\'" "" (plist-get status :text))
-                               "\n")
-    (when ok
-      (insert (format "%s since %s:\n" (if (plist-get data :files) "Changes" "No changes") base)))
-    (when (or ok (plist-get status :ok))
-      (backstaff-changes--insert-files reply))))
+  (backstaff-view-change :base base))
 
 (defun backstaff-changes--insert-files (reply)
   "Insert the files of REPLY, and say how to see those that have no room."
@@ -137,13 +137,6 @@ Visit it in another window if OTHER-WINDOW is non-nil."
   "Visit the line at point in another window."
   (interactive nil backstaff-changes-mode)
   (backstaff-changes-visit t))
-
-(defun backstaff-changes--next-hunk (count &optional reset)
-  "Visit the hunk that is COUNT ahead; begin with the first if RESET is non-nil."
-  (when reset
-    (goto-char (point-min)))
-  (diff-hunk-next count)
-  (backstaff-changes-visit-other-window))
 
 (provide 'backstaff-ui-changes)
 ;;; backstaff-ui-changes.el ends here

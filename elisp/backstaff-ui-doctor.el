@@ -62,7 +62,6 @@ checks again and \\[backstaff-doctor-copy] copies it."
   (kill-new (buffer-substring-no-properties (point-min) (point-max)))
   (message "Copied the report"))
 
-
 ;;; Report
 
 (defun backstaff-doctor--begin (name)
@@ -141,7 +140,6 @@ STATE is `ok', `note' or `failed'."
          (progn ,@body)
        ((error quit) (backstaff-doctor--fail problem)))))
 
-
 ;;; Checks
 
 (defun backstaff-doctor--check-all ()
@@ -197,8 +195,18 @@ The last of those here starts a server, which answers later."
   ;; The Python found before may not work any more.
   (setq backstaff-python-found nil)
   (let ((connection nil)
-        (command (backstaff-python-with-own-environment nil
-                   (backstaff-server-program #'backstaff-doctor--note-python))))
+        (command
+         (backstaff-python-with-own-environment nil
+           (backstaff-server-program
+            (lambda (program answer)
+              (let ((usable (backstaff-python-usable-p answer)))
+                (backstaff-doctor--note
+                 "Python" (if usable 'ok 'note)
+                 (if (stringp answer) (concat (backstaff-path-shown program) " " answer)
+                   (format "%s is %s and %s" (backstaff-path-shown (plist-get answer :executable))
+                           (plist-get answer :version)
+                           (if usable "can run the server"
+                             "too old: 3.11 or newer is needed"))))))))))
     (backstaff-request-start
      (lambda (answer)
        (setq connection (backstaff-server-try (lambda (&rest result) (funcall answer result))
@@ -210,16 +218,6 @@ The last of those here starts a server, which answers later."
      "Command" 'ok (concat (string-join command " ")
                            (and backstaff-server-command "\nby `backstaff-server-command'")))
     (backstaff-doctor--begin "Handshake")))
-
-(defun backstaff-doctor--note-python (program answer)
-  "Note whether the Python PROGRAM, which gave ANSWER, can run the server."
-  (let ((usable (backstaff-python-usable-p answer)))
-    (backstaff-doctor--note
-     "Python" (if usable 'ok 'note)
-     (if (stringp answer) (concat (backstaff-path-shown program) " " answer)
-       (format "%s is %s and %s" (backstaff-path-shown (plist-get answer :executable))
-               (plist-get answer :version)
-               (if usable "can run the server" "too old: 3.11 or newer is needed"))))))
 
 (defun backstaff-doctor--check-server (connection identity condition host)
   "Check the doctor's server over CONNECTION, and end the report.

@@ -38,7 +38,7 @@ that match, the best first; files that git ignores are omitted.  Other letters
 may stand between those of a word, and words may come in any order: \"sfp\"
 finds search_files.py.  If few files match, similar names follow in groups of
 their own.  RET after input that is not a file's name visits the best match.
-Before any input, recently visited files come first."
+Before any input, recently visited files come first, and RET visits the last."
   (interactive (let ((root (backstaff-command-project)))
                  (list (backstaff-find--read root) root)))
   (let* ((root (or root (backstaff-command-root)))
@@ -123,9 +123,9 @@ Before any input, recently visited files come first."
                      (if (or (bound-and-true-p vertico-mode) (bound-and-true-p icomplete-mode)
                              (bound-and-true-p fido-mode))
                          "Find file: "
-                       "Find file (TAB lists): ")
+                       (format-prompt "Find file; TAB lists" (car recent)))
                      #'table nil t nil 'backstaff-find--history))))
-        (when (string-blank-p text)
+        (when (and (string-blank-p text) (null recent))
           (user-error "Type a part of the name, or choose a file"))
         (or (gethash text paths)
             (gethash (car (files text)) paths))))))

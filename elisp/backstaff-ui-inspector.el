@@ -24,7 +24,6 @@
 (defvar backstaff-inspector--history nil
   "The tools and the values that the user typed.")
 
-
 ;;; Reading a tool and its arguments
 
 (defun backstaff-inspector--tools ()
@@ -96,7 +95,6 @@ CURRENT is the value to edit, or nil.  The items of a list have blanks between:
                   (string-match-p "\\`[ \t]*-?[0-9]+\\(?:\\.[0-9]+\\)?[ \t]*\\'" text))
              (string-to-number text))
             (t text)))))
-
 
 ;;; Running it
 
@@ -176,7 +174,6 @@ server's settings limit their number and depth."
     (kill-new (if-let ((arguments (backstaff-view-get :arguments))) (json-encode arguments)
                 "{}")))
   (message "Copied: %s" (current-kill 0)))
-
 
 ;;; Showing the reply
 

@@ -19,8 +19,8 @@
   "Number of rows that are drawn at once.")
 
 (defconst backstaff-list--bytes #x18000
-  "Maximum bytes of text of a reply, which has about 2,500 entries then.
-By name, the next reply follows it.  In another order there is one reply.")
+  "Maximum bytes of text of a reply by name, some 2,500 entries; others follow it.
+In another order there is one reply, which may be three times as long.")
 
 (defvar backstaff-list-mode-map
   (let ((map (make-sparse-keymap)))
@@ -44,7 +44,8 @@ By name, the next reply follows it.  In another order there is one reply.")
    (pcase-lambda ((map :path :hidden :order :after))
      (list "agent-q/list_directory"
            (list :path path :show_hidden hidden :sort_by (downcase (car order)))
-           (list :after (or after "") :max-output-bytes backstaff-list--bytes)))
+           (list :after (or after "")
+                 :max-output-bytes (* backstaff-list--bytes (if (equal order '("Name")) 1 3)))))
    :draw #'backstaff-list--draw
    :defaults (lambda () (list :order '("Name") :hidden backstaff-show-hidden))
    :open (lambda (entry) (list major-mode :path (plist-get entry :path))))
@@ -88,9 +89,10 @@ current directory, with point on the current file; with a prefix argument, ask."
 (defun backstaff-list--draw (reply)
   "Draw the first rows of the listing in REPLY."
   (pcase-let* (((map :data :truncated) reply) ((map :entries) data)
-               (`(,column . ,reversed) (plist-get backstaff-view-state :order)))
+               ((map :order :path) backstaff-view-state) (`(,column . ,reversed) order)
+               (old tabulated-list-entries))
     (when (and reversed truncated)
-      (message "Only a complete listing can be turned upside down")
+      (message "Only a complete listing can be turned upside down; by name, it has all entries")
       (setq reversed nil)
       (setf (plist-get backstaff-view-state :order) (list column)))
     (setq tabulated-list-entries nil
@@ -101,7 +103,11 @@ current directory, with point on the current file; with a prefix argument, ask."
             (mapcan (lambda (group) (nreverse (cdr group)))
                     (seq-group-by (lambda (entry) (eq (plist-get entry :kind) :directory))
                                   entries))))
-    (backstaff-list--insert backstaff-list--page)))
+    ;; A listing keeps the pages that + has added.
+    (backstaff-list--insert
+     (if (equal path (backstaff-path-parent (or (plist-get (caar old) :path) "/")))
+         (max (length old) backstaff-list--page)
+       backstaff-list--page))))
 
 (defun backstaff-list--insert (wanted)
   "Draw a piece of the rows that wait, and go on until WANTED rows are drawn."
@@ -139,8 +145,9 @@ current directory, with point on the current file; with a prefix argument, ask."
               ;; The file of point is looked for in 2,000 rows.  In a larger buffer, a garbage
               ;; collection between two pieces takes over 100 ms.
               (and (< shown 2000)
-                   (cl-some (lambda (place) (equal (backstaff-path-parent (cdr place)) directory))
-                            backstaff-view-sought)))
+                   (cl-loop for (_ . place) in backstaff-view-sought
+                            thereis (or (numberp place)
+                                        (equal (backstaff-path-parent place) directory)))))
       (cond (backstaff-list--waiting
              (backstaff-list--insert wanted)
              (backstaff-view-go-to-sought end))
@@ -207,11 +214,12 @@ heading."
     (let ((name (cond (click (get-text-property (cdr (posn-string click))
                                                 'tabulated-list-column-name
                                                 (car (posn-string click))))
-                      (column (car (aref tabulated-list-format (prefix-numeric-value column))))
+                      (column (car (elt (append tabulated-list-format nil)
+                                        (prefix-numeric-value column))))
                       (t (get-text-property (point) 'tabulated-list-column-name))))
           (order (backstaff-view-get :order)))
       (unless (nth 2 (assoc name (append tabulated-list-format nil)))
-        (user-error "The listing cannot be sorted by %s" (or name "nothing")))
+        (user-error "Go to a name, size or time to sort by it, or type M-0, M-2 or M-3 before S"))
       (backstaff-view-change
        :order (cons name (and (equal name (car order)) (not (cdr order))))))))
 

@@ -51,7 +51,9 @@
 ;;;###autoload
 (define-derived-mode backstaff-search-mode grep-mode "Search"
   "Major mode for the lines that match a regular expression."
-  (backstaff-view-setup :request #'backstaff-search--request
+  (backstaff-view-setup :request (lambda (state)
+                                   (backstaff-search--describe "Searching: ")
+                                   (backstaff-search--request state))
                         :draw (lambda (reply)
                                 (compilation-forget-errors)
                                 (setq backstaff-search--counts (list 0 0 nil))
@@ -105,7 +107,8 @@ has keys to change the search.  Modified buffers are searched as they are."
           (list :pattern tool :literal literal :flags (backstaff-search--flags state)
                 :root_path below :include include :include_ignored ignored
                 :context_lines context :offset (or offset 0)
-                :max_results (or most 500)
+                ;; The first matches come before the time is up.
+                :max_results (or most (if offset 500 100))
                 :timeout_ms backstaff-search--milliseconds)
           (list :deadline-ms (+ backstaff-search--milliseconds 1000)))))
 
@@ -145,9 +148,8 @@ PATTERN is an old pattern to edit."
 (defun backstaff-search-toggle-case ()
   "Distinguish capital and small letters, or treat them alike again."
   (interactive)
-  (let ((state (cl-loop for key in '(:tool :literal :flags)
-                        nconc (list key (backstaff-view-get key)))))
-    (backstaff-view-change :flags (if (equal (backstaff-search--flags state) "i") "" "i"))))
+  (backstaff-view-change
+   :flags (if (equal (backstaff-search--flags (backstaff-view-latest-state)) "i") "" "i")))
 
 (defun backstaff-search-in-directory (directory)
   "Search below DIRECTORY, which is in the project."
@@ -159,9 +161,7 @@ PATTERN is an old pattern to edit."
 A glob without a slash counts in any directory."
   (interactive (list (read-string "Search files (such as *.el docs/**, empty for all): "
                                   (string-join (backstaff-view-get :include) " "))))
-  (backstaff-view-change
-   :include (mapcar (lambda (glob) (if (string-search "/" glob) glob (concat "**/" glob)))
-                    (split-string globs "[ ,]+" t))))
+  (backstaff-view-change :include (backstaff-view-globs globs)))
 
 (defun backstaff-search-edit ()
   "Edit the pattern and search again."
@@ -181,8 +181,9 @@ A glob without a slash counts in any directory."
 (defun backstaff-search--describe (stage)
   "Write the number of matches, the search and its keys into the header line.
 STAGE is the text before them, such as \"Searching: \"."
-  (pcase-let (((map :tool :literal :below :include :ignored) backstaff-view-state)
-              (`(,matches ,files . ,_) backstaff-search--counts))
+  (pcase-let* ((state (backstaff-view-latest-state))
+               ((map :tool :literal :below :include :ignored) state)
+               (`(,matches ,files . ,_) backstaff-search--counts))
     (backstaff-view-set-header
      " " (propertize (format "%s%d %s in %d %s" stage matches (ngettext "match" "matches" matches)
                              files (ngettext "file" "files" files))
@@ -195,7 +196,7 @@ STAGE is the text before them, such as \"Searching: \"."
      (unless (member below '(nil "."))
        (format " in %s/" (backstaff-names-show below)))
      (and include (concat ", files " (string-join include " ")))
-     (and (equal (backstaff-search--flags backstaff-view-state) "i") ", case ignored")
+     (and (equal (backstaff-search--flags state) "i") ", case ignored")
      (and ignored ", with ignored files"))))
 
 (defun backstaff-search--add (reply)
@@ -248,25 +249,22 @@ STAGE is the text before them, such as \"Searching: \"."
             (insert (propertize (if name (format "in %s\n" (backstaff-names-text name))
                                   "at top level\n")
                                 'font-lock-face 'shadow))))
-        (backstaff-search--insert-line path line items)))))
-
-(defun backstaff-search--insert-line (path line items)
-  "Insert the LINE of the file PATH, with the matches ITEMS or beside a match."
-  (let* ((context (plist-get (car items) :text))
-         (text (copy-sequence (or context (plist-get (car items) :line-text)))))
-    (if context
-        (put-text-property 0 (length text) 'font-lock-face grep-context-face text)
-      (pcase-dolist ((map :column :match) items)
-        (let ((start (1- (or column 1))))
-          ;; Of a long line, the text is a part.
-          (when (and match (<= start (length text)) (eql (string-search match text start) start))
-            (put-text-property start (+ start (length match))
-                               'font-lock-face grep-match-face text)))))
-    (insert
-     ;; With the character NUL `grep-mode' knows where a name ends.
-     (propertize (concat (if (string-search "\n" path) (backstaff-names-show path) path) "\0")
-                 'invisible t 'backstaff-search-path path)
-     (format (if context "%d-" "%d:") line) text "\n")))
+        (let* ((context (plist-get (car items) :text))
+               (text (copy-sequence (or context (plist-get (car items) :line-text)))))
+          (if context
+              (put-text-property 0 (length text) 'font-lock-face grep-context-face text)
+            (pcase-dolist ((map :column :match) items)
+              (let ((start (1- (or column 1))))
+                ;; Of a long line, the text is a part.
+                (when (and match (<= start (length text))
+                           (eql (string-search match text start) start))
+                  (put-text-property start (+ start (length match))
+                                     'font-lock-face grep-match-face text)))))
+          (insert
+           ;; With the character NUL `grep-mode' knows where a name ends.
+           (propertize (concat (if (string-search "\n" path) (backstaff-names-show path) path) "\0")
+                       'invisible t 'backstaff-search-path path)
+           (format (if context "%d-" "%d:") line) text "\n"))))))
 
 
 ;;; Consult
@@ -298,6 +296,8 @@ There are none while INPUT is no regular expression."
                  (backstaff-prompt-call-tool id arguments
                                              (list :root (plist-get state :root)))))
         (last nil))
+    (unless (plist-get reply :ok)
+      (message "%s" (car (split-string (backstaff-search--notes reply) "  Press"))))
     (cl-loop for item in (plist-get (plist-get reply :data) :items)
              for path = (plist-get item :path)
              for place = (cons path (plist-get item :line))

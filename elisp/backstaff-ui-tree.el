@@ -96,7 +96,6 @@ Interactively this is the root of the project; with a prefix argument, ask."
   (interactive (list (backstaff-read-directory "Tree of directory: " #'backstaff-command-root)))
   (backstaff-view-open-directory 'backstaff-tree-mode directory))
 
-
 ;;; Drawing
 
 (defun backstaff-tree--nodes (&optional node)
@@ -126,20 +125,17 @@ Interactively this is the root of the project; with a prefix argument, ask."
     (backstaff-tree--count (plist-get reply :data))
     (unless (equal place backstaff-tree--fitted)
       (setq backstaff-tree--fitted place)
-      (backstaff-tree--fit root))
+      ;; Close the directories below the levels that fit the window.
+      (let* ((room (window-body-height (get-buffer-window nil t)))
+             (level (plist-get root :children)) (used (length level)))
+        (while (setq level (cl-loop for node in level append (plist-get node :children)))
+          (when (> (cl-incf used (length level)) (1- room))
+            (dolist (node level)
+              (puthash (backstaff-path-parent (plist-get node :path)) 'closed
+                       backstaff-tree--folds))))))
     (backstaff-tree--open-way (backstaff-view-get :focus))
     (backstaff-tree--load root)
     (backstaff-tree--insert-all)))
-
-(defun backstaff-tree--fit (root)
-  "Close the directories of the tree ROOT below the levels that fit the window."
-  (let* ((room (window-body-height (get-buffer-window nil t)))
-         (level (plist-get root :children)) (used (length level)))
-    (while (setq level (cl-loop for node in level append (plist-get node :children)))
-      (when (> (cl-incf used (length level)) (1- room))
-        (dolist (node level)
-          (puthash (backstaff-path-parent (plist-get node :path)) 'closed
-                   backstaff-tree--folds))))))
 
 (defun backstaff-tree--open-way (path)
   "Open the directories around PATH."
@@ -202,13 +198,12 @@ The line starts with BEFORE and BRANCH, such as \"│  \" and \"├─ \"."
      (if hidden " · hidden shown" " · hidden off")
      (cond ((eq left-out 'nothing) " · nothing left out")
            ((or names (eq left-out 'ignored))
-            (concat (if (eq left-out 'ignored) " · ignored left out: " " · left out: ")
-                    (string-join names " ")))))
+            (concat (if (eq left-out 'ignored) " · ignored left out" " · left out")
+                    (and names ": ") (string-join names " ")))))
     (backstaff-view-set-notes
      (and cut (substitute-command-keys
                "\\[backstaff-tree-more] shows more, \\[backstaff-tree-set-depth] and\
  \\[backstaff-tree-add-exclude] make the tree smaller")))))
-
 
 ;;; Opening and closing
 
@@ -257,7 +252,6 @@ If the names in it were not requested yet, request them."
              (backstaff-view-redraw #'backstaff-tree--insert-all)
              (backstaff-tree--load one))))))))
 
-
 ;;; Choosing the files
 
 (defun backstaff-tree-toggle-files ()
@@ -273,17 +267,15 @@ If the names in it were not requested yet, request them."
   (clrhash backstaff-tree--folds)
   (backstaff-view-change :depth depth :wanted nil))
 
-(defun backstaff-tree-add-exclude (glob)
-  "Also exclude files and directories that match GLOB.
-It applies to paths below the project's root: \"*.log\" leaves out files in the
-root itself, \"**/*.log\" those at any depth.  If GLOB is nil or empty, or
+(defun backstaff-tree-add-exclude (globs)
+  "Also exclude files and directories that match GLOBS, such as \"*.log docs/**\".
+A glob without a slash counts in any directory.  If GLOBS is nil or blank, or
 with a prefix argument, exclude nothing."
   (interactive (list (unless current-prefix-arg
-                       (read-string "Exclude (such as *.log, **/*.log, docs/**): ")))
+                       (read-string "Exclude (such as *.log docs/**, empty for nothing): ")))
                backstaff-tree-mode)
-  (backstaff-view-change
-   :exclude (unless (member glob '(nil ""))
-              (append (backstaff-view-get :exclude) (list glob)))))
+  (let ((globs (backstaff-view-globs (or globs ""))))
+    (backstaff-view-change :exclude (and globs (append (backstaff-view-get :exclude) globs)))))
 
 (defun backstaff-tree-leave-out (names)
   "Leave NAMES out of the tree: `contract', `nothing' or `ignored'.

@@ -55,7 +55,7 @@ or file below the root.")
   "The arguments of `backstaff-view-setup', a plist.")
 
 (defvar-local backstaff-view-sought nil
-  "An alist from windows to the paths that their points go to once these are drawn.
+  "An alist from windows to the paths or lines where their points go later.
 The window nil stands for the buffer.")
 
 (defvar-local backstaff-view--notes nil
@@ -122,9 +122,13 @@ The window nil stands for the buffer.")
   (when-let ((function (plist-get backstaff-view--functions key)))
     (apply function arguments)))
 
+(defun backstaff-view-latest-state ()
+  "Return the state that the buffer awaits or has."
+  (or backstaff-view--requested backstaff-view-state))
+
 (defun backstaff-view-get (key)
-  "Return the value of KEY in the state that the buffer awaits or has."
-  (plist-get (or backstaff-view--requested backstaff-view-state) key))
+  "Return the value of KEY in the latest state."
+  (plist-get (backstaff-view-latest-state) key))
 
 (defun backstaff-view-name (mode state)
   "Return the name of the buffer for STATE in major mode MODE.
@@ -170,8 +174,8 @@ Use the buffer that shows the same directory in this mode, if there is one."
   "Request the latest state with CHANGES, a plist.
 If the tool fails, keep the text of the buffer, and show the failure in the echo
 area."
-  (let ((state (map-merge 'plist (or backstaff-view--requested backstaff-view-state)
-                          '(:focus nil) changes)))
+  (let ((state (map-merge 'plist (backstaff-view-latest-state)
+                          '(:focus nil :status nil) changes)))
     (backstaff-prompt-connect (plist-get state :root))
     (backstaff-request-cancel)
     (setq backstaff-view--requested state)
@@ -251,7 +255,7 @@ the old text was of another directory.  Then point goes to the first name."
       (goto-char (point-min))
       (unless (and path (backstaff-view--go-to path))
         ;; The line may be drawn later.
-        (when path (push (cons window path) backstaff-view-sought))
+        (when (or path (not moved)) (push (cons window (or path line)) backstaff-view-sought))
         (if moved (goto-char (or (text-property-any (point) (point-max) 'backstaff-name t) (point)))
           (forward-line (1- line))))
       (when column (move-to-column column))
@@ -261,8 +265,12 @@ the old text was of another directory.  Then point goes to the first name."
 
 (defun backstaff-view-go-to-sought (start)
   "Move each point that waits for a line to that line, if it is below START."
-  (pcase-dolist (`(,window . ,path) backstaff-view-sought)
-    (when-let ((place (save-excursion (and (backstaff-view--go-to path start) (point)))))
+  (pcase-dolist (`(,window . ,place) backstaff-view-sought)
+    (when-let ((place (save-excursion
+                        (and (if (stringp place) (backstaff-view--go-to place start)
+                               (goto-char (point-min))
+                               (eq 0 (forward-line (1- place))))
+                             (point)))))
       (setf (alist-get window backstaff-view-sought nil t) nil)
       (cond ((null window) (goto-char place))
             ((eq (window-buffer window) (current-buffer)) (set-window-point window place))))))
@@ -291,6 +299,11 @@ Notes are strings; nil is ignored."
     (overlay-put backstaff-view--notes 'after-string
                  (and lines (propertize (apply #'concat start lines) 'face 'warning)))))
 
+(defun backstaff-view-globs (text)
+  "Return the globs in TEXT.  One without a slash counts in any directory."
+  (mapcar (lambda (glob) (if (string-search "/" glob) glob (concat "**/" glob)))
+          (split-string text "[ ,]+" t)))
+
 (defun backstaff-view-kind (kind)
   "Return the face for names of files of KIND, and their suffix, such as \"/\"."
   (pcase kind
@@ -298,7 +311,6 @@ Notes are strings; nil is ignored."
     (:symlink '(dired-symlink "@"))
     (:file '(nil ""))
     (_ '(dired-special ""))))
-
 
 ;;; Places
 
@@ -354,7 +366,8 @@ Look from START on, by default the first line."
   (pcase-let* ((state (or backstaff-view-state backstaff-view--requested))
                ((map :root :path) state)
                (name (backstaff-names-show (backstaff-path-absolute root path t)))
-               (focus (list :focus (plist-get (backstaff-view--entry) :path))))
+               ;; A status would be an old one.
+               (focus (list :focus (plist-get (backstaff-view--entry) :path) :status nil)))
     `(,name (location . ,name)
             (backstaff-mode . ,major-mode)
             (backstaff-state . ,(map-merge 'plist state focus))

@@ -39,7 +39,6 @@
 ;; file changes nothing.
 ;;;###autoload (when load-file-name (eval-after-load 'info `(progn (info-initialize) (add-to-list 'Info-directory-list ,(directory-file-name (file-name-directory load-file-name))))))
 
-
 ;;; Options
 
 (defgroup backstaff nil
@@ -80,7 +79,6 @@ run, nil refuses, and `:unasked' says that there was nobody to ask."
 (defvar backstaff--asking nil
   "Non-nil while the user is asked about a call.")
 
-
 ;;; Keys
 
 ;; The autoloads hold the whole map, as a variable and as a prefix command, to bind either.
@@ -101,7 +99,6 @@ run, nil refuses, and `:unasked' says that there was nobody to ask."
 For example: (global-set-key (kbd \"C-c b\") backstaff-map)")
 ;;;###autoload
 (defalias 'backstaff-map backstaff-map)
-
 
 ;;; Root
 
@@ -156,7 +153,6 @@ that host alone; `backstaff-command-root' asks."
   (when (file-remote-p root)
     (backstaff-server-check-host root))
   (file-name-as-directory (expand-file-name root)))
-
 
 ;;; Calls
 
@@ -342,7 +338,6 @@ Its callback gets a reply with the code CANCELLED.  Return nil if the call had
 ended before."
   (funcall (symbol-value handle)))
 
-
 ;;; Approval
 
 (defun backstaff-ask-for-approval (id args)
@@ -414,7 +409,6 @@ Return nil if the root is a project's, or the user has let agents look there."
  backstaff-root-directory" (backstaff--short root)))))
         (plist-put (plist-get reply :error) :root root)
         reply))))
-
 
 ;;; Text and definitions
 

@@ -4,6 +4,7 @@
 
 ;;; Code:
 
+(require 'bookmark)
 (require 'backstaff-view-fixtures)
 (require 'backstaff-ui-changes)
 
@@ -128,6 +129,37 @@
     ;; Blanks name no commit, so they stand for the default.
     (backstaff-view-test-press "b SPC SPC RET")
     (should (string-match-p "^\\+b$" (buffer-string)))))
+
+(ert-deftest backstaff-changes-of-a-base-that-does-not-exist-leave-the-buffer-as-it-is ()
+  (backstaff-changes-tests-with
+    (backstaff-changes-tests-edit 5 "first\n")
+    (backstaff-view-test-open #'backstaff-changes)
+    (let ((text (buffer-string)))
+      (should (string-search "nowhere" (string-join (backstaff-view-test-messages
+                                                      (backstaff-view-test-press "b nowhere RET")))))
+      (should (equal (buffer-string) text)))
+    (backstaff-view-test-press "g")
+    (should (string-match-p "^Changes since HEAD:" (buffer-string)))))
+
+(ert-deftest backstaff-changes-complete-branches-and-tags ()
+  (backstaff-changes-tests-with
+    (backstaff-changes-tests-git "branch" "feature-x")
+    (backstaff-view-test-open #'backstaff-changes)
+    (backstaff-view-test-press "b feat TAB RET")
+    (should (string-match-p "^No changes since feature-x:" (buffer-string)))))
+
+(ert-deftest backstaff-changes-are-bookmarked-without-their-status ()
+  (backstaff-changes-tests-with
+    (backstaff-changes-tests-edit 5 "first\n")
+    (backstaff-view-test-open #'backstaff-changes "index")
+    (let ((bookmark (funcall bookmark-make-record-function)))
+      (should-not (plist-get (alist-get 'backstaff-state (cdr bookmark)) :status))
+      (kill-buffer)
+      (save-current-buffer
+        (funcall (alist-get 'handler (cdr bookmark)) bookmark)
+        (backstaff-view-test-wait)
+        (should (string-match-p "^Changes since index:" (buffer-string)))
+        (should (string-match-p "^\\+first$" (buffer-string)))))))
 
 (ert-deftest backstaff-changes-keys-change-nothing ()
   "`diff-mode' itself has keys that apply a hunk to its file."

@@ -120,12 +120,15 @@
 
 (ert-deftest backstaff-find-file-says-that-tab-lists-if-nothing-else-does ()
   (backstaff-view-test-project '(("a.c" . ""))
-    (pcase-dolist (`(,variable . ,prompt) '((ignore . "Find file (TAB lists): ")
+    (pcase-dolist (`(,variable . ,prompt) '((ignore . "Find file; TAB lists: ")
                                             (icomplete-mode . "Find file: ")
                                             (vertico-mode . "Find file: ")))
       (cl-progv (list variable) '(t)
         (backstaff-find-tests-at-prompt "a"
-          (should (equal (minibuffer-prompt) prompt)))))))
+          (should (equal (minibuffer-prompt) prompt)))))
+    (find-file-noselect "a.c")
+    (backstaff-find-tests-at-prompt "a"
+      (should (equal (minibuffer-prompt) "Find file; TAB lists (default a.c): ")))))
 
 (ert-deftest backstaff-find-file-lists-the-matches-at-the-first-tab ()
   (backstaff-view-test-project backstaff-find-tests-tree
@@ -380,7 +383,8 @@
       (backstaff-find-tests-at-prompt ""
         (should (equal (backstaff-find-tests-completions)
                        '("tests/test_parser.c" "README.md" "src/binary.o" ".gitignore"
-                         "src/parser.c" "src/print_tree.c")))))))
+                         "src/parser.c" "src/print_tree.c"))))
+      (should (equal (backstaff-find-tests-type "RET") "tests/test_parser.c")))))
 
 (provide 'backstaff-find-tests)
 ;;; backstaff-find-tests.el ends here

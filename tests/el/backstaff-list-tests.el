@@ -129,7 +129,12 @@
     (should (equal (backstaff-view-test-names) '("sub" "also" "big.bin" "Small")))
     (backstaff-view-test-press "g")
     (should (equal (backstaff-view-test-names) '("sub" "also" "big.bin" "Small")))
-    (should-error (execute-kbd-macro (kbd "C-u 1 S")) :type 'user-error)))
+    (goto-char (point-min))
+    (dolist (keys '("C-u 1 S" "C-u S" "S"))
+      (ert-info (keys)
+        (should (string-match-p "Go to a name, size or time"
+                                (cadr (should-error (execute-kbd-macro (kbd keys))
+                                                    :type 'user-error))))))))
 
 (ert-deftest backstaff-list-sorts-by-the-column-at-point-and-back ()
   (backstaff-view-test-project '(("a" . "12") ("b" . "1") ("c" . "123"))
@@ -329,11 +334,23 @@
     (should (equal (backstaff-view-test-name) "f001"))
     (should (equal (backstaff-view-test-notes) ""))
     (should-error (execute-kbd-macro "+") :type 'user-error)
-    ;; As many are shown again as lead to the row of point.
-    (backstaff-view-test-go-to "f057")
-    (backstaff-view-test-press "g")
-    (should (<= 58 (backstaff-list-tests-shown) 60))
-    (should (equal (backstaff-view-test-name) "f057"))))
+    ;; All are shown again, with point where it was.
+    (dolist (place '("f057" nil))
+      (if place (backstaff-view-test-go-to place) (goto-char (point-max)))
+      (backstaff-view-test-press "g")
+      (should (= (backstaff-list-tests-shown) 60))
+      (should (equal (backstaff-view-test-name) place)))
+    (should (eobp))))
+
+(ert-deftest backstaff-list-of-another-directory-begins-with-a-page ()
+  (backstaff-view-test-project
+      (list (cons "sub" (cl-loop for n below 30 collect (cons (format "f%03d" n) ""))))
+    (let ((backstaff-list--page 6) (backstaff-list--piece 3))
+      (backstaff-view-test-open #'backstaff-list-directory (expand-file-name "sub" root))
+      (backstaff-view-test-press "+")
+      (should (= (backstaff-list-tests-shown) 12))
+      (backstaff-view-test-press "^" "RET")
+      (should (= (backstaff-list-tests-shown) 6)))))
 
 (ert-deftest backstaff-list-that-failed-has-no-more-rows ()
   (backstaff-view-test-project nil
@@ -426,6 +443,11 @@
 (ert-deftest backstaff-list-in-another-order-says-that-the-one-by-name-has-all ()
   (backstaff-list-tests-long
     (backstaff-view-test-open #'backstaff-list-directory root)
+    (backstaff-view-test-press "C-u 2 S")
+    ;; A reply in this order is longer, and has all 60 files.
+    (backstaff-view-test-press "C-u 2 S")
+    (should (equal (car (backstaff-view-test-names)) "f000"))
+    (setq backstaff-list--bytes 300)
     (backstaff-view-test-press "C-u 2 S")
     (should (equal (car (backstaff-view-test-names)) "f059"))
     (should (string-search "Only a complete listing"

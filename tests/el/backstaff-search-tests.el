@@ -243,8 +243,12 @@
     (should (eq (window-buffer) (get-buffer (backstaff-search-tests-name "run" root))))
     (with-current-buffer (get-buffer (backstaff-search-tests-name "run" root))
       (should-not (string-match-p "finished" (buffer-string)))
+      (should (string-prefix-p " Searching: 0 matches" header-line-format))
       (backstaff-request-quit)
       (should (string-match-p "\\`Cancelled\n" (buffer-string)))
+      (should (string-match-p "Cancelled: .* for regexp run," header-line-format))
+      (revert-buffer)
+      (should (string-match-p "Searching: .* for regexp run," header-line-format))
       (kill-buffer))))
 
 (ert-deftest backstaff-search-says-which-file-takes-too-long-and-what-helps ()
@@ -287,8 +291,10 @@
         (funcall (consult--grep-state) 'return (cadr found)))
       (should (equal (list (file-name-nondirectory buffer-file-name) (line-number-at-pos))
                      '("a.c" 2))))
-    (should-not (backstaff-search--candidates
-                 "(" (list :root root :path "." :below "." :context 0)))))
+    (should (equal (backstaff-view-test-messages
+                     (should-not (backstaff-search--candidates
+                                  "(a" (list :root root :path "." :below "." :context 0))))
+                   '("Not a valid regular expression: missing ).")))))
 
 (provide 'backstaff-search-tests)
 ;;; backstaff-search-tests.el ends here

@@ -361,15 +361,15 @@
 
 (ert-deftest backstaff-tree-excludes ()
   (backstaff-tree-tests-shown
-    (backstaff-view-test-press "x *.log RET" "x **/*.c RET")
+    (backstaff-view-test-press "x *.log RET" "x *.c SPC x/none RET")
     (should (equal (backstaff-tree-tests-lines)
                    '("├─ doc/" "│  └─ manual.md" "├─ src/" "│  └─ deep/ … 1" "└─ README")))
-    (should (string-match-p (regexp-quote "without *.log **/*.c")
+    (should (string-match-p (regexp-quote "without **/*.log **/*.c x/none")
                             (backstaff-view-test-header)))
     (let ((messages (backstaff-view-test-messages
                       (backstaff-view-test-press "x [a RET"))))
       (should (string-match-p "Error: Argument 'exclude'" (car (last messages)))))
-    (should (equal (plist-get backstaff-view-state :exclude) '("*.log" "**/*.c")))
+    (should (equal (plist-get backstaff-view-state :exclude) '("**/*.log" "**/*.c" "x/none")))
     (backstaff-view-test-press "C-u x")
     (should (equal (backstaff-tree-tests-lines) backstaff-tree-tests-drawn))))
 
