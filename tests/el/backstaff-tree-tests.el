@@ -433,8 +433,12 @@
     (backstaff-view-test-press "G")
     (should (string-match-p "ignored left out: b.o out.o" (backstaff-view-test-header)))
     (should-not (string-match-p "b\\.o" (string-join (backstaff-tree-tests-lines))))
+    (delete-file "src/b.o")
+    (delete-directory "build" t)
+    (backstaff-view-test-press "g")
+    (should (string-suffix-p " · ignored left out" (backstaff-view-test-header)))
     (backstaff-view-test-press "G")
-    (should (string-match-p "left out: build" (backstaff-view-test-header)))))
+    (should (string-suffix-p " · hidden off" (backstaff-view-test-header)))))
 
 (ert-deftest backstaff-tree-has-no-more-than-a-thousand-entries ()
   (backstaff-view-test-project nil
