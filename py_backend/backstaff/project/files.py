@@ -100,10 +100,12 @@ class ProjectFiles:
     rules_cut: bool = False
     of_emacs: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Emacs's own files in each directory, as far as no rule ignores them."""
+    not_entered: Sequence[Directory] = ()
+    """The closed ones of `directories`, because each call asks for them several times."""
 
     def closed(self, why: Closed) -> list[str]:
         """The directories that were not entered because of `why`."""
-        return [one.path for one in self.directories if one.closed is why]
+        return [one.path for one in self.not_entered if one.closed is why]
 
 
 Watch = dict[str, Stamp]
@@ -192,6 +194,7 @@ def project_files(  # noqa: C901  # one thought
         isinstance(tracked, NoGit),
         look.rules_cut,
         look.of_emacs,
+        [one for one in look.directories if one.closed],
     )
     stamps = chain.from_iterable(map(dict.values, look.watches.values()))
     young = begun - RACY_NS
