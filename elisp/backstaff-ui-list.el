@@ -20,7 +20,7 @@
 
 (defconst backstaff-list--bytes #x18000
   "Maximum bytes of text of a reply by name, some 2,500 entries; others follow it.
-In another order there is one reply, which may be three times as long.")
+In another order there is one reply, which may be twice as long.")
 
 (defvar backstaff-list-mode-map
   (let ((map (make-sparse-keymap)))
@@ -45,7 +45,7 @@ In another order there is one reply, which may be three times as long.")
      (list "agent-q/list_directory"
            (list :path path :show_hidden hidden :sort_by (downcase (car order)))
            (list :after (or after "")
-                 :max-output-bytes (* backstaff-list--bytes (if (equal order '("Name")) 1 3)))))
+                 :max-output-bytes (* backstaff-list--bytes (if (equal order '("Name")) 1 2)))))
    :draw #'backstaff-list--draw
    :defaults (lambda () (list :order '("Name") :hidden backstaff-show-hidden))
    :open (lambda (entry) (list major-mode :path (plist-get entry :path))))
