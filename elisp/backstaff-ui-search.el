@@ -5,7 +5,7 @@
 ;;; Commentary:
 
 ;; `backstaff-search' shows the lines that match a regular expression in a buffer of
-;; `grep-mode', so `next-error' and RET work there.  Files have headings, and so have
+;; `grep-mode', so `next-error', RET and wgrep work there.  Files have headings, and so have
 ;; definitions with matches, such as "in Server.run".  `next-error' needs the file's name on
 ;; each line, so each line of a match begins with it, invisibly.
 
@@ -70,7 +70,18 @@
    (let ((hit (copy-sequence (car grep-regexp-alist))))
      (setf (nth 1 hit) (lambda () (or (get-text-property (match-beginning 1) 'backstaff-search-path)
                                       (match-string-no-properties 1))))
-     (list hit))))
+     (list hit)))
+  (run-hooks 'grep-setup-hook)  ; where wgrep binds its key
+  ;; Wgrep looks in a command's words for the end of a file's name, and takes the first
+  ;; four lines for a head.
+  (set (make-local-variable 'wgrep-line-file-regexp) "^\\(?1:[^\0\n]+\\)\0\\(?3:[0-9]+\\):")
+  (set (make-local-variable 'wgrep-header&footer-parser)
+       (lambda ()
+         (goto-char (point-min))
+         (add-text-properties (point) (line-beginning-position 2) '(read-only t wgrep-header t))
+         (goto-char (point-max))
+         (when (re-search-backward "^$" nil t)
+           (add-text-properties (point) (point-max) '(read-only t wgrep-footer t))))))
 
 ;;;###autoload
 (defun backstaff-search (pattern &optional directory literal)

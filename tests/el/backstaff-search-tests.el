@@ -7,6 +7,8 @@
 (require 'backstaff-view-fixtures)
 (require 'backstaff-ui-search)
 
+(declare-function wgrep-finish-edit "wgrep")
+
 (defvar backstaff-search-tests-tree
   '(("src" ("a.c" . "int run;\nrun run\n") ("b.c" . "no\n")) ("README" . "Run it\n"))
   "A project.")
@@ -226,6 +228,19 @@
     (backstaff-search-in-directory (expand-file-name "src"))
     (backstaff-view-test-wait)
     (should (equal (length (backstaff-search-tests-lines)) 2))))
+
+(ert-deftest backstaff-search-is-edited-with-wgrep ()
+  (backstaff-test-needs "wgrep" (require 'wgrep nil t))
+  (backstaff-search-tests-found "int run"
+    (call-interactively (key-binding (kbd "C-c C-p")))
+    (goto-char (point-min))
+    (search-forward "int run;")
+    (insert "ning;")
+    (wgrep-finish-edit)
+    (with-current-buffer (backstaff-search-tests-visited)
+      (should (string-prefix-p "int run;ning;\n" (buffer-string)))
+      (set-buffer-modified-p nil)
+      (kill-buffer))))
 
 (ert-deftest backstaff-search-reads-a-pattern ()
   (cl-letf (((symbol-function 'thing-at-point) (lambda (&rest _) "a.c")))
