@@ -71,7 +71,9 @@
      (setf (nth 1 hit) (lambda () (or (get-text-property (match-beginning 1) 'backstaff-search-path)
                                       (match-string-no-properties 1))))
      (list hit)))
-  (run-hooks 'grep-setup-hook)  ; where wgrep binds its key
+  ;; Wgrep binds its key in the local map, which must not be that of the mode.
+  (use-local-map (make-composed-keymap nil (current-local-map)))
+  (run-hooks 'grep-setup-hook)
   ;; Wgrep looks in a command's words for the end of a file's name, and takes the first
   ;; four lines for a head.
   (set (make-local-variable 'wgrep-line-file-regexp) "^\\(?1:[^\0\n]+\\)\0\\(?3:[0-9]+\\):")

@@ -231,18 +231,16 @@
 
 (ert-deftest backstaff-search-is-edited-with-wgrep ()
   (backstaff-test-needs "wgrep" (require 'wgrep nil t))
-  ;; Wgrep binds its key in the mode's map.
-  (let ((backstaff-search-mode-map (copy-keymap backstaff-search-mode-map)))
-    (backstaff-search-tests-found "int run"
-      (call-interactively (key-binding (kbd "C-c C-p")))
-      (goto-char (point-min))
-      (search-forward "int run;")
-      (insert "ning;")
-      (wgrep-finish-edit)
-      (with-current-buffer (backstaff-search-tests-visited)
-        (should (string-prefix-p "int run;ning;\n" (buffer-string)))
-        (set-buffer-modified-p nil)
-        (kill-buffer)))))
+  (backstaff-search-tests-found "int run"
+    (call-interactively (key-binding (kbd "C-c C-p")))
+    (goto-char (point-min))
+    (search-forward "int run;")
+    (insert "ning;")
+    (wgrep-finish-edit)
+    (with-current-buffer (backstaff-search-tests-visited)
+      (should (string-prefix-p "int run;ning;\n" (buffer-string)))
+      (set-buffer-modified-p nil)
+      (kill-buffer))))
 
 (ert-deftest backstaff-search-reads-a-pattern ()
   (cl-letf (((symbol-function 'thing-at-point) (lambda (&rest _) "a.c")))
