@@ -145,9 +145,8 @@ current directory, with point on the current file; with a prefix argument, ask."
               ;; The file of point is looked for in 2,000 rows.  In a larger buffer, a garbage
               ;; collection between two pieces takes over 100 ms.
               (and (< shown 2000)
-                   (cl-loop for (_ . place) in backstaff-view-sought
-                            thereis (or (numberp place)
-                                        (equal (backstaff-path-parent place) directory)))))
+                   (cl-loop for (_ path) in backstaff-view-sought
+                            thereis (and path (equal (backstaff-path-parent path) directory)))))
       (cond (backstaff-list--waiting
              (backstaff-list--insert wanted)
              (backstaff-view-go-to-sought end))

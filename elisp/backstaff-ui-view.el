@@ -55,8 +55,9 @@ or file below the root.")
   "The arguments of `backstaff-view-setup', a plist.")
 
 (defvar-local backstaff-view-sought nil
-  "An alist from windows to the paths or lines where their points go later.
-The window nil stands for the buffer.")
+  "Lists (WINDOW PATH LINE) of the places where points go once these are drawn.
+The window nil stands for the buffer.  LINE counts while PATH is not drawn;
+either can be nil.")
 
 (defvar-local backstaff-view--notes nil
   "The overlay with notes at the end of the buffer.")
@@ -239,7 +240,7 @@ the old text was of another directory.  Then point goes to the first name."
          (mapcar (lambda (window)
                    (save-excursion
                      (when window (goto-char (window-point window)))
-                     (let ((sought (or focus (alist-get window backstaff-view-sought))))
+                     (let ((sought (or focus (car (alist-get window backstaff-view-sought)))))
                        (list window
                              (or sought (unless moved (plist-get (backstaff-view--line-entry) :path)))
                              (line-number-at-pos) (unless (or moved sought) (current-column))
@@ -255,7 +256,7 @@ the old text was of another directory.  Then point goes to the first name."
       (goto-char (point-min))
       (unless (and path (backstaff-view--go-to path))
         ;; The line may be drawn later.
-        (when (or path (not moved)) (push (cons window (or path line)) backstaff-view-sought))
+        (push (list window path (and (not moved) line)) backstaff-view-sought)
         (if moved (goto-char (or (text-property-any (point) (point-max) 'backstaff-name t) (point)))
           (forward-line (1- line))))
       (when column (move-to-column column))
@@ -265,13 +266,13 @@ the old text was of another directory.  Then point goes to the first name."
 
 (defun backstaff-view-go-to-sought (start)
   "Move each point that waits for a line to that line, if it is below START."
-  (pcase-dolist (`(,window . ,place) backstaff-view-sought)
+  (pcase-dolist (`(,window ,path ,line) backstaff-view-sought)
     (when-let ((place (save-excursion
-                        (and (if (stringp place) (backstaff-view--go-to place start)
-                               (goto-char (point-min))
-                               (eq 0 (forward-line (1- place))))
-                             (point)))))
-      (setf (alist-get window backstaff-view-sought nil t) nil)
+                        (cond ((and path (backstaff-view--go-to path start))
+                               (setf (alist-get window backstaff-view-sought nil t) nil)
+                               (point))
+                              (line (goto-char (point-min))
+                                    (and (eq 0 (forward-line (1- line))) (point)))))))
       (cond ((null window) (goto-char place))
             ((eq (window-buffer window) (current-buffer)) (set-window-point window place))))))
 

@@ -340,7 +340,18 @@
       (backstaff-view-test-press "g")
       (should (= (backstaff-list-tests-shown) 60))
       (should (equal (backstaff-view-test-name) place)))
-    (should (eobp))))
+    (should (eobp))
+    (backstaff-view-test-press "C-u 0 S")
+    (backstaff-list-tests-shown)
+    (should (eobp))
+    ;; Where the file of point is gone, point stays on the line.
+    (backstaff-view-test-press "C-u 0 S")
+    (backstaff-list-tests-shown)
+    (backstaff-view-test-go-to "f040")
+    (delete-file (expand-file-name "f040" root))
+    (backstaff-view-test-press "g")
+    (backstaff-list-tests-shown)
+    (should (equal (backstaff-view-test-name) "f041"))))
 
 (ert-deftest backstaff-list-of-another-directory-begins-with-a-page ()
   (backstaff-view-test-project

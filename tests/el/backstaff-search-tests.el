@@ -245,7 +245,9 @@
 (ert-deftest backstaff-search-reads-a-pattern ()
   (cl-letf (((symbol-function 'thing-at-point) (lambda (&rest _) "a.c")))
     (pcase-dolist (`(,keys . ,read) '(("b|c RET" . "b|c") ("RET" . "a\\.c")))
-      (should (equal (backstaff-test-typing keys (backstaff-search--read)) read)))))
+      (should (equal (backstaff-test-typing keys (backstaff-search--read)) read))))
+  (with-temp-buffer
+    (should-error (backstaff-test-typing "RET" (backstaff-search--read)) :type 'user-error)))
 
 (ert-deftest backstaff-search-shows-the-pattern-as-it-was-typed ()
   (dolist (pattern '("x\\by{" "\"a\"" "a  b"))
@@ -276,6 +278,19 @@
         (backstaff-view-test-wait)
         (should (string-match-p "file 1 of 1, in/b, with.*d searches one dir" (buffer-string)))
         (should-not (string-search "include" (buffer-string)))
+        (kill-buffer)))))
+
+(ert-deftest backstaff-search-keeps-the-matches-before-a-page-that-takes-too-long ()
+  :tags '(clock)
+  (backstaff-view-test-project
+      `(("a" . ,(apply #'concat (make-list 150 "hit\n")))
+        ("b" . ,(concat (make-string 60 ?a) "b\n")))
+    (let ((backstaff-search--milliseconds 600))
+      (backstaff-search "hit|(a|aa)+(?=x)" root)
+      (with-current-buffer (window-buffer)
+        (backstaff-view-test-wait)
+        (should (string-prefix-p " Search failed: 100 matches in 1 file" header-line-format))
+        (should (string-match-p "file 2 of 2, b, with.*d searches one dir" (buffer-string)))
         (kill-buffer)))))
 
 ;;; Consult
