@@ -190,12 +190,8 @@ prompt = [\"emacs/d*\"]\n")))
                                      (run-at-time 0.1 nil (lambda () (setq quit-flag t)))
                                      t)
     (dolist (inhibit-quit '(nil t))
-      (let ((seconds (backstaff-test-seconds
-                       (should (eq (car (backstaff-test-condition
-                                          (backstaff-call 'emacs/context nil)))
-                                   'quit)))))
-        (should (< seconds 2))
-        (should-not quit-flag)))))
+      (should (eq (car (backstaff-test-condition (backstaff-call 'emacs/context nil))) 'quit))
+      (should-not quit-flag))))
 
 (ert-deftest backstaff-emacs-tool-that-is-quit-while-it-runs-loses-no-callback ()
   (backstaff-emacs-tests-with-tool (lambda (&rest _) (signal 'quit nil))
@@ -209,7 +205,7 @@ prompt = [\"emacs/d*\"]\n")))
   (backstaff-emacs-tests-with-tool (lambda (&rest _)
                                      (when throw-on-input (setq quit-flag throw-on-input))
                                      '(:text "whole\n"))
-    (let* ((replies nil) (late (+ (float-time) 3)))
+    (let* ((replies nil) (late (+ (float-time) 60)))
       (backstaff-call-async 'emacs/context nil (lambda (reply) (push reply replies)))
       (while-no-input
         (while (and (null replies) (< (float-time) late))

@@ -242,10 +242,9 @@
 ;;; Waiting
 
 (ert-deftest backstaff-inspector-does-not-wait-and-can-be-cancelled ()
-  :tags '(clock)
   (backstaff-inspector-tests-with (backstaff-test-fake-command)
-    (let ((buffer nil))
-      (should (< (backstaff-test-seconds (setq buffer (backstaff-run-tool "stall" nil))) 0.4))
+    (let ((buffer (backstaff-run-tool "stall" nil)))
+      ;; A command that waited would return at the limit, with no request left.
       (with-current-buffer buffer
         (should backstaff-request--pending))
       (should (string-match-p "\\`Cancelled\n\nType g"

@@ -152,7 +152,8 @@
         ("python3.12" . ,(backstaff-server-tests-shim)))
     (let ((backstaff-python--patience 1)
           (python nil))
-      (should (< (backstaff-test-seconds (setq python (backstaff-python--command root #'ignore))) 5))
+      ;; The first candidate never ends, so this returns only if it is not waited for.
+      (setq python (backstaff-python--command root #'ignore))
       (should (file-executable-p (car python))))))
 
 (ert-deftest backstaff-server-installed-program-comes-last ()
@@ -177,11 +178,11 @@
     (should (equal (backstaff-server-tests-pid) (backstaff-server-tests-pid)))))
 
 (ert-deftest backstaff-server-start-does-not-wait ()
-  :tags '(clock)
   (backstaff-test-with-server (backstaff-test-fake-command "silent")
-    (should (< (backstaff-test-seconds
-                 (backstaff-server-call-async 'reply nil :error-fn #'ignore))
-               0.3))))
+    (let ((ends nil))
+      (backstaff-server-call-async 'reply nil :error-fn (lambda (problem) (push problem ends)))
+      ;; A start that waited would have failed at its limit.
+      (should-not ends))))
 
 (defun backstaff-server-tests-fails (command symbol regexp)
   "Check that COMMAND ends in SYMBOL and a text like REGEXP."

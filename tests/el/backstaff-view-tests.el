@@ -21,9 +21,9 @@
   (length (backstaff-test-call-server 'cancellations nil :timeout 5)))
 
 (ert-deftest backstaff-view-does-not-wait-and-says-so ()
-  :tags '(clock)
   (backstaff-view-test-fake "silent"
-    (should (< (backstaff-test-seconds (backstaff-list-directory root)) 0.4))
+    (backstaff-list-directory root)
+    ;; A command that waited would return at the limit, with no request left.
     (should (memq 'backstaff-request-indicator mode-line-process))
     ;; A construct of the mode line, which counts while there are requests.
     (should (pcase backstaff-request-indicator

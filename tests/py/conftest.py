@@ -9,9 +9,14 @@ from typing import Any
 
 import pytest
 
+from backstaff.contents import near
+from backstaff.names import query, suggestions
+from backstaff.tools.commands import _catalog
+from backstaff.tools.workspace import search_files
 from tests.py import examples, skips
 from tests.py.attack import figures
 from tests.py.epc import ISOLATED, Client, Start
+from tests.py.processes import DEADLINE
 from tests.py.project.repositories import alone
 from tests.py.trees import Content, Plant, plant
 
@@ -95,6 +100,25 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         time.tzset()
         yield
     time.tzset()
+
+
+@pytest.fixture(autouse=True)
+def _patience() -> Iterator[None]:
+    """No answer is cut short because the machine was paused: short limits of time are long here.
+
+    A test of such a limit sets it itself. The fixture `monkeypatch` would be made too early here:
+    it would undo what a test has patched only after the test's folder is removed.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        for module, limit in (
+            (_catalog, "NESTED_SECONDS"),
+            (near, "SECONDS"),
+            (query, "GUESS_SECONDS"),
+            (search_files, "IGNORED_SECONDS"),
+            (suggestions, "SECONDS"),
+        ):
+            patch.setattr(module, limit, float(DEADLINE))
+        yield
 
 
 @pytest.fixture(autouse=True)

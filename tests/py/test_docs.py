@@ -13,6 +13,7 @@ import yaml
 from backstaff import tools
 from backstaff.errors import ErrorCode
 from dev import reference
+from tests.py.processes import DEADLINE
 from tests.py.servers import server_at
 from tests.py.trees import Plant
 
@@ -38,7 +39,7 @@ def test_an_epc_client_in_python_lists_a_directory(tmp_path: Path) -> None:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=DEADLINE,
         check=False,
     )
     assert (run.returncode, run.stderr) == (0, "")

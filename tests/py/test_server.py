@@ -255,7 +255,7 @@ def test_deadline_and_elapsed_time_count_from_the_arrival_of_a_call(folder: Path
     call = server.prepare("test/fine", None, {"deadline_ms": 9000})
     reply = server.run(replace(call, arrived=call.arrived - 2))
     assert reply.elapsed_ms >= 2000
-    assert 5 < left[0] <= 7
+    assert 0 < left[0] <= 7
 
 
 @pytest.mark.parametrize(

@@ -314,9 +314,10 @@ echo 'a warning' >&2
     (let ((backstaff-remote-start-limit 1) (problem nil))
       (backstaff-remote-test-write "closed-python" "#!/bin/sh\nexec >&- 2>&-\nexec sleep 60\n")
       (let ((backstaff-remote-python (backstaff-remote-test-file "closed-python")))
+        ;; Without the limit of 1 s, the end of the program would be awaited for 60 s.
         (should (< (backstaff-test-seconds
                      (setq problem (backstaff-test-condition (backstaff-remote-test-list far))))
-                   4)))
+                   30)))
       (should (eq (car problem) 'backstaff-start-error)))
     (should-not (backstaff-remote-test-ours))))
 

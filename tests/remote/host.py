@@ -31,7 +31,7 @@ from queue import SimpleQueue
 
 LOOPBACK = "127.0.0.1"
 CHUNK_BYTES = 1 << 16
-START_SECONDS = 10
+START_SECONDS = 60
 
 LOGIN = """\
 #!/bin/sh

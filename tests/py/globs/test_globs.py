@@ -21,10 +21,9 @@ from backstaff.globs.globs import (
 )
 from tests.py.examples import examples
 from tests.py.globs import glob_model
-from tests.py.processes import in_child
+from tests.py.processes import DEADLINE, in_child
 
 MOST_SECONDS_A_MATCH = 0.05
-ALARM_SECONDS = 20
 
 
 def matches(pattern: str, path: str) -> bool:
@@ -376,16 +375,20 @@ HOSTILE_PATHS = (
 
 def slow_matches() -> list[tuple[str, str, float]]:
     """The patterns and paths that took too long, in seconds of this process."""
-    signal.alarm(ALARM_SECONDS)  # do not wait for an exponential one
+    signal.alarm(DEADLINE)  # do not wait for an exponential one
     slow = []
     for pattern in HOSTILE_PATTERNS:
         globs = compile_globs((pattern,))
         globs.match("")  # it is made at the first question
         for path in HOSTILE_PATHS:
-            start = time.process_time()
-            globs.match(path)
-            seconds = time.process_time() - start
-            if seconds > MOST_SECONDS_A_MATCH:
+            seconds = MOST_SECONDS_A_MATCH + 1
+            for _ in range(5):  # a virtual machine that is paused counts the pause as work
+                start = time.process_time()
+                globs.match(path)
+                seconds = min(seconds, time.process_time() - start)
+                if seconds <= MOST_SECONDS_A_MATCH:
+                    break
+            else:
                 slow.append((pattern[:60], path[:60], seconds))
     return slow
 
@@ -416,6 +419,10 @@ other.join()
 
 def test_two_threads_that_need_patterns_first_both_get_them() -> None:
     done = subprocess.run(  # noqa: S603  # the program of this test
-        [sys.executable, "-c", TWO_IMPORTS], capture_output=True, text=True, timeout=30, check=False
+        [sys.executable, "-c", TWO_IMPORTS],
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE,
+        check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")

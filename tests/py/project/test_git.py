@@ -16,12 +16,10 @@ from backstaff.project import running_git
 from backstaff.project.configuration import default_file
 from backstaff.project.git import Repository, TrackedFiles, find_repository
 from backstaff.project.running_git import NoGit, RunningGit, started
-from tests.py.processes import as_root
+from tests.py.processes import DEADLINE, as_root
 from tests.py.project.repositories import git
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_git_settings")]
-
-MOST_SECONDS_TO_END = 10
 
 
 @pytest.fixture
@@ -292,7 +290,7 @@ def test_git_that_hangs_ends_without_the_server(
         assert isinstance(process, RunningGit)
         assert process._process.stdout is not None  # noqa: SLF001
         out = process._process.stdout.fileno()  # noqa: SLF001
-        assert select.select([out], [], [], MOST_SECONDS_TO_END)[0], "git lives on"
+        assert select.select([out], [], [], DEADLINE)[0], "git lives on"
         assert os.read(out, 1) == b""
         process.end()
 
@@ -348,7 +346,7 @@ def test_git_that_hangs_is_ended_with_what_it_started(
     (root / ".git").mkdir(parents=True)
     assert no_git(root) is NoGit.SLOW
     assert set(os.read(reading, 100).split()) == {b"started"}
-    assert select.select([reading], [], [], MOST_SECONDS_TO_END)[0]
+    assert select.select([reading], [], [], DEADLINE)[0]
     assert os.read(reading, 100) == b""
     os.close(reading)
 

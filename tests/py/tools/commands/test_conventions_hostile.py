@@ -71,9 +71,9 @@ TOML: dict[str, tuple[str, str]] = {
 def test_no_toml_spoils_the_listing(project: Project, kind: str) -> None:
     text, problem = TOML[kind]
     plant(project.root, {".gemini/commands/x.toml": text})
-    start = time.monotonic()
+    start = time.process_time()
     assert problem in problems(project)["x"]
-    assert time.monotonic() - start < SECONDS
+    assert time.process_time() - start < SECONDS
 
 
 @pytest.mark.parametrize(
@@ -139,11 +139,11 @@ HEADS: dict[str, tuple[str, str]] = {
 def test_no_front_matter_spoils_the_listing(project: Project, kind: str) -> None:
     text, problem = HEADS[kind]
     plant(project.root, {".agents/skills/x/SKILL.md": f"---\n{text}\n---\nText."})
-    start = time.monotonic()
+    start = time.process_time()
     rows_with_problems = problems(project)
     assert len(rows_with_problems) == 1
     assert problem in next(iter(rows_with_problems.values()))
-    assert time.monotonic() - start < SECONDS
+    assert time.process_time() - start < SECONDS
 
 
 def link(target: str) -> Callable[[Path], object]:
