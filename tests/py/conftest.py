@@ -107,7 +107,7 @@ def _patience() -> Iterator[None]:
     """No answer is cut short because the machine was paused: short limits of time are long here.
 
     A test of such a limit sets it itself. The fixture `monkeypatch` would be made too early here:
-    it would undo what a test has patched only after the test's folder is removed.
+    it would undo the patches of a test only after the test's folder is removed.
     """
     with pytest.MonkeyPatch.context() as patch:
         for module, limit in (
