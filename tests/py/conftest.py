@@ -106,8 +106,8 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def _patience() -> Iterator[None]:
     """No answer is cut short because the machine was paused: short limits of time are long here.
 
-    A test of such a limit sets it itself. The fixture `monkeypatch` would be made too early here:
-    it would undo the patches of a test only after the test's folder is removed.
+    A test of such a limit sets it itself. The fixture `monkeypatch` is not used here, because it
+    would then undo a test's patches only after the test's folder is removed.
     """
     with pytest.MonkeyPatch.context() as patch:
         for module, limit in (
