@@ -5,7 +5,7 @@ With a fixed number in the test, a deeper profile would not deepen it.
 
 from typing import Any
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 
 def register() -> None:
@@ -22,7 +22,12 @@ def register() -> None:
     ):
         # Hypothesis has other defaults if CI is in the environment, so all of them are given here.
         settings.register_profile(
-            name, deadline=None, derandomize=same, max_examples=most, print_blob=not same
+            name,
+            deadline=None,
+            derandomize=same,
+            max_examples=most,
+            print_blob=not same,
+            suppress_health_check=[HealthCheck.too_slow],  # a machine that was paused looks slow
         )
     settings.load_profile("suite")
 
