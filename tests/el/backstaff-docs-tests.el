@@ -38,7 +38,7 @@
          (inhibit-message t))
     (unless (executable-find "backstaff")
       (ert-fail "There is no program backstaff beside the Python of the tests"))
-    (with-timeout (30 (ert-fail "It takes for ever"))
+    (with-timeout (60 (ert-fail "It takes for ever"))
       (with-output-to-string
         (eval (car (read-from-string (format "(progn %s)" code))) t)))))
 

@@ -31,7 +31,7 @@
               (,variable (epc:start-epc (backstaff-test-python)
                                         (list "-I" (backstaff-test-main) "serve"
                                               "--root" root))))
-         (unwind-protect (with-timeout (20 (ert-fail "epc.el waits for ever"))
+         (unwind-protect (with-timeout (60 (ert-fail "epc.el waits for ever"))
                            ,@body)
            (epc:stop-epc ,variable))))))
 
