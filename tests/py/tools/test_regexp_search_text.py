@@ -160,10 +160,41 @@ def test_imports_share_a_row_among_many_matches(tree: Plant) -> None:
     )
     text = told(root, "budget")
     assert "a.py\nimports: 1 2 5\n4: budget = 2\nb.py\n" in text
-    assert "c.md\n1: import budget\nd.py\nimports: 1\n" in text
+    assert "c.md\ndocs: 1\nd.py\nimports: 1\n" in text
     assert "1: import budget\n2: from" in told(root, "budget", include=["a.py"]), "few are shown"
     whole = told(root, "budget", context_lines=1)
     assert "imports:" not in whole
+
+
+def test_tests_and_documents_share_a_row_among_many_matches_in_code(tree: Plant) -> None:
+    root = tree(
+        {
+            "README.md": "# A\nhit\n\nhit\n",
+            "a.rs": "fn a() {\n    hit\n}\n\n#[cfg(test)]\nmod tests {\n    hit\n    hit\n}\n",
+            "notes.txt": "hit\n",
+            "tests/test_a.py": "def test_hit():\n    hit\n    hit\n" + "hit\n" * 30,
+        }
+    )
+    text = told(root, "hit")
+    twenty = " ".join(map(str, range(1, 21)))
+    assert text.startswith(
+        "39 matches in 4 files for /hit/ (4 files searched)\n"
+        "README.md\ndocs: 2 4\n"
+        "a.rs\nin a 1-3:\n2:     hit\ntests: 7 8\n"
+        "notes.txt\n1: hit\n"
+        f"tests/test_a.py\ntests: {twenty} and 13 more\n["
+    ), text
+    whole = told(root, "hit", context_lines=1)
+    assert "tests: " not in whole, "lines around matches were asked for"
+
+
+@pytest.mark.parametrize("include", [["tests/*"], ["*.md"]])
+def test_tests_or_documents_are_shown_where_no_other_code_matches(
+    tree: Plant, include: list[str]
+) -> None:
+    root = tree({"a.py": "hit\n", "b.md": "hit\n" * 20, "tests/test_a.py": "hit\n" * 20})
+    text = told(root, "hit", include=include)
+    assert text.count(": hit\n") == 20, text
 
 
 @pytest.mark.parametrize("limit", [64, 100, 300, 1000, 5000])

@@ -15,7 +15,8 @@ once, above the first match in it: a match is in the innermost definition whose 
 in none if no lines above it do. The line of a definition has its last line, too, and stands below
 the definition around it. Of many matches in one definition, the last row counts the later ones and
 lists their lines: `+3 more in it: 80 81`. Among many matches, those of a file that stand in imports
-share a row.
+share a row, and so do those in tests and in headed text such as Markdown, if any are in other code:
+`tests: 322 336` or `docs: 58`.
 """
 
 import re
@@ -25,14 +26,16 @@ from dataclasses import dataclass, replace
 
 from backstaff.contents.regexp_worker import Match
 from backstaff.contents.scan import Found
-from backstaff.render.lines import shortened, size
+from backstaff.render.lines import shortened, size, some_of
 from backstaff.render.names import literal, show, visible
+from backstaff.structure.headings import HEADINGS
 from backstaff.structure.language import CONTAINERS
 from backstaff.structure.outline import Definition, Outline
 from backstaff.tools.workspace._symbols import lines_of
+from backstaff.tools.workspace._wanted import in_test, is_test_file
 from backstaff.tools.workspace._window import first_bytes
 
-_LIKE_A_ROW = re.compile(r"\d+[:-]|--|\+\d|imports: |in .*:\Z")
+_LIKE_A_ROW = re.compile(r"\d+[:-]|--|\+\d|(?:imports|tests|docs): |in .*:\Z")
 _IMPORTS = {
     language: re.compile(pattern)
     for pattern, languages in {
@@ -48,6 +51,8 @@ _IMPORTS = {
     for language in languages
 }
 """Lines that import, by language."""
+IMPORTS, TESTS, DOCS = "imports", "tests", "docs"
+"""The words that begin a row for several matches."""
 MOST = 300
 """Maximum number of bytes of a line; a longer one is cut around its match."""
 SHORT = 30
@@ -122,41 +127,68 @@ def rows_within(
     Where `around` is None, few matches have lines around them, as far as there is room.
     """
 
-    def rows(around: Around, *, folds: bool = False) -> list[str]:
-        pairs = ((one, outlines.get(one.path)) for one in found)
-        return [row for one, made in pairs for row in _rows_of(one, around, made, folds=folds)]
+    def rows(around: Around, folded: Sequence[Mapping[int, str]]) -> list[str]:
+        return [
+            row
+            for one, words in zip(found, folded, strict=True)
+            for row in _rows_of(one, around, outlines.get(one.path), words)
+        ]
 
     count = sum(len(one.matches) for one in found)
-    bare = rows(around or Around(), folds=count > FEW)
+    none: list[dict[int, str]] = [{}] * len(found)
+    folds = count > FEW and around in (None, Around())
+    bare = rows(around or Around(), _folded(found, outlines) if folds else none)
     if around or not 0 < count <= FEW:
         return bare, False
     lines = AUTOMATIC if count == 1 else min(SOME, ROWS // count)
     beside = Around(lines, lines, within=True)
-    whole = rows(replace(beside, to_ends=count <= TO_ENDS))
+    whole = rows(replace(beside, to_ends=count <= TO_ENDS), none)
     if sum(map(size, whole)) <= min(room, limit // ENDS_SHARE):
         return whole, False
-    some = rows(beside)
+    some = rows(beside, none)
     has_room = sum(map(size, some)) <= room
     return (some if has_room else bare), not has_room
 
 
+def _folded(found: Sequence[Found], outlines: Mapping[str, Outline]) -> Sequence[Mapping[int, str]]:
+    """Return the matches of each file that share a row: the word that begins it, by their numbers.
+
+    Those in tests and in headed text do so only if other code has matches.
+    """
+    folded, has_code = list[dict[int, str]](), False
+    for one in found:
+        made, words = outlines.get(one.path), dict[int, str]()
+        for position, match in enumerate(one.matches):
+            number, _, _, left, _, part, _ = match
+            if is_test_file(one.path) or (made and in_test(number, made)):
+                words[position] = TESTS
+            elif made and made.language in HEADINGS:
+                words[position] = DOCS
+            elif made and not (left or made.around(number)):
+                pattern = _IMPORTS.get(made.language)
+                if pattern and pattern.match(part):
+                    words[position] = IMPORTS
+        has_code = has_code or (made is not None and len(words) < len(one.matches))
+        folded.append(words)
+    if has_code:
+        return folded
+    return [{at: word for at, word in words.items() if word == IMPORTS} for words in folded]
+
+
 def _rows_of(
-    found: Found, around: Around, outline: Outline | None, *, folds: bool
+    found: Found, around: Around, outline: Outline | None, folded: Mapping[int, str]
 ) -> Iterator[str]:
     """Yield the text of each match, with the file's path before the first, and lines `around` it.
 
-    It is "" for a match that the text of the one before shows. If `folds`, the matches in lines
-    that import share a row.
+    It is "" for a match that the text of one before shows: those `folded` under a word share a row.
     """
     lines = _lines(found) if around != Around() else []
     numbers = [match[0] for match in found.matches]
     holders = [_holder(number, outline) for number in numbers]
-    pattern = _IMPORTS.get(outline.language) if folds and outline and not lines else None
-    imports = [
-        position
-        for position, match in enumerate(found.matches)
-        if pattern and not (match[3] or any(holders[position])) and pattern.match(match[5])
-    ]
+    rows = {  # each is shown once
+        word: [*dict.fromkeys(numbers[at] for at, its in folded.items() if its == word)]
+        for word in {*folded.values()}
+    }
     last = 0  # the last line that was shown
     shown = range(0)  # the part of the last line with a match that stands in text
     head = f"{path_in_text(found.path)}\n"
@@ -171,9 +203,10 @@ def _rows_of(
     for position, match in enumerate(found.matches):
         number, start, end = match[:3]
         holder, own = named(position), holders[position][1]
-        if position in imports:
-            listed = " ".join(map(str, dict.fromkeys(numbers[one] for one in imports)))
-            yield f"{head}imports: {listed}\n" if position == imports[0] else ""
+        if word := folded.get(position):
+            lines_of_word = rows.pop(word, [])
+            listed = some_of(map(str, lines_of_word), len(lines_of_word), most=MOST_LISTED)
+            yield listed and f"{head}{word}: {listed}\n"
             head = ""
             continue
         in_one = in_one + 1 if holder is inner else 1

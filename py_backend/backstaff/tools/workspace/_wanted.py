@@ -46,7 +46,7 @@ class Wanted:
         """Return `files` without those of tests, which are not wanted with `no_tests`."""
         if not self.no_tests:
             return files
-        left = [path for path in files if not _FILE.search(path)]
+        left = [path for path in files if not is_test_file(path)]
         self.files = len(files) - len(left)
         return left
 
@@ -57,7 +57,7 @@ class Wanted:
             lines = {one.line for one in made.definitions} if made else set()
             matches = [match for match in matches if match[0] in lines]
         if self.no_tests and made:
-            left = [match for match in matches if not _in_test(match[0], made)]
+            left = [match for match in matches if not in_test(match[0], made)]
             self.matches += len(matches) - len(left)
             return left
         return matches
@@ -82,6 +82,12 @@ class Wanted:
         return notes
 
 
-def _in_test(number: int, made: Outline) -> bool:
+def is_test_file(path: str) -> bool:
+    """Return True if `path` has the name of a file of tests, or is below a directory of tests."""
+    return bool(_FILE.search(path))
+
+
+def in_test(number: int, made: Outline) -> bool:
+    """Return True if the line `number` is in the definition of a test."""
     inner = made.around(number)
     return inner is not None and any(one.is_test for one in (*made.above(inner), inner))
