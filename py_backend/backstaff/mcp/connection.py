@@ -50,7 +50,9 @@ _STATELESS_METHODS = ("server/discover", "tools/call", "tools/list")
 _READS_ONLY = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
 _INSTRUCTIONS = (
     "These tools only read, and only below {root}; paths are relative to it. They read files as"
-    " they are on disk: changes that an editor has not saved yet are not seen."
+    " they are on disk: changes that an editor has not saved yet are not seen. To find code in few"
+    " calls, search for several names at once (a|b), then read the definitions in the answer's"
+    " headings: one with symbol, several with ranges."
 )
 
 
