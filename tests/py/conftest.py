@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from backstaff.contents import near
+from backstaff.contents import near, regexp
 from backstaff.names import query, suggestions
 from backstaff.tools.commands import _catalog
 from backstaff.tools.workspace import search_files
@@ -24,7 +24,10 @@ examples.register()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Pass the figures of a worker process to the process that prints them."""
+    """End idle processes, and pass the figures of a worker process to the one that prints them."""
+    idle = regexp._IDLE  # noqa: SLF001  # a server never ends them: they end with it
+    while idle:
+        idle.pop().end()
     if (output := getattr(session.config, "workeroutput", None)) is not None:
         output["figures"] = dict(figures.FIGURES)
 
