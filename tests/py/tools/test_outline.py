@@ -130,12 +130,17 @@ def test_matches_that_are_counted_are_counted_once_and_stand_nowhere_else(tree: 
     assert "\n9:     x x x\n+3 more in it: 10 11\n" in found, found
 
 
-def test_definitions_are_shown_without_lines_around_unless_asked(tree: Plant) -> None:
-    server = server_at(tree({"a.py": SAVED}))
-    given = {"pattern": "saved", "definitions": True}
-    assert ":     " not in server.call(SEARCH, given).text
-    assert "- " not in server.call(SEARCH, given).text.partition("a.py\n")[2].partition("[")[0]
-    assert "2-     " in server.call(SEARCH, given | {"context_lines": 1}).text
+def test_three_definitions_are_shown_whole_and_more_by_their_own_lines(tree: Plant) -> None:
+    def shown(count: int, **more: int) -> str:
+        text = "".join(f"# about f{at}\ndef f{at}(x):\n    return x\n\n\n" for at in range(count))
+        server = server_at(tree({"a.py": text}))
+        reply = server.call(SEARCH, {"pattern": r"\bf\d", "definitions": True, **more})
+        return reply.text.partition("a.py\n")[2].partition("[")[0]
+
+    first = "1- # about f0\n2-3: def f0(x):\n3-     return x\n"
+    assert shown(3).startswith(f"{first}--\n6- # about f1\n"), shown(3)
+    assert shown(4).startswith("2-3: def f0(x):\n7-8: def f1(x):\n"), shown(4)
+    assert "3-     return x" in shown(4, context_lines=1)
 
 
 def test_window_around_a_line_keeps_to_a_definition_that_is_larger(tree: Plant) -> None:

@@ -18,11 +18,11 @@ git ignores, where a directory is one name, and files else.
 The contract's `took_ms` is in the JSON only: a reply has its own. Columns count UTF-16 units in the
 JSON, and characters in the data. Of a line with more than 1,000 characters `line_text` is a part.
 Lines around a match are in the text only, and unasked only if they have room, else the reply, but
-not its data, is truncated; with `definitions` there are none unasked. Matches in a definition stand
-below its name and lines (`_matches`); where the time is up, without them. Where matches are more
-than a page for a model holds, each file gets a share of it, and its last row counts its others;
-`offset` counts these as well. For the output `files`, an item is a path, and for `count` a path and
-the number of its matches; max_results and offset then count files.
+not its data, is truncated; with `definitions`, more than three have none. Matches in a definition
+stand below its name and lines (`_matches`); where the time is up, without them. Where matches are
+more than a page for a model holds, each file gets a share of it, and its last row counts its
+others; `offset` counts these as well. For the output `files`, an item is a path, and for `count` a
+path and the number of its matches; max_results and offset then count files.
 """
 
 import re
@@ -51,7 +51,14 @@ from backstaff.render.names import MAX_ECHO, labels, quote, show, visible, word
 from backstaff.result import Note, NoteKind
 from backstaff.structure.outline import Outline, outline
 from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
-from backstaff.tools.workspace._matches import Around, Item, lines_near, path_in_text, rows_within
+from backstaff.tools.workspace._matches import (
+    TO_ENDS,
+    Around,
+    Item,
+    lines_near,
+    path_in_text,
+    rows_within,
+)
 from backstaff.tools.workspace._matches import items as items_of
 from backstaff.tools.workspace._not_searched import not_searched, skipped
 from backstaff.tools.workspace._refusals import refusal
@@ -135,7 +142,8 @@ class Arguments:
         "Name the definition around each match, with its lines.", default=True, hidden=True
     )
     definitions: bool = argument(
-        "Only lines that define something, such as a function by its name.", default=False
+        "Only lines that define something, such as a function by its name: up to three whole.",
+        default=False,
     )
     exclude_tests: bool = argument("Leave out tests, also those inside sources.", default=False)
     include_ignored: bool = argument(
@@ -348,7 +356,8 @@ class Answer:
         is_bare = False
         if asked.output == Output.CONTENT:
             room, lines = limit - size(head + last), asked.around()
-            if lines is None and (more or asked.offset or asked.definitions):
+            several = asked.definitions and len(items) > TO_ENDS
+            if lines is None and (more or asked.offset or several):
                 lines = Around()
             rows, is_bare = rows_within(found, self.outlines, lines, room, limit)
         else:
