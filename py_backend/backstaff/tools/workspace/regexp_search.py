@@ -142,7 +142,7 @@ class Arguments:
         "Name the definition around each match, with its lines.", default=True, hidden=True
     )
     definitions: bool = argument(
-        "Only lines that define something, such as a function by its name: up to three whole.",
+        "Only lines that define something; up to three definitions stand whole.",
         default=False,
     )
     exclude_tests: bool = argument("Leave out tests, also those inside sources.", default=False)
