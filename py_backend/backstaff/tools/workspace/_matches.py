@@ -59,9 +59,10 @@ SHORT = 30
 """Maximum number of lines of a class that is shown whole around a match in it."""
 AUTOMATIC, SOME, FEW, ROWS = 15, 5, 10, 20
 """Lines on each side of the only match; on each side of one of at most `FEW`; and in all."""
-TO_ENDS, ENDS_SHARE = 3, 4
+TO_ENDS, ENDS_SHARE, WANTED_SHARE = 3, 4, 2
 """Maximum number of matches that are shown with all of the definition around them, where that takes
-at most this part, a quarter, of the limit: with a half, the mean answer had 40 % more bytes."""
+at most this part, a quarter, of the limit: with a half, the mean answer had 40 % more bytes. Where
+definitions are searched for, it may take a half."""
 MOST_IN_ONE, MOST_LISTED = 8, 20
 """Maximum number of matches in one definition that are shown where no lines are shown around them,
 and of the others' lines that are listed."""
@@ -120,11 +121,12 @@ def rows_within(
     outlines: Mapping[str, Outline],
     around: Around | None,
     room: int,
-    limit: int,
+    most: int,
 ) -> tuple[list[str], bool]:
     """Return the text of each match, and whether lines around the matches have no `room`.
 
-    Where `around` is None, few matches have lines around them, as far as there is room.
+    Where `around` is None, few matches have lines around them, as far as there is room. Whole
+    definitions take at most `most` bytes of it.
     """
 
     def rows(around: Around, folded: Sequence[Mapping[int, str]]) -> list[str]:
@@ -143,7 +145,7 @@ def rows_within(
     lines = AUTOMATIC if count == 1 else min(SOME, ROWS // count)
     beside = Around(lines, lines, within=True)
     whole = rows(replace(beside, to_ends=count <= TO_ENDS), none)
-    if sum(map(size, whole)) <= min(room, limit // ENDS_SHARE):
+    if sum(map(size, whole)) <= min(room, most):
         return whole, False
     some = rows(beside, none)
     has_room = sum(map(size, some)) <= room

@@ -52,7 +52,9 @@ from backstaff.result import Note, NoteKind
 from backstaff.structure.outline import Outline, outline
 from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._matches import (
+    ENDS_SHARE,
     TO_ENDS,
+    WANTED_SHARE,
     Around,
     Item,
     lines_near,
@@ -359,7 +361,8 @@ class Answer:
             several = asked.definitions and len(items) > TO_ENDS
             if lines is None and (more or asked.offset or several):
                 lines = Around()
-            rows, is_bare = rows_within(found, self.outlines, lines, room, limit)
+            most = limit // (WANTED_SHARE if asked.definitions else ENDS_SHARE)
+            rows, is_bare = rows_within(found, self.outlines, lines, room, most)
         else:
             count = asked.output == Output.COUNT
             rows = [path_in_text(one.path) + f": {one.count}" * count + "\n" for one in found]
