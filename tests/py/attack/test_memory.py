@@ -16,6 +16,8 @@ from tests.py.trees import Plant
 
 CHARACTERS = 20_000
 CALLS = 40
+ROUNDS = 3
+"""Maximum number of measurements, of which one has to be small."""
 TEXTS = [
     (tool_id, parameter.name)
     for tool_id, tool in TOOLS.items()
@@ -51,12 +53,19 @@ def called(server: Server, tool_id: str, name: str, values: Iterator[str]) -> No
 def test_long_values_of_an_argument_are_not_kept(server: Server, tool_id: str, name: str) -> None:
     values = (f"q{number}".ljust(CHARACTERS, "z") for number in count())
     called(server, tool_id, name, values)  # load modules, and fill the bounded caches
-    gc.collect()
-    before, _ = tracemalloc.get_traced_memory()
-    called(server, tool_id, name, values)
-    gc.collect()
-    after, _ = tracemalloc.get_traced_memory()
-    assert after - before < CALLS * CHARACTERS // 4
+
+    def growth() -> int:
+        gc.collect()
+        before, _ = tracemalloc.get_traced_memory()
+        called(server, tool_id, name, values)
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0] - before
+
+    # Memory that is kept grows each time. Threads of other tests and imports allocate once.
+    grown = [growth()]
+    while grown[-1] >= CALLS * CHARACTERS // 4 and len(grown) < ROUNDS:
+        grown.append(growth())
+    assert grown[-1] < CALLS * CHARACTERS // 4, grown
 
 
 def test_empty_values_fill_a_cache_like_others() -> None:
