@@ -520,4 +520,4 @@ def test_facts_of_many_entries_are_not_all_kept(tree: Plant, sort_by: str) -> No
     whole, part = (text.splitlines()[3:] for text in texts)
     assert 10 < len(part) < 40
     assert part[:-1] == whole[: len(part) - 1]
-    assert peaks[1] < 550_000 < peaks[0]
+    assert peaks[1] < 900_000 < peaks[0], peaks  # 420,000 and 1,400,000 alone
