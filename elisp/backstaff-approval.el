@@ -87,7 +87,7 @@ caller waits while the user is in a minibuffer."
       overriding-local-map overriding-terminal-local-map))
 
 (defvar backstaff-approval--last-key '(nil . 0)
-  "The number of keys that Emacs had read when that was last looked at, and since when.
+  "The number of keys that Emacs has read, and the time since when.
 `current-idle-time' is nil after a question, until the next key.")
 
 (defun backstaff-approval--typing-p ()

@@ -104,15 +104,35 @@ With OUTSIDE, return nil if it is in no project."
 These are the user's answers in this session.")
 
 (defun backstaff-project-p (root)
-  "Return non-nil if ROOT is a project's, or one that the user has set.
-Otherwise a call was made outside of any project, in the directory ROOT."
+  "Return non-nil if ROOT is a project's root, or `backstaff-root-directory'.
+A directory with a home below it, such as \"/\" or the home itself, is no
+project's root: some keep their dotfiles in git, and did not mean to show all of
+it.  This holds on each host, and for models and people alike."
   (or (and backstaff-root-directory
            (equal (file-name-unquote root)
                   (file-name-unquote (backstaff--checked-root backstaff-root-directory))))
-      (not (eq backstaff-root-function #'backstaff-project-root))
-      (if (file-remote-p root)
-          (backstaff-remote-find #'backstaff-project-root root t)
-        (backstaff-project-root root t))))
+      (and (or (not (eq backstaff-root-function #'backstaff-project-root))
+               (backstaff--look-up root #'backstaff-project-root t))
+           (not (backstaff--look-up root #'backstaff--holds-home-p)))))
+
+(defun backstaff--look-up (directory function &rest arguments)
+  "Return the value of FUNCTION, called with DIRECTORY and ARGUMENTS.
+On another host it is called once until `backstaff-restart'."
+  (apply (if (file-remote-p directory) #'backstaff-remote-find #'funcall)
+         function directory arguments))
+
+(defun backstaff--holds-home-p (directory)
+  "Return non-nil if the home on DIRECTORY's host is DIRECTORY or below it.
+True names are compared, as \"/home\" may be a link."
+  (let* ((host (file-remote-p directory))
+         ;; A local name such as /ssh:host: is quoted.
+         (file-name-handler-alist (and host file-name-handler-alist))
+         (true-name (lambda (name) (file-name-as-directory (file-truename name))))
+         (directory (funcall true-name (file-name-unquote directory)))
+         ;; A user on a host may have no home there.
+         (home (ignore-errors (funcall true-name (concat host "~/")))))
+    (or (equal directory (concat host "/"))
+        (and home (string-prefix-p directory home)))))
 
 (defun backstaff-directory ()
   "Return the directory that a command looks at by default.
@@ -128,10 +148,11 @@ that host alone; `backstaff-command-root' asks."
   (let ((directory (or directory (backstaff-directory))))
     (file-name-unquote
      (backstaff--checked-root
-      (cond (backstaff-root-directory)
-            ((file-remote-p directory)
-             (backstaff-remote-find backstaff-root-function directory))
-            (t (funcall backstaff-root-function (expand-file-name directory))))))))
+      (or backstaff-root-directory
+          ;; `expand-file-name' may connect to a host.
+          (backstaff--look-up (if (file-remote-p directory) directory
+                                (expand-file-name directory))
+                              backstaff-root-function))))))
 
 (defun backstaff--checked-root (root)
   "Return ROOT, a directory, in full, if it is one that tools may look at."
@@ -433,11 +454,7 @@ counts for the session."
 Return nil if the root is a project's, or the user has let agents look there."
   (when-let* ((given (and (plist-get context :agent) (plist-get context :root)))
               (root (file-name-unquote given)))
-    (unless (or (cdr (assoc root backstaff--root-answers))
-                (and (backstaff-project-p given)
-                     ;; Some keep their dotfiles in git; they did not mean to show all of it.
-                     (or backstaff-root-directory
-                         (not (member root (list "/" (expand-file-name "~/")))))))
+    (unless (or (cdr (assoc root backstaff--root-answers)) (backstaff-project-p given))
       (let ((reply (backstaff--error-reply
                     id "APPROVAL_REQUIRED"
                     (format "No project is here, so the root would be all of %s, and the user\

@@ -22,8 +22,8 @@
                          '(:agent t :text-only t)))
 
 (defmacro backstaff-approval-tests-asked (form &rest body)
-  "Run BODY in a terminal where a model has asked for .env while the user writes a text.
-FORM is evaluated before."
+  "Run BODY in a terminal where a model has asked for .env.
+The user writes a text.  FORM is evaluated before."
   (declare (indent 1) (debug t))
   `(backstaff-terminal-test-in-emacs 160 24 '((".env" . "API_KEY=hunter2\n") ("text" . ""))
        (list 'progn '(find-file "text") ,form '(setq backstaff-call-timeout 60)
