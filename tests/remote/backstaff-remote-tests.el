@@ -48,12 +48,17 @@
                               (backstaff-call "workspace/tree" '(:path ".") '(:agent t)))
                              "APPROVAL_REQUIRED"))
               ;; The rule for people is the same.
-              (should-not (backstaff-project-p (backstaff-root))))))
-        (make-directory (concat root ".git"))
-        (write-region "ref: refs/heads/main\n" nil (concat root ".git/HEAD") nil 'silent)
-        (clrhash backstaff-remote--roots)
-        (let ((default-directory (concat far "src/")))
-          (should (plist-get (backstaff-call "workspace/tree" '(:path ".") '(:agent t)) :ok)))))))
+              (should-not (backstaff-project-p (backstaff-root))))))))))
+
+(ert-deftest backstaff-remote-project-is-one-for-models-too ()
+  (backstaff-remote-test-on "/fake::"
+    (make-directory (concat root ".git"))
+    (write-region "ref: refs/heads/main\n" nil (concat root ".git/HEAD") nil 'silent)
+    (let ((default-directory (concat far "src/"))
+          (backstaff-root-function #'backstaff-project-root)
+          (project-find-functions '(project-try-vc)))
+      (clrhash backstaff-remote--roots)
+      (should (plist-get (backstaff-call "workspace/tree" '(:path ".") '(:agent t)) :ok)))))
 
 (ert-deftest backstaff-remote-no-terminal-is-tried-first ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
