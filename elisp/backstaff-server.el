@@ -88,7 +88,9 @@ If no server starts, the text includes advice: there is no other help then."
 (defun backstaff-server--log (text)
   "Append TEXT to the log, and delete the oldest lines if it is too long."
   (with-current-buffer (get-buffer-create backstaff-server-log-buffer)
-    (let ((inhibit-read-only t) (inhibit-modification-hooks t) (follow (eobp)))
+    (let ((inhibit-read-only t) (inhibit-modification-hooks t) (follow (eobp))
+          (windows (cl-remove-if-not (lambda (window) (= (window-point window) (point-max)))
+                                     (get-buffer-window-list nil nil t))))
       (setq buffer-undo-list t)
       (save-excursion
         (goto-char (point-max))
@@ -97,8 +99,11 @@ If no server starts, the text includes advice: there is no other help then."
         (when (> (* 4 (buffer-size)) (* 5 backstaff-server--log-size))
           (goto-char (- (point-max) backstaff-server--log-size))
           (delete-region (point-min) (line-beginning-position 2))))
+      ;; A window has a point of its own.
       (when follow
-        (goto-char (point-max))))))
+        (goto-char (point-max)))
+      (dolist (window windows)
+        (set-window-point window (point-max))))))
 
 (defun backstaff-server-note (text)
   "Append TEXT to the log as a note of our own."
@@ -111,7 +116,9 @@ If no server starts, the text includes advice: there is no other help then."
   (let ((directory default-directory))
     (pop-to-buffer backstaff-server-log-buffer)
     (unless (derived-mode-p 'special-mode)
-      (special-mode))
+      (special-mode)
+      ;; The log is never out of date.
+      (setq-local revert-buffer-function #'ignore))
     ;; A command that is given here is about the project that the user came from.
     (setq default-directory directory)))
 
@@ -315,10 +322,11 @@ DIRECTORY is remote, and Emacs has to be connected to its host."
 
 ;;; The server
 
-(defun backstaff-server-ensure (&optional host)
+(defun backstaff-server-ensure (&optional host callback)
   "Return the server on HOST, started if there is none that lives.
 On this host nothing waits for the start: calls wait behind the handshake.
-Signal a `backstaff-connection-lost' if the start fails."
+CALLBACK is called after the handshake of a server that is started, as in
+`backstaff-server-try'.  Signal a `backstaff-connection-lost' if the start fails."
   (let ((server (cdr (assoc host backstaff-server--servers))))
     (when (and server (backstaff-epc-unresponsive-p server))
       (backstaff-epc-close server "the server does not respond any more"))
@@ -329,7 +337,7 @@ Signal a `backstaff-connection-lost' if the start fails."
                (> (- (float-time) (backstaff-server-started server)) backstaff-server--pause))
            (let ((new (backstaff-server--launch host (and server t))))
              (setf (alist-get host backstaff-server--servers nil nil #'equal) new)
-             (backstaff-server--shake-hands new)
+             (backstaff-server--shake-hands new (or callback #'ignore))
              new))
           (t (signal 'backstaff-connection-lost
                      '("the server was started anew and died again; see why with\
@@ -395,14 +403,25 @@ own, as well.  Signal a `backstaff-error' if none comes within TIMEOUT seconds."
 ;;;###autoload
 (defun backstaff-restart ()
   "Stop the server and start it anew, looking for the program afresh.
-Those on other hosts are stopped too; the next call there starts one."
+A message says when it is there, or why it is not.  Those on other hosts are
+stopped too; the next call there starts one."
   (interactive)
   (backstaff-server--stop "the server was restarted")
   (setq backstaff-python-found nil)
   (run-hooks 'backstaff-server-restart-hook)
-  (backstaff-server-ensure)
-  (when (called-interactively-p 'interactive)
-    (message "The server is started anew")))
+  (let ((report (and (called-interactively-p 'interactive) #'backstaff-server--report)))
+    (condition-case problem
+        (progn
+          (when report (message "The server is being started anew…"))
+          (backstaff-server-ensure nil report))
+      (backstaff-error
+       (if report (funcall report nil problem) (signal (car problem) (cdr problem)))))))
+
+(defun backstaff-server--report (_identity problem)
+  "Tell the user that the server was started, or PROBLEM, a condition."
+  (message "%s" (if problem (format "%s.\n%s" (backstaff-epc-error-text problem)
+                                    (backstaff-server-advice problem))
+                  "The server is started anew")))
 
 (provide 'backstaff-server)
 ;;; backstaff-server.el ends here

@@ -50,9 +50,10 @@
 
 (defcustom backstaff-call-timeout 15
   "Maximum number of seconds to wait for the answer to a call.
-A server on another host is started before that counts; see
+A question to you about a call waits for so long as well.  If nil, both wait for
+ever.  A server on another host is started before that counts; see
 `backstaff-remote-start-limit'."
-  :type '(number :tag "Seconds"))
+  :type '(choice (const :tag "For ever" nil) (number :tag "Seconds")))
 
 (defcustom backstaff-root-function #'backstaff-project-root
   "The function that finds the root of the project a call is about.
