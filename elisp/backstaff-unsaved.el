@@ -120,7 +120,8 @@ It visits a file, so it is no indirect buffer; its base buffer has the text."
        (not buffer-file-format)
        ;; Saving would write another text: Hexl shows a dump, and tar-mode a listing.
        (not (or write-contents-functions (remq t write-region-annotate-functions)))
-       (not (bound-and-true-p archive-subfile-mode))
+       ;; The member of an archive has a name that no file has.
+       (not (or (bound-and-true-p archive-subfile-mode) (bound-and-true-p tar-subfile-mode)))
        (let ((name (file-local-name buffer-file-name)))
          ;; A handler such as that for .gz writes other bytes than the text's.
          (not (or (find-file-name-handler name 'write-region)
