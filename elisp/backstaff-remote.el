@@ -39,7 +39,17 @@ where the first one fails.  Emacs waits meanwhile; \\[keyboard-quit] ends that."
 
 ;;; Hosts
 
+;;;###autoload (set 'backstaff-server-host-function #'backstaff-remote-operate)
+
 ;;;###autoload
+(defun backstaff-remote-operate (operation &rest arguments)
+  "Do OPERATION with ARGUMENTS, as `backstaff-server-host-function' describes."
+  (apply (pcase operation
+           ('shell-p #'backstaff-remote-shell-p)
+           ('start #'backstaff-remote--start)
+           ('look-up #'backstaff-remote--look-up))
+         arguments))
+
 (defun backstaff-remote-shell-p (directory)
   "Return non-nil if TRAMP uses a shell on the host of DIRECTORY.
 Servers start on such hosts alone.  This does not connect to the host."
@@ -69,8 +79,7 @@ Servers start on such hosts alone.  This does not connect to the host."
   "Results of functions that look for a project, by the whole call of each.
 To look for one costs TRAMP several round trips.")
 
-;;;###autoload
-(defun backstaff-remote-find (function directory &rest more)
+(defun backstaff-remote--look-up (function directory &rest more)
   "Return the value of FUNCTION, which looks for a project, for DIRECTORY.
 MORE are more arguments for it.  It is called once, until `backstaff-restart'."
   (backstaff-server-check-host directory)
@@ -200,8 +209,7 @@ ARGUMENTS are those of `make-process'."
 (defvar backstaff-remote--starting nil
   "The hosts on which a server is being started.")
 
-;;;###autoload
-(defun backstaff-remote-start (host)
+(defun backstaff-remote--start (host)
   "Start a server on HOST, wait until it is ready, and return a plist:
 `:process' speaks EPC.
 `:output' has the bytes that it printed since it is ready.

@@ -12,15 +12,28 @@
 ;; there.  A host is a string such as "/ssh:host:", as `file-remote-p' returns it;
 ;; nil is this host.
 ;;
-;; The program, which backstaff-python.el finds, runs in the directory of its sources
-;; and isolated from the environment.  So no file or setting of a project counts.
+;; The program runs in the directory of its sources and isolated from the environment.
+;; So no file or setting of a project counts.
 
 ;;; Code:
 
 (require 'xdg)
 (require 'backstaff-epc)
-(require 'backstaff-loaddefs)
 (require 'backstaff-python)
+
+(defconst backstaff-server-version "0.1.0"
+  "The version of this package, and of the server that belongs to it.")
+
+(defcustom backstaff-server-command nil
+  "The program that serves, and its arguments, as a list of strings.
+For example (\"/opt/venv/bin/python\" \"-m\" \"backstaff\"); the arguments
+\"serve\" and \"--stdio\" are appended.  If nil, look for the sources
+shipped with this package and a Python that can run them, then for a program
+named backstaff.
+
+No variable of the environment whose name starts with PYTHON reaches it."
+  :type '(choice (const :tag "Look for it" nil) (repeat :tag "Program and arguments" string))
+  :group 'backstaff :risky t)
 
 (defcustom backstaff-server-settings-file nil
   "The file with the server's settings, in TOML.
@@ -36,6 +49,8 @@ server starts."
 
 ;;; Conditions
 
+(define-error 'backstaff-start-error "Backstaff cannot start its server"
+  'backstaff-connection-lost)
 (define-error 'backstaff-remote-directory "Backstaff root out of reach"
   '(backstaff-error user-error))
 
@@ -122,6 +137,39 @@ If no server starts, the text includes advice: there is no other help then."
     ;; A command that is given here is about the project that the user came from.
     (setq default-directory directory)))
 
+;;; The program
+
+(defun backstaff-server--program ()
+  "Return the start of a command that serves, without looking for a Python.
+Signal a `backstaff-start-error' if there is none."
+  (let ((command backstaff-server-command) (sources (backstaff-python-sources)))
+    (cond
+     ((not (and (listp command) (cl-every #'stringp command)))
+      (signal 'backstaff-start-error
+              '("`backstaff-server-command' is not a list of strings"
+                "Customize `backstaff-server-command' to be a list of strings,\
+ or nil to have the program found")))
+     (command (cons (if (file-name-absolute-p (car command)) (expand-file-name (car command))
+                      (car command))
+                    (cdr command)))
+     ;; These are sure to have the version of this package.
+     (sources (append (backstaff-python-command sources)
+                      (list (expand-file-name "backstaff/__main__.py" sources))))
+     ((executable-find "backstaff") (list (executable-find "backstaff")))
+     (t (signal 'backstaff-start-error
+                '("found neither the server's sources nor a program named backstaff"
+                  "Type in a shell: pipx install backstaff; or install the package anew,\
+ with its folder py_backend; or customize `backstaff-server-command'"))))))
+
+(defun backstaff-server-program (&optional note)
+  "Return the program that serves, and its first arguments.
+Emacs waits while a Python is looked for.  The function NOTE is as in
+`backstaff-python-wait'.  Signal a `backstaff-start-error' if there is none."
+  (when-let* ((sources (and (not backstaff-server-command) (backstaff-python-sources)))
+              (problem (backstaff-python-wait sources note)))
+    (signal 'backstaff-start-error (list problem backstaff-python-advice)))
+  (backstaff-server--program))
+
 ;;; One server
 
 (defconst backstaff-server--protocol 1
@@ -132,7 +180,7 @@ If no server starts, the text includes advice: there is no other help then."
   "A server process and the connection with it.
 LAST-WORDS is the end of its standard error.  RESTARTED is non-nil if it took
 the place of a server that had died, and ANSWERED once it has answered a tool's
-call.  START-INFO is the plist of `backstaff-remote-start' on another host."
+call.  START-INFO is the plist of the operation `start' on another host."
   (last-words "") restarted (started (float-time)) answered start-info)
 
 (defvar backstaff-server--pause 60
@@ -177,7 +225,7 @@ or with nil and a condition, after TIMEOUT seconds at most."
         (stderr nil))
     (condition-case problem
         (if host
-            (let ((started (backstaff-remote-start host)))
+            (let ((started (funcall backstaff-server-host-function 'start host)))
               (setf (backstaff-server-start-info server) started
                     (backstaff-server-name server) (format "the server on %s" host)
                     (backstaff-server-remote server) t)
@@ -187,11 +235,11 @@ or with nil and a condition, after TIMEOUT seconds at most."
               (funcall (process-filter (backstaff-server-process server))
                        (backstaff-server-process server) (plist-get started :output)))
           (backstaff-python-with-own-environment (backstaff-python-sources)
-            (let ((command (append (backstaff-server-program) '("serve" "--stdio")
+            (let ((command (append (backstaff-server--program) '("serve" "--stdio")
                                    (and backstaff-server-settings-file
                                         (list "--config"
                                               (backstaff-server-settings-file-name))))))
-              (backstaff-server-note (format "starting %S" command))
+              (backstaff-server-note (format "starting %S" (backstaff-python-shown command)))
               ;; Emacs itself would make a child that fails to become the program.
               (unless (executable-find (car command))
                 (signal 'backstaff-start-error
@@ -301,6 +349,21 @@ too.  IDENTITY may be anything, even no plist."
 
 ;;; Other hosts
 
+(defvar backstaff-server-host-function (lambda (&rest _) nil)
+  "The function that does what TRAMP is needed for.
+It is called with an operation and its arguments:
+
+`shell-p' DIRECTORY     return non-nil if a server can start at DIRECTORY, a
+                        remote name; this does not connect to the host
+`start' HOST            start a server on HOST, wait until it is ready, and
+                        return a plist: `:process' speaks EPC; `:output' has the
+                        bytes that it printed since; `:stderr' is nil or a process
+                        that prints its standard error into a buffer; `:text'
+                        describes the start
+`look-up' FUNCTION DIRECTORY &rest ARGUMENTS
+                        return the value of FUNCTION, called with DIRECTORY, a
+                        remote name, and ARGUMENTS, once until a restart")
+
 (defvar backstaff-server-restart-hook nil
   "Hook that `backstaff-restart' runs, to forget facts that may have changed.")
 
@@ -312,7 +375,7 @@ too.  IDENTITY may be anything, even no plist."
 (defun backstaff-server-check-host (directory)
   "Signal a `backstaff-remote-directory' if no server can start at DIRECTORY.
 DIRECTORY is remote, and Emacs has to be connected to its host."
-  (let ((shell (backstaff-remote-shell-p directory)))
+  (let ((shell (funcall backstaff-server-host-function 'shell-p directory)))
     (unless (and shell (backstaff-server-connected-p directory))
       (signal 'backstaff-remote-directory
               (list (format "%s is on another machine, and %s" directory
@@ -326,7 +389,8 @@ DIRECTORY is remote, and Emacs has to be connected to its host."
   "Return the server on HOST, started if there is none that lives.
 On this host nothing waits for the start: calls wait behind the handshake.
 CALLBACK is called after the handshake of a server that is started, as in
-`backstaff-server-try'.  Signal a `backstaff-connection-lost' if the start fails."
+`backstaff-server-try'.
+Signal a `backstaff-connection-lost' if the start fails."
   (let ((server (cdr (assoc host backstaff-server--servers))))
     (when (and server (backstaff-epc-unresponsive-p server))
       (backstaff-epc-close server "the server does not respond any more"))
