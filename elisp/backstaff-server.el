@@ -172,6 +172,22 @@ Emacs waits while a Python is looked for.  The function NOTE is as in
 
 ;;; One server
 
+(defvar backstaff-server-host-function (lambda (&rest _) nil)
+  "The function that does what TRAMP is needed for.
+It is called with an operation and its arguments:
+
+`shell-p' DIRECTORY
+    Return non-nil if a server can start at DIRECTORY, a remote name.  This does
+    not connect to the host.
+`start' HOST
+    Start a server on HOST, wait until it is ready, and return a plist:
+    `:process' speaks EPC; `:output' has the bytes that it printed since;
+    `:stderr' is nil or a process that prints its standard error into a buffer;
+    `:text' describes the start.
+`look-up' FUNCTION DIRECTORY &rest ARGUMENTS
+    Return the value of FUNCTION, called with DIRECTORY, a remote name, and
+    ARGUMENTS.  It is called once, until `backstaff-restart'.")
+
 (defconst backstaff-server--protocol 1
   "The version of the protocol that both have to speak.")
 
@@ -348,21 +364,6 @@ too.  IDENTITY may be anything, even no plist."
   (setq backstaff-server--servers nil))
 
 ;;; Other hosts
-
-(defvar backstaff-server-host-function (lambda (&rest _) nil)
-  "The function that does what TRAMP is needed for.
-It is called with an operation and its arguments:
-
-`shell-p' DIRECTORY     return non-nil if a server can start at DIRECTORY, a
-                        remote name; this does not connect to the host
-`start' HOST            start a server on HOST, wait until it is ready, and
-                        return a plist: `:process' speaks EPC; `:output' has the
-                        bytes that it printed since; `:stderr' is nil or a process
-                        that prints its standard error into a buffer; `:text'
-                        describes the start
-`look-up' FUNCTION DIRECTORY &rest ARGUMENTS
-                        return the value of FUNCTION, called with DIRECTORY, a
-                        remote name, and ARGUMENTS, once until a restart")
 
 (defvar backstaff-server-restart-hook nil
   "Hook that `backstaff-restart' runs, to forget facts that may have changed.")
