@@ -24,7 +24,8 @@ If non-nil, the preset adds `backstaff-skills-catalog' to the system message
 when it is applied, and the tool get_command, which reads a skill.  It does
 neither if the policy denies that tool.  `backstaff-gptel-register' looks at
 this option."
-  :type 'boolean :group 'backstaff)
+  :type 'boolean :group 'backstaff
+  :package-version '(backstaff . "0.1.0"))
 
 ;;;###autoload
 (defun backstaff-gptel-register (&optional toolsets)

@@ -26,7 +26,8 @@ settings file counts besides."
   :type '(choice (const :tag "Ask each time" prompt)
                  (const :tag "Yes" allow)
                  (const :tag "No" deny))
-  :group 'backstaff :risky t)
+  :group 'backstaff :risky t
+  :package-version '(backstaff . "0.1.0"))
 
 (defconst backstaff-emacs-read-buffer-tool
   '(:id "emacs/read_buffer"

@@ -33,14 +33,16 @@ named backstaff.
 
 No variable of the environment whose name starts with PYTHON reaches it."
   :type '(choice (const :tag "Look for it" nil) (repeat :tag "Program and arguments" string))
-  :group 'backstaff :risky t)
+  :group 'backstaff :risky t
+  :package-version '(backstaff . "0.1.0"))
 
 (defcustom backstaff-server-settings-file nil
   "The file with the server's settings, in TOML.
 If nil, it is backstaff/config.toml, if that exists.  A relative name is below
 the user's configuration folder, such as ~/.config.  Settings are read when the
 server starts."
-  :type '(choice (const :tag "The usual one" nil) file) :group 'backstaff :risky t)
+  :type '(choice (const :tag "The usual one" nil) file) :group 'backstaff :risky t
+  :package-version '(backstaff . "0.1.0"))
 
 (defun backstaff-server-settings-file-name ()
   "Return the file that the server reads its settings from if it exists."
@@ -313,7 +315,12 @@ CALLBACK and TIMEOUT are as in `backstaff-server-try'."
      (lambda (identity)
        (if-let ((mismatch (backstaff-server--mismatch identity)))
            (apply fail mismatch)
-         (backstaff-server-note (format "connected: %S" identity))
+         (backstaff-server-note (format "connected: %S"
+                                        (cl-loop for (key value) on identity by #'cddr
+                                                 ;; Their number tells enough.
+                                                 collect key
+                                                 collect (if (eq key :secrets) (length value)
+                                                           value))))
          (setq backstaff-server-content-readers (plist-get identity :reads-content)
                backstaff-server-secrets (plist-get identity :secrets))
          (funcall callback identity nil)))

@@ -27,7 +27,8 @@
 (defcustom backstaff-send-unsaved-text t
   "Whether tools that read files get the text of modified buffers.
 If nil, they read the files on the disk."
-  :type 'boolean :group 'backstaff)
+  :type 'boolean :group 'backstaff
+  :package-version '(backstaff . "0.1.0"))
 
 (defconst backstaff-unsaved--most-bytes (* 4 1024 1024)
   "Maximum number of bytes of text that a call names; the server refuses more.")
