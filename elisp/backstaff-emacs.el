@@ -151,10 +151,10 @@ The root itself is \"\".  Fail if PATH leads out of it."
 
 (cl-defun backstaff-emacs-answer (limit head rows &key most more notes data)
   "Return a tool's result: the line HEAD, ROWS and NOTES, in LIMIT bytes.
-ROWS are conses of a line and a value.  At most MOST of them are shown, if given.
-For the others stands a note by the format MORE, such as \"%d more: give a path\".
-NOTES, of which some may be nil, stand in brackets.  The function DATA returns the
-result's data for a list of the values that are shown."
+ROWS are conses of a line and a value.  If given, at most MOST are shown.
+For the others stands a note by the format MORE, as \"%d more: give a path\".
+NOTES, of which some may be nil, stand in brackets.  DATA, a function, returns
+the result's data for a list of the values that are shown."
   (let* ((tail (mapconcat (lambda (note) (format "[%s]\n" note)) (delq nil notes) ""))
          (lines (backstaff-lisp-tools-fitting
                  (mapcar (lambda (row) (concat (car row) "\n")) (seq-take rows (or most 1000)))

@@ -15,7 +15,7 @@
 (autoload 'backstaff-agent-q-definitions "backstaff-agent-q")
 (autoload 'backstaff-agent-q-setup "backstaff-agent-q" nil t)
 (autoload 'backstaff-skills-catalog "backstaff-agent")
-(set 'backstaff-server-host-function #'backstaff-remote-operate)
+(add-hook 'backstaff-server-host-functions #'backstaff-remote-operate)
 (autoload 'backstaff-remote-operate "backstaff-remote")
 (autoload 'backstaff-connect "backstaff-remote" nil t)
 (autoload 'backstaff-changes-mode "backstaff-ui-changes")

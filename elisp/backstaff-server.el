@@ -174,9 +174,10 @@ Emacs waits while a Python is looked for.  The function NOTE is as in
 
 ;;; One server
 
-(defvar backstaff-server-host-function (lambda (&rest _) nil)
-  "The function that does what TRAMP is needed for.
-It is called with an operation and its arguments:
+(defvar backstaff-server-host-functions nil
+  "Hook for what TRAMP is needed for.
+Each function is called with an operation and its arguments, until one returns
+non-nil:
 
 `shell-p' DIRECTORY
     Return non-nil if a server can start at DIRECTORY, a remote name.  This does
@@ -189,6 +190,12 @@ It is called with an operation and its arguments:
 `look-up' FUNCTION DIRECTORY &rest ARGUMENTS
     Return the value of FUNCTION, called with DIRECTORY, a remote name, and
     ARGUMENTS.  It is called once, until `backstaff-restart'.")
+
+(defun backstaff-server-on-host (operation &rest arguments)
+  "Return the value of OPERATION with ARGUMENTS.
+It is one of `backstaff-server-host-functions'."
+  (apply #'run-hook-with-args-until-success 'backstaff-server-host-functions
+         operation arguments))
 
 (defconst backstaff-server--protocol 1
   "The version of the protocol that both have to speak.")
@@ -243,7 +250,7 @@ or with nil and a condition, after TIMEOUT seconds at most."
         (stderr nil))
     (condition-case problem
         (if host
-            (let ((started (funcall backstaff-server-host-function 'start host)))
+            (let ((started (backstaff-server-on-host 'start host)))
               (setf (backstaff-server-start-info server) started
                     (backstaff-server-name server) (format "the server on %s" host)
                     (backstaff-server-remote server) t)
@@ -383,7 +390,7 @@ too.  IDENTITY may be anything, even no plist."
 (defun backstaff-server-check-host (directory)
   "Signal a `backstaff-remote-directory' if no server can start at DIRECTORY.
 DIRECTORY is remote, and Emacs has to be connected to its host."
-  (let ((shell (funcall backstaff-server-host-function 'shell-p directory)))
+  (let ((shell (backstaff-server-on-host 'shell-p directory)))
     (unless (and shell (backstaff-server-connected-p directory))
       (signal 'backstaff-remote-directory
               (list (format "%s is on another machine, and %s" directory

@@ -124,7 +124,7 @@ it.  This holds on each host, and for models and people alike."
   "Return the value of FUNCTION, called with DIRECTORY and ARGUMENTS.
 On another host it is called once until `backstaff-restart'."
   (if (file-remote-p directory)
-      (apply backstaff-server-host-function 'look-up function directory arguments)
+      (apply #'backstaff-server-on-host 'look-up function directory arguments)
     (apply function directory arguments)))
 
 (defun backstaff--holds-home-p (directory)

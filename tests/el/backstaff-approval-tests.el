@@ -4,7 +4,7 @@
 
 ;;; Commentary:
 
-;; The question is the real one, in a real terminal.  A file named "answer" has what the
+;; The question is the real one, in a real terminal.  The file "answer" has the text that the
 ;; model got.
 
 ;;; Code:
