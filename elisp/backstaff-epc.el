@@ -83,14 +83,17 @@ The process gets a new filter and a new sentinel."
      process
      (lambda (process _event)
        (unless (process-live-p process)
-         (backstaff-epc-close
-          connection
-          (format (pcase (process-status process)
-                    ('exit "%s exited with status %d")
-                    ('signal "%s was killed by signal %d")
-                    (_ "%s closed the connection"))
-                  (backstaff-epc--name connection) (process-exit-status process))))))
+         (backstaff-epc-close connection (backstaff-epc--end-text connection)))))
     connection))
+
+(defun backstaff-epc--end-text (connection)
+  "Return how the process of CONNECTION ended."
+  (let ((process (backstaff-epc--process connection)))
+    (format (pcase (process-status process)
+              ('exit "%s exited with status %d")
+              ('signal "%s was killed by signal %d")
+              (_ "%s closed the connection"))
+            (backstaff-epc--name connection) (process-exit-status process))))
 
 (defun backstaff-epc--listen (connection)
   "Let Emacs read from the process of CONNECTION."
@@ -283,9 +286,11 @@ Emacs's own queue, and the next frame follows it."
         (cond (failure
                (backstaff-epc-close
                 connection
-                (format "%s takes no more requests (%s)" (backstaff-epc--name connection)
-                        (if (eq (process-status process) 'stop) "it is stopped"
-                          (error-message-string failure)))))
+                (if (memq (process-status process) '(exit signal))
+                    (backstaff-epc--end-text connection)
+                  (format "%s takes no more requests (%s)" (backstaff-epc--name connection)
+                          (if (eq (process-status process) 'stop) "it is stopped"
+                            (error-message-string failure))))))
               ;; Nobody knows which part of the request is under way.
               ((backstaff-epc--remote connection)
                (backstaff-epc-close connection "the sending of a request was cut short")))))

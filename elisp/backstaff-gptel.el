@@ -1,4 +1,4 @@
-;;; backstaff-agent-gptel.el --- The tools for gptel  -*- lexical-binding: t; -*-
+;;; backstaff-gptel.el --- The tools for gptel  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -119,5 +119,5 @@ returned as it is.  An error is a message: the request goes on without skills."
      ;; A listing is long, and soon out of date: later turns ask again.
      :include 'call)))
 
-(provide 'backstaff-agent-gptel)
-;;; backstaff-agent-gptel.el ends here
+(provide 'backstaff-gptel)
+;;; backstaff-gptel.el ends here
