@@ -14,7 +14,7 @@ from backstaff.arguments import ParameterType, argument, decode, parameters_of
 from backstaff.budget import DEFAULT_DEADLINE_MS, Budget
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.fs.root import Root, components
-from backstaff.fs.secrets import OPEN, SECRETS, Guard
+from backstaff.fs.secrets import OPEN, SECRETS, Guard, for_root
 from backstaff.registry import Registry
 from backstaff.render.lines import clipped, shortened, size
 from backstaff.render.names import MAX_ECHO, quote
@@ -313,6 +313,7 @@ class Server:
         suspect = bool(source) and root.within(components(source)) is not None
         if suspect:
             globs = (*SECRETS, *(glob for glob in globs if not glob.startswith("!")))
+        globs = for_root(tuple(globs), tuple(root.components))
         root.guard = OPEN if call.person else Guard(globs, call.approved, call.secret)
         built_in = tool.settings()
         chosen = self.settings.tables.get(tool.table or call.tool_id, built_in)

@@ -199,8 +199,9 @@ def _texts(
         pending = len(decoder.getstate()[0])
         try:
             text = mark.held + decoder.decode(piece, final)
-        except UnicodeDecodeError as error:
-            raise _Undecodable(mark.offset - pending + error.start) from None
+        except UnicodeError as error:  # UTF-16 without a byte order mark has no `start`
+            start = error.start if isinstance(error, UnicodeDecodeError) else 0
+            raise _Undecodable(mark.offset - pending + start) from None
         held = "\r" if text.endswith("\r") and not final else ""  # a `\n` may follow
         text = text.removesuffix(held)
         mark = Checkpoint(

@@ -399,7 +399,8 @@ def test_work_grows_no_faster_than_the_text(name: str) -> None:
 
 @pytest.mark.parametrize("end", ["};", "} name;", "}"])
 def test_the_end_of_a_class_is_no_decorator_of_the_function_below(end: str) -> None:
-    text = f"class A {{\npublic:\n int x;\n int g() {{ return 2; }}\n{end}\ninline int f() {{ return 1; }}\n"
+    members = "public:\n int x;\n int g() { return 2; }\n"
+    text = f"class A {{\n{members}{end}\ninline int f() {{ return 1; }}\n"
     made = outlined("a.hpp", text)
     assert {one.qualified: (one.first_line, one.last_line) for one in made.definitions} == {
         "A": (1, 5), "A.g": (4, 4), "f": (6, 6),
@@ -411,7 +412,8 @@ def test_the_end_of_a_class_is_no_decorator_of_the_function_below(end: str) -> N
 
 def test_first_lines_of_classes_and_functions_are_in_order() -> None:
     text = "".join(
-        f"class C{n} {{\npublic:\n  C{n}() {{}}\n}};\n\ninline int\nf{n}(int a)\n{{\n  return a;\n}}\n"
+        f"class C{n} {{\npublic:\n  C{n}() {{}}\n}};\n\n"
+        f"inline int\nf{n}(int a)\n{{\n  return a;\n}}\n"
         for n in range(20)
     )
     first = [one.first_line for one in outlined("a.hpp", text).definitions]

@@ -491,6 +491,15 @@ def test_likely_encodings_are_suggested_and_one_of_them_reads_the_file(
     assert read(server_at(root), encoding=codec)["content"] == text
 
 
+@pytest.mark.parametrize("tool", ["workspace/read_file", "workspace/outline"])
+def test_cookie_of_utf_16_without_its_mark_is_an_answer(root: Path, tool: str) -> None:
+    server = write(root, b"# -*- coding: utf-16 -*-\ncaf\351\n")
+    for arguments in ({"path": "a"}, {"path": "a", "encoding": "utf-16"}):
+        reply = server.call(tool, arguments)
+        assert reply.error is not None
+        assert reply.error["code"] == "ENCODING_UNKNOWN", reply.text
+
+
 def test_encoding_that_does_not_fit_is_told_with_the_byte(root: Path) -> None:
     reply = write(root, b"ok\xff").call(TOOL, {"path": "a", "encoding": "shift_jis"})
     assert error(reply) == "ENCODING_UNKNOWN"
