@@ -57,7 +57,10 @@ class OverMcp:
             return Reply(tool="", text=f"Error: {said}", error={"code": code, "message": said})
         result = answer["result"]
         said = text(result)
-        error = {"code": "", "message": said.removeprefix("Error: ")} if result["isError"] else None
+        error: dict[str, object] | None = None
+        if result["isError"]:  # the code of the same call without MCP, which sends the text alone
+            direct = self.server.call(tool_id, arguments, context).error or {"code": "ok"}
+            error = {"code": direct["code"], "message": said.removeprefix("Error: ")}
         # One contract's text is its JSON; the others' JSON comes over EPC only.
         json = None if self.server.registry.by_id[tool_id].allow_truncation else said
         # The text alone says whether something was cut.
