@@ -12,6 +12,7 @@ import pytest
 
 from backstaff.budget import Budget
 from backstaff.structure.blocks import blocks
+from backstaff.structure.headings import HEADINGS, sections
 from backstaff.structure.language import LONGEST, Language
 from backstaff.structure.languages import LANGUAGES
 
@@ -19,11 +20,13 @@ CHARACTERS = 1 << 15
 """Length of a text in which a quadratic expression of few steps shows."""
 SECONDS = 0.3
 """Processor time after which the growth is measured. A text of such a length takes .04 s."""
+NAMES = {language: name for name, language in LANGUAGES.items()}
 GROWTH = 8
 """Maximum ratio of the times of a text and of one a quarter as long; 16 if they are quadratic."""
 PIECES = (
     *("\\a", "\\\\", "\\\n", "a", " ", "\t", "\n", "\n\n", "=", ":", ";", ",", ".", "&", "<", ">"),
     *("(", ")", "[", "]", "{", "}", "()", "{}", "${", "$", "/", "*", "#", "@", "@a(", "'", '"'),
+    *("# ", "* ", "- ", "```", "~~~", "<!--", "-->", "==", "#+begin_a\n", ".. a::\n", "`a`"),
     *("a:", "a(", "a b ", "A ", "a.", "a::", "<a", "a = ", "=> ", "-> ", "if(", "new a{", "[["),
 )
 
@@ -59,7 +62,10 @@ def beginnings(language: Language) -> list[str]:
 def seconds_for(text: str, language: Language, limit: float) -> float:
     begun = time.process_time()
     with limited(limit):
-        blocks(text, language, Budget())
+        if (name := NAMES[language]) in HEADINGS:
+            sections(text, name)
+        else:
+            blocks(text, language, Budget())
     return time.process_time() - begun
 
 
