@@ -49,6 +49,14 @@ def read(source: Source, encoding: str, taker: Callable[[], LineSink]) -> TextFa
 
     `encoding` comes from the caller, or is "". Raises `ContentError` with the codes of read 6.
     """
+    try:
+        return _read(source, encoding, taker)
+    except DeadlineExceeded as error:
+        problem = "the time was up before its lines were counted: allow the call more time"
+        raise DeadlineExceeded(f"The file was not read, as {problem}") from error
+
+
+def _read(source: Source, encoding: str, taker: Callable[[], LineSink]) -> TextFacts:
     head = b"".join(islice(source.pieces(), 1 + HEAD_BYTES // PIECE_BYTES))[:HEAD_BYTES]
     failures = []
     sure = source.origin is Origin.BUFFER
@@ -57,9 +65,6 @@ def read(source: Source, encoding: str, taker: Callable[[], LineSink]) -> TextFa
             return _decoded(source, name, taker())
         except _Undecodable as error:
             failures.append((name, error.offset))
-        except DeadlineExceeded as error:
-            problem = "the time was up before its lines were counted: allow the call more time"
-            raise DeadlineExceeded(f"The file was not read, as {problem}") from error
     if b"\0" in head:
         offset, told = head.index(b"\0"), kind(head)
         looks = f"; it begins like {told}" if told else ""
