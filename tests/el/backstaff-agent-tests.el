@@ -523,7 +523,7 @@
 ;;; Skills
 
 (ert-deftest backstaff-skills-catalog-lists-skills-that-a-model-may-invoke ()
-  (backstaff-test-with-sources
+  (backstaff-test-with-skills
     (backstaff-test-with-project backstaff-test-skills
       (let ((catalog (backstaff-skills-catalog)))
         (should (string-match-p "\\`Skills, .*get_command" catalog))
@@ -534,14 +534,12 @@
                                      ".agents/skills/pdf/SKILL.md)"))))
         (should (equal (let ((default-directory "/")) (backstaff-skills-catalog root))
                        catalog)))
-      ;; A model can read by the name and by the file.
-      (dolist (name (list "pdf" (concat root ".agents/skills/pdf/SKILL.md")))
-        (should (string-match-p "description: Fills forms"
-                                (backstaff-call-text 'commands/get_command
-                                                     (list :command_name name))))))))
+      (should (string-match-p "description: Fills forms"
+                              (backstaff-call-text 'commands/get_command
+                                                   '(:command_name "pdf")))))))
 
 (ert-deftest backstaff-skills-catalog-has-all-pages-and-keeps-within-its-limit ()
-  (backstaff-test-with-sources
+  (backstaff-test-with-skills
     (backstaff-test-with-project
         `((".agents" ("skills" ,@(cl-loop
                                   for n from 1 to 230
@@ -561,9 +559,9 @@ description: Its purpose\n---\n" name)))))))
 
 (ert-deftest backstaff-skills-catalog-of-none-is-nil ()
   (backstaff-test-with-project backstaff-test-skills
-    ;; The settings name no sources.
+    ;; The settings name no directory of skills.
     (should-not (backstaff-skills-catalog)))
-  (backstaff-test-with-sources
+  (backstaff-test-with-skills
     (backstaff-test-with-project nil
       (should-not (backstaff-skills-catalog)))))
 

@@ -171,7 +171,7 @@ SETTINGS are the server's, a string, or nil."
     ('nil message)))
 
 (ert-deftest backstaff-gptel-preset-lists-skills-if-asked-to ()
-  (backstaff-test-with-sources
+  (backstaff-test-with-skills
     (let ((file backstaff-server-settings-file))
       (backstaff-gptel-tests-with-tools nil
         (let ((backstaff-server-settings-file file)
@@ -221,7 +221,7 @@ SETTINGS are the server's, a string, or nil."
 
 (ert-deftest backstaff-gptel-applies-the-preset-with-skills ()
   (backstaff-gptel-tests-needs-real)
-  (backstaff-test-with-sources
+  (backstaff-test-with-skills
     (let ((file backstaff-server-settings-file))
       (backstaff-gptel-tests-with-tools nil
         (let ((backstaff-server-settings-file file)
