@@ -17,7 +17,7 @@ from tests.py.test_unsaved import sent
 from tests.py.trees import Plant
 
 GUARD = Guard(SECRETS)
-READERS = ("workspace/read_file", "agent-q/read_file")
+READER = "workspace/read_file"
 
 
 def server(root: Path, *globs: str) -> Server:
@@ -166,16 +166,15 @@ def test_time_is_linear_in_the_path(path: str) -> None:
 # ---------------------------------------------------------------------------- reading
 
 
-@pytest.mark.parametrize("tool_id", READERS)
-def test_secret_is_read_once_a_person_has_approved(tree: Plant, tool_id: str) -> None:
+def test_secret_is_read_once_a_person_has_approved(tree: Plant) -> None:
     asked = server(tree({".authinfo": "password hunter2"}))
-    reply = asked.call(tool_id, {"path": ".authinfo"})
+    reply = asked.call(READER, {"path": ".authinfo"})
     assert reply.error is not None
     assert (code(reply), reply.error["secret"]) == ("APPROVAL_REQUIRED", ".authinfo")
     assert "the user can allow it in Emacs, or change secrets below [policy] in" in reply.text
-    assert "hunter2" in asked.call(tool_id, {"path": ".authinfo"}, {"approved": True}).text
-    assert "hunter2" in asked.call(tool_id, {"path": ".authinfo"}, {"person": True}).text
-    assert code(asked.call(tool_id, {"path": ".authinfo", "approved": True})) == "APPROVAL_REQUIRED"
+    assert "hunter2" in asked.call(READER, {"path": ".authinfo"}, {"approved": True}).text
+    assert "hunter2" in asked.call(READER, {"path": ".authinfo"}, {"person": True}).text
+    assert code(asked.call(READER, {"path": ".authinfo", "approved": True})) == "APPROVAL_REQUIRED"
 
 
 def test_approval_of_one_file_is_not_one_of_another(tree: Plant) -> None:
@@ -205,15 +204,13 @@ def test_link_is_judged_by_its_name_and_by_its_target(tree: Plant) -> None:
     assert asked.call("workspace/read_file", {"path": "plain"}).ok
 
 
-@pytest.mark.parametrize("tool_id", READERS)
-def test_unsaved_text_of_a_secret_is_one(tree: Plant, tool_id: str) -> None:
+def test_unsaved_text_of_a_secret_is_one(tree: Plant) -> None:
     asked = server(tree({".env": "on disk"}))
     for path in (".env", "new.pem"):
         context: dict[str, Any] = {"unsaved": [sent(path, b"unsaved words")]}
-        assert code(asked.call(tool_id, {"path": path}, context)) == "APPROVAL_REQUIRED"
+        assert code(asked.call(READER, {"path": path}, context)) == "APPROVAL_REQUIRED"
         assert (
-            "unsaved words"
-            in asked.call(tool_id, {"path": path}, context | {"approved": True}).text
+            "unsaved words" in asked.call(READER, {"path": path}, context | {"approved": True}).text
         )
 
 

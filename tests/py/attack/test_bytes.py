@@ -156,11 +156,9 @@ def test_long_echoes_are_cut(tree: Plant) -> None:
     long = "q" * 3000
     for tool_id, given in (
         ("workspace/search_files", {"query": "q" * 900}),
-        ("agent-q/search_files", {"pattern": "q" * 900}),
         ("workspace/tree", {"path": long}),
         ("agent-q/get_file_info", {"path": long}),
         ("workspace/tree", {"path": ".", "exclude": [long]}),
-        ("agent-q/directory_tree", {"exclude_patterns": [long, f"{long}/"] * 400}),
         ("agent-q/list_directory", {long: 1}),
         ("agent-q/list_directory", {"path": ".", long: 1}),
         ("agent-q/list_directory", {"path": ".", "sort_by": long}),
@@ -208,7 +206,7 @@ def test_call_that_is_given_up_keeps_within_its_budget(tree: Plant) -> None:
 def test_head_of_an_answer_without_room_is_cut_with_a_word(folder: Path) -> None:
     (folder / ("r" * 200)).mkdir()
     server = server_at(folder / ("r" * 200))
-    reply = server.call("agent-q/get_project_root", {}, {"max_output_bytes": 80})
+    reply = server.call("agent-q/get_file_info", {"path": "."}, {"max_output_bytes": 80})
     assert (len(reply.text.encode()), reply.text[-1], reply.truncated) == (80, "…", True)
     reply = server.call("agent-q/get_file_info", {"path": "."}, {"max_output_bytes": 330})
     assert reply.text.endswith("\n[cut to 330 bytes]\n")

@@ -250,7 +250,7 @@ def test_list_of_messages_is_refused_with_the_remedy(session: Session, batch: li
 
 
 def test_list_has_one_page_in_the_order_of_the_offer(folder: Path) -> None:
-    ids = ["workspace/tree", "agent-q/read_file", "commands/get_command"]
+    ids = ["workspace/tree", "workspace/read_file", "commands/get_command"]
     session = Session(server_at(folder), ids)
     first = session.result("tools/list", {"cursor": None})
     assert [tool["name"] for tool in first["tools"]] == ["tree", "read_file", "get_command"]
@@ -306,7 +306,7 @@ def test_answer_is_one_text_and_nothing_else(tree: Plant) -> None:
         ("tree", {"path": ".."}, "SANDBOX"),
         ("tree", {}, "Missing required argument 'path'"),
         ("tree", {"path": 7}, "must be a string"),
-        ("workspace_read_file", {"path": "nothing"}, "nothing"),
+        ("read_file", {"path": "nothing"}, "nothing"),
         ("regexp_search", {"pattern": "("}, "("),
     ],
 )
@@ -331,24 +331,22 @@ def test_unknown_tool_is_an_error_that_names_the_known_ones(folder: Path) -> Non
 def test_tool_that_is_offered_may_be_called_by_its_id(tree: Plant) -> None:
     session = Session(server_at(tree({"a": "x"})), ["workspace/read_file"])
     assert "1\tx" in text(session.call("workspace/read_file", {"path": "a"}))
-    assert [one["name"] for one in session.result("tools/list")["tools"]] == ["workspace_read_file"]
+    assert [one["name"] for one in session.result("tools/list")["tools"]] == ["read_file"]
 
 
 def test_answers_name_tools_as_the_model_knows_them(tree: Plant) -> None:
-    root = tree({"workspace/tree": "workspace/tree\n" * 300, "d/f": ""})
-    (root / "odd").write_bytes(b"\xe9t\xe9\n")
+    files = {f"many/{number:03}": "" for number in range(300)}
+    root = tree({"workspace/tree": "workspace/tree\n" * 300, "d/f": ""} | files)
     session = Session(server_at(root), max_output_bytes=1024)
     said = {
-        "is a directory: tree shows what is in it": ("workspace_read_file", {"path": "d"}),
-        "; workspace_read_file takes an encoding": ("read_file", {"path": "odd"}),
-        'in all: workspace_read_file {"path"': ("read_file", {"path": "workspace/tree"}),
+        "is a directory: tree shows what is in it": ("read_file", {"path": "d"}),
+        "; all files: search_files {": ("list_directory", {"path": "many"}),
     }
     for words, (name, arguments) in said.items():
         assert words in text(session.call(name, arguments))
     # The contents and names of files are unchanged.
-    assert text(session.call("read_file", {"path": "workspace/tree"})).startswith(
-        "workspace/tree\n"
-    )
+    shown = text(session.call("read_file", {"path": "workspace/tree", "max_lines": 2}))
+    assert "1\tworkspace/tree\n" in shown
 
 
 @pytest.mark.parametrize("arguments", [[], "{}", 7, False])
@@ -385,8 +383,8 @@ def test_policy_hides_a_tool_and_refuses_its_call(folder: Path) -> None:
     server = Server(server_at(folder).registry, Settings(policy=policy), str(folder))
     session = Session(server)
     names = {tool["name"] for tool in session.result("tools/list")["tools"]}
-    assert "workspace_read_file" in names
-    assert names.isdisjoint({"tree", "list_directory", "read_file"})
+    assert "read_file" in names
+    assert names.isdisjoint({"tree", "list_directory"})
     denied = session.call("tree", {"path": "."})
     assert text(denied) == "Error: The policy of this server denies the tool tree"
     asks = session.call("list_directory", {"path": ".", "approved": True})
@@ -470,7 +468,7 @@ def test_searches_that_take_long_hold_up_no_other_call(tree: Plant) -> None:
     for uid in range(100, 100 + 2 * MAX_COMPUTING):
         session.say(request("tools/call", {"name": "regexp_search", "arguments": slow}, uid=uid))
     for name, arguments in (
-        ("workspace_read_file", {"path": "b.txt"}),
+        ("read_file", {"path": "b.txt"}),
         ("regexp_search", {"pattern": "wor", "include": ["b.txt"]}),
     ):
         assert "word" in text(session.call(name, arguments))

@@ -236,7 +236,7 @@ def test_options_choose_the_tools(serve: Serve) -> None:
         *("get_command", "list_commands", "search_commands", "forge_list_directory", "tree"),
     ]
     assert names(serve("--tools", "read_file")) == ["read_file"]
-    assert names(serve("--tools", "workspace_read_file")) == ["workspace_read_file"]
+    assert names(serve("--tools", "read_file")) == ["read_file"]
 
 
 def test_tools_that_the_policy_leaves_out_are_named_at_the_start(
@@ -305,7 +305,7 @@ def test_root_outside_of_projects_has_to_be_named(
 
 def test_texts_keep_within_the_bytes_that_the_option_allows(tree: Plant, serve: Serve) -> None:
     client = serve("--root", str(tree({"f": "word\n" * 50_000})), "--max-output-bytes", "2000")
-    said = text(client.tool("workspace_read_file", {"path": "f", "max_lines": 500}))
+    said = text(client.tool("read_file", {"path": "f", "max_lines": 500}))
     assert 1000 < len(said) <= 2000
 
 

@@ -1,9 +1,8 @@
-"""workspace/read_file and agent-q/read_file: rules that golden cases cannot show."""
+"""workspace/read_file: rules that golden cases cannot show."""
 
 import base64
 import codecs
 import hashlib
-import json
 import os
 import re
 from collections.abc import Mapping
@@ -30,7 +29,7 @@ from tests.py.trees import Plant
 FILES = int(os.environ.get("BACKSTAFF_FILES") or times(1))
 """How many random files are read (BACKSTAFF_FILES in the environment)."""
 WINDOWS = 20
-TOOL, WHOLE = "workspace/read_file", "agent-q/read_file"
+TOOL = "workspace/read_file"
 MORE = re.compile(r"^\[more: start_line=(\d+)\]\n\Z", re.MULTILINE)
 CUT = re.compile(r"\[\+\d+ bytes: (start_line=\d+ max_lines=1(?: start_byte=\d+)?)\]\n")
 
@@ -179,23 +178,6 @@ def rejoined(server: Server, file: RandomFile, context: Mapping[str, object]) ->
         start = int(more[1])
 
 
-def test_what_agent_q_leaves_out_is_where_its_last_line_says(root: Path) -> None:
-    random, server = Random(7), raised(root)  # noqa: S311  # repeatable
-    for number in range(FILES):
-        lines = [random.choice(["x", "é" * 20, "\x1b"]) for _ in range(random.randint(1, 200))]
-        (root / "a").write_text("\n".join(lines))
-        limit = random.randint(200, 3000)
-        reply = server.call(WHOLE, {"path": "a"}, {"max_output_bytes": limit})
-        seen = found(reply)["content"].split("\n")
-        if called := re.search(
-            r"^\[.*: (workspace/read_file) (\{.*\})\]\n\Z", reply.text, re.MULTILINE
-        ):
-            rest = server.call(called[1], json.loads(called[2]))
-            seen = [*seen, *found(rest)["content"].split("\n")]
-        assert bool(called) is reply.truncated
-        assert seen == lines, f"file {number}"
-
-
 @given(
     text=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=300)
     | st.text("a\n\x1b", max_size=900),
@@ -208,12 +190,10 @@ def test_no_text_is_over_its_budget(
 ) -> None:
     root = tmp_path_factory.getbasetemp()
     server = write(root, text.encode())
-    for tool in (TOOL, WHOLE):
-        arguments: dict[str, object] = {"path": "a"}
-        arguments |= {"max_lines": count, "line_numbers": numbers} if tool == TOOL else {}
-        reply = server.call(tool, arguments, {"max_output_bytes": limit})
-        assert len(reply.text.encode()) <= max(limit, 64), reply.text
-        assert reply.text
+    arguments = {"path": "a", "max_lines": count, "line_numbers": numbers}
+    reply = server.call(TOOL, arguments, {"max_output_bytes": limit})
+    assert len(reply.text.encode()) <= max(limit, 64), reply.text
+    assert reply.text
 
 
 # ---------------------------------------------------------------------------- the contract's rules
@@ -454,23 +434,21 @@ def test_byte_in_the_midst_of_a_character_counts_as_the_next_character(
 # ---------------------------------------------------------------------------- special files
 
 
-@pytest.mark.parametrize("tool", [TOOL, WHOLE])
 @pytest.mark.check(21)
-def test_what_is_no_regular_file_is_refused_without_waiting(tree: Plant, tool: str) -> None:
+def test_what_is_no_regular_file_is_refused_without_waiting(tree: Plant) -> None:
     """read 6."""
     root = tree({"pipe": {"fifo": True}, "d/x": "x", "zero": {"link": "/dev/zero"}})
     server = server_at(root)
-    codes = [error(server.call(tool, {"path": path})) for path in ("pipe", "d", "zero")]
+    codes = [error(server.call(TOOL, {"path": path})) for path in ("pipe", "d", "zero")]
     assert codes == ["NOT_FILE", "NOT_FILE", "SANDBOX_VIOLATION"]
 
 
-@pytest.mark.parametrize("tool", [TOOL, WHOLE])
 @pytest.mark.parametrize("path", ["/dev/zero", "/dev/null", "/dev/tty", "/proc/version"])
-def test_devices_and_files_of_the_kernel_are_refused(tool: str, path: str) -> None:
+def test_devices_and_files_of_the_kernel_are_refused(path: str) -> None:
     """read 6."""
     if not os.path.lexists(path):
         pytest.skip(f"needs {path}")
-    reply = server_at(Path(path).parent).call(tool, {"path": path})
+    reply = server_at(Path(path).parent).call(TOOL, {"path": path})
     assert error(reply) == "NOT_FILE", reply.text
 
 
@@ -491,14 +469,11 @@ def unsaved(name: str, data: bytes, coding: str = "") -> dict[str, object]:
     return {"unsaved": [[name, digest, coding, base64.b64encode(data).decode()]]}
 
 
-@pytest.mark.parametrize("tool", [TOOL, WHOLE])
 @pytest.mark.parametrize("path", ["src/a", "./src//a", "l/a", "b", "{root}/src/a", "src/../src/a"])
-def test_unsaved_text_counts_by_whatever_path_it_is_named(
-    tree: Plant, tool: str, path: str
-) -> None:
+def test_unsaved_text_counts_by_whatever_path_it_is_named(tree: Plant, path: str) -> None:
     root = tree({"src/a": "old", "l": {"link": "src"}, "b": {"link": "src/a"}})
     asked = {"path": path.replace("{root}", str(root))}
-    data = found(server_at(root).call(tool, asked, unsaved("src/a", b"new")))
+    data = found(server_at(root).call(TOOL, asked, unsaved("src/a", b"new")))
     assert (data["content"], data["source"]) == ("new", "buffer")
 
 

@@ -525,8 +525,6 @@ def test_largest_reply_is_sent_whole(line_to: MakeLine) -> None:
     ("call", "shown"),
     [
         ('agent-q/list_directory ((:path "."', ":entries"),
-        ("agent-q/directory_tree ((:path nil", ":entries"),
-        ('agent-q/search_files ((:pattern "*"', ":entries"),
         ('forge/list_directory ((:path "."', ":entries"),
         ('workspace/search_files ((:query "*" :kind "glob" :max_results 1000', ":files"),
     ],
