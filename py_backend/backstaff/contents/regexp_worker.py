@@ -10,7 +10,9 @@ the job counted from 0:
 
     ("unread", (FILE, REASON))               that file is no text
     ("at", FILE)                             it now matches line after line of that file
-    ("found", (FILE, COUNT, MATCHES, TEXT))  the file's matches, as `found_in` has them
+    ("found", (FILE, COUNT, MATCHES, TEXT, WORDS, BYTES))
+                                             the file's matches, as `found_in` has them, the number
+                                             of times that it has each word, and its length
     ("done", (FILES, LIKELY))                it has looked at the first FILES, and ends
     ("bad", (REASON, POSITION or None))      the pattern cannot be used, and it ends
 
@@ -26,14 +28,14 @@ import signal
 import sys
 from bisect import bisect_left
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cache, lru_cache, partial
+from functools import lru_cache
 from itertools import accumulate, groupby, islice
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from backstaff.contents.requirements import FOLDED, Required, in_bytes, parsed_by_re
+from backstaff.contents.requirements import FOLDED, parsed_by_re, required
 from backstaff.fs.contents import Contents, Unread
 from backstaff.fs.secrets import Guard
 
@@ -67,12 +69,14 @@ Pattern = tuple[str, bool]
 
 
 class Job(NamedTuple):
-    """Files to search for the first of `patterns`.
+    """Files to search for the first of `patterns`, if there is any, and for `words`.
 
-    `paths` are relative to the directory, with a NUL between two. `prefix` is before each of them
-    where `secrets`, the globs of a guard, look. `texts` take the place of files, and `codings` are
-    known of some, by path. `output`, `skipped` and `most` are as in `found_in`. If `with_text`,
-    each file with matches has its text in the answer.
+    A word is a list of forms in small letters, such as `[b"run"]`, each counted wherever it stands,
+    without regard to the case of ASCII. `paths` are relative to the directory, with a NUL between
+    two. `prefix` is before each of them where `secrets`, the globs of a guard, look. `texts` take
+    the place of files, and `codings` are known of some, by path. `output` is as in `found_in`, and
+    `windows` are by path; other files have `window`. The job ends after `most` files with matches,
+    unless that is 0. If `with_text`, each file with matches has its text in the answer.
     """
 
     patterns: Sequence[Pattern]
@@ -81,8 +85,10 @@ class Job(NamedTuple):
     secrets: tuple[str, ...] = ()
     texts: Mapping[str, bytes | str] = {}
     codings: Mapping[str, str] = {}
+    words: Sequence[Sequence[bytes]] = ()
     output: str = "files"
-    skipped: int = 0
+    window: tuple[int, int] = (0, 0)
+    windows: Mapping[str, tuple[int, int]] = {}
     most: int = 0
     with_text: bool = False
 
@@ -106,21 +112,12 @@ class Search:
     """A compiled pattern."""
 
     def __init__(self, pattern: str, *, ignore_case: bool) -> None:
-        """Compile `pattern`, and the literals or the run to look for first in each text.
-
-        Raises as `re` does.
-        """
+        """Compile `pattern`, and the literals to look for first. Raises as `re` does."""
         flags = re.IGNORECASE if ignore_case else re.NOFLAG
         parsed = parsed_by_re(pattern, flags)
         self.regexp = re.compile(pattern, flags)
         self.ignore_case = bool(self.regexp.flags & re.IGNORECASE)
-        found = Required(parsed)
-        literals, self._run = found.literals, None
-        # A run leaves out more lines than a single character.
-        if min(map(len, literals), default=0) <= 1 and (
-            run := in_bytes(found.runs, self.regexp.flags)
-        ):
-            literals, self._run = [], re.compile(run)
+        literals = required(parsed)
         if self.ignore_case:
             literals = [one.lower() for one in literals] if all(map(str.isascii, literals)) else []
             # A part without the letters that are not ASCII in another case is in any text.
@@ -143,36 +140,30 @@ class Search:
 
         An empty text has no line.
         """
-        if self.has_literals(together):
-            folded = together.lower() if self.ignore_case else together
-            finders = [finder(folded, literal) for literal in self.literals]
-        elif self._run:
-            finders = [partial(_position, self._run, together)]
-        else:
+        if not self.has_literals(together):
             starts = (-1, *ends)
             return [number for number, end in enumerate(ends) if starts[number] + 1 < end]
-        found = set()
-        for find in finders:
-            at = find(0)
+        folded, found = together.lower() if self.ignore_case else together, set()
+        for literal in self.literals:
+            at = folded.find(literal)
             while at >= 0:
                 number = bisect_left(ends, at)
                 found.add(number)
-                at = find(ends[number] + 1)
+                at = folded.find(literal, ends[number] + 1)
         return sorted(found)
 
     def lines(self, text: bytes) -> Iterator[tuple[int, int, int]]:
         """Yield number, start and end of each line of `text` that can match."""
-        likely = self._literal if self.has_literals(text) else self._run
-        if likely is None:
+        if not self.has_literals(text):
             at = 0
             for number, line in enumerate(text.removesuffix(b"\n").split(b"\n"), 1):
                 yield number, at, at + len(line)
                 at += len(line) + 1
             return
         number, counted, end = 1, 0, -1
-        while (at := _position(likely, text, end + 1)) >= 0:
-            start = text.rfind(b"\n", 0, at) + 1
-            end = text.find(b"\n", at)
+        while found := self._literal.search(text, end + 1):
+            start = text.rfind(b"\n", 0, found.start()) + 1
+            end = text.find(b"\n", found.start())
             end = len(text) if end < 0 else end
             number += text.count(b"\n", counted, start)
             counted = start
@@ -189,43 +180,6 @@ class Search:
                 yield number, line, *found.span()
 
 
-@cache
-def memmem() -> Any:  # noqa: ANN401 - a function of C
-    """Return the search for bytes of the C library of Linux, or None.
-
-    That of glibc takes .4 of the time of `bytes.find`.
-    """
-    with suppress(ImportError, OSError, AttributeError, MemoryError):
-        import ctypes
-
-        if sys.platform == "linux":
-            function = ctypes.CDLL(None).memmem
-            function.argtypes = (ctypes.c_void_p, ctypes.c_size_t) * 2
-            function.restype = ctypes.c_void_p
-            return function
-    return None
-
-
-def finder(text: bytes, literal: bytes) -> Callable[[int], int]:
-    """Return a function that finds `literal` in `text` from a position on, or returns -1."""
-    if not (search := memmem()):
-        return partial(text.find, literal)
-    start = search(text, len(text), b"", 0)  # the address of the text
-
-    def find(at: int) -> int:
-        left = len(text) - at
-        found = search(start + at, left, literal, len(literal)) if left > 0 else None
-        return found - start if found else -1
-
-    return find
-
-
-def _position(regexp: re.Pattern[bytes], text: bytes, at: int) -> int:
-    """Return where `regexp` matches in `text` from `at` on, or -1."""
-    found = regexp.search(text, at)
-    return found.start() if found else -1
-
-
 def match_of(number: int, line: str, start: int, end: int) -> Match:
     """Return the match from `start` to `end` in `line`, with the part of the line around it."""
     left = 0
@@ -237,14 +191,17 @@ def match_of(number: int, line: str, start: int, end: int) -> Match:
 
 
 def found_in(
-    search: Search, text: bytes, output: str, skipped: int, most: int
+    search: Search, text: bytes, output: str, window: tuple[int, int]
 ) -> tuple[int, list[Match]]:
     """Return the number of matches in `text`, and the matches to return.
 
-    For the `output` "content" these are at most `most`, after the first `skipped`; "lines" is the
-    same with the first match of each line. For "count" none is wanted, and for "files" the number
-    is 0 or 1.
+    The `window` (10, 3) is three matches after the first ten. For the `output` "content" these are
+    returned; "lines" is the same with the first match of each line. For "count" none is wanted. For
+    "files" the number is 0 or 1, and for "text" too, with a match that may hold ends of lines.
     """
+    if output == "text":
+        return int(search.regexp.search(text.decode()) is not None), []
+    skipped, most = window
     matches = search.matches(text)
     if output in {"files", "count"}:
         return sum(1 for _ in islice(matches, 1 if output == "files" else None)), []
@@ -299,23 +256,28 @@ def batches(job: Job, directory: int) -> Iterator[tuple[int, list[bytes | str]]]
 
 def answers(job: Job, directory: int) -> Iterator[tuple[str, Any]]:
     """Search the files of `job` below the open `directory`."""
-    skipped, left, answered, likely = job.skipped, job.most, 0, set[int]()
+    left, answered, likely, paths = job.most, 0, set[int](), job.paths.split("\0")
     try:
-        search, *others = [compiled(one, ignore_case=ignore) for one, ignore in job.patterns]
+        searches = [compiled(one, ignore_case=ignore) for one, ignore in job.patterns]
         for first, data in batches(job, directory):
             joined, ends, unread = together(data)
             yield from (("unread", (first + at, reason)) for at, reason in unread.items())
-            likely.update(first + at for other in others for at in other.likely(joined, ends))
+            likely.update(first + at for other in searches[1:] for at in other.likely(joined, ends))
             starts = [0, *(end + 1 for end in ends)]
-            for at in search.likely(joined, ends):
-                yield "at", first + at
-                text = joined[starts[at] : ends[at]]
-                count, matches = found_in(search, text, job.output, skipped, job.most)
-                skipped -= min(skipped, count)
-                if not count:
+            folded = joined.lower() if job.words else b""
+            matching = set(searches[0].likely(joined, ends)) if searches else set()
+            for at in range(len(ends)) if job.words else sorted(matching):
+                start, end, count, matches = starts[at], ends[at], 0, list[Match]()
+                words = [sum(folded.count(one, start, end) for one in forms) for forms in job.words]
+                if at in matching:
+                    yield "at", first + at
+                    window = job.windows.get(paths[first + at], job.window)
+                    text = joined[start:end]
+                    count, matches = found_in(searches[0], text, job.output, window)
+                if not (count or any(words)):
                     continue
-                text = text if job.with_text and matches else b""
-                yield "found", (first + at, count, matches, text)
+                text = joined[start:end] if job.with_text and matches else b""
+                yield "found", (first + at, count, matches, text, words, end - start)
                 left -= 1
                 answered += len(text) + sum(len(match[5]) for match in matches)
                 if not left or answered > ANSWERED:

@@ -37,6 +37,8 @@ def unsaved(
     pattern: str,
     texts: dict[str, str],
     coding: str = "utf-8-unix",
+    *,
+    text_only: bool = False,
     **arguments: object,
 ) -> Reply:
     items = []
@@ -46,4 +48,5 @@ def unsaved(
             [name, hashlib.sha256(data).hexdigest(), coding, base64.b64encode(data).decode()]
         )
     given = {"pattern": pattern} | arguments
-    return SERVER.call(TOOL, given, {"root": str(root), "unsaved": items})
+    context = {"root": str(root), "unsaved": items, "text_only": text_only}
+    return SERVER.call(TOOL, given, context)

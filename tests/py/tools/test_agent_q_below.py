@@ -312,55 +312,6 @@ def test_brackets_without_a_match_are_explained(tree: Plant) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("pattern", "exclude", "why"),
-    [
-        (
-            "src",
-            [],
-            "'src' matches 1 directory, but only files are found: 'src/**' matches 2 files",
-        ),
-        ("readme.*", [], "'readme.*' matches 1 file without regard to case: README.md"),
-        ("sub/*.c", [], "a glob is about the whole path: '**/sub/*.c' matches 1 file"),
-        ("srcs/*.c", [], "no directory 'srcs' is searched in ./; the nearest: src/"),
-        ("l/*.c", [], "'l' is a file or a link, and nothing is searched below it"),
-        (
-            "/src/*.c",
-            [],
-            "a glob starts in ./, without a slash before it: 'src/**/*.c' matches 2 files",
-        ),
-        ("mxin.c", [], "the nearest names: src/main.c"),
-        ("m*.c", ["src"], "exclude_patterns leave out what matches, such as src/main.c"),
-        ("*.c", ["*.c"], "exclude_patterns leave out what matches, such as src/sub/c.c"),
-        (
-            "src",
-            ["sub"],
-            "'src' matches 1 directory, but only files are found: 'src/**' matches 1 file",
-        ),
-        ("*.el", ["*"], "no files were searched in ./"),
-        ("q*z", ["*b*"], "4 files were searched in ./"),
-    ],
-)
-def test_empty_answer_has_the_reason(
-    tree: Plant, pattern: str, exclude: list[str], why: str
-) -> None:
-    root = tree({"README.md": "", "src/main.c": "", "src/sub/c.c": "", "l": {"link": "src"}})
-    reply = found(root, pattern, exclude_patterns=exclude)
-    head, *rest = reply.text.splitlines()
-    assert head == f"No files found matching pattern '{pattern}'"
-    assert rest[-1] == f"... {why}"
-    assert reply.data
-    assert reply.data["notes"] == [line.removeprefix("... ") for line in rest]
-    assert len(rest) == 1 + ("*b*" in exclude)
-
-
-def test_reason_is_about_the_path_that_is_searched(tree: Plant) -> None:
-    root = tree({"src/main.c": "", "src/sub/c.c": ""})
-    assert found(root, "src/*.c", path="src").text.splitlines()[1:] == [
-        "... no directory 'src' is searched in src/; those there: sub/"
-    ]
-
-
 def test_patterns_that_exclude_nothing_are_named_beside_files_found(tree: Plant) -> None:
     root = tree({"a.c": ""})
     idle = ["*a*", "b/c", *"12345"]

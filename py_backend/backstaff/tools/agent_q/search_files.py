@@ -173,8 +173,8 @@ def _why(
                     return
     where = show(f"{place.relative}/")
     budget = context.budget.at_most(suggestions.SECONDS)
-    searched = suggestions.Searched(search.others, search.directories, where, budget)
-    reason = suggestions.explain_glob(arguments.pattern, _globs, searched)
+    searched = suggestions.Searched(search.others, budget)
+    reason = suggestions.nearest_glob(arguments.pattern, _globs, searched)
     reason = reason or suggestions.nearest_names(arguments.pattern, searched)
     others = len(search.others)
     count = plural(others, "file was", "files were") if others else "no files were"
