@@ -110,6 +110,10 @@ class Scan:
         )
         return Asked(job, self.contents.start, first)
 
+    def is_early(self) -> bool:
+        """Return True if the pass ended before the last file."""
+        return self.looked_at < len(self.files)
+
     @property
     def searched(self) -> int:
         """How many texts were searched."""

@@ -15,7 +15,8 @@ MOST_WORDS = 32
 """Maximum number of words that are looked for: each costs a pass over the texts."""
 
 _TOKEN = re.compile(r"[^\W\d_$][\w$]*|[_$][\w$]+|\d+")
-_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W_a-zA-Z0-9]+")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_PART_BEYOND_ASCII = re.compile(r"[^\W\d_]+|\d+")
 _IDENTIFIER = re.compile(r"[a-z0-9][A-Z]|_|[A-Z]{2}[a-z]")
 """Marks an identifier inside a question: an inner capital or `_`."""
 _NO_WORDS = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]|\\.|\(\?(?:P?<\w+>|[a-zA-Z-]+[:)])")
@@ -65,7 +66,11 @@ def question(text: str) -> Question:
     tokens = _TOKEN.findall(text)
     is_name = len(text.split()) == 1
     identifiers = tokens[-1:] if is_name else [one for one in tokens if _IDENTIFIER.search(one)]
-    parts = [part.lower() for token in tokens for part in _PART.findall(token)]
+    parts = [
+        part.lower()
+        for token in tokens
+        for part in (_PART if token.isascii() else _PART_BEYOND_ASCII).findall(token)
+    ]
     telling = [one for one in parts if len(one) >= SHORTEST]
     if not is_name:
         telling = [one for one in telling if one not in STOP_WORDS] or telling

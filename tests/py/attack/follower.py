@@ -158,6 +158,10 @@ def _raise(answer: Answer, found: re.Match[str]) -> Iterator[Call]:
     yield same(answer, **{name: most})
 
 
+def _more_files(answer: Answer, found: re.Match[str]) -> Iterator[Call]:
+    yield same(answer, max_results=int(found[1]))
+
+
 def _raise_entries(answer: Answer, found: re.Match[str]) -> Iterator[Call]:
     yield same(answer, max_entries=int(found[1]))
 
@@ -304,6 +308,8 @@ RULES: tuple[tuple[str, Rule], ...] = (
     (rf"^(?:no file matches include .*: )?{_QUOTED} matches \d+ files?$", _other_words),
     (r"^the pattern matches the empty text", _also("literal", value=True)),
     (r"^the pattern reads as a glob: |but a match is within one line: ", _nothing),
+    (r"^the best files for these words: |^words: ", _nothing),
+    (r"^more files: max_results=(\d+)", _more_files),
     (r"^files have changed since the page before|^the time was up before all files", _nothing),
     (rf"matches \d+ files?, {_QUOTED} [\d,]+$", _other_words),
     (r"only directories are shown: entry_kind=\"all\" shows", _also("entry_kind", "all")),

@@ -15,11 +15,12 @@ from backstaff.contents.dialects import BadRegexp, alternatives, translated
 from backstaff.contents.regexp import Matchers, NoMatcher
 from backstaff.contents.regexp_worker import Job, Pattern
 from backstaff.contents.scan import Hits, Scan
+from backstaff.contents.words import question
 from backstaff.errors import DeadlineExceeded
 from backstaff.globs.globs import BadGlob, compile_globs
 from backstaff.names import suggestions
 from backstaff.project.files import Closed, project_files
-from backstaff.render.lines import plural, some_of
+from backstaff.render.lines import paths_in_a_note, plural, some_of
 from backstaff.render.names import quote, visible
 from backstaff.result import Note, NoteKind
 from backstaff.tools.workspace._searched import WALK_SHARE, Searched
@@ -28,6 +29,8 @@ SECONDS = 1.0
 """Maximum number of seconds for one search for another pattern."""
 MANY = 20
 """Maximum number of files that such a search counts."""
+BEST_FILES = 3
+"""Number of files that are named for a pattern of several words."""
 MAX_NAMED = 20
 """Maximum number of alternatives without matches that are named."""
 
@@ -37,6 +40,7 @@ _GLOB = re.compile(r"(?:\(\?:)?(?:\*|\?\.|[\w./-]*/\*|[\w./{},|-]*\*\.\w)[\w./*?
 """A glob in the place of a pattern."""
 _FLAGS = re.compile(r"\A\(\?(?=[a-z]+\))")
 """The beginning of a pattern with flags."""
+_PLAIN_WORDS = re.compile(r"\s*\w+(?:\s+\w+)+\s*")
 _OPTIONAL = re.compile(r"(?<!\\)[|*?]")
 
 
@@ -104,6 +108,7 @@ class Near:
         project = self.searched.project
         with suppress(DeadlineExceeded, NoMatcher):
             yield from self._about_lines() if lines else self._about_patterns()
+            yield from self._about_words()
             if ignored and (project.ignored or project.closed(Closed.REPOSITORY)):
                 yield from self._about_ignored()
 
@@ -147,6 +152,18 @@ class Near:
             over = f"{told} over several lines, but " if told else ""
             text, remedy = f"{over}a match is within one line", "look for a part that is in one"
             yield Note(NoteKind.PATTERN, text, remedy)
+
+    def _about_words(self) -> Iterator[Note]:
+        """Yield the best files for a pattern of several plain words (contract 009)."""
+        if not _PLAIN_WORDS.fullmatch(self.wording.pattern):
+            return
+        asked, within = question(self.wording.pattern), self._within_seconds()
+        scan = self.searched.scan(Job((), words=asked.forms()))
+        found = list(scan.hits(within))
+        best = self.searched.weighed(asked, found, scan, within.budget)[:BEST_FILES]
+        if paths := [self.searched.prefix + one.hits.path for one in best]:
+            text = f"the best files for these words: {paths_in_a_note(paths)}"
+            yield Note(NoteKind.PATTERN, text)
 
     def _about_ignored(self) -> Iterator[Note]:
         """Yield how many files match among those that git ignores and in inner repositories."""

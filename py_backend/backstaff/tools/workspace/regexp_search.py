@@ -293,7 +293,7 @@ class Search:
                 found.counted += kept.count if self.asked.output == Output.CONTENT else 1
             if found.counted >= self._most():
                 break
-        found.is_whole = found.scan.looked_at == len(found.scan.files)
+        found.is_whole = not found.scan.is_early()
 
     def _weighed(self, wanted: Wanted) -> Pass | None:
         """Return the files by their worth, or None if the pattern has no words.
