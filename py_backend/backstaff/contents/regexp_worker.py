@@ -97,14 +97,16 @@ def judged(data: bytes, *codings: str) -> bytes | str:
     """Return the text of `data` in UTF-8, or the value of the `Unread` reason why they are no text.
 
     The data are in the first of `codings` that fits, else in UTF-8. The text has no byte order
-    mark, and a line feed ends each line.
+    mark, and a line feed ends each line. A lone carriage return ends a line only in a text without
+    a line feed, of an old Macintosh, as in `reading.text`.
     """
     if data.find(b"\0", 0, HEAD) >= 0:
         return Unread.BINARY.value  # `marshal` knows no enumerations
     for name in dict.fromkeys((*codings, "utf-8")):  # Python knows not all codings of Emacs
         with suppress(LookupError, UnicodeDecodeError):
             text = data if data.isascii() else data.decode(name).encode(errors="replace")
-            return text.removeprefix(BOM_UTF8).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+            text = text.removeprefix(BOM_UTF8)
+            return text.replace(*((b"\r\n", b"\n") if b"\n" in text else (b"\r", b"\n")))
     return Unread.UNDECODABLE.value
 
 

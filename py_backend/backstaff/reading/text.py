@@ -1,6 +1,7 @@
 r"""A whole file as text, piece by piece: decoded, hashed, its lines counted, and no text kept.
 
-`\r\n` counts as `\n`, and lines end at `\n` (read 1). A lone `\r` ends no line.
+`\r\n` counts as `\n`, and lines end at `\n` (read 1). A lone `\r` ends no line, except in a text
+without any `\n`, of an old Macintosh (search 1).
 
 The counts of a large file, and places to begin at within it, are kept until the stamp of the file
 changes. So its second page takes milliseconds, like a page of a small file.
@@ -114,8 +115,9 @@ def _taken(source: Source, known: CachedText, taker: LineSink) -> bool:
     mark = known.marks[max(0, before)]
     number = mark.number
     try:
-        for text, after in _texts(source.pieces(mark.offset), known.whole.encoding, mark):
-            if not taker.take(text.replace("\r\n", "\n"), number, after.number):
+        end = "\r" if known.whole.eol == "cr" else "\n"
+        for text, after in _texts(source.pieces(mark.offset), known.whole.encoding, mark, end):
+            if not taker.take(_with_newlines(text, end), number, after.number):
                 break
             number = after.number
     except _Undecodable:
@@ -129,7 +131,9 @@ def _read(source: Source, encoding: str, taker: Callable[[], LineSink]) -> Cache
     sure = source.origin is Origin.BUFFER
     for name in candidates(head, source.coding, encoding, sure=sure):
         try:
-            return _decoded(source, name, taker())
+            known = _decoded(source, name, taker())
+            # Only at the end of a text is it known to have no line feed, so it is read again.
+            return known if known.whole.eol != "cr" else _decoded(source, name, taker(), "\r")
         except _Undecodable as error:
             failures.append((name, error.offset))
     if b"\0" in head:
@@ -148,7 +152,12 @@ class _Undecodable(Exception):
         self.offset = offset
 
 
-def _decoded(source: Source, name: str, taker: LineSink) -> CachedText:
+def _with_newlines(text: str, end: str) -> str:
+    r"""Return `text` with `\n` at the end of each line; `end` is "\r" or "\n"."""
+    return text.replace("\r", "\n") if end == "\r" else text.replace("\r\n", "\n")
+
+
+def _decoded(source: Source, name: str, taker: LineSink, end: str = "\n") -> CachedText:
     digest, size, empty, wanted = hashlib.sha256(), 0, True, True
     crlf = carriage_returns = 0
     marks = [BEGINNING]
@@ -161,18 +170,19 @@ def _decoded(source: Source, name: str, taker: LineSink) -> CachedText:
             yield piece
 
     number = BEGINNING.number
-    for text, after in _texts(hashed(), name, BEGINNING):
+    for text, after in _texts(hashed(), name, BEGINNING, end):
         empty = empty and not text
         if "\r" in text:
             crlf += text.count("\r\n")
             carriage_returns += text.count("\r")
-            text = text.replace("\r\n", "\n")  # noqa: PLW2901  # the same text
+            text = _with_newlines(text, end)  # noqa: PLW2901  # the same text
         wanted = wanted and taker.take(text, number, after.number)
         number = after.number
         if after.offset >= marks[-1].offset + MARK_BYTES:
             marks.append(after)
     newlines = number - BEGINNING.number
-    ends = {"crlf": crlf, "cr": carriage_returns - crlf, "lf": newlines - crlf}
+    line_feeds = newlines - crlf if end == "\n" else 0
+    ends = {"crlf": crlf, "cr": carriage_returns - crlf, "lf": line_feeds}
     found = [end for end, count in ends.items() if count]
     whole = TextFacts(
         byte_length=size,
@@ -185,11 +195,11 @@ def _decoded(source: Source, name: str, taker: LineSink) -> CachedText:
 
 
 def _texts(
-    pieces: Iterable[bytes], name: str, mark: Checkpoint
+    pieces: Iterable[bytes], name: str, mark: Checkpoint, end: str
 ) -> Iterator[tuple[str, Checkpoint]]:
     r"""Yield the text of each of `pieces`, which begin at `mark`, and the mark at its end.
 
-    A `\r\n` is never split between two texts.
+    Lines end at `end`. A `\r\n` is never split between two texts.
     """
     decoder = codecs.getincrementaldecoder(name)("strict")
     if mark is not BEGINNING:
@@ -204,7 +214,7 @@ def _texts(
         held = "\r" if text.endswith("\r") and not final else ""  # a `\n` may follow
         text = text.removesuffix(held)
         mark = Checkpoint(
-            mark.offset + len(piece), mark.number + text.count("\n"), decoder.getstate(), held
+            mark.offset + len(piece), mark.number + text.count(end), decoder.getstate(), held
         )
         yield text, mark
 

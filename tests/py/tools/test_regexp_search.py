@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, reject
@@ -48,7 +49,7 @@ def test_flag_i_ignores_case_also_beyond_ascii(tree: Plant) -> None:  # search 1
 
 def test_match_never_crosses_the_end_of_a_line(tree: Plant) -> None:  # search 1
     root = tree({"t": "a\nb\r\nc\rd\x0be"})
-    assert [item[1:3] for item in found(root, r"[^x]\Z")] == [(1, 1), (2, 1), (3, 1), (4, 3)]
+    assert [item[1:3] for item in found(root, r"[^x]\Z")] == [(1, 1), (2, 1), (3, 5)]
     assert found(root, r"a\s+b") == []
     assert "within one line" in search(root, r"a\nb").text
 
@@ -63,7 +64,7 @@ def test_empty_file_has_no_line_and_a_last_newline_begins_none(tree: Plant) -> N
 )
 def test_matches_are_those_of_each_line_alone(text: str, pattern: str) -> None:  # search 1
     wanted = []
-    lines = re.split("\r\n|\r|\n", text)
+    lines = re.split("\r\n|\n" if "\n" in text else "\r", text)
     lines = lines[:-1] if not lines[-1] else lines
     for number, one in enumerate(lines, 1):
         wanted += [(number, *match.span()) for match in re.finditer(pattern or "a|", one)]
@@ -613,3 +614,31 @@ def test_hints_say_so_if_not_all_files_could_be_read(
     monkeypatch.setattr(Scan, "hits", cut_short)
     text = search(tree({f"f{number}": "Foo" for number in range(20)}), "foo").text
     assert "[at least 8 files match without regard to case: flags=i]" in text
+
+
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [
+        (b"progress 10%\rprogress 20%\rdone\ndef b():\n    return 1\n", 2),
+        (b"x\r\r\ndef b():\r\r\n    return 1\r\r\n", 2),
+        (b"x\n\rdef b():\n\r    return 1\n", 2),
+        (b"x\ry\rdef b():\r    return 1\r", 3),
+        (b"x\r\ny\rz\r\ndef b():\r\n    return 1\r\n", 3),
+    ],
+)
+def test_lines_have_the_same_numbers_in_a_search_a_read_and_an_outline(
+    tree: Plant, data: bytes, line: int
+) -> None:  # search 1
+    root = tree({})
+    (root / "a.py").write_bytes(data)
+    assert [item[1] for item in found(root, r"def b\(")] == [line]
+
+    def call(tool: str, **given: object) -> Any:  # noqa: ANN401
+        reply = SERVER.call(f"workspace/{tool}", {"path": "a.py"} | given, {"root": str(root)})
+        assert reply.ok, reply.text
+        return reply
+
+    assert "def b():" in call("read_file", start_line=line, max_lines=1).text
+    if data[:3] != b"x\n\r":  # the carriage return stands before the definition
+        assert call("outline").data["files"][0]["definitions"][0]["line"] == line
+        assert f"{line}" in call("read_file", symbol="b").text
