@@ -4,7 +4,7 @@ Both search the files that git tracks or does not ignore, except binary and larg
 that the contract excludes. With `--untracked`, git leaves out tracked files that a rule ignores, so
 it is asked about tracked files separately. In a file without line feeds, a carriage return ends a
 line for the contract and not for git, so such files are left out. `(*UCP)` makes git treat letters
-beyond ASCII beyond ASCII as letters. `-a` ignores attributes that call a text binary. Patterns are of the common
+beyond ASCII as letters. `-a` ignores attributes that call a text binary. Patterns are of the common
 dialect, made of words in the clone. Each is searched in each mode: lines, files, and the number of
 matches in each file. Prints each difference, and their number for each clone.
 """
