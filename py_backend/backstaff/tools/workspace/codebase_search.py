@@ -202,6 +202,9 @@ def run(arguments: Arguments, context: Context) -> Result:
                 found.extend(scan.hits(matchers))
             best = files.weighed(asked, found, scan, budget)[: arguments.max_results]
             return Answer(arguments, asked, files, scan, found, best).result(limit)
+    except DeadlineExceeded as error:
+        problem = "When the time was up, no file was searched yet; give a root_path or include"
+        raise DeadlineExceeded(problem) from error
     except PathError as error:
         raise refusal(error, arguments.root_path, context) from error
 
