@@ -249,9 +249,7 @@
 (ert-deftest backstaff-agent-root-is-taken-when-the-model-calls ()
   (backstaff-test-with-project '(("one" ("a" . "")) ("two" ("b" . "")))
     (let ((function (backstaff-agent-function
-                     (backstaff-agent-tests-tool "agent-q/list_directory")))
-          (backstaff--root-answers (mapcar (lambda (name) (cons (concat root name) t))
-                                          '("one/" "two/"))))
+                     (backstaff-agent-tests-tool "agent-q/list_directory"))))
       (should (equal (apply #'backstaff-test-answers
                             (mapcar (lambda (name)
                                       (lambda (callback)
@@ -319,7 +317,7 @@
 (ert-deftest backstaff-agent-without-a-project-is-refused-where-nobody-can-be-asked ()
   (backstaff-test-with-project '((".authinfo" . "hunter2") ("a" . "plain"))
     (require 'backstaff-agent-q)
-    (let ((backstaff--root-answers nil)
+    (let ((backstaff-root-function #'backstaff-project-root)
           (tools '("workspace/read_file" "agent-q/list_directory" "emacs/context")))
       (dolist (id tools)
         (should (string-match-p backstaff-agent-tests--no-project
@@ -337,17 +335,38 @@
 
 (ert-deftest backstaff-agent-in-a-project-is-not-asked-about ()
   (backstaff-test-with-project '(("a" . "plain") (".git" ("HEAD" . "ref: refs/heads/x\n")))
-    (let ((backstaff--root-answers nil) (project-find-functions '(project-try-vc)))
-      (should (string-match-p "plain" (backstaff-agent-tests-call "workspace/read_file" "a")))
-      ;; But dotfiles in git make no project of a home.
-      (let ((process-environment (cons (concat "HOME=" root) process-environment)))
-        (should (string-match-p backstaff-agent-tests--no-project
-                                (backstaff-agent-tests-call "workspace/read_file" "a")))))))
+    (let ((backstaff-root-function #'backstaff-project-root)
+          (project-find-functions '(project-try-vc)))
+      (should (string-match-p "plain" (backstaff-agent-tests-call "workspace/read_file" "a"))))))
+
+(ert-deftest backstaff-agent-home-in-git-is-no-project-by-whatever-name ()
+  (backstaff-test-with-project '(("a" . "plain") (".git" ("HEAD" . "ref: refs/heads/x\n"))
+                                 ("docs" ("b" . "")) ("me" ("c" . "")))
+    (let* ((backstaff-root-function #'backstaff-project-root)
+           (project-find-functions '(project-try-vc))
+           (link (make-temp-name (directory-file-name root)))
+           (read (lambda (directory)
+                   (let ((default-directory directory))
+                     (backstaff-agent-tests-call "workspace/read_file" "a")))))
+      (make-symbolic-link (directory-file-name root) link)
+      (unwind-protect
+          ;; A directory in which homes are is wider than a home.
+          (dolist (home (list root link (concat link "/") (concat root "me") (concat link "/me/")))
+            (let ((process-environment (cons (concat "HOME=" home) process-environment)))
+              (dolist (directory (list root (concat root "docs/") (concat link "/")
+                                       (concat link "/docs/")))
+                (ert-info ((format "home %s, in %s" home directory))
+                  (should (string-match-p backstaff-agent-tests--no-project
+                                          (funcall read directory)))
+                  ;; The rule for people is the same.
+                  (should-not (backstaff-project-p (backstaff-root directory)))))))
+        (delete-file link))
+      (should (string-match-p "plain" (funcall read (concat root "docs/")))))))
 
 (ert-deftest backstaff-agent-user-is-asked-once-for-a-directory-without-a-project ()
   (dolist (answer '(t nil))
     (backstaff-test-with-project '(("a" . "plain"))
-      (let* ((backstaff--root-answers nil) (questions nil)
+      (let* ((backstaff-root-function #'backstaff-project-root) (questions nil)
              (backstaff-approval-function
               (lambda (&rest _) (push backstaff-approval-question questions)
                 ;; Other calls come meanwhile.

@@ -268,8 +268,7 @@ like TREE for a directory."
   `(let* ((root (file-name-as-directory
                  (file-truename (make-temp-file "backstaff-test-" t))))
           (default-directory root)
-          ;; It is in no project, and the user has let agents look there.
-          (backstaff--root-answers (list (cons root t))))
+          (backstaff--root-answers nil))
      (unwind-protect
          (progn (backstaff-test--plant ,tree root)
                 ,@body)
@@ -285,11 +284,14 @@ like TREE for a directory."
 (defvar project-find-functions)
 
 (defmacro backstaff-test-with-project (tree &rest body)
-  "Run BODY in a directory that holds TREE, with our server; `project' finds none."
+  "Run BODY in a directory that holds TREE, with our server.
+The root of a call is the directory in which it is made.  That is the user's
+choice, so no model has to ask."
   (declare (indent 1) (debug t))
   `(backstaff-test-with-tree ,tree
      (backstaff-test-with-server (backstaff-test-command)
-       (let ((project-find-functions nil))
+       (let ((backstaff-root-function #'identity)
+             (project-find-functions nil))
          ,@body))))
 
 (defmacro backstaff-test-with-buffers (tree &rest body)

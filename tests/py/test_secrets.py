@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backstaff.errors import SettingsError
-from backstaff.fs.secrets import SECRETS, Guard
+from backstaff.fs.secrets import SECRETS, Guard, for_root
 from backstaff.registry import discover
 from backstaff.server import Reply, Server
 from backstaff.settings import Policy, Settings, load
@@ -39,7 +39,9 @@ def code(reply: Reply) -> object:
         *(".ssh/config", "x/.ssh/keys/mine", ".gnupg/a", ".aws/credentials", ".git/config"),
         *(".env", ".env.local", "web/.env.production", ".npmrc", ".pypirc", "keyrings/login"),
         *("tls/server.pem", "a.KEY", "id_rsa", ".config/gh/hosts.yml", "my.kdbx", "login.keyring"),
-        *(".env~", ".env.~12~", "web/#.env#", "a\n/.env", ".ssh/a.pub/b"),
+        *(".env~", ".env.~12~", "web/#.env#", "a\n/.env", ".ssh/a.pub/b", "id_r\u017fa"),
+        *(".git/modules/x/config", ".git/modules/a/b/config", ".git/config.worktree"),
+        *(".config/git/credentials", "p/.git/worktrees/w/config.worktree"),
     ],
 )
 def test_name_of_a_secret(path: str) -> None:
@@ -64,6 +66,52 @@ def test_name_of_a_secret(path: str) -> None:
 )
 def test_name_that_is_no_secrets(path: str) -> None:
     assert not GUARD.hides(path)
+
+
+@pytest.mark.parametrize(
+    ("root", "path"),
+    [
+        ("/home/me/.aws", "credentials"),
+        ("/home/me/.config", "gcloud/a/b.db"),
+        ("/home/me/.config/gh", "hosts.yml"),
+        ("/home/me/.ssh", "mine"),
+        ("/home/me/.SSH/keys", "deep/mine"),
+        ("/p/.git", "config"),
+        ("/p/.git/modules/a", "config"),
+    ],
+)
+def test_secret_is_one_as_well_where_the_root_is_the_directory_around_it(
+    root: str, path: str
+) -> None:
+    guard = Guard(for_root(SECRETS, tuple(root.split("/")[1:])))
+    assert guard.hides(path)
+    assert guard.may_hide(["src/a.py", path])
+
+
+@pytest.mark.parametrize(
+    ("root", "path"),
+    [
+        ("/home/me/.aws", "config"),
+        ("/home/me/.aws", "a/credentials"),
+        ("/home/me/aws", "credentials"),
+        ("/home/me/.config", "git/ignore"),
+        ("/home/me/.ssh", "mine.pub"),
+        ("/", "credentials"),
+        ("/p", "src/config"),
+    ],
+)
+def test_root_makes_no_other_file_a_secret(root: str, path: str) -> None:
+    assert not Guard(for_root(SECRETS, tuple(filter(None, root.split("/"))))).hides(path)
+
+
+def test_credentials_are_asked_for_where_the_root_is_their_directory(tree: Plant) -> None:
+    root = tree({".aws/credentials": "KEY", ".aws/config": "x"}) / ".aws"
+    assert code(server(root).call("workspace/read_file", {"path": "credentials"})) == (
+        "APPROVAL_REQUIRED"
+    )
+    assert server(root).call("workspace/read_file", {"path": "config"}).ok
+    found = server(root).call("workspace/regexp_search", {"pattern": "KEY", "root_path": "."})
+    assert "KEY" not in found.text.replace("KEY", "", 1), found.text
 
 
 @given(

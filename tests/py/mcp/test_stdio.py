@@ -168,7 +168,7 @@ KILLED_CLIENT = """
 import json, signal, subprocess, sys
 server = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 def call(uid, name, **given):
-    params = {"name": name, "arguments": given, "_meta": {"progressToken": uid}}
+    params = {"name": name, "arguments": given}
     message = {"jsonrpc": "2.0", "id": uid, "method": "tools/call", "params": params}
     server.stdin.write(json.dumps(message).encode() + b"\\n")
     server.stdin.flush()

@@ -5,8 +5,7 @@ import codecs
 import hashlib
 import os
 import re
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -17,8 +16,6 @@ from hypothesis import strategies as st
 
 from backstaff.errors import NotAFile
 from backstaff.fs.file import opened
-from backstaff.project import stamp
-from backstaff.project.stamp import stamp_of
 from backstaff.reading import encoding, source, text
 from backstaff.reading.source import Settings as ReadSettings
 from backstaff.registry import discover
@@ -110,118 +107,29 @@ def test_random_files_are_read_as_a_simple_reader_reads_them(root: Path) -> None
         assert not wrong, f"file {number}, {file.codec}, {file.data[:200]!r}: {wrong[:3]}"
 
 
-@pytest.fixture
-def kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Facts and marks are kept even of small files that were written just now."""
-    monkeypatch.setattr(source, "settled", lambda status, _: stamp_of(status))
-    monkeypatch.setattr(text, "MARK_BYTES", 200)
-    texts = text._texts  # noqa: SLF001  # small pieces can come in here
-
-    def small(pieces: Iterable[bytes], *rest: Any) -> Iterator[Any]:  # noqa: ANN401
-        return texts((one[at : at + 57] for one in pieces for at in range(0, len(one), 57)), *rest)
-
-    monkeypatch.setattr(text, "_texts", small)
-
-
-@pytest.mark.usefixtures("kept")
-def test_windows_from_a_mark_are_those_of_a_simple_reader(
+def test_random_files_are_read_in_small_pieces_as_well(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for module in (source, text):
+        monkeypatch.setattr(module, "PIECE_BYTES", 57)
     random, server = Random(240), raised(root)  # noqa: S311  # repeatable
-    reads: list[str] = []
-    monkeypatch.setattr(text, "_decoded", counted(text._decoded, reads))  # noqa: SLF001
     for number in range(FILES):
         file = random_file(random)
         if len(file.data) > 50_000:  # in such small pieces it would take minutes
             continue
-        (root / str(number)).write_bytes(file.data)
-        (root / "a").unlink(missing_ok=True)
-        (root / "a").hardlink_to(root / str(number))
-        reads.clear()
+        (root / "a").write_bytes(file.data)
         wrong = differences(server, file, random)
         assert not wrong, f"file {number}, {file.codec}, {file.data[:200]!r}: {wrong[:3]}"
-        if len(file.data) > 300 and file.text() is not None:
-            assert len(reads) <= 2, "the whole was read again"  # UTF-8 and its own encoding
 
 
-def counted(function: Callable[..., Any], calls: list[str]) -> Callable[..., Any]:
-    """Return `function`, whose second arguments go to `calls`."""
-
-    def count(*arguments: Any) -> Any:  # noqa: ANN401  # whatever it takes
-        calls.append(arguments[1])
-        return function(*arguments)
-
-    return count
-
-
-def old(path: Path, data: bytes) -> None:
-    """Write `data`, and wait until the stamp of the file at `path` is settled."""
-    path.write_bytes(data)
-    os.utime(path, ns=(1, 1))
-    while stamp.settled(path.stat(), time.time_ns()) == stamp.UNSETTLED:
-        os.sched_yield()
-
-
-LARGE = b"".join(b"line %d\n" % number for number in range(400_000))
-
-
-def test_second_page_of_a_large_file_reads_no_more_than_to_its_end(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pages_of_a_large_file_are_those_of_the_file_as_it_is_now(root: Path) -> None:
     server = raised(root)
-    old(root / "a", LARGE)
-    first = read(server, max_lines=1)
-    monkeypatch.setattr(text, "_decoded", None)  # which reads the whole
-    for start in (2, 200_000, 399_999):
-        page = read(server, start_line=start, max_lines=2)
-        assert page["content"] == f"line {start - 1}\nline {start}".replace("line 400000", "")
-        assert (page["revision"], page["meta"]["line_count"]) == (first["revision"], 400_001)
-    assert read(server, start_line=400_002)["content"] == ""
-
-
-@pytest.mark.parametrize("same_time", [True, False])
-def test_large_file_that_was_changed_is_read_anew(root: Path, *, same_time: bool) -> None:
-    server = raised(root)
-    old(root / "a", LARGE)
-    before = read(server, start_line=399_000, max_lines=1)
-    new = LARGE.replace(b"8", b"9")
-    if same_time:
-        old(root / "a", new)
-    else:
-        (root / "a").write_bytes(new)
-    after = read(server, start_line=399_000, max_lines=1)
-    assert (before["content"], after["content"]) == ("line 398999", "line 399999")
-    assert after["revision"] == hashlib.sha256(new).hexdigest()[:16]
-
-
-def test_large_file_that_changes_while_a_page_is_read_is_read_anew(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    server = raised(root)
-    old(root / "a", LARGE)
-    read(server, max_lines=1)
-    new, texts = LARGE.replace(b"8", b"9"), text._texts  # noqa: SLF001  # to come in between
-
-    def write_then(*arguments: Any) -> Any:  # noqa: ANN401  # whatever it takes
-        (root / "a").write_bytes(new)
-        monkeypatch.setattr(text, "_texts", texts)
-        return texts(*arguments)
-
-    monkeypatch.setattr(text, "_texts", write_then)
-    page = read(server, start_line=399_000, max_lines=1)
-    assert (page["content"], page["revision"]) == (
-        "line 399999",
-        hashlib.sha256(new).hexdigest()[:16],
-    )
-
-
-def test_facts_of_large_files_are_kept_within_a_bound(root: Path) -> None:
-    server = raised(root)
-    old(root / "a", LARGE)
-    read(server, max_lines=1)
-    known = text._KNOWN  # noqa: SLF001  # no client can see it
-    assert known.most == 4096
-    assert sum(len(one.marks) for one in known._values.values()) <= 4096  # noqa: SLF001
+    large = b"".join(b"line %d\n" % number for number in range(400_000))
+    for data, lines in ((large, "line 398999"), (large.replace(b"8", b"9"), "line 399999")):
+        (root / "a").write_bytes(data)
+        page = read(server, start_line=399_000, max_lines=1)
+        assert (page["content"], page["meta"]["line_count"]) == (lines, 400_001)
+        assert page["revision"] == hashlib.sha256(data).hexdigest()[:16]
 
 
 def test_pages_that_the_answers_name_make_the_whole_text_again(root: Path) -> None:
@@ -469,6 +377,15 @@ def test_likely_encodings_are_suggested_and_one_of_them_reads_the_file(
     assert codec in likely
     assert f'encoding="{codec}"' in reply.text
     assert read(server_at(root), encoding=codec)["content"] == text
+
+
+@pytest.mark.parametrize("tool", ["workspace/read_file", "workspace/outline"])
+def test_cookie_of_utf_16_without_its_mark_is_an_answer(root: Path, tool: str) -> None:
+    server = write(root, b"# -*- coding: utf-16 -*-\ncaf\351\n")
+    for arguments in ({"path": "a"}, {"path": "a", "encoding": "utf-16"}):
+        reply = server.call(tool, arguments)
+        assert reply.error is not None
+        assert reply.error["code"] == "ENCODING_UNKNOWN", reply.text
 
 
 def test_encoding_that_does_not_fit_is_told_with_the_byte(root: Path) -> None:
