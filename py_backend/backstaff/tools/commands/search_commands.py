@@ -133,11 +133,12 @@ def run(arguments: Arguments, context: Context) -> Result:
     text, shown = cut(
         head, rows, lambda shown: last + left_out(len(rows) - shown, limit, all_told), limit
     )
-    whole = {"query": query, "searched": len(commands)}
+    results = [match.facts("path", "folder") for match in best]
+    output = [match.facts(*["folder"] * several) for match in best]
     return Result(
         text=text,
-        data=whole | {"results": [match.facts("path", "folder") for match in best]},
-        output=whole | {"results": [match.facts(*["folder"] * several) for match in best]},
+        data={"query": query, "results": results, "searched": len(commands)},
+        output={"query": query, "results": output, "searched": len(commands)},
         truncated=shown < len(rows) or not catalog.complete,
         warnings=warnings,
         labels=lambda: command_labels(found),
