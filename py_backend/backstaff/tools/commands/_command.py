@@ -1,8 +1,8 @@
 """A command or skill: the facts at the head of its file, and how answers show them."""
 
 import re
-import time
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from itertools import islice
 from typing import NamedTuple
 
@@ -18,7 +18,6 @@ MAX_TAGS, MAX_TAG = 16, 64
 MAX_LINES = 2_000
 """Maximum number of lines of the body in which a first paragraph is looked for."""
 NO_DESCRIPTION = "No description available"
-LAST_SHORT_YEAR = 9999
 
 
 class Command(NamedTuple):
@@ -154,18 +153,14 @@ def _shortened(line: str, most: int) -> str:
 def utc(nanoseconds: int) -> str:
     """Format a time in UTC, to the millisecond: `2025-11-15T10:00:00.000Z`.
 
-    A year that four digits cannot hold has a sign and six digits or more, as ISO 8601 and
-    JavaScript write it: `+036812-02-20T00:36:16.000Z`. A time that the system cannot break down
-    stands as its epoch seconds: `@1152921504606846976`.
+    A time that the calendar does not have stands as its epoch seconds: `@1152921504606846976`.
     """
     seconds, rest = divmod(nanoseconds, 10**9)
     try:
-        year, month, day, hour, minute, second, *_ = time.gmtime(seconds)
+        time = datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest // 1000)
     except (OverflowError, ValueError, OSError):
         return f"@{seconds}"
-    written = f"{year:04}" if 0 <= year <= LAST_SHORT_YEAR else f"{year:+07}"
-    clock = f"{hour:02}:{minute:02}:{second:02}.{rest // 10**6:03}Z"
-    return f"{written}-{month:02}-{day:02}T{clock}"
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def command_labels(commands: Sequence[Command]) -> list[tuple[str, str]]:

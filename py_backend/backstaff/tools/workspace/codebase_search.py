@@ -21,6 +21,7 @@ from backstaff.contents.scan import Hits, Scan
 from backstaff.contents.words import Question, question
 from backstaff.contents.worth import Place, Worthy
 from backstaff.errors import DeadlineExceeded, ErrorCode, PathError, ToolError
+from backstaff.project.file_kinds import is_test_file
 from backstaff.render.lines import bracketed, counted, fit, shortened, size
 from backstaff.render.names import MAX_ECHO, labels, quote, show, visible
 from backstaff.result import Note, NoteKind
@@ -31,7 +32,6 @@ from backstaff.tools.workspace._refusals import refusal
 from backstaff.tools.workspace._searched import Searched, about_unsaved, rules_of, searched
 from backstaff.tools.workspace._symbols import definition_data
 from backstaff.tools.workspace._texts import text
-from backstaff.tools.workspace._wanted import is_test_file
 
 MAX_QUERY_CHARACTERS = 1024
 MAX_RESULTS = 30

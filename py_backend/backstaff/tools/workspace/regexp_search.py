@@ -42,6 +42,7 @@ from backstaff.contents.scan import Hits
 from backstaff.contents.words import question_of
 from backstaff.errors import DeadlineExceeded, ErrorCode, PathError, ToolError
 from backstaff.fs.contents import MAX_FILE_BYTES
+from backstaff.project.file_kinds import is_test_file
 from backstaff.render.lines import bracketed, counted, fit, fitting, size
 from backstaff.render.names import MAX_ECHO, labels, quote, visible, word
 from backstaff.result import Note, NoteKind
@@ -70,7 +71,7 @@ from backstaff.tools.workspace._searched import (
     rules_of,
     searched,
 )
-from backstaff.tools.workspace._wanted import MOST_AT_ONCE, Wanted, is_generated, is_test_file
+from backstaff.tools.workspace._wanted import MOST_AT_ONCE, Wanted, is_generated
 
 MAX_PATTERN_BYTES = 1000
 MAX_RESULTS, MAX_OFFSET, MAX_TIMEOUT_MS = 500, 1_000_000, 30_000

@@ -49,13 +49,12 @@ from backstaff.render.refusals import TREE
 from backstaff.result import Note, NoteKind
 from backstaff.tool import ESSENTIAL, Context, LeftOut, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._refusals import refusal
+from backstaff.tools.workspace._texts import EXCLUDED
 
 MAX_DEPTH, MAX_ENTRIES = 12, 1000
 MAX_LEFT_OUT = 100
 """Maximum number of names that the data list as left out: git may ignore thousands."""
-DEFAULT_EXCLUDES = frozenset(
-    (".git", "node_modules", "dist", "build", "target", ".vscode", ".DS_Store")
-)
+DEFAULT_EXCLUDES = EXCLUDED | {".DS_Store"}
 SUFFIXES = {Kind.DIRECTORY: "/", Kind.FILE: "", Kind.SYMLINK: "@"}
 """The kinds that are nodes, in their order (3.1), each with the character after its names."""
 
