@@ -47,7 +47,10 @@ _ASIDE = re.compile(
     r"|[^/](?:_tests?|[-.]tests?|[._]spec|Tests?|Spec|[-.]bench|\.test-d)\.[^/.]+\Z",
     re.IGNORECASE,
 )
-_NAMES_ASIDE = re.compile("test|spec|fixture|example|sample|doc|demo|vendor|bench|script", re.I)
+"""Matches the paths of tests, of examples and of code from other projects."""
+_NAMES_ASIDE = re.compile(
+    "test|spec|fixture|example|sample|doc|demo|vendor|bench|script", re.IGNORECASE
+)
 """Matches a word that asks for such files."""
 _NO_LETTER = re.compile(r"[\W_]+")
 AT_ONCE = 16
