@@ -18,7 +18,7 @@ from math import log, sqrt
 
 from backstaff.contents.scan import Hits
 from backstaff.contents.words import Question
-from backstaff.names.ranking import name_of
+from backstaff.names.ranking import is_aside, name_of
 from backstaff.structure.outline import Definition, Outline
 
 CUT_FILES = 30
@@ -46,14 +46,6 @@ SAME_NAME, OTHER_CASE, IN_QUESTION, FILE_NAME = 10.0, 6.0, 4.0, 4.0
 name: .050); if only its case differs; if a question of more words holds the name; and of a file
 that has the name itself: .004, .004, 0."""
 
-_ASIDE = re.compile(
-    r"(?:^|/)(?:tests?|specs?|__tests__|testdata|testing|fixtures?|examples?|samples?|docs?"
-    r"|docs_src|demo|playground|vendor|deps|third_party|node_modules|benchmarks?|bench|scripts?"
-    r"|\.[^/]+)/|(?:^|/)(?:test_[^/]*|conftest\.py)\Z"
-    r"|[^/](?:_tests?|[-.]tests?|[._]spec|Tests?|Spec|[-.]bench|\.test-d)\.[^/.]+\Z",
-    re.IGNORECASE,
-)
-"""Matches the paths of tests, of examples and of code from other projects."""
 _DOCUMENT = re.compile(
     r"\.(?:mdx?|markdown|rst|txt|org|adoc|html|json|ya?ml|toml|lock|cfg|ini|xml|csv|svg|css|po|snap"
     r"|map|info|texi)\Z",
@@ -119,7 +111,7 @@ def in_order(worthy: Sequence[Worthy]) -> list[Worthy]:
 
 def share(path: str) -> float:
     """Return the part of its score that a file keeps: tests, examples and documents stand lower."""
-    return (ASIDE if _ASIDE.search(path) else 1.0) * (DOCUMENT if _DOCUMENT.search(path) else 1.0)
+    return (ASIDE if is_aside(path) else 1.0) * (DOCUMENT if _DOCUMENT.search(path) else 1.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -621,3 +621,26 @@ def test_rules_that_are_too_long_are_told(tree: Plant) -> None:
     root = tree({"x": "", "y": "", ".gitignore": "z\n" * 10_000 + "y\n"})
     assert found(root, "y") == ["y"]
     assert notes(search(root, "x")) == ["[only the first 10000 lines of each .gitignore count]"]
+
+
+def test_words_that_stand_joined_in_a_name_find_it_first(tree: Plant) -> None:
+    fixtures = {f"caddytest/reverse_proxy_{n}.txt": "" for n in range(30)}
+    root = tree(fixtures | {"modules/reverseproxy/reverseproxy.go": "", "reverse/my_proxy.go": ""})
+    assert found(root, "reverse proxy")[0] == "modules/reverseproxy/reverseproxy.go"
+    assert found(root, "proxy reverse")[0] != "modules/reverseproxy/reverseproxy.go"
+
+
+def test_tests_stand_lower_unless_the_words_ask_for_them(tree: Plant) -> None:
+    root = tree({"tests/parse_tree.py": "", "source/long/folder/parse_tree.py": ""})
+    assert found(root, "parse tree")[0] == "source/long/folder/parse_tree.py"
+    assert found(root, "tests parse tree") == ["tests/parse_tree.py"]
+    assert found(root, "parse_tree.py")[0] == "tests/parse_tree.py", "one word means a name"
+
+
+def test_composed_and_decomposed_letters_are_equal(tree: Plant) -> None:
+    names = ["Abscha\u0308tzung.txt", "\u00c9t\u00e9.txt"]
+    root = tree(dict.fromkeys(names, ""))
+    for query in ("Absch\u00e4tzung", "Abscha\u0308tzung", "absch\u00e4tz"):
+        assert found(root, query) == [names[0]], ascii(query)
+    for query in ("E\u0301te\u0301", "e\u0301te\u0301.txt", "\u00e9t\u00e9"):
+        assert found(root, query) == [names[1]], ascii(query)
