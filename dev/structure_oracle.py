@@ -67,7 +67,9 @@ NODES = {
     " function_definition method_declaration namespace_definition?",
     "lua": "function_declaration",
     "swift": "class_declaration protocol_declaration function_declaration typealias_declaration"
-    " protocol_function_declaration init_declaration? deinit_declaration? macro_declaration?",
+    " protocol_function_declaration init_declaration deinit_declaration subscript_declaration"
+    " macro_declaration?",
+    "elixir": "call",
     "perl": "subroutine_declaration_statement method_declaration_statement package_statement?",
     "elisp": "function_definition macro_definition special_form? list?",
     "lisp": "defun list_lit",
@@ -80,6 +82,7 @@ these count neither as found nor as extra."""
 WRAPPERS = {"decorated_definition", "export_statement", "ambient_declaration"} | {
     "template_declaration"
 }
+_UNNAMED_OF_SWIFT = {"init", "deinit", "subscript"}
 FUNCTIONS = {"arrow_function", "function_expression", "function", "generator_function", "class"}
 UNNAMED = {"assignment_pattern", "binary_expression"}
 """Nodes of JavaScript that give no name: defaults of parameters, and `a || function() {`."""
@@ -133,6 +136,8 @@ def _code(root: Any, language: str) -> Iterator[Known]:  # noqa: ANN401  # tree-
             found = _lisp(node, language) if node.type in types else None
         elif language in ("javascript", "typescript") and node.type not in types:
             found = _assigned(node)
+        elif language == "elixir":
+            found = _elixir(node) if node.type in types else None
         elif language == "lua" and node.type in ("assignment_statement", "field"):
             found = _lua(node)
         else:
@@ -150,7 +155,7 @@ def _known(node: Any, outer: Any, name: Any, *, optional: bool = False) -> Known
     return Known(word, first, head, line, row + (column > 0), optional)
 
 
-def _node(node: Any, language: str, *, optional: bool) -> Known | None:  # noqa: ANN401, C901
+def _node(node: Any, language: str, *, optional: bool) -> Known | None:  # noqa: ANN401, C901, PLR0912
     if not node.is_named:
         return None
     kind, body, parent = node.type, node.child_by_field_name("body"), node.parent
@@ -159,6 +164,12 @@ def _node(node: Any, language: str, *, optional: bool) -> Known | None:  # noqa:
         name = _declared(node.child_by_field_name("declarator"))
     elif name is None:
         name = next((child for child in node.children if child.type in NAMES), None)
+    if (
+        name is None
+        and language == "swift"
+        and (word := kind.partition("_")[0]) in _UNNAMED_OF_SWIFT
+    ):
+        return _known(node, node, None)._replace(name=word)
     if kind == "singleton_class":
         name = node.child_by_field_name("value")
     if "operator" in kind:
@@ -216,6 +227,25 @@ def _assigned(node: Any) -> Known | None:  # noqa: ANN401
         outer = node.parent.parent if node.parent.parent.type in WRAPPERS else node.parent
     found = _known(node, outer, name, optional=node.type == "pair")
     return found._replace(name=found.name.strip("\"'"), last=value.end_point[0] + 1)
+
+
+def _elixir(node: Any) -> Known | None:  # noqa: ANN401
+    target, arguments = node.child_by_field_name("target"), None
+    word = target.text.decode() if target is not None else ""
+    arguments = next((one for one in node.named_children if one.type == "arguments"), None)
+    if not re.fullmatch(r"def(?:p|module|macrop?|protocol|impl|guardp?|delegate|exception)?", word):
+        return None
+    if word == "defexception" or arguments is None or not arguments.named_children:
+        return None
+    name = arguments.named_children[0]
+    while name.type in ("binary_operator", "call"):
+        operator = name.child_by_field_name("operator")
+        if operator is not None and operator.text != b"when" and word != "defmodule":
+            return None  # it defines an operator
+        name = name.child_by_field_name("left") or name.child_by_field_name("target")
+    if name.type not in ("identifier", "alias"):
+        return None
+    return _known(node, node, name, optional=word == "defdelegate")
 
 
 def _lua(node: Any) -> Known | None:  # noqa: ANN401
@@ -423,10 +453,10 @@ def files(trees: list[str]) -> Iterator[tuple[str, str]]:
             if not path.is_file() or path.is_symlink():
                 continue
             data = path.read_bytes()
-            data = gzip.decompress(data) if path.suffix == ".gz" else data
             try:
+                data = gzip.decompress(data) if path.suffix == ".gz" else data
                 text = data.decode().replace("\r\n", "\n")
-            except UnicodeDecodeError:
+            except (UnicodeDecodeError, gzip.BadGzipFile):
                 continue
             if len(text) < 2**20 and max(map(len, text.split("\n"))) <= LONGEST_LINE:
                 yield str(path).removesuffix(".gz"), text

@@ -301,7 +301,8 @@ class _Pass:
                 first = first if within else at
             elif indent == line.indent and matcher(language.above)(body):
                 first, within = at, False
-            elif (indent == line.indent and body[0] in _CLOSERS) or (
+            # A decorator ends with its arguments, but `}` alone ends another definition.
+            elif (indent == line.indent and body[0] in _CLOSERS and body.strip("};")) or (
                 indent > line.indent and (within or body.endswith((")", "]")))
             ):
                 within = True

@@ -165,6 +165,19 @@ def test_comment_above_belongs_to_the_definition_as_a_whole(path: str, head: str
     assert one.first_line == 3 + head.startswith("<?php"), one
 
 
+def test_labels_and_the_end_of_a_class_belong_to_no_function_below() -> None:
+    text = "class A {\npublic:\n int x;\n int g() { return 2; }\n};\ninline int f() { return 1; }\n"
+    made = outlined("a.hpp", text)
+    assert [(one.qualified, one.first_line, one.last_line) for one in made.definitions] == [
+        ("A", 1, 5),
+        ("A.g", 4, 4),
+        ("f", 6, 6),
+    ]
+    inner = made.around(4)
+    assert inner is not None
+    assert inner.qualified == "A.g"
+
+
 @pytest.mark.parametrize("name", ["operator_of", "my_operator", "operators"])
 def test_name_with_operator_in_it_is_a_name(name: str) -> None:
     made = outlined("a.cpp", f"int {name}(int a) {{\n}}\nbool operator==(A a) {{\n}}\n")
