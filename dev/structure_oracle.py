@@ -53,7 +53,7 @@ NODES = {
     " annotation_type_declaration method_declaration constructor_declaration"
     " compact_constructor_declaration annotation_type_element_declaration?",
     "kotlin": "class_declaration object_declaration function_declaration type_alias"
-    " companion_object? secondary_constructor?",
+    " companion_object secondary_constructor",
     "csharp": "class_declaration struct_declaration interface_declaration enum_declaration"
     " record_declaration record_struct_declaration delegate_declaration method_declaration"
     " constructor_declaration destructor_declaration namespace_declaration"
@@ -82,7 +82,11 @@ these count neither as found nor as extra."""
 WRAPPERS = {"decorated_definition", "export_statement", "ambient_declaration"} | {
     "template_declaration"
 }
-_UNNAMED_OF_SWIFT = {"init", "deinit", "subscript"}
+_NAMELESS = {
+    *("init_declaration", "deinit_declaration", "subscript_declaration"),
+    *("companion_object", "secondary_constructor"),
+}
+"""Nodes of Swift and Kotlin that the language's own word names."""
 FUNCTIONS = {"arrow_function", "function_expression", "function", "generator_function", "class"}
 UNNAMED = {"assignment_pattern", "binary_expression"}
 """Nodes of JavaScript that give no name: defaults of parameters, and `a || function() {`."""
@@ -164,11 +168,8 @@ def _node(node: Any, language: str, *, optional: bool) -> Known | None:  # noqa:
         name = _declared(node.child_by_field_name("declarator"))
     elif name is None:
         name = next((child for child in node.children if child.type in NAMES), None)
-    if (
-        name is None
-        and language == "swift"
-        and (word := kind.partition("_")[0]) in _UNNAMED_OF_SWIFT
-    ):
+    if kind in _NAMELESS and (name is None or name.type == "user_type"):
+        word = kind.split("_")[kind.startswith("secondary")]
         return _known(node, node, None)._replace(name=word)
     if kind == "singleton_class":
         name = node.child_by_field_name("value")

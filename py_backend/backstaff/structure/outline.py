@@ -10,15 +10,12 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from backstaff.budget import Budget
-from backstaff.cache import LRUCache
-from backstaff.structure.blocks import Block, blocks
 from backstaff.structure.headings import HEADINGS, sections
 from backstaff.structure.language import matcher
 from backstaff.structure.languages import LANGUAGES, language_of
+from backstaff.structure.walker import Block, blocks
 
 MAX_CHARACTERS, MAX_LINES = 1 << 20, 50_000
-MAX_KEPT = 64
-"""Maximum number of outlines that are kept, each some 5 kB."""
 MAX_SIGNATURE = 100
 """Number of characters of a definition's own line and its parameters that are enough."""
 _GAP = re.compile(r"(?<=\() |,? (?=\))")
@@ -91,23 +88,15 @@ def names_in(symbol: str) -> list[str]:
     return [part for part in _JOINTS.split(symbol) if part]
 
 
-_KEPT: LRUCache[tuple[int, int, str], Outline] = LRUCache(MAX_KEPT)
-
-
 def outline(text: str, path: str, budget: Budget) -> Outline | None:
     """Return the outline of `text`, the file `path`, or None. Raises as `budget` does."""
     is_small = len(text) <= MAX_CHARACTERS and text.count("\n") <= MAX_LINES
     if not is_small or not (language := language_of(path, text)):
         return None
-    key = hash(text), len(text), language
-    if known := _KEPT.get(key):
-        return known
     text = text.removeprefix("\ufeff")
     facts = LANGUAGES[language]
     found = sections(text, language) if language in HEADINGS else blocks(text, facts, budget)
-    made = Outline(language, _definitions(found, language, text.split("\n")))
-    _KEPT.put(key, made)
-    return made
+    return Outline(language, _definitions(found, language, text.split("\n")))
 
 
 def _definitions(found: Sequence[Block], language: str, lines: Sequence[str]) -> list[Definition]:
@@ -126,9 +115,8 @@ def _definitions(found: Sequence[Block], language: str, lines: Sequence[str]) ->
             around = owned[1]
         qualified = f"{around}.{name}" if around else name
         at = block.line, block.first, block.last, len(open_ones), parent
-        above = lines[block.first - 1 : block.line]
-        likely = (one for one in above if any(word in one for word in _OF_TESTS))
-        is_test = any(map(_TEST.search, likely))
+        above = "\n".join(lines[block.first - 1 : block.line])
+        is_test = any(word in above for word in _OF_TESTS) and bool(_TEST.search(above))
         text, end = block.text, block.line
         while end < block.last and len(text) < MAX_SIGNATURE and text.count("(") > text.count(")"):
             text, end = f"{text} {lines[end].strip()}", end + 1

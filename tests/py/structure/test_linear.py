@@ -5,10 +5,12 @@ takes little is linear enough. For any other, four times the text has to take le
 the time, where quadratic work takes sixteen.
 """
 
+import re
 import signal
 import time
 from collections.abc import Iterator
 from itertools import product
+from random import Random
 from types import FrameType
 
 import pytest
@@ -16,6 +18,7 @@ import pytest
 from backstaff.budget import Budget
 from backstaff.structure.languages import LANGUAGES
 from backstaff.structure.outline import outline
+from backstaff.structure.pieces import EXAMPLES
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs setitimer")
 
@@ -56,6 +59,46 @@ UNITS = (
 )
 
 
+LINES = (
+    *(
+        "{\n",
+        "(\n",
+        "f(\n",
+        "/* x\n",
+        '"\n',
+        "'\\\n",
+        '"""\n',
+        "`\n",
+        "cat <<A\n",
+        "cat <<A b\n",
+        "}\n",
+    ),
+    *(
+        "# a\n",
+        "a\n---\n",
+        "namespace a {\n",
+        "\tx(){\n \ty(){\n",
+        "x = '''\n",
+        "@a\n",
+        "=head\n",
+        "<!--\n",
+    ),
+    *(
+        "=begin\n",
+        "(defun a ()\n",
+        '(defun "a\n',
+        "--[[\n",
+        "#|\n",
+        "end\n",
+        'r#"\n',
+        "q({\n",
+        "<<~A x <<-B\n",
+    ),
+    *("def a do\n", "]\n @a\n", 'R"a(\n', "[=[\n", "public:\n", "int f(a)\nint a;\n", "case x:\n"),
+    "function a(b){return b.map(c=>({d:`g${h}`}))}",
+)
+
+
 class TooLongError(Exception):
     """The text takes longer than any linear work."""
 
@@ -87,25 +130,49 @@ def texts() -> Iterator[tuple[str, str, str]]:
         yield "", unit * (398 // len(unit)) + ending, ""
     for beginning, unit in product(BEGINNINGS[1:], UNITS):
         yield "", (beginning + unit * ((390 - len(beginning)) // len(unit)) + "\n"), ""
+    for line in LINES:
+        yield "", line, ""
+
+
+def shapes(size: int) -> Iterator[str]:
+    """Yield texts of about `size` characters that no repetition makes."""
+    deep = int((2 * size) ** 0.5)
+    yield "".join(f"{' ' * n}def f():\n" for n in range(deep))
+    yield "".join(f"{' ' * n}class f(x) {{\n" for n in range(deep, 0, -1))
+    yield "".join(f"{' ' * n})\n{' ' * n}def f():\n" for n in range(deep // 2, 0, -1))
+    yield "".join(
+        f'cat <<A{n}\nR"a{n}(\n[{"=" * (n % 90)}[\nr{"#" * (n % 90)}"\n' for n in range(size // 60)
+    )
+    characters = "{}()[]\"'`/*#<>=;:\n\n\t  abc\\"
+    yield "".join(Random(1).choices(characters, k=size))  # noqa: S311
+
+
+def check(few: str, many: str, path: str, what: object) -> None:
+    if seconds(few, path) <= ENOUGH_S:
+        return
+    assert seconds(few, path) < MOST_S, what
+    # Another process may have slowed this one: the least of several times counts.
+    less, more = (min(seconds(text, path) for _ in range(3)) for text in (few, many))
+    assert more < max(GROWTH * less, ENOUGH_S * 4), (what, less, more)
 
 
 @pytest.mark.parametrize("name", sorted(LANGUAGES))
 def test_no_repetition_takes_more_than_linear_time(name: str) -> None:
     path = "a" + LANGUAGES[name].files.split()[0]
-    for beginning, unit, ending in texts():
-
-        def text(size: int, *parts: str) -> str:
-            start, middle, end = parts
-            return start + middle * (size // len(middle)) + end
-
-        parts = beginning, unit, ending
-        if seconds(text(CHARACTERS, *parts), path) <= ENOUGH_S:
-            continue
-        assert seconds(text(CHARACTERS, *parts), path) < MOST_S, (beginning, unit[:60])
-        # Another process may have slowed this one: the least of several times counts.
-        # Each text is another one, because the last outlines are kept.
+    for start, unit, end in texts():
         few, many = (
-            min(seconds(text(size, *parts) + "\n" * count, path) for count in range(1, 4))
-            for size in (CHARACTERS, 4 * CHARACTERS)
+            start + unit * (size // len(unit)) + end for size in (CHARACTERS, 4 * CHARACTERS)
         )
-        assert many < max(GROWTH * few, ENOUGH_S * 4), (beginning, unit[:60], few, many)
+        check(few, many, path, (start, unit[:60], end))
+    for number, (few, many) in enumerate(
+        zip(shapes(CHARACTERS), shapes(4 * CHARACTERS), strict=True)
+    ):
+        check(few, many, path, number)
+
+
+def test_each_expression_matches_its_examples() -> None:
+    for pattern, examples in EXAMPLES:
+        for text, name in examples.items():
+            found = re.match(pattern, text)
+            assert found, (pattern, text)
+            assert not name or found[found.lastindex or 0] == name, (pattern, text)

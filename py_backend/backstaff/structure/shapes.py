@@ -1,8 +1,9 @@
-"""The names of functions that no keyword begins, by the shape of their line."""
+"""The names of functions that no keyword begins, by the shape of their line.
+
+`text` is a line behind its attributes and modifiers. Each function returns "" for another line.
+"""
 
 import re
-
-from backstaff.structure.language import Language
 
 _NO_NAMES = frozenset(
     "if else for foreach while switch case catch return do try finally with throw new await yield"
@@ -11,15 +12,18 @@ _NO_NAMES = frozenset(
     " async import function".split()
 )
 """Words that begin a statement, or that stand before a parenthesis."""
-_WITH_PARENTHESES = re.compile(
-    r"(?:@[\w.]+|__attribute__|__declspec|alignas|explicit|\[\[\w+)\s*+"
-    r"\((?:[^()]|\((?:[^()]|\([^()]*+\))*\))*\)+\]*\s*+"
-)
-"""An attribute with arguments, before a function."""
 _BARE_NAME = re.compile(r"[*#]*+((?:[\w$]++|\[[^\]]*+\]))\s*+\??\s*+")
 _OPERATOR = re.compile(r"\boperator(?!\w)(.*+)")
 _FOREIGN = re.compile(r"[\"'`;/+|!%\\]|->|\b(?:return|throw|else|new|case|goto)\b")
 """Signs and words that no function has before its name."""
+_AFTER_MACRO = re.compile(
+    r"\s*+[*&]*+(?!(?:noexcept|throw|requires|const|override|final|try|if|for|while|switch)\b|__)"
+    r"(?:[\w:]++[\s*&]++)*[\w:~]++\s*+\("
+)
+"""A function behind a macro, `AP_DECLARE(int) name(`, or behind a tuple, `(int, int) name(`."""
+_POINTER = re.compile(r"\s*+\*++\s*+(\w++)\s*+\(")
+"""The name of a function whose result is a pointer to a function: `int (*name(int x))(int)`."""
+_TEST_MACRO = re.compile(r"[A-Z][A-Z0-9_]*+\Z")
 
 
 def closing(text: str, pair: str) -> int:
@@ -35,21 +39,21 @@ def closing(text: str, pair: str) -> int:
     return -1
 
 
-def function_name(  # a line can fail to be a function in many ways
-    text: str, language: Language, owner: str, *, member: bool, typed: bool
-) -> str:
-    """Return the name of the function that `text`, a line with a parenthesis, defines; or "".
+def typed_name(text: str, owner: str, *, has_type: bool, of_c: bool) -> str:
+    """Return the name of the function with a type before it: `List<T> name(int x) {`.
 
-    `owner` is the name of the type around it, and of its constructors. With `typed` the line needs
-    no type before the name, because the line above has it.
+    `owner` is the name of the type around it, and of its constructors. With `has_type` the line
+    needs no type before the name, because the line above has it. Macros are those `of_c`.
     """
-    if language.bare:
-        return _bare_name(text, language, member=member)
-    text = _WITH_PARENTHESES.sub("", text, count=3)
     head, _, rest = text.removeprefix('extern "C" ').partition("(")
     if found := _OPERATOR.search(head):
         call = "()" * rest.startswith(")(")  # of `operator()(int x)`
         return "" if "=" in head[: found.start()] else f"operator{found[1].rstrip()}{call}"
+    is_type = not head.strip() or (of_c and len(head.split()) == 1 and head.strip() != owner)
+    if is_type and (end := closing(rest, "()")) > 0 and _AFTER_MACRO.match(rest, end):
+        return typed_name(rest[end:], owner, has_type=True, of_c=False)
+    if of_c and head.strip() and (found := _POINTER.match(rest)):
+        return "" if found[1] in _NO_NAMES else found[1]
     head = head.rstrip()
     if head.endswith(">") and (place := closing(head[-2::-1], "><")) > 0:  # `name<T>(`
         head = head[: len(head) - 1 - place].rstrip()
@@ -57,25 +61,23 @@ def function_name(  # a line can fail to be a function in many ways
     if not words or words[0] in _NO_NAMES or "=" in head or _FOREIGN.search(head):
         return ""
     name = words[-1].rpartition(".")[2].lstrip("*&")
-    plain = name.rpartition("::")[2].lstrip("~")
-    if not plain.isidentifier():
+    last = name.rpartition("::")[2].lstrip("~")
+    if not last.isidentifier():
         return ""
-    if len(words) == 1 and name.isupper() and language.at_top and (end := closing(rest, "()")) > 0:
-        return f"{name}({rest[:end]}"  # a macro: TEST(suite, name)
-    has_type = not language.modifier_words.issuperset(words[:-1]) or words[-1][0] in "*&"
-    return name if has_type or typed or plain == owner or "::" in name else ""
+    if of_c and len(words) == 1 and last != owner and _TEST_MACRO.match(words[0]):
+        end = closing(rest, "()")
+        return f"{name}({rest[:end]}" if end > 0 else ""  # a macro: TEST(suite, name)
+    is_typed = has_type or len(words) > 1 or words[-1][0] in "*&" or "::" in name
+    return name if is_typed or last == owner else ""
 
 
-def _bare_name(text: str, language: Language, *, member: bool) -> str:
-    """Return the name of a method without a type: `async load(path) {`."""
-    words = text.partition("(")[0].split()
-    while len(words) > 1 and words[0] in language.modifier_words:
-        text = text[len(words.pop(0)) :].lstrip()
+def bare_name(text: str, *, is_member: bool) -> str:
+    """Return the name of the method without a type: `load(path) {`."""
     found = _BARE_NAME.match(text)
-    if not found or (found[1] in _NO_NAMES and not member) or found[1][0].isdigit():
+    if not found or (found[1] in _NO_NAMES and not is_member) or found[1][0].isdigit():
         return ""
     rest = text[found.end() :]
-    if member and rest == "<":
+    if is_member and rest == "<":
         return found[1]
     if rest[:1] == "<" and (place := closing(rest[1:], "<>")) > 0:
         rest = rest[1 + place :].lstrip()
