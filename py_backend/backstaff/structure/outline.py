@@ -53,10 +53,18 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The definitions of a text, in the order of their lines, and the name of its language."""
+    """The definitions of a text, in the order of their lines, and the name of its language.
+
+    With a `problem` they are not known: `page.js` "took too long".
+    """
 
     language: str
     definitions: Sequence[Definition]
+    problem: str = ""
+
+    def packed(self) -> list[tuple[str | int | bool, ...]]:
+        """Return the values of each definition, to be sent to another process."""
+        return [_VALUES(one) for one in self.definitions]
 
     def around(self, line: int) -> Definition | None:
         """Return the innermost definition that `line` is in."""
@@ -83,6 +91,14 @@ class Outline:
         ]
 
 
+_VALUES = attrgetter(*Definition.__slots__)
+
+
+def is_small(text: str) -> bool:
+    """Return True if `text` is not too large for an outline."""
+    return len(text) <= MAX_CHARACTERS and text.count("\n") <= MAX_LINES
+
+
 def names_in(symbol: str) -> list[str]:
     """Return the names that `symbol` joins by `.`, `::`, `#` or `/`."""
     return [part for part in _JOINTS.split(symbol) if part]
@@ -90,8 +106,7 @@ def names_in(symbol: str) -> list[str]:
 
 def outline(text: str, path: str, budget: Budget) -> Outline | None:
     """Return the outline of `text`, the file `path`, or None. Raises as `budget` does."""
-    is_small = len(text) <= MAX_CHARACTERS and text.count("\n") <= MAX_LINES
-    if not is_small or not (language := language_of(path, text)):
+    if not is_small(text) or not (language := language_of(path, text)):
         return None
     text = text.removeprefix("\ufeff")
     facts = LANGUAGES[language]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from backstaff.budget import Budget
 from backstaff.contents import scan
+from backstaff.contents.outlines import outlines
 from backstaff.structure.outline import outline
 from backstaff.tools.workspace import regexp_search
 from tests.py.servers import server_at
@@ -333,10 +334,10 @@ def test_context_unasked_stays_within_the_definition_and_begins_with_no_blank_li
 def test_names_around_matches_are_left_out_when_the_time_is_up(
     tree: Plant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def late(text: str, path: str, _: Budget) -> object:
-        return outline(text, path, Budget(deadline=0))
+    def late(texts: dict[str, str], _: Budget) -> object:
+        return outlines(texts, Budget(deadline=0))
 
-    monkeypatch.setattr(regexp_search, "outline", late)
+    monkeypatch.setattr(regexp_search, "outlines", late)
     server = server_at(tree({"late.py": "def late():\n    return 'late'\n"}))
     reply = server.call(SEARCH, {"pattern": "return"})
     assert "2:     return 'late'" in reply.text

@@ -119,7 +119,10 @@ def _of(file: File, definition: Definition) -> Part:
 def _named(symbol: str, file: File, context: Context) -> Sequence[Definition]:
     path = file.source.path
     if file.outline is None or not file.outline.definitions:
-        problem = "has no definitions that are known here: give start_line and max_lines"
+        problem = "has no definitions that are known here"
+        if file.outline and file.outline.problem:
+            problem = f"has no definitions, because it {file.outline.problem}"
+        problem += ": give start_line and max_lines"
         raise ToolError(ErrorCode.NOT_FOUND, f"Path {quote(path)} {problem}")
     found = file.outline.named(symbol)
     if not found:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from backstaff.budget import Budget
 from backstaff.contents.choice import Rules, choose
+from backstaff.contents.outlines import outline
 from backstaff.contents.regexp import Matchers, NoMatcher
 from backstaff.contents.scan import Scan
 from backstaff.errors import DeadlineExceeded
@@ -14,7 +15,7 @@ from backstaff.names.suggestions import similar
 from backstaff.project.files import project_files
 from backstaff.render.lines import some_of
 from backstaff.render.names import visible, word
-from backstaff.structure.outline import Definition, Outline, names_in, outline
+from backstaff.structure.outline import Definition, Outline, names_in
 from backstaff.tool import Context
 from backstaff.tools.workspace._texts import EXCLUDED, codings, contents_of, text, unsaved_texts
 

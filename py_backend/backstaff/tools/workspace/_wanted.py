@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from backstaff.budget import Budget
+from backstaff.contents.outlines import outline
 from backstaff.contents.regexp_worker import Match
 from backstaff.contents.scan import MOST_AT_ONCE
 from backstaff.render.lines import counted, plural
 from backstaff.result import Note, NoteKind
-from backstaff.structure.outline import Outline, outline
+from backstaff.structure.outline import Outline
 
 _FILE = re.compile(
     r"(?:^|/)(?:tests?|specs?|__tests__|testing|testdata|e2e)/|(?:^|/)(?:test_[^/]*|conftest\.py)\Z"

@@ -37,6 +37,7 @@ from backstaff.budget import Budget
 from backstaff.contents.choice import Choice, Rules, choose
 from backstaff.contents.dialects import BadRegexp, translated
 from backstaff.contents.near import WALK_SHARE, Near
+from backstaff.contents.outlines import outlines
 from backstaff.contents.regexp import Matchers, NoMatcher
 from backstaff.contents.scan import Found, Scan, page_of
 from backstaff.errors import DeadlineExceeded, ErrorCode, NotADirectory, PathError, ToolError
@@ -49,7 +50,7 @@ from backstaff.project.running_git import NoGit
 from backstaff.render.lines import bracketed, counted, fit, fitting, paths_in_a_note, size
 from backstaff.render.names import MAX_ECHO, labels, quote, show, visible, word
 from backstaff.result import Note, NoteKind
-from backstaff.structure.outline import Outline, outline
+from backstaff.structure.outline import Outline
 from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._matches import (
     ENDS_SHARE,
@@ -252,30 +253,35 @@ def _answer(
             elif not scan.found:
                 notes += near.reasons(asked.include, ignored=not asked.include_ignored)
             notes += near.about_exclude(asked.exclude, choice)
-            outlines, late = _outlines(scan, asked, budget)
+            made, late = _outlines(scan, asked, budget)
             has_more = scan.matches > asked.max_results
             if asked.output == Output.CONTENT and not (has_more or asked.offset or scan.files_cut):
                 notes += near.alternatives_without_matches()
             left = _left(scan, matchers, contents, budget) if has_more else Counter[str]()
+            notes += [
+                Note(NoteKind.TIME, f"no definitions: {show(path)} {one.problem}")
+                for path, one in made.items()
+                if one.problem
+            ]
             notes += [Note(NoteKind.TIME, LATE)] * late + wanted.notes(scan.files_cut)
             shown = {path for path in texts if isinstance(contents.data(path), bytes)}  # no secret
             unsaved = [prefix + one for one in scan.files[: scan.looked_at] if one in shown]
             as_in_emacs = f"not saved, searched as in Emacs: {paths_in_a_note(unsaved)}"
             notes += [Note(NoteKind.UNSAVED, as_in_emacs)] * bool(unsaved)
         base = prefix + alone if alone else place.relative
-        return Answer(asked, base, project, choice, scan, notes, unsaved, outlines, left)
+        return Answer(asked, base, project, choice, scan, notes, unsaved, made, left)
 
 
 def _outlines(scan: Scan, asked: Arguments, budget: Budget) -> tuple[dict[str, Outline], bool]:
     """The outlines of the files with matches, by path, and whether time was up before the last."""
-    outlines = dict[str, Outline]()
+    wanted = scan.found if asked.enclosing and asked.output == Output.CONTENT else ()
+    made, late = dict[str, Outline](), False
     try:
-        for one in scan.found if asked.enclosing and asked.output == Output.CONTENT else ():
-            if made := outline(one.text.decode(), one.path, budget):
-                outlines[scan.prefix + one.path] = made
+        texts = {scan.prefix + one.path: one.text.decode() for one in wanted}
+        made.update((path, one) for path, one in outlines(texts, budget) if one)
     except DeadlineExceeded:
-        return outlines, True
-    return outlines, False
+        late = True
+    return made, late
 
 
 def _left(scan: Scan, matchers: Matchers, contents: Contents, budget: Budget) -> Counter[str]:
