@@ -11,7 +11,7 @@ from backstaff.budget import Budget
 from backstaff.cache import LRUCache
 from backstaff.contents.dialects import BadRegexp
 from backstaff.contents.regexp import Asked, Matchers, NoMatcher
-from backstaff.contents.regexp_worker import OUTLINE, Job
+from backstaff.contents.regexp_worker import LINES, OUTLINE, Job
 from backstaff.errors import DeadlineExceeded
 from backstaff.structure.languages import language_of
 from backstaff.structure.outline import Definition, Outline, is_small
@@ -65,6 +65,22 @@ def outlines(texts: Mapping[str, str], budget: Budget) -> Iterator[tuple[str, Ou
         yield from (
             (path, Outline("", (), f"has none, because {error.message}")) for path in wanted
         )
+
+
+def lines_matching(text: str, pattern: str, budget: Budget, *, ignore_case: bool) -> list[int]:
+    """Return the numbers of the lines of `text`, from 1, that `pattern` matches.
+
+    Raises `BadRegexp` and as `Matchers.answer` does.
+    """
+    data = {"": text.encode("utf-8", "surrogatepass")}
+    job = Asked(Job(((pattern, ignore_case),), texts=data, output=LINES), -1)
+    numbers = list[int]()
+    with Matchers(budget) as matchers:
+        while True:
+            word, value = matchers.answer([job])
+            if word == "done":
+                return numbers
+            numbers += value
 
 
 def _job(path: str, text: str) -> Asked:

@@ -44,7 +44,7 @@ from backstaff.structure.outline import Definition
 from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._matches import path_in_text
 from backstaff.tools.workspace._refusals import refusal
-from backstaff.tools.workspace._symbols import definition_data
+from backstaff.tools.workspace._symbols import definition_data, own_line
 from backstaff.tools.workspace._texts import EXCLUDED, codings, contents_of, text, unsaved_texts
 from backstaff.tools.workspace._window import Window, read_text
 
@@ -191,12 +191,7 @@ def _unknown(path: str, problem: str) -> str:
 
 def _row(one: Definition, width: int) -> str:
     lines = f"{one.line}-{one.last_line}" if one.last_line > one.line else f"{one.line}"
-    kind = f"{one.kind} " if one.kind in CONTAINERS else ""
-    what = f"{kind}{one.name}"
-    if width:
-        what = " ".join(one.text.split()).removesuffix("{").removesuffix(":").rstrip()
-        what = shortened(what, width)
-    return f"{'  ' * one.depth}{lines} {visible(what)}\n"
+    return f"{'  ' * one.depth}{lines} {own_line(one, width)}\n"
 
 
 def _short(one: Definition) -> str:
