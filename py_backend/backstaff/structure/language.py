@@ -80,9 +80,9 @@ class Language:
     attributes: str = ""
     """A decorator, an attribute, the parameters of a template: on its own line or before others."""
     words: str = ""
-    """A line within a function that has none of these, separated by blanks, defines nothing.
+    """A line within a function that has none of these defines nothing; `~` stands for a blank.
 
-    With "" any line may. `~` stands for a blank.
+    With "" any line may define something.
     """
     ends: Ends = Ends.BRACKET
 
@@ -185,7 +185,12 @@ class Language:
     @cached_property
     def line_words(self) -> tuple[str, ...]:
         """The `words`, as they stand in a line."""
-        return tuple(word.replace("~", " ") for word in self.words.split()) or ("",)
+        return tuple(word.replace("~", " ") for word in self.words.split())
+
+    @cached_property
+    def line_comments(self) -> tuple[tuple[str, re.Pattern[str]], ...]:
+        """The patterns of `comments`, each with a text that such a comment has."""
+        return tuple((re.sub(r"\(.*", "", one).strip(), re.compile(one)) for one in self.comments)
 
 
 @cache

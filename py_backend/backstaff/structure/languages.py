@@ -19,6 +19,9 @@ _TRIPLE, _TRIPLE_SINGLE = plain('"""', escape=ESCAPED), plain("'''", escape=ESCA
 # A template of JavaScript; there may be another one in `${}`.
 _TEMPLATE = plain("`", escape=ESCAPED + r"|\$\{(?:[^{}`]|`[^`]*+`|\{[^{}]*+\})*\}")
 
+# A command of the shell within a string: `"$(a "b c" | d)"`.
+_COMMAND = ESCAPED + r"|\$\((?:[^()\"\\]|\\.|\"[^\"]{0,500}+\"|\([^()]{0,500}+\)){0,1000}\)"
+
 # ------------------------------------------------------------------ functions as values (JavaScript)
 
 _PARAMETERS = r"\((?!\(|async\b|function\b)(?:[^()]|\((?:[^()]|\([^()]*+\))*\))*"
@@ -72,7 +75,7 @@ _JAVASCRIPT = Language(
     files=".js .jsx .mjs .cjs", modes="node", rules=_JAVASCRIPT_RULES,
     modifiers="export default declare async abstract const(?=\\s++enum) public private protected"
     " static readonly override accessor get set", attributes=AT_SIGN,
-    words="( => function class~ type~ interface~ enum~ namespace~ module~ =", bare=True,
+    bare=True,
     long=(_TEMPLATE,), opaque=r"(?:[=(,:;!&|?\[{}>]|\breturn)\s*+/(?![*/])"
     r"(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.){0,60}\]){1,99}/", goes_on=r"(?:extends|implements)\b",
 )
@@ -83,7 +86,7 @@ _C = Language(
         rule(rf"(?:typedef\s++)?(struct|union|enum)\s++{_BEFORE_NAME}(\w++)(?=\s*+(?:\{{|$))",
              {"struct a {": "a", "typedef enum B": "B", "union __attribute__((packed)) c {": "c"}),
         rule(r"typedef\s++(struct|union|enum)\b()(?=\s*+(?:\{|$))", {"typedef struct {": ""}),
-    ), modifiers="static const extern inline", attributes=ATTRIBUTE_C,
+    ), modifiers="static const extern(?:\\s*+\"C\")? inline", attributes=ATTRIBUTE_C,
     words="struct union enum", typed=frozenset((Where.MEMBER, Where.TOP)), of_c=True,
     neutral=r"#|\w++\s*+:(?!:)\s*+$", above=r"(?!\w++\s*+:$)[A-Za-z_][\w:<>,*& ]*+$|__attribute__|\[\[",
     goes_on=r"\w[\w\s*,\[\]]*+;$|(?:throw|noexcept|const|requires)\b|__",
@@ -98,7 +101,8 @@ _CPP = replace(
         _C.rules[1],
         rule(r"(namespace)\s++(?:\[\[\w++\]\]\s*+)?((?:\w++(?:::)?)+)(?!\s*+=)", {"namespace a::b {": "a::b"}),
         rule(r"(concept)\s++(\w++)(?=\s*+=|$)", {"concept A = B<T>;": "A"}),
-    ), modifiers="static const extern inline virtual constexpr consteval constinit friend explicit",
+    ), modifiers="static const extern(?:\\s*+\"C[+]*\")? inline virtual constexpr consteval constinit friend"
+    " explicit",
     attributes=f"{TEMPLATE}|{ATTRIBUTE_C}", words="struct class union enum", flat=frozenset(("namespace",)),
     long=(Long('R"', r'R"([^()\\\s]{0,16})\(', r')\1"'),),
     neutral=r"#|\w++\s*+:(?!:)\s*+$|(?:public|private|protected)(?:\s++\w++)?\s*+:(?!:)",
@@ -173,7 +177,7 @@ LANGUAGES: dict[str, Language] = {
     ),
     "kotlin": replace(
         _GENERIC, files=".kt .kts", rules=(
-            rule(r"(fun)\s++(?:<[^>]*+>\s*+)?(?:[\w.<>?,* ]*\.)?`?+((?<=`)[^`]++|\w++)",
+            rule(r"(fun)\s++(?:<(?:[^<>]|<[^<>]*+>)*>\s*+)?(?:[\w.<>?,* ]*\.)?`?+((?<=`)[^`]++|\w++)",
                  {"fun <T> List<T>.a(b: C) {": "a", "fun `a b`() {": "a b"}),
             rule(r"(?:companion\s++)?(class|interface|object|typealias)\s++`?+((?<=`)[^`]++|\w++)",
                  {"class A(b: C) {": "A", "companion object D {": "D"}),
@@ -192,7 +196,7 @@ LANGUAGES: dict[str, Language] = {
             {"record struct A(int B);": "A", "delegate void H(int x);": "H", "namespace A.B": "A.B"}),),
         modifiers="public private protected internal static sealed abstract partial readonly ref"
         " unsafe new file override virtual async extern required",
-        attributes=rf"(?:{BRACKETS})(?!\s*+[=.;])", words="( class~ struct~ enum~ record~ interface~",
+        attributes=rf"(?:{BRACKETS})(?!\s*+[=.;])", words="",
         anonymous=False, typed=frozenset((Where.MEMBER, Where.LOCAL)),
         long=(Long('"""', r'\${0,9}+("{3,}+)', r"\1"),
               *(plain(mark, '"', '""') for mark in ('$@"', '@$"', '@"'))),
@@ -234,7 +238,8 @@ LANGUAGES: dict[str, Language] = {
         files=".sh .bash .zsh .ksh .bats", modes="sh bash zsh ksh shell-script",
         rules=(rule(r"(function)\s++([\w:.+@-]++)", {"function a-b {": "a-b"}),
                rule(r"()([\w:.+@-]++)(?=\s*+\(\s*+\))", {"c.d () {": "c.d"})),
-        words="function~ )", comments=("#",), long_quotes=(_QUOTED['"'], plain("'")), resumes=True,
+        words="function~ )", comments=("#",),
+        long=(Long('"$(', r'"(?=\$\()', '"', _COMMAND),), long_quotes=(_QUOTED['"'], plain("'")), resumes=True,
         here_document=r"(?<!<)<<(?P<indented>-)?(?!<)[ \t]*+"
         r"(?:(?P<quoted>'[^'\n]*+'(?![^\s;&|<>()])|\"[^\"\n]*+\"(?![^\s;&|<>()]))|(?P<word>[^\s;&|<>()`]++))",
         opaque=r"\\.|\$#|\$\{[^}\n]{0,400}+\}", goes_on=r"\(",

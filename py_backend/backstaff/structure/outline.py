@@ -24,9 +24,9 @@ _TEST = re.compile(
     r"\bmod tests?\b|\bfunc (?:Test|Benchmark|Fuzz)[A-Z_]|\bdef test_|\bclass Test[A-Z]"
     r"|\(ert-deftest\b|#\[cfg\(test\)|#\[(?:\w+::)?test\b|@(?:Parameterized)?Test\b|\[(?:Test|Fact)\b"
 )
-"""A part of the lines from a test's first one to that of its name."""
-_OF_TESTS = ("est", "Benchmark", "Fuzz", "Fact")
-"""Each match of `_TEST` has one of these, which are found faster."""
+"""A part of the lines from a test's first one to that of its name; it has `est`, `F` or `B`."""
+_OWNED = ("impl", "func")
+"""Kinds whose own line names the type that has them, in Rust and in Go."""
 _JOINTS = re.compile(r"::|[.#/:]")
 
 
@@ -123,7 +123,7 @@ def _definitions(found: Sequence[Block], language: str, lines: Sequence[str]) ->
             open_ones.pop()
         parent = open_ones[-1] if open_ones else -1
         around = result[parent].qualified if open_ones else ""
-        name, owned = block.name, owner(block.text)
+        name, owned = block.name, block.kind in _OWNED and owner(block.text)
         if owned and block.kind == "impl":
             name = owned[1]
         elif owned:  # a method of Go names its receiver in its own line
@@ -131,7 +131,7 @@ def _definitions(found: Sequence[Block], language: str, lines: Sequence[str]) ->
         qualified = f"{around}.{name}" if around else name
         at = block.line, block.first, block.last, len(open_ones), parent
         above = "\n".join(lines[block.first - 1 : block.line])
-        is_test = any(word in above for word in _OF_TESTS) and bool(_TEST.search(above))
+        is_test = ("est" in above or "F" in above or "B" in above) and bool(_TEST.search(above))
         text, end = block.text, block.line
         while end < block.last and len(text) < MAX_SIGNATURE and text.count("(") > text.count(")"):
             text, end = f"{text} {lines[end].strip()}", end + 1

@@ -23,6 +23,7 @@ _AFTER_MACRO = re.compile(
 """A function behind a macro, `AP_DECLARE(int) name(`, or behind a tuple, `(int, int) name(`."""
 _POINTER = re.compile(r"\s*+\*++\s*+(\w++)\s*+\(")
 """The name of a function whose result is a pointer to a function: `int (*name(int x))(int)`."""
+_BRACKETS = {pair: re.compile(f"[{pair}]") for pair in ("()", "<>", "><")}
 _TEST_MACRO = re.compile(r"[A-Z][A-Z0-9_]*+\Z")
 
 
@@ -32,10 +33,10 @@ def closing(text: str, pair: str) -> int:
     `text` begins behind the opening one.
     """
     level = 1
-    for place, character in enumerate(text):
-        level += (character == pair[0]) - (character == pair[1])
+    for found in _BRACKETS[pair].finditer(text):
+        level += 1 if found[0] == pair[0] else -1
         if not level:
-            return place + 1
+            return found.end()
     return -1
 
 
@@ -45,7 +46,7 @@ def typed_name(text: str, owner: str, *, has_type: bool, of_c: bool) -> str:
     `owner` is the name of the type around it, and of its constructors. With `has_type` the line
     needs no type before the name, because the line above has it. Macros are those `of_c`.
     """
-    head, _, rest = text.removeprefix('extern "C" ').partition("(")
+    head, _, rest = text.partition("(")
     if found := _OPERATOR.search(head):
         call = "()" * rest.startswith(")(")  # of `operator()(int x)`
         return "" if "=" in head[: found.start()] else f"operator{found[1].rstrip()}{call}"

@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
 from backstaff.structure.language import Language
@@ -27,12 +27,16 @@ class Spans:
         self._closers = dict[str, tuple[str, str] | None]()
         self._here = re.compile(language.here_document or r"(?!)")
         hints = {one.hint for one in language.all_long if one not in language.long_quotes}
-        self.beginnings = {
-            bisect_right(self.starts, found.start()) - 1
-            for hint in sorted(hints | ({"<<"} if language.here_document else set()))
-            for found in re.finditer(re.escape(hint), text)
-        }
+        self.beginnings = self.having(hints | ({"<<"} if language.here_document else set()))
         """The lines (from 0) that hold a mark with which such a token begins."""
+
+    def having(self, words: Iterable[str]) -> set[int]:
+        """Return the lines (from 0) that hold one of `words`."""
+        return {
+            bisect_right(self.starts, found.start()) - 1
+            for word in sorted(words)
+            for found in re.finditer(re.escape(word), self.text)
+        }
 
     def end(self, number: int) -> int:
         """Return the line (from 0) on which the last token ends that begins on line `number`."""

@@ -162,6 +162,8 @@ class _Walk:
     def run(self, budget: Budget) -> list[Block]:  # noqa: C901, PLR0912, PLR0915
         lines, language, stack, spans = self.lines, self.language, self.stack, self.spans
         marks, comment, words = language.comment_marks, language.comment, language.line_words
+        has_words, likely = bool(words), spans.having(words)
+        is_local = language.bare or Where.LOCAL in language.typed
         plain_comments = language.plain_comments
         before, rule, ends = language.before, language.rule, language.ends
         beginnings, quotes = spans.beginnings, [one.hint for one in language.long_quotes]
@@ -184,6 +186,9 @@ class _Walk:
                 quotes and (line.count(quotes[0]) | (has_two and line.count(quotes[1]))) & 1
             ):
                 at = spans.end(number - 1) + 1
+            indent = line.find(body[0])
+            if indent and line[0] == "\t":
+                indent = len(line[:indent][:LONGEST].expandtabs(_TAB))
             if body[0] in marks:
                 if at == number and body.startswith(plain_comments):
                     continue
@@ -191,17 +196,14 @@ class _Walk:
                     body = body.rpartition("*/")[2].lstrip() if at == number else ""
                     if not body or comment(body + " "):
                         continue
-            indent = line.find(body[0])
-            if indent and line[0] == "\t":
-                indent = len(line[:indent][:LONGEST].expandtabs(_TAB))
             top = stack[-1]
             is_inner = indent > top.indent and top.opened
             # Most lines stand in the midst of a function, and define nothing.
             if is_inner and top.indent >= 0 and top.kind not in CONTAINERS:
-                for word in words:
-                    if word in line:
-                        break
-                else:
+                if has_words and number - 1 not in likely:
+                    self.code = at
+                    continue
+                if is_local and not ("(" in line or "{" in line or "=" in line or "type " in line):
                     self.code = at
                     continue
             if at > number and body.startswith(strings):
@@ -209,9 +211,12 @@ class _Walk:
                 continue
             if body[-1] == "=" and language.bare and at < total and "type " not in body:
                 body = f"{body} {lines[at].strip()}"  # a function may begin there
-            body = body[:LONGEST]
+            body = tail = body[:LONGEST]
+            for mark, pattern in language.line_comments:
+                if mark in body and (cut := pattern.search(body)) and cut.start():
+                    tail = body[: cut.start()].rstrip() or body
             start = begun.end() if before and (begun := before(body)) else 0
-            found = rule(body, start)
+            found = rule(tail, start)
             if found and not found.lastindex:  # a neutral line
                 in_macro = body[0] == "#" and body[-1] == "\\"
                 continue
@@ -219,11 +224,7 @@ class _Walk:
                 top.inner = indent
             is_likely = has_shapes and self._may_define(body, indent, top)
             if found or not is_inner or is_likely:
-                tail = body
-                for mark in language.comments:
-                    if mark.strip() in body and (cut := re.search(mark, body)) and cut.start():
-                        tail = body[: cut.start()].rstrip()
-                self._take(Line(number, at, indent, body, tail or body, start, found))
+                self._take(Line(number, at, indent, body, tail, start, found))
             self.code = at
         for block in stack:
             block.last = max(block.last, self.code)
@@ -233,12 +234,13 @@ class _Walk:
         """Return True if `body`, within `top`, may define something without a keyword."""
         language = self.language
         is_member = indent == top.inner and top.kind in CONTAINERS
-        if is_member or body[-1] == ";" or "(" not in body:
+        is_local = Where.LOCAL in language.typed
+        if is_member or "(" not in body or (body[-1] == ";" and not (is_local and ") =>" in body)):
             return is_member
         if language.bare:
             return body[-1] in "({},"
         is_top = Where.TOP in language.typed and top.indent < 0
-        return Where.LOCAL in language.typed or body[-1] == "{" or is_top
+        return is_local or body[-1] == "{" or is_top
 
     def _take(self, line: Line) -> None:
         """Do what the `TABLE` says."""
@@ -309,6 +311,8 @@ class _Walk:
         if opening > closed or tail.endswith(("{", "=> (", "=>")):
             top.opened = line.number
             top.closer = "}" if tail[-1] == "{" else ""
+        elif is_parameter and tail.count(")") <= tail.count("("):
+            return  # `{}` may be the value of a parameter
         elif opening and opening == closed and tail.endswith(ends):
             if is_on or not language.bare:
                 top.opened = top.last = line.number
@@ -376,7 +380,9 @@ class _Walk:
             return line.block(name, "method", unsure=not is_member) if name else None
         is_top = Where.TOP in language.typed and (owner.indent < 0 or owner.flat)
         is_local = Where.LOCAL in language.typed and owner.indent >= 0 and bool(owner.opened)
-        if body[0] in _NO_TYPE or not (is_member or ((is_top or is_local) and tail[-1] != ";")):
+        has_value = is_local and ") =>" in tail  # `int f(int x) => x + 1;`
+        is_other = (is_top or is_local) and (tail[-1] != ";" or has_value)
+        if body[0] in _NO_TYPE or not (is_member or is_other):
             return None
         if language.of_c and tail[-1] == ";" and "}" not in tail:
             return None
@@ -385,7 +391,8 @@ class _Walk:
         )
         name = typed_name(body, about, has_type=has_type, of_c=language.of_c)
         kind = "method" if is_member else "function"
-        return line.block(name, kind, unsure=language.of_c or not is_member) if name else None
+        unsure = language.of_c or not (is_member or has_value)
+        return line.block(name, kind, unsure=unsure) if name else None
 
     def _first_line(self, line: Line, owner: Block) -> int:
         """Return the first line above `line` that belongs to it: comment, decorator, attribute.
