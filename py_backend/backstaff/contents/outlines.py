@@ -22,10 +22,10 @@ TIME_SHARE = 0.5
 """The part of a call's time that one text may take: others have a chance, too."""
 FEW = 8
 """Maximum number of texts for which one process is enough."""
-MAX_KEPT = 256
+MAXKEPT = 256
 """Maximum number of outlines that are kept, each some 5 kB."""
 Jobs = deque[Asked]
-_KEPT: LRUCache[tuple[str, int, int], Outline] = LRUCache(MAX_KEPT)
+KEPT: LRUCache[tuple[str, int, int], Outline] = LRUCache(MAXKEPT)
 
 
 def outline(text: str, path: str, budget: Budget) -> Outline | None:
@@ -43,7 +43,7 @@ def outlines(texts: Mapping[str, str], budget: Budget) -> Iterator[tuple[str, Ou
     for path, text in texts.items():
         if not is_small(text) or not language_of(path, text):
             yield path, None
-        elif known := _KEPT.get((path, hash(text), len(text))):
+        elif known := KEPT.get((path, hash(text), len(text))):
             yield path, known
         else:
             wanted.append(path)
@@ -56,10 +56,10 @@ def outlines(texts: Mapping[str, str], budget: Budget) -> Iterator[tuple[str, Ou
             jobs = deque(_job(path, texts[path]) for path in wanted)
             while jobs:
                 limit = min(SECONDS, budget.left() * TIME_SHARE)
-                made = _next(jobs, matchers, limit)
+                made = next_outline(jobs, matchers, limit)
                 path = wanted.pop(0)
                 if not made.problem or limit == SECONDS:
-                    _KEPT.put((path, hash(texts[path]), len(texts[path])), made)
+                    KEPT.put((path, hash(texts[path]), len(texts[path])), made)
                 yield path, made
     except NoMatcher as error:
         yield from (
@@ -87,7 +87,7 @@ def _job(path: str, text: str) -> Asked:
     return Asked(Job((), texts={path: text.encode("utf-8", "surrogatepass")}, output=OUTLINE), -1)
 
 
-def _next(jobs: Jobs, matchers: Matchers, limit: float) -> Outline:
+def next_outline(jobs: Jobs, matchers: Matchers, limit: float) -> Outline:
     """Return the outline that the first of `jobs` asks for, within `limit` seconds; remove the job.
 
     Raises as `Matchers.answer` does.

@@ -16,7 +16,7 @@ the job counted from 0:
 
 A job with the output `OUTLINE` has one text, of which it answers the definitions instead:
 
-    ("definitions", ROWS)                    some of them, as `structure.outline` packs them
+    ("definitions", ROWS)                    some of them, the values of each
     ("done", LANGUAGE)                       these were all
 
 A job with the output `LINES` has one text as well, and answers the lines that match in it:
@@ -356,7 +356,7 @@ def definitions(job: Job) -> Iterator[tuple[str, Any]]:
     except (MemoryError, RecursionError):
         yield "bad", ("it takes too much memory", None)
         return
-    rows = made.packed() if made else []
+    rows = [tuple(one) for one in made.definitions] if made else []
     for at in range(0, len(rows), ROWS):
         yield "definitions", rows[at : at + ROWS]
     yield "done", made.language if made else ""

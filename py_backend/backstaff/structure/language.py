@@ -26,17 +26,13 @@ ESCAPED = r"\\."
 class Ends(StrEnum):
     """How a definition ends: at a closing bracket, at the word `end`, or by indentation alone."""
 
-    BRACKET = "bracket"
-    WORD = "word"
-    INDENT = "indent"
+    BRACKET, WORD, INDENT = "bracket", "word", "indent"
 
 
 class Where(StrEnum):
-    """Where functions without a keyword stand."""
+    """Where functions without a keyword stand: in a class, outside of all, in another function."""
 
-    MEMBER = "in a class"
-    TOP = "outside of all definitions"
-    LOCAL = "in a function"
+    MEMBER, TOP, LOCAL = "member", "top", "local"
 
 
 class Long(NamedTuple):
@@ -135,7 +131,7 @@ class Language:
 
     @cached_property
     def rule(self) -> Match:
-        """Matches what a keyword makes a definition; the last two groups count.
+        """Matches a definition that has a keyword; the last two groups count.
 
         It matches a neutral line as well, but then no group.
         """

@@ -22,7 +22,7 @@ _TEMPLATE = plain("`", escape=ESCAPED + r"|\$\{(?:[^{}`]|`[^`]*+`|\{[^{}]*+\})*\
 # A command of the shell within a string: `"$(a "b c" | d)"`.
 _COMMAND = ESCAPED + r"|\$\((?:[^()\"\\]|\\.|\"[^\"]{0,500}+\"|\([^()]{0,500}+\)){0,1000}\)"
 
-# ------------------------------------------------------------------ functions as values (JavaScript)
+# Functions as values, in JavaScript.
 
 _PARAMETERS = r"\((?!\(|async\b|function\b)(?:[^()]|\((?:[^()]|\([^()]*+\))*\))*"
 _RESULT = r"\s*+(?::[^=]*+)?=>"
@@ -34,7 +34,6 @@ _FUNCTION = piece(
 _TARGET = piece(r"(?:[\w$]++\.|\([^()]*+\)\.)*#?+[\w$]++", "a", "module.exports.a", "(this).#a")
 _TYPE = r"\s*+:(?:[^=({]|=>)*"
 
-# ------------------------------------------------------------------ what others share
 
 _JAVASCRIPT_RULES = (
     rule(
@@ -71,65 +70,48 @@ _JAVASCRIPT_RULES = (
 )
 # A table: short facts share a line.
 # fmt: off
-_JAVASCRIPT = Language(
-    files=".js .jsx .mjs .cjs", modes="node", rules=_JAVASCRIPT_RULES,
+_JAVASCRIPT = Language(files=".js .jsx .mjs .cjs", modes="node", rules=_JAVASCRIPT_RULES,
     modifiers="export default declare async abstract const(?=\\s++enum) public private protected"
-    " static readonly override accessor get set", attributes=AT_SIGN,
-    bare=True,
+    " static readonly override accessor get set", attributes=AT_SIGN, bare=True,
     long=(_TEMPLATE,), opaque=r"(?:[=(,:;!&|?\[{}>]|\breturn)\s*+/(?![*/])"
-    r"(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.){0,60}\]){1,99}/", goes_on=r"(?:extends|implements)\b",
-)
+    r"(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.){0,60}\]){1,99}/", goes_on=r"(?:extends|implements)\b")
 _MACRO = piece(r"[A-Z_]{4,}[A-Z0-9_]*+(?:\([^)]*+\))?", "FMT_API", "EXPORT_AS(x)")
 _BEFORE_NAME = rf"(?:(?:{_MACRO}|{ATTRIBUTE_C})\s++)*"
-_C = Language(
-    files=".c .h", rules=(
+_C = Language(files=".c .h", rules=(
         rule(rf"(?:typedef\s++)?(struct|union|enum)\s++{_BEFORE_NAME}(\w++)(?=\s*+(?:\{{|$))",
              {"struct a {": "a", "typedef enum B": "B", "union __attribute__((packed)) c {": "c"}),
         rule(r"typedef\s++(struct|union|enum)\b()(?=\s*+(?:\{|$))", {"typedef struct {": ""}),
-    ), modifiers="static const extern(?:\\s*+\"C\")? inline", attributes=ATTRIBUTE_C,
+    ), modifiers='static const extern(?:\\s*+"C")? inline', attributes=ATTRIBUTE_C,
     words="struct union enum", typed=frozenset((Where.MEMBER, Where.TOP)), of_c=True,
     neutral=r"#|\w++\s*+:(?!:)\s*+$", above=r"(?!\w++\s*+:$)[A-Za-z_][\w:<>,*& ]*+$|__attribute__|\[\[",
-    goes_on=r"\w[\w\s*,\[\]]*+;$|(?:throw|noexcept|const|requires)\b|__",
-)
-_CPP = replace(
-    _C, modes="c++", files=".cc .cpp .cxx .c++ .hh .hpp .hxx .h++ .ipp .inl .tpp .cu .cuh .ino",
-    rules=(
+    goes_on=r"\w[\w\s*,\[\]]*+;$|(?:throw|noexcept|const|requires)\b|__")
+_CPP = replace(_C, modes="c++", files=".cc .cpp .cxx .c++ .hh .hpp .hxx .h++ .ipp .inl .tpp .cu .cuh .ino", rules=(
         rule(rf"(?:typedef\s++)?(struct|union|class|enum(?:\s++(?:class|struct))?)\s++{_BEFORE_NAME}"
              r"((?:\w++::)*\w++)(?=\s*+(?:<[^;{]*>)?\s*+(?:\{|$|final\b|:(?!:)))",
              {"class A : B {": "A", "struct FMT_API a final": "a", "enum class X : int {": "X",
-              "class [[nodiscard]] A {": "A", "struct hash<A> {": "hash"}),
-        _C.rules[1],
+              "class [[nodiscard]] A {": "A", "struct hash<A> {": "hash"}), _C.rules[1],
         rule(r"(namespace)\s++(?:\[\[\w++\]\]\s*+)?((?:\w++(?:::)?)+)(?!\s*+=)", {"namespace a::b {": "a::b"}),
         rule(r"(concept)\s++(\w++)(?=\s*+=|$)", {"concept A = B<T>;": "A"}),
-    ), modifiers="static const extern(?:\\s*+\"C[+]*\")? inline virtual constexpr consteval constinit friend"
-    " explicit",
+    ), modifiers='static const extern(?:\\s*+"C[+]*")? inline virtual constexpr consteval constinit friend explicit',
     attributes=f"{TEMPLATE}|{ATTRIBUTE_C}", words="struct class union enum", flat=frozenset(("namespace",)),
     long=(Long('R"', r'R"([^()\\\s]{0,16})\(', r')\1"'),),
     neutral=r"#|\w++\s*+:(?!:)\s*+$|(?:public|private|protected)(?:\s++\w++)?\s*+:(?!:)",
-    above=_C.above + r"|template\b|requires\b",
-)
-_JAVA = Language(
-    files=".java", rules=(rule(
-        r"(class|interface|enum|@interface|record(?=\s++\w++\s*+[(<]))\s++(\w++)",
+    above=_C.above + r"|template\b|requires\b")
+_JAVA = Language(files=".java", rules=(rule(r"(class|interface|enum|@interface|record(?=\s++\w++\s*+[(<]))\s++(\w++)",
         {"class A<T> extends B {": "A", "@interface C {": "C", "record P(int x) {": "P"}),),
     modifiers="public private protected static final abstract sealed non-sealed strictfp synchronized"
     " native default", attributes=AT_SIGN, words="class~ interface~ enum~ record~ new~",
     typed=frozenset((Where.MEMBER,)), anonymous=True, long=(_TRIPLE,),
-    goes_on=r"(?:throws|extends|implements|permits)\b",
-)
-_LISP = Language(
-    files=".el", modes="emacs-lisp", rules=(rule(
+    goes_on=r"(?:throws|extends|implements|permits)\b")
+_LISP = Language(files=".el", modes="emacs-lisp", rules=(rule(
         r"\(((?:cl-|ert-|\w++-(?=def(?:un|macro|var|custom|command|group|method|subst)\b))?"
         r"def(?!ault|ines|key\b|ine-(?:key|abbrev|word))[^\s()]*+|(?:transient|evil|magit)-def"
         r"[^\s()]*+)\s++'?+\(?+(?:setf\s++)?([^\s()\"';,]++)",
         {"(defun a-b (c)": "a-b", "(cl-defstruct (x": "x", "(ert-deftest t ()": "t"}),),
     words="(def -def", ends=Ends.INDENT, comments=(";",), quotes='"', long_quotes=(_QUOTED['"'],),
-    resumes=True, opaque=r"\\.|\?\\?+.", goes_on=r"[^(#]|#[^|+-]",
-)
-_GENERIC = Language(
-    files=".scala .sc .groovy .gradle .dart .zig .d .v .cr .jl .proto .thrift .graphql .sol .m .mm",
-    rules=(rule(
-        r"(def|class|fn|func|fun|function|struct|enum|trait|impl|interface|protocol|extension"
+    resumes=True, opaque=r"\\.|\?\\?+.", goes_on=r"[^(#]|#[^|+-]")
+_GENERIC = Language(files=".scala .sc .groovy .gradle .dart .zig .d .v .cr .jl .proto .thrift .graphql .sol .m .mm",
+    rules=(rule(r"(def|class|fn|func|fun|function|struct|enum|trait|impl|interface|protocol|extension"
         r"|object|record|union|module|namespace|package(?=[^;{]*+\{)|sub|proc|procedure|macro"
         r"|typealias|type(?=\s++\w++\s*+[={]))"
         r"\s++(?:<[^<>]*+>\s*+)?((?:\w++\.)*[\w$?!]++)", {"def a(b)": "a", "object C {": "C"}),),
@@ -137,73 +119,54 @@ _GENERIC = Language(
     " suspend data value annotation async export local pub mutating indirect fileprivate unsafe"
     " virtual lazy implicit case(?=\\s++(?:class|object)) inner infix operator tailrec external"
     " expect actual companion enum(?=\\s++class)", attributes=AT_SIGN, long=(_TRIPLE,),
-    comments=("//", "# "), above=r"[@\[]", goes_on=r"where\b",
-)
+    comments=("//", "# "), above=r"[@\[]", goes_on=r"where\b")
 _MARKUP = Language(files=".md .markdown .mdx", rules=(r"(?!)()()",))
 
 LANGUAGES: dict[str, Language] = {
-    "python": Language(
-        files=".py .pyi .pyw SConstruct", modes="python",
+    "python": Language(files=".py .pyi .pyw SConstruct", modes="python",
         rules=(rule(r"(def|class)\s++(\w++)", {"def a(b):": "a", "class C:": "C"}),),
         modifiers="async", words="def~ class~", ends=Ends.INDENT, comments=("#",),
-        long=(_TRIPLE, _TRIPLE_SINGLE), goes_on=r"[)\]}]", above=r"@",
-    ),
+        long=(_TRIPLE, _TRIPLE_SINGLE), goes_on=r"[)\]}]", above=r"@"),
     "javascript": _JAVASCRIPT, "java": _JAVA, "c": _C, "cpp": _CPP, "elisp": _LISP,
     "generic": _GENERIC, "markdown": _MARKUP, "org": replace(_MARKUP, files=".org"),
     "rst": replace(_MARKUP, files=".rst"),
     "typescript": replace(_JAVASCRIPT, files=".ts .tsx .mts .cts", modes=""),
-    "go": Language(
-        files=".go", rules=(
+    "go": Language(files=".go", rules=(
             rule(r"(func)\s++(?:\([^)]*+\)\s*+)?(\w++)", {"func (a *A[T]) B(c int) {": "B"}),
-            rule(r"(type)\s++(\w++|\($)", {"type A struct {": "A", "type (": "("}),
-        ),
+            rule(r"(type)\s++(\w++|\($)", {"type A struct {": "A", "type (": "("})),
         words="func~ type~", owner=r"func\s++\((?:[^)]*[\s*(])?(\w++)(?:\[[^\]]*+\])?\)",
-        group=r"(\w++)(?=(?:\[[^\]]*+\])?\s++[\w*\[(=])", long=(plain("`"),), neutral=r"\w++:$",
-    ),
-    "rust": Language(
-        files=".rs", rules=(
-            rule(r"(fn|struct|enum|union|trait|mod|type)\s++(?:r#)?(\w++)",
+        group=r"(\w++)(?=(?:\[[^\]]*+\])?\s++[\w*\[(=])", long=(plain("`"),), neutral=r"\w++:$"),
+    "rust": Language(files=".rs", rules=(rule(r"(fn|struct|enum|union|trait|mod|type)\s++(?:r#)?(\w++)",
                  {"fn a<T>(b: T) {": "a", "struct r#type;": "type"}),
             rule(r"(impl)\b(?:\s*+<(?:[^<>]|<(?:[^<>]|<[^<>]*+>)*>|(?<=[-=])>)*>)?\s++([^{]++)",
-                 {"impl<T> A for B<T>": "A for B<T>"}),
-            rule(r"(macro_rules!)\s*+(\w++)", {"macro_rules! a {": "a"}),
-        ),
+                 {"impl<T> A for B<T>": "A for B<T>"}), rule(r"(macro_rules!)\s*+(\w++)", {"macro_rules! a {": "a"})),
         owner=r"impl\b.*?(?:\bfor\s+)?(?:dyn\s+)?((?:\w+::)*\w+)(?:<[^{]*>)?\s*(?:where\b.*|\{.*)?$",
         modifiers=r"pub(?:\([^)]*+\))? default const async unsafe auto extern(?:\s*+\"[^\"]*+\")?",
         attributes=HASH, words="fn~ struct~ enum~ union~ trait~ impl mod~ type~ macro_rules!",
         long=(Long('r"', r'r"', '"'), Long("r#", r'r(#++)"', r'"\1')), quotes='"',
-        long_quotes=(_QUOTED['"'],), opaque=r"'(?:\\.|[^\\'\n])'", above=r"#!?+\[",
-        goes_on=r"where\b",
-    ),
-    "kotlin": replace(
-        _GENERIC, files=".kt .kts", rules=(
+        long_quotes=(_QUOTED['"'],), opaque=r"'(?:\\.|[^\\'\n])'", above=r"#!?+\[", goes_on=r"where\b"),
+    "kotlin": replace(_GENERIC, files=".kt .kts", rules=(
             rule(r"(fun)\s++(?:<(?:[^<>]|<[^<>]*+>)*>\s*+)?(?:[\w.<>?,* ]*\.)?`?+((?<=`)[^`]++|\w++)",
                  {"fun <T> List<T>.a(b: C) {": "a", "fun `a b`() {": "a b"}),
             rule(r"(?:companion\s++)?(class|interface|object|typealias)\s++`?+((?<=`)[^`]++|\w++)",
                  {"class A(b: C) {": "A", "companion object D {": "D"}),
             rule(r"(?=(companion)\b)(companion)\s++object\b", {"companion object {": "companion"}),
-            rule(r"(?=(constructor)\b)(constructor)(?=\s*+\()", {"constructor(a: B) : this() {": "constructor"}),
-        ),
+            rule(r"(?=(constructor)\b)(constructor)(?=\s*+\()", {"constructor(a: B) : this() {": "constructor"})),
         modifiers="public private protected internal open abstract sealed final override inline"
         " suspend data value annotation enum inner operator infix tailrec external expect actual"
         " fun(?=\\s++interface) const lateinit",
-        words="fun~ class~ interface~ object typealias~ constructor", comments=("//",), above=r"@",
-    ),
-    "csharp": replace(
-        _JAVA, files=".cs", rules=(rule(
+        words="fun~ class~ interface~ object typealias~ constructor", comments=("//",), above=r"@"),
+    "csharp": replace(_JAVA, files=".cs", rules=(rule(
             r"(class|struct|interface|enum|record(?:\s++(?:class|struct))?|namespace"
             r"|delegate(?=\s))\s++(?:[\w<>\[\],.?]++\s++(?=\w++(?:<[^>]*+>)?\())?([\w.]++)",
             {"record struct A(int B);": "A", "delegate void H(int x);": "H", "namespace A.B": "A.B"}),),
         modifiers="public private protected internal static sealed abstract partial readonly ref"
         " unsafe new file override virtual async extern required",
         attributes=rf"(?:{BRACKETS})(?!\s*+[=.;])", words="",
-        anonymous=False, typed=frozenset((Where.MEMBER, Where.LOCAL)),
-        long=(Long('"""', r'\${0,9}+("{3,}+)', r"\1"),
+        anonymous=False, typed=frozenset((Where.MEMBER, Where.LOCAL)), long=(Long('"""', r'\${0,9}+("{3,}+)', r"\1"),
               *(plain(mark, '"', '""') for mark in ('$@"', '@$"', '@"'))),
-        neutral=r"#|[A-Z_]\w*+:$", above=r"\[", goes_on=r"where\b",
-    ),
-    "ruby": Language(
-        files=".rb .rake .gemspec .ru Rakefile Gemfile Vagrantfile", modes="ruby", rules=(
+        neutral=r"#|[A-Z_]\w*+:$", above=r"\[", goes_on=r"where\b"),
+    "ruby": Language(files=".rb .rake .gemspec .ru Rakefile Gemfile Vagrantfile", modes="ruby", rules=(
             rule(r"(def)\s++(?:self\.)?((?:@*+\w++\.)?(?:\w++[?!=]?+|[^\w\s(]++))",
                  {"def a?(b)": "a?", "def self.c": "c", "def ==(other)": "=="}),
             # `class << self` has no name, and its methods are those of the class around it.
@@ -214,47 +177,35 @@ LANGUAGES: dict[str, Language] = {
         neutral=r"(?:private|protected|public|module_function)$", comments=("#",),
         long=(Long("=begin", "(?<![^\n])=begin", "\n=end"),),
         here_document=r"<<(?P<indented>[~-])?(?P<q>[\"'`]?)(?P<word>[A-Z_]\w*+)(?P=q)",
-        goes_on=r"(?:rescue|ensure|else|elsif|when|in)\b|[)\]}.]",
-    ),
-    "elixir": Language(
-        files=".ex .exs", modes="elixir", rules=(
+        goes_on=r"(?:rescue|ensure|else|elsif|when|in)\b|[)\]}.]"),
+    "elixir": Language(files=".ex .exs", modes="elixir", rules=(
             rule(r"(defmodule|defprotocol|defimpl)\s++([\w.]++)", {"defmodule A.B do": "A.B"}),
             rule(r"(def(?:p|macrop?|guardp?|delegate)?)(?:\s++|\()([a-z_]\w*+[?!]?+)(?![.:]|\s*+(?:[-+*/<>=|^&~]|and\b|or\b|in\b))",
                  {"def a?(b), do: b": "a?", "defmacrop c(d) do": "c", "def e when f": "e"}),
         ), words="def", ends=Ends.WORD, comments=("#",),
         long=(_TRIPLE, _TRIPLE_SINGLE), long_quotes=(_QUOTED['"'],), quotes='"', above=r"@\w",
         opaque=r"\?\\?+.|~[a-zA-Z]++(?!'''|\"\"\")(?:/(?:[^/\\\n]|\\.){0,300}/|\{[^{}\n]*+\}|\([^()\n]*+\)|\[[^\[\]\n]*+\]|\|[^|\n]*+\||'[^'\n]*+')",
-        goes_on=r"(?:rescue|after|else|catch)\b|[)\]}|]",
-    ),
-    "lua": Language(
-        files=".lua", modes="lua", rules=(
+        goes_on=r"(?:rescue|after|else|catch)\b|[)\]}|]"),
+    "lua": Language(files=".lua", modes="lua", rules=(
             rule(r"(?:local\s++)?(function)\s++([\w.:]++)", {"local function a(b)": "a", "function A:b()": "A:b"}),
             rule(r"()(?:local\s++|[^=]*\)\.)?([\w.]++)(?=\s*+=\s*+function\b)", {"local a = function()": "a"}),
         ), words="function", ends=Ends.WORD, comments=("--",), long=(
-            Long("[[", r"(?:--)?\[\[", "]]"), Long("[=", r"(?:--)?\[(=++)\[", r"]\1]")),
-        goes_on=r"[)\]}]",
-    ),
-    "shell": Language(
-        files=".sh .bash .zsh .ksh .bats", modes="sh bash zsh ksh shell-script",
+            Long("[[", r"(?:--)?\[\[", "]]"), Long("[=", r"(?:--)?\[(=++)\[", r"]\1]")), goes_on=r"[)\]}]"),
+    "shell": Language(files=".sh .bash .zsh .ksh .bats", modes="sh bash zsh ksh shell-script",
         rules=(rule(r"(function)\s++([\w:.+@-]++)", {"function a-b {": "a-b"}),
-               rule(r"()([\w:.+@-]++)(?=\s*+\(\s*+\))", {"c.d () {": "c.d"})),
-        words="function~ )", comments=("#",),
+               rule(r"()([\w:.+@-]++)(?=\s*+\(\s*+\))", {"c.d () {": "c.d"})), words="function~ )", comments=("#",),
         long=(Long('"$(', r'"(?=\$\()', '"', _COMMAND),), long_quotes=(_QUOTED['"'], plain("'")), resumes=True,
         here_document=r"(?<!<)<<(?P<indented>-)?(?!<)[ \t]*+"
         r"(?:(?P<quoted>'[^'\n]*+'(?![^\s;&|<>()])|\"[^\"\n]*+\"(?![^\s;&|<>()]))|(?P<word>[^\s;&|<>()`]++))",
-        opaque=r"\\.|\$#|\$\{[^}\n]{0,400}+\}", goes_on=r"\(",
-    ),
-    "php": Language(
-        files=".php .phtml", modes="php",
+        opaque=r"\\.|\$#|\$\{[^}\n]{0,400}+\}", goes_on=r"\("),
+    "php": Language(files=".php .phtml", modes="php",
         rules=(rule(r"(function)\s++&?+\s*+(\w++)", {"function &a($b) {": "a"}),
                rule(r"(class|interface|trait|enum)\s++(\w++)", {"class A extends B": "A"})),
         modifiers="public private protected static final abstract readonly", attributes=HASH,
         words="function class~ interface~ trait~ enum~", comments=("//", r"#(?!\[)"),
         long_quotes=(*_QUOTED.values(),), above=r"#\[", goes_on=r"(?:extends|implements)\b",
-        here_document=r"<<<(?P<indented>)\s*+[\"']?(?P<word>\w++)",
-    ),
-    "perl": Language(
-        files=".pl .pm .t", modes="perl", rules=(
+        here_document=r"<<<(?P<indented>)\s*+[\"']?(?P<word>\w++)"),
+    "perl": Language(files=".pl .pm .t", modes="perl", rules=(
             rule(r"(sub|package(?=[^;{]*+\{))\s++((?:\w++(?:::|'(?=\w))?)+)", {"sub a {": "a", "package A::B {": "A::B"}),
         ), words="sub~ package~", comments=(" #",),
         here_document=r"<<(?P<indented>~)?(?:\s*+[\"'](?P<quoted>[^\"'\n]++)[\"']|(?P<word>[A-Z_]\w*+))",
@@ -263,10 +214,8 @@ LANGUAGES: dict[str, Language] = {
                 for q in ("qq", "qw", "q") for a, b in ("{}", "[]", "()"))),
         long_quotes=(*_QUOTED.values(),), resumes=True, braced=True, opaque=r"\$[#'\"`]|\\.|\w'(?=\w)"
         r"|(?<![\w$@%])(?:[msqy]|q[rqw]|tr)([/!|,#^~])(?:\\.|(?!\1)[^\\\n]){0,400}\1"
-        r"|(?:[=(,;&|{}~]|\b(?:split|if|unless|and|or|not|grep))\s*+/(?:\\.|[^/\\\n]){1,200}/",
-    ),
-    "swift": replace(
-        _GENERIC, files=".swift", rules=(
+        r"|(?:[=(,;&|{}~]|\b(?:split|if|unless|and|or|not|grep))\s*+/(?:\\.|[^/\\\n]){1,200}/"),
+    "swift": replace(_GENERIC, files=".swift", rules=(
             rule(r"(class|struct|enum|protocol|extension|actor|func|typealias|macro)\s++"
                  r"`?+((?<=`)[^`]++|(?:\w++\.)*\w++|\[[\w.]++\]|[^\w\s(\[]++)",
                  {"func `in`() {": "in", "extension A.B: C {": "A.B", "func == (": "=="}),
@@ -276,20 +225,14 @@ LANGUAGES: dict[str, Language] = {
         " prefix postfix borrowing consuming package private\\(set\\) dynamic distributed",
         words="func~ class~ struct~ enum~ protocol~ extension~ actor~ init deinit subscript typealias~ macro~",
         long=(Long('"""', r'(#{0,9}+)"""', r'"""\1'), Long('#"', r'(#{1,9}+)"', r'"\1')), comments=("//",),
-        goes_on=r"where\b|\(",
-    ),
-    "lisp": replace(
-        _LISP, files=".lisp .lsp .cl .asd", modes="lisp sbcl", rules=(
+        goes_on=r"where\b|\("),
+    "lisp": replace(_LISP, files=".lisp .lsp .cl .asd", modes="lisp sbcl", rules=(
             r"\((?:[\w*+!%/-]++:{1,2}+)?(def[^\s()]*+)\s++"
             r"(\(setf\s++[^\s()]++\)|\(?+[^\s()\"';]++)",
-        ), words="def", long=(plain("#|", "|#"),), opaque=r"#?\\.|\|(?!#)[^|\n]*+\|", above=r"#[+-]",
-    ),
-    "scheme": replace(
-        _LISP, files=".scm .ss .sld .rkt", modes="scheme guile", words="(define",
+        ), words="def", long=(plain("#|", "|#"),), opaque=r"#?\\.|\|(?!#)[^|\n]*+\|", above=r"#[+-]"),
+    "scheme": replace(_LISP, files=".scm .ss .sld .rkt", modes="scheme guile", words="(define",
         rules=(r"\((define[^\s()]*+)\s++\(*+([^\s()\"';]++)",), long=(plain("#|", "|#"),),
-        opaque=r"#\\.|\|(?!#)[^|\n]*+\|",
-    ),
-}
+        opaque=r"#\\.|\|(?!#)[^|\n]*+\|")}
 # fmt: on
 _BY_FILE = {file: name for name, facts in LANGUAGES.items() for file in facts.files.split()}
 _BY_MODE = {mode: name for name, facts in LANGUAGES.items() for mode in facts.modes.split()}

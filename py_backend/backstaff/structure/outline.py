@@ -8,12 +8,13 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
+from typing import NamedTuple
 
 from backstaff.budget import Budget
 from backstaff.structure.headings import HEADINGS, sections
 from backstaff.structure.language import matcher
 from backstaff.structure.languages import LANGUAGES, language_of
-from backstaff.structure.walker import Block, blocks
+from backstaff.structure.walker import Block, Walk
 
 MAX_CHARACTERS, MAX_LINES = 1 << 20, 50_000
 MAX_SIGNATURE = 100
@@ -30,8 +31,7 @@ _OWNED = ("impl", "func")
 _JOINTS = re.compile(r"::|[.#/:]")
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(NamedTuple):
     """A definition. `kind` is the language's own word, or "function". Lines count from 1.
 
     `line` has the name, and `first_line` begins the comments and decorators above it. `qualified`
@@ -62,10 +62,6 @@ class Outline:
     definitions: Sequence[Definition]
     problem: str = ""
 
-    def packed(self) -> list[tuple[str | int | bool, ...]]:
-        """Return the values of each definition, to be sent to another process."""
-        return [_VALUES(one) for one in self.definitions]
-
     def around(self, line: int) -> Definition | None:
         """Return the innermost definition that `line` is in."""
         at = bisect_right(self.definitions, line, key=attrgetter("first_line")) - 1
@@ -91,9 +87,6 @@ class Outline:
         ]
 
 
-_VALUES = attrgetter(*Definition.__slots__)
-
-
 def is_small(text: str) -> bool:
     """Return True if `text` is not too large for an outline."""
     return len(text) <= MAX_CHARACTERS and text.count("\n") <= MAX_LINES
@@ -110,7 +103,7 @@ def outline(text: str, path: str, budget: Budget) -> Outline | None:
         return None
     text = text.removeprefix("\ufeff")
     facts = LANGUAGES[language]
-    found = sections(text, language) if language in HEADINGS else blocks(text, facts, budget)
+    found = sections(text, language) if language in HEADINGS else Walk(text, facts).run(budget)
     return Outline(language, _definitions(found, language, text.split("\n")))
 
 

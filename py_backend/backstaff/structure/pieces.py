@@ -7,7 +7,7 @@ group is repeated, no two of its alternatives begin alike, or the first that mat
 from collections.abc import Mapping
 
 EXAMPLES: list[tuple[str, Mapping[str, str]]] = []
-"""Patterns of rules, and the names that they find in lines; and pieces, that match all of a text."""
+"""Patterns, and texts that they match, each with the name that a rule finds in it."""
 
 
 def piece(pattern: str, *examples: str) -> str:

@@ -40,7 +40,10 @@ def closing(text: str, pair: str) -> int:
     return -1
 
 
-def typed_name(text: str, owner: str, *, has_type: bool, of_c: bool) -> str:
+# A line can fail in many ways to be a function.
+def typed_name(  # noqa: PLR0911
+    text: str, owner: str, *, has_type: bool, of_c: bool
+) -> str:
     """Return the name of the function with a type before it: `List<T> name(int x) {`.
 
     `owner` is the name of the type around it, and of its constructors. With `has_type` the line

@@ -1,8 +1,8 @@
 """One walk over the lines of a text finds its definitions. A stack holds the open ones.
 
-What a line is to the innermost open definition, and how far that one is, decide what happens: see
-`TABLE`. Blank lines and comments are nothing to any. A line that only may define something, such as
-a prototype or a macro, is on the stack as well, and is dropped unless a body follows.
+`TABLE` has the effect of a line, by its relation to the innermost open definition and by how far
+that one is. Blank lines and comments have none. A line that only may define something, such as a
+prototype or a macro, is on the stack as well, and is dropped unless a body follows.
 """
 
 import re
@@ -18,15 +18,12 @@ STRIDE = 1000
 """Number of lines between two looks at the clock."""
 MAX_ABOVE = 100
 """Maximum number of lines above a definition that may belong to it."""
-_TAB = 8
-_CLOSERS = "})]"
+_TAB, _CLOSERS = 8, "})]"
 _OPENERS = ("{", "(", "[", "=>", "<", "=", "&", "|", ":", " is")
 """Ends of lines that go on."""
-_HEADS = "{)]>:,=?|&.-<"
-"""Beginnings of lines that go on with the head of a definition."""
-_NO_TYPE = "}#{[:,.+-*/|&?!\"'`"
-_NO_METHOD = "@}{:,.+-/|&?!<(\"'`"
-"""Beginnings of lines that define no function without a keyword."""
+_HEADS, _NO_TYPE, _NO_METHOD = "{)]>:,=?|&.-<", "}#{[:,.+-*/|&?!\"'`", "@}{:,.+-/|&?!<(\"'`"
+"""Beginnings of lines that go on with a head; and that define no function without a keyword, typed
+or bare."""
 _ARROW = re.compile(
     r"[)}\]>]++\s*+(?:(?:(?::|&(?!&)|\|(?!\|))(?:[^=]|= ?\{})*+)?=>"
     r"|=\s*+(?:async\s*+)?(?:function\b|(?:[(<].*|[\w$]++\s*+)=>))"
@@ -37,64 +34,52 @@ _BODY = re.compile(r"\)(?::[^=]*)? ?\{")
 
 
 class Is(IntEnum):
-    """What a line is to the innermost open definition."""
+    """The relation of a line to the innermost open definition."""
 
-    INNER = auto()
-    """It is indented more."""
-    ON = auto()
-    """At its indentation, it goes on with the head or the body: `{`, `) {`, `} else {`, `rescue`."""
-    CLOSING = auto()
-    """At its indentation, it has the bracket or the word that ends the definition."""
-    NEXT = auto()
-    """At its indentation, it is anything else."""
-    OUTER = auto()
-    """It is indented less."""
+    INNER = auto()  # it is indented more
+    ON = auto()  # as deep, it goes on with head or body: `{`, `) {`, `} else {`, `rescue`
+    CLOSING = auto()  # as deep, it has the bracket or the word that ends the definition
+    NEXT = auto()  # as deep, it is anything else
+    OUTER = auto()  # it is indented less
 
 
 class Now(IntEnum):
     """How far an open definition is."""
 
-    HEAD = auto()
-    """Its body has not begun."""
+    HEAD = auto()  # its body has not begun
     BODY = auto()
-    FLAT = auto()
-    """Its body has begun, and its members stand at its own indentation, as in a namespace."""
+    FLAT = auto()  # the members in its body are indented as it is, as in a namespace of C++
 
 
 class Do(IntEnum):
-    """What a line makes happen."""
+    """The effect of a line."""
 
-    LOOK = auto()
-    """See whether the body begins on the line, or all of the definition ends."""
-    DEFINE = auto()
-    """See whether the line begins a definition."""
-    END = auto()
-    """The definition ends with this line."""
-    LEAVE = auto()
-    """The definition ended with the last line of code above: see what the line is to the next."""
+    LOOK = auto()  # see whether the body begins on it, or all of the definition ends
+    DEFINE = auto()  # see whether it begins a definition
+    END = auto()  # the definition ends with it
+    LEAVE = auto()  # the definition ended with the last line of code above: look at the next one
 
 
-TABLE: dict[tuple[Now, Is], tuple[Do, ...]] = {
-    (Now.HEAD, Is.INNER): (Do.LOOK, Do.DEFINE),
-    (Now.HEAD, Is.ON): (Do.LOOK,),
-    (Now.HEAD, Is.CLOSING): (Do.END,),
-    (Now.HEAD, Is.NEXT): (Do.LEAVE,),
-    (Now.HEAD, Is.OUTER): (Do.LEAVE,),
-    (Now.BODY, Is.INNER): (Do.DEFINE,),
-    (Now.BODY, Is.ON): (),
-    (Now.BODY, Is.CLOSING): (Do.END,),
-    (Now.BODY, Is.NEXT): (Do.LEAVE,),
-    (Now.BODY, Is.OUTER): (Do.LEAVE,),
-    (Now.FLAT, Is.INNER): (Do.DEFINE,),
-    (Now.FLAT, Is.NEXT): (Do.DEFINE,),
-    (Now.FLAT, Is.CLOSING): (Do.END,),
-    (Now.FLAT, Is.OUTER): (Do.LEAVE,),
+# fmt: off
+_EFFECTS = {
+    #           INNER                ON           CLOSING    NEXT          OUTER
+    Now.HEAD: ((Do.LOOK, Do.DEFINE), (Do.LOOK,), (Do.END,), (Do.LEAVE,), (Do.LEAVE,)),
+    Now.BODY: ((Do.DEFINE,),         (),         (Do.END,), (Do.LEAVE,), (Do.LEAVE,)),
+    Now.FLAT: ((Do.DEFINE,),         (),         (Do.END,), (Do.DEFINE,), (Do.LEAVE,)),
 }
+# fmt: on
+TABLE = {(now, it): does for now, row in _EFFECTS.items() for it, does in zip(Is, row, strict=True)}
+"""The effects of a line: those of its relation to the innermost definition, and of that one."""
 
 
 @dataclass(slots=True)
 class Block:
-    """A definition, or a line that may be one. Lines count from 1; 0 means not yet."""
+    """A definition, or a line that may be one. Lines count from 1; 0 means not yet.
+
+    Its body begins on the line `opened`, ends with the bracket `closer` where that is a brace, and
+    has members at the indentation `inner`. An `unsure` one defines nothing unless it has a body. In
+    a `flat` one other brackets may be open; `inside` counts them.
+    """
 
     name: str
     kind: str
@@ -104,16 +89,11 @@ class Block:
     text: str
     first: int = 0
     opened: int = 0
-    """The line on which its body begins."""
     closer: str = ""
-    """The bracket that ends the body, where the line that begins it has a brace."""
     unsure: bool = False
-    """It defines nothing unless a body follows."""
     inner: int = -1
-    """The indentation of its members."""
     flat: bool = False
     inside: int = 0
-    """The number of other brackets that are open in a flat one."""
 
     @property
     def now(self) -> Now:
@@ -125,13 +105,12 @@ class Block:
 class Line:
     """A line of code: `body` has no blanks around it, and `tail` no comment at its end either.
 
-    `start` is the place in `body` behind attributes and modifiers, and `found` is what a keyword
-    defines there.
+    The last token that begins on it ends on the line `last`. `start` is the place in `body` behind
+    attributes and modifiers, and `found` the match of a rule there.
     """
 
     number: int
     last: int
-    """The line on which the last token ends that begins here."""
     indent: int
     body: str
     tail: str
@@ -143,12 +122,9 @@ class Line:
         return Block(name, kind, self.number, self.last, self.indent, self.tail, unsure=unsure)
 
 
-def blocks(text: str, language: Language, budget: Budget) -> list[Block]:
-    """Return the definitions of `text` in the order of their lines. Raises as `budget` does."""
-    return _Walk(text, language).run(budget)
+class Walk:
+    """A walk over `text`."""
 
-
-class _Walk:
     def __init__(self, text: str, language: Language) -> None:
         self.lines = text.split("\n")
         self.language = language
@@ -160,6 +136,7 @@ class _Walk:
 
     # One function, because a call for each line would cost as much as the rest for most lines.
     def run(self, budget: Budget) -> list[Block]:  # noqa: C901, PLR0912, PLR0915
+        """Return the definitions in the order of their lines. Raises as `budget` does."""
         lines, language, stack, spans = self.lines, self.language, self.stack, self.spans
         marks, comment, words = language.comment_marks, language.comment, language.line_words
         has_words, likely = bool(words), spans.having(words)
@@ -243,12 +220,12 @@ class _Walk:
         return is_local or body[-1] == "{" or is_top
 
     def _take(self, line: Line) -> None:
-        """Do what the `TABLE` says."""
+        """Let `line` have the effects in `TABLE`."""
         stack = self.stack
         while True:
             top = stack[-1]
-            what = self._what(line, top)
-            steps = TABLE[top.now, what]
+            relation = self._relation(line, top)
+            steps = TABLE[top.now, relation]
             if Do.LEAVE not in steps:
                 break
             top.last = max(top.last, self.code)
@@ -259,14 +236,15 @@ class _Walk:
                 top.name = found[1]  # of a typedef
             stack.pop()
         if Do.LOOK in steps:
-            self._look(top, line, is_on=what is Is.ON)
-        if what is Is.INNER and top.inner < 0 and 0 < top.opened < line.number:
+            self._look(top, line, is_on=relation is Is.ON)
+        if relation is Is.INNER and top.inner < 0 and 0 < top.opened < line.number:
             top.inner = line.indent
         if Do.DEFINE in steps:
             self._define(line, stack[-1])
 
-    def _what(self, line: Line, top: Block) -> Is:
-        """Return what `line` is to `top`; find out whether that is a flat one."""
+    # One return a case, in the order in which they are known.
+    def _relation(self, line: Line, top: Block) -> Is:  # noqa: PLR0911
+        """Return the relation of `line` to `top`; find out whether that is a flat one."""
         language, body, tail = self.language, line.body, line.tail
         if line.indent != top.indent:
             return Is.INNER if line.indent > top.indent else Is.OUTER
@@ -363,7 +341,10 @@ class _Walk:
             unsure = not any(sign in tail for sign in ("=>", " function", "= <"))
         return line.block("" if name == "(" else name.strip(), kind or "function", unsure=unsure)
 
-    def _by_shape(self, line: Line, owner: Block, *, is_member: bool) -> Block | None:
+    # A line can fail in many ways to be a function.
+    def _by_shape(  # noqa: PLR0911
+        self, line: Line, owner: Block, *, is_member: bool
+    ) -> Block | None:
         """Return the function that has no keyword, or None."""
         language, body, tail = self.language, line.body[line.start :], line.tail
         about = owner.name.partition("<")[0].rpartition("::")[2]

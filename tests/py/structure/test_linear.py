@@ -123,7 +123,7 @@ def seconds(text: str, path: str) -> float:
 
 
 def texts() -> Iterator[tuple[str, str, str]]:
-    """Yield the beginning of a text, what is repeated, and the ending."""
+    """Yield the beginning of a text, the repeated piece, and the ending."""
     for beginning, unit in product(BEGINNINGS, UNITS):
         yield beginning, unit, ""
     for unit, ending in product(UNITS, ("\n", ";\n", " {\n", "\n}\n")):

@@ -8,7 +8,7 @@ import pytest
 from backstaff.budget import Budget
 from backstaff.contents import outlines, regexp
 from backstaff.errors import Cancelled, DeadlineExceeded
-from backstaff.structure.outline import outline
+from backstaff.structure.outline import Outline, outline
 from dev.structure_oracle import ANSWERS, FIXTURES
 from tests.py.servers import server_at
 from tests.py.trees import Plant
@@ -20,19 +20,19 @@ BAD = "bypass = 1\n" + "x = (\n" * 40_000
 
 @pytest.fixture(autouse=True)
 def no_outlines_are_kept() -> None:
-    outlines._KEPT.clear()
+    outlines.KEPT.clear()
 
 
 @pytest.fixture
 def little_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let one text take too long: the process for it does not get enough time to start."""
-    ordinary = outlines._next
+    ordinary = outlines.next_outline
 
-    def hurried(jobs: outlines.Jobs, matchers: regexp.Matchers, limit: float) -> outlines.Outline:
+    def hurried(jobs: outlines.Jobs, matchers: regexp.Matchers, limit: float) -> Outline:
         is_bad = BAD.encode() in jobs[0].job.texts.values()
         return ordinary(jobs, matchers, 0.001 if is_bad else limit)
 
-    monkeypatch.setattr(outlines, "_next", hurried)
+    monkeypatch.setattr(outlines, "next_outline", hurried)
 
 
 def test_outline_of_a_process_is_that_of_the_pass() -> None:
@@ -55,7 +55,7 @@ def test_text_that_takes_too_long_is_named_and_the_others_are_answered() -> None
     made = dict(outlines.outlines({"a.py": GOOD, "bad.py": BAD, "z.py": GOOD + "\n"}, Budget()))
     problems = {path: one and one.problem for path, one in made.items()}
     assert problems == {"a.py": "", "bad.py": "took too long", "z.py": ""}
-    assert all(made[path] and made[path].definitions for path in ("a.py", "z.py"))
+    assert all(one.definitions for one in made.values() if one and not one.problem)
 
 
 @pytest.mark.usefixtures("little_time")
@@ -80,7 +80,7 @@ def test_answer_says_that_definitions_are_missing_and_has_the_rest(
 
 def test_process_that_ended_is_replaced() -> None:
     assert outlines.outline(GOOD, "a.py", Budget()) is not None
-    for worker in regexp._IDLE:
+    for worker in regexp._IDLE:  # noqa: SLF001  # nobody but a test looks at them
         os.kill(worker.process.pid, signal.SIGKILL)
         worker.process.wait()
     made = outlines.outline(GOOD, "b.py", Budget())
@@ -101,7 +101,7 @@ def test_server_itself_walks_over_no_text(tree: Plant, monkeypatch: pytest.Monke
     def never(*_: object) -> None:
         pytest.fail("the server walks over a text")
 
-    monkeypatch.setattr("backstaff.structure.outline.blocks", never)
+    monkeypatch.setattr("backstaff.structure.outline.Walk", never)
     monkeypatch.setattr("backstaff.structure.outline.sections", never)
     server = server_at(tree({"good.py": GOOD, "a.md": "# Title\n\ngood\n"}))
     for tool, arguments in (

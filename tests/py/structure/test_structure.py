@@ -259,7 +259,7 @@ def test_clock_is_looked_at_every_thousand_lines() -> None:
         def check(self) -> None:
             Counting.looks += 1
 
-    walker.blocks("x = 1\n" * 20_000, LANGUAGES["python"], Counting())
+    walker.Walk("x = 1\n" * 20_000, LANGUAGES["python"]).run(Counting())
     assert Counting.looks == 21
 
 

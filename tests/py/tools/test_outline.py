@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from backstaff.budget import Budget
 from backstaff.contents import scan
 from backstaff.contents.outlines import outlines
-from backstaff.structure.outline import outline
 from backstaff.tools.workspace import regexp_search
 from tests.py.servers import server_at
 from tests.py.trees import Plant
@@ -236,8 +235,8 @@ def test_short_parts_come_whole_behind_long_ones(tree: Plant) -> None:
 def test_long_class_is_its_own_lines_and_a_row_for_each_member(tree: Plant) -> None:
     methods = "".join(map(METHOD.format, range(40)))
     server = server_at(tree({"a.py": f"# Said.\nclass Long:\n    size = 1\n\n{methods}x = 1\n"}))
-    for given in ({"symbol": "Long"}, {"path": "a.py", "around": 3}):
-        reply = server.call(READ, given)
+    for asked in ({"symbol": "Long"}, {"path": "a.py", "around": 3}):
+        reply = server.call(READ, asked)
         lines = reply.text.split("\n")
         head = "a.py: Long, lines 1-163 of 166 (its own lines, and the lines of its members)"
         assert lines[:6] == [

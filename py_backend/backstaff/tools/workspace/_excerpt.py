@@ -28,7 +28,7 @@ and on each side of one that matches."""
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """The numbers of some `lines` of a part, the `members` among them, and what these are."""
+    """The numbers of some `lines` of a part, the `members` between them, and words `about` both."""
 
     lines: Sequence[int]
     members: Sequence[Definition]

@@ -22,7 +22,7 @@ lines, and `match` chooses the lines of a part (`_excerpt`); both end with the c
     [whole: start_line=33 max_lines=165]
 
 `ranges` reads several parts at once, in order. Parts that take little of the limit come whole. The
-others share the rest, and where it ends, the answer names what is missing as the next `ranges`. The
+others share the rest, and where it ends, the answer names the missing ones as the next `ranges`. The
 data have a list `ranges` then, and each item has the data of a call for it alone, or its `error`.
 
 `content` has the same lines, without escapes; `cut_lines` names those of which it has only a part.
@@ -193,7 +193,7 @@ def _together(
     left, reserved = limit, 0
     if sum(sizes) > limit:
         long = [taken for taken in sizes if taken > limit // SHORT]
-        reserved = min(NAMED_BYTES * (1 + len(long)), limit // 4)  # to name what is missing
+        reserved = min(NAMED_BYTES * (1 + len(long)), limit // 4)  # for the names of missing ones
         left -= min(limit, sum(sizes) - sum(long) + reserved)
     texts, data, missing, truncated = list[str](), list[dict[str, object]](), list[object](), False
     for part, answer, taken in zip(found, pages, sizes, strict=True):
