@@ -23,7 +23,7 @@ from backstaff.changes.lines import Block, blocks
 from backstaff.changes.objects import Change
 from backstaff.changes.porcelain import quoted
 from backstaff.changes.renames import MOST
-from backstaff.structure.outline import outline
+from backstaff.contents.outlines import outline
 
 ABBREVIATED = 7
 _NAME_BYTES = 80
@@ -128,7 +128,7 @@ def _names(  # noqa: PLR0913, PLR0917  # both texts, and where they differ
         known = outline(above.decode("utf-8", "replace"), path, budget)
     at, above = 0, b""
     for start, _, new_start, new_end in found:
-        if known:
+        if known and not known.problem:
             # If lines are only removed, the line before them was in the same definition.
             around = known.around(new_start + (new_start < new_end))
             name = around.qualified.encode("utf-8", "replace") if around else b""

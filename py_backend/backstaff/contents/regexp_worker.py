@@ -16,6 +16,15 @@ the job counted from 0:
     ("done", (FILES, LIKELY))                it has looked at the first FILES, and ends
     ("bad", (REASON, POSITION or None))      the pattern cannot be used, and it ends
 
+A job with the output `OUTLINE` has one text, of which it answers the definitions instead:
+
+    ("definitions", ROWS)                    some of them, the values of each
+    ("done", LANGUAGE)                       these were all
+
+A job with the output `LINES` has one text as well, and answers the lines that match in it:
+
+    ("lines", NUMBERS)                       some of them, from 1
+
 LIKELY are the files in which a line can match another pattern than the first. It ends early where
 enough is found, or where the answers are large. After the seconds the kernel ends this process,
 even if nobody is left who could.
@@ -35,15 +44,23 @@ from itertools import accumulate, groupby, islice
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from backstaff.budget import Budget
 from backstaff.contents.requirements import FOLDED, in_bytes, parsed_by_re, required, runs
 from backstaff.fs.contents import Contents, Unread
 from backstaff.fs.secrets import Guard
+from backstaff.structure.outline import outline
 
 MEMORY = 1 << 30
 """Maximum number of bytes for a pattern, unless the limit of the system is lower.
 
 Some patterns need a hundred for each character of a line.
 """
+OUTLINE = "outline"
+"""The `output` of a job that has no pattern: the definitions of its only text."""
+LINES = "lines of a text"
+"""The `output` of a job for the numbers of the lines that match in its only text."""
+ROWS = 1000
+"""Number of definitions in an answer: reading more at once would hold up the server."""
 ASCII = bytes(range(128))
 SHORTEST_PART = 3
 """Number of characters of the part of a literal that is looked for."""
@@ -310,6 +327,39 @@ def answers(job: Job, directory: int) -> Iterator[tuple[str, Any]]:
         yield "bad", ("it takes too much memory", None)
 
 
+def definitions(job: Job) -> Iterator[tuple[str, Any]]:
+    """Yield the definitions of the only text of `job`."""
+    ((path, text),) = job.texts.items()
+    try:
+        decoded = text if isinstance(text, str) else text.decode("utf-8", "surrogatepass")
+        made = outline(decoded, path, Budget())
+    except (MemoryError, RecursionError):
+        yield "bad", ("it takes too much memory", None)
+        return
+    rows = [tuple(one) for one in made.definitions] if made else []
+    for at in range(0, len(rows), ROWS):
+        yield "definitions", rows[at : at + ROWS]
+    yield "done", made.language if made else ""
+
+
+def numbers(job: Job) -> Iterator[tuple[str, Any]]:
+    """Yield the numbers of the lines that match in the only text of `job`."""
+    ((text,), ((pattern, ignore_case),)) = job.texts.values(), job.patterns
+    try:
+        search = compiled(pattern, ignore_case=ignore_case).regexp.search
+        lines = str(text, "utf-8", "replace").split("\n") if isinstance(text, bytes) else ()
+        found = [at for at, line in enumerate(lines, 1) if search(line)]
+    except re.error as error:
+        yield "bad", (error.msg, error.pos)
+        return
+    except (MemoryError, RecursionError, OverflowError):
+        yield "bad", ("it takes too much memory", None)
+        return
+    for at in range(0, len(found), ROWS):
+        yield "lines", found[at : at + ROWS]
+    yield "done", None
+
+
 def main() -> None:
     """Answer until the socket, which is stdin, is closed."""
     import _socket
@@ -337,7 +387,11 @@ def main() -> None:
             job = Job(*words)
             directory = int.from_bytes(rights[0][2], sys.byteorder) if job.paths else -1
             signal.setitimer(signal.ITIMER_REAL, seconds)
-            for answer in answers(job, directory):
+            if job.output == OUTLINE:
+                wanted = definitions(job)
+            else:
+                wanted = numbers(job) if job.output == LINES else answers(job, directory)
+            for answer in wanted:
                 # Whoever kills this process wants to know the file that takes so long.
                 if answer[0] not in {"done", "bad"}:
                     send(answer, now=answer[0] == "at")

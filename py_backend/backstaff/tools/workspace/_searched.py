@@ -13,6 +13,7 @@ from math import inf
 
 from backstaff.budget import Budget
 from backstaff.contents.choice import Choice, Rules, choose
+from backstaff.contents.outlines import outlines
 from backstaff.contents.regexp_worker import Job
 from backstaff.contents.scan import Hits, Scan
 from backstaff.contents.words import Question
@@ -34,7 +35,7 @@ from backstaff.project.running_git import NoGit
 from backstaff.render.lines import paths_in_a_note
 from backstaff.render.names import show
 from backstaff.result import Note, NoteKind
-from backstaff.structure.outline import outline
+from backstaff.structure.outline import Outline
 from backstaff.tool import Context
 from backstaff.tools.workspace._texts import (
     EXCLUDED,
@@ -84,14 +85,19 @@ class Searched:
         """
         weight, patterns = weights(question, found, scan.searched), scan.job.patterns
         files = [one for one in found if one.count] if patterns else found
-        best, cut = by_words(question, files, weight), list[Worthy]()
+        best = by_words(question, files, weight)
+        texts, made = dict[str, str](), dict[str, Outline | None]()
+        cut = dict[str, Worthy]()
         with suppress(DeadlineExceeded):
             for one in best[:CUT_FILES]:
                 budget.check()
-                content = text(one.hits.path, self.contents, self.codings) or ""
-                made = outline(content, one.hits.path, budget)
-                cut.append(with_places(one, question, weight, content, made))
-        return in_order([*cut, *best[len(cut) :]])
+                texts[one.hits.path] = text(one.hits.path, self.contents, self.codings) or ""
+            made.update(outlines(texts, budget))
+            for one in best[:CUT_FILES]:
+                budget.check()
+                path = one.hits.path
+                cut[path] = with_places(one, question, weight, texts[path], made[path])
+        return in_order([cut.get(one.hits.path, one) for one in best])
 
     @property
     def prefix(self) -> str:

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from itertools import islice
 
 from backstaff.budget import Budget
+from backstaff.contents.outlines import outline
 from backstaff.contents.regexp import Matchers, NoMatcher
 from backstaff.contents.regexp_worker import Job
 from backstaff.errors import DeadlineExceeded
 from backstaff.names.suggestions import similar
-from backstaff.render.lines import some_of
+from backstaff.render.lines import shortened, some_of
 from backstaff.render.names import visible, word
-from backstaff.structure.outline import Definition, Outline, names_in, outline
+from backstaff.structure.language import CONTAINERS
+from backstaff.structure.outline import Definition, Outline, names_in
 from backstaff.tool import Context
 from backstaff.tools.workspace._searched import rules_of, searched
 from backstaff.tools.workspace._texts import text
@@ -40,6 +42,15 @@ def lines_of(definition: Definition) -> str:
     first, last = definition.first_line, definition.last_line
     lines = f"{first}-{last}" if last > first else f"{first}"
     return f"{visible(definition.qualified)} {lines}"
+
+
+def own_line(definition: Definition, width: int) -> str:
+    """Return its own line without `{` or `:`, in at most `width` bytes; for 0 the name alone."""
+    if width:
+        text = " ".join(definition.text.split()).removesuffix("{").removesuffix(":").rstrip()
+        return visible(shortened(text, width))
+    kind = f"{definition.kind} " if definition.kind in CONTAINERS else ""
+    return visible(f"{kind}{definition.name}")
 
 
 def definition_data(definition: Definition) -> dict[str, object]:

@@ -36,6 +36,7 @@ from enum import StrEnum
 
 from backstaff.cache import LRUCache
 from backstaff.contents.dialects import BadRegexp
+from backstaff.contents.outlines import outlines
 from backstaff.contents.regexp import Matchers, NoMatcher
 from backstaff.contents.regexp_worker import Job, Pattern
 from backstaff.contents.scan import Hits
@@ -44,9 +45,9 @@ from backstaff.errors import DeadlineExceeded, ErrorCode, PathError, ToolError
 from backstaff.fs.contents import MAX_FILE_BYTES
 from backstaff.project.file_kinds import is_test_file
 from backstaff.render.lines import bracketed, counted, fit, fitting, size
-from backstaff.render.names import MAX_ECHO, labels, quote, visible, word
+from backstaff.render.names import MAX_ECHO, labels, quote, show, visible, word
 from backstaff.result import Note, NoteKind
-from backstaff.structure.outline import Outline, outline
+from backstaff.structure.outline import Outline
 from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._matches import (
     ENDS_SHARE,
@@ -346,15 +347,20 @@ class Search:
             ignored = not asked.include_ignored
             notes += near.reasons(asked.include, ignored=ignored, lines=asked.definitions)
         notes += self.wording.about_empty(shown)
-        outlines, is_late = self._outlines(shown)
+        made, is_late = self._outlines(shown)
         is_all = found.is_whole and not (page.left or asked.offset or wanted.cut)
         if asked.output == Output.CONTENT and is_all:
             notes += near.alternatives_without_matches([one.path for one in found.hits])
+        notes += [
+            Note(NoteKind.TIME, f"no definitions: {show(path)} {one.problem}")
+            for path, one in made.items()
+            if one.problem
+        ]
         notes += [Note(NoteKind.TIME, LATE)] * is_late + wanted.notes(files.unwanted)
         unsaved = files.unsaved(found.scan.files[: found.scan.looked_at])
         notes += about_unsaved(unsaved)
         shown = [replace(one, path=files.prefix + one.path) for one in shown]
-        return Answer(asked, files, found, page, shown, folded, notes, unsaved, outlines)
+        return Answer(asked, files, found, page, shown, folded, notes, unsaved, made)
 
     def _fetched(self, page: Page, wanted: Wanted) -> tuple[list[Hits], Counter[str]]:
         """Return the matches of a page, and how many others each of its files only counts.
@@ -384,14 +390,13 @@ class Search:
 
     def _outlines(self, shown: Sequence[Hits]) -> tuple[dict[str, Outline], bool]:
         """Return the outlines of the files, by path, and True if time was up before the last."""
-        outlines, budget = dict[str, Outline](), self.matchers.budget
+        wanted, made = shown if self.asked.enclosing else (), dict[str, Outline]()
+        texts = {self.files.prefix + one.path: one.text.decode() for one in wanted if one.text}
         try:
-            for one in shown if self.asked.enclosing else ():
-                if made := one.text and outline(one.text.decode(), one.path, budget):
-                    outlines[self.files.prefix + one.path] = made
+            made.update((path, one) for path, one in outlines(texts, self.matchers.budget) if one)
         except DeadlineExceeded:
-            return outlines, True
-        return outlines, False
+            return made, True
+        return made, False
 
     def _order_notes(self, found: Pass) -> list[Note]:
         """Say that the order is new, if files have changed since the page before."""
