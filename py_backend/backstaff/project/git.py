@@ -51,7 +51,7 @@ _QUESTION = (
     *("--git-common-dir", "--show-toplevel"),
     *("--default", "HEAD"),  # before the first commit, git prints nothing for it
 )
-_APART = {"GIT_INDEX_FILE": "/dev/null/none"}
+_APART = {"GIT_INDEX_FILE": f"{_CLEAN}/no-index"}
 _QUIET = ("-c", f"core.attributesFile={os.devnull}")
 _EACH_COMMIT = "--format=tformat:%x00%<(200,trunc)%an%x00"
 _BOT = re.compile(
