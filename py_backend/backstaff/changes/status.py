@@ -100,12 +100,17 @@ def decided(
     submodule is a change of it. Raises `Unanswered`.
     """
     found = dict(changed)
-    regular = (p for p, one in changed.items() if one.origin and S_IFMT(one.new.mode) != GITLINK)
+    on_disk = ((path, one.new) for path, one in changed.items() if one.origin)
+    regular = (path for path, new in on_disk if new and S_IFMT(new.mode) != GITLINK)
     undecided = set(tree.undecided(regular))
-    for path, old in _gitlinks(tree, below).items():
-        change = changed.get(path)
-        if (ignored := _ignored(tree, path)) == "all":
-            sides = {S_IFMT(side.mode) for side in (change.old, change.new) if side} if change else {}
+    gitlinks = _gitlinks(tree, below)
+    rules = _ignored(tree) if gitlinks else {}
+    for path, old in gitlinks.items():
+        change, ignored = changed.get(path), rules.get(path, rules[""])
+        if ignored == "all":
+            sides = (
+                {S_IFMT(side.mode) for side in (change.old, change.new) if side} if change else {}
+            )
             if sides == {GITLINK}:
                 del found[path]
             continue
@@ -123,7 +128,9 @@ def decided(
             undecided.add(path)
     for path in undecided:
         one = changed.get(path)
-        found[path] = replace(one, undecided=True) if one else Change("M", None, None, undecided=True)
+        found[path] = (
+            replace(one, undecided=True) if one else Change("M", None, None, undecided=True)
+        )
     return {path: found[path] for path in in_order(found)}, in_order(undecided)
 
 
@@ -149,25 +156,32 @@ def _gitlinks(tree: WorkTree, below: str) -> dict[str, str]:
     return found
 
 
-def _ignored(tree: WorkTree, path: str) -> str:
-    """The changes that do not count in the submodule `path`.
+def _ignored(tree: WorkTree) -> dict[str, str]:
+    """The changes that do not count in each submodule, and by default: "".
 
     They are "untracked" files, "dirty" for all but other commits, or "all"; "none" is such a
-    setting, and "" if there is none.
+    setting, and "" if there is none. As for git, a `.gitmodules` that is gone is that of the index,
+    and one in conflict does not count.
     """
-    configuration = tree.repository.configuration
-    rules = tree.content(".gitmodules", 0o100644) if not tree.inside else None
+    configuration, file = tree.repository.configuration, ".gitmodules"
+    kept = tree.blobs(f":{stage}{file}" for stage in ("", "1:", "2:", "3:"))
+    rules = None if tree.inside else tree.content(file, 0o100644)
+    if kept.keys() - {f":{file}"}:
+        rules = None
+    elif rules is None:
+        rules = kept.get(f":{file}")
     asked = tree.repository.ask(tree.budget, *_SUBMODULES, given=rules or b"\n", fine=(0, 1))
     values = dict[str, str]()
     for setting in () if isinstance(asked, NoGit) else os.fsdecode(asked).split("\0")[:-1]:
         key, _, value = setting.partition("\n")
         values.setdefault(key, value)
     known = {**values, **configuration.values}
+    found = {"": configuration.values.get("diff.ignoresubmodules", "")}
     for key, place in values.items():
         ignore = f"{key[:-5]}.ignore"
-        if key.endswith(".path") and place.rstrip("/") == tree.inside + path and ignore in known:
-            return known[ignore]
-    return configuration.values.get("diff.ignoresubmodules", "")
+        if key.endswith(".path") and ignore in known:
+            found[place.rstrip("/").removeprefix(tree.inside)] = known[ignore]
+    return found
 
 
 @dataclass(frozen=True, slots=True)

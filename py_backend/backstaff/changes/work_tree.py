@@ -140,7 +140,9 @@ class WorkTree:
         given = "".join(f"{self.inside}{path}\0" for path in paths)
         if not given:
             return {}
-        told = os.fsdecode(self.ask("check-attr", "-z", "--stdin", *_ATTRIBUTES, given=os.fsencode(given)))
+        told = os.fsdecode(
+            self.ask("check-attr", "-z", "--stdin", *_ATTRIBUTES, given=os.fsencode(given))
+        )
         parts, found = iter(told.split("\0")[:-1]), dict[str, dict[str, str]]()
         for path, name, value in zip(parts, parts, parts, strict=True):
             found.setdefault(path.removeprefix(self.inside), {})[name] = value

@@ -130,9 +130,7 @@ KEPT: LRUCache[tuple[str, str, bool], _Kept] = LRUCache(
 )
 
 
-def project_files(
-    place: Place, budget: Budget, *, include_ignored: bool = False
-) -> ProjectFiles:
+def project_files(place: Place, budget: Budget, *, include_ignored: bool = False) -> ProjectFiles:
     """Walk below the directory `place`, or return the files that are kept if nothing has changed.
 
     With `include_ignored`, no rule counts, and repositories are entered. Raises `PathError` if
@@ -311,10 +309,9 @@ class _Look:
             return ()
         hidden = self.hidden.get(path, set())
         if self.all_hidden:
-            names = {*files, *links, *directories}
             hidden = {
                 name
-                for name in names
+                for name in (*files, *links, *directories)
                 if not self.tracked.has(prefix + name, below=name in directories)
             }
         own: set[str] = set()

@@ -266,9 +266,7 @@ def find_repository(place: Place, budget: Budget) -> Repository | NoGit:
         return NoGit.ABSENT
     here, budget = Held(directory, place.path), budget.at_most(FIRST_SECONDS)
     first, second = (
-        started(
-            program, str(here), budget, (*_QUIET, *words), environment=_APART, held=[directory]
-        )
+        started(program, str(here), budget, (*_QUIET, *words), environment=_APART, held=[directory])
         for words in (_QUESTION, QUESTION)  # two processes work at the same time
     )
     try:
@@ -311,7 +309,9 @@ def find_repository(place: Place, budget: Budget) -> Repository | NoGit:
             _excludes(configuration, common, top, root),
         )
     except (OSError, ValueError) as error:
-        return GitFailed(f"git failed: {error.strerror}" if isinstance(error, OSError) else "git failed")
+        return GitFailed(
+            f"git failed: {error.strerror}" if isinstance(error, OSError) else "git failed"
+        )
 
 
 def _above(directory: int, levels: int) -> int:
@@ -333,9 +333,7 @@ def _opened(path: str, place: Place) -> Held:
     return held
 
 
-def _excludes(
-    configuration: Configuration, common: str, top: str, root: str
-) -> tuple[str, ...]:
+def _excludes(configuration: Configuration, common: str, top: str, root: str) -> tuple[str, ...]:
     """Git's options for the ignore rules, the weakest first.
 
     Git follows a link at info/exclude, such as `.git/info/exclude -> ../../ignore`. One that leads

@@ -120,7 +120,7 @@ _REMEDIES = (
     (r"bad (config|numeric|boolean)|invalid (mode|value)", "mend the configuration"),
     (
         r"unable to read|bad object|[Cc]ould not|missing|unable to find|cannot (obtain|read)|fetch",
-        "an object is not here: a partial clone leaves it out, and nothing is fetched for an answer",
+        "an object is not here: a partial clone leaves some out, and nothing is fetched",
     ),
 )
 

@@ -4,7 +4,6 @@ import os
 import random
 import shutil
 import subprocess
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -265,15 +264,7 @@ class State:
         git(self.root, "update-index", f"--chmod={mode}", "--", path, fine=True)
 
 
-def status_of(root: Path, *words: str) -> str:
+def told_of(root: Path, *words: str) -> str:
     """The output of git's own status in `root`; "" if it fails itself."""
     ours = ("-c", "core.quotePath=false", "status", "--porcelain=v1", "--branch")
     return os.fsdecode(git(root, "--no-optional-locks", *ours, *words, fine=True))
-
-
-def fork_and_wait(fork: Callable[[], int] = os.fork) -> int:
-    """Fork, and let the second process end before the first one goes on."""
-    second = fork()
-    if second:
-        os.waitid(os.P_PID, second, os.WEXITED | os.WNOWAIT)
-    return second
