@@ -16,7 +16,7 @@ from backstaff.budget import Budget
 from backstaff.changes import patch as patches
 from backstaff.changes.patch import Patch, oid_of
 from backstaff.changes.porcelain import quoted
-from backstaff.changes.status import decided
+from backstaff.changes.status import decided, without_hidden
 from backstaff.changes.work_tree import (
     GITLINK,
     LISTED,
@@ -191,7 +191,9 @@ def compared(  # noqa: PLR0913  # the parameters of the tool
     listed, chunks = _split(tree, running)
     files = tree.parsed(listed, disk=target is None)
     old_texts: Mapping[str, bytes] = {}
-    if target is None:
+    if target is not None:
+        files = without_hidden(tree, files)
+    else:
         files, _ = decided(tree, files, below)
         texts = {p: t for p, t in texts.items() if not below or f"{p}/".startswith(f"{below}/")}
         files, texts, old_texts = _with_buffers(tree, base, files, texts)

@@ -139,6 +139,8 @@ def made(  # noqa: PLR0913  # all that a patch is made of
         head += [f"old mode {old.mode:06o}", f"new mode {new.mode:06o}"]
     elif not old and new:
         head.append(f"new file mode {new.mode:06o}")
+    elif old and not new:
+        head.append(f"deleted file mode {old.mode:06o}")
     if change.source:
         head += [f"rename from {quoted(inside + change.source)}"]
         head += [f"rename to {quoted(inside + path)}"]

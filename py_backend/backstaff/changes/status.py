@@ -91,6 +91,18 @@ def status_of(tree: WorkTree) -> Status:
     )
 
 
+def without_hidden(tree: WorkTree, changes: Changes) -> Changes:
+    """The `changes` without those of submodules of which no change counts."""
+    links = {
+        path
+        for path, one in changes.items()
+        if {S_IFMT(side.mode) for side in (one.old, one.new) if side} == {GITLINK}
+    }
+    rules = _ignored(tree) if links else {}
+    hidden = {path for path in links if rules.get(path, rules[""]) == "all"}
+    return {path: one for path, one in changes.items() if path not in hidden}
+
+
 def decided(
     tree: WorkTree, changed: Changes, below: str = "", *, untracked_counts: bool = False
 ) -> tuple[Changes, list[str]]:
@@ -99,6 +111,7 @@ def decided(
     Undecided ones are among the changes, too. With `untracked_counts`, an untracked file of a
     submodule is a change of it. Raises `Unanswered`.
     """
+    changed = without_hidden(tree, changed)
     found = dict(changed)
     on_disk = ((path, one.new) for path, one in changed.items() if one.origin)
     regular = (path for path, new in on_disk if new and S_IFMT(new.mode) != GITLINK)
@@ -108,22 +121,20 @@ def decided(
     for path, old in gitlinks.items():
         change, ignored = changed.get(path), rules.get(path, rules[""])
         if ignored == "all":
-            sides = (
-                {S_IFMT(side.mode) for side in (change.old, change.new) if side} if change else {}
-            )
-            if sides == {GITLINK}:
-                del found[path]
             continue
         state = _submodule(tree, path, ignored)
         if state is None:
             undecided.add(path)
             found.pop(path, None)
-        elif state.dirty or (state.untracked and (untracked_counts or ignored == "none")):
-            new = Side(GITLINK, state.head or old)
-            change = change or Change("M", Side(GITLINK, old), new, origin=Origin.DISK)
-            found[path] = replace(change, dirty=state.dirty or ignored == "none")
-        elif change and change.new and not change.new.oid and S_IFMT(change.new.mode) == GITLINK:
-            found[path] = replace(change, new=Side(GITLINK, state.head))
+            continue
+        is_dirty = state.dirty or (state.untracked and ignored == "none")
+        new = Side(GITLINK, state.head or old)
+        if change and change.new and S_IFMT(change.new.mode) == GITLINK:
+            found[path] = replace(change, new=new, dirty=is_dirty)
+            if change.old == new and not is_dirty:
+                del found[path]
+        elif not change and (is_dirty or (state.untracked and untracked_counts)):
+            found[path] = Change("M", Side(GITLINK, old), new, dirty=is_dirty, origin=Origin.DISK)
         elif state.unknown and not change:
             undecided.add(path)
     for path in undecided:

@@ -84,6 +84,8 @@ def _compare(work_tree: WorkTree, base: str, target: str | None, words: list[str
         return
     if b"\ndiff --cc" in b"\n" + theirs or b"* Unmerged" in theirs:
         return  # git shows a conflict in another form
+    if b"+Subproject commit 0000000" in theirs:
+        return  # git starts in no submodule that was moved
     found = compared(work_tree, base, target, "", {})
     patches = found.patches(0, Budget())
     mine = b"".join(patch.text for _, _, patch in patches if isinstance(patch, Patch))
