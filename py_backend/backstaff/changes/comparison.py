@@ -6,7 +6,7 @@ text of a buffer that is not saved stands for its file.
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import islice
@@ -29,7 +29,7 @@ from backstaff.changes.work_tree import (
     WorkTree,
     in_order,
 )
-from backstaff.project.running_git import GitFailed, NoGit, RunningGit, Unanswered
+from backstaff.project.running_git import GitFailed, NoGit, Unanswered
 
 INDEX = "index"
 AT_ONCE = 16
@@ -56,6 +56,7 @@ class Comparison:
 
     tree: WorkTree
     files: Changes
+    words: Sequence[str]
     chunks: Iterator[bytes]
     texts: Mapping[str, bytes]
     context: int
@@ -106,14 +107,25 @@ class Comparison:
         head = os.fsencode(f"diff --git {before} {after}")
         found = waiting.pop(head, b"")
         parts = found.count(b"\n" + head + b"\n") + bool(found)
-        while parts < 1 + (change.letter == "T") and (chunk := next(self.chunks, None)):
-            first = chunk.partition(b"\n")[0]
-            if first == head:
-                found += chunk
-                parts += 1
-            elif first.startswith(b"diff --git "):
-                waiting[first] = waiting.get(first, b"") + chunk
-        return found
+        try:
+            while parts < 1 + (change.letter == "T") and (chunk := next(self.chunks, None)):
+                first = chunk.partition(b"\n")[0]
+                if first == head:
+                    found += chunk
+                    parts += 1
+                elif first.startswith(b"diff --git "):
+                    waiting[first] = waiting.get(first, b"") + chunk
+            return found or self._alone(path, change)
+        except Unanswered as error:
+            if not isinstance(error.why, GitFailed):
+                raise
+            return found or self._alone(path, change)
+
+    def _alone(self, path: str, change: Change) -> bytes:
+        """Git's patch of this file, after git has ended at a file that it cannot read."""
+        paths = [*self.tree.below(path), *self.tree.below(change.source)[1:] * bool(change.source)]
+        told = self.tree.repository.ask(self.tree.budget, *self.words, *paths, files=True)
+        return b"" if isinstance(told, NoGit) else told.partition(b"\0\0")[2]
 
     def _patch(
         self, path: str, change: Change, text: bytes, known: Mapping[str, bytes], budget: Budget
@@ -178,17 +190,20 @@ def compared(  # noqa: PLR0913  # the parameters of the tool
     if target is None:
         words += ["--ours"] if base == INDEX else [base]
     elif base == target:
-        return Comparison(tree, {}, iter(()), {}, 0, {})
+        return Comparison(tree, {}, (), iter(()), {}, 0, {})
     elif INDEX not in (base, target):
         words += [base, target]
     elif target == INDEX:
         words += ["--cached", base]
     else:
         words += [*_REVERSED, "--cached", target]
-    running = tree.repository.start(tree.budget, *words, *tree.below(below), files=True)
-    if isinstance(running, NoGit):
-        raise Unanswered(running)
-    listed, chunks = _split(tree, running)
+    try:
+        listed, chunks = _listed(tree, words, below)
+    except Unanswered as error:
+        if not isinstance(error.why, GitFailed):
+            raise
+        words.append("--no-renames")  # to find renames, git reads contents, which may be missing
+        listed, chunks = _listed(tree, words, below)
     files = tree.parsed(listed, disk=target is None)
     old_texts: Mapping[str, bytes] = {}
     if target is not None:
@@ -199,11 +214,14 @@ def compared(  # noqa: PLR0913  # the parameters of the tool
         files, texts, old_texts = _with_buffers(tree, base, files, texts)
     if not tree.repository.is_in_place():
         raise Unanswered(GitFailed("its directories were moved meanwhile"))
-    return Comparison(tree, files, chunks, texts, context or 0, old_texts)
+    return Comparison(tree, files, words, chunks, texts, context or 0, old_texts)
 
 
-def _split(tree: WorkTree, running: RunningGit) -> tuple[bytes, Iterator[bytes]]:
+def _listed(tree: WorkTree, words: Sequence[str], below: str) -> tuple[bytes, Iterator[bytes]]:
     """Git's list of the changes, which comes first, and its patches, as they are read."""
+    running = tree.repository.start(tree.budget, *words, *tree.below(below), files=True)
+    if isinstance(running, NoGit):
+        raise Unanswered(running)
     pieces = running.pieces()
     start = b""
     for piece in pieces:

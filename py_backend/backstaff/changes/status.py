@@ -60,14 +60,16 @@ def status_of(tree: WorkTree) -> Status:
     words = (*tree.renames("status", "diff"), *LISTED, *QUIET, "--ita-invisible-in-index")
     head = repository.head or EMPTY_TREES[configuration.object_format]
     shown = configuration.values.get("status.showuntrackedfiles", "normal").lower()
-    collapsed = [] if shown == "all" else ["--directory", "--no-empty-directory"]
-    others = ("ls-files", "-z", "--others", *collapsed, *repository.excludes)
+    others = ["ls-files", "-z", "-t", "--modified", *repository.excludes]
+    if configuration.flag("status.showuntrackedfiles", default=True):
+        others.append("--others")
+    if shown != "all":
+        others += ["--directory", "--no-empty-directory"]
     gits = [  # all at the same time
         repository.start(budget, *words, "--cached", head, *below, files=True),
         repository.start(budget, *words, *below, files=True),
+        repository.start(budget, *others, *below, files=True),
     ]
-    if configuration.flag("status.showuntrackedfiles", default=True):
-        gits.append(repository.start(budget, *others, *below, files=True))
     try:
         answers = [answered(repository.taken(one)) for one in gits]
     finally:
@@ -75,7 +77,15 @@ def status_of(tree: WorkTree) -> Status:
             if not isinstance(one, NoGit):
                 one.end()
     staged, changed = tree.parsed(answers[0]), tree.parsed(answers[1], disk=True)
-    untracked = [os.fsdecode(path) for path in b"".join(answers[2:]).split(b"\0")[:-1]]
+    listed = [os.fsdecode(line) for line in answers[2].split(b"\0")[:-1]]
+    untracked = [line[2:].removeprefix(tree.inside) for line in listed if line[0] == "?"]
+    # A file of another size is changed for a status, even if its line ends are converted to those
+    # in the index. A diff leaves it out.
+    known = changed.keys() | {one.source for one in changed.values()}
+    side = Side(0o100644, "")
+    for line in listed:
+        if line[0] == "C" and (path := line[2:].removeprefix(tree.inside)) not in known:
+            changed[path] = Change("M", side, side, origin=Origin.DISK)
     conflicts = _conflicts(tree) if b" U\0" in answers[1] else {}
     staged, changed = (
         {path: one for path, one in changes.items() if path not in conflicts}
@@ -86,7 +96,7 @@ def status_of(tree: WorkTree) -> Status:
         staged,
         {path: one for path, one in changed.items() if not one.undecided},
         {path: conflicts[path] for path in in_order(conflicts)},
-        [path.removeprefix(tree.inside) for path in in_order(untracked)],
+        in_order(untracked),
         undecided,
     )
 
@@ -121,6 +131,7 @@ def decided(
     for path, old in gitlinks.items():
         change, ignored = changed.get(path), rules.get(path, rules[""])
         if ignored == "all":
+            found.pop(path, None)
             continue
         state = _submodule(tree, path, ignored)
         if state is None:

@@ -28,6 +28,8 @@ EMPTY_TREES = {
     "sha1": "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
     "sha256": "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
 }
+_ODD = re.compile(r"/(?:\.{1,2}|\.git|(?=/[^/]))/", re.IGNORECASE)
+"""Matches a name that no file of a work tree has: git itself writes none into an index."""
 _ATTRIBUTES = ("filter", "working-tree-encoding", "ident")
 _SPLIT = GitFailed(
     "its index is split, and git cannot read it without a change of file times:"
@@ -129,6 +131,8 @@ class WorkTree:
                 Side(int(mode, 8), oid.strip("0") and oid) if int(mode, 8) else None
                 for mode, oid in zip(fields[:2], fields[2:], strict=True)
             )
+            if _ODD.search(f"/{path}/{source}/"):
+                raise Unanswered(GitFailed("the index or a commit has a name such as '..'"))
             path, source = path.removeprefix(self.inside), source.removeprefix(self.inside)
             origin = Origin.DISK if disk and new and not new.oid else None
             if letter != "U" or path not in found:

@@ -117,12 +117,15 @@ class _Kept:
     """The files of a project, with everything that they depend on.
 
     `basis` has the stamps and the rules from which the walk started. `watches` has, by path, all
-    directories that hold directories or rules.
+    directories that hold directories or rules. Git has `told` the ignored names, with an index of
+    this stamp; None if the walk needed to know more of the index.
     """
 
     found: ProjectFiles
     basis: tuple[object, ...]
     watches: Mapping[str, Watch]
+    index: Stamp | None
+    told: bytes | NoGit | None
 
 
 KEPT: LRUCache[tuple[str, str, bool], _Kept] = LRUCache(
@@ -140,22 +143,29 @@ def project_files(place: Place, budget: Budget, *, include_ignored: bool = False
     repository = find_repository(place, budget)
     git = repository if isinstance(repository, Repository) and not include_ignored else None
     basis: list[object] = [_stamp(".", directory, begun)]
-    if git:  # the index changes whenever the tracked files do
+    index = _stamp("index", git.git.descriptor, begun) if git else None
+    if git:
         above = ("../" * up + _RULES for up in range(git.depth, 0, -1))
         rules = (option.removeprefix("--exclude-from=") for option in git.excludes[1:])
         basis += [git.inside, git.excludes, git.configuration.handed_on()]
         basis += [_stamp(file, directory, begun) for file in (*above, *rules)]
-        basis.append(_stamp("index", git.git.descriptor, begun))
     else:
         basis.append(repository if isinstance(repository, NoGit) else "")
     key = (place.root.path, place.relative, include_ignored)
-    kept = KEPT.get(key)
-    if kept and kept.basis == (*basis,) and _is_current(kept, directory, budget):
-        return replace(kept.found, repository=repository)
     look = _Look(git, budget, include_ignored)
-    why: NoGit | None = repository if isinstance(repository, NoGit) else None
-    if git:
-        why = look.ask()
+    kept, told = KEPT.get(key), None
+    if kept and kept.basis == (*basis,):
+        if kept.index != index and kept.told is not None:
+            told = look.ask()  # the index changed, but perhaps not what git ignores
+        is_same = kept.index == index or (told is not None and told == kept.told)
+        if is_same and _is_current(kept, directory, budget):
+            if index != UNSETTLED:
+                KEPT.put(key, replace(kept, index=index))
+            return replace(kept.found, repository=repository)
+    if git and told is None:
+        told = look.ask()
+    look.hide(told or b"")
+    why = told if isinstance(told, NoGit) else repository if isinstance(repository, NoGit) else None
     with Walk(directory, look.arrange, budget) as walk:
         for step, problem in walk.enter_all():
             look.note_unreadable(step, problem)
@@ -171,10 +181,13 @@ def project_files(place: Place, budget: Budget, *, include_ignored: bool = False
     )
     stamps = chain.from_iterable(map(dict.values, look.watches.values()))
     young = begun - RACY_NS
-    steady = UNSETTLED not in basis and all(one[0] < young and one[1] < young for one in stamps)
+    steady = UNSETTLED not in (*basis, index) and all(
+        one[0] < young and one[1] < young for one in stamps
+    )
     # A git that failed may answer the next call, unless what it waits for stays where it is.
     if steady and not found.expired and (not git or why is None or look.endless):
-        KEPT.put(key, _Kept(found, (*basis,), look.watches))
+        is_enough = git and not git.has_gitlinks and "tracked" not in vars(look)
+        KEPT.put(key, _Kept(found, (*basis,), look.watches, index, told if is_enough else None))
     return found
 
 
@@ -244,20 +257,24 @@ class _Look:
     of_emacs: dict[str, Sequence[str]] = field(default_factory=dict)
     watches: dict[str, Watch] = field(default_factory=lambda: {"": {}})
 
-    def ask(self) -> NoGit | None:
-        """Ask git which names it ignores; the reason if it does not answer.
-
-        Git names an ignored directory `a/`. It also names one so in which all files are ignored
-        one by one, and then these, so that a rule for the directory has nothing behind it.
-        """
+    def ask(self) -> bytes | NoGit:
+        """Git's list of the names that it ignores."""
         git = self.git
         if not git or git.is_split:
             return GitFailed("the index is split, see `git update-index --no-split-index`")
         words = ("ls-files", "-z", "--others", "--ignored", "--directory", *git.excludes)
         budget = self.budget.at_most(LIST_SECONDS)
-        told = git.ask(budget, *words, *git.below, files=True)
-        if isinstance(told, NoGit):
-            return told
+        return git.ask(budget, *words, *git.below, files=True)
+
+    def hide(self, told: bytes | NoGit) -> None:
+        """Leave out the names that git has `told`.
+
+        Git names an ignored directory `a/`. It also names one so in which all files are ignored
+        one by one, and then these, so that a rule for the directory has nothing behind it.
+        """
+        git = self.git
+        if not git or isinstance(told, NoGit):
+            return
         paths = os.fsdecode(told).split("\0")[:-1]
         for path, after in pairwise([*paths, ""]):
             is_directory = path.endswith("/")
@@ -266,7 +283,6 @@ class _Look:
             elif not (is_directory and after.startswith(path)):
                 above, _, name = path.removeprefix(git.inside).rstrip("/").rpartition("/")
                 self.hidden[above].add(name)
-        return None
 
     @cached_property
     def tracked(self) -> _Tracked:

@@ -293,6 +293,8 @@ def find_repository(place: Place, budget: Budget) -> Repository | NoGit:
         up, git, common, top, *head = lines
         common = os.path.realpath(os.path.join(place.path, common))
         configuration = Configuration.read(values, top)
+        if _holds_endless(git, directory) or _holds_endless(common, directory):
+            return GitFailed("one of its files is no file")
         if _leads_out(git, common, _owner(place.path, git), root, configuration, budget):
             return NoGit.ELSEWHERE
         depth = up.count("../")

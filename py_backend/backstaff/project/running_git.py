@@ -113,7 +113,10 @@ NoGit.TOO_MUCH = NoGit("git answered too much, or took too much memory")
 _MEANINGS = (
     (b"dubious ownership|unsafe repository", NoGit.REFUSED),
     (b"not a git repository|in a work tree|cannot use bare repository", NoGit.NO_WORK_TREE),
-    (b"[Oo]ut of memory|mmap failed|[Cc]annot allocate|attempting to allocate", NoGit.TOO_MUCH),
+    (
+        b"[Oo]ut of memory|Memory exhausted|mmap failed|[Cc]annot allocate|attempting to allocate",
+        NoGit.TOO_MUCH,
+    ),
 )
 _REMEDIES = (
     (r"unknown repository extension|expected git repo version", "a newer git reads it"),
