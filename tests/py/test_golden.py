@@ -67,10 +67,10 @@ def test_no_call_writes_starts_any_process_but_git_and_the_matcher_or_opens_a_so
         seen: list[str] = []
 
         def watch(event: str, arguments: tuple[object, ...]) -> None:
-            if event == "subprocess.Popen" and (
-                str(arguments[0]).endswith("/git") or list(arguments[1])[:4] == MATCHER  # type: ignore[call-overload]
-            ):
-                return
+            if event == "subprocess.Popen":
+                words = list(arguments[1])  # type: ignore[call-overload]
+                if words[:4] == MATCHER or any(str(word).endswith("/git") for word in words[:9]):
+                    return
             if event in {"socket.__new__", "socket.sendmsg"} and arguments[1] in {
                 socket.AF_UNIX,
                 None,

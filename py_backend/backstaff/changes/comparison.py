@@ -18,6 +18,7 @@ from backstaff.changes.patch import Patch, oid_of
 from backstaff.changes.porcelain import quoted
 from backstaff.changes.status import decided, without_hidden
 from backstaff.changes.work_tree import (
+    EMPTY_TREES,
     GITLINK,
     LISTED,
     MAX_BYTES,
@@ -117,7 +118,7 @@ class Comparison:
                     waiting[first] = waiting.get(first, b"") + chunk
             return found or self._alone(path, change)
         except Unanswered as error:
-            if not isinstance(error.why, GitFailed):
+            if error.why is NoGit.SLOW:
                 raise
             return found or self._alone(path, change)
 
@@ -185,6 +186,7 @@ def compared(  # noqa: PLR0913  # the parameters of the tool
     the only file or directory that counts, "" for all. Paths are from the base of the `tree`.
     Without a `context`, there are no patches. Raises `Unanswered` and `DeadlineExceeded`.
     """
+    base = base or EMPTY_TREES[tree.repository.configuration.object_format]
     words = [*tree.renames("diff"), "-c", f"core.bigFileThreshold={MAX_BYTES}", *LISTED, *QUIET]
     words += [] if context is None else [*_PATCH, f"--unified={context}"]
     if target is None:
@@ -200,9 +202,10 @@ def compared(  # noqa: PLR0913  # the parameters of the tool
     try:
         listed, chunks = _listed(tree, words, below)
     except Unanswered as error:
-        if not isinstance(error.why, GitFailed):
+        if error.why is NoGit.SLOW:
             raise
-        words.append("--no-renames")  # to find renames, git reads contents, which may be missing
+        # Git reads contents, which may be missing, for renames and for files of another time.
+        words = ["-c", "diff.autoRefreshIndex=false", *words, "--no-renames"]
         listed, chunks = _listed(tree, words, below)
     files = tree.parsed(listed, disk=target is None)
     old_texts: Mapping[str, bytes] = {}

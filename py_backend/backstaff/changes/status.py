@@ -84,7 +84,8 @@ def status_of(tree: WorkTree) -> Status:
     known = changed.keys() | {one.source for one in changed.values()}
     side = Side(0o100644, "")
     for line in listed:
-        if line[0] == "C" and (path := line[2:].removeprefix(tree.inside)) not in known:
+        path = line[2:].removeprefix(tree.inside)
+        if line[0] == "C" and path not in known and tree.is_there(path):
             changed[path] = Change("M", side, side, origin=Origin.DISK)
     conflicts = _conflicts(tree) if b" U\0" in answers[1] else {}
     staged, changed = (

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from backstaff.budget import Budget
 from backstaff.errors import PathError
+from backstaff.fs.entry import lstat_or_none
 from backstaff.fs.file import read
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.root import Place
@@ -175,6 +176,14 @@ class WorkTree:
         except (OSError, PathError):
             return None
         return content.head if content.whole else None
+
+    def is_there(self, path: str) -> bool:
+        """Whether anything is at `path` on the disk."""
+        try:
+            with self._parent(path) as directory:
+                return lstat_or_none(path.rpartition("/")[2], directory) is not None
+        except OSError:
+            return False
 
     @contextmanager
     def _parent(self, path: str) -> Iterator[int]:

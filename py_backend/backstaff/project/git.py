@@ -301,7 +301,7 @@ def find_repository(place: Place, budget: Budget) -> Repository | NoGit:
         names = place.path.split("/")[-depth:] if depth else []
         return Repository(
             program,
-            Held(place.keep_open(_above(directory, depth)), top),
+            Held(_above(place, depth), top),
             _opened(git, place),
             _opened(common, place),
             _opened(f"{common}/objects", place),
@@ -316,12 +316,11 @@ def find_repository(place: Place, budget: Budget) -> Repository | NoGit:
         )
 
 
-def _above(directory: int, levels: int) -> int:
-    """A descriptor of the directory so many `levels` above."""
-    found = HANDLES.duplicate(directory)
+def _above(place: Place, levels: int) -> int:
+    """A descriptor of the directory so many `levels` above `place`, which closes it."""
+    found = place.directory
     for _ in range(levels):
-        inner, found = found, HANDLES.enter("..", found)
-        HANDLES.close(inner)
+        found = place.keep_open(HANDLES.enter("..", found))
     return found
 
 

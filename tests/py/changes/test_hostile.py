@@ -179,8 +179,8 @@ def test_fifo_in_the_work_tree_does_not_hold_a_call(root: Path, name: str) -> No
     os.mkfifo(root / name)
     for tool, arguments in CALLS:
         reply = call(root, tool, arguments, deadline_ms=1000)
-        waits = name.startswith(".git") and "log" not in tool and "target" not in arguments
-        assert reply.ok or (waits and f"'{name}' is no file" in reply.text), reply.text
+        waits = name.startswith(".git") and "log" not in tool
+        assert reply.ok or (waits and f"Git waits for '{name}', which" in reply.text), reply.text
 
 
 def test_object_that_lies_about_its_size_is_not_shown(root: Path) -> None:
@@ -247,9 +247,10 @@ def test_delta_that_explodes_takes_neither_memory_nor_time(root: Path, copies: i
     answers = [in_little_memory(root, tool, arguments, 600) for tool, arguments in CALLS]
     status, diff, between, _, log, _ = answers
     assert " M b.bin" in status
-    assert "Binary files a/a.txt and b/a.txt differ" in diff
+    assert "two" not in diff.partition("diff --git a/b.bin")[0]
     assert "-b two" in diff, "the other file is shown"
-    assert "Binary files a/a.txt and b/a.txt differ" in between
+    unshown = "Binary files a/a.txt and b/a.txt differ", "a.txt: not shown"
+    assert any(one in between for one in unshown)
     assert "bomb" in log
 
 

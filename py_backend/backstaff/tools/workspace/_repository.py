@@ -12,7 +12,8 @@ from backstaff.errors import (
     PathError,
     ToolError,
 )
-from backstaff.fs.entry import Kind
+from backstaff.fs.entry import Kind, Named, groups_in
+from backstaff.fs.walk import Walk
 from backstaff.project.git import find_repository
 from backstaff.project.running_git import GitFailed, NoGit, Unanswered
 from backstaff.render.lines import some_of
@@ -23,6 +24,8 @@ from backstaff.tools.workspace._refusals import nearest, nearest_names, refusal
 NOT_GIT_REPOSITORY = "NOT_GIT_REPOSITORY"
 MAX_NAME = 500
 """Maximum number of characters of the name of a commit."""
+LOOK_SECONDS = 0.5
+"""Maximum number of seconds of a look for what git waits for."""
 _NEAR = 3
 
 
@@ -43,7 +46,7 @@ def work_tree_at(path: str, context: Context) -> Iterator[tuple[WorkTree, str]]:
                 break
             except (NotFound, NotADirectory):
                 directory = directory.rpartition("/")[0]
-        with place, answering(path):
+        with place, answering(path, context):
             repository = find_repository(place, context.budget)
             if isinstance(repository, NoGit):
                 raise no_repository(path, repository)
@@ -72,14 +75,33 @@ def _from_root(path: str, context: Context) -> str:
 
 
 @contextmanager
-def answering(path: str) -> Iterator[None]:
+def answering(path: str, context: Context) -> Iterator[None]:
     """Turn a late answer about the repository of `path`, or none, into a `ToolError`."""
     try:
         yield
     except DeadlineExceeded as error:
         raise no_repository(path, NoGit.SLOW) from error
     except Unanswered as error:
+        if error.why is NoGit.SLOW and (name := _endless(context)):
+            message = f"Git waits for {quote(name)}, which is no file: remove it"
+            raise DeadlineExceeded(message) from error
         raise no_repository(path, error.why) from error
+
+
+def _endless(context: Context) -> str | None:
+    """A fifo or the like that has the name of a file of git's, if one is found at once."""
+    found = list[str]()
+
+    def arrange(directory: int, path: str) -> list[Named]:
+        _, directories, _, special = groups_in(directory, budget)
+        found.extend(f"{path}/{name}".lstrip("/") for name in special if name.startswith(".git"))
+        return [] if found else [(name, Kind.DIRECTORY) for name in directories]
+
+    budget = context.budget.at_least(LOOK_SECONDS).at_most(LOOK_SECONDS)
+    with context.root.directory(".") as place, Walk(place.listing(), arrange, budget) as walk:
+        for _ in walk.enter_all():
+            pass
+    return found[0] if found else None
 
 
 def no_repository(path: str, why: NoGit) -> ToolError:

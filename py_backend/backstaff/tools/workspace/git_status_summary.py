@@ -48,7 +48,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     if not cwd.strip():
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "Argument 'cwd' must not be blank")
     try:
-        with context.root.directory(cwd) as start, answering(cwd):
+        with context.root.directory(cwd) as start, answering(cwd, context):
             repository = find_repository(start, context.budget)
             if isinstance(repository, NoGit):
                 raise no_repository(arguments.cwd, repository)
