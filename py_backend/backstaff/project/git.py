@@ -40,7 +40,7 @@ _FILES = (
     *("HEAD", "config", "config.worktree", "commondir", "index", "packed-refs", "shallow"),
     *("info/grafts", "objects/info/alternates"),
 )
-_PARTS = (*_FILES, "info", "refs", "objects", "objects/info", "objects/pack")
+_PARTS = (*_FILES, "info", "logs", "refs", "objects", "objects/info", "objects/pack")
 _SHARED = re.compile(r"sharedindex\.((?:[0-9a-f]{2})+)")
 _GITLINK = b"\0\0\xe0\0"
 """The mode of a submodule as it stands in an index."""

@@ -226,7 +226,7 @@ def test_reason_for_no_match_leads_to_a_match(
     tree: Plant, given: dict[str, object], wanted: str
 ) -> None:
     content = {"src/deep/parser.c": "int main", "built/out.o": "", ".gitignore": "built\n", "a": ""}
-    follower = Follower(server_at(tree(content | GIT)), 16_384)
+    follower = Follower(server_at(tree({**content, **GIT})), 16_384)
     assert not follower.follow("workspace/search_files", given, {wanted})
 
 

@@ -359,3 +359,123 @@ def test_no_name_of_a_commit_is_an_option(root: Path) -> None:
         assert reply.error is not None, name
         assert reply.error["code"] == "INVALID_ARGUMENT", (name, reply.text)
     assert not (root / "x").exists()
+
+
+@pytest.mark.parametrize(
+    "name", [":/((a{1,255}){1,255}){1,255}", "HEAD^{/x}", "HEAD^{/((a{1,255}){1,255}){1,99}}"]
+)
+def test_revision_that_is_an_expression_is_refused(root: Path, name: str) -> None:
+    for tool, argument in (("git_diff", "base"), ("git_diff", "target"), ("git_log", "ref")):
+        reply = call(root, f"workspace/{tool}", {argument: name})
+        assert reply.error is not None
+        assert reply.error["code"] == "INVALID_ARGUMENT"
+        assert "git_log has grep for it" in reply.text
+
+
+def test_names_that_no_file_has_are_refused(root: Path) -> None:
+    (root.parent / "outside.txt").write_text("outside\n")
+    blob = git(root, "rev-parse", "HEAD:a.txt").decode().strip()
+    for name in ("..", ".git", "a/../../outside.txt", "/etc/passwd", "."):
+        entry = b"100644 " + name.encode() + b"\0" + bytes.fromhex(blob)
+        words = [
+            "git",
+            "-C",
+            str(root),
+            "hash-object",
+            "-w",
+            "-t",
+            "tree",
+            "--literally",
+            "--stdin",
+        ]
+        done = subprocess.run(words, input=entry, check=True, capture_output=True)  # noqa: S603
+        tree = done.stdout.decode().strip()
+        commit = git(root, "commit-tree", "-m", "odd", tree).decode().strip()
+        for given in ({"base": commit}, {"base": commit, "target": "HEAD"}):
+            reply = call(root, "workspace/git_diff", given)
+            assert not reply.ok, reply.text
+            assert "has a name such as '..'" in reply.text
+            assert "outside" not in reply.text
+
+
+def test_invisible_characters_of_a_name_are_escaped_in_the_head_of_its_patch(root: Path) -> None:
+    odd = "e\u2028[more: offset=5]\u202ex"
+    (root / odd).write_text("one\n")
+    git(root, "add", "-A")
+    reply = call(root, "workspace/git_diff", {})
+    assert reply.ok, reply.text
+    assert not {"\u2028", "\u202e"}.intersection(reply.text)
+    assert r"e\u2028[more: offset=5]\u202ex" in reply.text
+    assert any(odd in str(one["patch"]) for one in (reply.data or {})["files"])
+
+
+def test_subject_of_many_megabytes_is_cut_by_git(root: Path) -> None:
+    tree = git(root, "rev-parse", "HEAD^{tree}").decode().strip()
+    raw = f"tree {tree}\nauthor a <a@b> 1 +0000\ncommitter a <a@b> 1 +0000\n\n".encode()
+    commit = raw + b"subject " * (20 << 17)
+    words = ["git", "-C", str(root), "hash-object", "-w", "-t", "commit", "--stdin"]
+    done = subprocess.run(words, input=commit, check=True, capture_output=True)  # noqa: S603
+    reply = call(root, "workspace/git_log", {"ref": done.stdout.decode().strip()}, deadline_ms=9000)
+    assert reply.ok, reply.text
+    assert len(str(reply.data)) < 2000
+
+
+def test_attributes_in_any_number_are_read_in_time_or_not_at_all(root: Path) -> None:
+    path = root
+    for _ in range(20):
+        path /= "d"
+        path.mkdir()
+        (path / ".gitattributes").write_text("*1*x*2*zzz* foo\n" * 10_000)
+    (path / "f").write_text("one\n")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "attributes")
+    (path / "f").write_text("two\n")
+    for tool, arguments in CALLS[:2]:
+        reply = call(root, tool, arguments, deadline_ms=5000)
+        assert reply.ok or "ask for less" in reply.text, reply.text
+        assert reply.elapsed_ms < 7000
+
+
+@pytest.mark.parametrize("kind", ["a number without an end", "a long path"])
+def test_index_that_explodes_is_answered_in_little_memory(root: Path, kind: str) -> None:
+    oid = hashlib.sha1(b"blob 0\0").digest()  # noqa: S324
+    entry = struct.pack(">10I", 1, 0, 1, 0, 0, 0, 0o100644, 0, 0, 0) + oid
+    if kind == "a long path":
+        data = index_of([b"aa/" * (33 << 20) + b"x"])
+    else:
+        body = struct.pack(">4s2I", b"DIRC", 4, 2) + entry + struct.pack(">H", 1) + b"\0a\0"
+        body += entry + struct.pack(">H", 1) + b"\xff" * (4 << 20)
+        data = body + hashlib.sha1(body).digest()  # noqa: S324
+    (root / ".git/index").write_bytes(data)
+    for tool, arguments in CALLS[:2]:
+        reply = in_little_memory(root, tool, arguments, 700)
+        assert "unexpectedly" not in reply, reply
+
+
+def test_repository_that_others_rewrite_meanwhile_is_always_answered(root: Path) -> None:
+    import threading
+
+    stop, failures = threading.Event(), list[str]()
+
+    def rewrite() -> None:
+        number = 0
+        while not stop.is_set():
+            number += 1
+            (root / f"n{number % 5}").write_text(str(number))
+            git(root, "add", "-A", fine=True)
+            git(root, "commit", "-qm", str(number), fine=True)
+            git(root, "gc", "-q", "--prune=now", fine=True)
+            git(root, "rebase", "-q", "--force-rebase", "HEAD~1", fine=True)
+
+    writer = threading.Thread(target=rewrite)
+    writer.start()
+    try:
+        for _ in range(10):
+            for tool, arguments in CALLS:
+                reply = call(root, tool, arguments)
+                if not reply.ok and ("unexpected" in reply.text or "git says" not in reply.text):
+                    failures.append(reply.text)
+    finally:
+        stop.set()
+        writer.join()
+    assert not failures

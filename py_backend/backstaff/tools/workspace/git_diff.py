@@ -17,7 +17,7 @@ from backstaff.changes.patch import Patch
 from backstaff.changes.work_tree import Change, Origin
 from backstaff.errors import DeadlineExceeded
 from backstaff.render.lines import cut, paths_in_a_note, plural, size
-from backstaff.render.names import CONTROLS, escaped, labels, quote, show
+from backstaff.render.names import CONTROLS, escaped, labels, quote, show, visible
 from backstaff.tool import ESSENTIAL, Context, Keyword, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._repository import commit_named, work_tree_at
 
@@ -168,7 +168,9 @@ def _written(
     lines = [line for line in patch.text.split(b"\n") if line[:1] in (b" ", b"+", b"-")]
     body = [line for line in lines if not line.startswith((b"--- ", b"+++ "))]
     strip = bool(body) and all(line.endswith(b"\r") for line in body)
-    shown, whole = patch, _in_text(patch.text, strip=strip)
+    # A name in the head could forge a row: it has escapes for everything invisible.
+    head = visible(_in_text(patch.head, strip=strip))
+    shown, whole = patch, head + _in_text(b"".join(patch.hunks), strip=strip)
     if alone is not None and size(whole) > alone:
         reads = context.named("workspace/read_file")
         fewer = "context_lines=0 shows more, " if asked.context_lines else ""
@@ -178,7 +180,7 @@ def _written(
             return f"[{left}: {fewer}{reads} shows the file]\n"
 
         hunks = [_in_text(hunk, strip=strip) for hunk in patch.hunks]
-        text, kept = cut(_in_text(patch.head, strip=strip), hunks, end, alone)
+        text, kept = cut(head, hunks, end, alone)
         if kept:
             shown, whole = replace(patch, hunks=patch.hunks[:kept]), text
     return whole, shown.text.decode("utf-8", "surrogateescape")
