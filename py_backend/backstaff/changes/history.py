@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from backstaff.budget import Budget
-from backstaff.changes.work_tree import answered
 from backstaff.project.git import Repository, log_entries
-from backstaff.project.running_git import NoGit
+from backstaff.project.running_git import NoGit, answered
 
 MAX_COUNTED = 200
 """Maximum number of files of a commit whose lines are counted; of a larger one the files are."""

@@ -51,7 +51,9 @@ def read(text: bytes) -> Patch:
     parts = re.split(rb"(?m)^(?=diff --git )", text)[1:]
     if len(parts) > 1:
         both = list(map(read, parts))
-        added, removed = (sum(filter(None, n)) for n in zip(*((p.added, p.removed) for p in both)))
+        added, removed = (
+            sum(filter(None, n)) for n in zip(*((p.added, p.removed) for p in both), strict=True)
+        )
         return Patch(text, (), added, removed)
     head, *hunks = re.split(rb"(?m)^(?=@@ )", text)
     if re.search(rb"(?m)^Binary files ", head):

@@ -4,7 +4,8 @@ import os
 import re
 
 from backstaff.changes.status import Status
-from backstaff.changes.work_tree import WorkTree, answered, in_order
+from backstaff.changes.work_tree import WorkTree, in_order
+from backstaff.project.running_git import answered
 
 _UNSAFE = re.compile('[\0-\x1f\x7f"\\\\]')
 _ESCAPES = dict(zip('\a\b\t\n\v\f\r"\\', 'abtnvfr"\\', strict=True))

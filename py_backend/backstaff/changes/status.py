@@ -12,7 +12,6 @@ from stat import S_IFMT
 from backstaff.changes.work_tree import (
     EMPTY_TREES,
     GITLINK,
-    INDEX_WORDS,
     LISTED,
     QUIET,
     Change,
@@ -20,13 +19,12 @@ from backstaff.changes.work_tree import (
     Origin,
     Side,
     WorkTree,
-    answered,
     in_order,
     opened,
 )
 from backstaff.errors import PathError
 from backstaff.project.git import find_repository
-from backstaff.project.running_git import NoGit, Unanswered
+from backstaff.project.running_git import NoGit, Unanswered, answered
 
 MAX_NESTED = 16
 """Maximum number of submodules within each other that are looked into.
@@ -171,11 +169,13 @@ def _gitlinks(tree: WorkTree, below: str) -> dict[str, str]:
     """The submodules in the index below a path, each with its commit."""
     found = dict[str, str]()
     if tree.repository.has_gitlinks:
-        for entry in tree.ask(*INDEX_WORDS, *tree.below(below)).split(b"\0")[:-1]:
+        listed = tree.ask("ls-files", "-z", "-v", "--stage", *tree.below(below))
+        for entry in listed.split(b"\0")[:-1]:
             facts, _, name = entry.partition(b"\t")
-            if facts.startswith(b"160000 ") and facts.endswith(b"0"):
+            # "H" is not said of one that is not looked at, as with --skip-worktree.
+            if facts.startswith(b"H 160000 ") and facts.endswith(b"0"):
                 path = os.fsdecode(name).removeprefix(tree.inside)
-                found[path] = facts.split(b" ")[1].decode()
+                found[path] = facts.split(b" ")[2].decode()
     return found
 
 
@@ -217,7 +217,9 @@ class _Submodule:
     unknown: bool = False
 
 
-def _submodule(tree: WorkTree, path: str, ignored: str) -> _Submodule | None:
+def _submodule(  # noqa: PLR0911  # one case after the other
+    tree: WorkTree, path: str, ignored: str
+) -> _Submodule | None:
     """The state of the submodule at `path`; None if nothing can be said about it.
 
     A `.git` file that came with a project can name any repository of the user's, whose state is not
@@ -228,18 +230,18 @@ def _submodule(tree: WorkTree, path: str, ignored: str) -> _Submodule | None:
     try:
         with tree.base.root.directory(tree.base.prefix + path) as place:
             repository = find_repository(place, tree.budget)
-            if isinstance(repository, NoGit):
-                return _Submodule() if repository is NoGit.NO_WORK_TREE else None
-            if repository.depth:  # it was not cloned: this is the repository around
-                return _Submodule()
+            if isinstance(repository, NoGit) and repository is not NoGit.NO_WORK_TREE:
+                return None
+            if isinstance(repository, NoGit) or repository.depth:
+                return _Submodule()  # it was not cloned: this is the repository around, if any
             if ignored == "dirty":
                 return _Submodule(repository.head)
             with opened(place, repository, tree.budget) as inner:
                 found = status_of(replace(inner, nested=tree.nested + 1))
     except Unanswered:
         return None
-    except PathError:  # it is gone, or a file is in its place
-        return _Submodule()
+    except PathError:
+        return _Submodule()  # it is gone, or a file is in its place
     dirty = bool(found.staged or found.changed or found.conflicts)
     untracked = bool(found.untracked) and ignored != "untracked"
     return _Submodule(repository.head, dirty, untracked, bool(found.undecided))

@@ -16,7 +16,7 @@ from backstaff.fs.file import read
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.root import Place
 from backstaff.project.git import Repository
-from backstaff.project.running_git import GitFailed, NoGit, Unanswered
+from backstaff.project.running_git import GitFailed, NoGit, Unanswered, answered
 
 MAX_BYTES = 4 << 20
 """Maximum number of bytes of a file whose content is shown."""
@@ -24,7 +24,6 @@ LINK, GITLINK = 0o120000, 0o160000
 LISTED = ("diff", "--raw", "-z", "--no-abbrev", "--ignore-submodules=dirty", "--no-relative")
 """The words for git's list of changes."""
 QUIET = ("--no-ext-diff", "--no-textconv", "--no-color", "-O/dev/null")
-INDEX_WORDS = ("ls-files", "-z", "--stage")
 EMPTY_TREES = {
     "sha1": "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
     "sha256": "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
@@ -77,13 +76,6 @@ Changes = dict[str, Change]
 def in_order(paths: Iterable[str]) -> list[str]:
     """`paths` in git's order, by their bytes."""
     return sorted(paths, key=os.fsencode)
-
-
-def answered(answer: bytes | NoGit) -> bytes:
-    """Return `answer` if git gave one. Raises `Unanswered`."""
-    if isinstance(answer, NoGit):
-        raise Unanswered(answer)
-    return answer
 
 
 @dataclass(frozen=True, slots=True)

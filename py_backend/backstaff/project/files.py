@@ -28,8 +28,7 @@ from typing import NamedTuple
 from backstaff.budget import Budget
 from backstaff.cache import LRUCache
 from backstaff.errors import PathError, PermissionRefused
-from backstaff.fs.entry import Kind, Named, groups_in, kind_of, lstat_or_none
-from backstaff.fs.file import read
+from backstaff.fs.entry import Kind, Named, groups_in, lstat_or_none
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.root import Place
 from backstaff.fs.walk import Step, Walk
@@ -52,8 +51,6 @@ _LOCK = ".#"
 _COPY = "#"
 _AFTER_COPIES = "$"
 """In the order of code points, names that begin with `#` stand before this."""
-_POINTER = b"gitdir: "
-_BRANCH = b"ref: refs/heads/"
 _DIRECTORY = Kind.DIRECTORY
 
 
@@ -372,26 +369,10 @@ class _Look:
         if not (has_dot_git and git) or self.tracked.has(path, below=True):
             return False
         status = lstat_or_none(_DOT_GIT, directory)
-        kind = Kind.UNKNOWN if status is None else kind_of(status)
-        try:
-            if kind is Kind.FILE and read(_DOT_GIT, directory, len(_POINTER)).head != _POINTER:
-                self._watch(directory, path, _DOT_GIT)
-                return False
-            if kind is Kind.DIRECTORY and all(
-                (inner := lstat_or_none(f"{_DOT_GIT}/{name}", directory)) and S_ISDIR(inner.st_mode)
-                for name in ("objects", "refs")
-            ):
-                head = read(f"{_DOT_GIT}/HEAD", directory, len(_BRANCH)).head
-                if head == _BRANCH:
-                    # An ordinary repository is known at sight.
-                    self._watch(directory, path, _DOT_GIT, f"{_DOT_GIT}/HEAD")
-                    return True
-        except PathError:
-            if kind is Kind.FILE:
-                return True  # git takes a file that it cannot read for a repository
-        # Git decides about a link, a file that names a repository, and a broken repository. Its
-        # decision can change without any stamp here.
-        self._note(path, UNSETTLED)
+        if status and S_ISDIR(status.st_mode):
+            self._watch(directory, path, _DOT_GIT)
+        else:  # a link or a file names it, and nothing here changes with the repository
+            self._note(path, UNSETTLED)
         name = git.inside + path
         words = ("ls-files", "-z", "--others", "--", f":(top,literal){name}")
         told = git.ask(self.budget.at_most(1), *words, files=True)

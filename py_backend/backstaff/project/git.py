@@ -29,7 +29,15 @@ from backstaff.fs.handles import HANDLES
 from backstaff.fs.root import Place
 from backstaff.project import running_git
 from backstaff.project.configuration import QUESTION, Configuration, is_within
-from backstaff.project.running_git import GitFailed, NoGit, RunningGit, is_program, started
+from backstaff.project.running_git import (
+    GitFailed,
+    NoGit,
+    RunningGit,
+    Unanswered,
+    answered,
+    is_program,
+    started,
+)
 
 FIRST_SECONDS = 1.0
 """Maximum number of seconds for git's first answer, which takes milliseconds."""
@@ -44,8 +52,6 @@ _PARTS = (*_FILES, "info", "logs", "refs", "objects", "objects/info", "objects/p
 _SHARED = re.compile(r"sharedindex\.((?:[0-9a-f]{2})+)")
 _GITLINK = b"\0\0\xe0\0"
 """The mode of a submodule as it stands in an index."""
-_OF_A_REPOSITORY = (".git", "HEAD")
-"""The name in a work tree, and the one in a bare repository or a `.git` directory."""
 _QUESTION = (
     *("rev-parse", "--is-inside-work-tree", "--show-cdup", "--absolute-git-dir"),
     *("--git-common-dir", "--show-toplevel"),
@@ -168,14 +174,10 @@ class Repository:
             "GIT_OBJECT_DIRECTORY": str(self.objects),
             "GIT_WORK_TREE": clean_directory("sha1"),
         }
-        held = [self.git.descriptor, self.objects.descriptor]
-        at = clean_directory("sha1")
-        return self.taken(
-            started(
-                self.program, at, budget, (*_QUIET, *words), environment=environment, held=held
-            ),
-            fine,
-        )
+        at, held = clean_directory("sha1"), [self.git.descriptor, self.objects.descriptor]
+        words = (*_QUIET, *words)
+        running = started(self.program, at, budget, words, environment=environment, held=held)
+        return self.taken(running, fine)
 
     @property
     def is_shallow(self) -> bool:
@@ -257,63 +259,72 @@ def clean_directory(object_format: str) -> str:
 
 def find_repository(place: Place, budget: Budget) -> Repository | NoGit:
     """The work tree around the directory `place`. A git inside the root is not run."""
-    directory, root = place.directory, place.root.path
-    found = _git_directory(directory)
-    if not found or _holds_endless(found, directory):
-        return GitFailed("one of its files is no file") if found else NoGit.NO_WORK_TREE
-    program = _program(root, os.environ.get("PATH", ""))
-    if program is None:
-        return NoGit.ABSENT
-    here, budget = Held(directory, place.path), budget.at_most(FIRST_SECONDS)
-    first, second = (
-        started(program, str(here), budget, (*_QUIET, *words), environment=_APART, held=[directory])
-        for words in (_QUESTION, QUESTION)  # two processes work at the same time
-    )
+    program = _program(place.root.path, os.environ.get("PATH", ""))
     try:
-        values = second if isinstance(second, NoGit) else second.answer((0, 1))
-        facts = first if isinstance(first, NoGit) else first.answer()
+        found = _git_directory(place.path)
+        if found is None:
+            return NoGit.NO_WORK_TREE
+        if program is None:
+            return NoGit.ABSENT
+        _refuse_endless(found)
+        return _described(place, program, *_facts(place, program, budget.at_most(FIRST_SECONDS)))
+    except Unanswered as error:
+        return error.why
+    except OSError as error:
+        return GitFailed(f"git failed: {error.strerror}")
+
+
+def _facts(place: Place, program: str, budget: Budget) -> tuple[bytes, bytes]:
+    """Git's answers to both questions about `place`. Raises `Unanswered`."""
+    here, held = Held(place.directory, place.path), [place.directory]
+    running = [
+        started(program, str(here), budget, (*_QUIET, *words), environment=_APART, held=held)
+        for words in (_QUESTION, QUESTION)  # two processes work at the same time
+    ]
+    try:
+        first, second = (
+            answered(one if isinstance(one, NoGit) else one.answer(fine))
+            for one, fine in zip(running, ((0,), (0, 1)), strict=True)
+        )
     finally:
-        for one in (first, second):
+        for one in running:
             if isinstance(one, RunningGit):
                 one.end()
-    if isinstance(facts, NoGit):
-        return facts
-    if isinstance(values, NoGit):
-        return values
+    return first, second
+
+
+def _described(place: Place, program: str, facts: bytes, values: bytes) -> Repository:
+    """The repository that git describes by `facts` and the `values` of its settings.
+
+    Raises `Unanswered` and OSError.
+    """
     # A newline in the path of the work tree stands as NUL until the lines are split.
-    answer = os.fsdecode(facts)
+    answer, root = os.fsdecode(facts), place.root.path
     for end in (at for at in range(len(place.path), 0, -1) if place.path[at - 1] == "\n"):
         answer = answer.replace(place.path[:end], place.path[: end - 1] + "\0")
-    inside_tree, *lines = [
-        line.replace("\0", "\n") for line in answer.removesuffix("\n").split("\n")
-    ]
-    if inside_tree != "true":
-        return NoGit.NO_WORK_TREE
-    try:
-        up, git, common, top, *head = lines
-        common = os.path.realpath(os.path.join(place.path, common))
-        configuration = Configuration.read(values, top)
-        if _holds_endless(git, directory) or _holds_endless(common, directory):
-            return GitFailed("one of its files is no file")
-        if _leads_out(git, common, _owner(place.path, git), root, configuration, budget):
-            return NoGit.ELSEWHERE
-        depth = up.count("../")
-        names = place.path.split("/")[-depth:] if depth else []
-        return Repository(
-            program,
-            Held(_above(place, depth), top),
-            _opened(git, place),
-            _opened(common, place),
-            _opened(f"{common}/objects", place),
-            "".join(f"{name}/" for name in names),
-            configuration,
-            "".join(head),
-            _excludes(configuration, common, top, root),
-        )
-    except (OSError, ValueError) as error:
-        return GitFailed(
-            f"git failed: {error.strerror}" if isinstance(error, OSError) else "git failed"
-        )
+    lines = [line.replace("\0", "\n") for line in answer.removesuffix("\n").split("\n")]
+    if lines[0] != "true":
+        raise Unanswered(NoGit.NO_WORK_TREE)
+    up, git, common, top, *head = lines[1:]
+    common = os.path.realpath(os.path.join(place.path, common))
+    configuration = Configuration.read(values, top)
+    for directory in (git, common):
+        _refuse_endless(directory)
+    if _leads_out(git, common, _owner(place.path, git), root, configuration):
+        raise Unanswered(NoGit.ELSEWHERE)
+    depth = up.count("../")
+    names = place.path.split("/")[-depth:] if depth else []
+    return Repository(
+        program,
+        Held(_above(place, depth), top),
+        _opened(git, place),
+        _opened(common, place),
+        _opened(f"{common}/objects", place),
+        "".join(f"{name}/" for name in names),
+        configuration,
+        "".join(head),
+        _excludes(configuration, common, top, root),
+    )
 
 
 def _above(place: Place, levels: int) -> int:
@@ -348,42 +359,25 @@ def _excludes(configuration: Configuration, common: str, top: str, root: str) ->
     return ("--exclude-per-directory=.gitignore", *named)
 
 
-def _git_directory(directory: int) -> str | None:
-    """The git directory in the open `directory` or the nearest above, as a path from `directory`.
+def _git_directory(path: str) -> str | None:
+    """The `.git` at `path` or the nearest above, or a directory that has a `HEAD` itself.
 
-    It is a `.git`, or a directory that has a `HEAD` itself. None means that there is neither, so
-    git need not be started to say that there is no repository. In doubt the path leads to none.
+    None means that there is neither, so git need not be started to say that there is no repository.
     """
-
-    def identity(path: str) -> tuple[int, int]:
-        status = os.stat(path, dir_fd=directory)
-        return status.st_dev, status.st_ino
-
-    above = "."
-    try:
-        top = identity("/")
-        while True:
-            for name in _OF_A_REPOSITORY:
-                try:
-                    os.stat(f"{above}/{name}", dir_fd=directory, follow_symlinks=False)
-                except FileNotFoundError:
-                    continue
-                return f"{above}/{name}" if name == ".git" else above
-            if identity(above) == top:
-                return None
-            above += "/.."
-    except OSError:
-        return above
+    while not os.path.lexists(f"{path}/.git") and not os.path.lexists(f"{path}/HEAD"):
+        if path in ("/", ""):
+            return None
+        path = os.path.dirname(path)
+    return f"{path}/.git" if os.path.lexists(f"{path}/.git") else path
 
 
-def _holds_endless(git_directory: str, directory: int) -> bool:
-    """Whether to read one of the first files in `git_directory` may take for ever, as a fifo."""
+def _refuse_endless(git_directory: str) -> None:
+    """Raise `Unanswered` if to read one of its first files may take for ever, as with a fifo."""
     for name in _FILES:
         with suppress(OSError):
-            mode = os.stat(f"{git_directory}/{name}", dir_fd=directory).st_mode
+            mode = os.stat(f"{git_directory}/{name}").st_mode
             if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode):
-                return True
-    return False
+                raise Unanswered(GitFailed(f"its {name!r} is no file"))
 
 
 def _owner(path: str, git: str) -> str:
@@ -396,9 +390,7 @@ def _owner(path: str, git: str) -> str:
     return git
 
 
-def _leads_out(  # noqa: PLR0913, PLR0917  # all that decides
-    git: str, common: str, owner: str, root: str, configuration: Configuration, budget: Budget
-) -> bool:
+def _leads_out(git: str, common: str, owner: str, root: str, configuration: Configuration) -> bool:
     """Whether a part of the repository in the directory `owner` lies neither in it nor in `root`.
 
     A repository outside may own this work tree, as that of a linked work tree or of a submodule
@@ -418,13 +410,11 @@ def _leads_out(  # noqa: PLR0913, PLR0917  # all that decides
     # Of the objects, a link at a single one is harmless, because its name tells its content.
     deep = (f"{common}/refs", f"{git}/refs", f"{git}/logs", f"{common}/logs")
     links = chain(*map(_links, deep), _links(f"{common}/objects", levels=2, skip_names=2))
-    if not all(map(is_ours, budget.within(links))) or budget.expired():
-        return True
-    return not all(map(is_ours, _alternates(f"{common}/objects", 5)))
+    return not all(map(is_ours, chain(links, _alternates(f"{common}/objects", 5))))
 
 
 def _links(at: str, *, levels: int = 50, skip_names: int = 0) -> Iterator[str]:
-    """Yield the links below `at`; not those in directories whose names have `skip_names` letters."""
+    """Yield the links below `at`, but not in directories with names of `skip_names` letters."""
     with suppress(OSError), os.scandir(at) as entries:
         for entry in entries:
             if entry.is_symlink():

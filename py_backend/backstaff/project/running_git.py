@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
-from typing import IO, TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from backstaff.budget import Budget
 
@@ -136,6 +136,13 @@ class Unanswered(Exception):
         self.why = why
 
 
+def answered(answer: bytes | NoGit) -> bytes:
+    """Return `answer` if git gave one. Raises `Unanswered`."""
+    if isinstance(answer, NoGit):
+        raise Unanswered(answer)
+    return answer
+
+
 def reason(complaint: bytes) -> NoGit:
     """The reason in git's `complaint`, with what to do where that is known."""
     for words, why in _MEANINGS:
@@ -160,41 +167,18 @@ class RunningGit:
 
         Raises `Unanswered` if the exit status is not among `fine`, and `Cancelled`.
         """
-        import selectors
         import subprocess
 
-        until, size, complaint = monotonic() + MAX_SECONDS, 0, bytearray()
-        given, pipes = memoryview(self._given), self._process
+        size, complaint = 0, bytearray()
         try:
-            with selectors.DefaultSelector() as selector:
-                for pipe in (pipes.stdout, pipes.stderr):
-                    selector.register(pipe or 0, selectors.EVENT_READ, pipe is pipes.stdout)
-                if pipes.stdin:
-                    os.set_blocking(pipes.stdin.fileno(), False)
-                    selector.register(pipes.stdin, selectors.EVENT_WRITE)
-                reading = 2
-                while reading:
-                    if self._budget.expired() or monotonic() > until:
-                        raise Unanswered(NoGit.SLOW)
-                    for key, _ in selector.select(TICK):
-                        if pipes.stdin and key.fileobj is pipes.stdin:
-                            try:
-                                given = given[os.write(key.fd, given[:_CHUNK]) :]
-                            except BrokenPipeError:  # git needs no more of it
-                                given = given[:0]
-                            if not given:
-                                selector.unregister(pipes.stdin)
-                                pipes.stdin.close()
-                        elif not (chunk := os.read(key.fd, _CHUNK)):
-                            selector.unregister(key.fileobj)
-                            reading -= 1
-                        elif key.data:
-                            size += len(chunk)
-                            if size > MAX_OUTPUT:
-                                raise Unanswered(NoGit.TOO_MUCH)
-                            yield chunk
-                        else:
-                            complaint += chunk[: MAX_ERRORS - len(complaint)]
+            for chunk, is_output in self._chunks():
+                if not is_output:
+                    complaint += chunk[: MAX_ERRORS - len(complaint)]
+                    continue
+                size += len(chunk)
+                if size > MAX_OUTPUT:
+                    raise Unanswered(NoGit.TOO_MUCH)
+                yield chunk
             if self._process.wait(1) not in fine:
                 raise Unanswered(reason(bytes(complaint)))
         except subprocess.TimeoutExpired:
@@ -203,6 +187,38 @@ class RunningGit:
             raise Unanswered(GitFailed("git failed")) from error
         finally:
             self.end()
+
+    def _chunks(self) -> Iterator[tuple[bytes, bool]]:
+        """Yield what git prints, and whether it is output and no complaint, and give it its input.
+
+        Raises `Unanswered` when the time is up.
+        """
+        import selectors
+
+        until, given, process = monotonic() + MAX_SECONDS, memoryview(self._given), self._process
+        with selectors.DefaultSelector() as selector:
+            for pipe in filter(None, (process.stdout, process.stderr)):
+                selector.register(pipe, selectors.EVENT_READ)
+            if process.stdin:
+                os.set_blocking(process.stdin.fileno(), False)
+                selector.register(process.stdin, selectors.EVENT_WRITE)
+            while selector.get_map():
+                if self._budget.expired() or monotonic() > until:
+                    raise Unanswered(NoGit.SLOW)
+                for key, events in selector.select(TICK):
+                    if events & selectors.EVENT_READ:
+                        if chunk := os.read(key.fd, _CHUNK):
+                            yield chunk, key.fileobj is process.stdout
+                        else:
+                            selector.unregister(key.fileobj)
+                        continue
+                    try:
+                        given = given[os.write(key.fd, given[:_CHUNK]) :]
+                    except BrokenPipeError:  # git needs no more of it
+                        given = given[:0]
+                    if not given and process.stdin:
+                        selector.unregister(process.stdin)
+                        process.stdin.close()
 
     def answer(self, fine: tuple[int, ...] = (0,)) -> bytes | NoGit:
         """The output, if the exit status is among `fine`. Raises `Cancelled`."""
@@ -247,10 +263,9 @@ def started(  # noqa: PLR0913  # all that a process is started with
     guard = [timeout, "-s", "KILL", str(MAX_SECONDS + 1)] if timeout else []
     limited = ["/bin/sh", "-c", _LIMITED, str(MAX_KIBIBYTES), *guard]
     kept = {key: os.environ[key] for key in _KEPT if key in os.environ}
-    source: IO[bytes] | int = subprocess.PIPE
+    # DEVNULL would be opened for writing, too.
+    source = subprocess.PIPE if given else os.open(os.devnull, os.O_RDONLY)
     try:
-        if not given:
-            source = open(os.devnull, "rb")  # not DEVNULL, which is opened for writing, too
         process = subprocess.Popen(  # noqa: S603 - no shell reads a word that comes from a caller
             [*limited, program, "--no-pager", *overrides, *words],
             cwd=at,
@@ -264,8 +279,8 @@ def started(  # noqa: PLR0913  # all that a process is started with
     except OSError:
         return GitFailed("git could not be started")
     finally:
-        if not isinstance(source, int):
-            source.close()
+        if not given:
+            os.close(source)
     return RunningGit(process, budget, given)
 
 

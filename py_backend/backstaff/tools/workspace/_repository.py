@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from backstaff.changes.work_tree import WorkTree, answered, opened
+from backstaff.changes.work_tree import WorkTree, opened
 from backstaff.errors import (
     DeadlineExceeded,
     ErrorCode,
@@ -15,7 +15,7 @@ from backstaff.errors import (
 from backstaff.fs.entry import Kind, Named, groups_in
 from backstaff.fs.walk import Walk
 from backstaff.project.git import find_repository
-from backstaff.project.running_git import GitFailed, NoGit, Unanswered
+from backstaff.project.running_git import GitFailed, NoGit, Unanswered, answered
 from backstaff.render.lines import some_of
 from backstaff.render.names import prose, quote, word
 from backstaff.tool import Context
