@@ -17,7 +17,7 @@ import os
 import time
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
@@ -320,27 +320,16 @@ class _Look:
         if self._is_closed(directory, path, has_dot_git=has_dot_git):
             self.directories.append(Directory(path, closed=Closed.REPOSITORY))
             return ()
-        hidden = self.hidden.get(path, set())
-        if self.all_hidden:
-            hidden = {
-                name
-                for name in (*files, *links, *directories)
-                if not self.tracked.has(prefix + name, below=name in directories)
-            }
-        own: set[str] = set()
-        if not self.include_ignored and (links or (files and files[0] < _AFTER_COPIES)):
-            own = set(self._of_emacs(files, links, prefix))
-            if shown := sorted(own - hidden):
-                self.of_emacs[path] = shown
-        if hidden or own:
-            left = hidden - own
-            before = len(files) + len(links) + len(directories)
+        own = self._of_emacs(files, links, prefix)
+        hidden = self._hidden(path, (files, links, directories))
+        if shown := sorted(own - hidden):
+            self.of_emacs[path] = shown
+        self.ignored += len((hidden - own).intersection((*files, *links, *directories)))
+        if left_out := hidden | own:
             files, links, directories = (
-                [name for name in names if name not in left]
+                [name for name in names if name not in left_out]
                 for names in (files, links, directories)
             )
-            self.ignored += before - len(files) - len(links) - len(directories)
-            files, links = ([n for n in names if n not in own] for names in (files, links))
         if directories:
             self.watches.setdefault(path, {})
         if links:
@@ -349,14 +338,27 @@ class _Look:
         self.directories.append(Directory(path, paths, tuple(links)))
         return list(zip(directories, repeat(_DIRECTORY))) if directories else ()
 
-    def _of_emacs(self, files: list[str], links: list[str], prefix: str) -> list[str]:
+    def _hidden(self, path: str, found: Iterable[Sequence[str]]) -> set[str]:
+        """The names in the directory `path` that git ignores, among those `found` there."""
+        if not self.all_hidden:
+            return self.hidden.get(path, set())
+        prefix, tracked = f"{path}/" if path else "", self.tracked
+        return {
+            name
+            for name in chain.from_iterable(found)
+            if not tracked.has(prefix + name) and not tracked.has(prefix + name, below=True)
+        }
+
+    def _of_emacs(self, files: Sequence[str], links: Sequence[str], prefix: str) -> set[str]:
         """Return Emacs's own names that are not tracked.
 
         If Emacs has changed `a.py`, those are the link `.#a.py` and the copy `#a.py#`.
         """
+        if self.include_ignored or not (links or (files and files[0] < _AFTER_COPIES)):
+            return set()
         own = [one for one in links if one.startswith(_LOCK)]
         own += [one for one in files if one[1:] and one[0] == one[-1] == _COPY]
-        return [one for one in own if not self.tracked.has(prefix + one)] if own else []
+        return {one for one in own if not self.tracked.has(prefix + one)}
 
     def _is_closed(self, directory: int, path: str, *, has_dot_git: bool) -> bool:
         """Whether the open `directory` is another repository for git.

@@ -1,6 +1,5 @@
 """A `.git` that came with a project shows nothing of another repository of the user's."""
 
-import os
 import shutil
 import threading
 from collections.abc import Callable
@@ -63,17 +62,31 @@ def answers(root: Path) -> str:
     return "\n".join(f"{one.text}\n{one.data}" for one in replies)
 
 
-def link(path: Path, target: Path) -> None:
+def link(path: Path, target: Path) -> Path:
     shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     path.symlink_to(target)
+    return path
 
 
-def bare(root: Path, *entries: tuple[str, str]) -> None:
+def bare(root: Path, *entries: tuple[str, str]) -> Path:
     """Replace the repository by these files alone."""
     shutil.rmtree(root / ".git")
     (root / ".git").mkdir()
     for name, content in entries:
         (root / ".git" / name).write_text(content)
+    return root
+
+
+def pointed(root: Path, target: Path) -> Path:
+    """Replace the repository by a file that names the git directory `target`."""
+    shutil.rmtree(root / ".git")
+    (root / ".git").write_text(f"gitdir: {target}\n")
+    return root
+
+
+def packed(root: Path, secret: Path) -> None:
+    git(secret.parent, "pack-refs", "--all")
+    link(root / ".git/packed-refs", secret / "packed-refs")
 
 
 def moved(root: Path, secret: Path) -> None:
@@ -88,10 +101,10 @@ def moved(root: Path, secret: Path) -> None:
 HEAD = ("HEAD", f"ref: refs/heads/{MARK}-branch\n")
 WAYS: dict[str, Callable[[Path, Path], object]] = {
     "commondir, absolute": lambda r, s: bare(r, HEAD, ("commondir", f"{s}\n")),
-    "commondir, relative": lambda r, s: bare(r, HEAD, ("commondir", "../../secret/.git\n")),
+    "commondir, relative": lambda r, _: bare(r, HEAD, ("commondir", "../../secret/.git\n")),
     "a git directory inside with a commondir": moved,
     "`.git` as a link": lambda r, s: link(r / ".git", s),
-    "`.git` as a file": lambda r, s: (shutil.rmtree(r / ".git"), (r / ".git").write_text(f"gitdir: {s}")),
+    "`.git` as a file": pointed,
     "objects and refs as links": lambda r, s: (
         bare(r, HEAD),
         *(link(r / ".git" / name, s / name) for name in ("objects", "refs")),
@@ -99,7 +112,7 @@ WAYS: dict[str, Callable[[Path, Path], object]] = {
     "refs alone": lambda r, s: link(r / ".git/refs", s / "refs"),
     "a directory of refs": lambda r, s: link(r / ".git/refs/heads", s / "refs/heads"),
     "one reference": lambda r, s: link(r / ".git/refs/heads/main", s / f"refs/heads/{MARK}-branch"),
-    "packed-refs": lambda r, s: (git(s.parent, "pack-refs", "--all"), link(r / ".git/packed-refs", s / "packed-refs")),
+    "packed-refs": packed,
     "HEAD": lambda r, s: link(r / ".git/HEAD", s / "HEAD"),
     "index": lambda r, s: link(r / ".git/index", s / "index"),
     "packs": lambda r, s: link(r / ".git/objects/pack", s / "objects/pack"),
@@ -116,8 +129,7 @@ WAYS: dict[str, Callable[[Path, Path], object]] = {
     "the log of HEAD": lambda r, s: link(r / ".git/logs", s / "logs"),
     "a linked work tree that names another one": lambda r, s: (
         git(s.parent, "worktree", "add", "-q", "--detach", str(r.parent / "other")),
-        shutil.rmtree(r / ".git"),
-        (r / ".git").write_text(f"gitdir: {s}/worktrees/other\n"),
+        pointed(r, s / "worktrees/other"),
     ),
 }  # fmt: skip
 
@@ -192,7 +204,7 @@ def test_swap_during_a_call_shows_nothing_from_outside(
             for path, target in pairs:
                 path.rename(root / "aside")
                 path.symlink_to(target)
-                os.unlink(path)
+                path.unlink()
                 (root / "aside").rename(path)
 
     swapping = threading.Thread(target=swap)

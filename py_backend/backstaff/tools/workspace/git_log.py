@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from backstaff.changes.history import Commit, Written, blame, commits
+from backstaff.changes.work_tree import WorkTree
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.project.running_git import GitFailed, Unanswered
 from backstaff.render.lines import cut, plural, shortened
@@ -65,17 +66,8 @@ def run(asked: Arguments, context: Context) -> Result:
         ref = commit_named(asked.ref, "ref", work_tree, context)
         repository, path = work_tree.repository, (work_tree.inside + below).rstrip("/")
         if first:
-            if not ref:
-                raise ToolError(ErrorCode.NOT_FOUND, f"{quote(asked.ref)} has no commit yet")
-            try:
-                lines = blame(repository, ref, path, first, last, context.budget)
-            except Unanswered as error:
-                if not isinstance(error.why, GitFailed) or not _NOT_THERE.search(error.why):
-                    raise
-                problem = f"has no lines {first}-{last} in {quote(asked.ref)}, or is no file there"
-                message = f"Path {quote(asked.path)} {problem}"
-                raise ToolError(ErrorCode.NOT_FOUND, message) from error
-            return _writers(asked, lines, (first, last), context)
+            span = first, last
+            return _writers(asked, _blamed(asked, work_tree, ref, path, span), span, context)
         found: Sequence[Commit] = ()
         if ref:
             most, skip = asked.max_commits + 1, asked.offset  # more tells whether there is more
@@ -84,6 +76,22 @@ def run(asked: Arguments, context: Context) -> Result:
             with context.root.resolve(asked.path):
                 pass  # else it is neither here nor in the history
         return _list(asked, found, context, is_shallow=repository.is_shallow)
+
+
+def _blamed(
+    asked: Arguments, work_tree: WorkTree, ref: str, path: str, span: tuple[int, int]
+) -> list[Written]:
+    if not ref:
+        raise ToolError(ErrorCode.NOT_FOUND, f"{quote(asked.ref)} has no commit yet")
+    try:
+        return blame(work_tree.repository, ref, path, *span, work_tree.budget)
+    except Unanswered as error:
+        if not isinstance(error.why, GitFailed) or not _NOT_THERE.search(error.why):
+            raise
+        first, last = span
+        problem = f"has no lines {first}-{last} in {quote(asked.ref)}, or is no file there"
+        message = f"Path {quote(asked.path)} {problem}"
+        raise ToolError(ErrorCode.NOT_FOUND, message) from error
 
 
 def _writers(
