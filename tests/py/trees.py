@@ -15,7 +15,7 @@ Content = Mapping[str, object]
 
 
 GIT: Content = {".git/HEAD": "ref: refs/heads/main\n", ".git/objects/": None, ".git/refs/": None}
-"""What makes a tree a work tree of git, without a commit."""
+"""The files that make a tree a work tree of git, without a commit."""
 
 
 class Plant(Protocol):

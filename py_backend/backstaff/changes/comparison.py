@@ -1,6 +1,6 @@
 """Two states of a work tree, file by file: commits, the index, and the files as they are now.
 
-Git lists what differs and writes the patches, one after the other, as far as they are read. The
+Git lists the changes and then writes their patches, one after the other, as far as they are read. The
 text of a buffer that is not saved stands for its file.
 """
 
@@ -289,7 +289,7 @@ def _with_buffers(
 
 
 def _to_git(tree: WorkTree, texts: Mapping[str, bytes]) -> dict[str, bytes]:
-    """`texts` of buffers as git would store them, by what git says of the files' line ends."""
+    """`texts` of buffers as git would store them, by git's own view of the files' line ends."""
     if not texts:
         return {}
     paths = [f":(top,literal){tree.inside}{path}" for path in texts]

@@ -1,8 +1,7 @@
 """The patch of one file: git's, or one of our own for the text of a buffer.
 
-Git's patch of a file on the disk shows what git has read there. Only what the root's own
-descriptors find in the file, too, is shown (`shows_only`): nothing else can have come into the
-patch, whatever was swapped meanwhile.
+Git reads a file on the disk by its path, which others can swap meanwhile. So its patch is shown
+only if the root's own descriptors find each of its new lines in the file, too (`shows_only`).
 """
 
 import difflib
@@ -188,7 +187,7 @@ class _Matcher(difflib.SequenceMatcher[bytes]):
     def find_longest_match(
         self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None
     ) -> difflib.Match:
-        """As in the standard library. Raises `DeadlineExceeded`."""
+        """Do the same as the standard library. Raises `DeadlineExceeded`."""
         self._budget.check()
         return super().find_longest_match(alo, ahi, blo, bhi)
 

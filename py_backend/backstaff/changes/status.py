@@ -1,4 +1,4 @@
-"""A status: what is staged, what is changed on the disk, what conflicts and what is untracked.
+"""A status: the staged, changed, conflicting and untracked paths.
 
 Git compares all files, but not those within submodules: it would start another git there, with the
 submodule's own settings. So each submodule is looked at here as a work tree of its own.
@@ -209,7 +209,7 @@ def _ignored(tree: WorkTree) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Submodule:
-    """What differs in a submodule, and its latest commit, "" if it has none or is not cloned."""
+    """The changes in a submodule, and its latest commit, "" if it has none or is not cloned."""
 
     head: str = ""
     dirty: bool = False

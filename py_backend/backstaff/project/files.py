@@ -153,7 +153,7 @@ def project_files(place: Place, budget: Budget, *, include_ignored: bool = False
     kept, told = KEPT.get(key), None
     if kept and kept.basis == (*basis,):
         if kept.index != index and kept.told is not None:
-            told = look.ask()  # the index changed, but perhaps not what git ignores
+            told = look.ask()  # the index changed, but perhaps no ignored name
         is_same = kept.index == index or (told is not None and told == kept.told)
         if is_same and _is_current(kept, directory, budget):
             if index != UNSETTLED:
@@ -181,7 +181,7 @@ def project_files(place: Place, budget: Budget, *, include_ignored: bool = False
     steady = UNSETTLED not in (*basis, index) and all(
         one[0] < young and one[1] < young for one in stamps
     )
-    # A git that failed may answer the next call, unless what it waits for stays where it is.
+    # A git that failed may answer the next call, unless it waits for a fifo that stays there.
     if steady and not found.expired and (not git or why is None or look.endless):
         is_enough = git and not git.has_gitlinks and "tracked" not in vars(look)
         KEPT.put(key, _Kept(found, (*basis,), look.watches, index, told if is_enough else None))

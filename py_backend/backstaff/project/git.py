@@ -7,7 +7,7 @@ for git, even if the configuration changes during the call. A few values are han
 (`Configuration.handed_on`).
 
 Only two questions go to the real repository, and neither of them reads a file of the work tree:
-where it is and what its settings and references are. Git's directories are opened first, and git
+its place with its settings, and its references. Git's directories are opened first, and git
 gets the open ones, so that none is swapped for another meanwhile. A failure is an answer as well:
 a `NoGit`, and the caller does without.
 """
@@ -349,7 +349,7 @@ def _excludes(configuration: Configuration, common: str, top: str, root: str) ->
     """Git's options for the ignore rules, the weakest first.
 
     Git follows a link at info/exclude, such as `.git/info/exclude -> ../../ignore`. One that leads
-    out of the work tree does not count, because what is hidden would tell what the file has.
+    out of the work tree does not count, because the hidden names would tell its lines.
     """
     users = configuration.excludes_file
     exclude = os.path.realpath(f"{common}/info/exclude")

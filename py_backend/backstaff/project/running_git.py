@@ -95,7 +95,7 @@ class NoGit(str):
 
 
 class GitFailed(NoGit):
-    """What git itself says about a repository that it cannot read, and perhaps what to do."""
+    """Git's own words about a repository that it cannot read, and perhaps a remedy."""
 
     __slots__ = ()
 
@@ -144,7 +144,7 @@ def answered(answer: bytes | NoGit) -> bytes:
 
 
 def reason(complaint: bytes) -> NoGit:
-    """The reason in git's `complaint`, with what to do where that is known."""
+    """The reason in git's `complaint`, with a remedy where one is known."""
     for words, why in _MEANINGS:
         if re.search(words, complaint):
             return why
@@ -189,7 +189,7 @@ class RunningGit:
             self.end()
 
     def _chunks(self) -> Iterator[tuple[bytes, bool]]:
-        """Yield what git prints, and whether it is output and no complaint, and give it its input.
+        """Yield each piece that git prints, and whether it is output, and give git its input.
 
         Raises `Unanswered` when the time is up.
         """

@@ -56,7 +56,7 @@ def root(folder: Path) -> Path:
 
 
 def answers(root: Path) -> str:
-    """All that the tools tell of `root`, texts and data."""
+    """The texts and data of all answers about `root`."""
     server = Server(discover(), Settings(), str(root))
     replies = [server.call(f"workspace/{tool}", given, {}) for tool, given in CALLS]
     return "\n".join(f"{one.text}\n{one.data}" for one in replies)

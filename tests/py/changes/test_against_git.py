@@ -95,7 +95,7 @@ def _compare(work_tree: WorkTree, base: str, target: str | None, words: list[str
 
 
 def _plain(patch: bytes) -> bytes:
-    """`patch` without what stands behind the ranges, and with short hashes of submodules."""
+    """`patch` without the text behind the ranges, and with short hashes of submodules."""
     patch = re.sub(rb"(?m)^(@@ [^@]* @@).*$", rb"\1", patch)
     return re.sub(rb"(?m)^index (\w{7})\w*\.\.(\w{7})\w*", rb"index \1..\2", patch)
 

@@ -25,7 +25,7 @@ NOT_GIT_REPOSITORY = "NOT_GIT_REPOSITORY"
 MAX_NAME = 500
 """Maximum number of characters of the name of a commit."""
 LOOK_SECONDS = 0.5
-"""Maximum number of seconds of a look for what git waits for."""
+"""Maximum number of seconds of a look for a fifo that git waits for."""
 _NEAR = 3
 
 
