@@ -307,6 +307,7 @@ RULES: tuple[tuple[str, Rule], ...] = (
     (r"a path of \d+ bytes is left out", _nothing),
     (r"\d+ more entr(y|ies) left out for a limit of \d+ bytes$", _nothing),
     (r"^(\d+) of \1 files named$", _nothing),
+    (r"^\.gitignore is not applied, because ", _nothing),
 )
 
 

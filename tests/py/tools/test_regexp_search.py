@@ -25,7 +25,7 @@ from tests.py.examples import examples
 from tests.py.processes import unprivileged
 from tests.py.project.repositories import git
 from tests.py.tools.searches import SERVER, TOOL, data_of, found, last_line, search, unsaved
-from tests.py.trees import Plant
+from tests.py.trees import GIT, Plant
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_git_settings")]
 
@@ -274,7 +274,7 @@ def test_include_of_an_excluded_name_is_told_the_true_reason(tree: Plant) -> Non
 
 
 def test_include_of_what_git_ignores_as_well_is_told_so(tree: Plant) -> None:  # search 3
-    root = tree({".gitignore": "build\n", "build/x.js": "hit", "z.py": "hit"})
+    root = tree({**GIT, ".gitignore": "build\n", "build/x.js": "hit", "z.py": "hit"})
     reply = search(root, "hit", include=["build/**"])
     told = "1 in build/, to be given as root_path with include_ignored=true]"
     assert reason(reply) == NOT_OVERRIDDEN + told

@@ -7,8 +7,6 @@ from backstaff.contents.choice import Choice, first_of, told_by_name
 from backstaff.contents.scan import Scan
 from backstaff.fs.contents import Unread
 from backstaff.project.files import Closed, ProjectFiles
-from backstaff.project.ignore import MAX_LINES
-from backstaff.project.running_git import NoGit
 from backstaff.render.lines import plural, some_of
 from backstaff.render.names import word
 from backstaff.result import Note, NoteKind
@@ -62,14 +60,11 @@ def not_searched(counts: Mapping[str, int], searched: Searched, scan: Scan) -> N
     if inner := [prefix + path for path in project.closed(Closed.REPOSITORY)]:
         which = some_of((f"{word(path)}/" for path in inner), len(inner))
         parts.append(f"{plural(len(inner), 'repository', 'repositories')} within{_MARK}: {which}")
-    repository = project.repository
-    if project.tracked_unknown or (isinstance(repository, NoGit) and repository.hides):
-        parts.append("tracked files that a rule ignores, which git could not name")
-    if project.rules_cut:
-        parts.append(f"what more than {MAX_LINES} lines of a .gitignore decide")
     own = ["outside include"] * bool(choice.by_include) + ["in exclude"] * bool(choice.by_exclude)
     nothing = f"files {' or '.join(own)}" if own else "nothing"
     text = f"not searched: {', '.join(parts) or nothing}"
+    if project.not_applied:
+        text += f"; .gitignore is not applied, because {project.not_applied}"
     remedy = "to be given as root_path" if _MARK in text else ""
     line = text.replace(_MARK, f", {remedy}")
     return Note(NoteKind.NOT_SEARCHED, text.replace(_MARK, ""), remedy, line)

@@ -32,8 +32,6 @@ from backstaff.names.ranking import MatchKind
 from backstaff.names.suggestions import Searched
 from backstaff.project.edits import Edits, edits
 from backstaff.project.files import Closed, ProjectFiles, project_files
-from backstaff.project.ignore import MAX_LINES
-from backstaff.project.running_git import NoGit
 from backstaff.render.lines import (
     MAX_NOTE,
     bracketed,
@@ -232,15 +230,8 @@ def _not_searched(found: ProjectFiles, prefix: str) -> Iterator[Note]:
     if found.expired:
         text, remedy = "the time was up before all was searched", "give a directory as path"
         yield Note(NoteKind.TIME, text, remedy)
-    if found.tracked_unknown:
-        text = "git could not say which ignored files are tracked: they are left out"
-        yield Note(NoteKind.TRACKED, text)
-    elif isinstance(found.repository, NoGit) and found.repository.hides:
-        text = f"{found.repository}: tracked files that a rule ignores are left out"
-        yield Note(NoteKind.TRACKED, text)
-    if found.rules_cut:
-        text = f"only the first {MAX_LINES} lines of each .gitignore count"
-        yield Note(NoteKind.RULE, text)
+    if found.not_applied:
+        yield Note(NoteKind.RULE, f".gitignore is not applied, because {found.not_applied}")
     if unreadable := [prefix + path for path in found.closed(Closed.UNREADABLE)]:
         yield Note(NoteKind.UNREADABLE, f"cannot be read: {paths_in_a_note(unreadable, '/')}")
     if inner := [prefix + path for path in found.closed(Closed.REPOSITORY)]:
