@@ -4,7 +4,7 @@
 """
 
 READS_CONTENT = (
-    "agent-q/read_file",
+    "workspace/codebase_search",
     "workspace/git_diff",
     "workspace/git_status_summary",
     "workspace/outline",
@@ -17,6 +17,7 @@ PRESET = (
     "workspace/search_files",
     "workspace/read_file",
     "workspace/regexp_search",
+    "workspace/codebase_search",
     "workspace/outline",
     "workspace/git_status_summary",
     "workspace/git_diff",

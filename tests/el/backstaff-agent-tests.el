@@ -57,8 +57,7 @@
 (ert-deftest backstaff-agent-name-of-a-tool-does-not-depend-on-the-others ()
   (backstaff-test-with-project nil
     (let ((all (backstaff-agent-tests-names)))
-      (should (equal (cdr (assoc "agent-q/search_files" all)) "search_files"))
-      (should (equal (cdr (assoc "workspace/search_files" all)) "workspace_search_files"))
+      (should (equal (cdr (assoc "workspace/search_files" all)) "search_files"))
       (should (equal (cdr (assoc "workspace/tree" all)) "tree"))
       (dolist (toolsets '("agent-q" "forge" "workspace" ("forge" "agent-q") ("agent-q" "workspace")))
         (let ((names (backstaff-agent-tests-names toolsets)))
@@ -87,7 +86,7 @@
                    '(("workspace/read_file" (:path ".")
                       "tree shows what is in it" "workspace/tree shows what is in it")
                      ("emacs/read_buffer" (:buffer "workspace/tree")
-                      "no buffer 'workspace/tree'.*; emacs_context names buffers, workspace_read_file reads"
+                      "no buffer 'workspace/tree'.*; emacs_context names buffers, read_file reads"
                       "; emacs/context names buffers, workspace/read_file reads")
                      ("emacs/find_symbol" (:symbol "x" :path "workspace/tree")
                       "'workspace/tree' is not open.*; use regexp_search"
@@ -133,7 +132,7 @@
     (let ((backstaff-approval-function (lambda (_id _args) nil)))
       (pcase-dolist (`(,id . ,said)
                      '(("emacs/context" . "denies the tool emacs_context\\'")
-                       ("workspace/read_file" . "of the call of workspace_read_file\\'")))
+                       ("workspace/read_file" . "of the call of read_file\\'")))
         (should (string-match-p said (car (backstaff-test-answers
                                            (backstaff-agent-tests-calling
                                             id '(:path "a"))))))))))
@@ -542,7 +541,7 @@
 ;;; Skills
 
 (ert-deftest backstaff-skills-catalog-lists-skills-that-a-model-may-invoke ()
-  (backstaff-test-with-sources
+  (backstaff-test-with-skills
     (backstaff-test-with-project backstaff-test-skills
       (let ((catalog (backstaff-skills-catalog)))
         (should (string-match-p "\\`Skills, .*get_command" catalog))
@@ -553,14 +552,12 @@
                                      ".agents/skills/pdf/SKILL.md)"))))
         (should (equal (let ((default-directory "/")) (backstaff-skills-catalog root))
                        catalog)))
-      ;; A model can read by the name and by the file.
-      (dolist (name (list "pdf" (concat root ".agents/skills/pdf/SKILL.md")))
-        (should (string-match-p "description: Fills forms"
-                                (backstaff-call-text 'commands/get_command
-                                                     (list :command_name name))))))))
+      (should (string-match-p "description: Fills forms"
+                              (backstaff-call-text 'commands/get_command
+                                                   '(:command_name "pdf")))))))
 
 (ert-deftest backstaff-skills-catalog-has-all-pages-and-keeps-within-its-limit ()
-  (backstaff-test-with-sources
+  (backstaff-test-with-skills
     (backstaff-test-with-project
         `((".agents" ("skills" ,@(cl-loop
                                   for n from 1 to 230
@@ -580,9 +577,9 @@ description: Its purpose\n---\n" name)))))))
 
 (ert-deftest backstaff-skills-catalog-of-none-is-nil ()
   (backstaff-test-with-project backstaff-test-skills
-    ;; The settings name no sources.
+    ;; The settings name no directory of skills.
     (should-not (backstaff-skills-catalog)))
-  (backstaff-test-with-sources
+  (backstaff-test-with-skills
     (backstaff-test-with-project nil
       (should-not (backstaff-skills-catalog)))))
 

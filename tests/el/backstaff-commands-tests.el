@@ -124,25 +124,16 @@ Skip the test if the server has no tools for them."
                                   (kbd "M-x backstaff-find-command RET RET"))
                                  :type 'user-error))))))
 
-(ert-deftest backstaff-commands-show-kinds-and-what-is-shadowed ()
-  (backstaff-test-with-sources
+(ert-deftest backstaff-find-command-offers-skills-beside-commands ()
+  (backstaff-test-with-skills
     (backstaff-view-test-project backstaff-test-skills
-      (let* ((commands (backstaff-commands--fetch root))
-             (shadowed (assoc ".claude/skills/pdf/SKILL.md" commands)))
+      (let ((commands (backstaff-commands--fetch root)))
         (should (equal (sort (mapcar #'car commands) #'string<)
-                       '(".claude/skills/pdf/SKILL.md" "bare" "git:commit" "hand" "odd" "pdf")))
-        (pcase-dolist (`(,label . ,regexp)
-                       '(("git:commit" . "\\`command in \\.claude/commands; Commit it\\.")
-                         ("odd" . "\\`skill in \\.agents/skills; <file> Turns\\\\u202e round")
-                         ("bare" . "\\`skill in \\.claude/skills; it has no name.*; Nothing said\\.")
-                         ("pdf" . "\\`skill in \\.agents/skills; Fills forms")
-                         (".claude/skills/pdf/SKILL.md"
-                          . "; shadowed by \\.agents/skills/pdf/SKILL\\.md; Other")))
-          (should (string-match-p regexp (nth 2 (assoc label commands)))))
-        ;; A shadowed command shows itself, not the one that shadows it.
-        (backstaff-view-test-open #'backstaff-find-command (nth 1 shadowed) root)
-        (should (string-match-p "description: Other" (buffer-string)))
-        (should (equal (plist-get (backstaff-view--entry) :path) ".claude/skills/pdf/SKILL.md"))))))
+                       '("bare" "commit" "hand" "odd" "pdf")))
+        (should (string-match-p "Turns\\\\u202e round" (nth 2 (assoc "odd" commands))))
+        ;; Of one name, that in the first directory counts.
+        (backstaff-view-test-open #'backstaff-find-command (nth 1 (assoc "pdf" commands)) root)
+        (should (string-match-p "description: Fills forms" (buffer-string)))))))
 
 (ert-deftest backstaff-find-command-annotates ()
   (backstaff-commands-tests-shown backstaff-commands-tests-commands

@@ -533,7 +533,7 @@ In it `asked' is a list of the questions to the user."
 
 (ert-deftest backstaff-unknown-tool-is-answered-with-the-known-ones ()
   (backstaff-test-with-project '(("a.txt" . "a"))
-    (should (string-match-p "No such tool: nosuch (there are agent-q/directory_tree, "
+    (should (string-match-p "No such tool: nosuch (there are agent-q/get_file_info, "
                             (backstaff-call-text "nosuch" nil)))))
 
 (provide 'backstaff-tests)

@@ -5,7 +5,6 @@ they work. Nor does the only commit, as in a shallow clone, which made all files
 generated ones change along with others. So none of these count.
 """
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from itertools import chain
 from backstaff.budget import Budget
 from backstaff.cache import LRUCache
 from backstaff.fs.root import Place
+from backstaff.project.file_kinds import is_generated
 from backstaff.project.git import Repository
 from backstaff.project.running_git import NoGit
 
@@ -26,13 +26,6 @@ BULK = 100
 """Maximum number of files of a commit that counts."""
 # MRR of four words of a subject .27 with 100, .25 with 10 (dev.bench.find).
 MAX_KEPT = 8
-
-_MADE = re.compile(
-    r"(^|/)(dist|vendor|node_modules|third_party|__snapshots__)/|[._-]min\.(js|css)$|\.(lock|snap|map)$"
-    r"|(^|/)(go\.sum|(package-lock|npm-shrinkwrap)\.json|pnpm-lock\.yaml|gradle\.lockfile)$"
-    r"|(\.pb|_pb2|[._-]generated)\.\w+$|(^|/)zz_generated[^/]*$",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,19 +45,19 @@ def edits(place: Place, repository: Repository | NoGit, budget: Budget) -> Edits
     """The edits below `place` in the `COMMITS` latest commits; the last answers are kept."""
     if isinstance(repository, NoGit):
         return Edits(unknown=repository)
-    key = (place.path, repository.head)
+    key = (place.path, repository.head, repository.is_shallow)
     kept = _KEPT.get(key)
     if kept is None:
         told = repository.commits(COMMITS, budget)
         if isinstance(told, NoGit):
             return Edits(unknown=told)
         several = told if len(told) > 1 else []
-        commits = [[file for file in files if not _MADE.search(file)] for files in several]
+        commits = [[file for file in files if not is_generated(file)] for files in several]
         commits = [files for files in commits if 0 < len(files) <= BULK]
         kept = Edits(commits, Counter(chain.from_iterable(commits)))
         _KEPT.put(key, kept)
     return kept
 
 
-_KEPT: LRUCache[tuple[str, str], Edits] = LRUCache(MAX_KEPT)
+_KEPT: LRUCache[tuple[str, str, bool], Edits] = LRUCache(MAX_KEPT)
 """The edits by the path of the place and the commit, because a commit's history is fixed."""

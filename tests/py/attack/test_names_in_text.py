@@ -10,10 +10,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from backstaff.project.file_kinds import TEST_DIRECTORIES, language
 from backstaff.render.names import lossy, visible
 from backstaff.result import Rows
 from backstaff.server import Reply
-from backstaff.tools.workspace._landmarks import TESTS, language
 from tests.py.attack.attackers import BUG, TOOLS, takes_path
 from tests.py.attack.figures import MINUTES, tally
 from tests.py.attack.transports import server_at
@@ -123,7 +123,8 @@ def lines(reply: Reply) -> int:
 @example(names=list(NASTY[24:]))
 def test_text_has_one_row_for_an_entry_with_any_name(tool_id: str, names: list[str]) -> None:
     # A folder with a name such as tests has one more row in an overview, as intended.
-    names = [name for name in names if name not in DEFAULT_EXCLUDES and name.lower() not in TESTS]
+    apart = DEFAULT_EXCLUDES | TEST_DIRECTORIES
+    names = [name for name in names if not {name, name.lower()} & apart]
     # They have the same types, because an overview counts types.
     kinds = (name[name.rindex(".") :] if language(name) else "" for name in names)
     plain = [f"{number:03}{kind}" for number, kind in enumerate(kinds)]

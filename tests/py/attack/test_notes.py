@@ -9,7 +9,7 @@ from tests.py.attack.attackers import TOOLS
 from tests.py.attack.follower import Answer, Follower, told_by
 from tests.py.project.repositories import alone, git
 from tests.py.servers import fitting, server_at
-from tests.py.trees import Plant, plant
+from tests.py.trees import GIT, Plant, plant
 
 pytestmark = pytest.mark.slow
 
@@ -49,11 +49,6 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("workspace/tree", {"path": "many"}),
         ("workspace/search_files", {"query": "**", "kind": "glob"}),
         ("workspace/search_files", {"query": "e"}),
-        ("agent-q/directory_tree", {}),
-        ("agent-q/directory_tree", {"path": "both"}),
-        ("agent-q/search_files", {"pattern": "*"}),
-        ("agent-q/search_files", {"pattern": "./f*", "path": "folders/folder-0000"}),
-        ("agent-q/search_files", {"pattern": "file-*.txt"}),
     ],
     ids=str,
 )
@@ -226,7 +221,7 @@ def test_reason_for_no_match_leads_to_a_match(
     tree: Plant, given: dict[str, object], wanted: str
 ) -> None:
     content = {"src/deep/parser.c": "int main", "built/out.o": "", ".gitignore": "built\n", "a": ""}
-    follower = Follower(server_at(tree(content)), 16_384)
+    follower = Follower(server_at(tree({**content, **GIT})), 16_384)
     assert not follower.follow("workspace/search_files", given, {wanted})
 
 
@@ -257,11 +252,11 @@ def test_command_that_was_meant_is_one(tree: Plant) -> None:
     assert server.call("commands/get_command", {"command_name": found[1]}).ok
 
 
-NEVER_CUT = {"agent-q/get_file_info", "agent-q/get_project_root"}
+NEVER_CUT = {"agent-q/get_file_info"}
 NO_MORE_TO_SEE = {"commands/get_command", "forge/list_directory"}
 """Tools whose contracts have no argument for another part, or no place for a note."""
 # tests/py/tools/test_read_file.py follows these to the last line.
-READ_ELSEWHERE = {"workspace/read_file", "agent-q/read_file"}
+READ_ELSEWHERE = {"workspace/read_file"}
 READ_ELSEWHERE |= {one for one in TOOLS if "/git_" in one}  # in tests/py/changes/test_tools.py
 READ_ELSEWHERE |= {"workspace/outline"}  # in tests/py/tools/test_outline.py
 

@@ -1,7 +1,6 @@
 """The map of a project: the names of most worth for their length, in any room."""
 
 from collections.abc import Mapping
-from math import ceil
 from random import Random
 
 import pytest
@@ -11,7 +10,6 @@ from backstaff.project.files import ProjectFiles
 from backstaff.render.lines import size
 from backstaff.render.tokens import tokens as estimated
 from backstaff.tools.workspace import _best_map
-from backstaff.tools.workspace._best_map import FEW
 from tests.py.trees import project_of
 
 
@@ -42,20 +40,6 @@ def test_directories_at_the_top_leave_half_of_the_room_for_edited_files() -> Non
     assert estimated(hot) > 200
 
 
-def test_directories_share_a_line_where_two_are_named() -> None:
-    files: dict[str, list[str]] = {"": []}
-    for part in "ab":
-        files |= {part: [], f"{part}/many": []}
-        files |= {f"{part}/many/{n}": ["1.c", "2.c"] for n in range(2 if part == "a" else 1)}
-    files |= {"a/large": []}
-    files |= {f"a/large/{n}": [f"{x}.c" for x in range(FEW)] for n in range(2)}
-    assert [text for text, _ in mapped(project_of(files), 42)] == [
-        "./ a/(204) b/many/0/\n",
-        "a/large/ 0/(100) 1/(100)\n",
-        "a/many/ 0/ 1/\n",
-    ]
-
-
 def random_project(seed: int) -> ProjectFiles:
     """A few directories, with names and kinds that are as short or as long as their counts."""
     random = Random(seed)  # noqa: S311 - a test repeats it
@@ -75,7 +59,7 @@ def random_project(seed: int) -> ProjectFiles:
 @pytest.mark.parametrize("seed", [*range(20), 326, 673, 1143, 1279])
 def test_map_fits_in_any_room_that_is_of_use(seed: int) -> None:
     there = _best_map.survey(random_project(seed), "", {}, Budget())
-    minimum = there.minimum(estimated)
+    minimum = estimated(there.empty_line(""))
     for room in (minimum, minimum + 3, minimum + 20, minimum + 60):
         found = _best_map.best_map(there, room, estimated, Budget())
         assert sum(estimated(text) for text, _ in found) <= room, room
@@ -86,6 +70,6 @@ def test_blanks_between_directories_count_in_bytes() -> None:
     there = _best_map.survey(
         project_of(files | {name: ["f"] for name in "abcdefghi"}), "", {}, Budget()
     )
-    for room in range(ceil(there.minimum(size)), 60):
+    for room in range(size(there.empty_line("")), 60):
         found = _best_map.best_map(there, room, size, Budget())
         assert sum(size(text) for text, _ in found) <= room, room

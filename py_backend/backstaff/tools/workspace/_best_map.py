@@ -6,40 +6,32 @@ number of all other files in it and below:
     ./ README.md pyproject.toml docs/ src/(210) tests/ +9
     src/trio/ __init__.py _abc.py _core/ _tools/ +164
 
-`src/(210)` holds 210 files, at any depth, and `docs/` fewer than FEW. The first line is that of the
-start and names the directories at the top, even where they have lines of their own. Any other
-directory is named once: in a line of its own if files in it or LINE directories right in it are
-named, else in the line of the nearest one above that has one. There `docs/man/` names `docs`, too.
-`name@` is a link, `sub/(git)` a repository of its own, and `sub/(?)` cannot be read. Names are
-words as in `render.names`, and a name that looks like a count is quoted, too, so a reader gets the
-paths back from a line. Directories without files are left out.
+`src/(210)` holds 210 files, at any depth, and `docs/` fewer than FEW. The first line names the
+directories at the top, even where they have lines of their own. Any other directory is named once:
+in a line of its own if files in it are named, else in the line of the nearest one above that has
+one. `name@` is a link, `sub/(git)` a repository of its own, and `sub/(?)` cannot be read. Names are
+words as in `render.names`, and a name that looks like a count is quoted, too. Directories without
+files are left out.
 
 The name with the greatest worth for its length comes first. A file is worth its edits in the git
 history; without any edits, all are worth the same. A directory is worth the sum of the files right
-in it: whoever sees it knows where they are. The map shows as many directories and names of
-files as have room, in that order. Ties are broken by path, so the same project gives the same map.
+in it: whoever sees it knows where they are. Names are added in that order while there is room.
+Ties are broken by path, so the same project gives the same map.
 """
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from heapq import nsmallest
-from itertools import takewhile
 from math import inf
 from typing import Any
 
 from backstaff.budget import Budget
+from backstaff.project.file_kinds import changes_along
 from backstaff.project.files import Closed, Directory, ProjectFiles
 from backstaff.render.lines import fitting
 from backstaff.render.names import literal, word
-from backstaff.tools.workspace._landmarks import changes_along
 
-# Of the files that the next commits touch, .46 are named, and .93 have their directory named, as
-# the mean of ten projects and 300 to 2,000 tokens (dev.bench.overview).
-LINE = 2
-"""Minimum number of directories shown in one for it to have a line, with its path once."""
-# With 1, .44 are named. Without such lines, .91 have their directory named.
 LABELS_SHARE = 0.5
 """The part of the room that the first line may take for its directories."""
 # Of the directories at the top, all are named with .5, .97 with .3 and 300 tokens.
@@ -48,7 +40,7 @@ FEW = 100
 # With 20, .92 have their directory named.
 
 Cost = Callable[[str], float]
-"""The part of the room that a text takes."""
+"""The part of the room that a text takes. That of two words is at most the sum of both."""
 Row = dict[str, Any]
 """The data of a line; all paths in them start at the root."""
 
@@ -81,9 +73,9 @@ class Survey:
         whole = (self.prefix + path).rstrip("/")
         return f"{map_word(whole)}/" if whole else "./"
 
-    def minimum(self, cost: Cost) -> float:
-        """The cost of the smallest map: a first line that names nothing."""
-        return cost(f"{self.beginning('')} +{self.totals['']}\n")
+    def empty_line(self, path: str) -> str:
+        """The line of the directory `path` that names nothing: `src/ +210`."""
+        return f"{self.beginning(path)} +{self.totals[path]}\n"
 
 
 def survey(project: ProjectFiles, prefix: str, heat: Mapping[str, float], budget: Budget) -> Survey:
@@ -105,55 +97,64 @@ def best_map(there: Survey, room: float, cost: Cost, budget: Budget) -> list[tup
     There is at least the first line, that of the start; the others follow in the order of their
     paths. When the time is up, the map shows less.
     """
+    left = room - cost(there.empty_line(""))
     top = [path for path in there.totals if path and "/" not in path]
     top.sort(key=lambda path: (-there.totals[path], path))
-    first_room = min(room * LABELS_SHARE, room - there.minimum(cost))
-    first = top[: fitting((cost(there.label(path, "") + " ") for path in top), first_room)]
-    most = max(int(room), 0)  # a name takes at least about one
-    items = nsmallest(most, budget.within(_items(there, most)))
+    prices = [cost(there.label(path, "") + " ") for path in top]
+    first = top[: fitting(prices, left * LABELS_SHARE)]
+    left -= sum(prices[: len(first)])
 
-    def lines(count: int) -> list[tuple[str, Row]]:
-        shown: dict[str, list[str]] = {path: [] for path in ("", *first)}
-        for *_, path, name in items[:count]:
-            shown.setdefault(path, []).extend([name] if name else [])
-        parents = Counter(path.rpartition("/")[0] for path in shown if path)
-        opened = {path for path in {*shown, *parents} if shown.get(path) or parents[path] >= LINE}
-        opened.add("")
-        shown |= {path: [] for path in opened - shown.keys()}
-        for path in shown.keys() - opened:
-            for above in takewhile(lambda one: one not in opened, _above(path)):
-                shown.pop(above, None)  # the label of `path` names it, too
-        labels = {path: list[str]() for path in opened}
-        labels[""] = [path for path in first if path in shown]
-        more = {path: there.totals[path] - len(names) for path, names in shown.items()}
-        for path in shown.keys() - {""}:
-            more[next(one for one in _above(path) if one in shown)] -= there.totals[path]
-            if path not in opened and path not in first:
-                labels[next(one for one in _above(path) if one in opened)].append(path)
-        found = []
-        for path in sorted(opened):
-            names, links = sorted(shown[path]), there.directories[path].links
-            inner = sorted(labels[path])
-            words = [
-                there.beginning(path),
-                *(map_word(name) + "@" * (name in links) for name in names),
-                *(there.label(one, path) for one in inner),
-                *([f"+{more[path]}"] if more[path] else []),
-            ]
-            row = {
-                "path": (there.prefix + path).rstrip("/") or ".",
-                "names": names,
-                "links": [name for name in names if name in links],
-                "collapsed": [there.prefix + one for one in inner],
-                "more_files": more[path],
-            }
-            found.append((" ".join(words) + "\n", row))
-        return found
+    shown: dict[str, list[str]] = {path: [] for path in ("", *first)}
+    most = max(int(left), 0)  # a name takes at least about one
+    for _, _, path, name in nsmallest(most, budget.within(_items(there, most))):
+        line = next((above for above in _above(path) if shown.get(above)), "")
+        label = cost(there.label(path, line) + " ") if path and path not in first else 0.0
+        if name:
+            price = cost(map_word(name) + "@ ")
+            if path and not shown[path]:
+                price += cost(there.empty_line(path)) - label
+        elif path in shown:
+            continue
+        else:
+            price = label
+        if price > left:  # a price is a little too high
+            left = room - sum(cost(text) for text, _ in _lines(there, shown, first))
+        if price > left or budget.expired():
+            break
+        left -= price
+        shown.setdefault(path, []).extend([name] if name else [])
+    return list(_lines(there, shown, first))
 
-    def taken(count: int) -> float:
-        return inf if budget.expired() else sum(cost(text) for text, _ in lines(count))
 
-    return lines(bisect_right(range(1, len(items) + 1), room, key=taken))
+def _lines(
+    there: Survey, shown: Mapping[str, list[str]], first: Collection[str]
+) -> Iterator[tuple[str, Row]]:
+    """Yield the lines of a map that names `shown` files by directory, and the `first` on top."""
+    opened = {path for path, names in shown.items() if names} | {""}
+    labels: dict[str, list[str]] = {path: [] for path in opened}
+    labels[""] += first
+    more = {path: there.totals[path] - len(names) for path, names in shown.items()}
+    for path in shown.keys() - {""}:
+        more[next(above for above in _above(path) if above in shown)] -= there.totals[path]
+        if path not in opened and path not in first:
+            labels[next(above for above in _above(path) if above in opened)].append(path)
+    for path in sorted(opened):
+        names, links = sorted(shown[path]), there.directories[path].links
+        inner = sorted(labels[path])
+        words = [
+            there.beginning(path),
+            *(map_word(name) + "@" * (name in links) for name in names),
+            *(there.label(one, path) for one in inner),
+            *([f"+{more[path]}"] if more[path] else []),
+        ]
+        row = {
+            "path": (there.prefix + path).rstrip("/") or ".",
+            "names": names,
+            "links": [name for name in names if name in links],
+            "collapsed": [there.prefix + one for one in inner],
+            "more_files": more[path],
+        }
+        yield " ".join(words) + "\n", row
 
 
 def _items(there: Survey, most: int) -> Iterator[tuple[float, int, str, str]]:

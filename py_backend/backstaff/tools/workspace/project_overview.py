@@ -11,15 +11,17 @@ the caller's limit in bytes besides. Weight comes from the git history where the
 the number of files. The same project gives the same text.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from math import ceil
 from pathlib import PurePath
 
 from backstaff.errors import DeadlineExceeded, ErrorCode, PathError, ToolError
+from backstaff.fs.file import read
 from backstaff.fs.root import Place
+from backstaff.project import file_kinds
 from backstaff.project.edits import edits
 from backstaff.project.files import Closed, ProjectFiles, project_files
 from backstaff.project.running_git import NoGit
@@ -28,27 +30,38 @@ from backstaff.render.names import labels, show, word
 from backstaff.render.tokens import tokens
 from backstaff.result import Note, NoteKind
 from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
-from backstaff.tools.workspace import _landmarks as landmarks
 from backstaff.tools.workspace._best_map import FEW, Cost, Row, Survey, best_map, map_word, survey
 from backstaff.tools.workspace._refusals import refusal
 
 MOST_TOKENS = 20_000
-LATE_COMMITS = 30
+MOST_BYTES = 5
+"""Upper estimate of bytes per token: a byte limit below max_tokens times 5 is the binding one."""
 WALK_SHARE = 0.5
 """The part of the time for counting files; the rest is for the map."""
 MIN_SECONDS = 0.5
 """Seconds that the map has even if the time is up."""
-MOST_BYTES = 5
-"""Upper estimate of bytes per token: a byte limit below max_tokens times 5 is the binding one."""
-EDITED, MOST_TESTS, MOST_ENTRIES = 8, 3, 5
-"""Maximum number of files edited lately, directories of tests and starts of programs."""
-LANDMARK_DEPTH = 3
-"""Maximum depth at which documents, build files and starts of programs are looked for."""
 HEAD_SHARE = 0.2
 """The part of the whole that the head may take, beside its first line."""
 # Of the files that the next commits touch, .46 are named with .2, .43 with .5 (dev.bench.overview).
-KINDS = 6
-"""Maximum number of kinds of files in the head."""
+LANDMARK_DEPTH = 3
+"""Maximum depth at which documents, build files and starts of programs are looked for."""
+LATE_COMMITS = 30
+KINDS, EDITED, MOST_TESTS, MOST_ENTRIES = 6, 8, 3, 5
+"""Maximum numbers: kinds of files, files edited lately, directories of tests, entry points."""
+MAX_BUILD_FILE = 1 << 18
+TEST_COMMANDS = (
+    *(("makefile", rb"^test *:", "make test"), ("makefile", rb"^check *:", "make check")),
+    *(("justfile", rb"^test\b", "just test"), ("package.json", rb'"test" *:', "npm test")),
+    *(("pyproject.toml", rb"pytest", "pytest"), ("setup.cfg", rb"pytest", "pytest")),
+    *(("tox.ini", rb"", "tox"), ("noxfile.py", rb"", "nox"), ("mix.exs", rb"", "mix test")),
+    *(("cargo.toml", rb"", "cargo test"), ("go.mod", rb"", "go test ./...")),
+    *(("eask", rb"", "eask test"), ("eldev", rb"", "eldev test")),
+    *(("gradlew", rb"", "./gradlew test"), ("pom.xml", rb"", "mvn test")),
+    *(("rakefile", rb"", "rake test"), ("deno.json", rb"", "deno test")),
+    *(("dune-project", rb"", "dune test"), ("stack.yaml", rb"", "stack test")),
+    *(("build.zig", rb"", "zig build test"), ("package.swift", rb"", "swift test")),
+)
+"""A build file at the top, an expression that it must match, and then the command of tests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +103,11 @@ def run(arguments: Arguments, context: Context) -> Result:
         return f"{bracketed(notes)}[{count} of {files} files named{more}]\n"
 
     title, longest_end = _title(data, warnings), end(files, hints)
-    frame = title + longest_end
-    if room < (least := ceil(tokens(frame) + there.minimum(tokens))):
+    frame = title + there.empty_line("") + longest_end
+    if room < (least := tokens(frame)):
         words = f"{room} is too small: the least that is of use here is {least}"
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument 'max_tokens': {words}")
-    if limit < (least := ceil(size(frame) + there.minimum(size))):
+    if limit < (least := size(frame)):
         problem = f"The overview has at least {least} bytes, more than the {limit} allowed"
         raise ToolError(ErrorCode.REPLY_TOO_LARGE, problem)
 
@@ -103,7 +116,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         return max(tokens(text), size(text) * room / limit)
 
     left = room - cost(title) - cost(longest_end)
-    head = _head(data, min(room * HEAD_SHARE, left - there.minimum(cost)), cost)
+    head = _head(data, min(room * HEAD_SHARE, room - cost(frame)), cost)
     budget = context.budget.at_least(MIN_SECONDS)
     texts, rows = zip(*best_map(there, left - cost(head), cost, budget), strict=True)
     named = sum(len(row["names"]) for row in rows)
@@ -132,28 +145,33 @@ def _facts(
     """
     repository, git_budget = found.repository, context.budget.share(WALK_SHARE)
     known = edits(place, repository, git_budget)
+    branch, is_hidden = None, False
     if isinstance(repository, NoGit):
-        branch, is_hidden = None, repository.hides
+        is_hidden = repository.hides
     else:
         named = repository.branch(git_budget)
         branch = None if isinstance(named, NoGit) else named
-        # A repository without a commit has no history, and git calls that a failure.
-        is_hidden = known.unknown not in (None, NoGit.BROKEN)
-    warnings = (f"Nothing is known of edits: {known.unknown}",) if is_hidden else ()
+        is_hidden = known.unknown is not None
     budget = context.budget.at_least(MIN_SECONDS)
-    there, prefix = survey(found, place.prefix, known.heat, budget), place.prefix
+    there, heat, prefix = survey(found, place.prefix, known.heat, budget), known.heat, place.prefix
     paths = list(budget.within(found.paths))
-    types = Counter(map(landmarks.language, paths))
+    types = Counter(map(file_kinds.language, paths))
     kinds = sorted((kind for kind in types if kind), key=lambda kind: (-types[kind], kind))[:KINDS]
     others = len(paths) - sum(types[kind] for kind in kinds)
-    tests = [path for path, total in there.totals.items() if total and landmarks.is_tests(path)]
-    tests.sort(key=lambda path: (-there.totals[path], path))
-    shallow = [path for path in paths if path.count("/") <= LANDMARK_DEPTH]
-    build = landmarks.build_files(shallow)
+    tests = [path for path, total in there.totals.items() if total]
+    tests = sorted(filter(file_kinds.is_test_directory, tests))
+    tests.sort(key=lambda path: -there.totals[path])
+    shallow = sorted(path for path in paths if path.count("/") <= LANDMARK_DEPTH)
+    build = file_kinds.build_files(shallow)
+    entries = file_kinds.entry_points(sorted(shallow, key=lambda path: -heat.get(path, 0)))
     # Of the files that the latest commits touched equally often, the latest comes first.
     touched = Counter(chain.from_iterable(map(sorted, known.commits[:LATE_COMMITS])))
     files = there.worth.keys() - there.along
     edited = [path for path, _ in touched.most_common() if path in files]
+
+    def named_from_root(paths: Sequence[str]) -> list[str]:
+        return [prefix + path for path in paths]
+
     data = {
         "name": PurePath(context.root.path).name or "/",
         "path": place.relative,
@@ -164,16 +182,30 @@ def _facts(
             *({"kind": kind, "files": types[kind]} for kind in kinds),
             *([{"kind": None, "files": others}] if others else []),
         ],
-        "read_first": [prefix + path for path in landmarks.read_first(shallow)],
-        "build": [prefix + path for path in build],
-        "test_commands": list(landmarks.test_commands(place, build)),
+        "read_first": named_from_root(file_kinds.read_first(shallow)),
+        "build": named_from_root(build),
+        "test_commands": list(_test_commands(place, build)),
         "tests": [
             {"path": prefix + path, "files": there.totals[path]} for path in tests[:MOST_TESTS]
         ],
-        "start": [prefix + path for path in landmarks.entries(shallow, known.heat)[:MOST_ENTRIES]],
-        "edited": [prefix + path for path in edited[:EDITED]],
+        "start": named_from_root(entries[:MOST_ENTRIES]),
+        "edited": named_from_root(edited[:EDITED]),
     }
-    return data, there, warnings
+    return data, there, (f"Nothing is known of edits: {known.unknown}",) if is_hidden else ()
+
+
+def _test_commands(place: Place, build: Sequence[str]) -> Iterator[str]:
+    """Yield the commands of tests that the `build` files have: `make test`, `pytest`."""
+    for path in build:
+        for name, expression, command in TEST_COMMANDS:
+            if path.lower() != name:
+                continue
+            try:
+                content = read(path, place.listing(), MAX_BUILD_FILE).head if expression else b""
+            except PathError:
+                continue
+            if re.search(expression, content, re.MULTILINE):
+                yield command
 
 
 def _names(data: Row) -> Iterator[str]:
@@ -229,8 +261,8 @@ def _notes(found: ProjectFiles, context: Context) -> Iterator[Note]:
     if found.ignored and not found.paths:
         finds = f"{context.named('workspace/search_files')} with include_ignored finds it"
         yield Note(NoteKind.IGNORED, "git ignores all that is in here", finds)
-    if found.tracked_unknown:
-        yield Note(NoteKind.TRACKED, "files that are tracked though ignored are missing")
+    if found.not_applied:
+        yield Note(NoteKind.RULE, f".gitignore is not applied, because {found.not_applied}")
     if found.closed(Closed.REPOSITORY):
         text = "dir/(git) is a repository of its own"
         yield Note(NoteKind.REPOSITORY, text, "give it as path")

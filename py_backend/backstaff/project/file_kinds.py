@@ -1,0 +1,119 @@
+"""Kinds of files by their names alone: the language, tests, generated files, documents, and others.
+
+Paths are relative to the project, with slashes. Case does not matter, except in names of tests.
+"""
+
+import re
+from collections.abc import Iterable
+
+TEST_DIRECTORIES = frozenset(("test", "tests", "spec", "specs", "__tests__", "e2e", "t"))
+
+_LANGUAGES = (
+    "Python: py pyi; C: c h; C++: cc cpp cxx hpp hh; C#: cs; Java: java; Kotlin: kt kts; Go: go;"
+    "Scala: scala; Groovy: groovy; Gradle: gradle; Rust: rs; JavaScript: js mjs cjs jsx; Vue: vue;"
+    "TypeScript: ts tsx mts cts; Svelte: svelte; Ruby: rb; PHP: php; Perl: pl pm; Swift: swift;"
+    "Emacs Lisp: el; Lisp: lisp asd; Clojure: clj cljs cljc; Scheme: scm; Elixir: ex exs; Lua: lua;"
+    "Erlang: erl hrl; Haskell: hs; OCaml: ml mli; Julia: jl; Dart: dart; Zig: zig; Nix: nix;"
+    "Shell: sh bash zsh fish; PowerShell: ps1; Tcl: tcl; Terraform: tf; HCL: hcl; SQL: sql;"
+    "HTML: html htm; CSS: css scss sass less; XML: xml; JSON: json jsonc; YAML: yml yaml;"
+    "TOML: toml; Markdown: md mdx markdown; reST: rst; Org: org; AsciiDoc: adoc; TeX: tex"
+)
+_LANGUAGE_OF = {
+    f".{extension}": name.strip()
+    for name, _, extensions in (entry.partition(": ") for entry in _LANGUAGES.split(";"))
+    for extension in extensions.split()
+}
+_EXTENSION = re.compile(r"(?<=[^/])\.[a-zA-Z]\w{0,15}\Z", re.ASCII)
+_TEST_FILE = re.compile(
+    r"(?:^|/)(?:tests?|specs?|__tests__|testing|testdata|e2e)/|(?:^|/)(?:test_[^/]*|conftest\.py)\Z"
+    r"|[^/](?:_tests?|[-.]tests?|[._]spec|Tests?|Spec)\.[^/.]+\Z"
+)
+_GENERATED = re.compile(
+    r"(^|/)(dist|vendor|node_modules|third_party|__snapshots__)/|[._-]min\.(js|css)$|\.(lock|snap|map)$"
+    r"|(^|/)(go\.sum|(package-lock|npm-shrinkwrap)\.json|pnpm-lock\.yaml|gradle\.lockfile)$"
+    r"|(\.pb|_pb2(_grpc)?|[._-]generated)\.\w+$|(^|/)zz_generated[^/]*$",
+    re.IGNORECASE,
+)
+_DOCUMENT = (
+    "agents|claude|contributing|architecture|design|hacking|development|overview|building"
+    "|getting_started"
+)
+_READ_FIRST = re.compile(
+    rf"(readme|{_DOCUMENT}|(\.github|docs?)/({_DOCUMENT})|.*/(\.github|docs?)/contributing)"
+    r"(\.(md|rst|txt|org|adoc))?",
+    re.IGNORECASE,
+)
+_BUILD = re.compile(
+    r"(.*/)?((pyproject|cargo)\.toml|setup\.(py|cfg)|tox\.ini|noxfile\.py|(package|deno|composer)\.json"
+    r"|go\.(mod|work)|(gnu)?makefile|justfile|cmakelists\.txt|meson\.build|configure\.ac|pom\.xml"
+    r"|gradlew|(build|settings)\.gradle|build\.(gradle\.kts|sbt|zig)|(module|workspace)\.bazel"
+    r"|gemfile|rakefile|mix\.exs|rebar\.config|dune-project|(stack|pubspec)\.yaml|project\.clj"
+    r"|eask|cask|eldev|package\.swift|dockerfile|flake\.nix"
+    r"|[^/]*\.(asd|cabal|sln|csproj|gemspec|rockspec|nimble))",
+    re.IGNORECASE,
+)
+_ENTRY = re.compile(
+    r"(.*/)?(main\.(py|rs|go|c|cc|cpp|java|kt|ts|js|swift|zig|dart|ml|hs|el)|__main__\.py|manage\.py"
+    r"|app\.(py|ts|tsx|js)|application\.ex|program\.cs|early-init\.el|init\.el)|bin/[^./]+"
+    r"|(src/)?(server|lib)\.(py|ts|js|c|go|rs)|(src/)?([^/]+/)?cli\.(py|ts|js)"
+    r"|((.*/)?src/)?index\.(ts|js|tsx|mjs)",
+    re.IGNORECASE,
+)
+_MAIN = re.compile(r"(^|/)(main\.\w+|__main__\.py)$", re.IGNORECASE)
+_ASIDE = re.compile(
+    r"(^|/)(tests?|specs?|__tests__|testdata|fixtures|examples?|samples?|docs?|playground|vendor|deps"
+    r"|benchmarks?|([\w-]+-)?scripts?|\.[^/]+)/",
+    re.IGNORECASE,
+)
+_ALONG = re.compile(
+    r"^\.github/|(^|/)(\.[^/]*|(change(s|log)|news|history|release)[^/]*)$"
+    r"|(^|/)(\.?changes|changelogs?|releases?|translations?|locales?)/",
+    re.IGNORECASE,
+)
+
+
+def language(path: str) -> str:
+    """Return the language of the file `path`: `Go` for `x.go`, else its extension, or ""."""
+    extension = _EXTENSION.search(path)
+    return _LANGUAGE_OF.get(extension[0].lower(), extension[0]) if extension else ""
+
+
+def is_test_file(path: str) -> bool:
+    """Return True if `path` has the name of a file of tests, or is below a directory of tests."""
+    return bool(_TEST_FILE.search(path))
+
+
+def is_test_directory(path: str) -> bool:
+    """Return True if the directory `path` holds tests, and not those of an example."""
+    above, _, name = path.lower().rpartition("/")
+    return name in TEST_DIRECTORIES and not _ASIDE.search(f"{above}/")
+
+
+def is_generated(path: str) -> bool:
+    """Return True if a program wrote the file `path`, or it is someone else's code."""
+    return bool(_GENERATED.search(path))
+
+
+def changes_along(path: str) -> bool:
+    """Return True if the file `path` changes along with others, as a changelog does."""
+    return bool(_BUILD.fullmatch(path) or _ALONG.search(path))
+
+
+def build_files(paths: Iterable[str]) -> list[str]:
+    """Return the build files among `paths`, at the top or in a directory there."""
+    shallow = (path for path in paths if path.count("/") <= 1)
+    return [path for path in shallow if _BUILD.fullmatch(path) and not _ASIDE.search(path)]
+
+
+def read_first(paths: Iterable[str]) -> list[str]:
+    """Return the documents to read first, those at the top before others.
+
+    They are at the top and in its docs/, and CONTRIBUTING in any folder of docs.
+    """
+    return sorted(filter(_READ_FIRST.fullmatch, paths), key=lambda path: path.count("/"))
+
+
+def entry_points(paths: Iterable[str]) -> list[str]:
+    """Return the files where a program starts: `main` first, then the less deep ones."""
+    likely = [path for path in paths if _ENTRY.fullmatch(path) and not _ASIDE.search(path)]
+    return sorted(likely, key=lambda path: (not _MAIN.search(path), path.count("/")))
