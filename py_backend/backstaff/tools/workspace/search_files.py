@@ -32,6 +32,7 @@ from backstaff.names.ranking import MatchKind
 from backstaff.names.suggestions import Searched
 from backstaff.project.edits import Edits, edits
 from backstaff.project.files import Closed, ProjectFiles, project_files
+from backstaff.project.running_git import NoGit
 from backstaff.render.lines import (
     MAX_NOTE,
     bracketed,
