@@ -26,8 +26,10 @@
 (require 'cl-lib)
 (require 'subr-x)
 
-(defvar lint-floors '("backstaff" "backstaff-emacs" "backstaff-agent" "backstaff-ui" "backstaff-remote")
-  "The floors, the lowest first, each by the beginning of its files' names.
+(defvar lint-floors '("backstaff" "backstaff-emacs"
+                      ("backstaff-agent" "backstaff-gptel" "backstaff-llm" "backstaff-mcp")
+                      "backstaff-ui" "backstaff-remote")
+  "The floors, the lowest first, each by one or more beginnings of file names.
 For example, backstaff-ui-tree.el is on the floor \"backstaff-ui\".  A file
 whose name begins like no other floor is on the first one.")
 
@@ -123,8 +125,7 @@ It is the file's name, with or without its floor: \"backstaff-ui-tree\" and
 \"backstaff-tree\" begin those of backstaff-ui-tree.el."
   (let ((name (lint-floors--file-name file)))
     (or (equal prefix name)
-        (equal prefix (string-replace "backstaff-ui-" "backstaff-" name))
-        (equal prefix (string-replace "backstaff-agent-" "backstaff-" name)))))
+        (equal prefix (string-replace "backstaff-ui-" "backstaff-" name)))))
 
 (defun lint-floors--private-uses (file)
   "Return findings for the private names of other files that FILE uses."
@@ -137,7 +138,10 @@ It is the file's name, with or without its floor: \"backstaff-ui-tree\" and
 
 (defun lint-floors--level (name)
   "Return the number of the floor that the file NAME stands on."
-  (or (cl-position-if (lambda (floor) (string-prefix-p (concat floor "-") (concat name "-")))
+  (or (cl-position-if (lambda (floor)
+                        (cl-some (lambda (prefix) (string-prefix-p (concat prefix "-")
+                                                                   (concat name "-")))
+                                 (ensure-list floor)))
                       lint-floors :start 1)
       0))
 

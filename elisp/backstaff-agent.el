@@ -26,7 +26,8 @@
 The server cuts a longer text and says so.  If nil, the server's own settings
 count."
   :type '(choice (const :tag "The server's settings" nil) (integer :tag "Bytes"))
-  :group 'backstaff)
+  :group 'backstaff
+  :package-version '(backstaff . "0.1.0"))
 
 (defun backstaff-agent-definitions ()
   "Return all tools as in `backstaff-tools', but with the texts for models.

@@ -109,7 +109,7 @@ The key stays in the queue."
 
 (defun backstaff-approval--hold-keys (question)
   "Announce QUESTION until no key comes, and return the keys that came, in order.
-They were typed for what the user does after the call."
+They belong to the next command."
   (let ((keys nil))
     (while (not (backstaff-approval--announce question))
       (let ((key (read-event)))

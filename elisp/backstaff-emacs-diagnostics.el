@@ -56,6 +56,7 @@
 (defun backstaff-emacs-diagnostics--run (arguments context)
   "Do the work of emacs/diagnostics with ARGUMENTS in CONTEXT."
   (let* ((roots (backstaff-unsaved-roots (plist-get context :root)))
+         (limit (plist-get context :limit))
          (scope (backstaff-emacs-argument-path (or (plist-get arguments :path) "") roots))
          (within (lambda (path) (or (equal scope "") (equal path scope)
                                     (string-prefix-p (concat scope "/") path))))
@@ -77,64 +78,57 @@
          (found (cl-remove-if-not (lambda (one) (memq (plist-get one :severity) wanted)) problems))
          (hidden (cl-set-difference problems found))
          (failed nil)
-         (limit (plist-get context :limit))
          (named (lambda (text paths)
-                  (and paths
-                       (list (format "%s: %s" text
+                  (and paths (format "%s: %s" text
                                      (backstaff-emacs-some (mapcar #'backstaff-names-show paths)
-                                                           (min 500 (/ limit 4))))))))
+                                                           (min 500 (/ limit 4)))))))
          (in-state (lambda (state)
                      (cl-loop for (path one) in reports when (eq one state) collect path)))
          (unchecked (funcall in-state 'unchecked))
          (waiting (funcall in-state 'waiting))
-         (checked (funcall in-state 'checked)))
+         (checked (funcall in-state 'checked))
+         (notes nil))
     (cl-loop for (path _ _ . failures) in (reverse reports)
              do (dolist (failure failures)
                   (push path (alist-get failure failed nil nil #'equal))))
-    (let* ((notes (append
-                   (and hidden
-                        (list (format "%s below the severity %s %s not shown"
-                                      (backstaff-emacs-diagnostics--counts hidden) severity
-                                      (if (cdr hidden) "are" "is"))))
-                   (cl-loop for (failure . paths) in failed
-                            append (funcall named (concat failure " in") paths))
-                   (funcall named "no checker runs in" unchecked)
-                   (funcall named "a check is under way in" waiting)
-                   (unless (or reports (equal scope ""))
-                     (list (format "%s is not open" (backstaff-names-show scope))))))
-           (head (cond
-                  ((not checked)
-                   (format "Not checked: %s\n"
-                           (string-join (or notes '("no file of the project is open")) "; ")))
-                  ((null found)
-                   (format "No %s%s\n"
-                           (pcase severity
-                             ("error" "errors") ("warning" "errors or warnings") (_ "problems"))
-                           (if failed " from the checkers that work" "")))
-                  (t (format "%s in %s: %s\n" (backstaff-emacs-plural (length found) "problem")
-                             (backstaff-emacs-plural
-                              (length (delete-dups (mapcar path-of found))) "file")
-                             (backstaff-emacs-diagnostics--counts found)))))
-           (tail (concat (mapconcat (lambda (note) (format "[%s]\n" note)) (and checked notes) "")
-                         "[only files that are open in Emacs are checked]\n"))
-           (lines (backstaff-lisp-tools-fitting
-                   (cl-loop for one in (seq-take found (plist-get arguments :max-results))
-                            collect (cl-destructuring-bind
-                                        (&key path line column severity message source) one
-                                      (format "%s:%d:%d %s %s [%s]\n" (backstaff-names-show path)
-                                              line column (substring (symbol-name severity) 1)
-                                              message source)))
-                   (- limit (string-bytes head) (string-bytes tail) 80)))
-           (left (- (length found) (length lines))))
-      (list :text (concat head (string-join lines)
-                          (and (> left 0)
-                               (format "[%d more: give a path, or raise max_results or severity]\n"
-                                       left))
-                          tail)
-            :truncated (> left 0)
-            :data (list :problems (seq-take found (length lines)) :problems-total (length found)
-                        :problems-below (length hidden)
-                        :unchecked unchecked :waiting waiting :failed failed)))))
+    (setq notes
+          (delq nil
+                `(,(and hidden (format "%s below the severity %s %s not shown"
+                                       (backstaff-emacs-diagnostics--counts hidden) severity
+                                       (if (cdr hidden) "are" "is")))
+                  ,@(cl-loop for (failure . paths) in failed
+                             collect (funcall named (concat failure " in") paths))
+                  ,(funcall named "no checker runs in" unchecked)
+                  ,(funcall named "a check is under way in" waiting)
+                  ,(unless (or reports (equal scope ""))
+                     (format "%s is not open" (backstaff-names-show scope))))))
+    (backstaff-emacs-answer
+     limit
+     (cond ((not checked)
+            (concat "Not checked: "
+                    (string-join (or notes '("no file of the project is open")) "; ")))
+           ((null found)
+            (format "No %s%s"
+                    (pcase severity
+                      ("error" "errors") ("warning" "errors or warnings") (_ "problems"))
+                    (if failed " from the checkers that work" "")))
+           (t (format "%s in %s: %s" (backstaff-emacs-plural (length found) "problem")
+                      (backstaff-emacs-plural
+                       (length (delete-dups (mapcar path-of found))) "file")
+                      (backstaff-emacs-diagnostics--counts found))))
+     (cl-loop for problem in found
+              collect (cons (cl-destructuring-bind
+                                (&key path line column severity message source) problem
+                              (format "%s:%d:%d %s %s [%s]" (backstaff-names-show path) line column
+                                      (substring (symbol-name severity) 1) message source))
+                            problem))
+     :most (plist-get arguments :max-results)
+     :more "%d more: give a path, or raise max_results or severity"
+     :notes `(,@(and checked notes) "only files that are open in Emacs are checked")
+     :data (lambda (shown)
+             (list :problems shown :problems-total (length found)
+                   :problems-below (length hidden)
+                   :unchecked unchecked :waiting waiting :failed failed)))))
 
 (defun backstaff-emacs-diagnostics--counts (problems)
   "Return the number of PROBLEMS of each severity: \"2 errors, 1 note\"."

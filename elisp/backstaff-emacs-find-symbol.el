@@ -53,6 +53,11 @@
 (defconst backstaff-emacs-find-symbol--seconds 5
   "Maximum number of seconds that a back end may take.")
 
+(defun backstaff-emacs-find-symbol--fail (code format &rest values)
+  "Fail with CODE and FORMAT with VALUES, and point to the search in texts."
+  (backstaff-lisp-tools-fail code "%s; use %s" (apply #'format format values)
+                             (backstaff-lisp-tools-name "workspace/regexp_search")))
+
 (defun backstaff-emacs-find-symbol--run (arguments context)
   "Do the work of emacs/find_symbol with ARGUMENTS in CONTEXT."
   (let* ((roots (backstaff-unsaved-roots (plist-get context :root)))
@@ -66,9 +71,8 @@
          (seconds (min backstaff-emacs-find-symbol--seconds
                        (or (plist-get context :seconds) backstaff-emacs-find-symbol--seconds)))
          (late (lambda ()
-                 (backstaff-lisp-tools-fail
-                  "TIMEOUT" "The back end gave no answer within %s seconds; try again, or use %s"
-                  seconds (backstaff-emacs-find-symbol--search)))))
+                 (backstaff-emacs-find-symbol--fail
+                  "TIMEOUT" "The back end gave no answer within %s seconds; try again" seconds))))
     (cond ((string-blank-p symbol)
            (backstaff-lisp-tools-fail "INVALID_ARGUMENT" "Argument 'symbol' must not be blank"))
           ((> (length symbol) most)
@@ -76,13 +80,13 @@
             "INVALID_ARGUMENT" "Argument 'symbol' has %d characters, more than the %d allowed"
             (length symbol) most))
           ((file-remote-p (plist-get context :root))
-           (backstaff-emacs-find-symbol--none "the project is on another host"))
+           (backstaff-emacs-find-symbol--fail
+            "NO_BACKEND" "No back end here: the project is on another host"))
           ((not open)
-           (backstaff-lisp-tools-fail
-            "NOT_FOUND" "%s in Emacs, so nothing there knows it: use %s"
+           (backstaff-emacs-find-symbol--fail
+            "NOT_FOUND" "%s in Emacs, so nothing there knows it"
             (if (equal path "") "No file of the project is open"
-              (format "File %s is not open" (backstaff-emacs-quote given)))
-            (backstaff-emacs-find-symbol--search))))
+              (format "File %s is not open" (backstaff-emacs-quote given))))))
     (condition-case problem
         (let ((result (while-no-input
                         (with-timeout (seconds (funcall late))
@@ -92,7 +96,7 @@
                                      (not (jsonrpc-connection-ready-p (eglot-current-server)
                                                                       'xref))))
                               (backstaff-emacs-find-symbol--result
-                               arguments open roots files (plist-get context :limit)))))))
+                               arguments open roots (plist-get context :limit)))))))
           ;; It is t if the user has typed, or if the language server lacks the last changes.
           (when (and (eq result t) (> (float-time) (+ (plist-get context :begun) seconds)))
             (funcall late))
@@ -100,15 +104,6 @@
       (backstaff-lisp-tools-failure (signal (car problem) (cdr problem)))
       (error (backstaff-lisp-tools-fail "BACKEND_FAILED" "The back end failed: %s"
                                         (backstaff-names-prose (error-message-string problem)))))))
-
-(defun backstaff-emacs-find-symbol--search ()
-  "Return the name of the tool that searches text, which needs no back end."
-  (backstaff-lisp-tools-name "workspace/regexp_search"))
-
-(defun backstaff-emacs-find-symbol--none (reason)
-  "Fail, because no back end can be asked for REASON."
-  (backstaff-lisp-tools-fail "NO_BACKEND" "No back end here: %s; use %s"
-                             reason (backstaff-emacs-find-symbol--search)))
 
 (defun backstaff-emacs-find-symbol--items (symbol references line path)
   "Return a cons of the back end of the current buffer and the items it finds.
@@ -123,27 +118,24 @@ file.  The items are places of its definition, or REFERENCES."
          (server (memq backend '(xref-lsp eglot))))
     (cond
      (found (goto-char (match-beginning 0)))
-     (line (backstaff-lisp-tools-fail
-            "NOT_FOUND" "Symbol %s does not stand on line %d of %s"
-            (backstaff-emacs-quote symbol) line (backstaff-names-show path)))
-     (server (backstaff-lisp-tools-fail
-              "NOT_FOUND" "Symbol %s does not stand in that file: give the path of an open file\
- that has it, or use %s" (backstaff-emacs-quote symbol) (backstaff-emacs-find-symbol--search))))
-    (cond
-     ((memq backend '(nil etags))
-      (backstaff-emacs-find-symbol--none "Emacs knows no way to find symbols of this buffer"))
-     ((and references (not server))
-      (backstaff-emacs-find-symbol--none
-       "Emacs knows no way to find symbols that are used in this buffer")))
-    (let ((there (and found (xref-backend-identifier-at-point backend))))
-      (cons backend
+     ((or line server)
+      (backstaff-emacs-find-symbol--fail
+       "NOT_FOUND" "Symbol %s does not stand on line %s of %s: give the path of an open file\
+ and a line that have it" (backstaff-emacs-quote symbol) (or line "1 or later")
+ (backstaff-names-show path))))
+    (when (or (memq backend '(nil etags)) (and references (not server)))
+      (backstaff-emacs-find-symbol--fail
+       "NO_BACKEND" "No back end here: Emacs knows no way to find %s of this buffer"
+       (if references "where symbols are used" "symbols")))
+    (cons backend
+          (let ((there (and found (xref-backend-identifier-at-point backend))))
             (funcall (if references #'xref-backend-references #'xref-backend-definitions)
                      ;; The back end may have put its properties on it.
                      backend (if (equal there symbol) there symbol))))))
 
-(defun backstaff-emacs-find-symbol--result (arguments open roots files limit)
+(defun backstaff-emacs-find-symbol--result (arguments open roots limit)
   "Return the result of a call with ARGUMENTS, of at most LIMIT bytes.
-OPEN is the element of FILES, the open files below ROOTS, that is asked in."
+OPEN has the path below ROOTS and the buffer of the file that is asked in."
   (pcase-let*
       ((symbol (plist-get arguments :symbol))
        (references (equal (plist-get arguments :what) "references"))
@@ -151,7 +143,7 @@ OPEN is the element of FILES, the open files below ROOTS, that is asked in."
                                (backstaff-emacs-find-symbol--items
                                 symbol references (plist-get arguments :line) (car open))))
        (outside 0)
-       (places
+       (rows
         (cl-loop
          for item in items
          for (name line) = (backstaff-emacs-find-symbol--place (xref-item-location item))
@@ -159,67 +151,43 @@ OPEN is the element of FILES, the open files below ROOTS, that is asked in."
          for below = (and name (backstaff-unsaved-below name roots)
                           (let ((file-name-handler-alist nil))
                             (backstaff-unsaved-below (file-truename name) roots)))
-         for buffer = (and (not line) (cdr (assoc below files)))
+         for text = (string-limit (or (xref-item-summary item) "") 300)
          if (null below) do (cl-incf outside)
          else unless (backstaff-emacs-secret-p (list name) roots)
-         collect
-         ;; Without a line, it is that of the first form in the buffer that begins so.
-         (or (and buffer
-                  (backstaff-emacs-in buffer
-                    (goto-char (point-min))
-                    (when (re-search-forward (format "^(.*\\_<%s\\_>" (regexp-quote symbol)) nil t)
-                      (list :path below :line (line-number-at-pos)
-                            :text (string-limit (buffer-substring-no-properties
-                                                 (line-beginning-position) (line-end-position))
-                                                300)))))
-             (list :path below :line line
-                   :text (string-limit (or (xref-item-summary item) "") 300)))))
-       (all (cl-delete-duplicates places :from-end t :test #'equal
-                                  :key (lambda (place)
-                                         (cons (plist-get place :path)
-                                               (or (plist-get place :line)
-                                                   (plist-get place :text))))))
+         collect (cons (format "%s%s: %s" (backstaff-names-show below)
+                               (if line (format ":%d" line) "") (backstaff-names-prose text))
+                       (list :path below :line line :text text))))
+       (rows (delete-dups rows))
        (by (if (eq backend 'eglot) "eglot"
              (format "the xref back end %s" (backstaff-names-show (format "%s" backend)))))
        (noun (if references "reference" "definition"))
-       (head (format "%s of %s, asked of %s in %s\n"
-                     (if (null all) (format "No %s" noun)
-                       (backstaff-emacs-plural (length all) noun))
-                     (backstaff-emacs-quote symbol) by (backstaff-names-show (car open))))
-       (lines (backstaff-lisp-tools-fitting
-               (cl-loop for place in (seq-take all 100)
-                        for line = (plist-get place :line)
-                        collect (format "%s%s: %s\n"
-                                        (backstaff-names-show (plist-get place :path))
-                                        (if line (format ":%d" line) "")
-                                        (backstaff-names-prose (plist-get place :text))))
-               (- limit (string-bytes head) 120)))
-       (left (- (length all) (length lines)))
-       (search (backstaff-emacs-find-symbol--search)))
-    (list :text (concat head (string-join lines)
-                        (and (> left 0) (format "[%d more: use %s]\n" left search))
-                        (and (> outside 0)
-                             (format "[%d outside the workspace left out]\n" outside))
-                        (and (null items)
-                             (concat (if (eq backend 'elisp)
-                                         "[Emacs knows the Lisp that it has loaded, and no other: "
-                                       "[")
-                                     search " may find more]\n")))
-          :truncated (> left 0)
-          :data (list :places (seq-take all (length lines)) :total (length all)
-                      :outside outside :back-end by))))
+       (search (backstaff-lisp-tools-name "workspace/regexp_search")))
+    (backstaff-emacs-answer
+     limit
+     (format "%s of %s, asked of %s in %s"
+             (if rows (backstaff-emacs-plural (length rows) noun) (format "No %s" noun))
+             (backstaff-emacs-quote symbol) by (backstaff-names-show (car open)))
+     rows
+     :most 100 :more (concat "%d more: use " search)
+     :notes (list (and (> outside 0) (format "%d outside the workspace left out" outside))
+                  (and (null items) (concat search " may find more")))
+     :data (lambda (places)
+             (list :places places :total (length rows) :outside outside :back-end by)))))
 
 (defun backstaff-emacs-find-symbol--place (location)
   "Return the name of the file of LOCATION, of xref, and the line; both may be nil."
-  (let ((buffer (and (xref-buffer-location-p location) (xref-buffer-location-buffer location)))
-        (group (xref-location-group location)))
-    (if buffer
-        (list (car (backstaff-unsaved-file-names (or (buffer-base-buffer buffer) buffer)))
-              (with-current-buffer buffer
-                (line-number-at-pos (xref-buffer-location-position location) t)))
-      (list (and (stringp group) (string-prefix-p "/" group)
-                 (if (string-suffix-p ".elc" group) (substring group 0 -1) group))
-            (xref-location-line location)))))
+  (let* ((group (xref-location-group location))
+         (name (and (stringp group) (string-prefix-p "/" group)
+                    (if (string-suffix-p ".elc" group) (substring group 0 -1) group)))
+         (line (unless (xref-buffer-location-p location) (xref-location-line location)))
+         (buffer (cond (line nil)
+                       ((xref-buffer-location-p location) (xref-buffer-location-buffer location))
+                       ;; Where Lisp is defined, a search in its file says.
+                       (name (get-file-buffer name)))))
+    (if (null buffer) (list name line)
+      (backstaff-emacs-in buffer
+        (list (car (backstaff-unsaved-file-names (or (buffer-base-buffer) (current-buffer))))
+              (line-number-at-pos (xref-location-marker location) t))))))
 
 (provide 'backstaff-emacs-find-symbol)
 ;;; backstaff-emacs-find-symbol.el ends here

@@ -26,7 +26,8 @@ settings file counts besides."
   :type '(choice (const :tag "Ask each time" prompt)
                  (const :tag "Yes" allow)
                  (const :tag "No" deny))
-  :group 'backstaff :risky t)
+  :group 'backstaff :risky t
+  :package-version '(backstaff . "0.1.0"))
 
 (defconst backstaff-emacs-read-buffer-tool
   '(:id "emacs/read_buffer"
@@ -111,43 +112,41 @@ Fail if there is none, or if it belongs to no root."
 The text begins with NAME and has at most LIMIT bytes.  PATH is for the data."
   (let* ((total (if (zerop (buffer-size)) 0 (line-number-at-pos (point-max))))
          (backward (and from-end (not start)))
-         (step (if backward -1 1))
-         (number (cond (backward total) (start) (t 1)))
+         (first (if backward (max 1 (- total count -1)) (or start 1)))
          ;; Maximum number of characters of a line.  A line that is asked for alone may fill the
          ;; answer.
          (size (if (= count 1) (max 64 (- limit 300)) 2000))
-         ;; The longest head and notes there can be.
-         (room (- limit (string-bytes name) 160))
-         (rows nil) (texts nil) (row nil) (text nil))
-    (goto-char (if backward (point-max) (point-min)))
-    (unless backward (forward-line (1- number)))
-    (while (and (<= 1 number total) (< (length rows) count)
-                (let* ((start (line-beginning-position)) (length (- (line-end-position) start)))
-                  (setq text (buffer-substring-no-properties start (+ start (min length size)))
-                        row (format "%d\t%s%s\n" number (backstaff-names-text text)
-                                    (if (<= length size) ""
-                                      (format "[+%d characters]" (- length size)))))
-                  (or (null rows) (<= (string-bytes row) room))))
-      (cl-decf room (string-bytes row))
-      (push row rows)
-      (push text texts)
-      (cl-incf number step)
-      (forward-line step))
+         (texts nil) (rows nil) (shown nil))
+    (goto-char (point-min))
+    (forward-line (1- first))
+    (cl-loop for number from first to (min total (+ first count -1))
+             for end = (line-end-position) for length = (- end (point))
+             for text = (buffer-substring-no-properties (point) (min end (+ (point) size)))
+             do (push text texts)
+             (push (format "%d\t%s%s\n" number (backstaff-names-text text)
+                           (if (<= length size) "" (format "[+%d characters]" (- length size))))
+                   rows)
+             (forward-line))
     (unless backward (setq rows (nreverse rows) texts (nreverse texts)))
-    (let* ((first (if backward (1+ number) (- number (length rows))))
-           (last (if backward total (1- number)))
+    ;; The longest head and notes there can be take the rest.  One row is always shown.
+    (setq shown (or (backstaff-lisp-tools-fitting rows (- limit (string-bytes name) 160))
+                    (seq-take rows 1))
+          texts (seq-take texts (length shown)))
+    (when backward
+      (setq first (- total (length shown) -1) shown (nreverse shown) texts (nreverse texts)))
+    (let* ((last (+ first (length shown) -1))
            (earlier (and backward (> first 1)))
-           (later (and rows (< last total))))
+           (later (and shown (< last total))))
       (list :text (concat name
                           (cond ((zerop total) ": empty, 0 lines\n")
-                                ((null rows) (format ": no line %d, as there are %s\n" number
-                                                     (backstaff-emacs-plural total "line")))
+                                ((null shown) (format ": no line %d, as there are %s\n" first
+                                                      (backstaff-emacs-plural total "line")))
                                 (t (format ": lines %d-%d of %d\n" first last total)))
-                          (string-join rows)
+                          (string-join shown)
                           (and earlier
                                (format "[earlier: start_line=%d]\n" (max 1 (- first count))))
                           (and later (format "[more: start_line=%d]\n" (1+ last))))
-            :truncated (and rows (or later earlier))
+            :truncated (and shown (or later earlier))
             :data (list :buffer (substring-no-properties (buffer-name)) :path path
                         :content (string-join texts "\n") :modified (buffer-modified-p)
                         :first-line first :last-line last :line-count total)))))

@@ -149,5 +149,22 @@ The root itself is \"\".  Fail if PATH leads out of it."
                   (shown (format " and %d more" more))
                   (t (format "%d with long names" more))))))
 
+(cl-defun backstaff-emacs-answer (limit head rows &key most more notes data)
+  "Return a tool's result: the line HEAD, ROWS and NOTES, in LIMIT bytes.
+ROWS are conses of a line and a value.  If given, at most MOST are shown.
+For the others stands a note by the format MORE, as \"%d more: give a path\".
+NOTES, of which some may be nil, stand in brackets.  DATA, a function, returns
+the result's data for a list of the values that are shown."
+  (let* ((tail (mapconcat (lambda (note) (format "[%s]\n" note)) (delq nil notes) ""))
+         (lines (backstaff-lisp-tools-fitting
+                 (mapcar (lambda (row) (concat (car row) "\n")) (seq-take rows (or most 1000)))
+                 (- limit (string-bytes head) (string-bytes tail) 100)))
+         (left (- (length rows) (length lines))))
+    (list :text (concat head "\n" (string-join lines)
+                        (and (> left 0) (format "[%s]\n" (format more left)))
+                        tail)
+          :truncated (> left 0)
+          :data (funcall data (mapcar #'cdr (seq-take rows (length lines)))))))
+
 (provide 'backstaff-emacs)
 ;;; backstaff-emacs.el ends here

@@ -52,10 +52,11 @@ called when the connection breaks, and returns the last lines that PROCESS
 wrote to its standard error, or nil.
 
 BUFFER has the bytes of the next frames, and PENDING maps uids to calls.
-TIMER is nil or the last timer that looks for calls whose time is up.
+TIMER is nil or the last timer that looks for calls whose time is up, and PAUSE
+the last that lets Emacs read again.
 CLOSED is nil or the condition that broke the connection."
   process (name "the server") remote (log-function #'ignore) (stderr-function #'ignore)
-  buffer (pending (make-hash-table) :read-only t) (last-uid 0) (silent-timeouts 0) closed timer)
+  buffer (pending (make-hash-table) :read-only t) (last-uid 0) (silent-timeouts 0) closed timer pause)
 
 (cl-defstruct (backstaff-epc--call (:constructor backstaff-epc--make-call) (:copier nil))
   "A call in flight.
@@ -82,17 +83,22 @@ The process gets a new filter and a new sentinel."
      process
      (lambda (process _event)
        (unless (process-live-p process)
-         (backstaff-epc-close
-          connection
-          (format (pcase (process-status process)
-                    ('exit "%s exited with status %d")
-                    ('signal "%s was killed by signal %d")
-                    (_ "%s closed the connection"))
-                  (backstaff-epc--name connection) (process-exit-status process))))))
+         (backstaff-epc-close connection (backstaff-epc--end-text connection)))))
     connection))
+
+(defun backstaff-epc--end-text (connection)
+  "Return how the process of CONNECTION ended."
+  (let ((process (backstaff-epc--process connection)))
+    (format (pcase (process-status process)
+              ('exit "%s exited with status %d")
+              ('signal "%s was killed by signal %d")
+              (_ "%s closed the connection"))
+            (backstaff-epc--name connection) (process-exit-status process))))
 
 (defun backstaff-epc--listen (connection)
   "Let Emacs read from the process of CONNECTION."
+  (when-let ((pause (backstaff-epc--pause connection)))
+    (cancel-timer pause))
   (set-process-filter (backstaff-epc--process connection)
                       (lambda (_process chunk)
                         (backstaff-epc--receive connection chunk))))
@@ -117,8 +123,8 @@ last words are added to REASON.  ADVICE is a string for the user, or nil."
                         ,@(and advice (list advice)))))
       (setf (backstaff-epc--closed connection) condition)
       (delete-process (backstaff-epc--process connection))
-      (when (backstaff-epc--timer connection)
-        (cancel-timer (backstaff-epc--timer connection)))
+      (dolist (timer (list (backstaff-epc--timer connection) (backstaff-epc--pause connection)))
+        (when timer (cancel-timer timer)))
       (unwind-protect
           (let ((words (string-trim (or (funcall (backstaff-epc--stderr-function connection)) ""))))
             (unless (equal words "")
@@ -128,40 +134,64 @@ last words are added to REASON.  ADVICE is a string for the user, or nil."
                    (backstaff-epc--fail-pending connection condition))
           (kill-buffer (backstaff-epc--buffer connection)))))))
 
-(defmacro backstaff-epc--until-done (again &rest body)
-  "Evaluate BODY.  If it exits by a `throw', evaluate AGAIN in a timer at once."
-  (declare (indent 1) (debug t))
-  (let ((done (make-symbol "done")))
-    `(let ((,done nil))
-       (unwind-protect
-           (progn ,@body (setq ,done t))
-         (unless ,done
-           (run-at-time 0 nil (lambda () ,again)))))))
+(defun backstaff-epc--until-done (step)
+  "Call the function STEP until it returns nil.
+STEP may call a caller's function.  If that exits by a `throw', a timer goes on."
+  (let ((more t))
+    (unwind-protect
+        (while (setq more (funcall step)))
+      (when more
+        (run-at-time 0 nil #'backstaff-epc--until-done step)))))
 
 (defun backstaff-epc--fail-pending (connection condition)
   "End all calls over CONNECTION with CONDITION, the oldest first."
-  (backstaff-epc--until-done (backstaff-epc--fail-pending connection condition)
-    (dolist (uid (sort (hash-table-keys (backstaff-epc--pending connection)) #'<))
-      (when-let ((call (backstaff-epc--pop-call connection uid)))
-        (backstaff-epc--complete connection call nil condition)))))
+  (let ((uids (sort (hash-table-keys (backstaff-epc--pending connection)) #'<)))
+    (backstaff-epc--until-done
+     (lambda ()
+       (when uids
+         (when-let ((call (backstaff-epc--pop-call connection (pop uids))))
+           (backstaff-epc--complete connection call nil condition))
+         t)))))
+
+(defconst backstaff-epc--slice 0.05
+  "Seconds between two looks at the peer.")
 
 ;;; Frames from the peer
 
+(defvar backstaff-epc--innermost nil
+  "The innermost wait, a list that has its outcome, or nil before that is known.")
+
+(defun backstaff-epc--break-wait (connection)
+  "If the innermost wait has its outcome, leave CONNECTION unread for a moment.
+`accept-process-output' does not return while there is something to read:
+always, if the peer floods.  In Emacs 28 a peer that has closed its output and
+lives on is like that."
+  (let ((process (backstaff-epc--process connection)))
+    ;; Emacs reads the rest from a process that has ended, and would call t with it.
+    (when (and (car backstaff-epc--innermost) (process-live-p process))
+      (set-process-filter process t)
+      (unless (memq (backstaff-epc--pause connection) timer-list)
+        (setf (backstaff-epc--pause connection)
+              (run-at-time backstaff-epc--slice nil #'backstaff-epc--listen connection))))))
+
 (defun backstaff-epc--receive (connection chunk)
   "Take CHUNK from the peer of CONNECTION and deliver the complete messages."
+  (backstaff-epc--break-wait connection)
   (if (not (buffer-live-p (backstaff-epc--buffer connection)))
       (backstaff-epc-close connection "the buffer of its answers was killed")
     (with-current-buffer (backstaff-epc--buffer connection)
       (let ((inhibit-modification-hooks t))
         (goto-char (point-max))
         (insert chunk)))
-    (backstaff-epc--until-done (backstaff-epc--receive connection "")
-      (condition-case problem
-          (let (message)
-            (while (setq message (backstaff-epc--next-message connection))
-              (backstaff-epc--deliver connection message)))
-        (backstaff-protocol-error
-         (backstaff-epc-close connection (cadr problem) (car problem)))))))
+    (backstaff-epc--until-done
+     (lambda ()
+       (condition-case problem
+           (when-let ((message (backstaff-epc--next-message connection)))
+             (backstaff-epc--deliver connection message)
+             t)
+         (backstaff-protocol-error
+          (backstaff-epc-close connection (cadr problem) (car problem))
+          nil))))))
 
 (defun backstaff-epc--next-message (connection)
   "Take the next message off the buffer of CONNECTION; nil if there is none.
@@ -213,9 +243,6 @@ An error in the caller's function goes to the log and the echo area."
 (defconst backstaff-epc--max-remote-request (* 64 1024)
   "Maximum number of bytes of a request that goes over a network.")
 
-(defconst backstaff-epc--slice 0.05
-  "Seconds between two looks at the peer.")
-
 (defvar backstaff-epc--sending nil
   "The call whose request is being sent, the innermost of several.
 While Emacs waits for a full pipe, filters and timers may send others.  It is
@@ -259,9 +286,11 @@ Emacs's own queue, and the next frame follows it."
         (cond (failure
                (backstaff-epc-close
                 connection
-                (format "%s takes no more requests (%s)" (backstaff-epc--name connection)
-                        (if (eq (process-status process) 'stop) "it is stopped"
-                          (error-message-string failure)))))
+                (if (memq (process-status process) '(exit signal))
+                    (backstaff-epc--end-text connection)
+                  (format "%s takes no more requests (%s)" (backstaff-epc--name connection)
+                          (if (eq (process-status process) 'stop) "it is stopped"
+                            (error-message-string failure))))))
               ;; Nobody knows which part of the request is under way.
               ((backstaff-epc--remote connection)
                (backstaff-epc-close connection "the sending of a request was cut short")))))
@@ -304,9 +333,13 @@ times as long, because Emacs looks at all timers when it adds one."
                  (if (<= deadline now) (push uid late)
                    (backstaff-epc--set-deadline connection call (- deadline now)))))
              (backstaff-epc--pending connection))
-    (backstaff-epc--until-done (backstaff-epc--check-deadlines connection)
-      (dolist (uid (sort late #'<))
-        (backstaff-epc--time-out connection uid)))))
+    (setq late (sort late #'<))
+    (backstaff-epc--until-done
+     (lambda ()
+       (when late
+         (backstaff-epc--time-out connection (pop late))
+         t)))
+    (backstaff-epc--break-wait connection)))
 
 (defun backstaff-epc--time-out (connection uid)
   "End call UID over CONNECTION, because its time is up."
@@ -372,16 +405,6 @@ killed, and its property `backstaff-late' is non-nil."
       (cancel-timer timer))
     value))
 
-(defvar backstaff-epc--waiting nil
-  "The function that ends the innermost wait if its outcome is known.")
-
-(defvar backstaff-epc--guard nil
-  "The timer that calls `backstaff-epc--waiting'.
-It runs while calls wait, and up to a second longer, because a timer for each
-call would take a tenth of its time.  `accept-process-output' does not return
-while there is something to read: always, if the peer floods.  In Emacs 28 a
-peer that has closed its output and lives on is like that.")
-
 (defun backstaff-epc-await (connection start)
   "Call START, wait for the outcome, and return the value.
 START begins one or more calls over CONNECTION.  Its arguments are two
@@ -396,8 +419,7 @@ wait for ever for output that was read here.  Timers run throughout.
 A quit (\\[keyboard-quit]) ends the wait and cancels the call.  That holds
 even where `inhibit-quit' is non-nil, as in another process's filter: the
 caller gets a `quit', once."
-  (let* ((outcome nil)
-         (begun (float-time))
+  (let* ((begun (float-time))
          ;; With the usual 800 kB an answer of 13 MB brings on 16 collections of garbage.  With
          ;; 128 MB a single one took Emacs 28 half a minute.
          (gc-cons-threshold (max gc-cons-threshold (* 16 1024 1024)))
@@ -405,24 +427,13 @@ caller gets a `quit', once."
          (process (backstaff-epc--process connection))
          ;; If the caller interrupts the sending of a request, its wait is not cut short.
          (backstaff-epc--sending nil)
+         (wait (list nil))              ; its outcome is (VALUE) or (nil . CONDITION)
+         (backstaff-epc--innermost wait)
          (cancel (funcall start
-                          (lambda (value) (setq outcome (list value)))
-                          (lambda (condition) (setq outcome (cons nil condition)))))
-         (backstaff-epc--waiting
-          (lambda ()
-            ;; Emacs reads the rest from a process that has ended, and would call t with it.
-            (when (and outcome (process-live-p process))
-              ;; For a moment, Emacs does not read.
-              (set-process-filter process t)
-              (run-at-time backstaff-epc--slice nil
-                           (lambda () (backstaff-epc--listen connection)))))))
-    (unless (memq backstaff-epc--guard timer-list)
-      (setq backstaff-epc--guard
-            (run-at-time 1 1 (lambda ()
-                               (if backstaff-epc--waiting (funcall backstaff-epc--waiting)
-                                 (cancel-timer backstaff-epc--guard))))))
+                          (lambda (value) (setcar wait (list value)))
+                          (lambda (condition) (setcar wait (cons nil condition))))))
     (unwind-protect
-        (while (not outcome)
+        (while (not (car wait))
           (if (eq (process-status process) 'stop)
               ;; `accept-process-output' returns at once if the process is stopped.
               (sleep-for backstaff-epc--slice)
@@ -436,9 +447,9 @@ caller gets a `quit', once."
             (setq quit-flag nil)
             (signal 'quit nil)))
       (backstaff-epc--listen connection)
-      (unless outcome
+      (unless (car wait)
         (funcall cancel)))
-    (pcase-let ((`(,value . ,condition) outcome))
+    (pcase-let ((`((,value . ,condition)) wait))
       (when condition
         (signal (car condition) (cdr condition)))
       value)))

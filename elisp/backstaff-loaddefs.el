@@ -8,14 +8,14 @@
 
 ;;; Code:
 
-(autoload 'backstaff-gptel-register "backstaff-agent-gptel" nil t)
-(autoload 'backstaff-llm-tools "backstaff-agent-llm")
-(autoload 'backstaff-mcp-server "backstaff-agent-mcp")
 (autoload 'backstaff-agent-q-call "backstaff-agent-q")
 (autoload 'backstaff-agent-q-definitions "backstaff-agent-q")
 (autoload 'backstaff-agent-q-setup "backstaff-agent-q" nil t)
 (autoload 'backstaff-skills-catalog "backstaff-agent")
-(set 'backstaff-server-host-function #'backstaff-remote-operate)
+(autoload 'backstaff-gptel-register "backstaff-gptel" nil t)
+(autoload 'backstaff-llm-tools "backstaff-llm")
+(autoload 'backstaff-mcp-server "backstaff-mcp")
+(add-hook 'backstaff-server-host-functions #'backstaff-remote-operate)
 (autoload 'backstaff-remote-operate "backstaff-remote")
 (autoload 'backstaff-connect "backstaff-remote" nil t)
 (autoload 'backstaff-changes-mode "backstaff-ui-changes")

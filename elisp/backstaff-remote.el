@@ -40,11 +40,11 @@ where the first one fails.  Emacs waits meanwhile; \\[keyboard-quit] ends that."
 
 ;;; Hosts
 
-;;;###autoload (set 'backstaff-server-host-function #'backstaff-remote-operate)
+;;;###autoload (add-hook 'backstaff-server-host-functions #'backstaff-remote-operate)
 
 ;;;###autoload
 (defun backstaff-remote-operate (operation &rest arguments)
-  "Do OPERATION with ARGUMENTS, as `backstaff-server-host-function' describes."
+  "Do OPERATION with ARGUMENTS, as `backstaff-server-host-functions' describes."
   (apply (pcase operation
            ('shell-p #'backstaff-remote--shell-p)
            ('start #'backstaff-remote--start)
@@ -216,7 +216,7 @@ that is under way would lose that output."
   "The hosts on which a server is being started.")
 
 (defun backstaff-remote--start (host)
-  "Start a server on HOST, as `backstaff-server-host-function' describes.
+  "Start a server on HOST, as `backstaff-server-host-functions' describes.
 If one way fails, try the next.  Signal a `backstaff-error' if all fail, or if
 Emacs is not connected to HOST, such as \"/ssh:host:\"."
   (when (member host backstaff-remote--starting)

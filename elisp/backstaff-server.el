@@ -33,14 +33,16 @@ named backstaff.
 
 No variable of the environment whose name starts with PYTHON reaches it."
   :type '(choice (const :tag "Look for it" nil) (repeat :tag "Program and arguments" string))
-  :group 'backstaff :risky t)
+  :group 'backstaff :risky t
+  :package-version '(backstaff . "0.1.0"))
 
 (defcustom backstaff-server-settings-file nil
   "The file with the server's settings, in TOML.
 If nil, it is backstaff/config.toml, if that exists.  A relative name is below
 the user's configuration folder, such as ~/.config.  Settings are read when the
 server starts."
-  :type '(choice (const :tag "The usual one" nil) file) :group 'backstaff :risky t)
+  :type '(choice (const :tag "The usual one" nil) file) :group 'backstaff :risky t
+  :package-version '(backstaff . "0.1.0"))
 
 (defun backstaff-server-settings-file-name ()
   "Return the file that the server reads its settings from if it exists."
@@ -210,6 +212,29 @@ Emacs waits while a Python is looked for.  The function NOTE is as in
 
 ;;; One server
 
+(defvar backstaff-server-host-functions nil
+  "Hook for what TRAMP is needed for.
+Each function is called with an operation and its arguments, until one returns
+non-nil:
+
+`shell-p' DIRECTORY
+    Return non-nil if a server can start at DIRECTORY, a remote name.  This does
+    not connect to the host.
+`start' HOST
+    Start a server on HOST, wait until it is ready, and return a plist:
+    `:process' speaks EPC; `:output' has the bytes that it printed since;
+    `:stderr' is nil or a process that prints its standard error into a buffer;
+    `:text' describes the start.
+`look-up' FUNCTION DIRECTORY &rest ARGUMENTS
+    Return the value of FUNCTION, called with DIRECTORY, a remote name, and
+    ARGUMENTS.  It is called once, until `backstaff-restart'.")
+
+(defun backstaff-server-on-host (operation &rest arguments)
+  "Return the value of OPERATION with ARGUMENTS.
+It is one of `backstaff-server-host-functions'."
+  (apply #'run-hook-with-args-until-success 'backstaff-server-host-functions
+         operation arguments))
+
 (defconst backstaff-server--protocol 1
   "The version of the protocol that both have to speak.")
 
@@ -263,7 +288,7 @@ or with nil and a condition, after TIMEOUT seconds at most."
         (stderr nil))
     (condition-case problem
         (if host
-            (let ((started (funcall backstaff-server-host-function 'start host)))
+            (let ((started (backstaff-server-on-host 'start host)))
               (setf (backstaff-server-start-info server) started
                     (backstaff-server-name server) (format "the server on %s" host)
                     (backstaff-server-remote server) t)
@@ -335,7 +360,12 @@ CALLBACK and TIMEOUT are as in `backstaff-server-try'."
      (lambda (identity)
        (if-let ((mismatch (backstaff-server--mismatch identity)))
            (apply fail mismatch)
-         (backstaff-server-note (format "connected: %S" identity))
+         (backstaff-server-note (format "connected: %S"
+                                        (cl-loop for (key value) on identity by #'cddr
+                                                 ;; Their number tells enough.
+                                                 collect key
+                                                 collect (if (eq key :secrets) (length value)
+                                                           value))))
          (setq backstaff-server-content-readers (plist-get identity :reads-content)
                backstaff-server-secrets (plist-get identity :secrets))
          (funcall callback identity nil)))
@@ -390,21 +420,6 @@ too.  IDENTITY may be anything, even no plist."
 
 ;;; Other hosts
 
-(defvar backstaff-server-host-function (lambda (&rest _) nil)
-  "The function that does what TRAMP is needed for.
-It is called with an operation and its arguments:
-
-`shell-p' DIRECTORY     return non-nil if a server can start at DIRECTORY, a
-                        remote name; this does not connect to the host
-`start' HOST            start a server on HOST, wait until it is ready, and
-                        return a plist: `:process' speaks EPC; `:output' has the
-                        bytes that it printed since; `:stderr' is nil or a process
-                        that prints its standard error into a buffer; `:text'
-                        describes the start
-`look-up' FUNCTION DIRECTORY &rest ARGUMENTS
-                        return the value of FUNCTION, called with DIRECTORY, a
-                        remote name, and ARGUMENTS, once until a restart")
-
 (defvar backstaff-server-restart-hook nil
   "Hook that `backstaff-restart' runs, to forget facts that may have changed.")
 
@@ -416,7 +431,7 @@ It is called with an operation and its arguments:
 (defun backstaff-server-check-host (directory)
   "Signal a `backstaff-remote-directory' if no server can start at DIRECTORY.
 DIRECTORY is remote, and Emacs has to be connected to its host."
-  (let ((shell (funcall backstaff-server-host-function 'shell-p directory)))
+  (let ((shell (backstaff-server-on-host 'shell-p directory)))
     (unless (and shell (backstaff-server-connected-p directory))
       (signal 'backstaff-remote-directory
               (list (format "%s is on another machine, and %s" directory

@@ -27,7 +27,8 @@
 (defcustom backstaff-send-unsaved-text t
   "Whether tools that read files get the text of modified buffers.
 If nil, they read the files on the disk."
-  :type 'boolean :group 'backstaff)
+  :type 'boolean :group 'backstaff
+  :package-version '(backstaff . "0.1.0"))
 
 (defconst backstaff-unsaved--most-bytes (* 4 1024 1024)
   "Maximum number of bytes of text that a call names; the server refuses more.")
@@ -161,6 +162,37 @@ CODING is the coding system that saving the buffer would use."
               (list state used (secure-hash 'sha256 bytes) (length bytes)))))
     (cdr backstaff-unsaved--known)))
 
+(defun backstaff-unsaved--buffers (root)
+  "Return lists (NAME BUFFER UNSAVED) of files below ROOT for a server.
+UNSAVED is non-nil if the buffer's text counts, and else only its coding system."
+  (let ((roots (backstaff-unsaved-roots root)) (host (file-remote-p root)))
+    (cl-loop
+     for buffer in (buffer-list)
+     ;; Most buffers visit no file, and that is found out soonest.
+     when (buffer-local-value 'buffer-file-name buffer)
+     append (with-current-buffer buffer
+              (let ((unsaved (backstaff-unsaved--eligible-p)))
+                (when-let* (((or unsaved (backstaff-unsaved--coding-to-name)))
+                            ;; On another host, where true names are not known, the given name
+                            ;; counts as well.  The server there follows no link that leads
+                            ;; elsewhere.
+                            (name (cl-loop for name in (backstaff-unsaved-file-names buffer)
+                                           thereis (backstaff-unsaved-below name roots)
+                                           while host)))
+                  (list (list name buffer unsaved))))))))
+
+(defun backstaff-unsaved--data (key coding all)
+  "Return the current buffer's text in CODING as Base64, or nil if it was sent.
+KEY is that of `backstaff-unsaved--sent'.  With ALL, that does not count."
+  ;; Until the server has named the tools that read files, it gets no text: the first call
+  ;; that needs one asks for it.
+  (when (and (listp backstaff-server-content-readers)
+             (or all (not (gethash key backstaff-unsaved--sent))))
+    (when (> (hash-table-count backstaff-unsaved--sent) 1000)
+      (clrhash backstaff-unsaved--sent))
+    (puthash key t backstaff-unsaved--sent)
+    (base64-encode-string (backstaff-unsaved--bytes coding) t)))
+
 (defun backstaff-unsaved-context (method root &optional all)
   "Return the texts in buffers that belong to a call of METHOD about ROOT.
 With ALL, send the bytes of each text, even if they were sent before.
@@ -173,72 +205,52 @@ The value is a plist:
 `:bytes'     number of bytes of text that go with the call and ahead of it
 `:left-out'  the names of files whose texts are too much
 `:host'      the host of ROOT"
-  (let* ((host (file-remote-p root))
-         (roots (backstaff-unsaved-roots root))
-         (room (if host (car backstaff-unsaved--remote-rooms) most-positive-fixnum))
-         (text-room (if host (cdr backstaff-unsaved--remote-rooms) most-positive-fixnum))
-         (items nil) (codings nil) (ahead nil) (left-out nil)
-         (total 0) (bytes 0))
-    (cl-flet*
-        ((cost (name) (+ (string-bytes name) 120)) ; with digest, coding, parentheses
-         (add-coding (name)
-           (when-let ((coding (and (< (length codings) backstaff-unsaved--most-codings)
-                                   (<= (cost name) room)
-                                   (backstaff-unsaved--coding-to-name))))
-             (cl-decf room (cost name))
-             (push (list name coding) codings)))
-         (add-text (name)
-           (pcase-let* ((`(,coding ,digest ,size)
-                         (if (> (buffer-size) backstaff-unsaved--most-bytes)
-                             (list nil nil (buffer-size))
-                           (backstaff-unsaved--look)))
-                        (key (cons host digest))
-                        (data nil))
-             (if (or (> (+ total size) backstaff-unsaved--most-bytes)
-                     (> (cost name) room)
-                     (= (length items) 1000)) ; the server refuses more
-                 (progn (push name left-out)
-                        ;; The next call may have room for it.
-                        (remhash key backstaff-unsaved--sent)
-                        (add-coding name))
-               (cl-incf total size)
-               (cl-decf room (cost name))
-               ;; Until the server has named the tools that read files, it gets no text: one
-               ;; of them asks for it.
-               (when (and (listp backstaff-server-content-readers)
-                          (or all (not (gethash key backstaff-unsaved--sent))))
-                 (when (> (hash-table-count backstaff-unsaved--sent) 1000)
-                   (clrhash backstaff-unsaved--sent))
-                 (puthash key t backstaff-unsaved--sent)
-                 (cl-incf bytes size)
-                 (setq data (base64-encode-string (backstaff-unsaved--bytes coding) t))
-                 (if (<= (length data) text-room)
-                     (cl-decf text-room (length data))
-                   ;; A piece, with its digest, fits in one request.  The offset counts bytes, three
-                   ;; for four characters.
-                   (cl-loop with length = (* 60 1024)
-                            for start from 0 below (length data) by length
-                            for end = (min (length data) (+ start length))
-                            collect (list digest size (/ (* 3 start) 4) (substring data start end))
-                            into pieces
-                            finally (setq ahead (nconc ahead pieces) data nil))))
-               (push `(,name ,digest ,(symbol-name coding) ,@(and data (list data))) items)))))
-      (when (or (eq backstaff-server-content-readers 'unknown)
-                (cl-some (lambda (id) (or (equal id method)
-                                          (string-suffix-p (concat "/" method) id)))
-                         backstaff-server-content-readers))
-        (dolist (buffer (buffer-list))
-          (with-current-buffer buffer
-            ;; Most buffers visit no file, and that is found out soonest.
-            (when-let* ((add (cond ((null buffer-file-name) nil)
-                                   ((backstaff-unsaved--eligible-p) #'add-text)
-                                   ((backstaff-unsaved--coding-to-name) #'add-coding)))
-                        ;; On another host, where true names are not known, the given name counts
-                        ;; as well.  The server there follows no link that leads elsewhere.
-                        (name (cl-loop for name in (backstaff-unsaved-file-names buffer)
-                                       thereis (backstaff-unsaved-below name roots)
-                                       while host)))
-              (funcall add name))))))
+  (pcase-let ((`(,room . ,text-room) (if (file-remote-p root) backstaff-unsaved--remote-rooms
+                                       (cons most-positive-fixnum most-positive-fixnum)))
+              (host (file-remote-p root)) (piece (* 60 1024)) (total 0) (bytes 0)
+              (items nil) (codings nil) (ahead nil) (left-out nil))
+    (pcase-dolist (`(,name ,buffer ,unsaved)
+                   (and (or (eq backstaff-server-content-readers 'unknown)
+                            (cl-some (lambda (id) (or (equal id method)
+                                                      (string-suffix-p (concat "/" method) id)))
+                                     backstaff-server-content-readers))
+                        (backstaff-unsaved--buffers root)))
+      (with-current-buffer buffer
+        (pcase-let* ((cost (+ (string-bytes name) 120)) ; with digest, coding, parentheses
+                     (`(,coding ,digest ,size)
+                      (cond ((not unsaved) nil)
+                            ((> (buffer-size) backstaff-unsaved--most-bytes)
+                             (list nil nil (buffer-size)))
+                            (t (backstaff-unsaved--look))))
+                     (key (cons host digest))
+                     (fits (and unsaved (<= cost room)
+                                (<= (+ total size) backstaff-unsaved--most-bytes)
+                                (< (length items) 1000))) ; the server refuses more
+                     (data (and fits (backstaff-unsaved--data key coding all))))
+          (when (and unsaved (not fits))
+            (push name left-out)
+            ;; The next call may have room for it.
+            (remhash key backstaff-unsaved--sent))
+          (cond
+           (fits
+            (cl-incf total size)
+            (cl-decf room cost)
+            (when data
+              (cl-incf bytes size)
+              (if (<= (length data) text-room) (cl-decf text-room (length data))
+                ;; A piece, with its digest, fits in one request.  The offset counts bytes,
+                ;; three for four characters.
+                (setq ahead (nconc ahead (cl-loop
+                                          for start from 0 below (length data) by piece
+                                          for end = (min (length data) (+ start piece))
+                                          collect (list digest size (/ (* 3 start) 4)
+                                                        (substring data start end))))
+                      data nil)))
+            (push `(,name ,digest ,(symbol-name coding) ,@(and data (list data))) items))
+           ((and (< (length codings) backstaff-unsaved--most-codings) (<= cost room))
+            (when-let ((coding (backstaff-unsaved--coding-to-name)))
+              (cl-decf room cost)
+              (push (list name coding) codings)))))))
     (list :items items :codings codings :ahead ahead :bytes bytes
           :left-out left-out :host host)))
 

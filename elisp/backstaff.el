@@ -55,19 +55,22 @@
 A question to you about a call waits for so long as well.  If nil, both wait for
 ever.  A server on another host is started before that counts; see
 `backstaff-remote-start-limit'."
-  :type '(choice (const :tag "For ever" nil) (number :tag "Seconds")))
+  :type '(choice (const :tag "For ever" nil) (number :tag "Seconds"))
+  :package-version '(backstaff . "0.1.0"))
 
 (defcustom backstaff-root-function #'backstaff-project-root
   "The function that finds the root of the project a call is about.
 It is called with a directory and returns a directory.  Tools see only the
 files below it.  For a directory on another host it is called once, because
 that takes several round trips; `backstaff-restart' forgets."
-  :type 'function :risky t)
+  :type 'function :risky t
+  :package-version '(backstaff . "0.1.0"))
 
 (defcustom backstaff-root-directory nil
   "The directory that tools may look at, whatever the project is.
 If nil, `backstaff-root-function' finds it."
-  :type '(choice (const :tag "The project's" nil) directory) :risky t)
+  :type '(choice (const :tag "The project's" nil) directory) :risky t
+  :package-version '(backstaff . "0.1.0"))
 
 ;;; Keys
 
@@ -122,7 +125,7 @@ it.  This holds on each host, and for models and people alike."
   "Return the value of FUNCTION, called with DIRECTORY and ARGUMENTS.
 On another host it is called once until `backstaff-restart'."
   (if (file-remote-p directory)
-      (apply backstaff-server-host-function 'look-up function directory arguments)
+      (apply #'backstaff-server-on-host 'look-up function directory arguments)
     (apply function directory arguments)))
 
 (defun backstaff--holds-home-p (directory)

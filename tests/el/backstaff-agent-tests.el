@@ -89,8 +89,8 @@
                       "no buffer 'workspace/tree'.*; emacs_context names buffers, read_file reads"
                       "; emacs/context names buffers, workspace/read_file reads")
                      ("emacs/find_symbol" (:symbol "x" :path "workspace/tree")
-                      "'workspace/tree' is not open.*: use regexp_search"
-                      ": use workspace/regexp_search")))
+                      "'workspace/tree' is not open.*; use regexp_search"
+                      "; use workspace/regexp_search")))
       (ert-info (id)
         (backstaff-agent-tools)
         (let ((text (car (backstaff-test-answers (backstaff-agent-tests-calling id args)))))

@@ -139,7 +139,7 @@ The names of others are unknown here, and words in capitals are the reader's."
     warnings))
 
 (ert-deftest backstaff-docs-lisp-names-what-there-is ()
-  (mapc #'require '(backstaff-agent-gptel backstaff-agent-llm backstaff-agent-mcp))
+  (mapc #'require '(backstaff-gptel backstaff-llm backstaff-mcp))
   (let ((blocks (backstaff-docs-blocks "emacs-lisp")))
     (should blocks)
     (dolist (code blocks)

@@ -10,7 +10,7 @@
 ;;; Code:
 
 (require 'backstaff-test-support)
-(require 'backstaff-agent-gptel)
+(require 'backstaff-gptel)
 
 (declare-function gptel-tool-function "ext:gptel" (tool))
 (declare-function gptel-tool-name "ext:gptel" (tool))

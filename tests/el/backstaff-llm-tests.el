@@ -10,7 +10,7 @@
 ;;; Code:
 
 (require 'backstaff-test-support)
-(require 'backstaff-agent-llm)
+(require 'backstaff-llm)
 
 (declare-function llm-tool-function "ext:llm" (tool))
 (declare-function llm-tool-name "ext:llm" (tool))

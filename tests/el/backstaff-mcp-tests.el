@@ -1,4 +1,4 @@
-;;; backstaff-mcp-tests.el --- Tests of backstaff-agent-mcp.el  -*- lexical-binding: t; -*-
+;;; backstaff-mcp-tests.el --- Tests of backstaff-mcp.el  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -13,7 +13,7 @@
 ;;; Code:
 
 (require 'backstaff-test-support)
-(require 'backstaff-agent-mcp)
+(require 'backstaff-mcp)
 (require 'json)
 
 (defvar mcp-server-connections)

@@ -72,22 +72,24 @@ It runs in a project that holds TREE."
            ;; tmux fails if it has ended already, together with its Emacs.
            (ignore-errors (backstaff-terminal-test-tmux "kill-server")))))))
 
+(defun backstaff-terminal-test-emacs (root form &rest arguments)
+  "Return a command, with ARGUMENTS, for an Emacs that evaluates FORM in ROOT."
+  `(,(expand-file-name invocation-name invocation-directory)
+    "-Q" ,@arguments "-L" ,(expand-file-name "elisp" backstaff-test-repository)
+    "--eval" ,(prin1-to-string
+               `(setq backstaff-server-command ',(backstaff-test-command)
+                      inhibit-startup-screen t
+                      load-prefer-newer t
+                      default-directory ,root
+                      backstaff-root-directory ,root))
+    "-l" "backstaff" "--eval" ,(prin1-to-string form)))
+
 (defun backstaff-terminal-test-start (root width height form)
   "Start Emacs on FORM, in ROOT, in a terminal of WIDTH x HEIGHT."
   (backstaff-terminal-test-tmux
    "new-session" "-d" "-x" (number-to-string width) "-y" (number-to-string height)
    "-c" root
-   (mapconcat #'shell-quote-argument
-              (list (expand-file-name invocation-name invocation-directory)
-                    "-Q" "-nw" "-L" (expand-file-name "elisp" backstaff-test-repository)
-                    "--eval" (prin1-to-string
-                              `(setq backstaff-server-command ',(backstaff-test-command)
-                                     inhibit-startup-screen t
-                                     load-prefer-newer t
-                                     default-directory ,root
-                                     backstaff-root-directory ,root))
-                    "-l" "backstaff" "--eval" (prin1-to-string form))
-              " ")))
+   (mapconcat #'shell-quote-argument (backstaff-terminal-test-emacs root form "-nw") " ")))
 
 (provide 'backstaff-terminal-fixtures)
 ;;; backstaff-terminal-fixtures.el ends here

@@ -4,6 +4,8 @@
 
 ;;; Code:
 
+(require 'cus-edit)
+(require 'wid-edit)
 (require 'backstaff-test-support)
 (require 'backstaff)
 (require 'lisp-mnt)
@@ -505,7 +507,6 @@ In it `asked' is a list of the questions to the user."
 ;;; Options
 
 (ert-deftest backstaff-options-take-the-values-that-the-code-knows ()
-  (require 'cus-edit)
   (pcase-dolist (`(,option . ,values) '((backstaff-call-timeout nil 1 0.5)
                                         (backstaff-server-settings-file nil "a.toml")
                                         (backstaff-server-command nil ("python3" "-m" "backstaff"))

@@ -4,6 +4,8 @@
 
 ;;; Code:
 
+(require 'hexl)
+(require 'tar-mode)
 (require 'backstaff-test-support)
 
 (defmacro backstaff-unsaved-tests-with (tree &rest body)

@@ -592,35 +592,61 @@ For example eglot, told of a problem, looks for the buffer of its file."
     (backstaff-remote-test-connect (file-remote-p far))
     (should (backstaff-root (concat far "src/")))))
 
+(defun backstaff-remote-tests-child (far way form)
+  "Start an Emacs whose server for FAR was started in WAY, and return its process.
+It has printed the server's id, evaluates FORM, and waits."
+  (let* ((output "")
+         (child
+          (make-process
+           :name "backstaff-child" :connection-type 'pipe :noquery t
+           :filter (lambda (process text)
+                     (setq output (concat output text))
+                     (process-put process 'output output))
+           :command
+           (list (expand-file-name invocation-name invocation-directory)
+                 "-Q" "--batch" "-L" (expand-file-name "elisp" backstaff-test-repository)
+                 "-L" (expand-file-name "tests/el" backstaff-test-repository)
+                 "-L" (expand-file-name "tests/remote" backstaff-test-repository)
+                 "-l" "backstaff-remote-support"
+                 "--eval"
+                 (format "%S"
+                         `(progn
+                            (setq backstaff-server-command ',(backstaff-test-command))
+                            (backstaff-remote-test-connect ,(file-remote-p far))
+                            (cl-letf (((symbol-function 'backstaff-remote--ways)
+                                       (lambda (_) '(,way))))
+                              (message "pid %d" (backstaff-remote-test-pid ,far)))
+                            ,form
+                            (while t (accept-process-output nil 1))))))))
+    (backstaff-test-wait-for (or (string-match "pid \\([0-9]+\\)\n" output)
+                                 (not (process-live-p child))))
+    (should-not (string-match-p "rror" output))
+    (process-put child 'server (string-to-number (match-string 1 output)))
+    child))
+
 (ert-deftest backstaff-remote-server-ends-when-emacs-is-killed ()
   (backstaff-remote-test-both-ways
-    (let* ((output "")
-           (child
-            (make-process
-             :name "backstaff-child" :connection-type 'pipe :noquery t
-             :filter (lambda (_ text) (setq output (concat output text)))
-             :command
-             (list (expand-file-name invocation-name invocation-directory)
-                   "-Q" "--batch" "-L" (expand-file-name "elisp" backstaff-test-repository)
-                   "-L" (expand-file-name "tests/el" backstaff-test-repository)
-                   "-L" (expand-file-name "tests/remote" backstaff-test-repository)
-                   "-l" "backstaff-remote-support"
-                   "--eval"
-                   (format "%S"
-                           `(progn
-                              (setq backstaff-server-command ',(backstaff-test-command))
-                              (backstaff-remote-test-connect ,(file-remote-p far))
-                              (cl-letf (((symbol-function 'backstaff-remote--ways)
-                                         (lambda (_) '(,way))))
-                                (message "pid %d" (backstaff-remote-test-pid ,far)))
-                              (while t (accept-process-output nil 1))))))))
-      (backstaff-test-wait-for (or (string-match "pid \\([0-9]+\\)\n" output)
-                                   (not (process-live-p child))))
-      (should-not (string-match-p "rror" output))
-      (let ((pid (string-to-number (match-string 1 output))))
-        (should (process-attributes pid))
-        (signal-process child 'KILL)
-        (backstaff-test-wait-for (backstaff-remote-test-gone-p pid))))))
+    (let* ((child (backstaff-remote-tests-child far way nil))
+           (pid (process-get child 'server)))
+      (should (process-attributes pid))
+      (signal-process child 'KILL)
+      (backstaff-test-wait-for (backstaff-remote-test-gone-p pid)))))
+
+(ert-deftest backstaff-remote-emacs-ends-though-its-host-is-dead ()
+  "A terminal that closes sends SIGHUP, and Emacs runs its hooks."
+  (backstaff-remote-test-both-ways
+    (let ((child (backstaff-remote-tests-child
+                  far way `(progn
+                             (run-at-time 0.5 0.5 (lambda ()
+                                                    (backstaff-call-async
+                                                     "agent-q/list_directory" '(:path ".")
+                                                     #'ignore (list :root ,far))))
+                             (message "calling")))))
+      (backstaff-test-wait-for (string-search "calling" (process-get child 'output)))
+      (backstaff-remote-test-tell "stop")
+      (signal-process child 'HUP)
+      (backstaff-test-wait-for (not (process-live-p child)))
+      (backstaff-remote-test-tell "go"))))
 
 
 ;;; Views

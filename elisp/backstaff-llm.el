@@ -1,4 +1,4 @@
-;;; backstaff-agent-llm.el --- The tools for the llm library  -*- lexical-binding: t; -*-
+;;; backstaff-llm.el --- The tools for the llm library  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -56,5 +56,5 @@ Never signal an error: where there are no tools, warn and return nil."
                                          parameters values)))
            :async t)))))))
 
-(provide 'backstaff-agent-llm)
-;;; backstaff-agent-llm.el ends here
+(provide 'backstaff-llm)
+;;; backstaff-llm.el ends here

@@ -1,4 +1,4 @@
-;;; backstaff-agent-gptel.el --- The tools for gptel  -*- lexical-binding: t; -*-
+;;; backstaff-gptel.el --- The tools for gptel  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -24,7 +24,8 @@ If non-nil, the preset adds `backstaff-skills-catalog' to the system message
 when it is applied, and the tool get_command, which reads a skill.  It does
 neither if the policy denies that tool.  `backstaff-gptel-register' looks at
 this option."
-  :type 'boolean :group 'backstaff)
+  :type 'boolean :group 'backstaff
+  :package-version '(backstaff . "0.1.0"))
 
 ;;;###autoload
 (defun backstaff-gptel-register (&optional toolsets)
@@ -118,5 +119,5 @@ returned as it is.  An error is a message: the request goes on without skills."
      ;; A listing is long, and soon out of date: later turns ask again.
      :include 'call)))
 
-(provide 'backstaff-agent-gptel)
-;;; backstaff-agent-gptel.el ends here
+(provide 'backstaff-gptel)
+;;; backstaff-gptel.el ends here

@@ -1,4 +1,4 @@
-;;; backstaff-agent-mcp.el --- The tools for agents that speak MCP  -*- lexical-binding: t; -*-
+;;; backstaff-mcp.el --- The tools for agents that speak MCP  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -72,5 +72,5 @@ DIRECTORY and TOOLSETS are as in `backstaff-mcp-server'."
           ,@(and backstaff-server-settings-file
                  (list "--config" (backstaff-server-settings-file-name))))))))
 
-(provide 'backstaff-agent-mcp)
-;;; backstaff-agent-mcp.el ends here
+(provide 'backstaff-mcp)
+;;; backstaff-mcp.el ends here
