@@ -23,7 +23,6 @@
 (autoload 'backstaff-changes "backstaff-ui-changes" nil t)
 (autoload 'backstaff-doctor "backstaff-ui-doctor" nil t)
 (autoload 'backstaff-find-file "backstaff-ui-find" nil t)
-(autoload 'backstaff-find-definition "backstaff-ui-find" nil t)
 (autoload 'backstaff-command-mode "backstaff-ui-find")
 (autoload 'backstaff-find-command "backstaff-ui-find" nil t)
 (autoload 'backstaff-list-commands "backstaff-ui-find" nil t)
@@ -41,6 +40,8 @@
 (autoload 'backstaff-tree-mode "backstaff-ui-tree")
 (autoload 'backstaff-tree "backstaff-ui-tree" nil t)
 (autoload 'backstaff-view-jump "backstaff-ui-view")
+(autoload 'backstaff-xref-mode "backstaff-ui-xref" nil t)
+(autoload 'backstaff-find-definition "backstaff-ui-xref" nil t)
 
 (provide 'backstaff-loaddefs)
 

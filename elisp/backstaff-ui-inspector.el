@@ -16,6 +16,7 @@
 
 (require 'json)
 (require 'outline)
+(require 'backstaff-ui-find)
 (require 'backstaff-ui-view)
 
 (defconst backstaff-inspector--most-characters 30000

@@ -12,7 +12,14 @@
 
 ;;; Code:
 
+(require 'thingatpt)
 (require 'backstaff)
+
+(defcustom backstaff-use-consult t
+  "Whether commands show their candidates with Consult, if it is installed.
+`backstaff-search' then shows the matches as you type, and
+`backstaff-find-definition' the definitions, each in its file."
+  :type 'boolean :group 'backstaff :package-version '(backstaff . "0.1.0"))
 
 
 ;;; Directories and hosts
@@ -85,7 +92,19 @@ Do not ask where no server could be started."
       (backstaff-prompt-open-host host))))
 
 
-;;; Calls that the user waits for
+;;; What the user types
+
+(defun backstaff-prompt-default ()
+  "Return the text in the region, if it is on one line, or the symbol at point."
+  (let ((text (and (use-region-p)
+                   (buffer-substring-no-properties (region-beginning) (region-end)))))
+    (if (or (null text) (string-blank-p text) (string-search "\n" text))
+        (thing-at-point 'symbol t)
+      text)))
+
+(defun backstaff-prompt-quote-regexp (text)
+  "Return the regular expression of Python that matches TEXT."
+  (replace-regexp-in-string "[^[:alnum:]_]" "\\\\\\&" text))
 
 (defun backstaff-prompt-allow-blanks ()
   "Let a blank and a ? be typed in the minibuffer, where they would complete."
@@ -94,18 +113,12 @@ Do not ask where no server could be started."
     (define-key map (kbd "?") #'self-insert-command)
     (use-local-map (make-composed-keymap map (current-local-map)))))
 
-(defun backstaff-prompt-choose (prompt choices history)
-  "Ask with PROMPT for one of CHOICES, lists (LABEL VALUE NOTE); return its value.
-A part of the label is enough.  HISTORY is the variable of the history."
-  (let* ((completion-styles (append completion-styles '(substring)))
-         (completion-extra-properties
-          (list :annotation-function
-                (lambda (label)
-                  (concat (make-string (max 2 (- 24 (string-width label))) ?\s)
-                          (nth 2 (assoc label choices))))))
-         (label (minibuffer-with-setup-hook (:append #'backstaff-prompt-allow-blanks)
-                  (completing-read prompt choices nil t nil history))))
-    (nth 1 (assoc label choices))))
+(defun backstaff-prompt-consult-p ()
+  "Return non-nil if a command is to use Consult; see `backstaff-use-consult'."
+  (and backstaff-use-consult (require 'consult nil t)))
+
+
+;;; Calls that the user waits for
 
 (defun backstaff-prompt-call-tool (id args &optional context)
   "Return the reply to a call of the tool ID that the user made by a command.
