@@ -18,7 +18,11 @@
 (require 'backstaff-names)
 (require 'backstaff-ui-path)
 (require 'backstaff-ui-prompt)
-(require 'backstaff-ui-view)
+
+(declare-function consult--dynamic-collection "ext:consult" t t)
+(declare-function consult--grep-state "ext:consult" t)
+(declare-function consult--lookup-member "ext:consult" t)
+(declare-function consult--read "ext:consult" t)
 
 (defconst backstaff-find--limit 100
   "Maximum number of files that `backstaff-find-file' offers.")
@@ -103,6 +107,28 @@ POINT is as in `completion-try-completion'."
     (`(,only) (cons only (length only)))
     (_ (cons string (length string)))))
 
+(defun backstaff-find-line (path line text)
+  "Return LINE of PATH with TEXT as a candidate such as \"src/a.py:4:TEXT\".
+It has the faces by which `consult-grep' and Embark know its parts."
+  (concat (propertize path 'face 'consult-file 'consult--prefix-group path) ":"
+          (propertize (number-to-string line) 'face 'consult-line-number) ":"
+          (backstaff-names-text text)))
+
+(defun backstaff-find-with-consult (prompt root answer history &rest options)
+  "Ask with PROMPT for a `backstaff-find-line', and show each in its file.
+ANSWER and HISTORY are as in `backstaff-find-read'.  The files are below ROOT.
+OPTIONS are those of `consult--read', which like all functions for Consult's
+asynchronous commands has no public name."
+  (let ((default-directory root))
+    (apply #'consult--read
+           (consult--dynamic-collection
+            (lambda (input)
+              (let ((candidates (funcall answer input)))
+                (if (listp candidates) candidates (ignore (message "%s" candidates))))))
+           :prompt prompt :history history :category 'consult-grep :require-match t :sort nil
+           :lookup #'consult--lookup-member :state (consult--grep-state)
+           :add-history (backstaff-prompt-default) options)))
+
 
 ;;; Files
 
@@ -183,107 +209,6 @@ The current file is not one of them; a new file that is not saved yet is."
                        (or (file-remote-p root) (get-file-buffer file) (file-exists-p file)))
              collect (substring file (length root))))
    20))
-
-(defun backstaff-prompt-choose (prompt choices history)
-  "Ask with PROMPT for one of CHOICES, lists (LABEL VALUE NOTE); return its value.
-A part of the label is enough.  HISTORY is the variable of the history."
-  (let* ((completion-styles (append completion-styles '(substring)))
-         (completion-extra-properties
-          (list :annotation-function
-                (lambda (label)
-                  (concat (make-string (max 2 (- 24 (string-width label))) ?\s)
-                          (nth 2 (assoc label choices))))))
-         (label (minibuffer-with-setup-hook (:append #'backstaff-prompt-allow-blanks)
-                  (completing-read prompt choices nil t nil history))))
-    (nth 1 (assoc label choices))))
-
-;;; Commands for agents
-
-(defvar backstaff-commands--history nil
-  "The names that the user typed for commands.")
-
-(defvar backstaff-command-mode-map
-  (let ((map (make-sparse-keymap)))
-    (define-key map (kbd "^") #'backstaff-list-commands)
-    map)
-  "Keymap of `backstaff-command-mode'.")
-
-;;;###autoload
-(define-derived-mode backstaff-command-mode backstaff-view-mode "Command"
-  "Major mode for a command.
-Invisible characters are written as escapes.  RET visits the file itself."
-  (backstaff-view-setup
-   :request (lambda (state)
-              (list "commands/get_command" (list :command_name (plist-get state :tool))))
-   :draw (lambda (reply)
-           (insert (substring-no-properties (plist-get reply :text)))
-           (put-text-property
-            (point-min) (point-max) 'backstaff-entry
-            (list :kind :file
-                  :path (backstaff-path-relative
-                         (file-local-name (backstaff-view-get :root))
-                         (plist-get (plist-get (plist-get reply :data) :metadata) :path)))))
-   :wrap t))
-
-;;;###autoload
-(defun backstaff-find-command (name &optional root)
-  "Show the command NAME of the project ROOT.
-Interactively, complete the name."
-  (interactive (let ((root (backstaff-command-root)))
-                 (list (or (backstaff-prompt-choose "Command: " (backstaff-commands--fetch root)
-                                                    'backstaff-commands--history)
-                           (user-error "Type the name of a command"))
-                       root)))
-  (backstaff-view-open 'backstaff-command-mode
-                       (list :root (or root (backstaff-command-root)) :path "." :tool name)))
-
-;;;###autoload
-(defun backstaff-list-commands ()
-  "Show a command of the project, which you choose from a list of all."
-  (interactive)
-  (minibuffer-with-setup-hook
-      (:append (lambda ()
-                 (unless (bound-and-true-p vertico-mode)
-                   (minibuffer-completion-help))))
-    (call-interactively #'backstaff-find-command)))
-
-(defun backstaff-commands--fetch (root)
-  "Return the commands of the project ROOT, each as (LABEL NAME ANNOTATION).
-A command with the name of another one is known by its path.  This waits for
-the server."
-  (cl-loop
-   for page from 1
-   for reply = (backstaff-prompt-call-tool "commands/list_commands"
-                                           (list :page page :page_size 100) (list :root root))
-   for data = (plist-get reply :data)
-   unless (plist-get reply :ok)
-   do (user-error
-       "%s" (if (equal (plist-get (plist-get reply :error) :missing) '(".claude/commands"))
-                "No commands here yet: each is a Markdown file in the project's .claude/commands"
-              (plist-get reply :text)))
-   append
-   (cl-flet ((below (file) (backstaff-path-relative (file-local-name root) file)))
-     (mapcar
-      (pcase-lambda ((map :name :description :path :kind :folder :shadowed-by :problems
-                          :argument-hint))
-        (list (backstaff-names-show (if shadowed-by (below path) name))
-              (if shadowed-by path name)
-              (backstaff-names-prose
-               (concat (and kind (format "%s in %s; " (substring (symbol-name kind) 1) folder))
-                       (and shadowed-by (format "shadowed by %s; " (below shadowed-by)))
-                       (mapconcat (lambda (problem) (concat problem "; ")) problems "")
-                       (and argument-hint (concat argument-hint " "))
-                       description))))
-      (plist-get data :commands)))
-   into commands
-   while (plist-get (plist-get data :pagination) :has-next)
-   finally return
-   (or commands
-       (user-error "There are no commands%s"
-                   (if-let ((nested (plist-get data :nested)))
-                       (format "; those in sub-folders (%d) need sources under\
- [tools.list_commands] in the settings" (plist-get nested :files))
-                     "")))))
 
 (provide 'backstaff-ui-find)
 ;;; backstaff-ui-find.el ends here

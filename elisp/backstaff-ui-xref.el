@@ -21,11 +21,6 @@
 (require 'backstaff-ui-path)
 (require 'backstaff-ui-prompt)
 
-(declare-function consult--dynamic-collection "ext:consult" t t)
-(declare-function consult--grep-state "ext:consult" t)
-(declare-function consult--lookup-member "ext:consult" t)
-(declare-function consult--read "ext:consult" t)
-
 (defvar tags-file-name)
 (defvar tags-table-list)
 
@@ -217,31 +212,20 @@ With Consult you see each definition in its file; see `backstaff-use-consult'."
                         (propertize (format "  %s:%d" (backstaff-names-show path) line)
                                     'face 'completions-annotations))))))
     (if (backstaff-prompt-consult-p)
-        (let ((default-directory root))
-          (consult--read
-           (consult--dynamic-collection
-            (lambda (input)
-              (let ((candidates (funcall answer input)))
-                (if (listp candidates) candidates (ignore (message "%s" candidates))))))
-           :prompt "Definition: " :category 'consult-grep :require-match t :sort nil
-           :lookup #'consult--lookup-member :annotate annotate :state (consult--grep-state)
-           :add-history default :history 'backstaff-xref--history))
+        (backstaff-find-with-consult "Definition: " root answer 'backstaff-xref--history
+                                     :annotate annotate)
       (or (backstaff-find-read (format-prompt "Definition" default) answer
                                'backstaff-xref--history '(category . consult-grep)
                                (cons 'annotation-function annotate))
           default ""))))
 
 (defun backstaff-xref--candidate (definition)
-  "Return the candidate of DEFINITION: its name behind an invisible place.
-The candidate as a whole is a line of a grep, \"src/a.py:4:Server.run\", in the
-faces of `consult-grep': so Consult and Embark know how to show and export it."
+  "Return the candidate of DEFINITION: its name behind an invisible place."
   (pcase-let* (((map :name :path :line) definition)
-               (candidate (concat (propertize path 'face 'consult-file) ":"
-                                  (propertize (number-to-string line) 'face 'consult-line-number)
-                                  ":")))
-    (put-text-property 0 (length candidate) 'invisible t candidate)
-    (propertize (concat candidate (backstaff-names-text name))
-                'backstaff-place (cons path line) 'backstaff-query name)))
+               (candidate (backstaff-find-line path line name)))
+    (put-text-property 0 (- (length candidate) (length (backstaff-names-text name)))
+                       'invisible t candidate)
+    (propertize candidate 'backstaff-place (cons path line) 'backstaff-query name)))
 
 (provide 'backstaff-ui-xref)
 ;;; backstaff-ui-xref.el ends here
