@@ -4,8 +4,8 @@
 
 ;;; Commentary:
 
-;; The server finds what matches the input and ranks it, so a completion style of our own
-;; passes its answer on unchanged.  Vertico, icomplete and fido show the candidates as you
+;; The server finds the candidates for the input and ranks them, so a completion style of our own
+;; passes them on unchanged.  Vertico, icomplete and fido show the candidates as you
 ;; type; a key ends the wait for the answer to the old input.  Without these, TAB lists the
 ;; candidates.  `backstaff-find-read' is for files and for definitions.
 

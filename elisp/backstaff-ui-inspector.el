@@ -65,8 +65,8 @@ If TOOL reads files, the path is that of the current file below ROOT."
 
 (defun backstaff-inspector--read-arguments (tool current)
   "Read the arguments of TOOL, a definition: a plist or an object of JSON.
-CURRENT is what to edit, a plist or a string.  TAB completes keywords, and shows
-what each is for."
+CURRENT, a plist or a string, is there to edit.  TAB completes keywords, and
+shows their descriptions."
   (let* ((definitions (plist-get tool :arguments))
          (keyword (lambda (definition) (concat ":" (plist-get definition :name))))
          (complete
@@ -115,7 +115,7 @@ current directory."
 
 (defun backstaff-inspector--show (root id arguments text-only)
   "Show the reply to a call of the tool ID with ARGUMENTS in the project ROOT.
-If TEXT-ONLY is non-nil, show nothing but its text."
+If TEXT-ONLY is non-nil, show its text alone."
   (backstaff-view-open 'backstaff-inspector-mode
                        (list :root (or root (backstaff-command-root)) :tool id
                              :arguments arguments :text-only text-only)))
@@ -132,7 +132,7 @@ If TEXT-ONLY is non-nil, show nothing but its text."
 ;;;###autoload
 (defun backstaff-list-directory (directory)
   "Show the files and directories in DIRECTORY as Agent-Q gets them.
-\\[dired] shows them to work with.  With a prefix argument, ask for DIRECTORY."
+\\[dired] shows them to change them.  With a prefix argument, ask for DIRECTORY."
   (interactive (list (backstaff-read-directory "List directory: " #'backstaff-directory)))
   (backstaff-inspector--show-file "agent-q/list_directory" directory))
 

@@ -92,7 +92,7 @@ Do not ask where no server could be started."
       (backstaff-prompt-open-host host))))
 
 
-;;; What the user types
+;;; Text that the user types
 
 (defun backstaff-prompt-default ()
   "Return the text in the region, if it is on one line, or the symbol at point."

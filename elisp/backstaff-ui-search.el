@@ -67,7 +67,7 @@
    revert-buffer-function (lambda (&rest _)
                             (backstaff-view-change :most (min 500 (max 100 (car backstaff-search--counts)))))
    ;; `recompile' would run the shell command of the last compilation.  It calls this for the
-   ;; name of a buffer.  What it could save before is searched as it is.
+   ;; name of a buffer.  It need save nothing before, as unsaved text is searched as well.
    compilation-save-buffers-predicate #'ignore
    compilation-arguments (list "" major-mode (lambda (_)
                                                (revert-buffer)
@@ -307,7 +307,7 @@ STAGE is the text before them, such as \"Searching: \"."
 
 (defun backstaff-search--candidates (input state)
   "Return the matches of INPUT in the search of STATE as lines of a grep.
-Return what is wrong while INPUT is no regular expression."
+Return a message while INPUT is no regular expression."
   (pcase-let* ((`(,id ,arguments) (backstaff-search--request `(:tool ,input :most 200 ,@state)))
                ((and reply (map :ok :data))
                 (backstaff-prompt-call-tool id arguments (list :root (plist-get state :root))))

@@ -85,7 +85,7 @@ DIRECTORY is the root of the project; with a prefix argument, ask."
                         collect (save-excursion
                                   (goto-char (overlay-start overlay))
                                   (forward-line 0)
-                                  (plist-get (backstaff-view--entry) :path)))))
+                                  (plist-get (backstaff-view-entry) :path)))))
     ;; A level less shows all siblings before anything below them.
     (when (and (> depth 1)
                (or missing (and most scanned-entries
@@ -183,7 +183,7 @@ When they are shown, call THEN."
 
 (defun backstaff-tree--change (&rest changes)
   "Request the tree with CHANGES; point stays on its file."
-  (apply #'backstaff-view-change :focus (plist-get (backstaff-view--entry) :path) changes))
+  (apply #'backstaff-view-change :focus (plist-get (backstaff-view-entry) :path) changes))
 
 (defun backstaff-tree-toggle-hidden ()
   "Show or hide files whose names start with a dot."

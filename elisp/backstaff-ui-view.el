@@ -45,7 +45,7 @@
   "Face of headings, such as the name of a file above its matches." :group 'backstaff)
 
 (defface backstaff-note '((t :inherit shadow))
-  "Face of what explains the text of a view, such as counts." :group 'backstaff)
+  "Face of explanations in a view, such as counts." :group 'backstaff)
 
 ;;; State
 
@@ -235,13 +235,13 @@ A buffer with a text keeps it then, unless its mode draws failures."
             truncate-lines (not (plist-get backstaff-view--functions :wrap))
             default-directory (backstaff-path-file-name
                                (backstaff-path-absolute root (if ok (or path ".") ".") t) root))
-      (backstaff-view-redraw (lambda ()
+      (backstaff-view--redraw (lambda ()
                                (if draws (backstaff-view--call :draw reply)
                                  (setq header-line-format nil)
                                  (backstaff-view--insert-text text 'error)))
                              changed))))
 
-(defun backstaff-view-redraw (draw &optional top)
+(defun backstaff-view--redraw (draw &optional top)
   "Erase the buffer, and call DRAW to draw it.
 In the buffer and in each of its windows, point goes to the `:focus' of the
 state, or to the first line if TOP is non-nil, or else to the same entry, or
@@ -251,7 +251,7 @@ the line of the same number."
         (places (mapcar (lambda (window)
                           (save-excursion
                             (when window (goto-char (window-point window)))
-                            (list window (plist-get (backstaff-view--entry) :path)
+                            (list window (plist-get (backstaff-view-entry) :path)
                                   (line-number-at-pos) (current-column)
                                   (and window (> (window-start window) (point-min))
                                        (count-lines (window-start window) (line-beginning-position))))))
@@ -274,7 +274,7 @@ the line of the same number."
 (defun backstaff-view--cancelled ()
   "Show that the user has cancelled what the buffer waited for."
   (if backstaff-view-state (setq backstaff-view--requested nil)
-    (backstaff-view-redraw (lambda () (backstaff-view--insert-text "Cancelled" 'shadow)))))
+    (backstaff-view--redraw (lambda () (backstaff-view--insert-text "Cancelled" 'shadow)))))
 
 (defun backstaff-view--insert-text (text face)
   "Insert TEXT in FACE, in place of a reply."
@@ -306,7 +306,7 @@ Blanks and commas stand between globs, but a comma in braces is the glob's own:
 
 ;;; Places
 
-(defun backstaff-view--entry ()
+(defun backstaff-view-entry ()
   "Return the entry at point, just before it, or else of the line, or nil."
   (let ((here (point)))
     (or (get-text-property here 'backstaff-entry)
@@ -321,22 +321,22 @@ Blanks and commas stand between globs, but a comma in braces is the glob's own:
 
 (defun backstaff-view-entry-at-point ()
   "Return the entry at point, or signal a `user-error' if there is none."
-  (or (backstaff-view--entry)
+  (or (backstaff-view-entry)
       (user-error "There is no file on this line")))
 
 (defun backstaff-view--path ()
   "Return the path of the file at point, or else of the buffer's state."
-  (or (plist-get (backstaff-view--entry) :path) (backstaff-view-get :path)
+  (or (plist-get (backstaff-view-entry) :path) (backstaff-view-get :path)
       (user-error "This buffer shows no file")))
 
 (defun backstaff-view--file-name ()
   "Return the name with which Emacs visits the file at point, or nil."
-  (when-let ((entry (backstaff-view--entry)) (root (backstaff-view-get :root)))
+  (when-let ((entry (backstaff-view-entry)) (root (backstaff-view-get :root)))
     (backstaff-path-file-name (backstaff-path-absolute root (plist-get entry :path)) root)))
 
 (defun backstaff-view-directory ()
   "Return the path of the directory at point, or the one of the file at point."
-  (if (memq (plist-get (backstaff-view--entry) :kind) '(nil :directory))
+  (if (memq (plist-get (backstaff-view-entry) :kind) '(nil :directory))
       (backstaff-view--path)
     (or (backstaff-path-parent (backstaff-view--path)) ".")))
 
@@ -357,7 +357,7 @@ Blanks and commas stand between globs, but a comma in braces is the glob's own:
                     (backstaff-path-absolute root (or (plist-get state :path) ".") t)))
       (backstaff-mode . ,major-mode)
       (backstaff-state . ,(map-merge 'plist state backstaff-view--transient
-                                     (list :focus (plist-get (backstaff-view--entry) :path))))
+                                     (list :focus (plist-get (backstaff-view-entry) :path))))
       (handler . backstaff-view-jump))))
 
 ;;;###autoload
@@ -388,9 +388,9 @@ directory."
   (backstaff-view-visit t))
 
 (defun backstaff-view-dired ()
-  "Show the file at point in its directory, or the directory at point, with Dired."
+  "Show the file or directory at point with Dired."
   (interactive nil backstaff-view-mode)
-  (let* ((root (backstaff-view-root)) (entry (backstaff-view--entry))
+  (let* ((root (backstaff-view-root)) (entry (backstaff-view-entry))
          (name (backstaff-path-file-name (backstaff-path-absolute root (backstaff-view--path)) root)))
     (if (memq (plist-get entry :kind) '(nil :directory)) (dired name)
       (dired-jump nil name))))
@@ -417,23 +417,21 @@ With a prefix argument RELATIVE, copy its path below the project's root."
   "Show the keys of this buffer that it does not share with other packages."
   (interactive)
   (let ((keys nil) (mode major-mode))
-    (dolist (map (list (symbol-value (intern (format "%s-map" mode)))
-                       (and (derived-mode-p 'backstaff-view-mode) backstaff-view-map)))
-      (when map
-        (map-keymap-internal
-         (lambda (event command)
-           (when (and (commandp command) (not (assoc event keys))
-                      (not (memq event '(remap menu-bar))))
-             (push (list event (key-description (vector event))
-                         (car (split-string (documentation command) "\n")))
-                   keys)))
-         map)))
+    (dolist (map (cons (intern (format "%s-map" mode))
+                       (and (derived-mode-p 'backstaff-view-mode) '(backstaff-view-map))))
+      (map-keymap-internal
+       (lambda (event command)
+         (when (and (symbolp command) (not (assq event keys)) (integerp event)
+                    (not (memq event '(?g ?q))))
+           ;; The words of a command of another file come with that file.
+           (autoload-do-load (symbol-function command) command)
+           (push (list event (car (split-string (documentation command) "\n"))) keys)))
+       (symbol-value map)))
     (with-help-window (help-buffer)
-      (princ (format "Keys of %s (%s describes the rest)\n\n" mode
-                     (substitute-command-keys "\\[describe-mode]")))
-      (pcase-dolist (`(,_ ,key ,text) (cl-sort keys #'string< :key #'cadr))
-        (princ (format "%-10s %s\n" key text)))
-      (princ "\ng          Ask again and keep the place.\nq          Bury the buffer.\n"))))
+      (princ (format "Keys of %s; C-h m shows all\n\n" mode))
+      (pcase-dolist (`(,event ,text) (sort keys #'car-less-than-car))
+        (princ (format "%-6s %s\n" (key-description (vector event)) text)))
+      (princ "g      Ask again and keep the place.\nq      Close the view.\n"))))
 
 (provide 'backstaff-ui-view)
 ;;; backstaff-ui-view.el ends here

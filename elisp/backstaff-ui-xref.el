@@ -5,9 +5,8 @@
 ;;; Commentary:
 
 ;; The server finds definitions in the text of a project's files, unsaved text included,
-;; without tags or a language server.  `backstaff-xref-mode' gives them to xref, so
-;; \\[xref-find-definitions], \\[xref-find-references] and \\[xref-find-apropos] work in any project.
-;; `backstaff-find-definition' reads a name with completion and visits the best definition.
+;; without tags or a language server.  `backstaff-xref-mode' gives them to xref, and
+;; `backstaff-find-definition' reads a name with completion and visits the best one.
 
 ;;; Code:
 
@@ -30,7 +29,7 @@
 (defvar backstaff-xref--history nil
   "The names that `backstaff-find-definition' was asked for.")
 
-;;; What the server finds
+;;; The search for definitions
 
 (defun backstaff-xref--search (root pattern flags &rest arguments)
   "Return the reply to a search in the project ROOT for PATTERN with FLAGS.
@@ -103,10 +102,10 @@ Then \\[xref-find-definitions], \\[xref-find-references] and
 Eglot, Emacs Lisp and other modes with a backend of their own keep it, and so
 does a table of tags that you have visited."
   :global t :group 'backstaff :package-version '(backstaff . "0.1.0")
-  (if backstaff-xref-mode (add-hook 'xref-backend-functions #'backstaff-xref-backend)
-    (remove-hook 'xref-backend-functions #'backstaff-xref-backend)))
+  (if backstaff-xref-mode (add-hook 'xref-backend-functions #'backstaff-xref--backend)
+    (remove-hook 'xref-backend-functions #'backstaff-xref--backend)))
 
-(defun backstaff-xref-backend ()
+(defun backstaff-xref--backend ()
   "Return `backstaff' in a project whose files the server can see, or else nil.
 This is for `xref-backend-functions'."
   (unless (or (bound-and-true-p tags-file-name) (bound-and-true-p tags-table-list))
@@ -129,9 +128,11 @@ With LENGTH, it is a match of so many characters."
           definitions))
 
 (cl-defmethod xref-backend-identifier-at-point ((_backend (eql backstaff)))
+  "Return the symbol at point."
   (thing-at-point 'symbol t))
 
 (cl-defmethod xref-backend-identifier-completion-table ((_backend (eql backstaff)))
+  "Return a table of the names that begin with the input."
   (let ((root (backstaff-root)))
     (completion-table-dynamic
      (lambda (text)
@@ -139,6 +140,7 @@ With LENGTH, it is a match of so many characters."
                (backstaff-xref--definitions root text))))))
 
 (cl-defmethod xref-backend-definitions ((_backend (eql backstaff)) identifier)
+  "Return the definitions whose name is IDENTIFIER."
   (let* ((root (backstaff-root))
          (definitions (backstaff-xref--definitions root identifier))
          (best (plist-get (car definitions) :rank)))
@@ -149,6 +151,7 @@ With LENGTH, it is a match of so many characters."
                                                  definitions)))))
 
 (cl-defmethod xref-backend-references ((_backend (eql backstaff)) identifier)
+  "Return the matches of IDENTIFIER as a word."
   (let ((root (backstaff-root)))
     (mapcar (pcase-lambda ((map :path :line :column :match :line-text))
               (backstaff-xref--make root path line column line-text (length match)))
@@ -157,6 +160,7 @@ With LENGTH, it is a match of so many characters."
                        :items))))
 
 (cl-defmethod xref-backend-apropos ((_backend (eql backstaff)) pattern)
+  "Return the definitions that have the words of PATTERN in their names."
   (let ((root (backstaff-root)))
     (backstaff-xref--make-all root (backstaff-xref--definitions root pattern))))
 
@@ -170,7 +174,7 @@ first, then names that begin with it, then names with a word that does.
 The file and the line stand beside each, and RET visits the first.  Of several
 words the last is in the name itself, and the others may be in the names around
 it: \"server run\" finds Server.run.  Case counts only if NAME has a capital
-letter.  \\[xref-pop-marker-stack] returns to the place that you leave.
+letter.  \\`M-,' returns to the place that you leave.
 
 With Consult you see each definition in its file; see `backstaff-use-consult'."
   (interactive (let ((root (backstaff-command-project)))

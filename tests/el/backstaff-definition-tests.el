@@ -59,7 +59,7 @@
 
 (ert-deftest backstaff-definition-is-chosen-among-candidates-with-their-places ()
   (backstaff-definition-tests-with backstaff-definition-tests-tree
-    (backstaff-test-typing "runn TAB RET" (call-interactively #'backstaff-find-definition))
+    (backstaff-test-typing "runne TAB RET" (call-interactively #'backstaff-find-definition))
     (should (equal (backstaff-definition-tests-here) '("b.py" "def runner():")))
     (let ((candidate (backstaff-xref--candidate
                       (car (backstaff-xref--definitions root "Server.run")))))
@@ -94,7 +94,7 @@
     (search-forward "    run")
     (should (equal (backstaff-definition-tests-type "RET") '("a.py" "    def run(self):")))
     ;; The place that was left is kept.
-    (xref-pop-marker-stack)
+    (execute-kbd-macro (kbd "M-,"))
     (should (equal (cadr (backstaff-definition-tests-here)) "    run()"))))
 
 (ert-deftest backstaff-definition-moves-no-point-where-nothing-is-chosen ()
@@ -176,7 +176,7 @@
        (backstaff-xref-mode -1))))
 
 (defun backstaff-definition-tests-items (function name)
-  "Return the places and summaries of what FUNCTION of the backend finds for NAME."
+  "Return the places and summaries that FUNCTION of the backend finds for NAME."
   (mapcar (lambda (item)
             (let ((marker (xref-location-marker (xref-item-location item))))
               (with-current-buffer (marker-buffer marker)

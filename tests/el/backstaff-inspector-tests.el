@@ -280,7 +280,7 @@ CURRENT are the arguments to edit."
                                                 :type 'user-error))))))
 
 (ert-deftest backstaff-arguments-are-completed-and-explained ()
-  (should (equal (backstaff-arguments-tests-read "C-a C-k (:fo TAB SPC \"x\") RET") '(:food "x")))
+  (should (equal (backstaff-arguments-tests-read "C-a C-k (:foo TAB SPC \"x\") RET") '(:food "x")))
   (let ((prompt nil))
     (cl-letf (((symbol-function 'read-from-minibuffer)
                (lambda (text &rest _) (setq prompt text) "nil")))

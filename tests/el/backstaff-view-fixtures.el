@@ -96,7 +96,7 @@
 
 (defun backstaff-view-test-path ()
   "Return the path of the entry at point."
-  (plist-get (backstaff-view--entry) :path))
+  (plist-get (backstaff-view-entry) :path))
 
 (defmacro backstaff-view-test-messages (&rest body)
   "Run BODY and return the messages it shows, the first first."
