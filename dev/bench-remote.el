@@ -72,12 +72,14 @@
 
 (defun bench-remote-walk ()
   "Return the number of files in the whole tree there, with their paths."
-  (let ((data (plist-get (bench-remote-call "agent-q/search_files"
-                                            '(:path "tree" :pattern "*"))
-                         :data)))
-    (unless (eql (plist-get data :total) (length (plist-get data :entries)))
-      (error "These are not all files"))
-    (plist-get data :total)))
+  (cl-loop for offset = 0 then (plist-get data :next-offset)
+           while offset
+           for data = (plist-get (bench-remote-call
+                                  "workspace/search_files"
+                                  `(:path "tree" :query "**" :kind "glob" :max_results 1000
+                                    :offset ,offset))
+                                 :data)
+           sum (length (plist-get data :files))))
 
 (defun bench-remote-native (function &rest arguments)
   "Call FUNCTION with ARGUMENTS, on files there, with nothing in TRAMP's cache."
@@ -282,7 +284,7 @@ Recorded by `dev/bench-remote --record'; Emacs %s, TRAMP %s, connected already.\
        (format "(backstaff-call \"workspace/tree\" '%S)   ; %s" args what)
        (lambda () (funcall head (plist-get (bench-remote-call "workspace/tree" args) :text)))))
     (bench-remote-step
-     "(backstaff-call \"agent-q/search_files\" '(:path \"tree\" :pattern \"*\"))   ; all 2,000"
+     "(backstaff-call \"workspace/search_files\" '(:path \"tree\" :query \"**\" …))   ; all 2,000, two pages"
      (lambda () (format "%d files\n" (bench-remote-walk))))
     (bench-remote-step
      "(directory-files-recursively \"/ssh:host:…/tree\" \"\")   ; native TRAMP"

@@ -5,8 +5,9 @@
 ;;; Commentary:
 
 ;; Agent-Q is an agent that lives in a Lisp image and looks at files through
-;; Emacs, to which SLY or SLIME connects it.  Its tools that only look, such as
-;; list_directory, are Backstaff's toolset agent-q.
+;; Emacs, to which SLY or SLIME connects it.  Its list_directory and
+;; get_file_info are Backstaff's toolset agent-q.  The essential tools of any
+;; agent, such as read_file and search_files, come with them.
 ;;
 ;; With a Lisp connected that has Agent-Q loaded, M-x backstaff-agent-q-setup
 ;; makes Agent-Q's registry call Backstaff.  It loads backstaff-agent-q.lisp there.
@@ -20,9 +21,16 @@
 
 (require 'backstaff-agent)
 
+(defun backstaff-agent-q--tools ()
+  "Return the tools for Agent-Q, as in `backstaff-agent-definitions'."
+  (seq-filter (lambda (tool)
+                (or (equal (plist-get tool :toolset) "agent-q")
+                    (memq :essential (plist-get tool :categories))))
+              (backstaff-agent-definitions)))
+
 ;;;###autoload
 (defun backstaff-agent-q-call (name arguments root)
-  "Call Agent-Q's tool NAME below ROOT and return the text of its reply.
+  "Call the tool that Agent-Q has as NAME below ROOT and return its text.
 ARGUMENTS is the model's, a string of JSON; ROOT, an absolute name, is
 Agent-Q's.  Never signal anything: an error or a quit is a text that
 starts with \"Error: \".  This is called in SLY's or SLIME's filter."
@@ -36,7 +44,11 @@ starts with \"Error: \".  This is called in SLY's or SLIME's filter."
           (if (not (and (stringp root) (file-name-absolute-p root)))
               (error "Agent-Q's project root is not absolute: %S" root)
             (backstaff-call-text
-             (concat "agent-q/" name) arguments
+             (or (plist-get (cl-find name (backstaff-agent-q--tools) :test #'equal
+                                     :key (lambda (tool) (plist-get tool :name)))
+                            :id)
+                 (error "Agent-Q has no tool %s" name))
+             arguments
              (list :agent t
                    ;; The Lisp runs on this machine, so ROOT names no host.
                    :root (file-name-quote (substring-no-properties root) t)
@@ -46,7 +58,7 @@ starts with \"Error: \".  This is called in SLY's or SLIME's filter."
 
 ;;;###autoload
 (defun backstaff-agent-q-definitions ()
-  "Return the definitions of Agent-Q's tools, as its `define-tool' takes them.
+  "Return the definitions for Agent-Q, as its `define-tool' takes them.
 That is a list of plists of strings, keywords and lists, which any wire to a
 Lisp carries.  An error is text that starts with \"Error: \": SLIME would let
 a user debug it, and the Lisp wait meanwhile.
@@ -56,8 +68,7 @@ denied, and no other tool takes its place."
   (let ((debug-on-signal nil))
     (condition-case problem
         (cl-loop
-         for tool in (backstaff-agent-definitions)
-         when (equal (plist-get tool :toolset) "agent-q")
+         for tool in (backstaff-agent-q--tools)
          collect
          (list :name (plist-get tool :name)
                :description (plist-get tool :description)

@@ -1,4 +1,4 @@
-;;;; backstaff-agent-q.lisp --- Agent-Q's navigation tools, answered by Backstaff
+;;;; backstaff-agent-q.lisp --- Navigation tools for Agent-Q, answered by Backstaff
 
 ;;;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -144,9 +144,17 @@ A parser may have NIL for false, for null and for an empty array: PARAMETERS tel
      :replace t)
     name))
 
+(defparameter *superseded* '(("directory_tree" . "tree"))
+  "Each tool of Agent-Q's own that has a successor with another name, and that name.")
+
 (defun install ()
-  "Register all of Backstaff's tools for Agent-Q and return their names."
+  "Register all of Backstaff's tools for Agent-Q and return their names.
+A tool of Agent-Q's own goes if its successor is there under another name."
   (let ((definitions (ask '(backstaff-agent-q-definitions))))
     (unless (consp definitions)
       (error "Emacs did not say which tools there are. ~A" definitions))
-    (mapcar #'register definitions)))
+    (let ((names (mapcar #'register definitions)))
+      (loop for (old . new) in *superseded*
+            when (member new names :test #'equal)
+              do (remhash old (agent-q.tools::registry-tools agent-q.tools:*agent-q-registry*)))
+      names)))

@@ -148,11 +148,11 @@ if the user has approved the call.  LIBRARY is the library's name."
   "Return a text for a system prompt about the skills of the project ROOT.
 It names each skill that a model may invoke, with its description and its
 file, as in \"- pdf: Fills forms (/home/me/.agents/skills/pdf/SKILL.md)\".
-Skills that others shadow are left out.  Return nil if there is none.
+Return nil if there is none.
 
-The server lists skills only if its settings say `sources' under
-[tools.list_commands].  The description of a skill is text of the project, or
-of the skill's author: ask for it only where you trust them.
+The server lists skills only if a directory under [tools.list_commands]
+in its settings holds some.  The description of a skill is text of the
+project, or of the skill's author: ask for it only where you trust them.
 
 ROOT is that of `default-directory' by default.  This waits for the server.
 Signal a `user-error' if the server lists nothing.  The text has at most
@@ -168,9 +168,7 @@ Signal a `user-error' if the server lists nothing.  The text has at most
            unless (or (plist-get reply :ok) (equal code "DIRECTORY_NOT_FOUND"))
            do (user-error "%s" (plist-get reply :text))
            append (cl-loop for entry in (plist-get data :commands)
-                           when (and (eq (plist-get entry :kind) :skill)
-                                     (plist-get entry :model-invocable)
-                                     (not (plist-get entry :shadowed-by)))
+                           when (plist-get entry :model-invocable)
                            collect (apply #'format "- %s: %s (%s)\n"
                                           (mapcar (lambda (key)
                                                     (let ((text (plist-get entry key)))

@@ -66,7 +66,7 @@ Servers start on such hosts alone.  This does not connect to the host."
       (backstaff-error (user-error "%s" (backstaff-epc-error-text problem))))))
 
 (defvar backstaff-remote--roots (make-hash-table :test #'equal)
-  "Results of functions that look for a project, by (FUNCTION . DIRECTORY).
+  "Results of functions that look for a project, by the whole call of each.
 To look for one costs TRAMP several round trips.")
 
 ;;;###autoload
@@ -74,7 +74,7 @@ To look for one costs TRAMP several round trips.")
   "Return the value of FUNCTION, which looks for a project, for DIRECTORY.
 MORE are more arguments for it.  It is called once, until `backstaff-restart'."
   (backstaff-server-check-host directory)
-  (let* ((key (cons function directory)) (known (gethash key backstaff-remote--roots 'unknown)))
+  (let* ((key (cl-list* function directory more)) (known (gethash key backstaff-remote--roots 'unknown)))
     (if (not (eq known 'unknown)) known
       (puthash key
                (backstaff-remote--limited

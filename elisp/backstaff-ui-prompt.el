@@ -49,7 +49,7 @@ Models may not look there because of that: see `backstaff--root-answers'.")
   "Return the `backstaff-command-root' for a command that looks at all below it.
 Outside of a project, where that may be all files there are, ask first."
   (let ((root (backstaff-command-root)))
-    (unless (or noninteractive (file-remote-p root) (backstaff-project-p root)
+    (unless (or noninteractive (backstaff-project-p root)
                 (member root backstaff-prompt--roots))
       (unless (y-or-n-p (format "No project is here.  Look at all below %s? "
                                 (abbreviate-file-name root)))

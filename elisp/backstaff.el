@@ -28,6 +28,7 @@
 
 ;;; Code:
 
+(require 'backstaff-approval)
 (require 'backstaff-lisp-tools)
 (require 'backstaff-server)
 (require 'backstaff-unsaved)
@@ -64,20 +65,6 @@ that takes several round trips; `backstaff-restart' forgets."
   "The directory that tools may look at, whatever the project is.
 If nil, `backstaff-root-function' finds it."
   :type '(choice (const :tag "The project's" nil) directory) :risky t)
-
-(defcustom backstaff-approval-function #'backstaff-ask-for-approval
-  "The function that decides on a call that needs a person's approval.
-The server's policy stops the call, or the file may hold secrets, or an agent
-is in no project.  The function is called with a tool's id and the arguments,
-while `backstaff-approval-question' is the question.  Non-nil lets the call
-run, nil refuses, and `:unasked' says that there was nobody to ask."
-  :type 'function :risky t)
-
-(defvar backstaff-approval-question nil
-  "The question that `backstaff-approval-function' decides, a string.")
-
-(defvar backstaff--asking nil
-  "Non-nil while the user is asked about a call.")
 
 ;;; Keys
 
@@ -117,15 +104,35 @@ With OUTSIDE, return nil if it is in no project."
 These are the user's answers in this session.")
 
 (defun backstaff-project-p (root)
-  "Return non-nil if ROOT is a project's, or one that the user has set.
-Otherwise a call was made outside of any project, in the directory ROOT."
+  "Return non-nil if ROOT is a project's root, or `backstaff-root-directory'.
+A directory with a home below it, such as \"/\" or the home itself, is no
+project's root: some keep their dotfiles in git, and did not mean to show all of
+it.  This holds on each host, and for models and people alike."
   (or (and backstaff-root-directory
            (equal (file-name-unquote root)
                   (file-name-unquote (backstaff--checked-root backstaff-root-directory))))
-      (not (eq backstaff-root-function #'backstaff-project-root))
-      (if (file-remote-p root)
-          (backstaff-remote-find #'backstaff-project-root root t)
-        (backstaff-project-root root t))))
+      (and (or (not (eq backstaff-root-function #'backstaff-project-root))
+               (backstaff--look-up root #'backstaff-project-root t))
+           (not (backstaff--look-up root #'backstaff--holds-home-p)))))
+
+(defun backstaff--look-up (directory function &rest arguments)
+  "Return the value of FUNCTION, called with DIRECTORY and ARGUMENTS.
+On another host it is called once until `backstaff-restart'."
+  (apply (if (file-remote-p directory) #'backstaff-remote-find #'funcall)
+         function directory arguments))
+
+(defun backstaff--holds-home-p (directory)
+  "Return non-nil if the home on DIRECTORY's host is DIRECTORY or below it.
+True names are compared, as \"/home\" may be a link."
+  (let* ((host (file-remote-p directory))
+         ;; A local name such as /ssh:host: is quoted.
+         (file-name-handler-alist (and host file-name-handler-alist))
+         (true-name (lambda (name) (file-name-as-directory (file-truename name))))
+         (directory (funcall true-name (file-name-unquote directory)))
+         ;; A user on a host may have no home there.
+         (home (ignore-errors (funcall true-name (concat host "~/")))))
+    (or (equal directory (concat host "/"))
+        (and home (string-prefix-p directory home)))))
 
 (defun backstaff-directory ()
   "Return the directory that a command looks at by default.
@@ -141,10 +148,11 @@ that host alone; `backstaff-command-root' asks."
   (let ((directory (or directory (backstaff-directory))))
     (file-name-unquote
      (backstaff--checked-root
-      (cond (backstaff-root-directory)
-            ((file-remote-p directory)
-             (backstaff-remote-find backstaff-root-function directory))
-            (t (funcall backstaff-root-function (expand-file-name directory))))))))
+      (or backstaff-root-directory
+          ;; `expand-file-name' may connect to a host.
+          (backstaff--look-up (if (file-remote-p directory) directory
+                                (expand-file-name directory))
+                              backstaff-root-function))))))
 
 (defun backstaff--checked-root (root)
   "Return ROOT, a directory, in full, if it is one that tools may look at."
@@ -168,6 +176,19 @@ that host alone; `backstaff-command-root' asks."
     (error . "INTERNAL_ERROR"))
   "The codes in replies of conditions and their children.")
 
+(cl-defstruct (backstaff--call (:constructor backstaff--make-call) (:copier nil))
+  "A call of a tool, from its start to its end; the handle of `backstaff-cancel'.
+METHOD is the tool's id, a string, and TOOL its definition if Lisp has it.  ARGS
+and CONTEXT are as in `backstaff-call'.
+
+When the call ends, FINISH is called with the reply, or FAIL with a condition.
+ENDED is non-nil from then on.  STOP ends the step under way, a request or a
+timer.
+
+WAITS is non-nil if the caller waits.  Then a quit at a question is the caller's,
+and nobody is asked if QUIET, the `inhibit-quit' of the caller, is non-nil."
+  method tool args context finish fail ended (stop #'ignore) waits quiet)
+
 (defun backstaff-call (id args &optional context)
   "Call the tool ID with ARGS, wait, and return the reply, a plist.
 ID is a string or a symbol such as `agent-q/list_directory'.  ARGS is chosen
@@ -181,12 +202,16 @@ If the tool fails, the reply's `:ok' is nil.  If the server's policy demands
 approval, `backstaff-approval-function' is asked.  Signal a `backstaff-error'
 if there is no reply within `backstaff-call-timeout' seconds, or if the server
 is lost or sends no reply."
-  (let ((context (backstaff--context context)))
+  (let ((method (format "%s" id)) (context (backstaff--context context)))
     (backstaff-epc-await
-     (backstaff-server-ensure (unless (assoc (format "%s" id) backstaff-lisp-tools)
+     (backstaff-server-ensure (unless (assoc method backstaff-lisp-tools)
                                 (file-remote-p (plist-get context :root))))
      (lambda (finish fail)
-       (backstaff--start id args context finish fail t)))))
+       (let ((call (backstaff--make-call
+                    :method method :tool (backstaff-lisp-tools-find method) :args args
+                    :context context :finish finish :fail fail :waits t :quiet inhibit-quit)))
+         (backstaff--begin call)
+         (lambda () (backstaff-cancel call)))))))
 
 (defun backstaff-call-async (id args callback &optional context)
   "Call the tool ID with ARGS and return at once.
@@ -198,163 +223,196 @@ or CANCELLED.
 Return a handle for `backstaff-cancel'."
   (unless (functionp callback)
     (signal 'backstaff-argument-error (list (format "%S is no callback" callback))))
-  ;; The handle is a symbol, because that prints short.  Its value cancels the call.
   (let* ((throw-on-input nil)           ; CALLBACK is called, whatever is typed meanwhile
-         (handle (make-symbol "backstaff-call"))
-         (finish (lambda (reply)
-                   (when callback
-                     (funcall (prog1 callback (setq callback nil)) reply))))
+         (method (format "%s" id))
          (fail (lambda (condition)
-                 (funcall finish
+                 (funcall callback
                           (backstaff--error-reply
-                           id (cl-loop for symbol in (get (car condition) 'error-conditions)
-                                       thereis (alist-get symbol backstaff--codes))
+                           method
+                           (cl-loop for symbol in (get (car condition) 'error-conditions)
+                                    thereis (alist-get symbol backstaff--codes))
                            (backstaff-epc-error-text condition)
-                           (backstaff-error-text condition))))))
-    (set handle (condition-case problem
-                    (backstaff--start id args (backstaff--context context) finish fail)
-                  ;; A quit may come while a server starts, or when the call is on its way.
-                  ((error quit) (run-at-time 0 nil fail problem) #'ignore)))
-    handle))
+                           (backstaff-error-text condition)))))
+         (call (backstaff--make-call :method method :args args :finish callback :fail fail)))
+    (condition-case problem
+        (progn
+          (setf (backstaff--call-tool call) (backstaff-lisp-tools-find method)
+                (backstaff--call-context call) (backstaff--context context))
+          (backstaff--begin call))
+      ;; A quit may come while a server starts, or when the call is on its way.
+      ((error quit) (backstaff--later call 0 #'backstaff--end call fail problem)))
+    call))
 
-(defun backstaff--start (id args context finish fail &optional waits)
-  "Call the tool ID with ARGS in CONTEXT, and return a function that cancels it.
-Later FINISH is called with the reply, or FAIL with a condition.  With WAITS the
-caller waits: then a quit at a question is the caller's, and nobody is asked if
-`inhibit-quit' is non-nil now."
-  (let* ((method (format "%s" id))
-         (tool (backstaff-lisp-tools-find method))
-         (root (plist-get context :root))
-         (quiet (and waits inhibit-quit))
-         (ended nil)
-         (stop #'ignore))               ; a function that ends the step under way
-    (cl-labels
-        ((end (function value)
-           (unless ended
-             (setq ended t)
-             ;; While the server learns that nobody waits, another package's filter may throw.
-             (unwind-protect (funcall stop)
-               (funcall function value))
-             t))
-         ;; An error or a quit is the end, or neither function would ever be called.  For the
-         ;; same reason no key ends a step that runs inside of somebody's `while-no-input'.
-         (guarded (function &rest arguments)
-           (unless ended
-             (condition-case problem
-                 (let ((throw-on-input nil)) (apply function arguments))
-               ((error quit)
-                (if ended (signal (car problem) (cdr problem)) (end fail problem))))))
-         ;; In a process filter no question may be asked, and nothing sent.
-         (later (seconds function &rest arguments)
-           (let ((timer (apply #'run-at-time seconds nil #'guarded function arguments)))
-             (setq stop (lambda () (cancel-timer timer)))))
-         (request (name arguments success timeout host)
-           (setq stop (backstaff-server-call-async
-                       name arguments :timeout timeout :host host
-                       :success-fn (apply-partially #'guarded success)
-                       :error-fn (apply-partially #'end fail))))
-         (start (context &optional all)
-           (let ((refusal (backstaff--root-refusal id context)))
-             (cond
-              (refusal (later 0 #'judge context refusal))
-              (tool (request "check" (backstaff-lisp-tools-check tool args context)
-                             (lambda (checked)
-                               (if (plist-get checked :ok)
-                                   (later 0 #'run context checked (float-time))
-                                 (judge context checked)))
-                             backstaff-call-timeout nil))
-              (t (let ((texts (backstaff-unsaved-context method root all)))
-                   (send context all texts (plist-get texts :ahead)
-                         (+ (float-time) backstaff-unsaved-most-seconds)))))))
-         ;; Run the tool in Lisp on CHECKED arguments, for the first time at BEGUN.
-         (run (context checked begun)
-           ;; In a timer nothing can be quit, unless it says so.  Keys that were typed before do
-           ;; not count.
-           (let ((reply (let ((inhibit-quit nil) (quit-flag nil))
-                          (backstaff-lisp-tools-run tool checked context backstaff-call-timeout
-                                                    begun))))
-             (cond (reply (judge context reply))
-                   ((and backstaff-call-timeout
-                         (> (float-time) (+ begun backstaff-call-timeout)))
-                    (end fail (list 'backstaff-timeout
-                                    (format "%s gave no answer within %s seconds"
-                                            method backstaff-call-timeout))))
-                   (t (later 0.5 #'run context checked begun)))))
-         ;; Send the first of PIECES of unsaved texts and come back, or the call itself.
-         (send (context all texts pieces deadline)
-           (if (and pieces (< (float-time) deadline))
-               (request 'keep_text (car pieces)
-                        (lambda (have)
-                          (later 0 #'send context all texts
-                                 (backstaff-unsaved-pieces-left pieces have) deadline))
-                        backstaff-call-timeout (plist-get texts :host))
-             (let ((texts (backstaff-unsaved-without texts pieces)))
-               (request method (list args (backstaff--sent-context context texts))
-                        (lambda (reply)
-                          (unless (and (listp reply) (plist-member reply :ok)
-                                       (stringp (plist-get reply :text)))
-                            (signal 'backstaff-protocol-error '("the answer of a tool is no reply")))
-                          (if (and (equal (plist-get (plist-get reply :error) :code)
-                                          "UNSAVED_NEEDED")
-                                   (not all))
-                              (later 0 #'start context t)
-                            (judge context (backstaff-unsaved-noted reply texts))))
-                        (backstaff--patience context) (file-remote-p root)))))
-         (judge (context reply)
-           (cond ((backstaff--approval-required-p reply context) (later 0 #'ask context reply))
-                 ((plist-get reply :ok) (end finish (backstaff-unsaved-add-state reply root)))
-                 (t (end finish reply))))
-         (ask (context reply)
-           (cond
-            ;; Meanwhile the user may have answered for another call.
-            ((cdr (assoc (plist-get (plist-get reply :error) :root) backstaff--root-answers))
-             (start context))
-            ((not (backstaff--approval-required-p reply context)) (end finish reply))
-            ;; The user answers one question at a time.
-            ((and (not waits) (or backstaff--asking (active-minibuffer-window)))
-             (later 0.1 #'ask context reply))
-            (t (pcase (condition-case nil
-                          (let ((inhibit-quit quiet))
-                            (backstaff--ask id args context reply))
-                        (quit (and waits 'quit)))
-                 ('quit (end fail '(quit)))
-                 (:unasked (end finish reply))
-                 ('nil (end finish
-                            (or (backstaff--root-refusal id context)
-                                (backstaff--error-reply
-                                 id "APPROVAL_REFUSED"
-                                 (format "The user did not approve of the call of %s"
-                                         (if (plist-get context :text-only)
-                                             (backstaff-server-model-name method)
-                                           method))))))
-                 (approved (start approved)))))))
-      (start context)
-      (lambda ()
-        (end fail (list 'backstaff-cancelled (format "%s was cancelled" method)))))))
-
-(defun backstaff-cancel (handle)
-  "Cancel the call that `backstaff-call-async' returned HANDLE for.
+(defun backstaff-cancel (call)
+  "Cancel CALL, which `backstaff-call-async' returned.
 Its callback gets a reply with the code CANCELLED.  Return nil if the call had
 ended before."
-  (funcall (symbol-value handle)))
+  (backstaff--end call (backstaff--call-fail call)
+                  (list 'backstaff-cancelled
+                        (format "%s was cancelled" (backstaff--call-method call)))))
+
+;;; Steps of a call
+
+(defvar backstaff--questions nil
+  "The calls that wait for an answer of the user's, the first one first.")
+
+(defun backstaff--end (call function value)
+  "End CALL: call FUNCTION, its FINISH or FAIL, with VALUE.
+Return nil if it had ended before."
+  (unless (backstaff--call-ended call)
+    (setf (backstaff--call-ended call) t)
+    (setq backstaff--questions (delq call backstaff--questions))
+    ;; While the server learns that nobody waits, another package's filter may throw.
+    (unwind-protect (funcall (backstaff--call-stop call))
+      (funcall function value))
+    t))
+
+(defun backstaff--guarded (call function &rest arguments)
+  "Call FUNCTION with ARGUMENTS, a step of CALL, unless the call has ended.
+An error or a quit ends the call, or neither FINISH nor FAIL would ever be
+called.  For the same reason no key ends a step that runs inside of somebody's
+`while-no-input'."
+  (unless (backstaff--call-ended call)
+    (condition-case problem
+        (let ((throw-on-input nil)) (apply function arguments))
+      ((error quit)
+       (if (backstaff--call-ended call) (signal (car problem) (cdr problem))
+         (backstaff--end call (backstaff--call-fail call) problem))))))
+
+(defun backstaff--later (call seconds function &rest arguments)
+  "Call FUNCTION with ARGUMENTS, a step of CALL, after SECONDS.
+In a process filter no question may be asked, and nothing sent."
+  (let ((timer (apply #'run-at-time seconds nil #'backstaff--guarded call function arguments)))
+    (setf (backstaff--call-stop call) (lambda () (cancel-timer timer)))))
+
+(defun backstaff--request (call name arguments success timeout host)
+  "Send the request NAME with ARGUMENTS to HOST, as a step of CALL.
+The function SUCCESS gets the answer; without one in TIMEOUT seconds CALL fails."
+  (setf (backstaff--call-stop call)
+        (backstaff-server-call-async
+         name arguments :timeout timeout :host host
+         :success-fn (apply-partially #'backstaff--guarded call success)
+         :error-fn (apply-partially #'backstaff--end call (backstaff--call-fail call)))))
+
+(defun backstaff--begin (call &optional all-texts)
+  "Judge the root of CALL, then let the server or Lisp do the work.
+With ALL-TEXTS, the server gets each unsaved text, even if it had it before."
+  (let* ((method (backstaff--call-method call))
+         (context (backstaff--call-context call))
+         (refusal (backstaff--root-refusal method context)))
+    (cond
+     (refusal (backstaff--later call 0 #'backstaff--judge call refusal))
+     ((backstaff--call-tool call)
+      (backstaff--request
+       call "check"
+       (backstaff-lisp-tools-check (backstaff--call-tool call) (backstaff--call-args call) context)
+       (lambda (checked)
+         (if (plist-get checked :ok)
+             (backstaff--later call 0 #'backstaff--run-lisp call checked (float-time))
+           (backstaff--judge call checked)))
+       backstaff-call-timeout nil))
+     (t (let ((texts (backstaff-unsaved-context method (plist-get context :root) all-texts)))
+          (backstaff--send call all-texts texts (plist-get texts :ahead)
+                           (+ (float-time) backstaff-unsaved-most-seconds)))))))
+
+(defun backstaff--run-lisp (call checked begun)
+  "Run the tool of CALL, which is in Lisp, on CHECKED arguments.
+It was run for the first time at BEGUN."
+  ;; In a timer nothing can be quit, unless it says so.  Keys that were typed before do not
+  ;; count.
+  (let* ((inhibit-quit nil) (quit-flag nil) (limit backstaff-call-timeout)
+         (reply (backstaff-lisp-tools-run (backstaff--call-tool call) checked
+                                          (backstaff--call-context call) limit begun)))
+    (cond (reply (backstaff--judge call reply))
+          ((and limit (> (float-time) (+ begun limit)))
+           (signal 'backstaff-timeout (list (format "%s gave no answer within %s seconds"
+                                                    (backstaff--call-method call) limit))))
+          (t (backstaff--later call 0.5 #'backstaff--run-lisp call checked begun)))))
+
+(defun backstaff--send (call all-texts texts pieces deadline)
+  "Send the first of PIECES of unsaved TEXTS and come back, or send CALL itself.
+ALL-TEXTS is as in `backstaff--begin'.  After DEADLINE no piece is sent."
+  (let* ((context (backstaff--call-context call)) (method (backstaff--call-method call))
+         (host (plist-get texts :host)))
+    (if (and pieces (< (float-time) deadline))
+        (backstaff--request
+         call 'keep_text (car pieces)
+         (lambda (have)
+           (backstaff--later call 0 #'backstaff--send call all-texts texts
+                             (backstaff-unsaved-pieces-left pieces have) deadline))
+         backstaff-call-timeout host)
+      (setq texts (backstaff-unsaved-without texts pieces))
+      (backstaff--request
+       call method (list (backstaff--call-args call) (backstaff--sent-context context texts))
+       (lambda (reply)
+         (unless (and (listp reply) (plist-member reply :ok) (stringp (plist-get reply :text)))
+           (signal 'backstaff-protocol-error '("the answer of a tool is no reply")))
+         (if (and (equal (plist-get (plist-get reply :error) :code) "UNSAVED_NEEDED")
+                  (not all-texts))
+             (backstaff--later call 0 #'backstaff--begin call t)
+           (backstaff--judge call (backstaff-unsaved-noted reply texts))))
+       (backstaff--patience context) host))))
+
+(defun backstaff--judge (call reply)
+  "End CALL with REPLY, or ask the user if REPLY says that the call needs approval."
+  (if (backstaff--approval-required-p reply (backstaff--call-context call))
+      (progn
+        (setq backstaff--questions (append backstaff--questions (list call)))
+        (backstaff--later call 0 #'backstaff--ask call reply
+                          (and backstaff-call-timeout (+ (float-time) backstaff-call-timeout))))
+    (backstaff--end call (backstaff--call-finish call)
+                    (if (plist-get reply :ok)
+                        (backstaff-unsaved-add-state
+                         reply (plist-get (backstaff--call-context call) :root))
+                      reply))))
+
+(defun backstaff--ask (call reply deadline)
+  "Ask until DEADLINE whether CALL may run, as REPLY demands.
+Come back while the user is busy.  Questions are asked one at a time, except
+for a caller that waits."
+  (let* ((context (backstaff--call-context call)) (waits (backstaff--call-waits call))
+         (root (plist-get (plist-get reply :error) :root))
+         (finish (backstaff--call-finish call))
+         (method (backstaff--call-method call))
+         (refuse (lambda (format)
+                   (backstaff--end
+                    call finish
+                    (backstaff--error-reply
+                     method "APPROVAL_REFUSED"
+                     (format format (if (plist-get context :text-only)
+                                        (backstaff-server-model-name method)
+                                      method)))))))
+    (if (not (backstaff--approval-required-p reply context))
+        ;; Meanwhile the user has answered for another call.
+        (if (not (cdr (assoc root backstaff--root-answers))) (backstaff--end call finish reply)
+          (setq backstaff--questions (delq call backstaff--questions))
+          (backstaff--begin call))
+      (pcase (cond ((or waits (eq call (car backstaff--questions)))
+                    (condition-case nil
+                        (let ((inhibit-quit (backstaff--call-quiet call))
+                              (backstaff-approval-caller-waits waits)
+                              (backstaff-approval-deadline deadline))
+                          (backstaff--answer call reply))
+                      (quit (and waits 'quit))))
+                   ((and deadline (> (float-time) deadline)) :late)
+                   (t :busy))
+        (:busy (backstaff--later call 0.1 #'backstaff--ask call reply deadline))
+        ('quit (backstaff--end call (backstaff--call-fail call) '(quit)))
+        (:unasked (backstaff--end call finish reply))
+        (:late (funcall refuse (format "The user did not answer within %s seconds whether %%s\
+ may run, so it was refused; ask the user to watch for the question, then call again"
+                                       backstaff-call-timeout)))
+        ('nil (if root (backstaff--end call finish reply)
+                (funcall refuse "The user did not approve of the call of %s")))
+        (_ (unless root
+             ;; A user who lets a tool run has not let it read a file that may hold secrets.
+             (setf (backstaff--call-context call)
+                   `(:approved t :secret ,(or (plist-get (plist-get reply :error) :secret) "")
+                     ,@context)))
+           (setq backstaff--questions (delq call backstaff--questions))
+           (backstaff--begin call))))))
 
 ;;; Approval
-
-(defun backstaff-ask-for-approval (id args)
-  "Ask whether the tool ID may run with ARGS, on one line.
-Return `:unasked' where nobody can be asked: in batch, and in the midst of
-another package's process filter.
-The user has to type \"yes\", because the question may come in the midst of
-typing, where a y would be meant for the text."
-  (if (or noninteractive inhibit-quit) :unasked
-    (yes-or-no-p (or backstaff-approval-question
-                     (format "Let %s run with %s? " id (backstaff--shown args))))))
-
-(defun backstaff--shown (value)
-  "Return VALUE as a question shows it, on one line.
-A model chose it; it must not pass for another question."
-  (let ((print-escape-newlines t) (print-escape-control-characters t) (print-escape-multibyte t))
-    (truncate-string-to-width (prin1-to-string value) 300 nil nil t)))
 
 (defun backstaff--approval-required-p (reply context)
   "Return non-nil if REPLY says that the user must approve the call of CONTEXT.
@@ -366,26 +424,25 @@ That is not so if the user has approved it already."
            (not (and (plist-get context :approved)
                      (equal (plist-get context :secret) (or (plist-get problem :secret) ""))))))))
 
-(defun backstaff--ask (id args context reply)
-  "Ask `backstaff-approval-function' about the tool ID with ARGS in CONTEXT.
-REPLY names the file or the root that needs approval.  Return the context of an
-approved call, nil if the user refused it, or `:unasked'."
+(defun backstaff--answer (call reply)
+  "Return the answer of `backstaff-approval-function' about CALL.
+REPLY names the file or the root that needs approval.  An answer about a root
+counts for the session."
   (let* ((root (plist-get (plist-get reply :error) :root))
          (secret (plist-get (plist-get reply :error) :secret))
-         (directory (backstaff--short (plist-get context :root)))
-         (backstaff--asking t)
+         (method (backstaff--call-method call))
+         (args (backstaff--call-args call))
+         (directory (backstaff--short (plist-get (backstaff--call-context call) :root)))
          (backstaff-approval-question
           (cond (root (format "No project is here.  Let models look at all below %s? " directory))
                 (secret (format "Let %s read %s in %s, which may hold secrets? "
-                                id (backstaff--shown secret) directory))
-                (t (format "Let %s run with %s in %s? " id (backstaff--shown args) directory))))
-         (answer (funcall backstaff-approval-function (format "%s" id) args)))
-    (when (and root (not (eq answer :unasked)))
+                                method (backstaff-approval-shown secret) directory))
+                (t (format "Let %s run with %s in %s? " method (backstaff-approval-shown args)
+                           directory))))
+         (answer (funcall backstaff-approval-function method args)))
+    (when (and root (not (memq answer '(:unasked :busy :late))))
       (push (cons root (and answer t)) backstaff--root-answers))
-    (cond ((memq answer '(nil :unasked)) answer)
-          (root context)
-          ;; A user who lets a tool run has not let it read a file that may hold secrets.
-          (t `(:approved t :secret ,(or secret "") ,@context)))))
+    answer))
 
 (defun backstaff--short (root)
   "Return the name ROOT as a person reads it; no handler of file names is called."
@@ -397,11 +454,7 @@ approved call, nil if the user refused it, or `:unasked'."
 Return nil if the root is a project's, or the user has let agents look there."
   (when-let* ((given (and (plist-get context :agent) (plist-get context :root)))
               (root (file-name-unquote given)))
-    (unless (or (cdr (assoc root backstaff--root-answers))
-                (and (backstaff-project-p given)
-                     ;; Some keep their dotfiles in git; they did not mean to show all of it.
-                     (or backstaff-root-directory
-                         (not (member root (list "/" (expand-file-name "~/")))))))
+    (unless (or (cdr (assoc root backstaff--root-answers)) (backstaff-project-p given))
       (let ((reply (backstaff--error-reply
                     id "APPROVAL_REQUIRED"
                     (format "No project is here, so the root would be all of %s, and the user\

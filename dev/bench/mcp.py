@@ -69,13 +69,13 @@ def costs(root: Path, npm: list[str]) -> None:
             show(f"definitions of {len(tools)} tools, {name}", text)
         everything = {"entry_kind": "all", "max_entries": 1000}
         folder = "py_backend/backstaff"
-        show("a file, ours", server.call("workspace_read_file", path="README.md"))
+        show("a file, ours", server.call("read_file", path="README.md"))
         show("a file, npm", peer.call("read_text_file", path=str(root / "README.md")))
         show("a directory, ours", server.call("tree", path=folder, max_depth=1, **everything))
         show("a directory, npm", peer.call("list_directory", path=str(root / folder)))
         show("the tree, ours", server.call("tree", path=".", max_depth=12, **everything))
         show("the tree, npm", peer.call("directory_tree", path=str(root)))
-        found = server.call("workspace_search_files", query="**/*.el", kind="glob", max_results=200)
+        found = server.call("search_files", query="**/*.el", kind="glob", max_results=200)
         show("files called *.el, ours", found)
         show("files called *.el, npm", peer.call("search_files", path=str(root), pattern="**/*.el"))
 

@@ -51,14 +51,14 @@ def measure(folders: Folders, turns: int) -> Measures:
         ),
         "commands": _commands(server, folders.commands, folders.heads, "", turns),
         "skills": _commands(
-            _server(folders, sources="skill"),
+            _server(folders, directory=".agents/skills"),
             *(folders.skills, folders.skill_heads, "/SKILL.md", turns),
         ),
     }
 
 
-def _server(folders: Folders, sources: str = "") -> Server:
-    tables = {_directories.TABLE: _directories.Settings(sources=sources)} if sources else {}
+def _server(folders: Folders, directory: str = ".claude/commands") -> Server:
+    tables = {_directories.TABLE: _directories.Settings(directory)}
     return Server(discover(), Settings(tables), str(folders.path))
 
 

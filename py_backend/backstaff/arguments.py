@@ -5,7 +5,9 @@ Lisp's nil, which means false, empty or absent: the parameter's type decides.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import Field, dataclass, field, fields, is_dataclass, replace
 from enum import Enum, StrEnum
 from functools import cache
@@ -55,6 +57,7 @@ _OF_PYTHON: Mapping[object, dict[str, Any]] = {
     tuple[str, ...]: {"type": ParameterType.ARRAY},
     str | tuple[str, ...]: {"type": ParameterType.STRING, "several": True},
 }
+_DIGITS = re.compile(r"-?\d{1,15}")
 _OF_NIL: Mapping[ParameterType, object] = {ParameterType.BOOLEAN: False, ParameterType.ARRAY: []}
 _EXPECTED = {
     ParameterType.STRING: "a string",
@@ -194,24 +197,40 @@ def schema(parameters: Sequence[Parameter]) -> dict[str, object]:
     }
 
 
+def unknown_names(parameters: Sequence[Parameter], raw: object) -> list[str]:
+    """Return the names in the `raw` arguments that no parameter has. Raises `ToolError`."""
+    return _unknown(parameters, _given(raw))
+
+
+def _unknown(parameters: Sequence[Parameter], given: Mapping[str, object]) -> list[str]:
+    unknown = []
+    for name in sorted(given.keys() - {parameter.name for parameter in parameters}):
+        shown = name if len(name) <= MAX_NAME else name[:MAX_NAME] + "..."
+        unknown.append(shown if shown.isidentifier() else json.dumps(shown))
+    return unknown
+
+
 def decode(
-    parameters: Sequence[Parameter], raw: object, settings: object = None, noun: str = "argument"
+    parameters: Sequence[Parameter],
+    raw: object,
+    settings: object = None,
+    noun: str = "argument",
+    *,
+    of_model: bool = False,
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the values of the `raw` arguments by parameter name, and the unknown names, to show.
 
     `raw` is a keyword plist, an alist, a JSON object (parsed, or as a string), or nothing. Raises
     `ToolError` that names the argument, its value and the values that fit. `noun` is the word for
-    an argument in that message.
+    an argument in that message. In a call `of_model`, values may have forms that `_meant` reads.
     """
     given = _given(raw)
-    unknown = []
-    for name in sorted(given.keys() - {parameter.name for parameter in parameters}):
-        shown = name if len(name) <= MAX_NAME else name[:MAX_NAME] + "..."
-        unknown.append(shown if shown.isidentifier() else json.dumps(shown))
+    unknown = _unknown(parameters, given)
     values: dict[str, object] = {}
     for parameter in parameters:
         value = given.get(parameter.name)
-        values[parameter.name] = _OF_NIL.get(parameter.type) if value is NIL else value
+        value = _OF_NIL.get(parameter.type) if value is NIL else value
+        values[parameter.name] = _meant(parameter, value) if of_model else value
         if parameter.required and values[parameter.name] is None:
             # An unknown argument may be the missing one, misspelt.
             more = len(unknown) - MAX_NAMED
@@ -222,7 +241,7 @@ def decode(
         value = values[parameter.name]
         if value is not None:
             subject = f"{noun.capitalize()} '{parameter.name}'"
-            values[parameter.name] = checked(parameter, value, subject)
+            values[parameter.name] = checked(parameter, value, subject, of_model=of_model)
         elif parameter.setting:
             values[parameter.name] = getattr(settings, parameter.setting)
         else:
@@ -231,7 +250,33 @@ def decode(
     return values, unknown
 
 
-def checked(parameter: Parameter, value: object, subject: str) -> object:
+def _meant(parameter: Parameter, value: object) -> object:
+    """Return the value that a model meant by `value`, or `value` itself; None if it is absent.
+
+    Some models, and some clients, send each value as a string: "3", "true", '["*.py"]'. Some fill
+    in all optional arguments: "" or a 0 where the least number is 1 stand for absent ones then.
+    One string or object stands for a list of it. A string for a string stays as it is.
+    """
+    is_optional = not parameter.required
+    if parameter.form or (value == "" and is_optional):
+        return value if parameter.form else None
+    text = value.strip() if isinstance(value, str) else ""
+    match parameter.type:
+        case ParameterType.NUMBER | ParameterType.INTEGER:
+            number = int(text) if _DIGITS.fullmatch(text) else value
+            is_zero = number == 0 and number is not False
+            return None if is_zero and is_optional and (parameter.bounds()[0] or 0) > 0 else number
+        case ParameterType.BOOLEAN:
+            return {"true": True, "false": False}.get(text.lower(), value)
+        case ParameterType.ARRAY if isinstance(value, str | dict):
+            if text.startswith("["):
+                with suppress(ValueError, RecursionError):
+                    return json.loads(text)
+            return [value]
+    return value
+
+
+def checked(parameter: Parameter, value: object, subject: str, *, of_model: bool = False) -> object:
     """Return `value` as `parameter` has it. Raises `ToolError`, a sentence about `subject`."""
     if parameter.form:
         return parameter.form(value)
@@ -258,7 +303,8 @@ def checked(parameter: Parameter, value: object, subject: str) -> object:
             if len(value) > MAX_ITEMS:
                 problem = f"has {len(value)} items, more than the {MAX_ITEMS} allowed"
                 raise _refusal(parameter, f"{subject} {problem}")
-            return tuple(_items(parameter, value) if parameter.items else value)
+            items = _items(parameter, value, of_model=of_model) if parameter.items else value
+            return tuple(items)
     raise _refusal(parameter, f"{subject} must be {_mismatch(parameter, value)}")
 
 
@@ -277,20 +323,20 @@ def _mismatch(parameter: Parameter, value: object) -> str:
     return f"{expected}, not {found}"
 
 
-def _items(parameter: Parameter, values: Sequence[object]) -> Iterator[Any]:
+def _items(parameter: Parameter, values: Sequence[object], *, of_model: bool) -> Iterator[Any]:
     """Yield an instance of the parameter's `items` for each of `values`, objects in any form."""
+    names = ", ".join(one.name for one in parameters_of(parameter.items))
     for number, value in enumerate(values, 1):
         try:
-            arguments, unknown = decode(parameters_of(parameter.items), value)
+            arguments, unknown = decode(parameters_of(parameter.items), value, of_model=of_model)
         except ToolError as error:
             where = f"Item {number} of '{parameter.name}'"
             problem = ": " + error.message
             if isinstance(value, str) and not value.lstrip().startswith("{"):
-                names = ", ".join(one.name for one in parameters_of(parameter.items))
                 problem = f" must be an object with some of {names}"
             raise _refusal(parameter, where + problem) from error
         if unknown:
-            problem = f"has an unknown {unknown[0]}"
+            problem = f"has an unknown {unknown[0]}; there are: {names}"
             raise _refusal(parameter, f"Item {number} of '{parameter.name}' {problem}")
         yield parameter.items(**arguments)
 

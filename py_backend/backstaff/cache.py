@@ -30,10 +30,14 @@ class LRUCache(Generic[Key, Value]):
             return self._values.get(key)
 
     def put(self, key: Key, value: Value) -> None:
-        """Keep `value` for `key`."""
+        """Keep `value` for `key`, unless it is larger than all that may be kept.
+
+        Such a value would push out all others, and then itself.
+        """
         with self._lock:
-            self._values[key] = value
-            self._values.move_to_end(key)
+            self._values.pop(key, None)
+            if self._size(value) < self.most:
+                self._values[key] = value
             while len(self._values) + sum(map(self._size, self._values.values())) > self.most:
                 self._values.popitem(last=False)
 

@@ -79,9 +79,6 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="the longest text of an answer (default: 16384)",
     )
-    mcp.add_argument(
-        "--structured", action="store_true", help="send the data of each answer beside its text"
-    )
     call = add("call", help="call one tool and print its answer")
     call.add_argument("id", help="the tool, e.g. agent-q/list_directory")
     call.add_argument("json", nargs="?", help="its arguments as a JSON object")
@@ -126,7 +123,6 @@ def _mcp(options: argparse.Namespace) -> int:
         problem=problem,
         tools=_chosen(server.registry, options.toolsets, options.tools),
         max_output_bytes=options.max_output_bytes,
-        structured=options.structured,
     )
     reasons = {
         Verdict.DENY: "the policy denies it",

@@ -4,7 +4,6 @@
 """
 
 READS_CONTENT = (
-    "agent-q/read_file",
     "workspace/git_diff",
     "workspace/git_status_summary",
     "workspace/outline",

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from backstaff.arguments import ParameterType, argument, decode, parameters_of
+from backstaff.arguments import ParameterType, argument, decode, parameters_of, unknown_names
 from backstaff.budget import DEFAULT_DEADLINE_MS, Budget
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.fs.root import Root, components
-from backstaff.fs.secrets import OPEN, SECRETS, Guard
+from backstaff.fs.secrets import OPEN, SECRETS, Guard, for_root
 from backstaff.registry import Registry
 from backstaff.render.lines import clipped, shortened, size
 from backstaff.render.names import MAX_ECHO, quote
@@ -125,6 +125,11 @@ class Call(View):
         bounds = (self.max_output_bytes, self.available_capacity_bytes)
         return min((bound for bound in bounds if bound is not None), default=None)
 
+    @property
+    def is_of_model(self) -> bool:
+        """Whether a model made the call, and not a program or a person."""
+        return self.for_model or self.text_only
+
 
 class Server:
     """Answers calls for the tools of a registry, below one root unless a call names another."""
@@ -211,6 +216,7 @@ class Server:
             reply = self._answer(call, cancelled or threading.Event())
         except ToolError as error:
             reply = failure(call.tool_id, error)
+            reply = replace(reply, text=reply.text + self._note_of_failure(call))
         except Exception as error:
             problem = unexpected(error)
             if problem.code == ErrorCode.INTERNAL:
@@ -225,7 +231,7 @@ class Server:
 
     def _answer(self, call: Call, cancelled: threading.Event) -> Reply:
         # Models know tools by other names than people and programs.
-        named = self.registry.model_name if call.for_model or call.text_only else str
+        named = self.registry.model_name if call.is_of_model else str
         verdict = Verdict.ALLOW if call.person else self.settings.policy.verdict(call.tool_id)
         if verdict is Verdict.DENY:
             message = f"The policy of this server denies the tool {named(call.tool_id)}"
@@ -237,7 +243,9 @@ class Server:
         with Root(os.fspath(call.root or self.root)) as root:
             settings, unused = self._judged_settings(call, tool, root)
             try:
-                values, unknown = decode(tool.parameters, call.arguments, settings)
+                values, unknown = decode(
+                    tool.parameters, call.arguments, settings, of_model=call.is_of_model
+                )
             except ToolError as error:
                 # The contract may have its own code for arguments that do not fit.
                 code = tool.invalid if error.code == ErrorCode.INVALID_ARGUMENT else error.code
@@ -281,6 +289,14 @@ class Server:
             warnings=tuple(shown),
         )
 
+    def _note_of_failure(self, call: Call) -> str:
+        """Return the note about unknown arguments, because one may be the reason of the failure."""
+        try:
+            tool = self._tool(call)
+            return _note(call, tool, unknown_names(tool.parameters, call.arguments))[0].rstrip("\n")
+        except ToolError:  # the arguments cannot be read at all
+            return ""
+
     def definitions(self, client: object = None) -> list[dict[str, object]]:
         """Answer `describe`: each tool's definition, with the policy's verdict on it.
 
@@ -313,6 +329,7 @@ class Server:
         suspect = bool(source) and root.within(components(source)) is not None
         if suspect:
             globs = (*SECRETS, *(glob for glob in globs if not glob.startswith("!")))
+        globs = for_root(tuple(globs), tuple(root.components))
         root.guard = OPEN if call.person else Guard(globs, call.approved, call.secret)
         built_in = tool.settings()
         chosen = self.settings.tables.get(tool.table or call.tool_id, built_in)
@@ -329,7 +346,7 @@ def _note(call: Call, tool: Tool[Any], unknown: Sequence[str]) -> tuple[str, boo
     misspells an argument has to learn that it had no effect: a search of everything looks like one
     of a folder. With little room, the line omits the valid arguments, or all. People see warnings.
     """
-    if not (unknown and (call.for_model or call.text_only) and tool.allow_truncation):
+    if not (unknown and call.is_of_model and tool.allow_truncation):
         return "", True
     ignored = shortened(UNKNOWN_ARGUMENT + ", ".join(unknown), MAX_ECHO)
     known = ", ".join(one.name for one in tool.parameters if not one.hidden) or "none"

@@ -1,7 +1,7 @@
 """A few threads that run calls, so that a slow one never holds up a quick one.
 
-Nobody knows in advance which call is slow. So a call holds one of `MAX_WORKERS` places only while
-it is young, and then another one may start. A tool of which no call runs does not wait for a place.
+Nobody knows in advance which call is slow. So calls run side by side up to a limit, and a tool of
+which no call runs does not wait for a place.
 """
 
 import logging
@@ -19,17 +19,14 @@ from backstaff.server import Call, Reply, Server
 
 logger = logging.getLogger(__name__)
 
-MAX_WORKERS = 4
-"""Maximum number of young calls, and of threads that wait for the next call."""
-YOUNG_S = 0.05
-"""Seconds for which a call is young."""
 MAX_COMPUTING = 8
-"""Maximum number of calls that use the processor: one thread of Python runs at a time."""
-MAX_RUNNING = 32
-"""Maximum number of calls that run, including those that wait for a process or a disk.
+"""Maximum number of calls that use the processor, beside the first of each tool.
 
-The first call of each tool runs beyond this and beyond `MAX_COMPUTING`.
+One thread of Python runs at a time: beside 8 that compute, a quick call was 33 ms late at the
+median, beside 4 of them 17 ms, beside 32 of them 51 ms.
 """
+MAX_IDLE = 4
+"""Maximum number of threads that wait for the next call, because to start one takes time."""
 MAX_WAITING = 256
 MAX_STUCK = 4
 """Maximum number of stuck workers: each may hold locks, so a server refuses calls then."""
@@ -39,8 +36,13 @@ CHECK_S = 0.25
 """Seconds between two checks of the running calls."""
 GRACE_S = 1.0
 """Seconds that a call may take beyond its own limit, or after it is cancelled, to return."""
-IDLE_S = 0.005
-"""A thread that uses less processor time than this between two checks waits."""
+WAITS_S = 0.005
+"""A thread that uses less processor time than this between two checks waits, as for a process."""
+HANGS_S = 0.0001
+"""A thread that uses less than this hangs in a system call.
+
+One that waits for its turn among busy threads asks for it every 0.5 ms, which takes 2 ms in all.
+"""
 
 # Only Linux and the BSDs measure the processor time of another thread.
 _CLOCK_OF: Callable[[int], int] | None = getattr(time, "pthread_getcpuclockid", None)
@@ -51,11 +53,9 @@ class RunningCall:
     """A call for a worker, which is answered once: by its worker or by the watcher.
 
     `uid` is the client's name for it. `answer` sends a reply unless one has been sent. The call
-    arrived at `since`, and began at `began`. The check that first saw it cancelled was at
-    `dropped`. `cpu_clock` measures the processor time of its thread, None if unknown. `used` is
-    that time at the last check; `works` says whether it grew since the check before. `waits` says
-    that the call is old enough to know, and that it waits for something else, such as a process
-    that matches.
+    arrived at `since`. The check that first saw it cancelled was at `dropped`. `cpu_clock` measures
+    the processor time of its thread, None if unknown. That time was `cpu_s` seconds at the last
+    check, and `used_s` of them were used since the check before; None if there was none.
     """
 
     uid: int | str
@@ -65,12 +65,10 @@ class RunningCall:
     cancelled: threading.Event = field(default_factory=threading.Event)
     answered: bool = False
     since: float = 0.0
-    began: float = 0.0
     dropped: float = inf
     cpu_clock: int | None = None
-    used: float = 0.0
-    works: bool = False
-    waits: bool = False
+    cpu_s: float = 0.0
+    used_s: float | None = None
     abandoned: bool = False
 
     @property
@@ -102,18 +100,27 @@ class RunningCall:
         return now - self.dropped > GRACE_S
 
     def measure(self) -> None:
-        """Measure whether the thread works."""
+        """Measure how much processor time the thread has used since the last check."""
         if self.cpu_clock is None:
             return
         with suppress(OSError):  # the thread has ended meanwhile
-            used = time.clock_gettime(self.cpu_clock)
-            self.works = used - self.used > IDLE_S
-            self.used = used
+            now = time.clock_gettime(self.cpu_clock)
+            self.used_s, self.cpu_s = now - self.cpu_s, now
+
+    @property
+    def computes(self) -> bool:
+        """Whether the thread uses the processor, as far as is known."""
+        return self.used_s is None or self.used_s > WAITS_S
+
+    @property
+    def hangs(self) -> bool:
+        """Whether the thread is in a system call that may never return, as far as is known."""
+        return self.used_s is None or self.used_s < HANGS_S
 
     @property
     def stuck(self) -> bool:
-        """Whether the thread hangs in a system call that may never return."""
-        return self.abandoned and not self.works
+        """Whether the call was abandoned, and its thread hangs."""
+        return self.abandoned and self.hangs
 
 
 class Workers:
@@ -131,12 +138,10 @@ class Workers:
         self._waiting: list[RunningCall] = []
         self._running: set[RunningCall] = set()
         self._begun: SimpleQueue[RunningCall] = SimpleQueue()
-        """Jobs that run, until a thread takes them."""
+        """Calls that run, until a thread takes them."""
         self._threads = 0
         self._idle = 0
         self._awake = threading.Event()
-        self._crowded = threading.Event()
-        """Set while any call waits."""
         self._watched = False
 
     @property
@@ -160,10 +165,8 @@ class Workers:
                 run.since = self._clock()
                 self._waiting.append(run)
                 self._begin()
-                # Else no thread will ever take the call, now or when another one is done.
-                if self._idle or not all(one.abandoned for one in self._running):
-                    if self._waiting:
-                        self._crowded.set()
+                # A call that waits is begun when another one is done. Is there one that will be?
+                if run not in self._waiting or not all(one.abandoned for one in self._running):
                     self._awake.set()
                     return True
                 self._waiting.remove(run)
@@ -175,65 +178,11 @@ class Workers:
         run.fail(problem)
         return False
 
-    def check_deadlines(self) -> None:
-        """Abandon the overdue calls, and look at the waiting ones."""
-        now, running = self._clock(), list(self._running)
-        for run in running:
-            run.measure()
-            known = run.cpu_clock is not None and now - run.began > YOUNG_S
-            run.waits = known and not run.works
-        for run in running:
-            if run.abandoned or not run.is_overdue(now):
-                continue
-            with self._lock:
-                if run not in self._running:  # the call is done by now
-                    continue
-                run.abandoned = True
-                stuck = self._stuck
-            logger.warning("a call does not return; %d of the workers are stuck", stuck)
-            message = (
-                "The call took too long and was abandoned; ask for less, such as a smaller"
-                " directory, or allow it more time"
-                if run.works
-                else "The file system gave no answer in the time allowed, and the call was"
-                " abandoned; something may be wrong with a disk or a mounted share below that path"
-            )
-            details = {"server_stuck": True} if stuck >= MAX_STUCK else {}
-            code = ErrorCode.DEADLINE_EXCEEDED if run.allowed() else ErrorCode.CANCELLED
-            run.fail(ToolError(code, message, stuck_workers=stuck, **details))
-        self.check_waiting()
-
-    def check_waiting(self) -> None:
-        """Let the calls begin that may by now, and answer those that have waited too long.
-
-        If too many workers are stuck, these are all.
-        """
-        with self._lock:
-            if not (full := self.saturated):
-                self._begin()
-            now = self._clock()
-            late = [run for run in self._waiting if full or now - run.since > run.allowed()]
-            self._waiting = [run for run in self._waiting if run not in late]
-            if not self._waiting:
-                self._crowded.clear()
-        for run in late:
-            error: ToolError = _saturated() if full else Cancelled()
-            if not full and (allowed := run.allowed()):
-                message = (
-                    f"The call waited {allowed * 1000:.0f} ms behind other calls, and then its time"
-                    " was up; make fewer calls at once, or allow it more time"
-                )
-                error = ToolError(ErrorCode.DEADLINE_EXCEEDED, message)
-            run.fail(error)
-
     def _begin(self) -> None:
         """Give a thread to each waiting call that may run. The lock is held."""
-        now = self._clock()
         live = [run for run in self._running if not run.abandoned]
-        young = sum(now - run.began < YOUNG_S for run in live)
-        computing = sum(not run.waits for run in live)
-        places = min(MAX_WORKERS - young, MAX_COMPUTING - computing, MAX_RUNNING - len(live))
-        tools = {run.tool_id for run in self._running}
+        places = MAX_COMPUTING - sum(run.computes for run in live)
+        tools = {run.tool_id for run in live}
         for run in list(self._waiting):
             if places <= 0 and run.tool_id in tools:
                 continue
@@ -245,7 +194,6 @@ class Workers:
             self._idle -= 1
             places -= 1
             tools.add(run.tool_id)
-            run.began = now
             self._waiting.remove(run)
             self._running.add(run)
             self._begun.put(run)
@@ -254,8 +202,8 @@ class Workers:
         goes_on = True
         while goes_on:
             run = self._begun.get()
+            run.cpu_s = time.thread_time()
             run.cpu_clock = _CLOCK_OF(threading.get_ident()) if _CLOCK_OF else None
-            run.measure()
             try:
                 run.run()
             except Exception:
@@ -263,7 +211,7 @@ class Workers:
             finally:
                 with self._lock:
                     self._running.discard(run)
-                    goes_on = self._idle < MAX_WORKERS
+                    goes_on = self._idle < MAX_IDLE
                     self._idle += goes_on
                     self._threads -= not goes_on
                     self._begin()
@@ -271,15 +219,57 @@ class Workers:
     def _watch(self) -> None:
         while True:
             self._awake.wait()
-            until = self._clock() + CHECK_S  # no event says that a call is stuck
-            while (left := until - self._clock()) > 0:
-                if self._crowded.wait(left):
-                    time.sleep(min(left, YOUNG_S))  # no event says that a call is young no more
-                    self.check_waiting()
+            time.sleep(CHECK_S)  # no event says that a call is overdue
             self.check_deadlines()
             with self._lock:
                 if not (self._waiting or self._running):
                     self._awake.clear()
+
+    def check_deadlines(self) -> None:
+        """Abandon the overdue calls, and answer those that have waited too long.
+
+        If too many workers are stuck, these are all.
+        """
+        now, running = self._clock(), list(self._running)
+        for run in running:
+            run.measure()
+        for run in running:
+            if run.abandoned or not run.is_overdue(now):
+                continue
+            with self._lock:
+                if run not in self._running:  # the call is done by now
+                    continue
+                run.abandoned = True
+                stuck = self._stuck
+            logger.warning("a call does not return; %d of the workers are stuck", stuck)
+            message = _NO_ANSWER if run.hangs else _TOO_LONG
+            details = {"server_stuck": True} if stuck >= MAX_STUCK else {}
+            code = ErrorCode.DEADLINE_EXCEEDED if run.allowed() else ErrorCode.CANCELLED
+            run.fail(ToolError(code, message, stuck_workers=stuck, **details))
+        with self._lock:
+            if not (full := self.saturated):
+                self._begin()
+            late = [run for run in self._waiting if full or now - run.since > run.allowed()]
+            self._waiting = [run for run in self._waiting if run not in late]
+        for run in late:
+            error: ToolError = _saturated() if full else Cancelled()
+            if not full and (allowed := run.allowed()):
+                message = (
+                    f"The call waited {allowed * 1000:.0f} ms behind other calls, and then its time"
+                    " was up; make fewer calls at once, or allow it more time"
+                )
+                error = ToolError(ErrorCode.DEADLINE_EXCEEDED, message)
+            run.fail(error)
+
+
+_TOO_LONG = (
+    "The call took too long and was abandoned; ask for less, such as a smaller directory, or allow"
+    " it more time"
+)
+_NO_ANSWER = (
+    "The file system gave no answer in the time allowed, and the call was abandoned; something may"
+    " be wrong with a disk or a mounted share below that path"
+)
 
 
 def _saturated() -> ToolError:

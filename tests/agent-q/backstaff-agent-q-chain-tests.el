@@ -102,13 +102,13 @@ Emacs itself is elsewhere."
 
 ;;; Tools
 
-(ert-deftest backstaff-chain-setup-registers-the-tools-of-the-toolset ()
+(ert-deftest backstaff-chain-setup-registers-its-contracts-and-the-essential-tools ()
   (backstaff-chain-with-lisp nil
     ;; The Lisp breaks the line where it likes.
-    (should (equal (replace-regexp-in-string "\n" "" (backstaff-chain-setup))
-                   "Agent-Q calls Backstaff for: (\"directory_tree\" \"get_file_info\"\
- \"get_project_root\" \"list_directory\" \"read_file\"\
- \"search_files\")"))
+    (should (equal (replace-regexp-in-string "[ \n]+" " " (backstaff-chain-setup))
+                   "Agent-Q calls Backstaff for: (\"get_file_info\" \"list_directory\" \"git_diff\"\
+ \"git_status_summary\" \"outline\" \"project_overview\" \"read_file\" \"regexp_search\"\
+ \"search_files\" \"tree\")"))
     (should (equal (slime-eval '(agent-q-calls:definition "list_directory"))
                    '("list_directory"
                      "List files and subdirectories in a directory. Returns names, types, and sizes."
@@ -121,11 +121,18 @@ Emacs itself is elsewhere."
                      ("path") :safe (:filesystem :navigation))))
     (should (equal (cl-fourth (slime-eval '(agent-q-calls:definition "get_file_info")))
                    '("path")))
-    (should (equal (cl-third (slime-eval '(agent-q-calls:definition "get_project_root"))) nil))
-    (should (equal (plist-get (cl-third (cl-third (slime-eval '(agent-q-calls:definition
-                                                                "search_files"))))
+    (should (equal (plist-get (car (last (cl-third (slime-eval '(agent-q-calls:definition
+                                                                  "tree")))))
                               :items)
                    '(:type :string)))))
+
+(ert-deftest backstaff-chain-tools-of-agent-q-are-replaced-and-a-broken-one-goes ()
+  (backstaff-chain-with-lisp '(("a.txt" . "x\n"))
+    (dolist (name '("list_directory" "read_file" "search_files"))
+      (should-not (equal (backstaff-chain-call name "path" "a.txt") "Agent-Q's own answer")))
+    (should-not (slime-eval '(cl:and (agent-q-calls:tool "directory_tree") t)))
+    ;; It works, and nothing here does its work.
+    (should (equal (backstaff-chain-call "get_project_root") "Agent-Q's own answer"))))
 
 (ert-deftest backstaff-chain-answers-with-the-tools-text ()
   (backstaff-chain-with-lisp '(("src" ("a.lisp" . "x") (".hidden" . "")) ("日本語.txt" . ""))
@@ -137,30 +144,18 @@ Emacs itself is elsewhere."
                     ("get_file_info" ("path" "gone") (:path "gone"))
                     ("list_directory" ("path" "../") (:path "../"))
                     ("list_directory" nil nil)
-                    ("get_project_root" nil nil)
-                    ("directory_tree" nil nil)
-                    ("directory_tree" ("path" "src" "exclude_patterns" nil) (:path "src"))
-                    ("directory_tree" ("exclude_patterns" '(".*" "日*"))
-                     (:exclude_patterns [".*" "日*"]))
-                    ("search_files" ("pattern" "**/*.lisp" "exclude_patterns" (cl:vector "a*"))
-                     (:pattern "**/*.lisp" :exclude_patterns ["a*"]))
-                    ("search_files" ("pattern" "*.lisp") (:pattern "*.lisp"))
-                    ("search_files" nil nil)))
+                    ("tree" ("path" "." "exclude" nil) (:path "."))
+                    ("tree" ("path" "." "entry_kind" "all" "max_depth" 2 "exclude" '("日*"))
+                     (:path "." :entry_kind "all" :max_depth 2 :exclude ["日*"]))
+                    ("search_files" ("query" "**/*.lisp" "kind" "glob")
+                     (:query "**/*.lisp" :kind "glob"))
+                    ("search_files" nil nil)
+                    ("read_file" ("path" "src/a.lisp" "start_line" nil) (:path "src/a.lisp"))
+                    ("regexp_search" ("pattern" "x" "include" (cl:vector "*.lisp") "literal" t)
+                     (:pattern "x" :include ["*.lisp"] :literal t))))
       (pcase-let ((`(,name ,pairs ,args) case))
         (should (equal (apply #'backstaff-chain-call name pairs)
-                       (backstaff-call-text (concat "agent-q/" name) args
-                                            (list :root root))))))))
-
-(ert-deftest backstaff-chain-recursive-tools-answer-from-a-real-lisp ()
-  (backstaff-chain-with-lisp '(("src" ("tools" ("c.lisp" . "x"))) ("a.lisp" . ""))
-    (should (equal (backstaff-chain-call "search_files" "pattern" "**/tools/*.lisp")
-                   "Found 1 file matching '**/tools/*.lisp':\n\n  src/tools/c.lisp\n"))
-    (should (equal (backstaff-chain-call "directory_tree" "exclude_patterns" '(quote ("a*")))
-                   (format "Directory tree: %s\n\nExcluding: a*\n\n[DIR]  %s/
-  [DIR]  src/\n    [DIR]  tools/\n      [FILE] c.lisp (0.0 KB)\n"
-                           root (file-name-nondirectory (directory-file-name root)))))
-    (should (equal (backstaff-chain-call "get_project_root")
-                   (format "Project root: %s\n\nDetection method: Given by the client (no .git and no .asd file found there)" root)))))
+                       (backstaff-call-text name args (list :root root :agent t))))))))
 
 (ert-deftest backstaff-chain-answers-in-the-filter-too ()
   (backstaff-chain-with-lisp '(("a.txt" . "x"))
@@ -275,10 +270,10 @@ Emacs itself is elsewhere."
 
 (ert-deftest backstaff-chain-a-server-that-dies-is-a-text ()
   (backstaff-chain-with-lisp nil
-    (let ((backstaff-server-command (backstaff-test-fake-command))
-          (call-text (symbol-function 'backstaff-call-text)))
+    (let ((backstaff-server-command (backstaff-test-fake-command)))
       (backstaff-restart)
-      (backstaff-chain-with-answer (lambda (&rest _) (funcall call-text 'die nil))
+      (cl-letf (((symbol-function 'backstaff-agent-q--tools)
+                 (lambda () '((:name "list_directory" :id die)))))
         (should (string-match-p "\\`Error: .*connection lost: .*exited with status 7"
                                 (backstaff-chain-call "list_directory" "path" ".")))))
     (backstaff-stop)

@@ -4,7 +4,7 @@
 
 (defpackage #:agent-q-calls
   (:use #:cl)
-  (:export #:definition #:set-root #:call #:call-often #:json))
+  (:export #:tool #:definition #:set-root #:call #:call-often #:json))
 
 (in-package #:agent-q-calls)
 

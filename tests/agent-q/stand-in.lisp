@@ -3,8 +3,8 @@
 ;;;; SPDX-License-Identifier: GPL-3.0-or-later
 
 ;;;; The packages, names and conventions are those of Agent-Q and of the library cl-llm-provider
-;;;; beneath it; what they do is as little as will do. One tool of Agent-Q's own stands in the
-;;;; registry, so that a test can tell that it is replaced.
+;;;; beneath it; what they do is as little as will do. Some tools of Agent-Q's own stand in the
+;;;; registry, so that a test can tell which are replaced.
 
 (defpackage #:cl-llm-provider
   (:use #:cl)
@@ -70,6 +70,7 @@
   (handler-case (funcall (find-symbol "EVAL-IN-EMACS" "SWANK") form)
     (error (problem) (format nil "Error evaluating in Emacs: ~A" problem))))
 
-(register-tool *agent-q-registry*
-               (define-tool "list_directory" "Agent-Q's own" nil
-                 :handler (constantly "Agent-Q's own answer")))
+(dolist (name '("list_directory" "read_file" "search_files" "directory_tree" "get_project_root"))
+  (register-tool *agent-q-registry*
+                 (define-tool name "Agent-Q's own" nil
+                   :handler (constantly "Agent-Q's own answer"))))

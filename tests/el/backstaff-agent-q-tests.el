@@ -82,12 +82,17 @@
   (cl-find name (backstaff-agent-q-definitions) :test #'equal
            :key (lambda (definition) (plist-get definition :name))))
 
-(ert-deftest backstaff-agent-q-definitions-are-those-of-the-toolset ()
+(defconst backstaff-agent-q-tests-names
+  '("get_file_info" "list_directory"
+    "git_diff" "git_status_summary" "outline" "project_overview" "read_file" "regexp_search"
+    "search_files" "tree")
+  "The tools that Agent-Q gets: its two contracts, and the essential ones.")
+
+(ert-deftest backstaff-agent-q-definitions-are-of-the-contracts-and-the-essential-tools ()
   (backstaff-agent-q-tests-with-project nil
     (should (equal (mapcar (lambda (definition) (plist-get definition :name))
                            (backstaff-agent-q-definitions))
-                   '("directory_tree" "get_file_info" "get_project_root" "list_directory"
-                     "read_file" "search_files")))
+                   backstaff-agent-q-tests-names))
     (should (equal (backstaff-agent-q-tests-definition "list_directory")
                    '(:name "list_directory"
                      :description "List files and subdirectories in a directory. Returns names,\
@@ -116,24 +121,31 @@
         (should (equal (plist-get definition :parameters)
                        '((:name "depth" :type :number :description "How deep (default 3)"))))))))
 
-(ert-deftest backstaff-agent-q-definition-of-no-parameters-has-none ()
-  (backstaff-agent-q-tests-with-project nil
-    (let ((definition (backstaff-agent-q-tests-definition "get_project_root")))
-      (should (plist-member definition :parameters))
-      (should-not (plist-get definition :parameters))
-      (should-not (plist-get definition :required)))))
+(ert-deftest backstaff-agent-q-call-reaches-any-tool-that-agent-q-has ()
+  (backstaff-agent-q-tests-with-project '(("a.txt" . "one\n") ("b.txt" . "two\n"))
+    (pcase-dolist (`(,name ,arguments ,regexp)
+                   '(("read_file" "{\"path\":\"a.txt\"}" "one")
+                     ("search_files" "{\"query\":\"b\"}" "^b\\.txt$")
+                     ("regexp_search" "{\"pattern\":\"tw.\"}" "two")
+                     ("tree" "{\"path\":\".\",\"entry_kind\":\"all\"}" "a\\.txt")))
+      (ert-info (name)
+        (should (string-match-p regexp (backstaff-agent-q-call name arguments root)))))
+    (dolist (name '("forge_list_directory" "workspace/tree" "get_command"))
+      (should (equal (backstaff-agent-q-call name "{}" root)
+                     (format "Error: Agent-Q has no tool %s" name))))))
 
 (ert-deftest backstaff-agent-q-definition-of-an-array-tells-of-its-items ()
   (backstaff-agent-q-tests-with-project nil
-    (let* ((definition (backstaff-agent-q-tests-definition "search_files"))
+    (let* ((definition (backstaff-agent-q-tests-definition "tree"))
            (parameters (plist-get definition :parameters)))
-      (should (equal (plist-get definition :required) '("pattern")))
+      (should (equal (plist-get definition :required) '("path")))
       (should (equal (mapcar (lambda (parameter)
                                (list (plist-get parameter :name) (plist-get parameter :type)
                                      (plist-get parameter :items)))
                              parameters)
-                     '(("pattern" :string nil) ("path" :string nil)
-                       ("exclude_patterns" :array (:type :string))))))))
+                     '(("path" :string nil) ("entry_kind" :string nil) ("max_depth" :number nil)
+                       ("max_entries" :number nil) ("include_hidden" :boolean nil)
+                       ("exclude" :array (:type :string))))))))
 
 (ert-deftest backstaff-agent-q-definitions-never-signal ()
   (backstaff-test-with-server '("/nowhere/python")

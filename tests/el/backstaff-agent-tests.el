@@ -57,8 +57,7 @@
 (ert-deftest backstaff-agent-name-of-a-tool-does-not-depend-on-the-others ()
   (backstaff-test-with-project nil
     (let ((all (backstaff-agent-tests-names)))
-      (should (equal (cdr (assoc "agent-q/search_files" all)) "search_files"))
-      (should (equal (cdr (assoc "workspace/search_files" all)) "workspace_search_files"))
+      (should (equal (cdr (assoc "workspace/search_files" all)) "search_files"))
       (should (equal (cdr (assoc "workspace/tree" all)) "tree"))
       (dolist (toolsets '("agent-q" "forge" "workspace" ("forge" "agent-q") ("agent-q" "workspace")))
         (let ((names (backstaff-agent-tests-names toolsets)))
@@ -87,7 +86,7 @@
                    '(("workspace/read_file" (:path ".")
                       "tree shows what is in it" "workspace/tree shows what is in it")
                      ("emacs/read_buffer" (:buffer "workspace/tree")
-                      "no buffer 'workspace/tree'.*; emacs_context names buffers, workspace_read_file reads"
+                      "no buffer 'workspace/tree'.*; emacs_context names buffers, read_file reads"
                       "; emacs/context names buffers, workspace/read_file reads")
                      ("emacs/find_symbol" (:symbol "x" :path "workspace/tree")
                       "'workspace/tree' is not open.*: use regexp_search"
@@ -133,7 +132,7 @@
     (let ((backstaff-approval-function (lambda (_id _args) nil)))
       (pcase-dolist (`(,id . ,said)
                      '(("emacs/context" . "denies the tool emacs_context\\'")
-                       ("workspace/read_file" . "of the call of workspace_read_file\\'")))
+                       ("workspace/read_file" . "of the call of read_file\\'")))
         (should (string-match-p said (car (backstaff-test-answers
                                            (backstaff-agent-tests-calling
                                             id '(:path "a"))))))))))
@@ -250,9 +249,7 @@
 (ert-deftest backstaff-agent-root-is-taken-when-the-model-calls ()
   (backstaff-test-with-project '(("one" ("a" . "")) ("two" ("b" . "")))
     (let ((function (backstaff-agent-function
-                     (backstaff-agent-tests-tool "agent-q/list_directory")))
-          (backstaff--root-answers (mapcar (lambda (name) (cons (concat root name) t))
-                                          '("one/" "two/"))))
+                     (backstaff-agent-tests-tool "agent-q/list_directory"))))
       (should (equal (apply #'backstaff-test-answers
                             (mapcar (lambda (name)
                                       (lambda (callback)
@@ -320,7 +317,7 @@
 (ert-deftest backstaff-agent-without-a-project-is-refused-where-nobody-can-be-asked ()
   (backstaff-test-with-project '((".authinfo" . "hunter2") ("a" . "plain"))
     (require 'backstaff-agent-q)
-    (let ((backstaff--root-answers nil)
+    (let ((backstaff-root-function #'backstaff-project-root)
           (tools '("workspace/read_file" "agent-q/list_directory" "emacs/context")))
       (dolist (id tools)
         (should (string-match-p backstaff-agent-tests--no-project
@@ -338,17 +335,38 @@
 
 (ert-deftest backstaff-agent-in-a-project-is-not-asked-about ()
   (backstaff-test-with-project '(("a" . "plain") (".git" ("HEAD" . "ref: refs/heads/x\n")))
-    (let ((backstaff--root-answers nil) (project-find-functions '(project-try-vc)))
-      (should (string-match-p "plain" (backstaff-agent-tests-call "workspace/read_file" "a")))
-      ;; But dotfiles in git make no project of a home.
-      (let ((process-environment (cons (concat "HOME=" root) process-environment)))
-        (should (string-match-p backstaff-agent-tests--no-project
-                                (backstaff-agent-tests-call "workspace/read_file" "a")))))))
+    (let ((backstaff-root-function #'backstaff-project-root)
+          (project-find-functions '(project-try-vc)))
+      (should (string-match-p "plain" (backstaff-agent-tests-call "workspace/read_file" "a"))))))
+
+(ert-deftest backstaff-agent-home-in-git-is-no-project-by-whatever-name ()
+  (backstaff-test-with-project '(("a" . "plain") (".git" ("HEAD" . "ref: refs/heads/x\n"))
+                                 ("docs" ("b" . "")) ("me" ("c" . "")))
+    (let* ((backstaff-root-function #'backstaff-project-root)
+           (project-find-functions '(project-try-vc))
+           (link (make-temp-name (directory-file-name root)))
+           (read (lambda (directory)
+                   (let ((default-directory directory))
+                     (backstaff-agent-tests-call "workspace/read_file" "a")))))
+      (make-symbolic-link (directory-file-name root) link)
+      (unwind-protect
+          ;; A directory in which homes are is wider than a home.
+          (dolist (home (list root link (concat link "/") (concat root "me") (concat link "/me/")))
+            (let ((process-environment (cons (concat "HOME=" home) process-environment)))
+              (dolist (directory (list root (concat root "docs/") (concat link "/")
+                                       (concat link "/docs/")))
+                (ert-info ((format "home %s, in %s" home directory))
+                  (should (string-match-p backstaff-agent-tests--no-project
+                                          (funcall read directory)))
+                  ;; The rule for people is the same.
+                  (should-not (backstaff-project-p (backstaff-root directory)))))))
+        (delete-file link))
+      (should (string-match-p "plain" (funcall read (concat root "docs/")))))))
 
 (ert-deftest backstaff-agent-user-is-asked-once-for-a-directory-without-a-project ()
   (dolist (answer '(t nil))
     (backstaff-test-with-project '(("a" . "plain"))
-      (let* ((backstaff--root-answers nil) (questions nil)
+      (let* ((backstaff-root-function #'backstaff-project-root) (questions nil)
              (backstaff-approval-function
               (lambda (&rest _) (push backstaff-approval-question questions)
                 ;; Other calls come meanwhile.
@@ -523,7 +541,7 @@
 ;;; Skills
 
 (ert-deftest backstaff-skills-catalog-lists-skills-that-a-model-may-invoke ()
-  (backstaff-test-with-sources
+  (backstaff-test-with-skills
     (backstaff-test-with-project backstaff-test-skills
       (let ((catalog (backstaff-skills-catalog)))
         (should (string-match-p "\\`Skills, .*get_command" catalog))
@@ -534,14 +552,12 @@
                                      ".agents/skills/pdf/SKILL.md)"))))
         (should (equal (let ((default-directory "/")) (backstaff-skills-catalog root))
                        catalog)))
-      ;; A model can read by the name and by the file.
-      (dolist (name (list "pdf" (concat root ".agents/skills/pdf/SKILL.md")))
-        (should (string-match-p "description: Fills forms"
-                                (backstaff-call-text 'commands/get_command
-                                                     (list :command_name name))))))))
+      (should (string-match-p "description: Fills forms"
+                              (backstaff-call-text 'commands/get_command
+                                                   '(:command_name "pdf")))))))
 
 (ert-deftest backstaff-skills-catalog-has-all-pages-and-keeps-within-its-limit ()
-  (backstaff-test-with-sources
+  (backstaff-test-with-skills
     (backstaff-test-with-project
         `((".agents" ("skills" ,@(cl-loop
                                   for n from 1 to 230
@@ -561,9 +577,9 @@ description: Its purpose\n---\n" name)))))))
 
 (ert-deftest backstaff-skills-catalog-of-none-is-nil ()
   (backstaff-test-with-project backstaff-test-skills
-    ;; The settings name no sources.
+    ;; The settings name no directory of skills.
     (should-not (backstaff-skills-catalog)))
-  (backstaff-test-with-sources
+  (backstaff-test-with-skills
     (backstaff-test-with-project nil
       (should-not (backstaff-skills-catalog)))))
 

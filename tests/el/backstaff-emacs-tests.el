@@ -41,7 +41,7 @@
                      '("emacs_context" "emacs_diagnostics" "emacs_find_symbol"
                        "emacs_read_buffer")))
       ;; Models know the tools by these names, and so do the texts for them.
-      (should (string-match-p "emacs_context names buffers.*use workspace_read_file"
+      (should (string-match-p "emacs_context names buffers.*use read_file"
                               (plist-get (car (last (backstaff-agent-tools "emacs")))
                                          :description))))))
 

@@ -128,8 +128,7 @@ SETTINGS are the server's, a string, or nil."
         (should (equal (names 'backstaff-all) (mapcar #'gptel-tool-name tools)))
         (should (equal (sort (names 'backstaff) #'string<)
                        '("git_diff" "git_status_summary" "outline" "project_overview"
-                         "regexp_search" "tree"
-                         "workspace_read_file" "workspace_search_files"))))
+                         "read_file" "regexp_search" "search_files" "tree"))))
       (backstaff-gptel-register "forge")
       (should (equal (names 'backstaff) (names 'backstaff-all))))))
 
@@ -171,7 +170,7 @@ SETTINGS are the server's, a string, or nil."
     ('nil message)))
 
 (ert-deftest backstaff-gptel-preset-lists-skills-if-asked-to ()
-  (backstaff-test-with-sources
+  (backstaff-test-with-skills
     (let ((file backstaff-server-settings-file))
       (backstaff-gptel-tests-with-tools nil
         (let ((backstaff-server-settings-file file)
@@ -221,7 +220,7 @@ SETTINGS are the server's, a string, or nil."
 
 (ert-deftest backstaff-gptel-applies-the-preset-with-skills ()
   (backstaff-gptel-tests-needs-real)
-  (backstaff-test-with-sources
+  (backstaff-test-with-skills
     (let ((file backstaff-server-settings-file))
       (backstaff-gptel-tests-with-tools nil
         (let ((backstaff-server-settings-file file)
@@ -451,7 +450,7 @@ SETTINGS are the server's, a string, or nil."
     (backstaff-test-require library "BACKSTAFF_GPTEL_DIR"))
   (backstaff-gptel-tests-with-tools nil
     (backstaff-gptel-register "workspace")
-    (let ((tool (backstaff-gptel-tests-tool "workspace_read_file")))
+    (let ((tool (backstaff-gptel-tests-tool "read_file")))
       ;; The first is as for OpenAI.
       (dolist (backend (list 'any-backend (gptel-make-anthropic "one" :key "none")
                              (gptel-make-gemini "two" :key "none")))
@@ -463,7 +462,7 @@ SETTINGS are the server's, a string, or nil."
 \"start_line\":{\"type\":\"number\"},\"max_lines\":{\"type\":\"number\"},\
 \"symbol\":{\"type\":\"string\"},\"around\":{\"type\":\"number\"}}}" json)))))
       (should (equal (backstaff-gptel-tests-call
-                      "workspace_read_file"
+                      "read_file"
                       "{\"ranges\": [{\"path\": \"a.txt\"}, {\"path\": \"src/b.txt\"}]}")
                      "a.txt: empty, 0 lines\nsrc/b.txt: empty, 0 lines\n")))))
 

@@ -16,6 +16,7 @@
   (mapatoms
    (lambda (symbol)
      (when (and (string-match-p "\\`backstaff-[^-].*-map\\'" (symbol-name symbol))
+                (not (string-search "--" (symbol-name symbol))) ; of a prompt
                 (boundp symbol) (keymapp (symbol-value symbol))
                 (manual-keys symbol))
        (should (assq symbol manual-maps))))))

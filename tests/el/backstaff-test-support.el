@@ -268,8 +268,7 @@ like TREE for a directory."
   `(let* ((root (file-name-as-directory
                  (file-truename (make-temp-file "backstaff-test-" t))))
           (default-directory root)
-          ;; It is in no project, and the user has let agents look there.
-          (backstaff--root-answers (list (cons root t))))
+          (backstaff--root-answers nil))
      (unwind-protect
          (progn (backstaff-test--plant ,tree root)
                 ,@body)
@@ -285,11 +284,14 @@ like TREE for a directory."
 (defvar project-find-functions)
 
 (defmacro backstaff-test-with-project (tree &rest body)
-  "Run BODY in a directory that holds TREE, with our server; `project' finds none."
+  "Run BODY in a directory that holds TREE, with our server.
+The root of a call is the directory in which it is made.  That is the user's
+choice, so no model has to ask."
   (declare (indent 1) (debug t))
   `(backstaff-test-with-tree ,tree
      (backstaff-test-with-server (backstaff-test-command)
-       (let ((project-find-functions nil))
+       (let ((backstaff-root-function #'identity)
+             (project-find-functions nil))
          ,@body))))
 
 (defmacro backstaff-test-with-buffers (tree &rest body)
@@ -317,30 +319,26 @@ The project is the root of each call."
              (let ((kill-buffer-hook nil) (kill-buffer-query-functions nil))
                (kill-buffer buffer))))))))
 
-(defmacro backstaff-test-with-sources (&rest body)
-  "Run BODY with settings that list skills, and a home that has none of its own.
+(defmacro backstaff-test-with-skills (&rest body)
+  "Run BODY with settings that list skills.
 BODY is to start the server and fill `root'."
   (declare (indent 0) (debug t))
-  `(let* ((home (make-temp-file "backstaff-home-" t))
-          (backstaff-server-settings-file
-           (make-temp-file "backstaff-" nil ".toml" "[tools.list_commands]\nsources = \"all\"\n"))
-          (process-environment (append (list (concat "HOME=" home) "XDG_CONFIG_HOME")
-                                       process-environment)))
+  `(let ((backstaff-server-settings-file
+          (make-temp-file "backstaff-" nil ".toml" "[tools.list_commands]
+directory = [\".claude/commands\", \".agents/skills\", \".claude/skills\"]\n")))
      (unwind-protect (progn ,@body)
-       (delete-file backstaff-server-settings-file)
-       (delete-directory home t))))
+       (delete-file backstaff-server-settings-file))))
 
 (defconst backstaff-test-skills
   '((".agents" ("skills"
                 ("pdf" ("SKILL.md" . "---\nname: pdf\ndescription: Fills forms\n---\n"))
                 ("hand" ("SKILL.md" . "---\nname: hand\ndescription: Mine
 disable-model-invocation: true\n---\n"))
-                ("odd" ("SKILL.md" . "---\nname: odd\ndescription: \"Turns\\u202e round\"
-argument-hint: <file>\n---\n"))))
+                ("odd" ("SKILL.md" . "---\nname: odd\ndescription: \"Turns\\u202e round\"\n---\n"))))
     (".claude" ("skills"
                 ("pdf" ("SKILL.md" . "---\nname: pdf\ndescription: Other\n---\n"))
                 ("bare" ("SKILL.md" . "Nothing said.\n")))
-     ("commands" ("git" ("commit.md" . "Commit it.\n")))))
+     ("commands" ("commit.md" . "Commit it.\n"))))
   "Skills and a command, as the tree of a project.")
 
 (defmacro backstaff-test-with-connection (variable &rest body)

@@ -486,12 +486,6 @@ In it `asked' is a list of the questions to the user."
         (backstaff-test-wait-for (cddr texts))
         (should (equal texts (make-list 3 "Error: The user cancelled the call")))))))
 
-(ert-deftest backstaff-nobody-is-asked-where-nobody-can-answer ()
-  (cl-letf (((symbol-function 'yes-or-no-p) (lambda (_) (ert-fail "Somebody was asked"))))
-    (should (eq (backstaff-ask-for-approval "a/b" '(:path ".")) :unasked))
-    (let ((noninteractive nil) (inhibit-quit t))
-      (should (eq (backstaff-ask-for-approval "a/b" '(:path ".")) :unasked)))))
-
 (ert-deftest backstaff-call-that-nobody-was-asked-about-keeps-the-servers-words ()
   (backstaff-tests-with-policy :unasked
     ;; The text is for a model, which knows the tool by this name.
@@ -500,18 +494,6 @@ In it `asked' is a list of the questions to the user."
     (should (equal (backstaff-test-code
                     (backstaff-test-call-later 'agent-q/list_directory '(:path ".")))
                    "APPROVAL_REQUIRED"))))
-
-(ert-deftest backstaff-question-names-the-tool-and-its-arguments ()
-  (let ((noninteractive nil) question)
-    (cl-letf (((symbol-function 'yes-or-no-p) (lambda (prompt) (setq question prompt) t)))
-      (should (backstaff-ask-for-approval "a/b" '(:path "x"))))
-    (should (equal question "Let a/b run with (:path \"x\")? "))))
-
-(ert-deftest backstaff-question-cannot-be-forged-by-the-arguments ()
-  (let ((noninteractive nil) question)
-    (cl-letf (((symbol-function 'yes-or-no-p) (lambda (prompt) (setq question prompt) t)))
-      (backstaff-ask-for-approval "a/b" '(:path "x\n\n\u202eLet c/d\e[31m run? ")))
-    (should (string-match-p "\\`Let a/b run with (:path \"x[ -~]*…?\\? \\'" question))))
 
 (ert-deftest backstaff-model-cannot-approve-of-itself ()
   (backstaff-tests-with-policy nil
@@ -537,7 +519,7 @@ In it `asked' is a list of the questions to the user."
 
 (ert-deftest backstaff-unknown-tool-is-answered-with-the-known-ones ()
   (backstaff-test-with-project '(("a.txt" . "a"))
-    (should (string-match-p "No such tool: nosuch (there are agent-q/directory_tree, "
+    (should (string-match-p "No such tool: nosuch (there are agent-q/get_file_info, "
                             (backstaff-call-text "nosuch" nil)))))
 
 (provide 'backstaff-tests)

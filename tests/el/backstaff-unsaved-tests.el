@@ -131,7 +131,7 @@ The text is without its last newline."
           (cl-flet ((names (method)
                       (mapcar #'car (plist-get (backstaff-unsaved-context method root)
                                                :items))))
-            (backstaff-call 'agent-q/get_project_root nil)
+            (backstaff-call 'agent-q/get_file_info '(:path "."))
             (should (equal (names "workspace/read_file") '("a.txt")))
             (should-not (names "workspace/tree"))
             (let ((backstaff-send-unsaved-text nil))
@@ -157,7 +157,7 @@ The text is without its last newline."
 
 (ert-deftest backstaff-unsaved-text-that-is-too-long-is-a-warning ()
   (backstaff-unsaved-tests-with '(("a.txt" . "a\n") ("long.txt" . "disk\n"))
-    (backstaff-call 'agent-q/get_project_root nil)
+    (backstaff-call 'agent-q/get_file_info '(:path "."))
     (backstaff-unsaved-tests-editing "long.txt"
       (insert (make-string (1+ backstaff-unsaved--most-bytes) ?x)))
     (let ((reply (backstaff-call 'workspace/read_file '(:path "long.txt"))))
@@ -169,7 +169,7 @@ The text is without its last newline."
 (ert-deftest backstaff-unsaved-note-counts-as-a-part-of-the-limit ()
   (backstaff-unsaved-tests-with `(("a.txt" . ,(apply #'concat (make-list 150 "line\n")))
                                   ("long.txt" . ""))
-    (backstaff-call 'agent-q/get_project_root nil)
+    (backstaff-call 'agent-q/get_file_info '(:path "."))
     (backstaff-unsaved-tests-editing "long.txt"
       (insert (make-string (1+ backstaff-unsaved--most-bytes) ?x)))
     (cl-loop for limit from 250 to 600 by 7
@@ -270,7 +270,7 @@ Nothing here asks the host.  The function `texts' returns the texts of a call."
       (dolist (buffer buffers)
         (with-current-buffer buffer
           (insert (make-string 100000 ?x) (buffer-name))))
-      (backstaff-call 'agent-q/get_project_root nil)
+      (backstaff-call 'agent-q/get_file_info '(:path "."))
       (cl-flet ((read () (backstaff-unsaved-tests-read "7.txt")))
         (should (> (apply #'+ (backstaff-test-sent #'read)) 2000000))
         (let ((sent (backstaff-test-sent #'read)))
@@ -311,7 +311,7 @@ Nothing here asks the host.  The function `texts' returns the texts of a call."
 
 (ert-deftest backstaff-unsaved-only-codings-that-tell-something-are-sent ()
   (backstaff-unsaved-tests-with '(("a.txt" . "a"))
-    (backstaff-call 'agent-q/get_project_root nil)
+    (backstaff-call 'agent-q/get_file_info '(:path "."))
     (backstaff-test-with-files buffers (list (concat root "a.txt"))
       (with-current-buffer (car buffers)
         (dolist (case '((utf-8-unix) (utf-8-with-signature-dos) (undecided-unix) (us-ascii)

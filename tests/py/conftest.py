@@ -11,7 +11,6 @@ import pytest
 
 from backstaff.contents import near, regexp
 from backstaff.names import query, suggestions
-from backstaff.tools.commands import _catalog
 from backstaff.tools.workspace import search_files
 from tests.py import examples, skips
 from tests.py.attack import figures
@@ -114,7 +113,6 @@ def _patience() -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch:
         for module, limit in (
-            (_catalog, "NESTED_SECONDS"),
             (near, "SECONDS"),
             (query, "GUESS_SECONDS"),
             (search_files, "IGNORED_SECONDS"),

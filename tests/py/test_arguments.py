@@ -215,6 +215,48 @@ def test_misfit_is_named_with_the_accepted_values(name: str, value: object, mess
     assert (error.code, error.message) == ("INVALID_ARGUMENT", message)
 
 
+# ---------------------------------------------------------------------------- of models
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "meant"),
+    [
+        *(("depth", "3", 3), ("depth", " 3 ", 3), ("depth", "0", 0), ("share", "-2", -2)),
+        *(("page", 0, None), ("page", "0", None), ("page", "", None), ("depth", "", None)),
+        *(("show_hidden", "true", True), ("show_hidden", "False", False)),
+        *(("show_hidden", "", False), ("path", "", None), ("order", "", None)),
+        *(("path", "3", "3"), ("path", "true", "true"), ("path", '["a"]', '["a"]')),
+        *(("exclude", '["*.py", "a"]', ("*.py", "a")), ("exclude", "*.py", ("*.py",))),
+        *(("exclude", "", ()), ("exclude", "[]", ()), ("exclude", "[ab]*", ("[ab]*",))),
+    ],
+)
+def test_value_in_a_models_form_is_understood(name: str, value: object, meant: object) -> None:
+    values, _ = decode(PARAMETERS, {name: value}, of_model=True)
+    assert values[name] == meant
+    assert type(values[name]) is type(meant)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("depth", "three"), ("depth", "3.5"), ("depth", "99"), ("depth", False), ("page", False)),
+        *(("depth", "9" * 30), ("show_hidden", "yes"), ("show_hidden", 1), ("order", "date")),
+        *(("exclude", "[1]"), ("exclude", [1]), ("path", 3), ("path", ["a"])),
+    ],
+)
+def test_value_that_no_form_explains_is_refused_from_models_too(name: str, value: object) -> None:
+    with pytest.raises(ToolError):
+        decode(PARAMETERS, {name: value}, of_model=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("depth", "3"), ("show_hidden", "true"), ("exclude", "*.py"), ("page", 0), ("order", "")],
+)
+def test_program_has_to_send_the_right_types(name: str, value: object) -> None:
+    assert name in str(refusal({name: value}))
+
+
 def test_json_numbers_without_a_value_are_refused() -> None:
     for text in ("NaN", "Infinity", "1e999"):
         assert "must be a whole number" in refusal(f'{{"share": {text}}}').message

@@ -65,7 +65,7 @@ def test_call_prints_text(root: Path) -> None:
 
 
 def test_call_takes_the_name_that_models_know_and_answers_with_ids(root: Path) -> None:
-    done = call(root, "workspace_read_file", {"path": "d"})
+    done = call(root, "read_file", {"path": "d"})
     assert done.returncode == 1
     assert "workspace/tree shows what is in it" in done.stdout
 

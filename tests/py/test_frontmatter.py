@@ -70,15 +70,6 @@ def test_a_list_is_a_tuple(text: str) -> None:
     assert fields(f"tags: {text}")["tags"] == ("a", "b c", "3")
 
 
-def test_simple_lines_are_read_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_: str) -> None:
-        pytest.fail("this went through YAML")
-
-    monkeypatch.setattr(events, "mapping", refuse)
-    said = {"title": "Command 1", "description": "a, b:c d#e", "is_dependency": True}
-    assert fields("title: Command 1\ndescription: a, b:c d#e\n\nis_dependency: true") == said
-
-
 def test_only_the_keys_that_are_asked_for_are_kept() -> None:
     assert fields("name: x\ndescription: y") == {"description": "y"}
     assert fields("name: [x]\ndescription: y") == {"description": "y"}
@@ -265,24 +256,6 @@ LINES = st.one_of(
 
 
 @often
-@given(st.lists(LINES, max_size=6))
-@example(["description: a", " b"])
-@example(["description:", "- a"])
-@example(["description: a # b"])
-@example(["description: a :b"])
-@example(["description: a:"])
-@example(["description: ---"])
-@example(["title: \u3000x"])
-def test_simple_lines_mean_the_same_as_in_the_library(lines: list[str]) -> None:
-    text = "".join(f"{line}\n" for line in lines)
-    document = parse(f"---\n{text}---\n".encode())
-    simple = block._SIMPLE.fullmatch(text.encode())  # noqa: SLF001  # the way in which it was read
-    if simple and not document.warning and not document.rest:
-        said = mapping(text)
-        assert document.fields == {key: said[key] for key in KEYS if key in said}
-
-
-@often
 @given(
     head=st.one_of(
         st.binary(),
@@ -323,34 +296,3 @@ def test_the_library_without_its_c_part_says_the_same() -> None:
 @pytest.mark.parametrize("text", ['"\\UFFFFFFFF"', "\x00", "'open", "{", "!<x", "\t\t- a", "%"])
 def test_the_library_without_its_c_part_raises_nothing_else(text: str) -> None:
     assert parse(f"---\ntitle: 'x'\na: {text}\n---\n".encode()).warning
-
-
-MORE = (*KEYS, "name", "argument-hint")
-
-
-@pytest.mark.parametrize(
-    ("text", "description"),
-    [
-        ("description: Use when: asked\n  for tides", "Use when: asked   for tides"),
-        ("description:\n  Use when: asked\nname: x: y", "Use when: asked"),
-        ("description: >-\n  Use\n  when\nname: x: y", "Use   when"),
-        ("description: 'Use when'\nname: x: y", "Use when"),
-    ],
-)
-def test_a_broken_block_is_read_more_leniently_for_more_keys(text: str, description: str) -> None:
-    head = f"---\n{text}\n---\n".encode()
-    lenient = parse(head, keys=MORE)
-    assert lenient.fields["description"] == description
-    assert "read line by line" in lenient.warning
-    first_line = text.partition("\n")[0].removeprefix("description:").strip(" '")
-    assert (parse(head).fields["description"] or "") == first_line
-
-
-@often
-@given(st.lists(LINES, max_size=6), st.booleans())
-def test_more_keys_do_not_change_valid_yaml(lines: list[str], whole: bool) -> None:  # noqa: FBT001  # Hypothesis's
-    head = "\n".join(["---", *lines, "---", "Body", ""]).encode()
-    few, more = parse(head, whole=whole), parse(head, whole=whole, keys=MORE)
-    if not few.warning and not more.warning:
-        assert few.fields == {key: more.fields[key] for key in KEYS if key in more.fields}
-        assert few.rest == more.rest

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backstaff.errors import SettingsError
-from backstaff.fs.secrets import SECRETS, Guard
+from backstaff.fs.secrets import SECRETS, Guard, for_root
 from backstaff.registry import discover
 from backstaff.server import Reply, Server
 from backstaff.settings import Policy, Settings, load
@@ -17,7 +17,7 @@ from tests.py.test_unsaved import sent
 from tests.py.trees import Plant
 
 GUARD = Guard(SECRETS)
-READERS = ("workspace/read_file", "agent-q/read_file")
+READER = "workspace/read_file"
 
 
 def server(root: Path, *globs: str) -> Server:
@@ -39,7 +39,9 @@ def code(reply: Reply) -> object:
         *(".ssh/config", "x/.ssh/keys/mine", ".gnupg/a", ".aws/credentials", ".git/config"),
         *(".env", ".env.local", "web/.env.production", ".npmrc", ".pypirc", "keyrings/login"),
         *("tls/server.pem", "a.KEY", "id_rsa", ".config/gh/hosts.yml", "my.kdbx", "login.keyring"),
-        *(".env~", ".env.~12~", "web/#.env#", "a\n/.env", ".ssh/a.pub/b"),
+        *(".env~", ".env.~12~", "web/#.env#", "a\n/.env", ".ssh/a.pub/b", "id_r\u017fa"),
+        *(".git/modules/x/config", ".git/modules/a/b/config", ".git/config.worktree"),
+        *(".config/git/credentials", "p/.git/worktrees/w/config.worktree"),
     ],
 )
 def test_name_of_a_secret(path: str) -> None:
@@ -64,6 +66,52 @@ def test_name_of_a_secret(path: str) -> None:
 )
 def test_name_that_is_no_secrets(path: str) -> None:
     assert not GUARD.hides(path)
+
+
+@pytest.mark.parametrize(
+    ("root", "path"),
+    [
+        ("/home/me/.aws", "credentials"),
+        ("/home/me/.config", "gcloud/a/b.db"),
+        ("/home/me/.config/gh", "hosts.yml"),
+        ("/home/me/.ssh", "mine"),
+        ("/home/me/.SSH/keys", "deep/mine"),
+        ("/p/.git", "config"),
+        ("/p/.git/modules/a", "config"),
+    ],
+)
+def test_secret_is_one_as_well_where_the_root_is_the_directory_around_it(
+    root: str, path: str
+) -> None:
+    guard = Guard(for_root(SECRETS, tuple(root.split("/")[1:])))
+    assert guard.hides(path)
+    assert guard.may_hide(["src/a.py", path])
+
+
+@pytest.mark.parametrize(
+    ("root", "path"),
+    [
+        ("/home/me/.aws", "config"),
+        ("/home/me/.aws", "a/credentials"),
+        ("/home/me/aws", "credentials"),
+        ("/home/me/.config", "git/ignore"),
+        ("/home/me/.ssh", "mine.pub"),
+        ("/", "credentials"),
+        ("/p", "src/config"),
+    ],
+)
+def test_root_makes_no_other_file_a_secret(root: str, path: str) -> None:
+    assert not Guard(for_root(SECRETS, tuple(filter(None, root.split("/"))))).hides(path)
+
+
+def test_credentials_are_asked_for_where_the_root_is_their_directory(tree: Plant) -> None:
+    root = tree({".aws/credentials": "KEY", ".aws/config": "x"}) / ".aws"
+    assert code(server(root).call("workspace/read_file", {"path": "credentials"})) == (
+        "APPROVAL_REQUIRED"
+    )
+    assert server(root).call("workspace/read_file", {"path": "config"}).ok
+    found = server(root).call("workspace/regexp_search", {"pattern": "KEY", "root_path": "."})
+    assert "KEY" not in found.text.replace("KEY", "", 1), found.text
 
 
 @given(
@@ -118,16 +166,15 @@ def test_time_is_linear_in_the_path(path: str) -> None:
 # ---------------------------------------------------------------------------- reading
 
 
-@pytest.mark.parametrize("tool_id", READERS)
-def test_secret_is_read_once_a_person_has_approved(tree: Plant, tool_id: str) -> None:
+def test_secret_is_read_once_a_person_has_approved(tree: Plant) -> None:
     asked = server(tree({".authinfo": "password hunter2"}))
-    reply = asked.call(tool_id, {"path": ".authinfo"})
+    reply = asked.call(READER, {"path": ".authinfo"})
     assert reply.error is not None
     assert (code(reply), reply.error["secret"]) == ("APPROVAL_REQUIRED", ".authinfo")
     assert "the user can allow it in Emacs, or change secrets below [policy] in" in reply.text
-    assert "hunter2" in asked.call(tool_id, {"path": ".authinfo"}, {"approved": True}).text
-    assert "hunter2" in asked.call(tool_id, {"path": ".authinfo"}, {"person": True}).text
-    assert code(asked.call(tool_id, {"path": ".authinfo", "approved": True})) == "APPROVAL_REQUIRED"
+    assert "hunter2" in asked.call(READER, {"path": ".authinfo"}, {"approved": True}).text
+    assert "hunter2" in asked.call(READER, {"path": ".authinfo"}, {"person": True}).text
+    assert code(asked.call(READER, {"path": ".authinfo", "approved": True})) == "APPROVAL_REQUIRED"
 
 
 def test_approval_of_one_file_is_not_one_of_another(tree: Plant) -> None:
@@ -157,15 +204,13 @@ def test_link_is_judged_by_its_name_and_by_its_target(tree: Plant) -> None:
     assert asked.call("workspace/read_file", {"path": "plain"}).ok
 
 
-@pytest.mark.parametrize("tool_id", READERS)
-def test_unsaved_text_of_a_secret_is_one(tree: Plant, tool_id: str) -> None:
+def test_unsaved_text_of_a_secret_is_one(tree: Plant) -> None:
     asked = server(tree({".env": "on disk"}))
     for path in (".env", "new.pem"):
         context: dict[str, Any] = {"unsaved": [sent(path, b"unsaved words")]}
-        assert code(asked.call(tool_id, {"path": path}, context)) == "APPROVAL_REQUIRED"
+        assert code(asked.call(READER, {"path": path}, context)) == "APPROVAL_REQUIRED"
         assert (
-            "unsaved words"
-            in asked.call(tool_id, {"path": path}, context | {"approved": True}).text
+            "unsaved words" in asked.call(READER, {"path": path}, context | {"approved": True}).text
         )
 
 

@@ -32,6 +32,33 @@
             (should (equal (plist-get here key) (plist-get there key)))))))
     (should (eq (backstaff-remote-test-way far) way))))
 
+(ert-deftest backstaff-remote-outside-of-a-project-is-outside-on-a-host-too ()
+  (dolist (project-first '(nil t))
+    (backstaff-remote-test-on "/fake::"
+      (clrhash backstaff-remote--roots)
+      (let ((backstaff-root-function #'backstaff-project-root)
+            (project-find-functions '(project-try-vc)))
+        (dolist (directory (list far (concat far "src/") "/fake::/" "/fake::~/"))
+          (ert-info ((format "%s, asked before: %s" directory project-first))
+            (let ((default-directory directory))
+              (when project-first
+                (should-not (backstaff-project-p directory)))
+              (should (equal (backstaff-test-code
+                              (backstaff-call "workspace/tree" '(:path ".") '(:agent t)))
+                             "APPROVAL_REQUIRED"))
+              ;; The rule for people is the same.
+              (should-not (backstaff-project-p (backstaff-root))))))))))
+
+(ert-deftest backstaff-remote-project-is-one-for-models-too ()
+  (backstaff-remote-test-on "/fake::"
+    (make-directory (concat root ".git"))
+    (write-region "ref: refs/heads/main\n" nil (concat root ".git/HEAD") nil 'silent)
+    (let ((default-directory (concat far "src/"))
+          (backstaff-root-function #'backstaff-project-root)
+          (project-find-functions '(project-try-vc)))
+      (clrhash backstaff-remote--roots)
+      (should (plist-get (backstaff-call "workspace/tree" '(:path ".") '(:agent t)) :ok)))))
+
 (ert-deftest backstaff-remote-no-terminal-is-tried-first ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
     (should (backstaff-remote-test-list far))

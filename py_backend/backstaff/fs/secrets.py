@@ -8,14 +8,18 @@ Whoever opens the content of a file for a tool comes here: `Place.opened` and `C
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from backstaff.globs.wildcards import ANY, STAR, literal, regex
 
 SECRETS = (
-    *(".authinfo*", ".netrc*", "_netrc", ".git-credentials", ".git/config", ".pgpass", ".my.cnf"),
+    *(".authinfo*", ".netrc*", "_netrc", ".pgpass", ".my.cnf"),
+    # Addresses of remote repositories may hold tokens. `.git/modules/` has those of submodules.
+    *(".git-credentials", ".config/git/credentials", ".git/config", ".git/config.worktree"),
+    *(".git/modules/", ".git/worktrees/*/config.worktree"),
     *(".ssh/", ".gnupg/", ".password-store/", "id_rsa", "id_dsa", "id_ecdsa*", "id_ed25519*"),
     *(".env", ".env.*", ".envrc", ".npmrc", ".pypirc", ".htpasswd", ".vault-token"),
     *(".aws/credentials", ".azure/", ".config/gcloud/", ".config/gh/hosts.yml", ".kube/config"),
@@ -48,15 +52,16 @@ class Guard:
         """Whether the file `path`, written from the root, may hold secrets."""
         secret, excepted = _expressions(self.globs)
         plain = _COPY.sub("", path) if path.endswith(("~", "#")) else path
-        names = f"/{plain.lower()}/"
+        names = f"/{plain.casefold()}/"
         return secret.search(names) is not None and not excepted.search(names)
 
     def may_hide(self, paths: Iterable[str]) -> bool:
         """Return False if none of `paths` may hold secrets: one look at all of them."""
-        names = f"/{'/'.join(paths).lower()}/"
+        names = f"/{'/'.join(paths).casefold()}/"
         is_copy = "~/" in names or "#/" in names
+        is_doubtful = is_copy or any(glob.startswith("/") for glob in self.globs)
         return bool(self.globs) and (
-            is_copy or _expressions(self.globs)[0].search(names) is not None
+            is_doubtful or _expressions(self.globs)[0].search(names) is not None
         )
 
     def refuses(self, relative: str, given: str) -> bool:
@@ -67,6 +72,31 @@ class Guard:
 
 OPEN = Guard()
 """The guard of a call that may read everything, as a person's own may."""
+
+
+def fits(directories: Sequence[str], names: Sequence[str]) -> bool:
+    """Return whether the first of the globs `names` match the names of all `directories`."""
+    return all(map(fnmatchcase, directories, names))
+
+
+@lru_cache(maxsize=8)
+def for_root(globs: tuple[str, ...], root: tuple[str, ...]) -> tuple[str, ...]:
+    """Return `globs`, and those that they become below the directory with the names `root`.
+
+    A glob with a slash in front matches from the root on. For example `.aws/credentials` becomes
+    `/credentials` if the root is `~/.aws`, and `.ssh/` becomes `/`, all files, if it is `~/.ssh/a`.
+    """
+    anchored = list[str]()
+    folded = [name.casefold() for name in root]
+    for glob in globs:
+        names, end = glob.casefold().rstrip("/").split("/"), "/" * glob.endswith("/")
+        # The last names of the root can be the first ones of the glob.
+        counts = [n for n in range(1, min(len(names), len(folded) + 1)) if fits(folded[-n:], names)]
+        anchored += ["/" + "/".join(names[count:]) + end for count in counts]
+        # A directory with all below it can be the root, or any directory above.
+        places = range(len(folded) - len(names) + 1) if end else ()
+        anchored += ["/" for at in places if fits(folded[at : at + len(names)], names)]
+    return (*globs, *anchored)
 
 
 @lru_cache(maxsize=8)
@@ -80,8 +110,9 @@ def _expressions(globs: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[st
 def _expression(globs: Iterable[str], end: str) -> re.Pattern[str]:
     kinds = {"*": STAR, "?": ANY}
     each = [
-        regex([kinds.get(c) or literal(c) for c in glob.lower().rstrip("/")])
-        + ("/[^/]" if glob.endswith("/") else "/")
+        r"(?<=\A/)" * glob.startswith("/")
+        + regex([kinds.get(c) or literal(c) for c in glob.casefold().strip("/")])
+        + ("[^/]" if glob == "/" else "/[^/]" if glob.endswith("/") else "/")
         for glob in globs
     ]
     # Globs that begin with a star share one star, because each star looks through the whole name.

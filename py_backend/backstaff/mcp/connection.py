@@ -12,18 +12,16 @@ A list of messages on one line, which only 2025-03-26 allows, is refused.
 import json
 import logging
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from backstaff import __version__
 from backstaff.errors import ErrorCode, ToolError
-from backstaff.render.canonical import to_json
 from backstaff.render.lines import shortened
 from backstaff.render.names import MAX_ECHO, lossy, quote
-from backstaff.server import Reply, Server, failure, unexpected
+from backstaff.server import Reply, Server, failure
 from backstaff.settings import Verdict
-from backstaff.workers import RunningCall, Workers, started
+from backstaff.workers import RunningCall, Workers
 
 logger = logging.getLogger(__name__)
 
@@ -33,9 +31,6 @@ STATELESS_VERSION = "2026-07-28"
 """The version whose requests name it themselves."""
 MAX_LINE_BYTES = 8 << 20
 """Maximum length of a request. The error for a longer one has no id, so its client times out."""
-MAX_STRUCTURED_BYTES = 8 << 20
-PROGRESS_S = 1.0
-"""Seconds between two notifications of the progress of a call."""
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND = -32700, -32600, -32601
 INVALID_PARAMS, UNSUPPORTED_VERSION = -32602, -32022
@@ -60,14 +55,11 @@ _INSTRUCTIONS = (
 class ServedTools:
     """The ids of the tools that clients see, in the order of `tools/list`, and the limit of texts.
 
-    A `problem` is the answer to each call if the server started in no project. With `structured`,
-    answers also have the data for programs. Some clients, such as Claude Code, then show a model
-    the data and not the text.
+    A `problem` is the answer to each call if the server started in no project.
     """
 
     tools: Sequence[str]
     max_output_bytes: int
-    structured: bool = False
     problem: str = ""
 
 
@@ -82,10 +74,9 @@ class Refused(Exception):
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class _RunningCall(RunningCall):
-    """A call: whether its era is the `stateless` one, and the token for its progress if any."""
+    """A call: whether its era is the `stateless` one."""
 
     stateless: bool
-    token: int | str | None
 
 
 class Connection:
@@ -110,9 +101,7 @@ class Connection:
             if server.settings.policy.verdict(tool_id) is Verdict.ALLOW
         }
         self._running: set[_RunningCall] = set()
-        self._telling = threading.Lock()
-        self._tells_progress = False
-        self._has_tokens = threading.Event()
+        self._ending = threading.Lock()
 
     def receive(self, data: bytes) -> None:
         """Answer the requests in the lines that `data` completes."""
@@ -191,7 +180,7 @@ class Connection:
             message = f"No such method: {named} (there are {', '.join(known)})"
             raise Refused(METHOD_NOT_FOUND, message)
         if method == "tools/call":
-            self._call(uid, params, meta, stateless=stateless)
+            self._call(uid, params, stateless=stateless)
             return
         instructions = self._offer.problem or _INSTRUCTIONS.format(root=quote(self._server.root))
         result: dict[str, object] = {"capabilities": _CAPABILITIES, "instructions": instructions}
@@ -228,14 +217,7 @@ class Connection:
             )
         return {"tools": tools}
 
-    def _call(
-        self,
-        uid: int | str,
-        params: Mapping[str, object],
-        meta: Mapping[str, object],
-        *,
-        stateless: bool,
-    ) -> None:
+    def _call(self, uid: int | str, params: Mapping[str, object], *, stateless: bool) -> None:
         name, arguments = params.get("name"), params.get("arguments")
         tool_id = self._ids.get(name) if isinstance(name, str) else None
         if tool_id is None:
@@ -246,7 +228,7 @@ class Connection:
             raise Refused(INVALID_PARAMS, f"The arguments of {name} must be an object")
         context = {
             "max_output_bytes": self._offer.max_output_bytes,
-            "text_only": not self._offer.structured,
+            "text_only": True,
             "for_model": True,
         }
         running = _RunningCall(
@@ -255,25 +237,19 @@ class Connection:
             server=self._server,
             answer=self._finish,
             stateless=stateless,
-            token=_name(meta.get("progressToken")),
         )
         self._running.add(running)
         if self._offer.problem:
             error = ToolError(ErrorCode.INVALID_ARGUMENT, self._offer.problem)
             self._finish(running, failure(tool_id, error))
-        elif self._workers.submit(running) and running.token is not None:
-            self._has_tokens.set()
-            # Where the system allows no more threads, a call does without.
-            self._tells_progress = self._tells_progress or started(self._tell_progress, "progress")
+        else:
+            self._workers.submit(running)
 
     def _finish(self, running: _RunningCall, reply: Reply) -> None:
         """Send the `reply`. Both a worker and its watcher may try: the first one does."""
-        try:
-            result = self._result(reply)
-        except Exception as error:
-            logger.exception("the reply of %s cannot be written", reply.tool)
-            result = self._result(failure(reply.tool, unexpected(error)))
-        with self._telling:  # no progress may be reported after the answer
+        content = [{"type": "text", "text": lossy(reply.text)}]
+        result: dict[str, object] = {"content": content, "isError": not reply.ok}
+        with self._ending:
             if running.answered or running not in self._running:
                 return
             running.answered = True
@@ -284,49 +260,12 @@ class Connection:
         finally:
             self._running.discard(running)
 
-    def _result(self, reply: Reply) -> dict[str, object]:
-        result: dict[str, object] = {
-            "content": [{"type": "text", "text": lossy(reply.text)}],
-            "isError": not reply.ok,
-        }
-        if self._offer.structured:
-            fields = reply.fields()
-            del fields["text"], fields["elapsed_ms"]
-            written = to_json(fields)
-            if len(written) > MAX_STRUCTURED_BYTES:
-                message = (
-                    f"The data of the reply have {len(written)} bytes, more than the"
-                    f" {MAX_STRUCTURED_BYTES} that can be sent; ask for less"
-                )
-                error = ToolError(ErrorCode.REPLY_TOO_LARGE, message, size_bytes=len(written))
-                return self._result(failure(reply.tool, error))
-            result["structuredContent"] = json.loads(written)
-        return result
-
     def _cancel(self, uid: object) -> None:
-        with self._telling:
+        with self._ending:
             for call in [call for call in list(self._running) if call.uid == uid]:
                 if not call.answered:
                     call.cancelled.set()
                     self._running.remove(call)  # nothing more may be sent about it
-
-    def _tell_progress(self) -> None:
-        """Report every PROGRESS_S seconds how long each call that has a token has run."""
-        while self._has_tokens.wait():
-            time.sleep(PROGRESS_S)  # a notification is due then
-            with self._telling:
-                self._has_tokens.clear()
-                for call in list(self._running):
-                    if call.token is None or call.answered:
-                        continue
-                    self._has_tokens.set()
-                    seconds = round(time.monotonic() - call.call.arrived, 3)
-                    message = f"{call.tool_id} has run for {seconds:.0f} s"
-                    params = {"progressToken": call.token, "progress": seconds, "message": message}
-                    try:
-                        self._send(method="notifications/progress", params=params)
-                    except OSError:  # the client is gone
-                        return
 
     def _refuse(self, uid: int | str | None, code: int, message: str, data: object = None) -> None:
         logger.info("refused: %s", message)
@@ -334,14 +273,14 @@ class Connection:
         self._send(uid, error=error)
 
     def _send(self, uid: int | str | None = None, **body: object) -> None:
-        """Send a message. Without `uid` it is a notification, or answers a message without one."""
+        """Send a message. Without `uid` it answers a message without one."""
         message = {"jsonrpc": "2.0", **({} if uid is None else {"id": uid}), **body}
         # In ASCII: some clients take other characters, such as U+2028, for the end of a line.
         self._send_line(json.dumps(message, separators=(",", ":")).encode() + b"\n")
 
 
 def _name(value: object) -> int | str | None:
-    """Return `value` if it can name a request or its progress, else None."""
+    """Return `value` if it can name a request, else None."""
     return value if isinstance(value, int | str) and not isinstance(value, bool) else None
 
 

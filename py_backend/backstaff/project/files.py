@@ -37,7 +37,7 @@ from backstaff.project.configuration import default_file
 from backstaff.project.git import Repository, TrackedFiles, find_repository
 from backstaff.project.ignore import FILE, MAX_BYTES, Ignore, rules_of
 from backstaff.project.running_git import NoGit
-from backstaff.project.stamp import RACY_NS, UNSETTLED, Stamp, settled, stamp_of
+from backstaff.project.stamp import UNSETTLED, Stamp, is_young, settled, stamp_of
 
 MAX_KEPT = 500_000
 """Maximum number of files and directories that are kept, of all projects.
@@ -197,8 +197,7 @@ def project_files(  # noqa: C901  # one thought
         [one for one in look.directories if one.closed],
     )
     stamps = chain.from_iterable(map(dict.values, look.watches.values()))
-    young = begun - RACY_NS
-    steady = UNSETTLED not in basis and all(one[0] < young and one[1] < young for one in stamps)
+    steady = UNSETTLED not in basis and not any(is_young(one, begun) for one in stamps)
     if steady and not (found.expired or found.tracked_unknown):
         KEPT.put(key, _Kept(found, (*basis,), look.watches))
     return found

@@ -5,7 +5,6 @@ file of a gibibyte takes no more memory than one of a kibibyte.
 """
 
 import os
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,7 +13,6 @@ from enum import StrEnum
 from backstaff.errors import NotFound, ToolError
 from backstaff.fs import file
 from backstaff.fs.root import Place
-from backstaff.project.stamp import UNSETTLED, Stamp, settled
 from backstaff.render.sizes import show_size
 from backstaff.tool import Context
 from backstaff.unsaved import UnsavedText
@@ -59,8 +57,7 @@ class Source:
     """A file, or the buffer in its place, while it is open.
 
     `path` starts at the root. `coding` is its encoding by Emacs, or "". `mtime_ms` is None for a
-    file that is not on the disk. `pieces` reads all bytes from an offset on. `stamp` returns the
-    present stamp of the file, and UNSETTLED for a buffer.
+    file that is not on the disk. `pieces` reads all bytes, from the beginning each time.
     """
 
     path: str
@@ -68,8 +65,7 @@ class Source:
     size: int
     mtime_ms: int | None
     coding: str
-    pieces: Callable[[int], Iterator[bytes]]
-    stamp: Callable[[], Stamp]
+    pieces: Callable[[], Iterator[bytes]]
 
 
 @contextmanager
@@ -98,8 +94,8 @@ def opened(path: str, context: Context) -> Iterator[Source]:
 
 
 def _of_buffer(path: str, text: UnsavedText, mtime_ms: int | None, context: Context) -> Source:
-    def pieces(offset: int) -> Iterator[bytes]:
-        for start in range(offset, len(text.data), PIECE_BYTES):
+    def pieces() -> Iterator[bytes]:
+        for start in range(0, len(text.data), PIECE_BYTES):
             context.budget.check()
             yield text.data[start : start + PIECE_BYTES]
 
@@ -111,7 +107,6 @@ def _of_buffer(path: str, text: UnsavedText, mtime_ms: int | None, context: Cont
         mtime_ms=mtime_ms,
         coding=text.coding,
         pieces=pieces,
-        stamp=lambda: UNSETTLED,
     )
 
 
@@ -119,9 +114,9 @@ def _of_buffer(path: str, text: UnsavedText, mtime_ms: int | None, context: Cont
 def _on_disk(place: Place, context: Context) -> Iterator[Source]:
     with place.opened() as (descriptor, status):
 
-        def pieces(offset: int) -> Iterator[bytes]:
-            os.lseek(descriptor, offset, os.SEEK_SET)
-            left = status.st_size - offset  # a file that grows all the while would have no end
+        def pieces() -> Iterator[bytes]:
+            os.lseek(descriptor, 0, os.SEEK_SET)
+            left = status.st_size  # a file that grows all the while would have no end
             while left:
                 context.budget.check()
                 piece = os.read(descriptor, min(left, PIECE_BYTES))
@@ -129,10 +124,6 @@ def _on_disk(place: Place, context: Context) -> Iterator[Source]:
                     return
                 left -= len(piece)
                 yield piece
-
-        def stamp() -> Stamp:
-            now = time.time_ns()
-            return settled(os.fstat(descriptor), now)
 
         _refuse_large(status.st_size, context)
         if not status.st_size and os.read(descriptor, 1):
@@ -144,7 +135,6 @@ def _on_disk(place: Place, context: Context) -> Iterator[Source]:
             mtime_ms=status.st_mtime_ns // 10**6,
             coding=context.codings.get(place.relative, ""),
             pieces=pieces,
-            stamp=stamp,
         )
 
 

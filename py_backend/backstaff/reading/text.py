@@ -1,40 +1,27 @@
 r"""A whole file as text, piece by piece: decoded, hashed, its lines counted, and no text kept.
 
 `\r\n` counts as `\n`, and lines end at `\n` (read 1). A lone `\r` ends no line.
-
-The counts of a large file, and places to begin at within it, are kept until the stamp of the file
-changes. So its second page takes milliseconds, like a page of a small file.
 """
 
 import codecs
 import hashlib
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain, islice
-from operator import attrgetter
 from typing import Protocol
 
-from backstaff.cache import LRUCache
 from backstaff.errors import DeadlineExceeded
-from backstaff.project.stamp import UNSETTLED, Stamp
 from backstaff.reading.encoding import HEAD_BYTES, candidates, kind, suggestions
-from backstaff.reading.source import ContentError, Origin, Source
+from backstaff.reading.source import PIECE_BYTES, ContentError, Origin, Source
 
 REVISION_DIGITS = 16
 SAMPLE_BYTES = 2 << 10
 """Bytes before and behind an undecodable one, from which likely encodings are found."""
 BINARY_NOT_SUPPORTED, ENCODING_UNKNOWN = "BINARY_NOT_SUPPORTED", "ENCODING_UNKNOWN"
-MARK_BYTES = 1 << 20
-"""Number of bytes between two places to begin at. A smaller file has none."""
-MAX_MARKS = 4096
-"""Maximum number of places for all files together: four files of a gibibyte, some 700 KiB."""
 
 
 class LineSink(Protocol):
-    """Takes the text that it wants, from the line `start` on."""
-
-    start: int
+    """Takes the text that it wants."""
 
     def take(self, text: str, first: int, last: int) -> bool:
         r"""Take the next piece of the text; return whether more is wanted.
@@ -57,74 +44,20 @@ class TextFacts:
     revision: str
 
 
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
-    r"""A place to begin reading at: `offset` bytes are before it, and it is in the line `number`.
-
-    `state` is the decoder's there. `held` is a `\r` that was decoded but not yet given out, or "".
-    """
-
-    offset: int
-    number: int
-    state: tuple[bytes, int]
-    held: str
-
-
-BEGINNING = Checkpoint(0, 1, (b"", 0), "")
-
-
-@dataclass(frozen=True, slots=True)
-class CachedText:
-    """The facts about a text, and places within it, in their order."""
-
-    whole: TextFacts
-    marks: list[Checkpoint]
-
-
-_KNOWN: LRUCache[tuple[Stamp, str, str], CachedText] = LRUCache(
-    MAX_MARKS, lambda known: len(known.marks)
-)
-
-
 def read(source: Source, encoding: str, taker: Callable[[], LineSink]) -> TextFacts:
     """Read `source` in the first encoding that fits; `taker` makes a new `LineSink` for each try.
 
     `encoding` comes from the caller, or is "". Raises `ContentError` with the codes of read 6.
     """
-    key = (source.stamp(), source.coding, encoding)
-    settled = key[0] != UNSETTLED
     try:
-        known = _KNOWN.get(key) if settled else None
-        if not known or not _taken(source, known, taker()) or source.stamp() != key[0]:
-            known = _read(source, encoding, taker)
-            if settled and len(known.marks) > 1 and source.stamp() == key[0]:
-                _KNOWN.put(key, known)
+        return _read(source, encoding, taker)
     except DeadlineExceeded as error:
         problem = "the time was up before its lines were counted: allow the call more time"
         raise DeadlineExceeded(f"The file was not read, as {problem}") from error
-    return known.whole
 
 
-def _taken(source: Source, known: CachedText, taker: LineSink) -> bool:
-    """Let `taker` take its lines from the mark before them on.
-
-    Return False if the file cannot be decoded any more, because it has changed.
-    """
-    before = bisect_left(known.marks, taker.start, key=attrgetter("number")) - 1
-    mark = known.marks[max(0, before)]
-    number = mark.number
-    try:
-        for text, after in _texts(source.pieces(mark.offset), known.whole.encoding, mark):
-            if not taker.take(text.replace("\r\n", "\n"), number, after.number):
-                break
-            number = after.number
-    except _Undecodable:
-        return False
-    return True
-
-
-def _read(source: Source, encoding: str, taker: Callable[[], LineSink]) -> CachedText:
-    head = b"".join(islice(source.pieces(0), 1))[:HEAD_BYTES]
+def _read(source: Source, encoding: str, taker: Callable[[], LineSink]) -> TextFacts:
+    head = b"".join(islice(source.pieces(), 1 + HEAD_BYTES // PIECE_BYTES))[:HEAD_BYTES]
     failures = []
     sure = source.origin is Origin.BUFFER
     for name in candidates(head, source.coding, encoding, sure=sure):
@@ -148,72 +81,45 @@ class _Undecodable(Exception):
         self.offset = offset
 
 
-def _decoded(source: Source, name: str, taker: LineSink) -> CachedText:
+def _decoded(source: Source, name: str, taker: LineSink) -> TextFacts:
     digest, size, empty, wanted = hashlib.sha256(), 0, True, True
-    crlf = carriage_returns = 0
-    marks = [BEGINNING]
-
-    def hashed() -> Iterator[bytes]:
-        nonlocal size
-        for piece in source.pieces(0):
-            digest.update(piece)
-            size += len(piece)
-            yield piece
-
-    number = BEGINNING.number
-    for text, after in _texts(hashed(), name, BEGINNING):
+    crlf = carriage_returns = newlines = 0
+    decoder, held = codecs.getincrementaldecoder(name)("strict"), ""
+    for piece, is_last in chain(((piece, False) for piece in source.pieces()), [(b"", True)]):
+        digest.update(piece)
+        pending = len(decoder.getstate()[0])
+        try:
+            text = held + decoder.decode(piece, is_last)
+        except UnicodeError as error:  # UTF-16 without a byte order mark has no `start`
+            start = error.start if isinstance(error, UnicodeDecodeError) else 0
+            raise _Undecodable(size - pending + start) from None
+        size += len(piece)
+        held = "\r" if text.endswith("\r") and not is_last else ""  # a `\n` may follow
+        text = text.removesuffix(held)
         empty = empty and not text
         if "\r" in text:
             crlf += text.count("\r\n")
             carriage_returns += text.count("\r")
-            text = text.replace("\r\n", "\n")  # noqa: PLW2901  # the same text
-        wanted = wanted and taker.take(text, number, after.number)
-        number = after.number
-        if after.offset >= marks[-1].offset + MARK_BYTES:
-            marks.append(after)
-    newlines = number - BEGINNING.number
+            text = text.replace("\r\n", "\n")
+        first = newlines + 1
+        newlines += text.count("\n")
+        wanted = wanted and taker.take(text, first, newlines + 1)
     ends = {"crlf": crlf, "cr": carriage_returns - crlf, "lf": newlines - crlf}
     found = [end for end, count in ends.items() if count]
-    whole = TextFacts(
+    return TextFacts(
         byte_length=size,
         line_count=0 if empty else newlines + 1,
         encoding=name,
         eol="none" if not found else found[0] if len(found) == 1 else "mixed",
         revision=digest.hexdigest()[:REVISION_DIGITS],
     )
-    return CachedText(whole, marks)
-
-
-def _texts(
-    pieces: Iterable[bytes], name: str, mark: Checkpoint
-) -> Iterator[tuple[str, Checkpoint]]:
-    r"""Yield the text of each of `pieces`, which begin at `mark`, and the mark at its end.
-
-    A `\r\n` is never split between two texts.
-    """
-    decoder = codecs.getincrementaldecoder(name)("strict")
-    if mark is not BEGINNING:
-        decoder.setstate(mark.state)
-    last = [(b"", True)]
-    for piece, final in chain(((piece, False) for piece in pieces), last):
-        pending = len(decoder.getstate()[0])
-        try:
-            text = mark.held + decoder.decode(piece, final)
-        except UnicodeDecodeError as error:
-            raise _Undecodable(mark.offset - pending + error.start) from None
-        held = "\r" if text.endswith("\r") and not final else ""  # a `\n` may follow
-        text = text.removesuffix(held)
-        mark = Checkpoint(
-            mark.offset + len(piece), mark.number + text.count("\n"), decoder.getstate(), held
-        )
-        yield text, mark
 
 
 def _unknown(source: Source, failures: list[tuple[str, int]]) -> ContentError:
     """The error for a text in none of the encodings that `failures` name, each with an offset."""
     offset = max(offset for name, offset in failures if name.startswith("utf-8"))
     start, position, sample = max(0, offset - SAMPLE_BYTES), 0, b""
-    for piece in source.pieces(0):
+    for piece in source.pieces():
         sample += piece[max(0, start - position) : max(0, offset + SAMPLE_BYTES - position)]
         position += len(piece)
         if position > offset + SAMPLE_BYTES:

@@ -301,7 +301,7 @@ class _Pass:
                 first = first if within else at
             elif indent == line.indent and matcher(language.above)(body):
                 first, within = at, False
-            elif (indent == line.indent and body[0] in _CLOSERS) or (
+            elif (indent == line.indent and body[0] in _CLOSERS and body[-1] != ";") or (
                 indent > line.indent and (within or body.endswith((")", "]")))
             ):
                 within = True

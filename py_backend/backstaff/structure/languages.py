@@ -42,7 +42,7 @@ _C = Language(
         r"typedef\s++(struct|union|enum)\b()(?=\s*+(?:\{|$))",
     ), modifiers="static const extern inline", typed=True, at_top=True,
     neutral=r"#|\w++\s*+:(?!:)\s*+$",
-    above=r"[A-Za-z_][\w:<>,*& ]*+$|__attribute__|\[\[",
+    above=r"(?!\w++\s*+:$)[A-Za-z_][\w:<>,*& ]*+$|__attribute__|\[\[",
     goes_on=r"\w[\w\s*,\[\]]*+;$|(?:throw|noexcept|const|requires)\b|__",
 )
 _ATTRIBUTES = r"(?:(?:[A-Z_]{4,}+(?:\([^)]*+\))?|alignas\([^)]*+\)|\[\[[^\]]*+\]\])\s++)*"
@@ -160,7 +160,8 @@ LANGUAGES: dict[str, Language] = {
         rules=(r"(function)\s++([\w:.+@-]++)", r"()([\w:.+@-]++)(?=\s*+\(\s*+\))"),
         comments=("#",),
         long_quotes={'"': _QUOTED['"'], "'": Long("'")}, resumes=True,
-        here_document=r"<<-?+\s*+[\\\"']?+(\w++)", opaque=r"\\.|\$#|\$\{[^}\n]*+\}", goes_on=r"\(",
+        here_document=r"<<-?+\s*+[\\\"']?+(\w++)", opaque=r"\\.|\$#|\$\{[^}\n]{0,400}+\}",
+        goes_on=r"\(",
     ),
     "php": Language(
         files=".php .phtml", modes="php",
@@ -174,8 +175,9 @@ LANGUAGES: dict[str, Language] = {
         rules=(r"(sub|package(?=[^;]*+\{))\s++((?:\w++(?:::|'(?=\w))?)+)",), comments=(" #",),
         here_document=r"<<(?:~?+[\"']?+|\s*+[\"'])([A-Z_]\w*+)", long={
             **{f"={w}": Long("\n=cut") for w in "head pod over item begin encoding for".split()},
-            **{f"{q}{a}": Long(b, rf"{ESCAPED}|\{a}(?:\\.|[^\{a}\{b}]|\{a}[^\{a}\{b}]*+\{b})*\{b}")
-               for q in ("q", "qq", "qw") for a, b in ("{}", "[]", "()")},
+            **{f"{q}{a}": Long(
+                b, rf"{ESCAPED}|\{a}(?:\\.|[^\\\{a}\{b}]|\{a}[^\{a}\{b}]*+\{b})*\{b}"
+            ) for q in ("q", "qq", "qw") for a, b in ("{}", "[]", "()")},
         }, long_quotes=_QUOTED, resumes=True, braced=True, opaque=r"\$[#'\"`]|\\.|\w'(?=\w)"
         r"|(?<![\w$@%])(?:[msqy]|q[rqw]|tr)([/!|,#^~])(?:\\.|(?!\1)[^\\\n]){0,400}\1"
         r"|(?:[=(,;&|{}~]|\b(?:split|if|unless|and|or|not|grep))\s*+/(?:\\.|[^/\\\n]){1,200}/",

@@ -115,8 +115,9 @@ def _definitions(found: Sequence[Block], language: str, lines: Sequence[str]) ->
     open_ones: list[int] = []  # the numbers of those around a line
     owner = matcher(LANGUAGES[language].owner)
     for number, block in enumerate(found):
+        ended = 0  # the last line of the definition before it, which is not part of it
         while open_ones and found[open_ones[-1]].last < block.line:
-            open_ones.pop()
+            ended = max(ended, found[open_ones.pop()].last)
         parent = open_ones[-1] if open_ones else -1
         around = result[parent].qualified if open_ones else ""
         name, owned = block.name, owner(block.text)
@@ -125,8 +126,9 @@ def _definitions(found: Sequence[Block], language: str, lines: Sequence[str]) ->
         elif owned:  # a method of Go names its receiver in its own line
             around = owned[1]
         qualified = f"{around}.{name}" if around else name
-        at = block.line, block.first, block.last, len(open_ones), parent
-        above = lines[block.first - 1 : block.line]
+        first = max(block.first, ended + 1, result[-1].first_line if result else 0)
+        at = block.line, min(first, block.line), block.last, len(open_ones), parent
+        above = lines[at[1] - 1 : block.line]
         likely = (one for one in above if any(word in one for word in _OF_TESTS))
         is_test = any(map(_TEST.search, likely))
         text, end = block.text, block.line

@@ -53,12 +53,12 @@ class Answer:
             if first.endswith("/"):
                 yield named(first)[0], words
 
-    def rows(self) -> Iterator[tuple[int, str, bool]]:
-        """For a listing: the depth of each row, its name, and True for a directory."""
+    def rows(self) -> Iterator[tuple[str, bool]]:
+        """For a listing: the name of each row, and True for a directory."""
         for line in self.body:
-            found = re.fullmatch(r"( *)\[(DIR|FILE)\] +(.*?)(/| +\([^()]*\))", line)
+            found = re.fullmatch(r"\[(DIR|FILE)\] +(.*?)(/| +\([^()]*\))", line)
             if found:
-                yield len(found[1]) // 2, named(found[3])[0], found[2] == "DIR"
+                yield named(found[2])[0], found[1] == "DIR"
 
 
 def named(word: str) -> tuple[str, str]:
@@ -84,10 +84,8 @@ def seen_in(answer: Answer) -> Iterator[str]:
         case "agent-q/get_file_info":
             yield answer.path
         case "agent-q/list_directory":
-            for _, name, directory in answer.rows():
+            for name, directory in answer.rows():
                 yield joined(answer.path, name) + "/" * directory
-        case "agent-q/directory_tree":
-            yield from (path for path, directory in paths_in(answer) if not directory)
         case _:
             for line in answer.body:
                 yield _in_row(answer, line)
@@ -111,24 +109,10 @@ def _in_row(answer: Answer, line: str) -> str:
         case "workspace/regexp_search":
             row = re.match(r"\d+[:-]|--", line)
             return "" if row else named(re.sub(r": \d+$", "", line))[0]
-        case "agent-q/search_files":
-            return joined(answer.path, named(line.strip())[0])
         case "commands/search_commands":
             return line.partition(" ")[2].partition(":")[0]
         case _:
             return line.partition(":")[0]
-
-
-def paths_in(answer: Answer) -> Iterator[tuple[str, bool]]:
-    """Yield the rows of a directory_tree, except the first: by path, True for a directory."""
-    above: list[str] = []
-    for depth, name, directory in answer.rows():
-        if not depth:
-            above = [answer.path]
-            continue
-        path = joined(above[depth - 1], name)
-        above[depth:] = [path]
-        yield path, directory
 
 
 # ---------------------------------------------------------------------------- the suggested calls
@@ -186,17 +170,11 @@ def _left_out(answer: Answer, found: re.Match[str]) -> Iterator[Call]:
 
 
 def _any_directory(answer: Answer, _: re.Match[str]) -> Iterator[Call]:
-    if answer.tool == "workspace/tree":
-        have_lines = {path for path, _ in answer.lines()}
-        for path, words in answer.lines():
-            for name, mark in map(named, words):
-                if mark == "/" and joined(path, name) not in have_lines:
-                    yield same(answer, path=joined(path, name))
-    else:
-        rows = list(paths_in(answer))
-        for path, directory in rows:
-            if directory and not any(other.startswith(f"{path}/") for other, _ in rows):
-                yield same(answer, path=path)
+    have_lines = {path for path, _ in answer.lines()}
+    for path, words in answer.lines():
+        for name, mark in map(named, words):
+            if mark == "/" and joined(path, name) not in have_lines:
+                yield same(answer, path=joined(path, name))
 
 
 def _map_path(answer: Answer, _: re.Match[str]) -> Iterator[Call]:
@@ -237,9 +215,7 @@ def _other_words(answer: Answer, found: re.Match[str]) -> Iterator[Call]:
     if answer.tool == "workspace/regexp_search":
         yield same(answer, include=[text])
     else:
-        yield same(
-            answer, **{"pattern" if answer.tool == "agent-q/search_files" else "query": text}
-        )
+        yield same(answer, query=text)
 
 
 def _examples(_: Answer, found: re.Match[str]) -> Iterator[Call]:

@@ -73,3 +73,12 @@ def test_empty_values_fill_a_cache_like_others() -> None:
     for number in range(100):
         recent.put(number, [])
     assert [number for number in range(100) if recent.get(number) is not None] == [*range(90, 100)]
+
+
+def test_value_larger_than_a_cache_pushes_no_other_out() -> None:
+    recent: LRUCache[int, list[int]] = LRUCache(10, len)
+    recent.put(1, [1, 2])
+    recent.put(2, [0] * 10)
+    assert (recent.get(1), recent.get(2)) == ([1, 2], None)
+    recent.put(1, [0] * 10)
+    assert recent.get(1) is None, "an older value of the same key would be wrong by now"

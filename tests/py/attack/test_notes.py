@@ -49,11 +49,6 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("workspace/tree", {"path": "many"}),
         ("workspace/search_files", {"query": "**", "kind": "glob"}),
         ("workspace/search_files", {"query": "e"}),
-        ("agent-q/directory_tree", {}),
-        ("agent-q/directory_tree", {"path": "both"}),
-        ("agent-q/search_files", {"pattern": "*"}),
-        ("agent-q/search_files", {"pattern": "./f*", "path": "folders/folder-0000"}),
-        ("agent-q/search_files", {"pattern": "file-*.txt"}),
     ],
     ids=str,
 )
@@ -257,11 +252,11 @@ def test_command_that_was_meant_is_one(tree: Plant) -> None:
     assert server.call("commands/get_command", {"command_name": found[1]}).ok
 
 
-NEVER_CUT = {"agent-q/get_file_info", "agent-q/get_project_root"}
+NEVER_CUT = {"agent-q/get_file_info"}
 NO_MORE_TO_SEE = {"commands/get_command", "forge/list_directory"}
 """Tools whose contracts have no argument for another part, or no place for a note."""
 # tests/py/tools/test_read_file.py follows these to the last line.
-READ_ELSEWHERE = {"workspace/read_file", "agent-q/read_file"}
+READ_ELSEWHERE = {"workspace/read_file"}
 READ_ELSEWHERE |= {one for one in TOOLS if "/git_" in one}  # in tests/py/changes/test_tools.py
 READ_ELSEWHERE |= {"workspace/outline"}  # in tests/py/tools/test_outline.py
 

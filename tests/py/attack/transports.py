@@ -33,9 +33,8 @@ class Attacked(Protocol):
 class OverMcp:
     """The same server, whose replies come out of an MCP connection.
 
-    They are sent with their data, so that an attack sees everything that can leave this way. A
-    client of MCP chooses only one value of the context: the length of texts, when it starts the
-    server.
+    A client of MCP gets texts alone, and chooses only one value of the context: their length, when
+    it starts the server.
     """
 
     server: Server
@@ -49,7 +48,6 @@ class OverMcp:
         session = Session(
             self.server,
             max_output_bytes=min(limits, default=WHOLE),
-            structured=True,
             workers=self.workers,
         )
         asked = {"name": self.server.registry.model_name(tool_id), "arguments": arguments}
@@ -58,11 +56,15 @@ class OverMcp:
             code, said = ErrorCode.UNKNOWN_TOOL, answer["error"]["message"]
             return Reply(tool="", text=f"Error: {said}", error={"code": code, "message": said})
         result = answer["result"]
-        fields, said = result["structuredContent"], text(result)
-        assert result["isError"] is not fields.pop("ok")
+        said = text(result)
+        error: dict[str, object] | None = None
+        if result["isError"]:  # the code of the same call without MCP, which sends the text alone
+            direct = self.server.call(tool_id, arguments, context).error or {"code": "ok"}
+            error = {"code": direct["code"], "message": said.removeprefix("Error: ")}
         # One contract's text is its JSON; the others' JSON comes over EPC only.
-        whole = self.server.registry.by_id[tool_id].allow_truncation
-        return Reply(text=said, json=None if whole else said, **fields)
+        json = None if self.server.registry.by_id[tool_id].allow_truncation else said
+        # The text alone says whether something was cut.
+        return Reply(tool=tool_id, text=said, json=json, error=error, truncated=True)
 
 
 WAYS = {"direct": lambda server: server, "mcp": OverMcp}

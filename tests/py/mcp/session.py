@@ -113,11 +113,9 @@ class McpClient(Client):
         return dict(json.loads(self.line()))
 
     def ask(self, method: str, params: object = None) -> Message:
-        """Return the answer to a request; progress notifications are skipped."""
+        """Return the answer to a request."""
         self.say(request(method, params))
-        while "id" not in (answer := self.heard()):
-            pass
-        return answer
+        return self.heard()
 
     def tool(self, name: str, arguments: Mapping[str, object] | None = None) -> Message:
         """Return the result of calling the tool `name`."""

@@ -159,10 +159,7 @@ def conversation(client: McpClient, version: str) -> list[tuple[str, str, Messag
     more = STATELESS if version == STATELESS_VERSION else {}
 
     def hear(method: str) -> None:
-        message = client.heard()
-        said.append((version, method, message))
-        if "id" not in message and "method" in message:  # progress
-            hear(method)
+        said.append((version, method, client.heard()))
 
     def ask(method: str, params: object) -> None:
         client.say(request(method, params))
@@ -180,10 +177,6 @@ def conversation(client: McpClient, version: str) -> list[tuple[str, str, Messag
         name = REGISTRY.model_name(tool_id)
         for given in (fitting(tool), {"path": "../..", "nonsense": "x"}):
             ask("tools/call", {"name": name, "arguments": given, **more})
-    # A look-ahead: RE2 could not search for it.
-    slow = {"pattern": "(a+)+(?!.)", "timeout_ms": 1500}
-    meta = {"_meta": more.get("_meta", {}) | {"progressToken": "p"}}
-    ask("tools/call", {"name": "regexp_search", "arguments": slow, **meta})
     for method, params in (
         *(("tools/call", {"name": "nothing", **more}), ("tools/list", {"cursor": "x", **more})),
         *(("nothing", more), ("tools/call", {"name": "tree", "arguments": [], **more})),
@@ -195,20 +188,13 @@ def conversation(client: McpClient, version: str) -> list[tuple[str, str, Messag
     return said
 
 
-@pytest.mark.parametrize("structured", [(), ("--structured",)], ids=["text", "structured"])
-def test_every_message_is_valid_by_the_schema_of_its_version(
-    serve: Serve,
-    root: Path,
-    structured: tuple[str, ...],
-) -> None:
-    (root / "slow").write_text("a" * 5000 + "!")
+def test_every_message_is_valid_by_the_schema_of_its_version(serve: Serve, root: Path) -> None:
     said = []
     # The models come from the two newest schemas; older ones have no additional fields.
     for version in (HANDSHAKE_VERSIONS[-1], STATELESS_VERSION):
-        client = serve("--root", str(root), "--toolsets", TOOLSETS, *structured)
+        client = serve("--root", str(root), "--toolsets", TOOLSETS)
         said += conversation(client, version)
-    methods = {message["method"] for _, _, message in said if "method" in message}
-    assert methods == {"notifications/progress"}
+    assert not any("method" in message for _, _, message in said)
     assert sum("error" in message for _, _, message in said) >= 12
     wrong = printed(
         python(2), str(PEERS / "validate.py"), input=json.dumps(said), env=dict(os.environ)

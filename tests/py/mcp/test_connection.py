@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from backstaff import __version__
 from backstaff.errors import ErrorCode, ToolError
-from backstaff.mcp import connection
 from backstaff.mcp.connection import HANDSHAKE_VERSIONS, MAX_LINE_BYTES, STATELESS_VERSION
 from backstaff.registry import Registry
 from backstaff.server import Server
@@ -211,7 +210,6 @@ MESSAGES = st.fixed_dictionaries(
                 | st.fixed_dictionaries(
                     {},
                     optional={
-                        "progressToken": JSON,
                         f"{META}protocolVersion": st.just(STATELESS_VERSION) | JSON,
                         f"{META}clientCapabilities": st.just({}) | JSON,
                     },
@@ -252,7 +250,7 @@ def test_list_of_messages_is_refused_with_the_remedy(session: Session, batch: li
 
 
 def test_list_has_one_page_in_the_order_of_the_offer(folder: Path) -> None:
-    ids = ["workspace/tree", "agent-q/read_file", "commands/get_command"]
+    ids = ["workspace/tree", "workspace/read_file", "commands/get_command"]
     session = Session(server_at(folder), ids)
     first = session.result("tools/list", {"cursor": None})
     assert [tool["name"] for tool in first["tools"]] == ["tree", "read_file", "get_command"]
@@ -308,7 +306,7 @@ def test_answer_is_one_text_and_nothing_else(tree: Plant) -> None:
         ("tree", {"path": ".."}, "SANDBOX"),
         ("tree", {}, "Missing required argument 'path'"),
         ("tree", {"path": 7}, "must be a string"),
-        ("workspace_read_file", {"path": "nothing"}, "nothing"),
+        ("read_file", {"path": "nothing"}, "nothing"),
         ("regexp_search", {"pattern": "("}, "("),
     ],
 )
@@ -333,28 +331,22 @@ def test_unknown_tool_is_an_error_that_names_the_known_ones(folder: Path) -> Non
 def test_tool_that_is_offered_may_be_called_by_its_id(tree: Plant) -> None:
     session = Session(server_at(tree({"a": "x"})), ["workspace/read_file"])
     assert "1\tx" in text(session.call("workspace/read_file", {"path": "a"}))
-    assert [one["name"] for one in session.result("tools/list")["tools"]] == ["workspace_read_file"]
+    assert [one["name"] for one in session.result("tools/list")["tools"]] == ["read_file"]
 
 
-@pytest.mark.parametrize("structured", [False, True])
-def test_answers_name_tools_as_the_model_knows_them(tree: Plant, *, structured: bool) -> None:
-    root = tree({"workspace/tree": "workspace/tree\n" * 300, "d/f": ""})
-    (root / "odd").write_bytes(b"\xe9t\xe9\n")
-    session = Session(server_at(root), structured=structured, max_output_bytes=1024)
+def test_answers_name_tools_as_the_model_knows_them(tree: Plant) -> None:
+    files = {f"many/{number:03}": "" for number in range(300)}
+    root = tree({"workspace/tree": "workspace/tree\n" * 300, "d/f": ""} | files)
+    session = Session(server_at(root), max_output_bytes=1024)
     said = {
-        "is a directory: tree shows what is in it": ("workspace_read_file", {"path": "d"}),
-        "; workspace_read_file takes an encoding": ("read_file", {"path": "odd"}),
-        'in all: workspace_read_file {"path"': ("read_file", {"path": "workspace/tree"}),
+        "is a directory: tree shows what is in it": ("read_file", {"path": "d"}),
+        "; all files: search_files {": ("list_directory", {"path": "many"}),
     }
     for words, (name, arguments) in said.items():
-        answer = session.call(name, arguments)
-        assert words in text(answer)
-        if structured and answer["isError"]:
-            assert words in answer["structuredContent"]["error"]["message"]
+        assert words in text(session.call(name, arguments))
     # The contents and names of files are unchanged.
-    assert text(session.call("read_file", {"path": "workspace/tree"})).startswith(
-        "workspace/tree\n"
-    )
+    shown = text(session.call("read_file", {"path": "workspace/tree", "max_lines": 2}))
+    assert "1\tworkspace/tree\n" in shown
 
 
 @pytest.mark.parametrize("arguments", [[], "{}", 7, False])
@@ -391,8 +383,8 @@ def test_policy_hides_a_tool_and_refuses_its_call(folder: Path) -> None:
     server = Server(server_at(folder).registry, Settings(policy=policy), str(folder))
     session = Session(server)
     names = {tool["name"] for tool in session.result("tools/list")["tools"]}
-    assert "workspace_read_file" in names
-    assert names.isdisjoint({"tree", "list_directory", "read_file"})
+    assert "read_file" in names
+    assert names.isdisjoint({"tree", "list_directory"})
     denied = session.call("tree", {"path": "."})
     assert text(denied) == "Error: The policy of this server denies the tool tree"
     asks = session.call("list_directory", {"path": ".", "approved": True})
@@ -400,31 +392,6 @@ def test_policy_hides_a_tool_and_refuses_its_call(folder: Path) -> None:
     assert denied["isError"] is asks["isError"] is True
     _, message = session.error("tools/call", {"name": "nothing"})
     assert "tree" not in message
-
-
-def test_structured_answer_is_the_reply_without_its_text(tree: Plant) -> None:
-    session = Session(server_at(tree({"a": "x"})), structured=True)
-    fine = session.call("list_directory", {"path": "."})
-    assert "[FILE] a" in text(fine)
-    assert fine["structuredContent"]["data"]["entries"][0]["name"] == "a"
-    assert fine["structuredContent"]["tool"] == "agent-q/list_directory"
-    failed = session.call("list_directory", {"path": "nothing"})
-    assert failed["isError"] is True
-    assert failed["structuredContent"]["ok"] is False
-    assert failed["structuredContent"]["error"]["message"] in text(failed)
-
-
-def test_data_that_are_too_large_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "MAX_STRUCTURED_BYTES", 1000)
-
-    def large(_: Nothing, __: Context) -> Result:
-        return Result(text="x", data={"words": ["word"] * 1000})
-
-    session = Session(server_at("/", registry_of(large=large)), structured=True)
-    result = session.call("large")
-    assert result["isError"] is True
-    assert "more than the 1000 that can be sent" in text(result)
-    assert result["structuredContent"]["error"]["code"] == "REPLY_TOO_LARGE"
 
 
 def test_text_that_is_no_unicode_becomes_so() -> None:
@@ -438,14 +405,9 @@ def test_bug_in_a_tool_is_reported_without_details(caplog: pytest.LogCaptureFixt
     def bug(_: Nothing, __: Context) -> Result:
         raise ZeroDivisionError("secret")
 
-    def unwritable(_: Nothing, __: Context) -> Result:
-        return Result(text="x", data={"x": object()})
-
-    session = Session(server_at("/", registry_of(bug=bug, worse=unwritable)), structured=True)
-    for name in ("bug", "worse"):
-        result = session.call(name)
-        assert result["isError"] is True
-        assert text(result).startswith("Error: The tool failed unexpectedly")
+    result = Session(server_at("/", registry_of(bug=bug))).call("bug")
+    assert result["isError"] is True
+    assert text(result).startswith("Error: The tool failed unexpectedly")
     assert "ZeroDivisionError" in caplog.text
 
 
@@ -498,41 +460,6 @@ def test_requests_are_answered_while_calls_run() -> None:
     assert {session.heard()["id"] for _ in range(30)} == {f"g{uid}" for uid in range(30)}
 
 
-def test_progress_is_sent_if_a_token_asks_and_never_after_the_answer(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(connection, "PROGRESS_S", 0.005)
-    for round_ in range(5):  # the thread that reports it ends, and starts again
-        gate = Gate()
-        session = session_of(gate=gate.run, quick=saying("fine"))
-        token = f"t{round_}"
-        session.say(request("tools/call", {"name": "gate", "_meta": {"progressToken": token}}))
-        seen = [session.heard() for _ in range(3)]
-        assert {message["method"] for message in seen} == {"notifications/progress"}
-        assert {message["params"]["progressToken"] for message in seen} == {token}
-        amounts = [message["params"]["progress"] for message in seen]
-        assert amounts == sorted(set(amounts)), "progress must increase"
-        gate.opened.set()
-        while "id" not in (message := session.heard()):
-            assert message["method"] == "notifications/progress"
-        assert text(message["result"]) == "through"
-        for uid in range(20):
-            session.say(request("tools/call", {"name": "quick"}, uid=uid))
-            assert session.heard()["id"] == uid, "progress was sent after the answer"
-
-
-def test_no_progress_without_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "PROGRESS_S", 0.005)
-    gate = Gate()
-    session = session_of(gate=gate.run)
-    for meta in ({}, {"progressToken": None}, {"progressToken": [1]}, {"progressToken": True}):
-        session.say(request("tools/call", {"name": "gate", "_meta": meta}))
-    for _ in range(4):
-        assert gate.started.acquire(timeout=DEADLINE)
-    gate.opened.set()
-    assert all("result" in session.heard() for _ in range(4))
-
-
 @pytest.mark.alone  # under load, starting a process for each search takes seconds
 def test_searches_that_take_long_hold_up_no_other_call(tree: Plant) -> None:
     root = tree({"slow.txt": "a" * 60 + "!", "b.txt": "word"})
@@ -541,7 +468,7 @@ def test_searches_that_take_long_hold_up_no_other_call(tree: Plant) -> None:
     for uid in range(100, 100 + 2 * MAX_COMPUTING):
         session.say(request("tools/call", {"name": "regexp_search", "arguments": slow}, uid=uid))
     for name, arguments in (
-        ("workspace_read_file", {"path": "b.txt"}),
+        ("read_file", {"path": "b.txt"}),
         ("regexp_search", {"pattern": "wor", "include": ["b.txt"]}),
     ):
         assert "word" in text(session.call(name, arguments))

@@ -168,7 +168,7 @@ KILLED_CLIENT = """
 import json, signal, subprocess, sys
 server = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 def call(uid, name, **given):
-    params = {"name": name, "arguments": given, "_meta": {"progressToken": uid}}
+    params = {"name": name, "arguments": given}
     message = {"jsonrpc": "2.0", "id": uid, "method": "tools/call", "params": params}
     server.stdin.write(json.dumps(message).encode() + b"\\n")
     server.stdin.flush()
@@ -236,7 +236,7 @@ def test_options_choose_the_tools(serve: Serve) -> None:
         *("get_command", "list_commands", "search_commands", "forge_list_directory", "tree"),
     ]
     assert names(serve("--tools", "read_file")) == ["read_file"]
-    assert names(serve("--tools", "workspace_read_file")) == ["workspace_read_file"]
+    assert names(serve("--tools", "read_file")) == ["read_file"]
 
 
 def test_tools_that_the_policy_leaves_out_are_named_at_the_start(
@@ -305,7 +305,7 @@ def test_root_outside_of_projects_has_to_be_named(
 
 def test_texts_keep_within_the_bytes_that_the_option_allows(tree: Plant, serve: Serve) -> None:
     client = serve("--root", str(tree({"f": "word\n" * 50_000})), "--max-output-bytes", "2000")
-    said = text(client.tool("workspace_read_file", {"path": "f", "max_lines": 500}))
+    said = text(client.tool("read_file", {"path": "f", "max_lines": 500}))
     assert 1000 < len(said) <= 2000
 
 

@@ -25,7 +25,7 @@ from backstaff.fs.root import Root
 from backstaff.project import files as project_files
 from backstaff.project.files import Closed, ProjectFiles
 from backstaff.project.running_git import NoGit
-from backstaff.project.stamp import RACY_NS, UNSETTLED, settled, stamp_of
+from backstaff.project.stamp import COARSE_NS, RACY_NS, UNSETTLED, is_young, settled, stamp_of
 from tests.py.examples import examples, times
 from tests.py.processes import unprivileged
 from tests.py.project.repositories import RandomRepository, alone, git
@@ -114,6 +114,14 @@ def test_what_changed_just_before_it_was_read_has_no_stamp(tree: Plant) -> None:
     assert racy == [UNSETTLED] * 3
     assert settled(status, newest + RACY_NS + 1) == stamp_of(status)
     assert stamp_of(status) != UNSETTLED
+
+
+@pytest.mark.parametrize("coarse", [(5_000_000_000, 5_000_000_001), (5_000_000_001, 5_000_000_000)])
+def test_whole_seconds_of_a_file_system_need_two_seconds_to_settle(coarse: tuple[int, int]) -> None:
+    stamp = (*coarse, 1, 1, 1)
+    assert is_young(stamp, max(coarse) + COARSE_NS)
+    assert not is_young(stamp, max(coarse) + COARSE_NS + 1)
+    assert not is_young((5_000_000_001, 5_000_000_001, 1, 1, 1), 5_000_000_002 + RACY_NS)
 
 
 def test_new_file_deep_below_is_found(tree: Plant) -> None:

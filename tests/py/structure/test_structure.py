@@ -395,3 +395,26 @@ def test_work_grows_no_faster_than_the_text(name: str) -> None:
         # A text that one token covers takes fewer steps than it has characters.
         few, many = max(steps(small, name), len(small)), steps(large, name)
         assert many <= 6 * few + 1000, (what, few, many)
+
+
+@pytest.mark.parametrize("end", ["};", "} name;", "}"])
+def test_the_end_of_a_class_is_no_decorator_of_the_function_below(end: str) -> None:
+    members = "public:\n int x;\n int g() { return 2; }\n"
+    text = f"class A {{\n{members}{end}\ninline int f() {{ return 1; }}\n"
+    made = outlined("a.hpp", text)
+    assert {one.qualified: (one.first_line, one.last_line) for one in made.definitions} == {
+        "A": (1, 5), "A.g": (4, 4), "f": (6, 6),
+    }  # fmt: skip
+    owner = made.around(4)
+    assert owner is not None
+    assert owner.qualified == "A.g"
+
+
+def test_first_lines_of_classes_and_functions_are_in_order() -> None:
+    text = "".join(
+        f"class C{n} {{\npublic:\n  C{n}() {{}}\n}};\n\n"
+        f"inline int\nf{n}(int a)\n{{\n  return a;\n}}\n"
+        for n in range(20)
+    )
+    first = [one.first_line for one in outlined("a.hpp", text).definitions]
+    assert first == sorted(first)

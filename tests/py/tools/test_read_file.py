@@ -1,13 +1,11 @@
-"""workspace/read_file and agent-q/read_file: rules that golden cases cannot show."""
+"""workspace/read_file: rules that golden cases cannot show."""
 
 import base64
 import codecs
 import hashlib
-import json
 import os
 import re
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,8 +16,6 @@ from hypothesis import strategies as st
 
 from backstaff.errors import NotAFile
 from backstaff.fs.file import opened
-from backstaff.project import stamp
-from backstaff.project.stamp import stamp_of
 from backstaff.reading import encoding, source, text
 from backstaff.reading.source import Settings as ReadSettings
 from backstaff.registry import discover
@@ -33,7 +29,7 @@ from tests.py.trees import Plant
 FILES = int(os.environ.get("BACKSTAFF_FILES") or times(1))
 """How many random files are read (BACKSTAFF_FILES in the environment)."""
 WINDOWS = 20
-TOOL, WHOLE = "workspace/read_file", "agent-q/read_file"
+TOOL = "workspace/read_file"
 MORE = re.compile(r"^\[more: start_line=(\d+)\]\n\Z", re.MULTILINE)
 CUT = re.compile(r"\[\+\d+ bytes: (start_line=\d+ max_lines=1(?: start_byte=\d+)?)\]\n")
 
@@ -111,118 +107,29 @@ def test_random_files_are_read_as_a_simple_reader_reads_them(root: Path) -> None
         assert not wrong, f"file {number}, {file.codec}, {file.data[:200]!r}: {wrong[:3]}"
 
 
-@pytest.fixture
-def kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Facts and marks are kept even of small files that were written just now."""
-    monkeypatch.setattr(source, "settled", lambda status, _: stamp_of(status))
-    monkeypatch.setattr(text, "MARK_BYTES", 200)
-    texts = text._texts  # noqa: SLF001  # small pieces can come in here
-
-    def small(pieces: Iterable[bytes], *rest: Any) -> Iterator[Any]:  # noqa: ANN401
-        return texts((one[at : at + 57] for one in pieces for at in range(0, len(one), 57)), *rest)
-
-    monkeypatch.setattr(text, "_texts", small)
-
-
-@pytest.mark.usefixtures("kept")
-def test_windows_from_a_mark_are_those_of_a_simple_reader(
+def test_random_files_are_read_in_small_pieces_as_well(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for module in (source, text):
+        monkeypatch.setattr(module, "PIECE_BYTES", 57)
     random, server = Random(240), raised(root)  # noqa: S311  # repeatable
-    reads: list[str] = []
-    monkeypatch.setattr(text, "_decoded", counted(text._decoded, reads))  # noqa: SLF001
     for number in range(FILES):
         file = random_file(random)
         if len(file.data) > 50_000:  # in such small pieces it would take minutes
             continue
-        (root / str(number)).write_bytes(file.data)
-        (root / "a").unlink(missing_ok=True)
-        (root / "a").hardlink_to(root / str(number))
-        reads.clear()
+        (root / "a").write_bytes(file.data)
         wrong = differences(server, file, random)
         assert not wrong, f"file {number}, {file.codec}, {file.data[:200]!r}: {wrong[:3]}"
-        if len(file.data) > 300 and file.text() is not None:
-            assert len(reads) <= 2, "the whole was read again"  # UTF-8 and its own encoding
 
 
-def counted(function: Callable[..., Any], calls: list[str]) -> Callable[..., Any]:
-    """Return `function`, whose second arguments go to `calls`."""
-
-    def count(*arguments: Any) -> Any:  # noqa: ANN401  # whatever it takes
-        calls.append(arguments[1])
-        return function(*arguments)
-
-    return count
-
-
-def old(path: Path, data: bytes) -> None:
-    """Write `data`, and wait until the stamp of the file at `path` is settled."""
-    path.write_bytes(data)
-    os.utime(path, ns=(1, 1))
-    while stamp.settled(path.stat(), time.time_ns()) == stamp.UNSETTLED:
-        os.sched_yield()
-
-
-LARGE = b"".join(b"line %d\n" % number for number in range(400_000))
-
-
-def test_second_page_of_a_large_file_reads_no_more_than_to_its_end(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pages_of_a_large_file_are_those_of_the_file_as_it_is_now(root: Path) -> None:
     server = raised(root)
-    old(root / "a", LARGE)
-    first = read(server, max_lines=1)
-    monkeypatch.setattr(text, "_decoded", None)  # which reads the whole
-    for start in (2, 200_000, 399_999):
-        page = read(server, start_line=start, max_lines=2)
-        assert page["content"] == f"line {start - 1}\nline {start}".replace("line 400000", "")
-        assert (page["revision"], page["meta"]["line_count"]) == (first["revision"], 400_001)
-    assert read(server, start_line=400_002)["content"] == ""
-
-
-@pytest.mark.parametrize("same_time", [True, False])
-def test_large_file_that_was_changed_is_read_anew(root: Path, *, same_time: bool) -> None:
-    server = raised(root)
-    old(root / "a", LARGE)
-    before = read(server, start_line=399_000, max_lines=1)
-    new = LARGE.replace(b"8", b"9")
-    if same_time:
-        old(root / "a", new)
-    else:
-        (root / "a").write_bytes(new)
-    after = read(server, start_line=399_000, max_lines=1)
-    assert (before["content"], after["content"]) == ("line 398999", "line 399999")
-    assert after["revision"] == hashlib.sha256(new).hexdigest()[:16]
-
-
-def test_large_file_that_changes_while_a_page_is_read_is_read_anew(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    server = raised(root)
-    old(root / "a", LARGE)
-    read(server, max_lines=1)
-    new, texts = LARGE.replace(b"8", b"9"), text._texts  # noqa: SLF001  # to come in between
-
-    def write_then(*arguments: Any) -> Any:  # noqa: ANN401  # whatever it takes
-        (root / "a").write_bytes(new)
-        monkeypatch.setattr(text, "_texts", texts)
-        return texts(*arguments)
-
-    monkeypatch.setattr(text, "_texts", write_then)
-    page = read(server, start_line=399_000, max_lines=1)
-    assert (page["content"], page["revision"]) == (
-        "line 399999",
-        hashlib.sha256(new).hexdigest()[:16],
-    )
-
-
-def test_facts_of_large_files_are_kept_within_a_bound(root: Path) -> None:
-    server = raised(root)
-    old(root / "a", LARGE)
-    read(server, max_lines=1)
-    known = text._KNOWN  # noqa: SLF001  # no client can see it
-    assert known.most == 4096
-    assert sum(len(one.marks) for one in known._values.values()) <= 4096  # noqa: SLF001
+    large = b"".join(b"line %d\n" % number for number in range(400_000))
+    for data, lines in ((large, "line 398999"), (large.replace(b"8", b"9"), "line 399999")):
+        (root / "a").write_bytes(data)
+        page = read(server, start_line=399_000, max_lines=1)
+        assert (page["content"], page["meta"]["line_count"]) == (lines, 400_001)
+        assert page["revision"] == hashlib.sha256(data).hexdigest()[:16]
 
 
 def test_pages_that_the_answers_name_make_the_whole_text_again(root: Path) -> None:
@@ -271,23 +178,6 @@ def rejoined(server: Server, file: RandomFile, context: Mapping[str, object]) ->
         start = int(more[1])
 
 
-def test_what_agent_q_leaves_out_is_where_its_last_line_says(root: Path) -> None:
-    random, server = Random(7), raised(root)  # noqa: S311  # repeatable
-    for number in range(FILES):
-        lines = [random.choice(["x", "é" * 20, "\x1b"]) for _ in range(random.randint(1, 200))]
-        (root / "a").write_text("\n".join(lines))
-        limit = random.randint(200, 3000)
-        reply = server.call(WHOLE, {"path": "a"}, {"max_output_bytes": limit})
-        seen = found(reply)["content"].split("\n")
-        if called := re.search(
-            r"^\[.*: (workspace/read_file) (\{.*\})\]\n\Z", reply.text, re.MULTILINE
-        ):
-            rest = server.call(called[1], json.loads(called[2]))
-            seen = [*seen, *found(rest)["content"].split("\n")]
-        assert bool(called) is reply.truncated
-        assert seen == lines, f"file {number}"
-
-
 @given(
     text=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=300)
     | st.text("a\n\x1b", max_size=900),
@@ -300,12 +190,10 @@ def test_no_text_is_over_its_budget(
 ) -> None:
     root = tmp_path_factory.getbasetemp()
     server = write(root, text.encode())
-    for tool in (TOOL, WHOLE):
-        arguments: dict[str, object] = {"path": "a"}
-        arguments |= {"max_lines": count, "line_numbers": numbers} if tool == TOOL else {}
-        reply = server.call(tool, arguments, {"max_output_bytes": limit})
-        assert len(reply.text.encode()) <= max(limit, 64), reply.text
-        assert reply.text
+    arguments = {"path": "a", "max_lines": count, "line_numbers": numbers}
+    reply = server.call(TOOL, arguments, {"max_output_bytes": limit})
+    assert len(reply.text.encode()) <= max(limit, 64), reply.text
+    assert reply.text
 
 
 # ---------------------------------------------------------------------------- the contract's rules
@@ -491,6 +379,15 @@ def test_likely_encodings_are_suggested_and_one_of_them_reads_the_file(
     assert read(server_at(root), encoding=codec)["content"] == text
 
 
+@pytest.mark.parametrize("tool", ["workspace/read_file", "workspace/outline"])
+def test_cookie_of_utf_16_without_its_mark_is_an_answer(root: Path, tool: str) -> None:
+    server = write(root, b"# -*- coding: utf-16 -*-\ncaf\351\n")
+    for arguments in ({"path": "a"}, {"path": "a", "encoding": "utf-16"}):
+        reply = server.call(tool, arguments)
+        assert reply.error is not None
+        assert reply.error["code"] == "ENCODING_UNKNOWN", reply.text
+
+
 def test_encoding_that_does_not_fit_is_told_with_the_byte(root: Path) -> None:
     reply = write(root, b"ok\xff").call(TOOL, {"path": "a", "encoding": "shift_jis"})
     assert error(reply) == "ENCODING_UNKNOWN"
@@ -537,23 +434,21 @@ def test_byte_in_the_midst_of_a_character_counts_as_the_next_character(
 # ---------------------------------------------------------------------------- special files
 
 
-@pytest.mark.parametrize("tool", [TOOL, WHOLE])
 @pytest.mark.check(21)
-def test_what_is_no_regular_file_is_refused_without_waiting(tree: Plant, tool: str) -> None:
+def test_what_is_no_regular_file_is_refused_without_waiting(tree: Plant) -> None:
     """read 6."""
     root = tree({"pipe": {"fifo": True}, "d/x": "x", "zero": {"link": "/dev/zero"}})
     server = server_at(root)
-    codes = [error(server.call(tool, {"path": path})) for path in ("pipe", "d", "zero")]
+    codes = [error(server.call(TOOL, {"path": path})) for path in ("pipe", "d", "zero")]
     assert codes == ["NOT_FILE", "NOT_FILE", "SANDBOX_VIOLATION"]
 
 
-@pytest.mark.parametrize("tool", [TOOL, WHOLE])
 @pytest.mark.parametrize("path", ["/dev/zero", "/dev/null", "/dev/tty", "/proc/version"])
-def test_devices_and_files_of_the_kernel_are_refused(tool: str, path: str) -> None:
+def test_devices_and_files_of_the_kernel_are_refused(path: str) -> None:
     """read 6."""
     if not os.path.lexists(path):
         pytest.skip(f"needs {path}")
-    reply = server_at(Path(path).parent).call(tool, {"path": path})
+    reply = server_at(Path(path).parent).call(TOOL, {"path": path})
     assert error(reply) == "NOT_FILE", reply.text
 
 
@@ -574,14 +469,11 @@ def unsaved(name: str, data: bytes, coding: str = "") -> dict[str, object]:
     return {"unsaved": [[name, digest, coding, base64.b64encode(data).decode()]]}
 
 
-@pytest.mark.parametrize("tool", [TOOL, WHOLE])
 @pytest.mark.parametrize("path", ["src/a", "./src//a", "l/a", "b", "{root}/src/a", "src/../src/a"])
-def test_unsaved_text_counts_by_whatever_path_it_is_named(
-    tree: Plant, tool: str, path: str
-) -> None:
+def test_unsaved_text_counts_by_whatever_path_it_is_named(tree: Plant, path: str) -> None:
     root = tree({"src/a": "old", "l": {"link": "src"}, "b": {"link": "src/a"}})
     asked = {"path": path.replace("{root}", str(root))}
-    data = found(server_at(root).call(tool, asked, unsaved("src/a", b"new")))
+    data = found(server_at(root).call(TOOL, asked, unsaved("src/a", b"new")))
     assert (data["content"], data["source"]) == ("new", "buffer")
 
 

@@ -15,7 +15,7 @@ from backstaff.render.names import show
 from backstaff.render.sizes import show_size
 from backstaff.result import Keyword
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
-from backstaff.tools.agent_q._directories import opened
+from backstaff.tools.agent_q._opened import opened
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,13 +29,14 @@ from backstaff.render.names import labels, quote, show, show_all, widths
 from backstaff.render.sizes import show_size
 from backstaff.result import Keyword, Rows
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
-from backstaff.tools.agent_q._directories import MAX_OUTPUT_BYTES, by_name, name_key, opened
+from backstaff.tools.agent_q._opened import opened
 
 READING_SHARE = 0.6
 """The part of the time for reading names, and then for statuses; the rest is for ordering."""
 FACTS = {"size": SIZE, "modified": MODIFIED_NS}
 """The values of `sort_by` besides "name", and the fact of each."""
 MINIMUM_NAME_COLUMN = 19
+MAX_OUTPUT_BYTES = 15 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,14 +191,31 @@ def _read(
         listed = _by_fact((inner, others), fact, directory, most, budget)
     else:  # the names alone decide which entries are shown, and no other is statted
         if after := context.view.after:  # an entry that may be gone by now
-            key, of_directory = name_key(after.removesuffix("/")), after.endswith("/")
-            later = [name for name in (inner if of_directory else others) if name_key(name) > key]
+            key, of_directory = _name_key(after.removesuffix("/")), after.endswith("/")
+            later = [name for name in (inner if of_directory else others) if _name_key(name) > key]
             inner, others = (later, others) if of_directory else ([], later)
-        first = by_name(inner, budget, most)
-        then = by_name(others, budget, most - len(first))
+        first = _by_name(inner, budget, most)
+        then = _by_name(others, budget, most - len(first))
         listed = Listed(first, then, list(facts((*first, *then), directory, budget)))
     wanted = len(inner) + len(others)
     return listed, directories, files, wanted, complete and not budget.expired()
+
+
+def _name_key(name: str) -> tuple[str, str]:
+    """The key that orders `name`."""
+    return name.casefold(), name
+
+
+def _by_name(names: list[str], budget: Budget, most: int | None = None) -> list[str]:
+    """The first `most` of `names`, or all, without regard to case, ties by code point.
+
+    If the time is up, only the names that were compared until then count.
+    """
+    if most is not None and len(names) > 4 * most:
+        return nsmallest(most, budget.within(names), key=_name_key)
+    if len(names) > budget.AT_ONCE:
+        return budget.ordered(names, _name_key)[:most]
+    return sorted(sorted(names), key=str.casefold)[:most]  # faster than a sort by pairs
 
 
 def _by_fact(
@@ -211,7 +229,7 @@ def _by_fact(
 
     found = []
     for names in groups:
-        both = zip(names := by_name(names, budget), facts(names, directory, reading), strict=True)
+        both = zip(names := _by_name(names, budget), facts(names, directory, reading), strict=True)
         # The facts of a million entries take 200 MB.
         few = len(names) <= 4 * most
         found.append(budget.ordered([*both], late) if few else nsmallest(most, both, late))

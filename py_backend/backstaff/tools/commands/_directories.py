@@ -1,5 +1,8 @@
 """The directories of commands: those in the settings, opened, and reading files in them.
 
+A directory holds commands as `NAME.md`, Agent Skills as `NAME/SKILL.md`, or both; of one name, the
+command counts. Hidden entries and README.md are neither. Deeper files are never looked at.
+
 A relative directory belongs to the project: it and every link in it stay within the root. An
 absolute one, or one that begins with `~`, was chosen by the user, so links in it may lead anywhere.
 An absolute path that leads into the project belongs to the project all the same.
@@ -8,7 +11,7 @@ An absolute path that leads into the project belongs to the project all the same
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from backstaff.errors import NotAFile, NotFound, PathError, ToolError
@@ -17,17 +20,11 @@ from backstaff.fs.file import Content, not_a_file, read
 from backstaff.fs.root import Root
 from backstaff.render.refusals import COMMANDS, refused
 from backstaff.tool import Context
-from backstaff.tools.commands._conventions import Folder, Kind, folders
 
 TABLE = "list_commands"
-ALL = "all"
+MARKDOWN, SKILL_FILE = ".md", "SKILL.md"
 DIRECTORY_NOT_FOUND = "DIRECTORY_NOT_FOUND"
 """The contract's error code where no directory of commands exists."""
-MORE_KEYS = (
-    *("kind", "source", "scope", "namespace", "argument_hint"),
-    *("user_invocable", "model_invocable", "shadowed_by", "problems"),
-)
-"""The facts of a command in the data where `sources` is set. The contract has none of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +33,9 @@ class Settings:
 
     `directory` is a directory or a list of them, relative to the root or absolute (`~` is the
     user's home). If two hold a command of the same name, the first in the list counts.
-
-    `sources` adds the commands of other agents: "all", or some of the kinds "skill", "command" and
-    "prompt". Without it, the tools follow the contract and do no more.
     """
 
     directory: str | tuple[str, ...] = ".claude/commands"
-    sources: str | tuple[str, ...] = field(default=(), metadata={"choices": (ALL, *Kind)})
 
     @property
     def directories(self) -> tuple[str, ...]:
@@ -50,61 +43,66 @@ class Settings:
         return (self.directory,) if isinstance(self.directory, str) else self.directory
 
     @property
-    def kinds(self) -> tuple[str, ...]:
-        """The kinds that `sources` adds."""
-        given = (self.sources,) if isinstance(self.sources, str) else self.sources
-        return tuple(Kind) if ALL in given else given
-
-    @property
     def several(self) -> bool:
         """Whether answers have to say which directory a command comes from."""
-        return bool(self.kinds) or len(self.directories) > 1
+        return len(self.directories) > 1
 
-    @property
-    def more_keys(self) -> tuple[str, ...]:
-        """The facts that data hold besides those of the contract's folders."""
-        return MORE_KEYS if self.kinds else ()
+
+def is_command(name: str) -> bool:
+    """Whether a file of this `name` is a command (contract 003: filtering rules)."""
+    return name.endswith(MARKDOWN) and not name.startswith(".") and name != "README.md"
+
+
+def files_of(name: str) -> Iterator[str]:
+    """Yield the files that a command or skill `name` may have: `a.md`, then `a/SKILL.md`."""
+    if is_command(name + MARKDOWN):
+        yield name + MARKDOWN
+    if not name.startswith(".") and not is_command(name):
+        yield f"{name}/{SKILL_FILE}"
 
 
 class CommandDirectory(NamedTuple):
-    """An open directory of commands, or one below it.
+    """An open directory of commands, or the folder of a skill in it.
 
-    `path` is its real path, and `relative` that from the project's `root`. `prefix` is its path
-    below the folder: "" for the folder itself, `git/` for one below. The links in it stay within
-    the root, unless `follow_links` is true: then they may lead anywhere.
+    `label` is its path in the settings, `path` its real path, and `relative` that from the
+    project's `root`. The links in it stay within the root, unless `follow_links` is true: then they
+    may lead anywhere.
     """
 
-    folder: Folder
+    label: str
     root: Root
     follow_links: bool
     path: str
     relative: str
     descriptor: int
-    prefix: str = ""
 
     @contextmanager
-    def opened(self, path: str) -> Iterator["CommandDirectory"]:
-        """Open the directory `path` below, through links if allowed. Raises `PathError`."""
-        below = f"{self.relative}/{path}"
+    def skill_folder(self, name: str) -> Iterator["CommandDirectory"]:
+        """Open the directory `name` in it, through links if allowed. Raises `PathError`."""
+        below = f"{self.relative}/{name}"
         with ExitStack() as stack:
-            text = f"{self.path}/{path}" if self.follow_links else below
-            found = _open(self.folder, text, self.root, stack)
-            relative = below if found.follow_links else found.relative
-            yield found._replace(prefix=f"{self.prefix}{path}/", relative=relative)
+            path = f"{self.path}/{name}" if self.follow_links else below
+            folder = _open(self.label, path, self.root, stack)
+            # A secret is judged by the path that leads to it from the user's directory.
+            yield folder._replace(relative=below) if folder.follow_links else folder
 
-    def read(self, file: str, most: int) -> Content:
-        """Read at most `most` bytes of `file`, `a.md` or `git/a.md`, or of its target.
+    def path_of(self, name: str) -> str:
+        """The real path of the entry `name`, or of the link with that name."""
+        return f"{self.path.rstrip('/')}/{name}"
+
+    def read(self, file: str, limit_bytes: int) -> tuple[str, Content]:
+        """Return the path (`path_of`) and the first bytes of `file` or `NAME/SKILL.md`.
 
         Raises `PathError`.
         """
         if "/" in file:
-            parent, _, name = file.rpartition("/")
-            with self.opened(parent) as directory:
-                return directory.read(name, most)
-        given = f"{self.relative}/{file}"
+            folder, _, name = file.partition("/")
+            with self.skill_folder(folder) as directory:
+                return directory.read(name, limit_bytes)
+        path, given = self.path_of(file), f"{self.relative}/{file}"
         self.root.judge(given.removeprefix("./"), given)
         try:
-            return read(file, self.descriptor, most, follow=self.follow_links)
+            return path, read(file, self.descriptor, limit_bytes, follow=self.follow_links)
         except NotAFile as error:
             if error.kind != EntryKind.SYMLINK:
                 raise
@@ -113,7 +111,7 @@ class CommandDirectory(NamedTuple):
             if target.kind is not EntryKind.FILE:
                 raise not_a_file(target.kind)
             self.root.judge(target.relative, given)
-            return read(target.name, target.directory, most)
+            return path, read(target.name, target.directory, limit_bytes)
 
 
 @contextmanager
@@ -122,33 +120,30 @@ def open_directories(context: Context) -> Iterator[tuple[list[CommandDirectory],
 
     Raises DIRECTORY_NOT_FOUND if none can be opened.
     """
-    settings = context.settings
     with ExitStack() as stack:
         opened, problems, warnings, missing = [], [], [], []
-        for folder in folders(settings.directories, settings.kinds):
+        for label in context.settings.directories:
             try:
-                path = os.path.expanduser(folder.label)  # pathlib raises for an unknown user
-                opened.append(_open(folder, path, context.root, stack))
+                path = os.path.expanduser(label)  # pathlib raises for an unknown user
+                opened.append(_open(label, path, context.root, stack))
             except PathError as error:
-                problem = refused(error, folder.label, COMMANDS).message
+                problem = refused(error, label, COMMANDS).message
                 problems.append(problem)
                 # Not everyone has commands of their own, so a missing directory is normal.
                 if isinstance(error, NotFound):
-                    missing.append(folder.label)
+                    missing.append(label)
                 else:
                     warnings.append(f"Commands directory {problem}")
         if not opened:
             listed = ", ".join(problems)
             problem = f"Commands directory {listed}" if problems else "No directory is set"
-            if settings.kinds:
-                problem = "Neither the project nor the user has a folder of commands or skills"
             message = f"{problem}; see 'directory' in [tools.{TABLE}]"
             raise ToolError(DIRECTORY_NOT_FOUND, message, missing=missing)
         yield opened, warnings
 
 
-def _open(folder: Folder, path: str, root: Root, stack: ExitStack) -> CommandDirectory:
-    """Open the directory `path` for `folder`; the `stack` closes it. Raises `PathError`.
+def _open(label: str, path: str, root: Root, stack: ExitStack) -> CommandDirectory:
+    """Open the directory `path`; the `stack` closes it. Raises `PathError`.
 
     A `~` in `path` is a name like any other: a project may hold one.
     """
@@ -160,4 +155,4 @@ def _open(folder: Folder, path: str, root: Root, stack: ExitStack) -> CommandDir
             path, place_root, follow_links = "", own, True
     place = stack.enter_context(place_root.directory(path))
     listing = place.listing()
-    return CommandDirectory(folder, root, follow_links, place.path, place.relative, listing)
+    return CommandDirectory(label, root, follow_links, place.path, place.relative, listing)

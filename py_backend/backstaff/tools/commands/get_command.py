@@ -19,22 +19,31 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import product
 
 from backstaff.budget import Budget
-from backstaff.errors import DeadlineExceeded, ErrorCode, NotFound, PathError, ToolError
+from backstaff.errors import (
+    DeadlineExceeded,
+    ErrorCode,
+    NotADirectory,
+    NotFound,
+    PathError,
+    ToolError,
+)
 from backstaff.fs.file import Content
 from backstaff.names import suggestions
 from backstaff.render.lines import fit, plural, size
 from backstaff.render.names import prose, quote, show, visible
 from backstaff.render.sizes import show_size
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
-from backstaff.tools.commands._catalog import Catalog, read_catalog
+from backstaff.tools.commands._catalog import read_catalog
 from backstaff.tools.commands._command import HEAD_BYTES, Command, command_labels, command_of
-from backstaff.tools.commands._conventions import MARKDOWN, Folder
 from backstaff.tools.commands._directories import (
+    MARKDOWN,
     TABLE,
     CommandDirectory,
     Settings,
+    files_of,
     open_directories,
 )
 
@@ -63,10 +72,9 @@ class Arguments:
 
 def run(arguments: Arguments, context: Context) -> Result:
     """Find the command, read its file, and return metadata and content."""
-    name, settings = arguments.command_name, context.settings
-    files = None if name and settings.more_keys else _possible_files(name)
+    settings = context.settings
     with open_directories(context) as (directories, _):
-        command, content = _find(name, files, directories, context)
+        command, content = _find(arguments.command_name, directories, context.budget)
     # The bytes of a last character that is cut in two are dropped.
     text, _ = codecs.utf_8_decode(content.head, "replace", content.whole)
     text, cut = text.removeprefix("\ufeff"), not content.whole
@@ -94,7 +102,7 @@ def run(arguments: Arguments, context: Context) -> Result:
 
     answer, count = fit(shown, len(rows), map(size, rows), limit)
     whole = {"name": command.name, "content": text, "truncated": cut}
-    keys = (*OUTPUT, "modified_epoch", "folder", "is_dependency", *settings.more_keys)
+    keys = (*OUTPUT, "modified_epoch", "folder", "is_dependency")
     return Result(
         text=answer,
         data=whole | {"metadata": command.facts(*keys)},
@@ -106,57 +114,38 @@ def run(arguments: Arguments, context: Context) -> Result:
 
 
 def _find(
-    name: str, files: list[str] | None, directories: Sequence[CommandDirectory], context: Context
+    name: str, directories: Sequence[CommandDirectory], budget: Budget
 ) -> tuple[Command, Content]:
-    """Find the command `name`, such as `deploy`, and read it.
-
-    In the contract's folders that is one of `files` in the first of them. With `sources` it is one
-    of all that list_commands finds, such as `git:commit`, and `files` is None. There a shadowed
-    command is asked for by its path: as list_commands shows it, `.claude/skills/a/SKILL.md` or
-    `~/.claude/skills/a/SKILL.md`, or absolute as in the data. The path is compared with those
-    found, and never opened.
-    """
-    failures, known = list[PathError](), list[Command]()
-    catalog = read_catalog(directories, (), context.budget) if files is None else None
-    if catalog:
-        everything, bare = catalog.everything, name.removesuffix(MARKDOWN)
-        # A file that cannot be read stands last of its name.
-        known = [one for one in everything if name in (one.path, one.label)]
-        known += [one for one in everything if one.name == name and not one.shadowed_by]
-        known += [one for one in everything if one.name == bare and not one.shadowed_by]
-    by_label = {directory.folder.label: directory for directory in directories}
-    tries = [(one.file, by_label[one.folder]) for one in known[:1]]
-    tries += [(file, directory) for file in files or () for directory in directories]
-    for file, directory in tries:
-        try:
-            content = directory.read(file, MAX_CONTENT_BYTES)
+    """Find the command or skill `name`, and read it. Raises `ToolError`."""
+    names, failures = _possible_names(name), list[PathError]()
+    for possible, directory in product(names, directories):
+        for file in files_of(possible):
+            try:
+                path, content = directory.read(file, MAX_CONTENT_BYTES)
+            except PathError as error:
+                # A file or a directory may have the name of a skill and be none.
+                if not isinstance(error, NotFound | NotADirectory):
+                    failures.append(error)
+                continue
             head = content.first(HEAD_BYTES)
-            return known[0] if known else command_of(file, directory, head), content
-        except PathError as error:
-            if catalog or not isinstance(error, NotFound):
-                failures.append(error)
+            return command_of(file, directory.label, path, head), content
     if failures:
         faults = (ErrorCode.PERMISSION_DENIED, ErrorCode.IO_ERROR, ErrorCode.APPROVAL_REQUIRED)
         code = failures[0].code if failures[0].code in faults else COMMAND_NOT_FOUND
         message = f"Command {quote(name)} cannot be read: {failures[0].message}"
         raise ToolError(code, message, **failures[0].details)
-    raise _not_found(name, catalog or read_catalog(directories, (), context.budget), context.budget)
-
-
-def _not_found(name: str, catalog: Catalog, budget: Budget) -> ToolError:
-    """Return the error for `name`, with the nearest of the names that exist."""
     nearest: list[str] = []
     with suppress(DeadlineExceeded):
-        known = sorted({one.name for one in catalog.everything})
+        everything = read_catalog(directories, (), budget).everything
+        known = sorted({one.name for one in everything})
         wanted, at_most = name.removesuffix(MARKDOWN), budget.at_most(suggestions.SECONDS)
         nearest = suggestions.similar(wanted, known, at_most, LEAST_SIMILARITY)
     hint = f"; did you mean {' or '.join(quote(one, None) for one in nearest)}?" if nearest else ""
-    message = "; ".join((f"Command {quote(name)} not found{hint}", *catalog.nested_note()))
-    return ToolError(COMMAND_NOT_FOUND, message, nearest=nearest)
+    raise ToolError(COMMAND_NOT_FOUND, f"Command {quote(name)} not found{hint}", nearest=nearest)
 
 
-def _possible_files(name: str) -> list[str]:
-    """Return the files that `name` may mean: for `a.md`, first `a.md.md`, then `a.md`.
+def _possible_names(name: str) -> list[str]:
+    """Return the names of commands that `name` may mean: for `a.md`, first `a.md`, then `a`.
 
     Raises INVALID_COMMAND_NAME for anything that could not be the name of a file.
     """
@@ -165,9 +154,9 @@ def _possible_files(name: str) -> list[str]:
     elif _NOT_IN_NAMES.search(name):
         problem = "holds a separator, '..' or a control character"
     else:
-        files = [name + MARKDOWN] + [name] * name.endswith(MARKDOWN)
-        if short := [file for file in files if len(os.fsencode(file)) <= MAX_NAME_BYTES]:
-            return list(filter(Folder("").wants, short))
+        names = dict.fromkeys((name, name.removesuffix(MARKDOWN)))
+        if short := [one for one in names if len(os.fsencode(one + MARKDOWN)) <= MAX_NAME_BYTES]:
+            return short
         problem = "is longer than a file's name can be"
     raise ToolError(INVALID_COMMAND_NAME, f"Argument 'command_name' {problem}")
 

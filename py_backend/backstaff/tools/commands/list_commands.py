@@ -1,17 +1,18 @@
 """commands/list_commands: all commands, page by page (contract 003).
 
 The text is for a model: a line that says which part of the commands follows, a line for each
-command, and how to get the next page. The data add three things to the contract's output: the time
-of modification as a number, the path of the file, and the directory as the settings name it. The
-output names the directory only where several are configured.
+command, and how to get the next page. The data add to the contract's output: the time of
+modification as a number, the path of the file, the directory as the settings name it, and whether a
+model may use it of its own accord, which is for skills alone. The output names the directory only
+where several are configured.
 
 docs/contracts.md says how cases are decided that the contract leaves open. Besides, `is_dependency`
 counts only if it is true in YAML 1.2. Files that cannot be commands, or cannot be read, are skipped
 with a warning. A file with broken front matter is listed even if it calls itself a dependency. A
 page after the last is empty. When the time is up, the answer counts only the commands found so far.
 
-With the setting `sources`, `shadowed_by` is the path of the command that counts for the same name
-(`read_catalog`), and a file that cannot be read is listed with its problem.
+Beyond the contract, a directory in the settings may hold Agent Skills, `NAME/SKILL.md`
+(agentskills.io). A skill is listed as a command of that name.
 """
 
 import json
@@ -53,15 +54,13 @@ def run(arguments: Arguments, context: Context) -> Result:
         "has_next": number < pages,
         "has_prev": number > 1,
     }
-    keys = (*OUTPUT, "modified_epoch", "path", "folder", *context.settings.more_keys)
+    keys = (*OUTPUT, "modified_epoch", "path", "folder", "model_invocable")
     rows = [command.facts(*keys) for command in page]
     output = [command.facts(*OUTPUT, *["folder"] * several) for command in page]
 
     warnings = catalog.warnings(page)
     late = "the time was up before all commands were read: some are missing"
     notes = [] if catalog.complete else [late]
-    if not commands:
-        notes += catalog.nested_note()  # else the text is the contract's page, and no more
     limit = context.text_limit()
     last = bracketed([*notes, *warnings_note(warnings)])
     text, shown = cut(
@@ -72,11 +71,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     )
     return Result(
         text=text,
-        data={
-            "commands": rows,
-            "pagination": pagination,
-            **({"nested": catalog.nested} if catalog.nested else {}),
-        },
+        data={"commands": rows, "pagination": pagination},
         output={"commands": output, "pagination": pagination},
         truncated=shown < len(page) or not catalog.complete,
         warnings=warnings,

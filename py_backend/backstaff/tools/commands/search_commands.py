@@ -128,7 +128,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         commands = catalog.commands
         matches = _best(commands, words, directories, most, context.budget)
         catalog.complete &= not context.budget.expired()
-    results = [match.facts("path", "folder", *context.settings.more_keys) for match in matches]
+    results = [match.facts("path", "folder") for match in matches]
     output = [match.facts(*["folder"] * several) for match in matches]
 
     among = f"({len(commands)} searched)"
@@ -148,7 +148,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     if large := sum(command.size > HEAD_BYTES for command in commands):
         which = plural(large, "command is", "commands are")
         notes.append(f"{which} searched in the first {HEAD_BYTES >> 10} KiB only")
-    last = bracketed([*notes, *catalog.nested_note(), *warnings_note(warnings)])
+    last = bracketed([*notes, *warnings_note(warnings)])
     limit = context.text_limit()
     text, shown = cut(
         head,
@@ -192,14 +192,14 @@ def _best(
     matches = [scored(command, _hits(command, words)) for command in budget.within(commands)]
     best = ranked()
     lowest = best[-1].score if len(best) == most else 0.0
-    by_label = {directory.folder.label: directory for directory in directories}
+    by_label = {directory.label: directory for directory in directories}
     for position, (command, hits, _) in enumerate(matches):
         missing = [word for word in words if word not in hits]
         possible = scored(command, {**hits, **dict.fromkeys(missing, IN_CONTENT)}).score
         if not missing or not possible or possible < lowest or budget.expired():
             continue
         with suppress(PathError):
-            content = by_label[command.folder].read(command.file, HEAD_BYTES)
+            _, content = by_label[command.folder].read(command.file, HEAD_BYTES)
             body = _folded(parse(content.head, whole=content.whole).body())
             for word in missing:
                 if word in body:

@@ -20,15 +20,7 @@ async def main(command: list[str], calls: list[tuple[str, dict[str, object]]], m
         opened = await session.initialize()
         await session.send_ping()
         listed = await session.list_tools()
-        told = []
-
-        async def progress(amount: float, _total: float | None, message: str | None) -> None:
-            told.append((amount, message))
-
-        results = [
-            await session.call_tool(name, given, progress_callback=progress)
-            for name, given in calls
-        ]
+        results = [await session.call_tool(name, given) for name, given in calls]
         try:
             await session.call_tool("nothing", {})
             unknown = ""

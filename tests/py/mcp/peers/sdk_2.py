@@ -16,14 +16,7 @@ async def main(command: list[str], calls: list[tuple[str, dict[str, object]]], m
     parameters = StdioServerParameters(command=command[0], args=command[1:])
     async with Client(parameters, mode=mode) as client:
         listed = await client.list_tools()
-        told = []
-
-        async def progress(amount: float, _total: float | None, message: str | None) -> None:
-            told.append((amount, message))
-
-        results = [
-            await client.call_tool(name, given, progress_callback=progress) for name, given in calls
-        ]
+        results = [await client.call_tool(name, given) for name, given in calls]
         try:
             await client.call_tool("nothing", {})
             unknown = ""

@@ -25,7 +25,6 @@ class Project:
     root: Path
     directory: str | tuple[str, ...] = ".claude/commands"
     files: dict[str, str] = field(default_factory=dict)
-    sources: str | tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self.commands = self.root / ".claude" / "commands"
@@ -39,7 +38,7 @@ class Project:
         return path
 
     def call(self, tool: str, context: Mapping[str, object] | None = None, **given: Any) -> Reply:  # noqa: ANN401  # a model's
-        own = {_directories.TABLE: _directories.Settings(self.directory, self.sources)}
+        own = {_directories.TABLE: _directories.Settings(self.directory)}
         server = Server(REGISTRY, Settings(own), str(self.root))
         return server.call(tool, given, {"json": True, **(context or {})})
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backstaff.tools.commands import _catalog, _command
+from backstaff.tools.commands import _command
 from tests.py.examples import examples
 from tests.py.replies import code
-from tests.py.tools.commands.project import GET, LIST, REGISTRY, SEARCH, Project, output, rows
+from tests.py.tools.commands.project import LIST, REGISTRY, Project, output, rows
 
 
 def test_the_published_schema_is_the_contract_s() -> None:
@@ -150,84 +150,11 @@ def test_what_tells_may_lie_beyond_the_first_bytes(project: Project) -> None:
     assert project.described() == {"late": "Late", "late_text": "Late text."}
 
 
-# ---------------------------------------------------------------------------- sub-folders
-
-
-@pytest.fixture
-def nested(project: Project) -> Project:
-    """Three commands in two sub-folders, one deeper than any client looks, and other files."""
-    for path in ("git/commit.md", "git/push.md", "a/b/c/d/last.md", "a/b/c/d/e/deep.md"):
-        (project.commands / path).parent.mkdir(parents=True, exist_ok=True)
-        project.write(path, "Works.")
-    for path in ("git/README.md", "git/.hidden.md", "git/notes.txt"):
-        (project.commands / path).parent.mkdir(parents=True, exist_ok=True)
-        project.write(path, "No command.")
+def test_commands_in_sub_folders_are_not_read(project: Project) -> None:
+    (project.commands / "git").mkdir()
+    for name in ("a.md", "git/commit.md", "git/README.md"):
+        project.write(name, "Text.")
     (project.commands / "again").symlink_to("git")
-    return project
-
-
-ADDS_THEM = 'sources = "command" under [tools.list_commands] in the settings adds them'
-
-
-def test_commands_in_sub_folders_are_mentioned_if_there_are_no_others(nested: Project) -> None:
-    reply = nested.listing()
-    told = f"There are no commands\n[3 files in 2 sub-folders are not read: {ADDS_THEM}]\n"
-    assert reply.text == told
-    assert reply.data is not None
-    assert reply.data["nested"] == {"files": 3, "folders": 2}
-    assert set(output(reply)) == {"commands", "pagination"}
-
-
-def test_text_of_commands_does_not_change_for_those_in_sub_folders(nested: Project) -> None:
-    nested.write("a.md", "A.")
-    reply = nested.listing()
-    assert reply.text == "Commands 1-1 of 1 (page 1 of 1)\na: A.\n"
-    assert reply.data is not None
-    assert reply.data["nested"] == {"files": 3, "folders": 2}
-
-
-def test_search_and_get_tell_of_commands_in_sub_folders(nested: Project) -> None:
-    nested.write("a.md", "A.")
-    for query in ("commit", "a"):
-        found = nested.call(SEARCH, query=query)
-        assert found.text.endswith(f"\n[3 files in 2 sub-folders are not read: {ADDS_THEM}]\n")
-    missing = nested.call(GET, command_name="commit")
-    assert missing.text == (
-        f"Error: Command 'commit' not found; 3 files in 2 sub-folders are not read: {ADDS_THEM}"
-    )
-
-
-def test_what_the_note_advises_shows_them(nested: Project) -> None:
-    nested.sources = "command"
-    reply = nested.listing()
-    assert [row["name"] for row in rows(reply)] == ["a:b:c:d:last", "git:commit", "git:push"]
-    assert reply.data is not None
-    assert "nested" not in reply.data
-    assert "sub-folder" not in reply.text
-
-
-def test_flat_folder_tells_of_no_sub_folders(project: Project) -> None:
-    project.write("a.md", "A.")
-    (project.commands / "empty").mkdir()
     reply = project.listing()
-    assert reply.data is not None
-    assert "nested" not in reply.data
-    assert "sub-folder" not in project.call(SEARCH, query="nothing").text
-
-
-@pytest.mark.parametrize(
-    ("folders", "counted"),
-    [(3, {"files": 6, "folders": 3}), (9, {"files": 6, "folders": 3, "more": True})],
-)
-def test_count_of_sub_folders_ends_after_the_first_by_name(
-    project: Project, monkeypatch: pytest.MonkeyPatch, folders: int, counted: dict[str, object]
-) -> None:
-    monkeypatch.setattr(_catalog, "MAX_EMPTY", 3)
-    for number in reversed(range(folders)):
-        (project.commands / str(number)).mkdir()
-        for file in range(number + 1):
-            project.write(f"{number}/{file}.md", "A.")
-    reply = project.listing()
-    assert ("[at least " in reply.text) is ("more" in counted)
-    assert reply.data is not None
-    assert reply.data["nested"] == counted
+    assert reply.text == "Commands 1-1 of 1 (page 1 of 1)\na: Text.\n"
+    assert reply.warnings == ()

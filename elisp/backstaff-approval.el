@@ -1,0 +1,157 @@
+;;; backstaff-approval.el --- Ask before a tool may run  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Commentary:
+
+;; A model's call may need a yes of the user's: the server's policy says so, the file
+;; may hold secrets, or the root is no project's.
+;;
+;; The question comes while the user does something else.  So it takes no key that was
+;; typed for that:
+;;
+;; - It waits until the user has typed nothing for half a second, and no minibuffer, search
+;;   or keyboard macro is under way.
+;; - The echo area shows it for half a second before it reads a key.  A key that comes
+;;   meanwhile goes where the user is, and the question waits again.
+;; - Then it is a prompt in the minibuffer, and takes the word "yes" or "no" with RET.
+;;
+;; `yes-or-no-p' is of no use here.  It may be a dialog or a menu with "Yes" selected, or
+;; take a single key, as `use-dialog-box', `use-short-answers' and an alias in the user's
+;; init file say.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'subr-x)
+
+(defcustom backstaff-approval-function #'backstaff-approval-ask
+  "The function that decides on a call that needs a person's approval.
+The server's policy stops the call, or the file may hold secrets, or an agent
+is in no project.  The function is called with a tool's id and the arguments,
+while `backstaff-approval-question' is the question.  It returns:
+
+nil          to refuse the call;
+`:unasked'   if there was nobody to ask;
+`:busy'      to be called again a tenth of a second later;
+`:late'      if the user gave no answer in time, which refuses the call;
+anything else to let the call run."
+  :type 'function :group 'backstaff :risky t :package-version '(backstaff . "0.1.0"))
+
+(defvar backstaff-approval-question nil
+  "The question that `backstaff-approval-function' decides, a string.")
+
+(defvar backstaff-approval-deadline nil
+  "The time until which `backstaff-approval-function' may take, as `float-time'.
+If nil, it may take any time.")
+
+(defvar backstaff-approval-caller-waits nil
+  "Non-nil while Emacs does nothing except wait for the call that needs approval.
+Then no command of the user's can end before the question is answered.")
+
+(defconst backstaff-approval--quiet-seconds 0.5
+  "Seconds without a key before a question is shown, and again before it reads one.")
+
+(defvar backstaff-approval--map
+  (let ((map (make-sparse-keymap)))
+    (set-keymap-parent map minibuffer-local-map)
+    (define-key map (kbd "RET") #'exit-minibuffer)
+    (define-key map (kbd "C-j") #'exit-minibuffer)
+    (define-key map (kbd "C-g") #'abort-minibuffers)
+    map)
+  "Keys of the minibuffer that asks.")
+
+(defun backstaff-approval-ask (id args)
+  "Ask the user whether the tool ID may run with ARGS.
+Return t or nil, or `:unasked', `:busy' or `:late' as described for
+`backstaff-approval-function'.  Nobody can be asked in batch, in the midst of
+another package's process filter, in a daemon without a frame, or where the
+caller waits while the user is in a minibuffer."
+  (let ((question (or backstaff-approval-question
+                      (format "Let %s run with %s? " id (backstaff-approval-shown args)))))
+    (cond ((or noninteractive inhibit-quit (and (daemonp) (null (cdr (frame-list))))) :unasked)
+          ((and backstaff-approval-deadline (> (float-time) backstaff-approval-deadline)) :late)
+          ((backstaff-approval--elsewhere-p) (if backstaff-approval-caller-waits :unasked :busy))
+          (backstaff-approval-caller-waits
+           (let ((keys (backstaff-approval--hold-keys question)))
+             (unwind-protect (backstaff-approval--read question)
+               (setq unread-command-events (append keys unread-command-events)))))
+          ((or (backstaff-approval--typing-p) (not (backstaff-approval--announce question))) :busy)
+          (t (backstaff-approval--read question)))))
+
+(defun backstaff-approval--elsewhere-p ()
+  "Return non-nil if the user's keys belong to a minibuffer, a search or a macro."
+  (or (> (minibuffer-depth) 0) executing-kbd-macro defining-kbd-macro
+      (bound-and-true-p isearch-mode) cursor-in-echo-area
+      ;; Such a map reads the next key, as `repeat-mode' and transient menus do.
+      overriding-local-map overriding-terminal-local-map))
+
+(defvar backstaff-approval--last-key '(nil . 0)
+  "The number of keys that Emacs has read, and the time since when.
+`current-idle-time' is nil after a question, until the next key.")
+
+(defun backstaff-approval--typing-p ()
+  "Return non-nil if the user types, or a command is under way."
+  (unless (eql (car backstaff-approval--last-key) num-nonmacro-input-events)
+    (setq backstaff-approval--last-key (cons num-nonmacro-input-events (float-time))))
+  (or (< (- (float-time) (cdr backstaff-approval--last-key)) backstaff-approval--quiet-seconds)
+      prefix-arg (input-pending-p)
+      ;; The keys of the command, or those so far of a longer sequence, such as C-x.
+      (not (equal (this-single-command-keys) []))))
+
+(defun backstaff-approval--announce (question)
+  "Show QUESTION in the echo area; return nil if a key comes meanwhile.
+The key stays in the queue."
+  (let ((message-log-max nil))
+    (message "In a moment: %s" question)
+    (prog1 (sit-for backstaff-approval--quiet-seconds)
+      (message nil))))
+
+(defun backstaff-approval--hold-keys (question)
+  "Announce QUESTION until no key comes, and return the keys that came, in order.
+They were typed for what the user does after the call."
+  (let ((keys nil))
+    (while (not (backstaff-approval--announce question))
+      (let ((key (read-event)))
+        (when (eq key ?\C-g) (signal 'quit nil))
+        (push key keys)))
+    (nreverse keys)))
+
+(defun backstaff-approval--read (question)
+  "Return t or nil, the user's answer to QUESTION, or `:late'."
+  (let* ((throw-on-input nil) (read-minibuffer-restore-windows nil)
+         (tag (make-symbol "late"))
+         (prompt (concat question "(yes or no) "))
+         (timer (and backstaff-approval-deadline
+                     (run-at-time (max 0 (- backstaff-approval-deadline (float-time))) 0.1
+                                  #'backstaff-approval--give-up tag (1+ (minibuffer-depth)))))
+         (answer nil))
+    (unwind-protect
+        (catch tag
+          (while (not (member (setq answer (read-from-minibuffer prompt nil
+                                                                 backstaff-approval--map nil t))
+                              '("yes" "no")))
+            (message "Please type the whole word yes or no, then RET")
+            (sit-for 1))
+          (equal answer "yes"))
+      (when timer
+        (cancel-timer timer))
+      ;; The last key was part of the answer, and of no command.
+      (unless backstaff-approval-caller-waits
+        (clear-this-command-keys t)))))
+
+(defun backstaff-approval--give-up (tag depth)
+  "End the question, a minibuffer at DEPTH, with `:late', by a throw to TAG.
+Wait while a command or a minibuffer of the user's is on top of it."
+  (when (and (= (minibuffer-depth) depth) (equal (this-single-command-keys) []))
+    (message "The question had no answer in time; the call is refused")
+    (throw tag :late)))
+
+(defun backstaff-approval-shown (value)
+  "Return VALUE as a question shows it, on one line.
+A model chose it; it must not pass for another question."
+  (let ((print-escape-newlines t) (print-escape-control-characters t) (print-escape-multibyte t))
+    (truncate-string-to-width (prin1-to-string value) 300 nil nil t)))
+
+(provide 'backstaff-approval)
+;;; backstaff-approval.el ends here

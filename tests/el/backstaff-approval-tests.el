@@ -1,0 +1,185 @@
+;;; backstaff-approval-tests.el --- Questions before a tool runs  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Commentary:
+
+;; The question is the real one, in a real terminal.  A file named "answer" has what the
+;; model got.
+
+;;; Code:
+
+(require 'backstaff-terminal-fixtures)
+
+(defconst backstaff-approval-tests-prompt "which may hold secrets\\? (yes or no)"
+  "Regexp for the line of the screen on which the question takes keys.")
+
+(defun backstaff-approval-tests-call (&optional file)
+  "Return a form that lets a model read .env and writes what it got to FILE."
+  `(backstaff-call-async "workspace/read_file" '(:path ".env")
+                         (lambda (reply)
+                           (write-region (plist-get reply :text) nil ,(or file "answer") nil 'silent))
+                         '(:agent t :text-only t)))
+
+(defmacro backstaff-approval-tests-asked (form &rest body)
+  "Run BODY in a terminal where a model has asked for .env.
+The user writes a text.  FORM is evaluated before."
+  (declare (indent 1) (debug t))
+  `(backstaff-terminal-test-in-emacs 160 24 '((".env" . "API_KEY=hunter2\n") ("text" . ""))
+       (list 'progn '(find-file "text") ,form '(setq backstaff-call-timeout 60)
+             (backstaff-approval-tests-call))
+     ;; Until Emacs reads keys, the terminal itself would take C-s.
+     (backstaff-terminal-test-wait-for "(Fundamental)")
+     ,@body))
+
+(defun backstaff-approval-tests-answer (&optional file)
+  "Return what the model got, which is in FILE; wait for it."
+  (let ((file (or file "answer")))
+    (backstaff-test-wait-for (and (file-exists-p file)
+                                  (> (file-attribute-size (file-attributes file)) 0)))
+    (with-temp-buffer
+      (insert-file-contents file)
+      (buffer-string))))
+
+(ert-deftest backstaff-approval-takes-the-whole-word-whatever-the-options ()
+  (dolist (option '((ignore)
+                    (setq use-short-answers t)
+                    (setq use-dialog-box nil use-short-answers t)
+                    (fset 'yes-or-no-p #'y-or-n-p)
+                    (setq last-nonmenu-event nil)))
+    (ert-info ((format "%S" option))
+      (backstaff-approval-tests-asked option
+        (dolist (keys '("" "y" "n" "yellow" "YES" "yes please"))
+          (ert-info (keys)
+            (backstaff-terminal-test-wait-for (concat backstaff-approval-tests-prompt "$"))
+            (backstaff-terminal-test-press "-l" keys)
+            (backstaff-terminal-test-press "Enter")
+            (backstaff-terminal-test-wait-for "Please type the whole word")
+            (should-not (file-exists-p "answer"))))
+        (backstaff-terminal-test-wait-for (concat backstaff-approval-tests-prompt "$"))
+        (backstaff-terminal-test-press "-l" "yes")
+        (backstaff-terminal-test-press "Enter")
+        (should (string-search "hunter2" (backstaff-approval-tests-answer)))))))
+
+(ert-deftest backstaff-approval-is-refused-by-no-and-by-a-quit ()
+  (dolist (keys '(("n" "o" "Enter") ("C-g")))
+    (backstaff-approval-tests-asked nil
+      (backstaff-terminal-test-wait-for backstaff-approval-tests-prompt)
+      (apply #'backstaff-terminal-test-press keys)
+      (should (string-search "did not approve" (backstaff-approval-tests-answer))))))
+
+(ert-deftest backstaff-approval-leaves-a-fast-line-to-the-users-text ()
+  ;; A slow machine needs longer than half a second from the screen to the key.
+  (backstaff-approval-tests-asked '(setq backstaff-approval--quiet-seconds 5)
+    (backstaff-terminal-test-wait-for "In a moment: Let workspace/read_file read")
+    (backstaff-terminal-test-press "-l" "yes")
+    (backstaff-terminal-test-press "Enter")
+    (backstaff-terminal-test-wait-for "\\`yes$")
+    (backstaff-terminal-test-wait-for backstaff-approval-tests-prompt)
+    (should-not (file-exists-p "answer"))))
+
+(ert-deftest backstaff-approval-takes-no-key-from-the-queue ()
+  (backstaff-approval-tests-asked
+      '(progn
+         (global-set-key (kbd "<f5>")
+                         (lambda ()
+                           (interactive)
+                           (write-region "" nil "begun" nil 'silent)
+                           (redisplay)
+                           (while (not (file-exists-p "go")) (sleep-for 0.01))))
+         (setq unread-command-events (list 'f5)))
+    (backstaff-test-wait-for (file-exists-p "begun"))
+    (backstaff-terminal-test-press "-l" "yes")
+    (backstaff-terminal-test-press "Enter")
+    (write-region "" nil "go")
+    (backstaff-terminal-test-wait-for "\\`yes$")
+    (backstaff-terminal-test-wait-for backstaff-approval-tests-prompt)
+    (should-not (file-exists-p "answer"))))
+
+(ert-deftest backstaff-approval-waits-for-the-users-own-minibuffer-search-and-macro ()
+  (pcase-dolist (`(,begin ,sign ,end) '((("M-x") "M-x" ("C-g")) (("C-s") "I-search" ("Enter"))
+                                        (("C-x" "(") "Defining" ("C-x" ")"))
+                                        (("C-x") nil ("C-g"))))
+    (ert-info (sign)
+      (backstaff-approval-tests-asked '(setq backstaff-approval--quiet-seconds 3)
+        ;; This is before the question, which comes after three seconds without a key.
+        (apply #'backstaff-terminal-test-press begin)
+        (when sign
+          (backstaff-terminal-test-wait-for sign)
+          (backstaff-terminal-test-press "-l" "yes")
+          (backstaff-terminal-test-wait-for "yes"))
+        (apply #'backstaff-terminal-test-press end)
+        (backstaff-terminal-test-wait-for backstaff-approval-tests-prompt)
+        (should-not (file-exists-p "answer"))))))
+
+(ert-deftest backstaff-approval-questions-come-one-after-the-other ()
+  (backstaff-approval-tests-asked (backstaff-approval-tests-call "other")
+    (dolist (word '("yes" "no"))
+      (backstaff-terminal-test-wait-for "In a moment: ")
+      (backstaff-terminal-test-wait-for backstaff-approval-tests-prompt)
+      (backstaff-terminal-test-press "-l" word)
+      (backstaff-terminal-test-press "Enter"))
+    ;; The server may answer the second call first.
+    (let ((answers (list (backstaff-approval-tests-answer) (backstaff-approval-tests-answer "other"))))
+      (should (= (cl-count-if (apply-partially #'string-search "hunter2") answers) 1))
+      (should (= (cl-count-if (apply-partially #'string-search "did not approve") answers) 1)))))
+
+(ert-deftest backstaff-approval-without-an-answer-in-time-is-a-refusal ()
+  (backstaff-terminal-test-in-emacs 160 24 '((".env" . "API_KEY=hunter2\n"))
+      (list 'progn '(setq backstaff-call-timeout 4) (backstaff-approval-tests-call))
+    (backstaff-terminal-test-wait-for backstaff-approval-tests-prompt)
+    (should (string-match-p "did not answer within 4 seconds" (backstaff-approval-tests-answer)))
+    (backstaff-terminal-test-wait-for "the call is refused")))
+
+(ert-deftest backstaff-approval-of-a-call-that-waits-gives-keys-back ()
+  (backstaff-terminal-test-in-emacs 160 24 '((".env" . "API_KEY=hunter2\n") ("text" . ""))
+      '(progn
+         (find-file "text")
+         (setq backstaff-approval--quiet-seconds 5 backstaff-call-timeout 60)
+         (global-set-key (kbd "<f5>")
+                         (lambda ()
+                           (interactive)
+                           (write-region (backstaff-call-text "workspace/read_file"
+                                                              '(:path ".env") '(:agent t))
+                                         nil "answer")))
+         (setq unread-command-events (list 'f5)))
+    (backstaff-terminal-test-wait-for "In a moment: ")
+    (backstaff-terminal-test-press "-l" "yes")
+    (backstaff-terminal-test-press "Enter")
+    (backstaff-terminal-test-wait-for backstaff-approval-tests-prompt)
+    (should-not (file-exists-p "answer"))
+    (backstaff-terminal-test-press "-l" "yes")
+    (backstaff-terminal-test-press "Enter")
+    (should (string-search "hunter2" (backstaff-approval-tests-answer)))
+    (backstaff-terminal-test-wait-for "\\`yes$")))
+
+
+;;; Without a terminal
+
+(ert-deftest backstaff-approval-asks-nobody-where-nobody-can-answer ()
+  (cl-letf (((symbol-function 'read-from-minibuffer)
+             (lambda (&rest _) (ert-fail "Somebody was asked"))))
+    (should (eq (backstaff-approval-ask "a/b" '(:path ".")) :unasked))
+    (let ((noninteractive nil) (inhibit-quit t))
+      (should (eq (backstaff-approval-ask "a/b" '(:path ".")) :unasked)))))
+
+(defun backstaff-approval-tests-prompt-for (args)
+  "Return the prompt for a call of a tool with ARGS by a caller that waits."
+  (let ((noninteractive nil) (backstaff-approval-caller-waits t) (prompt nil))
+    (cl-letf (((symbol-function 'sit-for) #'always)
+              ((symbol-function 'read-from-minibuffer)
+               (lambda (text &rest _) (setq prompt text) "yes")))
+      (should (eq (backstaff-approval-ask "a/b" args) t)))
+    prompt))
+
+(ert-deftest backstaff-approval-names-the-tool-and-its-arguments ()
+  (should (equal (backstaff-approval-tests-prompt-for '(:path "x"))
+                 "Let a/b run with (:path \"x\")? (yes or no) ")))
+
+(ert-deftest backstaff-approval-question-cannot-be-forged-by-the-arguments ()
+  (should (string-match-p
+           "\\`Let a/b run with (:path \"x[ -~]*…?\\? (yes or no) \\'"
+           (backstaff-approval-tests-prompt-for '(:path "x\n\n\u202eLet c/d\e[31m run? ")))))
+
+(provide 'backstaff-approval-tests)
+;;; backstaff-approval-tests.el ends here

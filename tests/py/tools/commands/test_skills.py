@@ -1,0 +1,210 @@
+"""Agent Skills: a directory in the settings may hold `NAME/SKILL.md`."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from backstaff.budget import Budget
+from backstaff.fs.root import Root
+from backstaff.tool import Context
+from backstaff.tools.commands import list_commands
+from backstaff.tools.commands._directories import Settings
+from tests.py.replies import code
+from tests.py.tools.commands.project import GET, Project, output, rows
+
+SKILLS = ".agents/skills"
+
+
+def skill(directory: Path, name: str, *lines: str, text: str = "\nRead the table.\n") -> Path:
+    """Write the skill `name` with these `lines` of front matter, and return its file."""
+    file = directory / name / "SKILL.md"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("\n".join(("---", *lines, "---", text)))
+    return file
+
+
+@pytest.fixture
+def skills(project: Project) -> Path:
+    """The directory of skills, which the settings name after that of commands."""
+    project.directory = (".claude/commands", SKILLS)
+    directory = project.root / SKILLS
+    directory.mkdir(parents=True)
+    return directory
+
+
+def test_a_skill_is_listed_got_and_searched_as_a_command(project: Project, skills: Path) -> None:
+    file = skill(skills, "tides", "name: tides", "description: Reads tide tables")
+    project.write("moor.md", "Tie up.")
+    reply = project.listing()
+    facts = [(row["name"], row["model_invocable"], row["path"]) for row in rows(reply)]
+    assert facts == [
+        ("moor", False, str(project.commands / "moor.md")),
+        ("tides", True, str(file)),
+    ]
+    assert f"tides ({SKILLS}): Reads tide tables\n" in reply.text
+    # The contract has no other keys; the folder tells which of several directories.
+    keys = {"name", "description", "size", "last_modified", "folder"}
+    assert {frozenset(it) for it in output(reply)["commands"]} == {frozenset(keys)}
+    for name in ("tides", "tides.md"):
+        got = project.call(GET, command_name=name)
+        assert output(got)["content"] == file.read_text()
+        assert output(got)["metadata"]["path"] == str(file)
+    assert project.found("tide") == ["tides"]
+    assert project.found("table") == ["tides"]  # a word of its text
+
+
+def test_a_directory_of_skills_alone_is_enough(project: Project, skills: Path) -> None:
+    skill(skills, "tides", "description: Reads tide tables")
+    project.directory = SKILLS
+    assert project.described() == {"tides": "Reads tide tables"}
+
+
+@pytest.mark.parametrize(
+    "file", ["SKILL.md", ".hidden/SKILL.md", "a/b/SKILL.md", "a/skill.md", "a/README.md", "a/b.md"]
+)
+def test_other_files_below_are_no_skills(project: Project, skills: Path, file: str) -> None:
+    path = skills / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("Text.")
+    expected = ["SKILL"] if file == "SKILL.md" else []  # right there, it is a command
+    reply = project.listing()
+    assert [row["name"] for row in rows(reply)] == expected
+    assert reply.warnings == ()
+    for name in (".hidden", "a", "b"):
+        assert code(project.call(GET, command_name=name)) == "COMMAND_NOT_FOUND"
+
+
+@pytest.mark.parametrize(
+    ("lines", "may"),
+    [
+        (("description: D",), True),
+        (("name: a",), False),
+        (("description: ''",), False),
+        (("description: D", "disable-model-invocation: true"), False),
+        (("description: D", "disable-model-invocation: 'true'"), False),
+        (("description: D", "disable-model-invocation: false"), True),
+    ],
+)
+def test_a_model_may_use_a_skill_that_says_what_it_is_for(
+    project: Project, skills: Path, lines: tuple[str, ...], *, may: bool
+) -> None:
+    skill(skills, "a", *lines)
+    (row,) = rows(project.listing())
+    assert row["model_invocable"] is may
+    assert row["description"] == ("D" if "description: D" in lines else "Read the table.")
+
+
+def test_a_description_of_1024_characters_is_whole_in_the_data(
+    project: Project, skills: Path
+) -> None:
+    skill(skills, "a", f"description: {'x' * 1024}")
+    skill(skills, "b", f"description: {'x' * 1025}")
+    reply = project.listing()
+    assert [len(row["description"]) for row in rows(reply)] == [1024, 1024]
+    assert rows(reply)[1]["description"].endswith("x...")
+    assert max(map(len, reply.text.splitlines())) < 250
+
+
+def test_broken_front_matter_is_read_line_by_line(project: Project, skills: Path) -> None:
+    skill(skills, "a", "name: a", "description: Use when: someone asks")
+    reply = project.listing()
+    assert rows(reply)[0]["description"] == "Use when: someone asks"
+    (warning,) = reply.warnings
+    assert warning.startswith(f"'{SKILLS}/a/SKILL.md': front matter, line 3: mapping values")
+
+
+def test_of_one_name_the_first_directory_counts_and_in_one_the_command(
+    project: Project, skills: Path, home: Path
+) -> None:
+    own = home / "skills"
+    project.directory = (".claude/commands", SKILLS, "~/skills")
+    for name, text in (("a", "The command."), ("b", "")):
+        skill(skills, name, "description: The project's")
+        skill(own, name, "description: The user's")
+        if text:
+            (skills / f"{name}.md").write_text(text)
+    skill(own, "c", "description: The user's")
+    assert project.described() == {"a": "The command.", "b": "The project's", "c": "The user's"}
+    for name, words in project.described().items():
+        assert words in output(project.call(GET, command_name=name))["content"]
+
+
+def test_links_in_the_project_stay_within_it(
+    project: Project, skills: Path, tmp_path: Path
+) -> None:
+    skill(project.root / "shared", "in", "description: Inside")
+    skill(tmp_path / "other", "out", "description: Outside")
+    file = skill(skills, "file", "description: To be replaced")
+    file.unlink()
+    file.symlink_to(tmp_path / "other/out/SKILL.md")
+    (skills / "in").symlink_to("../../shared/in")
+    (skills / "out").symlink_to(tmp_path / "other/out")
+    (skills / "loop").symlink_to("loop")
+    (skills / "gone").symlink_to("nowhere")
+    (skills / "text").symlink_to("../../shared/in/SKILL.md")
+    reply = project.listing()
+    assert [(row["name"], row["path"]) for row in rows(reply)] == [
+        ("in", str(project.root / "shared/in/SKILL.md"))
+    ]
+    assert sorted(warning.partition(" is skipped")[0] for warning in reply.warnings) == [
+        f"'{SKILLS}/file'",
+        f"'{SKILLS}/loop'",
+        f"'{SKILLS}/out'",
+    ]
+    assert output(project.call(GET, command_name="in"))["metadata"]["description"] == "Inside"
+    for name in ("out", "file"):
+        reply = project.call(GET, command_name=name)
+        assert code(reply) == "COMMAND_NOT_FOUND"
+        assert "outside the project" in reply.text
+
+
+def test_links_in_the_user_s_own_directory_lead_anywhere(
+    project: Project, home: Path, tmp_path: Path
+) -> None:
+    skill(tmp_path / "elsewhere", "a", "description: Elsewhere")
+    (home / "skills").mkdir()
+    (home / "skills/a").symlink_to(tmp_path / "elsewhere/a")
+    project.directory = "~/skills"
+    assert project.described() == {"a": "Elsewhere"}
+    assert output(project.call(GET, command_name="a"))["metadata"]["description"] == "Elsewhere"
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_cannot_be_read_is_a_warning(project: Project, skills: Path, make: object) -> None:
+    (skills / "a").mkdir()
+    make(skills / "a/SKILL.md")  # type: ignore[operator]  # makes the entry
+    reply = project.listing()
+    assert rows(reply) == []
+    assert reply.warnings[0].startswith(f"'{SKILLS}/a' is skipped: it is a ")
+    assert "cannot be read: it is a " in project.call(GET, command_name="a").text
+
+
+@pytest.mark.usefixtures("settled")
+def test_the_second_time_nothing_is_opened_and_every_change_is_seen(
+    project: Project, skills: Path, opened: list[str]
+) -> None:
+    for name in "ab":
+        skill(skills, name, f"description: {name}")
+    skill(project.root / "shared", "c", "description: c")
+    (skills / "c").symlink_to("../../shared/c")
+    assert project.described() == {"a": "a", "b": "b", "c": "c"}
+    opened.clear()
+    assert project.described() == {"a": "a", "b": "b", "c": "c"}
+    assert opened == []
+    skill(skills, "a", "description: new")
+    skill(project.root / "shared", "d", "description: d")
+    (skills / "c").unlink()
+    (skills / "c").symlink_to("../../shared/d")
+    assert project.described() == {"a": "new", "b": "b", "c": "d"}
+    assert sorted(opened) == ["SKILL.md", "SKILL.md"]
+
+
+def test_when_the_time_is_up_some_are_missing(project: Project, skills: Path) -> None:
+    skill(skills, "a", "description: D")
+    with Root(str(project.root)) as root:
+        context = Context(root=root, budget=Budget(deadline=0), settings=Settings(SKILLS))
+        answer = list_commands.run(list_commands.Arguments(1, 50), context)
+    assert answer.truncated
+    assert "some are missing" in answer.warnings[-1]
+    assert project.described() == {"a": "D"}
