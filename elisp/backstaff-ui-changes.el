@@ -18,15 +18,9 @@
   "Length of a diff, in characters, after which no more files are asked for.")
 
 (defvar backstaff-changes-mode-map
-  (let ((map (make-sparse-keymap)))
+  (let ((map (backstaff-view-keymap "RET" #'backstaff-changes-visit "b" #'backstaff-changes-from
+                                    "g" #'revert-buffer "q" #'quit-window)))
     (set-keymap-parent map (make-composed-keymap diff-mode-shared-map diff-mode-map))
-    (define-key map [remap keyboard-quit] #'backstaff-request-quit)
-    (define-key map (kbd "RET") #'backstaff-changes-visit)
-    (define-key map [mouse-2] #'backstaff-changes-visit)
-    (define-key map (kbd "b") #'backstaff-changes-from)
-    (define-key map (kbd "g") #'revert-buffer)
-    (define-key map (kbd "q") #'quit-window)
-    (define-key map (kbd "?") #'backstaff-view-keys)
     map)
   "Keymap of `backstaff-changes-mode'.")
 

@@ -199,16 +199,9 @@ argument, ask."
 ;;; Showing the reply
 
 (defvar backstaff-inspector-mode-map
-  (let ((map (make-sparse-keymap)))
-    (define-key map "e" #'backstaff-inspector-edit)
-    (define-key map "w" #'backstaff-inspector-copy-lisp)
-    (define-key map "W" #'backstaff-inspector-copy-json)
-    (define-key map "n" #'outline-next-visible-heading)
-    (define-key map "p" #'outline-previous-visible-heading)
-    (define-key map (kbd "TAB") #'outline-cycle)
-    (define-key map "?" #'backstaff-view-keys)
-    (define-key map [remap keyboard-quit] #'backstaff-request-quit)
-    map)
+  (backstaff-view-keymap "e" #'backstaff-inspector-edit "TAB" #'outline-cycle
+                         "w" #'backstaff-inspector-copy-lisp "W" #'backstaff-inspector-copy-json
+                         "n" #'outline-next-visible-heading "p" #'outline-previous-visible-heading)
   "Keymap of `backstaff-inspector-mode'.")
 
 ;;;###autoload

@@ -17,13 +17,9 @@
   "Length of a new overview, in a model's tokens, which + doubles.")
 
 (defvar backstaff-overview-mode-map
-  (let ((map (make-sparse-keymap)))
-    (define-key map (kbd "TAB") #'forward-button)
-    (define-key map (kbd "<backtab>") #'backward-button)
-    (define-key map (kbd "v") #'backstaff-overview-enter)
-    (define-key map (kbd "+") #'backstaff-overview-more)
-    (define-key map (kbd "^") #'backstaff-view-up)
-    map)
+  (backstaff-view-keymap "TAB" #'forward-button "<backtab>" #'backward-button
+                         "v" #'backstaff-overview-enter "+" #'backstaff-overview-more
+                         "^" #'backstaff-view-up)
   "Keymap of `backstaff-overview-mode'.")
 
 ;;;###autoload
@@ -120,10 +116,11 @@ lose the directory of the page, which would be repeated in each."
             (insert (backstaff-view-button shown path kind))))))))
 
 (defun backstaff-overview-enter ()
-  "Show the overview of the directory at point in this buffer."
+  "Show the overview of the directory at point, or the one of the file at point."
   (interactive nil backstaff-overview-mode)
-  (backstaff-view-entry-at-point)
-  (backstaff-view-change :path (backstaff-view-directory)))
+  (pcase-let (((map :path :kind) (backstaff-view-entry t)))
+    (backstaff-view-change :path (if (eq kind :directory) path
+                                   (or (backstaff-path-parent path) ".")))))
 
 (defun backstaff-overview-more ()
   "Request an overview of twice as many tokens."

@@ -24,24 +24,14 @@
     (TIMEOUT . "d searches one directory; or give a simpler pattern"))
   "The remedy for a person, by the kind of a note or the code of an error.")
 
-(defvar-local backstaff-search--counts '(0 0 nil)
-  "A list of the number of matches, the number of files, and the last file.")
+(defvar-local backstaff-search--counts '(0 0)
+  "A list of the number of matches and of files, the last file, and its definition.")
 
 (defvar backstaff-search-mode-map
-  (let ((map (make-sparse-keymap)))
-    (define-key map [remap keyboard-quit] #'backstaff-request-quit)
-    (define-key map (kbd "RET") #'backstaff-search-visit)
-    (define-key map "g" #'revert-buffer)
-    (define-key map "t" #'backstaff-search-toggle-text)
-    (define-key map "i" #'backstaff-search-toggle-ignored)
-    (define-key map "c" #'backstaff-search-toggle-case)
-    (define-key map "d" #'backstaff-search-in-directory)
-    (define-key map "f" #'backstaff-search-in-files)
-    (define-key map "e" #'backstaff-search-edit)
-    (define-key map "+" #'backstaff-search-more-context)
-    (define-key map "-" #'backstaff-search-less-context)
-    (define-key map "?" #'backstaff-view-keys)
-    map)
+  (backstaff-view-keymap "RET" #'backstaff-search-visit "g" #'revert-buffer
+                         "e" #'backstaff-search-edit "t" #'backstaff-search-toggle-text
+                         "c" #'backstaff-search-toggle-case "i" #'backstaff-search-toggle-ignored
+                         "d" #'backstaff-search-in-directory "f" #'backstaff-search-in-files)
   "Keymap of `backstaff-search-mode'.")
 
 ;;;###autoload
@@ -53,7 +43,7 @@
                                    (backstaff-search--request state))
                         :draw (lambda (reply)
                                 (compilation-forget-errors)
-                                (setq backstaff-search--counts (list 0 0 nil))
+                                (setq backstaff-search--counts '(0 0))
                                 (backstaff-search--add reply))
                         :draw-failures t
                         :wrap t)
@@ -118,18 +108,18 @@ has keys to change the search.  Modified buffers are searched as they are."
   (let* ((root (backstaff-command-root directory))
          (state (list :root root :tool pattern :literal (and literal t)
                       :below (backstaff-path-relative root (or directory root))
-                      :flags nil :context 0 :include nil :ignored nil)))
+                      :flags nil :include nil :ignored nil)))
     (if (null pattern) (backstaff-search--as-you-type state)
       ;; C-g cancels where the matches are to come.
       (setq next-error-last-buffer (backstaff-view-open 'backstaff-search-mode state)))))
 
 (defun backstaff-search--request (state)
   "Return the call for STATE.  Its `:tool' is the pattern."
-  (pcase-let (((map :tool :literal :below :context :include :ignored :offset :most) state))
+  (pcase-let (((map :tool :literal :below :include :ignored :offset :most) state))
     (list "workspace/regexp_search"
           (list :pattern tool :literal literal :flags (backstaff-search--flags state)
                 :root_path below :include include :include_ignored ignored
-                :context_lines context :offset (or offset 0)
+                :context_lines 0 :offset (or offset 0)
                 ;; The first matches come before the time is up.
                 :max_results (or most (if offset 500 100))
                 :timeout_ms backstaff-search--milliseconds)
@@ -196,16 +186,6 @@ A glob without a slash counts in any directory."
                                                        (backstaff-view-get :literal))
                          :flags nil))
 
-(defun backstaff-search-more-context (lines)
-  "Show LINES more lines around each match, by default one."
-  (interactive "p" backstaff-search-mode)
-  (backstaff-view-change :context (max 0 (min 10 (+ lines (or (backstaff-view-get :context) 0))))))
-
-(defun backstaff-search-less-context (lines)
-  "Show LINES fewer lines around each match, by default one."
-  (interactive "p" backstaff-search-mode)
-  (backstaff-search-more-context (- lines)))
-
 (defun backstaff-search--describe (stage)
   "Write the number of matches, the search and its keys into the header line.
 STAGE is the text before them, such as \"Searching: \"."
@@ -255,45 +235,33 @@ STAGE is the text before them, such as \"Searching: \"."
 
 (defun backstaff-search--insert-matches (data)
   "Insert the matches in DATA, those of a file below its name."
-  (pcase-dolist (`(,path . ,items) (seq-group-by (lambda (item) (plist-get item :path))
-                                                 (plist-get data :items)))
-    (pcase-let ((`(,matches ,files ,last) backstaff-search--counts)
-                (around (cl-find path (plist-get data :around) :test #'equal
-                                 :key (lambda (one) (plist-get one :path))))
-                (said nil))
+  (pcase-dolist (`((,path . ,line) . ,items)
+                 (seq-group-by (lambda (item) (cons (plist-get item :path) (plist-get item :line)))
+                               (plist-get data :items)))
+    (pcase-let* ((`(,matches ,files ,last ,around) backstaff-search--counts)
+                 (same (equal path last))
+                 ((map :enclosing :line-text) (car items))
+                 (name (plist-get enclosing :qualified)) (text (copy-sequence line-text)))
       (setq backstaff-search--counts
-            (list (+ matches (length items)) (if (equal path last) files (1+ files)) path))
-      (unless (equal path last)
+            (list (+ matches (length items)) (if same files (1+ files)) path name))
+      (unless same
         (insert (propertize (concat (backstaff-names-show path) "\n") 'font-lock-face 'backstaff-heading)))
-      (pcase-dolist (`(,line . ,items)
-                     (sort (seq-group-by (lambda (item) (plist-get item :line))
-                                         (append items (plist-get around :lines)))
-                           #'car-less-than-car))
-        (let* ((inner (plist-get (car items) :enclosing)) (name (plist-get inner :qualified)))
-          ;; The line of a definition says its name itself.
-          (unless (or (plist-get (car items) :text) (equal name said)
-                      (prog1 (equal (plist-get inner :line) line) (setq said name)))
-            (insert (propertize (if name (format "in %s\n" (backstaff-names-text name))
-                                  "at top level\n")
-                                'font-lock-face 'backstaff-note))))
-        (let* ((context (plist-get (car items) :text))
-               (text (copy-sequence (or context (plist-get (car items) :line-text)))))
-          (if context
-              (put-text-property 0 (length text) 'font-lock-face grep-context-face text)
-            (pcase-dolist ((map :column :match) items)
-              (let ((start (1- (or column 1))))
-                ;; Of a long line, the text is a part.
-                (when (and match (<= start (length text))
-                           (eql (string-search match text start) start))
-                  (put-text-property start (+ start (length match))
-                                     'font-lock-face grep-match-face text)))))
-          (insert
-           ;; With the character NUL `grep-mode' knows where a name ends.
-           (propertize (concat (if (string-search "\n" path) (backstaff-names-show path) path) "\0")
-                       'invisible t 'backstaff-search-path path)
-           (format (if context "%d-" "%d:") line) text "\n"))))))
+      ;; The line of a definition says its name itself.
+      (unless (or (equal name (and same around)) (equal (plist-get enclosing :line) line))
+        (insert (propertize (if name (format "in %s\n" (backstaff-names-text name)) "at top level\n")
+                            'font-lock-face 'backstaff-note)))
+      (pcase-dolist ((map :column :match) items)
+        (let ((start (1- (or column 1))))
+          ;; Of a long line, the text is a part.
+          (when (and match (<= start (length text)) (eql (string-search match text start) start))
+            (put-text-property start (+ start (length match)) 'font-lock-face grep-match-face text))))
+      (insert
+       ;; With the character NUL `grep-mode' knows where a name ends.
+       (propertize (concat (if (string-search "\n" path) (backstaff-names-show path) path) "\0")
+                   'invisible t 'backstaff-search-path path)
+       (format "%d:" line) text "\n"))))
 
-
+
 ;;; Consult
 
 (defun backstaff-search--as-you-type (state)

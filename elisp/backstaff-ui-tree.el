@@ -31,15 +31,10 @@ ignores, and `nothing' shows everything.  \\<backstaff-tree-mode-map>\\[backstaf
   "The paths of the directories that were closed before a redraw.")
 
 (defvar backstaff-tree-mode-map
-  (let ((map (make-sparse-keymap)))
-    (define-key map (kbd "TAB") #'backstaff-tree-toggle)
-    (define-key map (kbd "<backtab>") #'outline-cycle-buffer)
-    (define-key map (kbd ".") #'backstaff-tree-toggle-hidden)
-    (define-key map (kbd "d") #'backstaff-tree-set-depth)
-    (define-key map (kbd "x") #'backstaff-tree-exclude)
-    (define-key map (kbd "G") #'backstaff-tree-leave-out)
-    (define-key map (kbd "^") #'backstaff-view-up)
-    map)
+  (backstaff-view-keymap "TAB" #'backstaff-tree-toggle "<backtab>" #'outline-cycle-buffer
+                         "." #'backstaff-tree-toggle-hidden "d" #'backstaff-tree-set-depth
+                         "x" #'backstaff-tree-exclude "G" #'backstaff-tree-leave-out
+                         "^" #'backstaff-view-up)
   "Keymap of `backstaff-tree-mode'.")
 
 ;;;###autoload
@@ -172,7 +167,7 @@ When they are shown, call THEN."
 (defun backstaff-tree-toggle (&rest _)
   "Close the directory at point, or open it, and load its names if need be."
   (interactive nil backstaff-tree-mode)
-  (pcase-let (((map :path :kind) (backstaff-view-entry-at-point)))
+  (pcase-let (((map :path :kind) (backstaff-view-entry t)))
     (unless (eq kind :directory)
       (user-error "This is not a directory"))
     (backstaff-view-go-to path)

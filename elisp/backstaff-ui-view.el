@@ -66,18 +66,19 @@ or file below the root.")
 (defvar-local backstaff-view--functions nil
   "The arguments of `backstaff-view-setup', a plist.")
 
-(defvar backstaff-view-map
+(defun backstaff-view-keymap (&rest bindings)
+  "Return a keymap of BINDINGS, keys for `kbd' and commands in turn.
+It also has the keys of all views."
   (let ((map (make-sparse-keymap)))
-    (define-key map (kbd "RET") #'backstaff-view-visit)
-    (define-key map (kbd "o") #'backstaff-view-visit-other-window)
-    (define-key map (kbd "w") #'backstaff-view-copy-path)
-    (define-key map (kbd "l") #'backstaff-view-dired)
-    (define-key map (kbd "=") #'backstaff-file-info)
-    (define-key map (kbd "n") #'next-line)
-    (define-key map (kbd "p") #'previous-line)
-    (define-key map (kbd "?") #'backstaff-view-keys)
+    (cl-loop for (key command) on `("?" backstaff-view-keys ,@bindings) by #'cddr
+             do (define-key map (kbd key) command))
     (define-key map [remap keyboard-quit] #'backstaff-request-quit)
-    map)
+    map))
+
+(defvar backstaff-view-map
+  (backstaff-view-keymap "RET" #'backstaff-view-visit "o" #'backstaff-view-visit-other-window
+                         "w" #'backstaff-view-copy-path "l" #'backstaff-view-dired
+                         "=" #'backstaff-file-info "n" #'next-line "p" #'previous-line)
   "Keymap of the views that show names of files.")
 
 (defvar backstaff-view-mode-map
@@ -246,30 +247,32 @@ A buffer with a text keeps it then, unless its mode draws failures."
 In the buffer and in each of its windows, point goes to the `:focus' of the
 state, or to the first line if TOP is non-nil, or else to the same entry, or
 the line of the same number."
-  (let ((inhibit-read-only t)
-        (focus (plist-get backstaff-view-state :focus))
-        (places (mapcar (lambda (window)
-                          (save-excursion
-                            (when window (goto-char (window-point window)))
-                            (list window (plist-get (backstaff-view-entry) :path)
-                                  (line-number-at-pos) (current-column)
-                                  (and window (> (window-start window) (point-min))
-                                       (count-lines (window-start window) (line-beginning-position))))))
-                        (cons nil (get-buffer-window-list nil t t)))))
+  (let* ((inhibit-read-only t)
+         (focus (plist-get backstaff-view-state :focus))
+         (places (mapcar (lambda (window)
+                           (save-excursion
+                             (when window (goto-char (window-point window)))
+                             (list window (plist-get (backstaff-view-entry) :path)
+                                   (line-number-at-pos) (current-column)
+                                   (and window (line-number-at-pos (window-start window))))))
+                         (cons nil (get-buffer-window-list nil t t)))))
     (with-silent-modifications
       (erase-buffer)
       (remove-overlays)
       (funcall draw))
-    (pcase-dolist (`(,window ,path ,line ,column ,above) (reverse places))
+    (pcase-dolist (`(,window ,path ,line ,column ,start) (reverse places))
       (goto-char (point-min))
-      (cond ((and focus (backstaff-view-go-to focus)) (setq above nil))
-            (top (setq above nil))
+      (cond ((and focus (backstaff-view-go-to focus)))
+            (top (setq start 1))
             (t (unless (and path (backstaff-view-go-to path))
                  (forward-line (1- line)))
                (move-to-column column)))
       (when window
         (set-window-point window (point))
-        (set-window-start window (if above (line-beginning-position (- 1 above)) (point-min)) t)))))
+        (save-excursion
+          (goto-char (point-min))
+          (forward-line (1- start))
+          (set-window-start window (point) t))))))
 
 (defun backstaff-view--cancelled ()
   "Show that the user has cancelled what the buffer waited for."
@@ -306,23 +309,20 @@ Blanks and commas stand between globs, but a comma in braces is the glob's own:
 
 ;;; Places
 
-(defun backstaff-view-entry ()
-  "Return the entry at point, just before it, or else of the line, or nil."
+(defun backstaff-view-entry (&optional required)
+  "Return the entry at point, just before it, or else of the line, or nil.
+If REQUIRED is non-nil, signal a `user-error' instead of returning nil."
   (let ((here (point)))
     (or (get-text-property here 'backstaff-entry)
         ;; A search stops behind the name.
         (and (> here (point-min)) (get-text-property (1- here) 'backstaff-entry))
         (save-excursion
           (move-beginning-of-line 1)
-          (get-text-property (if (get-text-property (point) 'backstaff-entry) (point)
-                               (next-single-property-change (point) 'backstaff-entry nil
-                                                            (line-end-position)))
-                             'backstaff-entry)))))
-
-(defun backstaff-view-entry-at-point ()
-  "Return the entry at point, or signal a `user-error' if there is none."
-  (or (backstaff-view-entry)
-      (user-error "There is no file on this line")))
+          (or (get-text-property (point) 'backstaff-entry)
+              (get-text-property (next-single-property-change (point) 'backstaff-entry nil
+                                                              (line-end-position))
+                                 'backstaff-entry)))
+        (and required (user-error "There is no file on this line")))))
 
 (defun backstaff-view--path ()
   "Return the path of the file at point, or else of the buffer's state."
@@ -333,12 +333,6 @@ Blanks and commas stand between globs, but a comma in braces is the glob's own:
   "Return the name with which Emacs visits the file at point, or nil."
   (when-let ((entry (backstaff-view-entry)) (root (backstaff-view-get :root)))
     (backstaff-path-file-name (backstaff-path-absolute root (plist-get entry :path)) root)))
-
-(defun backstaff-view-directory ()
-  "Return the path of the directory at point, or the one of the file at point."
-  (if (memq (plist-get (backstaff-view-entry) :kind) '(nil :directory))
-      (backstaff-view--path)
-    (or (backstaff-path-parent (backstaff-view--path)) ".")))
 
 (defun backstaff-view-go-to (path)
   "Go to the name of PATH, and return non-nil; stay if there is none."
@@ -373,7 +367,7 @@ Blanks and commas stand between globs, but a comma in braces is the glob's own:
 Do so in another window if OTHER-WINDOW is non-nil; then Dired shows a
 directory."
   (interactive nil backstaff-view-mode)
-  (let* ((entry (backstaff-view-entry-at-point)) (root (backstaff-view-get :root))
+  (let* ((entry (backstaff-view-entry t)) (root (backstaff-view-get :root))
          (name (backstaff-path-absolute root (plist-get entry :path)))
          (open (plist-get backstaff-view--functions :open)))
     (cond ((and open (not other-window) (eq (plist-get entry :kind) :directory))

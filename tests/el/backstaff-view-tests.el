@@ -224,7 +224,7 @@
                        backstaff-overview-more backstaff-tree-toggle backstaff-tree-toggle-hidden
                        backstaff-tree-leave-out backstaff-search-toggle-text
                        backstaff-search-toggle-case backstaff-search-toggle-ignored
-                       backstaff-search-more-context backstaff-changes-visit))
+                       backstaff-changes-visit))
       (ert-info ((symbol-name command))
         (should-error (call-interactively command) :type 'user-error)))))
 
