@@ -114,7 +114,8 @@ COUNTS are plists (:path :count) of directories whose names are not all there."
                (name (if (equal path ".") (file-name-nondirectory
                                            (directory-file-name (backstaff-view-root)))
                        name)))
-    (insert (make-string (* 2 level) ?\s)
+    ;; A line break at the end of the buffer would be hidden with the last name.
+    (insert (if (bobp) "" "\n") (make-string (* 2 level) ?\s)
             (backstaff-view-button
              (concat (if (equal name "") "" (bidi-string-mark-left-to-right (backstaff-names-show name)))
                      (pcase kind (:directory "/") (:symlink "@")))
@@ -123,8 +124,7 @@ COUNTS are plists (:path :count) of directories whose names are not all there."
                                      (format " %d" (+ (length children) (or missing 0))))
                                 (and truncated (not children) (not (eql missing 0))
                                      (propertize " …" 'backstaff-unloaded t)))
-                        'face 'backstaff-note)
-            "\n")
+                        'face 'backstaff-note))
     (dolist (child children)
       (backstaff-tree--insert child (1+ level) counts))))
 
@@ -140,12 +140,12 @@ When they are shown, call THEN."
            (with-silent-modifications
              (when (backstaff-view-go-to path)
                (let ((start (line-beginning-position)) (level (/ (current-indentation) 2)))
-                 (forward-line)
+                 (end-of-line)
                  (save-excursion
                    (backstaff-tree--insert (plist-get data :root) level
                                            (append (plist-get data :closed) (plist-get data :missing))))
                  ;; The old line goes last, so that a point on it stays in this place.
-                 (delete-region start (point))))))
+                 (delete-region start (1+ (point)))))))
          (when then (funcall then)))))
     t))
 

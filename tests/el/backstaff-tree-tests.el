@@ -56,7 +56,7 @@
     (let ((backstaff-root-directory "/")
           (backstaff-tree-depth 0))
       (backstaff-view-test-open #'backstaff-tree "/")
-      (should (string-match-p "\\`/\\( [0-9]+\\)? …\n\\'" (buffer-string)))
+      (should (string-match-p "\\`/\\( [0-9]+\\)? …\\'" (buffer-string)))
       (should (equal (buffer-name) "*backstaff tree: /*")))))
 
 (ert-deftest backstaff-tree-starts-at-the-project-that-is-switched-to ()
@@ -141,6 +141,14 @@
     (should (equal (nth 3 (backstaff-tree-tests-lines)) "  README"))
     (push-button)
     (should (equal (backstaff-tree-tests-lines) backstaff-tree-tests-drawn))))
+
+(ert-deftest backstaff-tree-hides-nothing-behind-the-last-name ()
+  (backstaff-tree-tests-shown
+    (dolist (key '("TAB" "TAB"))
+      (goto-char (point-min))
+      (backstaff-view-test-press key))
+    (should-not (invisible-p (1- (point-max))))
+    (should-not (eq (char-before (point-max)) ?\n))))
 
 (ert-deftest backstaff-tree-folds-all ()
   (backstaff-tree-tests-shown
