@@ -214,22 +214,27 @@ With Consult you see each definition in its file; see `backstaff-use-consult'."
                      (pcase (get-text-property 0 'backstaff-place candidate)
                        (`(,path . ,line)
                         (propertize (format "  %s:%d" (backstaff-names-show path) line)
-                                    'face 'completions-annotations))))))
+                                    'face 'completions-annotations)))))
+         ;; On the screen, the place stands behind the name alone.
+         (group (lambda (candidate transform)
+                  (if transform (backstaff-names-text
+                                 (get-text-property 0 'backstaff-query candidate))
+                    (pcase (get-text-property 0 'backstaff-rank candidate)
+                      (0 "Exactly this name") (1 "Names that begin with it")
+                      ((or 2 3) "Names that contain it") (_ "Headings of texts"))))))
     (if (backstaff-prompt-consult-p)
         (backstaff-find-with-consult "Definition: " root answer 'backstaff-xref--history
-                                     :annotate annotate)
+                                     :annotate annotate :group group)
       (or (backstaff-find-read (format-prompt "Definition" default) answer
                                'backstaff-xref--history '(category . consult-grep)
-                               (cons 'annotation-function annotate))
+                               (cons 'annotation-function annotate) (cons 'group-function group))
           default ""))))
 
 (defun backstaff-xref--candidate (definition)
-  "Return the candidate of DEFINITION: its name behind an invisible place."
-  (pcase-let* (((map :name :path :line) definition)
-               (candidate (backstaff-find-line path line name)))
-    (put-text-property 0 (- (length candidate) (length (backstaff-names-text name)))
-                       'invisible t candidate)
-    (propertize candidate 'backstaff-place (cons path line) 'backstaff-query name)))
+  "Return the candidate of DEFINITION, such as \"src/a.py:4:Server.run\"."
+  (pcase-let (((map :name :path :line :rank) definition))
+    (propertize (backstaff-find-line path line name) 'backstaff-place (cons path line)
+                'backstaff-query name 'backstaff-rank rank)))
 
 (provide 'backstaff-ui-xref)
 ;;; backstaff-ui-xref.el ends here

@@ -63,9 +63,8 @@
     (should (equal (backstaff-definition-tests-here) '("b.py" "def runner():")))
     (let ((candidate (backstaff-xref--candidate
                       (car (backstaff-xref--definitions root "Server.run")))))
-      ;; As a line of a grep, with nothing on the screen but the name.
+      ;; As a line of a grep, for Consult and Embark.
       (should (equal (substring-no-properties candidate) "a.py:4:Server.run"))
-      (should (equal (next-single-property-change 0 'invisible candidate) 7))
       (should (equal (next-single-property-change 0 'face candidate) 4))
       ;; Embark calls the command with the text of a candidate.
       (backstaff-find-definition (substring-no-properties candidate) root)
@@ -84,6 +83,13 @@
                      '("a.py:4:Server.run" "b.py:4:runner" "b.py:7:rerun")))
       (should (eq (completion-metadata-get metadata 'category) 'consult-grep))
       (should (eq (completion-metadata-get metadata 'display-sort-function) #'identity))
+      ;; The place stands behind the name alone.
+      (should (equal (funcall (completion-metadata-get metadata 'group-function) (car all) t)
+                     "Server.run"))
+      (should (equal (mapcar (lambda (candidate)
+                               (funcall (completion-metadata-get metadata 'group-function) candidate nil))
+                             all)
+                     '("Exactly this name" "Names that begin with it" "Names that contain it")))
       (should (equal (substring-no-properties
                       (funcall (completion-metadata-get metadata 'annotation-function) (car all)))
                      "  a.py:4")))))
