@@ -12,6 +12,7 @@
 
 (require 'cl-lib)
 (require 'help-mode)
+(require 'map)
 (require 'subr-x)
 (require 'backstaff)
 (require 'backstaff-names)
@@ -104,42 +105,42 @@ Return the place of the first failure, or nil."
 ;;; Checks
 
 (defun backstaff-doctor--check-package (directory)
-  "Check what is on this machine, for DIRECTORY; return the project's host or nil."
+  "Check this machine, for a project in DIRECTORY; return the project's host."
   (backstaff-doctor--begin "Package")
-  (let* ((note #'backstaff-doctor--note) (file #'backstaff-path-shown)
-         (settings (backstaff-server-settings-file-name))
+  (let* ((settings (backstaff-server-settings-file-name))
          (sources (backstaff-python-sources))
          (root (condition-case problem (backstaff-root directory) (error problem)))
          (host (and (stringp root) (file-remote-p root))))
-    (funcall note "Emacs" 'ok (format "%s, %s, %s" emacs-version system-configuration
-                                      (if window-system (format "window system %s" window-system)
-                                        "text terminal")))
-    (funcall note "Package" 'ok (format "Backstaff %s in %s" backstaff-server-version
-                                        (funcall file (or backstaff-python-package-directory "no file"))))
-    (funcall note "Sources" (if (or sources backstaff-server-command) 'ok 'note)
-             (if sources (concat "the server's are in " (funcall file sources))
-               "the server's are not beside the package"))
-    (cond ((consp root)
-           (funcall note "Root" 'failed (backstaff-epc-error-text root)
-                    (if (memq 'backstaff-error (get (car root) 'error-conditions))
-                        (backstaff-server-advice root)
-                      "Check `backstaff-root-function' and `backstaff-root-directory'")))
-          ((or host (file-accessible-directory-p root)) (funcall note "Root" 'ok (funcall file root)))
-          (t (funcall note "Root" 'failed (concat (funcall file root) " cannot be entered")
-                      "Make it a directory that you may read, or go to another one")))
-    (when (file-remote-p directory)
-      (insert "\nOn this machine, for local projects\n"))
-    ;; The server itself judges the settings.
-    (cond ((file-readable-p settings) (funcall note "Settings" 'note (funcall file settings)))
-          ((or backstaff-server-settings-file (file-exists-p settings))
-           (funcall note "Settings" 'failed (concat (funcall file settings) " cannot be read")
-                    "Check `backstaff-server-settings-file' and the file's permissions"))
-          (t (funcall note "Settings" 'note (concat "none, as there is no " (funcall file settings)))))
-    (pcase (backstaff-server-status)
-      ('unresponsive (funcall note "Running" 'failed "the server does not respond any more"
-                              "Type M-x backstaff-restart"))
-      ((and (pred integerp) pid) (funcall note "Running" 'ok (format "process %s" pid)))
-      (_ (funcall note "Running" 'note "no server; the next call starts one")))
+    (cl-flet ((note #'backstaff-doctor--note) (file #'backstaff-path-shown))
+      (note "Emacs" 'ok (format "%s, %s, %s" emacs-version system-configuration
+                                (if window-system (format "window system %s" window-system)
+                                  "text terminal")))
+      (note "Package" 'ok (format "Backstaff %s in %s" backstaff-server-version
+                                  (file (or backstaff-python-package-directory "no file"))))
+      (note "Sources" (if (or sources backstaff-server-command) 'ok 'note)
+            (if sources (concat "the server's are in " (file sources))
+              "the server's are not beside the package"))
+      (cond ((consp root)
+             (note "Root" 'failed (backstaff-epc-error-text root)
+                   (if (memq 'backstaff-error (get (car root) 'error-conditions))
+                       (backstaff-server-advice root)
+                     "Check `backstaff-root-function' and `backstaff-root-directory'")))
+            ((or host (file-accessible-directory-p root)) (note "Root" 'ok (file root)))
+            (t (note "Root" 'failed (concat (file root) " cannot be entered")
+                     "Make it a directory that you may read, or go to another one")))
+      (when (file-remote-p directory)
+        (insert "\nOn this machine, for local projects\n"))
+      ;; The server itself judges the settings.
+      (cond ((file-readable-p settings) (note "Settings" 'note (file settings)))
+            ((or backstaff-server-settings-file (file-exists-p settings))
+             (note "Settings" 'failed (concat (file settings) " cannot be read")
+                   "Check `backstaff-server-settings-file' and the file's permissions"))
+            (t (note "Settings" 'note (concat "none, as there is no " (file settings)))))
+      (pcase (backstaff-server-status)
+        ('unresponsive (note "Running" 'failed "the server does not respond any more"
+                             "Type M-x backstaff-restart"))
+        ((and (pred integerp) pid) (note "Running" 'ok (format "process %s" pid)))
+        (_ (note "Running" 'note "no server; the next call starts one"))))
     host))
 
 (defun backstaff-doctor--check-server (host)
@@ -148,57 +149,56 @@ If HOST is non-nil, check the server there, too; that is the one that calls use.
   (backstaff-doctor--begin "Command")
   ;; The Python found before may not work any more.
   (setq backstaff-python-found nil)
-  (let* ((buffer (current-buffer)) (result nil)
-         (command
-          (backstaff-python-with-own-environment nil
-            (backstaff-server-program
-             (lambda (program answer)
-               (let ((usable (backstaff-python-usable-p answer)))
-                 (with-current-buffer buffer
-                   (backstaff-doctor--note
-                    "Python" (if usable 'ok 'note)
-                    (if (stringp answer) (concat (backstaff-path-shown program) " " answer)
-                      (format "%s is %s and %s" (backstaff-path-shown (plist-get answer :executable))
-                              (plist-get answer :version)
-                              (if usable "can run the server"
-                                "too old: 3.11 or newer is needed"))))))))))
+  (let* ((report (current-buffer)) (result nil)
+         (command (backstaff-python-with-own-environment nil
+                    (backstaff-server-program
+                     (lambda (program answer)
+                       (with-current-buffer report
+                         (backstaff-doctor--check-python program answer))))))
          (connection (backstaff-server-try (lambda (&rest answer) (setq result answer))
                                            backstaff-doctor--limit)))
     (unwind-protect
-        (progn
-          (backstaff-doctor--note
-           "Command" 'ok (concat (string-join command " ")
-                                 (and backstaff-server-command "\nby `backstaff-server-command'")))
+        (cl-flet ((note #'backstaff-doctor--note))
+          (note "Command" 'ok (concat (string-join command " ")
+                                      (and backstaff-server-command "\nby `backstaff-server-command'")))
           (backstaff-doctor--begin "Handshake")
           (while (null result)
             (accept-process-output nil 0.05))
-          (pcase-let ((`(,identity ,condition) result))
+          (pcase-let ((`(,(map :version :protocol :python) ,condition) result))
             (when condition
               (signal (car condition) (cdr condition)))
-            (backstaff-doctor--note
-             "Handshake" 'ok (format "server %s, protocol %s, Python %s" (plist-get identity :version)
-                                     (plist-get identity :protocol)
-                                     (or (plist-get identity :python) "unknown"))))
+            (note "Handshake" 'ok (format "server %s, protocol %s, Python %s" version protocol
+                                          (or python "unknown"))))
           (backstaff-doctor--check-speed "Round trip" connection)
           (backstaff-doctor--begin "Tools")
           (let ((tools (backstaff-epc-call connection 'describe nil :timeout backstaff-doctor--limit)))
             (unless (and tools (cl-every (lambda (tool) (stringp (plist-get tool :id))) tools))
               (signal 'backstaff-protocol-error '("the server describes no tools")))
-            (backstaff-doctor--note
-             "Tools" 'ok
-             (mapconcat (pcase-lambda (`(,policy . ,tools))
-                          (concat (pcase policy (:allow "allowed: ") (:deny "denied: ")
-                                         (:prompt "ask first: ") (_ "of no known policy: "))
-                                  (mapconcat (lambda (tool) (plist-get tool :id)) tools ", ")))
-                        (seq-group-by (lambda (tool) (plist-get tool :policy)) tools) "\n"))))
-      (backstaff-epc-close connection "the doctor is done"))
-    (when host
-      (insert (format "\nOn %s, for this project\n" host))
-      (backstaff-doctor--begin "Host")
-      (let ((server (backstaff-server-ensure host)))
-        (backstaff-doctor--note
-         "Host" 'ok (concat host "\n" (plist-get (backstaff-server-start-info server) :text)))
-        (backstaff-doctor--check-speed "To the host" server)))))
+            (note "Tools" 'ok
+                  (mapconcat
+                   (pcase-lambda (`(,policy . ,tools))
+                     (concat (pcase policy (:allow "allowed: ") (:deny "denied: ")
+                                    (:prompt "ask first: ") (_ "of no known policy: "))
+                             (mapconcat (lambda (tool) (plist-get tool :id)) tools ", ")))
+                   (seq-group-by (lambda (tool) (plist-get tool :policy)) tools) "\n"))))
+      (backstaff-epc-close connection "the doctor is done")))
+  (when host
+    (insert (format "\nOn %s, for this project\n" host))
+    (backstaff-doctor--begin "Host")
+    (let ((server (backstaff-server-ensure host)))
+      (backstaff-doctor--note
+       "Host" 'ok (concat host "\n" (plist-get (backstaff-server-start-info server) :text)))
+      (backstaff-doctor--check-speed "To the host" server))))
+
+(defun backstaff-doctor--check-python (program answer)
+  "Note if PROGRAM can run the server, by its ANSWER: its facts or a problem."
+  (pcase-let ((usable (backstaff-python-usable-p answer))
+              ((map :executable :version) (and (listp answer) answer)))
+    (backstaff-doctor--note
+     "Python" (if usable 'ok 'note)
+     (if (stringp answer) (concat (backstaff-path-shown program) " " answer)
+       (format "%s is %s and %s" (backstaff-path-shown executable) version
+               (if usable "can run the server" "too old: 3.11 or newer is needed"))))))
 
 (defun backstaff-doctor--check-speed (name connection)
   "Measure how long a call over CONNECTION takes, as check NAME."
@@ -207,9 +207,8 @@ If HOST is non-nil, check the server there, too; that is the one that calls use.
                         repeat 10 for start = (float-time) while (< start end)
                         do (backstaff-epc-call connection 'ping nil :timeout (- end start))
                         collect (* 1e3 (- (float-time) start)))))
-    (backstaff-doctor--note
-     name 'ok (format "%.2f to %.2f ms for an empty call and its answer"
-                      (apply #'min times) (apply #'max times)))))
+    (backstaff-doctor--note name 'ok (format "%.2f to %.2f ms for an empty call and its answer"
+                                             (apply #'min times) (apply #'max times)))))
 
 (provide 'backstaff-ui-doctor)
 ;;; backstaff-ui-doctor.el ends here

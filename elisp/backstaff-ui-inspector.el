@@ -29,9 +29,8 @@
   (condition-case problem
       (mapcar (lambda (tool) (cons (plist-get tool :id) tool)) (backstaff-tools))
     ;; The command loop would quote the text and the advice.
-    (backstaff-error
-     (user-error "%s.  %s" (backstaff-epc-error-text problem)
-                 (backstaff-server-advice problem)))))
+    (backstaff-error (user-error "%s.  %s" (backstaff-epc-error-text problem)
+                                 (backstaff-server-advice problem)))))
 
 (defun backstaff-inspector--read-tool ()
   "Ask for a tool and return its definition; a part of its name is enough."
@@ -40,11 +39,10 @@
          (completion-extra-properties
           (list :annotation-function
                 (lambda (id)
-                  (concat (make-string (max 2 (- 30 (length id))) ?\s)
-                          ;; The first sentence.
-                          (replace-regexp-in-string
-                           "\\.[ \n].*\\(?:\n.*\\)*\\'" "."
-                           (plist-get (cdr (assoc id tools)) :description)))))))
+                  ;; The first sentence.
+                  (concat "  " (replace-regexp-in-string
+                                "\\.[ \n].*\\(?:\n.*\\)*\\'" "."
+                                (plist-get (cdr (assoc id tools)) :description)))))))
     (or (cdr (assoc (completing-read "Run tool: " tools nil t nil 'backstaff-inspector--history)
                     tools))
         (user-error "Choose a tool"))))
@@ -67,34 +65,30 @@ If TOOL reads files, the path is that of the current file below ROOT."
   "Read the arguments of TOOL, a definition: a plist or an object of JSON.
 CURRENT, a plist or a string, is there to edit.  TAB completes keywords, and
 shows their descriptions."
-  (let* ((definitions (plist-get tool :arguments))
-         (keyword (lambda (definition) (concat ":" (plist-get definition :name))))
-         (complete
-          (lambda ()
-            (when-let ((bounds (with-syntax-table emacs-lisp-mode-syntax-table
-                                 (bounds-of-thing-at-point 'symbol))))
-              (list (car bounds) (cdr bounds) (mapcar keyword definitions)
-                    :annotation-function
-                    (lambda (word)
-                      (concat "  " (plist-get (cl-find word definitions :key keyword :test #'equal)
-                                              :description)))))))
-         (map (make-composed-keymap (let ((map (make-sparse-keymap)))
-                                      (define-key map (kbd "TAB") #'completion-at-point)
-                                      map)
-                                    minibuffer-local-map))
+  (let* ((words (mapcar (lambda (definition)
+                          (cons (concat ":" (plist-get definition :name))
+                                (plist-get definition :description)))
+                        (plist-get tool :arguments)))
+         (complete (lambda ()
+                     (when-let ((bounds (with-syntax-table emacs-lisp-mode-syntax-table
+                                          (bounds-of-thing-at-point 'symbol))))
+                       (list (car bounds) (cdr bounds) words
+                             :annotation-function
+                             (lambda (word) (concat "  " (cdr (assoc word words))))))))
+         (map (make-sparse-keymap))
          (text (minibuffer-with-setup-hook
-                   (lambda () (add-hook 'completion-at-point-functions complete nil t))
+                   (lambda ()
+                     (define-key map (kbd "TAB") #'completion-at-point)
+                     (add-hook 'completion-at-point-functions complete nil t))
                  (read-from-minibuffer
-                  (format "%s (%s): " (plist-get tool :id) (string-join (mapcar keyword definitions) " "))
+                  (format "%s (%s): " (plist-get tool :id) (mapconcat #'car words " "))
                   (if (stringp current) current (format "%S" current))
-                  map nil 'backstaff-inspector--history))))
+                  (make-composed-keymap map minibuffer-local-map)
+                  nil 'backstaff-inspector--history))))
     (if (string-match-p "\\`[ \t]*{" text) text
       (condition-case nil
-          (pcase (read-from-string (if (string-blank-p text) "nil" text))
-            (`(,(and arguments (pred listp) (guard (cl-evenp (length arguments))))
-               . ,(guard t))
-             arguments)
-            (_ (error "No plist")))
+          (let ((arguments (read (if (string-blank-p text) "nil" text))))
+            (if (cl-evenp (length arguments)) arguments (error "No plist")))
         (error (user-error "%s is no plist such as (:path \"src\"), nor JSON" text))))))
 
 ;;; Running it
@@ -181,26 +175,20 @@ argument, ask."
     (format "(backstaff-call %S %s%S)" (backstaff-view-get :tool)
             (if (consp arguments) "'" "") arguments)))
 
-(defun backstaff-inspector-copy-lisp ()
-  "Copy the call as Lisp."
-  (interactive nil backstaff-inspector-mode)
-  (kill-new (backstaff-inspector--lisp))
-  (message "Copied: %s" (current-kill 0)))
-
-(defun backstaff-inspector-copy-json ()
-  "Copy the arguments of the call as JSON."
-  (interactive nil backstaff-inspector-mode)
+(defun backstaff-inspector-copy (json)
+  "Copy the call as Lisp, or with a prefix argument JSON its arguments as JSON."
+  (interactive "P" backstaff-inspector-mode)
   (let ((json-false :false) (arguments (backstaff-view-get :arguments)))
-    (kill-new (cond ((stringp arguments) arguments)
-                    (arguments (json-encode arguments))
-                    (t "{}"))))
+    (kill-new (cond ((not json) (backstaff-inspector--lisp))
+                    ((stringp arguments) arguments)
+                    (t (json-encode (or arguments (make-hash-table)))))))
   (message "Copied: %s" (current-kill 0)))
 
 ;;; Showing the reply
 
 (defvar backstaff-inspector-mode-map
   (backstaff-view-keymap "e" #'backstaff-inspector-edit "TAB" #'outline-cycle
-                         "w" #'backstaff-inspector-copy-lisp "W" #'backstaff-inspector-copy-json
+                         "w" #'backstaff-inspector-copy
                          "n" #'outline-next-visible-heading "p" #'outline-previous-visible-heading)
   "Keymap of `backstaff-inspector-mode'.")
 

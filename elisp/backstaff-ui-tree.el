@@ -23,7 +23,7 @@ A tree of more than 1000 names gets a smaller depth."
   "The names that a new tree leaves out.
 `contract' is the choice for agents: .git, node_modules, dist, build, target,
 .vscode and .DS_Store are missing.  `ignored' leaves out the files that git
-ignores, and `nothing' shows everything.  \\<backstaff-tree-mode-map>\\[backstaff-tree-leave-out] changes it in a buffer."
+ignores, and `nothing' shows everything."
   :type '(choice (const contract) (const ignored) (const nothing))
   :group 'backstaff :package-version '(backstaff . "0.1.0"))
 
@@ -33,7 +33,7 @@ ignores, and `nothing' shows everything.  \\<backstaff-tree-mode-map>\\[backstaf
 (defvar backstaff-tree-mode-map
   (backstaff-view-keymap "TAB" #'backstaff-tree-toggle "<backtab>" #'outline-cycle-buffer
                          "." #'backstaff-tree-toggle-hidden "d" #'backstaff-tree-set-depth
-                         "x" #'backstaff-tree-exclude "G" #'backstaff-tree-leave-out
+                         "x" #'backstaff-tree-exclude
                          "^" #'backstaff-view-up)
   "Keymap of `backstaff-tree-mode'.")
 
@@ -201,15 +201,6 @@ A glob without a slash counts in any directory."
                                   (string-join (backstaff-view-get :exclude) " ")))
                backstaff-tree-mode)
   (backstaff-tree--change :exclude (backstaff-view-globs globs)))
-
-(defun backstaff-tree-leave-out (names)
-  "Leave NAMES out of the tree: `contract', `nothing' or `ignored'.
-Interactively, go from each of these to the next."
-  (interactive (list (pcase (backstaff-view-get :left-out)
-                       ('contract 'nothing) ('nothing 'ignored) (_ 'contract)))
-               backstaff-tree-mode)
-  (backstaff-tree--change :left-out names)
-  (message "The tree leaves out: %s" names))
 
 (provide 'backstaff-ui-tree)
 ;;; backstaff-ui-tree.el ends here

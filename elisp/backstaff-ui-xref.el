@@ -47,15 +47,15 @@ ARGUMENTS are more arguments of the tool.  A failure is a `user-error'."
 The best is 0: the name is WORD.  Then come names that begin with WORD, names
 with a word that does, and other names.  Headings of prose follow all code.
 Case does not count if IGNORE-CASE is non-nil."
-  (let ((quoted (regexp-quote word)) (case-fold-search ignore-case))
+  (cl-flet ((match (format word ignore-case)
+              (let ((case-fold-search ignore-case))
+                (string-match-p (format format (regexp-quote word)) name))))
     (+ (if (string-match-p "\\.\\(?:md\\|org\\|rst\\|txt\\|adoc\\|texi\\)\\'" path) 10 0)
-       (cond ((string-match-p (concat "\\(?:\\`\\|[.:#/]\\)" quoted "\\'") name) 0)
-             ((string-match-p (concat "\\(?:\\`\\|[.:#/]\\)" quoted "[^.:#/]*\\'") name) 1)
-             ((string-match-p (concat "\\(?:\\b\\|_\\)" quoted) name) 2)
+       (cond ((match "\\(?:\\`\\|[.:#/]\\)%s\\'" word ignore-case) 0)
+             ((match "\\(?:\\`\\|[.:#/]\\)%s[^.:#/]*\\'" word ignore-case) 1)
+             ((match "\\(?:\\b\\|_\\)%s" word ignore-case) 2)
              ;; "Name" begins a word in getName.
-             ((let ((case-fold-search nil))
-                (string-match-p (concat "[a-z0-9]" (regexp-quote (upcase-initials word))) name))
-              2)
+             ((match "[a-z0-9]%s" (upcase-initials word) nil) 2)
              (t 3)))))
 
 (defun backstaff-xref--definitions (root text)

@@ -102,7 +102,7 @@
                  "M-x backstaff-run-tool RET workspace/tree RET C-a C-k {\"path\":\"src\",\"entry_kind\":\"all\"} RET")))
       (should (string-match-p "Success +and complete" text))
       (should (string-match-p "src/ a.el b.el" text)))
-    (backstaff-inspector-tests-type "W")
+    (backstaff-inspector-tests-type "C-u w")
     (should (equal (car kill-ring) "{\"path\":\"src\",\"entry_kind\":\"all\"}"))))
 
 (ert-deftest backstaff-list-entries-shows-what-the-tool-gives-a-model ()
@@ -188,7 +188,7 @@
     (backstaff-inspector-tests-type "w")
     (should (equal (car kill-ring)
                    "(backstaff-call \"agent-q/list_directory\" '(:path \".\" :show_hidden t))"))
-    (backstaff-inspector-tests-type "W")
+    (backstaff-inspector-tests-type "C-u w")
     (should (equal (car kill-ring) "{\"path\":\".\",\"show_hidden\":true}"))
     (backstaff-inspector-tests-type "n TAB")
     (with-current-buffer (window-buffer)
@@ -302,7 +302,7 @@ CURRENT are the arguments to edit."
 \"animals\":[\"x\",\"y\"],\"amount\":3}")
                    (nil . "{}")))
     (let ((backstaff-view-state (list :arguments arguments)))
-      (backstaff-inspector-copy-json)
+      (backstaff-inspector-copy t)
       (should (equal (current-kill 0) json)))))
 
 (provide 'backstaff-inspector-tests)

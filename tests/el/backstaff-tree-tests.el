@@ -255,11 +255,11 @@
     (backstaff-view-test-open #'backstaff-tree root)
     (should (equal (backstaff-tree-tests-lines) '("  a.o")))
     (should (string-search "node_modules" (backstaff-view-test-header)))
-    (should (equal (car (last (backstaff-view-test-messages (backstaff-view-test-press "G"))))
-                   "The tree leaves out: nothing"))
-    (should (equal (backstaff-tree-tests-lines) '("  node_modules/ 1" "    b" "  a.o")))
-    (backstaff-view-test-press "G")
-    (should (equal (backstaff-tree-tests-lines) '("  node_modules/ 1" "    b")))
+    (pcase-dolist (`(,names . ,lines) '((nothing "  node_modules/ 1" "    b" "  a.o")
+                                        (ignored "  node_modules/ 1" "    b")))
+      (let ((backstaff-tree-leave-out names))
+        (backstaff-view-test-open #'backstaff-tree root)
+        (should (equal (backstaff-tree-tests-lines) lines))))
     (should (string-search "ignored files" (backstaff-view-test-header)))))
 
 

@@ -222,7 +222,7 @@
     (dolist (command '(backstaff-view-visit backstaff-view-visit-other-window backstaff-view-dired
                        backstaff-view-up backstaff-view-copy-path backstaff-overview-enter
                        backstaff-overview-more backstaff-tree-toggle backstaff-tree-toggle-hidden
-                       backstaff-tree-leave-out backstaff-search-toggle-text
+                       backstaff-search-toggle-text
                        backstaff-search-toggle-case backstaff-search-toggle-ignored
                        backstaff-changes-visit))
       (ert-info ((symbol-name command))
