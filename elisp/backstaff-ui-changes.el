@@ -30,7 +30,9 @@
   :group 'backstaff
   (backstaff-view-setup
    :request (pcase-lambda ((map :base :offset :status))
-              (if status (list "workspace/git_diff" (list :base base :offset (or offset 0)))
+              ;; Emacs draws a page of this size in less than a tenth of a second.
+              (if status (list "workspace/git_diff" (list :base base :offset (or offset 0))
+                               '(:max-output-bytes 200000))
                 (list "workspace/git_status_summary" nil)))
    :again (lambda (state reply)
             (unless (plist-get state :status) (list :status reply)))

@@ -16,7 +16,7 @@
 (require 'pp)
 (require 'backstaff-ui-view)
 
-(defconst backstaff-inspector--most-characters 30000
+(defconst backstaff-inspector--most-characters 15000
   "Maximum number of characters to show of each form of a reply.")
 
 (defvar backstaff-inspector--history nil
