@@ -154,7 +154,12 @@ If HOST is non-nil, check the server there, too; that is the one that calls use.
                     (backstaff-server-program
                      (lambda (program answer)
                        (with-current-buffer report
-                         (backstaff-doctor--check-python program answer))))))
+                         (backstaff-doctor--note
+                          "Python" (if (consp answer) 'ok 'note)
+                          (if (stringp answer) (concat (backstaff-path-shown program) " " answer)
+                            (format "%s is %s and can run the server"
+                                    (backstaff-path-shown (plist-get answer :executable))
+                                    (plist-get answer :version)))))))))
          (connection (backstaff-server-try (lambda (&rest answer) (setq result answer))
                                            backstaff-doctor--limit)))
     (unwind-protect
@@ -189,16 +194,6 @@ If HOST is non-nil, check the server there, too; that is the one that calls use.
       (backstaff-doctor--note
        "Host" 'ok (concat host "\n" (plist-get (backstaff-server-start-info server) :text)))
       (backstaff-doctor--check-speed "To the host" server))))
-
-(defun backstaff-doctor--check-python (program answer)
-  "Note if PROGRAM can run the server, by its ANSWER: its facts or a problem."
-  (pcase-let ((usable (backstaff-python-usable-p answer))
-              ((map :executable :version) (and (listp answer) answer)))
-    (backstaff-doctor--note
-     "Python" (if usable 'ok 'note)
-     (if (stringp answer) (concat (backstaff-path-shown program) " " answer)
-       (format "%s is %s and %s" (backstaff-path-shown executable) version
-               (if usable "can run the server" "too old: 3.11 or newer is needed"))))))
 
 (defun backstaff-doctor--check-speed (name connection)
   "Measure how long a call over CONNECTION takes, as check NAME."

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backstaff.budget import Budget
-from backstaff.contents import scan
 from backstaff.structure.outline import outline
 from backstaff.tools.workspace import regexp_search
 from tests.py.servers import server_at
@@ -369,7 +368,7 @@ def test_output_files_and_count_heed_definitions_and_tests(tree: Plant) -> None:
 def test_files_with_more_matches_than_are_chosen_among_are_counted(
     tree: Plant, monkeypatch: pytest.MonkeyPatch, given: dict[str, object]
 ) -> None:
-    monkeypatch.setattr(scan, "MOST_AT_ONCE", 5)
+    monkeypatch.setattr(regexp_search, "MOST_AT_ONCE", 5)
     files = {"a.py": SAVED, "b.py": SAVED * 6, "c.py": SAVED}
     server = server_at(tree(files))
     told = "more matches than the 20,000 that were looked at: give a longer pattern, or include]"

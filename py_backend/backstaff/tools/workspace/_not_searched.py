@@ -12,6 +12,7 @@ from backstaff.project.running_git import NoGit
 from backstaff.render.lines import plural, some_of
 from backstaff.render.names import word
 from backstaff.result import Note, NoteKind
+from backstaff.tools.workspace._searched import Searched
 
 _WORDS = {
     "ignored": "ignored by git",
@@ -43,16 +44,14 @@ def skipped(project: ProjectFiles, choice: Choice, scan: Scan) -> dict[str, int]
     }
 
 
-def not_searched(
-    counts: Mapping[str, int], project: ProjectFiles, choice: Choice, scan: Scan
-) -> Note:
+def not_searched(counts: Mapping[str, int], searched: Searched, scan: Scan) -> Note:
     """The note about these `counts`: `not searched: 37 ignored by git, 1 over 1 MiB (data.json)`.
 
     Files that `include` and `exclude` leave out have no number, because the caller asked for that.
     Files after the last match of a page are left for later pages: nobody knows yet which of them
     are binary.
     """
-    prefix = scan.prefix
+    prefix, project, choice = searched.prefix, searched.project, searched.choice
     words = _WORDS if counts["links"] > 1 else _WORDS | {"links": "link"}
     if large := [path for path, reason in scan.unread_files() if reason is Unread.TOO_LARGE]:
         words = words | {"too_large": f"{words['too_large']} ({first_of(large, prefix)})"}

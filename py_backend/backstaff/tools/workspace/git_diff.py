@@ -201,5 +201,5 @@ TOOL = Tool(
     result_kind=ResultKind.TEXT,
     categories=(ESSENTIAL, "git"),
     reads_content=True,
-    preset=8,
+    preset=9,
 )

@@ -163,5 +163,5 @@ TOOL = Tool(
     result_kind=ResultKind.TEXT,
     categories=(ESSENTIAL, "git"),
     reads_content=True,
-    preset=7,
+    preset=8,
 )

@@ -258,7 +258,7 @@ TOOL = Tool(
     result_kind=ResultKind.TEXT,
     categories=(ESSENTIAL, "filesystem", "navigation"),
     reads_content=True,
-    preset=6,
+    preset=7,
     settings=Settings,
     table=TABLE,
 )

@@ -216,9 +216,8 @@ def _why(
         hidden = found.ignored or found.closed(Closed.REPOSITORY)
         if hidden and not asked.include_ignored and not found.expired:
             yield from _ignored(place, query, context.budget.at_most(IGNORED_SECONDS))
-        directories = [directory.path for directory in found.directories if directory.path]
-        where, budget = show(f"{place.relative}/"), context.budget.at_most(suggestions.SECONDS)
-        searched = Searched(index.paths, directories, where, budget, place.prefix)
+        budget = context.budget.at_most(suggestions.SECONDS)
+        searched = Searched(index.paths, budget, place.prefix)
         if reason := _reason(query, index, searched, guessed=matches.guesses() > 0):
             yield Note(NoteKind.PATTERN, reason)
     elif query.globs is not None and len(matches) <= FEW:
@@ -271,7 +270,7 @@ def _reason(query: Query, index: Index, searched: Searched, *, guessed: bool) ->
     if query.globs is not None:
         # Globs of other tools count from the workspace.
         rebased = text.removeprefix(searched.prefix)
-        reason = suggestions.explain_glob(text, parse_glob, searched, rebased)
+        reason = suggestions.nearest_glob(text, parse_glob, searched, rebased)
     elif query.kind is SearchKind.SUBSTRING and (
         count := _count(text.lower(), query.kind, index, budget)
     ):
