@@ -126,7 +126,7 @@ If TEXT-ONLY is non-nil, show its text alone."
 ;;;###autoload
 (defun backstaff-list-directory (directory)
   "Show the files and directories in DIRECTORY as Agent-Q gets them.
-\\[dired] shows them to change them.  With a prefix argument, ask for DIRECTORY."
+Interactively it is the current directory; with a prefix argument, ask."
   (interactive (list (backstaff-read-directory "List directory: " #'backstaff-directory)))
   (backstaff-inspector--show-file "agent-q/list_directory" directory))
 

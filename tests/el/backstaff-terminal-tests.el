@@ -4,7 +4,7 @@
 
 ;;; Commentary:
 
-;; What a user of a text terminal sees.
+;; The screen as a user of a text terminal sees it.
 
 ;;; Code:
 
