@@ -59,7 +59,7 @@ Case does not count if IGNORE-CASE is non-nil."
              (t 3)))))
 
 (defun backstaff-xref--definitions (root text)
-  "Return the definitions in the project ROOT with the words of TEXT in their names.
+  "Return the definitions in ROOT whose names have the words of TEXT.
 The last word is in the name itself, and the others may be in the names around
 it: \"server run\" and \"Server.run\" find the method run of a class Server.  Each
 is a plist (:rank :name :path :line :column :summary), the best first."
