@@ -80,12 +80,10 @@ Interactively this is the root of the project; with a prefix argument, ask."
     (put-text-property (point-min) (point-max) 'wrap-prefix "    ")
     (goto-char (point-max))
     (dolist (note (append (and (< named files)
-                               (list (format "%d of %d files named: dir/(900) holds 900 files, +9 are\
- 9 more.  %s names more, %s on a directory shows its tree, %s an overview of it"
-                                             named files
-                                             (substitute-command-keys "\\[backstaff-overview-more]")
-                                             (substitute-command-keys "\\[backstaff-view-visit]")
-                                             (substitute-command-keys "\\[backstaff-overview-enter]"))))
+                               (list (format (substitute-command-keys "%d of %d files named:\
+ dir/(900) holds 900 files, +9 are 9 more.  \\[backstaff-overview-more] names more,\
+ \\[backstaff-view-visit] on a directory shows its tree, \\[backstaff-overview-enter] an overview of it")
+                                             named files)))
                           (mapcar (lambda (note) (plist-get note :text)) (plist-get data :notes))
                           (plist-get reply :warnings)))
       (insert (propertize (backstaff-names-text note) 'face 'backstaff-note) "\n"))))

@@ -79,7 +79,6 @@ DIRECTORY is the root of the project; with a prefix argument, ask."
                         when (eq 'outline (overlay-get overlay 'invisible))
                         collect (save-excursion
                                   (goto-char (overlay-start overlay))
-                                  (forward-line 0)
                                   (plist-get (backstaff-view-entry) :path)))))
     ;; A level less shows all siblings before anything below them.
     (when (and (> depth 1)
@@ -139,13 +138,12 @@ When they are shown, call THEN."
          (save-excursion
            (with-silent-modifications
              (when (backstaff-view-go-to path)
-               (let ((start (line-beginning-position)) (level (/ (current-indentation) 2)))
+               (let ((level (1+ (/ (current-indentation) 2))))
                  (end-of-line)
-                 (save-excursion
-                   (backstaff-tree--insert (plist-get data :root) level
-                                           (append (plist-get data :closed) (plist-get data :missing))))
-                 ;; The old line goes last, so that a point on it stays in this place.
-                 (delete-region start (1+ (point)))))))
+                 (delete-region (- (point) 2) (point)) ; the ellipsis
+                 (dolist (child (plist-get (plist-get data :root) :children))
+                   (backstaff-tree--insert child level (append (plist-get data :closed)
+                                                               (plist-get data :missing))))))))
          (when then (funcall then)))))
     t))
 

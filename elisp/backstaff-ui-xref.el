@@ -62,7 +62,7 @@ Case does not count if IGNORE-CASE is non-nil."
   "Return the definitions in ROOT whose names have the words of TEXT.
 The last word is in the name itself, and the others may be in the names around
 it: \"server run\" and \"Server.run\" find the method run of a class Server.  Each
-is a plist (:rank :name :path :line :column :summary), the best first."
+is a plist (:rank :name :path :line :column :match :line-text), the best first."
   (when-let* ((words (split-string text "[ \t]+\\|\\.\\|::" t)) (word (car (last words))))
     (let* ((ignore-case (isearch-no-upper-case-p text nil))
            (flags (if ignore-case "i" ""))
@@ -79,8 +79,9 @@ is a plist (:rank :name :path :line :column :summary), the best first."
         (cl-sort
          (cl-loop
           for item in items
-          for (path line column line-text enclosing)
-          = (mapcar (apply-partially #'plist-get item) '(:path :line :column :line-text :enclosing))
+          for (path line column match line-text enclosing)
+          = (mapcar (apply-partially #'plist-get item)
+                    '(:path :line :column :match :line-text :enclosing))
           for name = (or (plist-get enclosing :qualified) "")
           unless (or (gethash (cons path line) places)
                      ;; Other words of the line may match, such as a parameter.
@@ -88,7 +89,7 @@ is a plist (:rank :name :path :line :column :summary), the best first."
                        (cl-loop for word in words
                                 thereis (not (string-match-p (regexp-quote word) name)))))
           collect (list :rank (backstaff-xref--rank word name path ignore-case) :name name
-                        :path path :line line :column column :summary line-text)
+                        :path path :line line :column column :match match :line-text line-text)
           do (puthash (cons path line) t places))
          #'< :key (lambda (definition) (plist-get definition :rank)))))))
 
@@ -113,19 +114,16 @@ This is for `xref-backend-functions'."
         (and (backstaff-project-p (backstaff-root)) 'backstaff)
       (backstaff-error nil))))
 
-(defun backstaff-xref--make (root path line column summary &optional length)
-  "Return the xref of LINE and COLUMN, from 1, of PATH below ROOT, with SUMMARY.
-With LENGTH, it is a match of so many characters."
-  (let ((place (xref-make-file-location (backstaff-path-file-name (concat root path) root) line
-                                        (1- (or column 1))))
-        (summary (backstaff-names-text (or summary ""))))
-    (if length (xref-make-match summary place length) (xref-make summary place))))
-
-(defun backstaff-xref--make-all (root definitions)
-  "Return the xrefs of DEFINITIONS in the project ROOT."
-  (mapcar (pcase-lambda ((map :path :line :column :summary))
-            (backstaff-xref--make root path line column summary))
-          definitions))
+(defun backstaff-xref--make-all (root places)
+  "Return the xrefs of PLACES in the project ROOT.
+Each is a plist (:path :line :column :match :line-text), with numbers from 1."
+  (mapcar (pcase-lambda ((map :path :line :column :match :line-text))
+            (xref-make-match (backstaff-names-text (or line-text ""))
+                             (xref-make-file-location
+                              (backstaff-path-file-name (concat root path) root) line
+                              (1- (or column 1)))
+                             (length match)))
+          places))
 
 (cl-defmethod xref-backend-identifier-at-point ((_backend (eql backstaff)))
   "Return the symbol at point."
@@ -153,11 +151,10 @@ With LENGTH, it is a match of so many characters."
 (cl-defmethod xref-backend-references ((_backend (eql backstaff)) identifier)
   "Return the matches of IDENTIFIER as a word."
   (let ((root (backstaff-root)))
-    (mapcar (pcase-lambda ((map :path :line :column :match :line-text))
-              (backstaff-xref--make root path line column line-text (length match)))
-            (plist-get (backstaff-xref--search
-                        root (format "(?<!\\w)%s(?!\\w)" (backstaff-prompt-quote-regexp identifier)) "")
-                       :items))))
+    (backstaff-xref--make-all
+     root (plist-get (backstaff-xref--search
+                      root (format "(?<!\\w)%s(?!\\w)" (backstaff-prompt-quote-regexp identifier)) "")
+                     :items))))
 
 (cl-defmethod xref-backend-apropos ((_backend (eql backstaff)) pattern)
   "Return the definitions that have the words of PATTERN in their names."

@@ -8,6 +8,9 @@
 (require 'backstaff-ui-overview)
 (require 'backstaff-ui-tree)
 
+(declare-function evil-local-mode "ext:evil-core" (&optional argument))
+(declare-function evil-normal-state "ext:evil-states" (&optional argument))
+
 (defconst backstaff-overview-tests-tree
   '(("src" ("deep" ("a.c" . "a") ("b.c" . "b")) ("main.c" . "main")) ("README.md" . "read me")
     ("Makefile" . ""))
@@ -199,6 +202,16 @@ for i in 1 2 3; do echo $i >lib/b.c; git add .; git commit -qm $i; done")))
     (should (get-char-property (point) 'follow-link))
     (should (eq (lookup-key (get-char-property (point) 'keymap) [mouse-2]) 'push-button))
     (execute-kbd-macro (kbd "M-x push-button RET"))
+    (should (equal (buffer-file-name (window-buffer)) (concat root "src/deep/b.c")))))
+
+;; Views leave Evil alone, and Evil's RET pushes buttons.
+(ert-deftest backstaff-overview-ret-visits-in-evils-normal-state ()
+  (backstaff-test-needs "Evil" (require 'evil nil t))
+  (backstaff-overview-tests-shown
+    (evil-local-mode)
+    (evil-normal-state)
+    (backstaff-overview-tests-go-to "b.c")
+    (execute-kbd-macro (kbd "RET"))
     (should (equal (buffer-file-name (window-buffer)) (concat root "src/deep/b.c")))))
 
 (ert-deftest backstaff-overview-wraps-in-a-narrow-window ()
