@@ -1,7 +1,7 @@
 """Two states of a work tree, file by file: commits, the index, and the files as they are now.
 
-Git lists the changes and then writes their patches, one after the other, as far as they are read. The
-text of a buffer that is not saved stands for its file.
+Git lists the changes and then writes their patches, one after the other, as far as they are read.
+The text of a buffer that is not saved stands for its file.
 """
 
 import os

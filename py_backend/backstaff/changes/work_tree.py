@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from stat import S_IFMT
@@ -163,7 +163,8 @@ class WorkTree:
             with self._parent(path) as directory:
                 name = path.rpartition("/")[2]
                 if S_IFMT(mode) == LINK:
-                    return os.fsencode(HANDLES.readlink(name, directory))
+                    with suppress(OSError):  # with core.symlinks=false, a file has its target
+                        return os.fsencode(HANDLES.readlink(name, directory))
                 content = read(name, directory, MAX_BYTES)
         except (OSError, PathError):
             return None
