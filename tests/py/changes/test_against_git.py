@@ -108,7 +108,8 @@ def _plain(patch: bytes) -> bytes:
 def _apply(work_tree: WorkTree, base: str, patch: bytes, files: dict[str, Change]) -> None:
     """Apply `patch` to `base` in a separate index; git must accept it and arrive at `files`."""
     root = Path(work_tree.base.path)
-    if base == INDEX and (b"\nnew file" in patch or git(root, "ls-files", "--unmerged")):
+    named = b"flags: 2000" in git(root, "ls-files", "--debug")  # by `git add --intent-to-add`
+    if base == INDEX and (named or git(root, "ls-files", "--unmerged")):
         return  # no tree has a conflict, or a file that is only named
     if b".gitmodules" in patch:  # git takes no link of this name
         return
