@@ -170,13 +170,13 @@ class WorkTree:
             return None
         return content.head if content.whole else None
 
-    def is_there(self, path: str) -> bool:
-        """Whether anything is at `path` on the disk."""
+    def on_disk(self, path: str) -> os.stat_result | None:
+        """The status of the file or link `path` on the disk; None if nothing is there."""
         try:
             with self._parent(path) as directory:
-                return lstat_or_none(path.rpartition("/")[2], directory) is not None
+                return lstat_or_none(path.rpartition("/")[2], directory)
         except OSError:
-            return False
+            return None
 
     @contextmanager
     def _parent(self, path: str) -> Iterator[int]:
