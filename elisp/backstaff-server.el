@@ -12,15 +12,28 @@
 ;; there.  A host is a string such as "/ssh:host:", as `file-remote-p' returns it;
 ;; nil is this host.
 ;;
-;; The program, which backstaff-python.el finds, runs in the directory of its sources
-;; and isolated from the environment.  So no file or setting of a project counts.
+;; The program runs in the directory of its sources and isolated from the environment.
+;; So no file or setting of a project counts.
 
 ;;; Code:
 
 (require 'xdg)
 (require 'backstaff-epc)
-(require 'backstaff-loaddefs)
 (require 'backstaff-python)
+
+(defconst backstaff-server-version "0.1.0"
+  "The version of this package, and of the server that belongs to it.")
+
+(defcustom backstaff-server-command nil
+  "The program that serves, and its arguments, as a list of strings.
+For example (\"/opt/venv/bin/python\" \"-m\" \"backstaff\"); the arguments
+\"serve\" and \"--stdio\" are appended.  If nil, look for the sources
+shipped with this package and a Python that can run them, then for a program
+named backstaff.
+
+No variable of the environment whose name starts with PYTHON reaches it."
+  :type '(choice (const :tag "Look for it" nil) (repeat :tag "Program and arguments" string))
+  :group 'backstaff :risky t)
 
 (defcustom backstaff-server-settings-file nil
   "The file with the server's settings, in TOML.
@@ -36,6 +49,8 @@ server starts."
 
 ;;; Conditions
 
+(define-error 'backstaff-start-error "Backstaff cannot start its server"
+  'backstaff-connection-lost)
 (define-error 'backstaff-remote-directory "Backstaff root out of reach"
   '(backstaff-error user-error))
 
@@ -115,6 +130,44 @@ If no server starts, the text includes advice: there is no other help then."
     ;; A command that is given here is about the project that the user came from.
     (setq default-directory directory)))
 
+;;; The program
+
+(defun backstaff-server--program ()
+  "Return the start of a command that serves, without looking for a Python.
+Signal a `backstaff-start-error' if there is none."
+  (let ((command backstaff-server-command) (sources (backstaff-python-sources)))
+    (cond
+     ((not (and (listp command) (cl-every #'stringp command)))
+      (signal 'backstaff-start-error
+              '("`backstaff-server-command' is not a list of strings"
+                "Customize `backstaff-server-command' to be a list of strings,\
+ or nil to have the program found")))
+     (command (cons (if (file-name-absolute-p (car command)) (expand-file-name (car command))
+                      (car command))
+                    (cdr command)))
+     ;; These are sure to have the version of this package.
+     (sources (append (backstaff-python-command sources)
+                      (list (expand-file-name "backstaff/__main__.py" sources))))
+     ((executable-find "backstaff") (list (executable-find "backstaff")))
+     (t (signal 'backstaff-start-error
+                '("found neither the server's sources nor a program named backstaff"
+                  "Type in a shell: pipx install backstaff; or install the package anew,\
+ with its folder py_backend; or customize `backstaff-server-command'"))))))
+
+(defun backstaff-server-program (&optional note)
+  "Return the program that serves, and its first arguments.
+Emacs waits while a Python is looked for.  The function NOTE is as in
+`backstaff-python-wait'.  Signal a `backstaff-start-error' if there is none."
+  (when-let* ((sources (and (not backstaff-server-command) (backstaff-python-sources)))
+              (problem (backstaff-python-wait sources note)))
+    (signal 'backstaff-start-error (list problem backstaff-server--no-python-advice)))
+  (backstaff-server--program))
+
+(defconst backstaff-server--no-python-advice
+  "Install Python 3.11 or newer, for example by sudo apt-get install python3 or brew install\
+ python, or let `backstaff-server-command' name a program"
+  "Advice for a user whose machine has no recent Python.")
+
 ;;; One server
 
 (defconst backstaff-server--protocol 1
@@ -180,11 +233,11 @@ or with nil and a condition, after TIMEOUT seconds at most."
               (funcall (process-filter (backstaff-server-process server))
                        (backstaff-server-process server) (plist-get started :output)))
           (backstaff-python-with-own-environment (backstaff-python-sources)
-            (let ((command (append (backstaff-server-program) '("serve" "--stdio")
+            (let ((command (append (backstaff-server--program) '("serve" "--stdio")
                                    (and backstaff-server-settings-file
                                         (list "--config"
                                               (backstaff-server-settings-file-name))))))
-              (backstaff-server-note (format "starting %S" command))
+              (backstaff-server-note (format "starting %S" (backstaff-python-shown command)))
               ;; Emacs itself would make a child that fails to become the program.
               (unless (executable-find (car command))
                 (signal 'backstaff-start-error
@@ -248,11 +301,14 @@ CALLBACK and TIMEOUT are as in `backstaff-server-try'."
          (funcall callback identity nil)))
      :error-fn
      (lambda (condition)
-       (funcall fail (format "it did not shake hands: %s" (backstaff-epc-error-text condition))
-                ;; Every server of ours answers, so it is another program.
-                (backstaff-server-advice
-                 (if (eq (car condition) 'backstaff-remote-error) '(backstaff-protocol-error)
-                   condition)))))))
+       (let ((text (backstaff-epc-error-text condition)))
+         (funcall fail (format "it did not shake hands: %s" text)
+                  (cond ((string-search "there is no Python 3.11" text)
+                         backstaff-server--no-python-advice)
+                        ;; Every server of ours answers, so it is another program.
+                        ((eq (car condition) 'backstaff-remote-error)
+                         (backstaff-server-advice '(backstaff-protocol-error)))
+                        (t (backstaff-server-advice condition)))))))))
 
 (defun backstaff-server--mismatch (identity)
   "Return nil if a server of IDENTITY and this package understand each other.

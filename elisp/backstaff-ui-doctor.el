@@ -199,7 +199,7 @@ The last of those here starts a server, which answers later."
          (backstaff-python-with-own-environment nil
            (backstaff-server-program
             (lambda (program answer)
-              (let ((usable (backstaff-python-usable-p answer)))
+              (let ((usable (consp answer)))
                 (backstaff-doctor--note
                  "Python" (if usable 'ok 'note)
                  (if (stringp answer) (concat (backstaff-path-shown program) " " answer)

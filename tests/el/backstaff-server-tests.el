@@ -98,11 +98,16 @@
   (backstaff-server-tests-with-path
       `(("python3" . "#!/bin/sh\nexit 127\n")
         ("python3.12" . ,(backstaff-server-tests-shim)))
-    (pcase-let ((`(,python . ,options) (backstaff-python--command root #'ignore)))
-      (should (equal options '("-I" "-S")))
-      (should (file-executable-p python))
-      (should-not (file-in-directory-p python root))
-      (should (equal python backstaff-python-found)))))
+    (let ((notes nil))
+      (should-not (backstaff-python-wait root (lambda (program answer)
+                                                (push (cons (file-name-base program) answer) notes))))
+      (should (equal (assoc-default "python3" notes) "does not answer as Python does"))
+      (pcase-let ((`(,python . ,options) (backstaff-python-command root)))
+        (should (equal options '("-I" "-S")))
+        (should (file-executable-p python))
+        (should-not (file-in-directory-p python root))
+        (should (equal python backstaff-python-found))
+        (should (equal python (plist-get (cdar notes) :executable)))))))
 
 (ert-deftest backstaff-server-python-off-the-path-is-found-in-its-usual-place ()
   (pcase-dolist (`(,variable . ,name)
@@ -119,42 +124,62 @@
           (make-directory (file-name-directory program) t)
           (write-region (backstaff-server-tests-shim) nil program nil 'silent)
           (set-file-modes program #o755)
-          (should (backstaff-python--command root #'ignore)))))))
-
-(ert-deftest backstaff-server-missing-python-names-the-command-that-brings-one ()
-  (pcase-dolist (`(,program ,command)
-                 '(("uv" "uv python install") ("brew" "brew install python")
-                   ("pyenv" "pyenv install 3.13") ("apt-get" "sudo apt-get install python3.11")
-                   (nil "Install Python 3.11 or newer, and let its folder be on `exec-path'")))
-    (backstaff-server-tests-with-path
-        `(,@(and program `((,program . "#!/bin/sh\n")))
-          ("python3" . "#!/bin/sh\nprintf '3.9.18\n/bin/sh\n'\n"))
-      (pcase-let ((`(,_ ,text ,advice)
-                   (backstaff-test-condition
-                     (let ((backstaff-python-package-directory
-                            (expand-file-name "elisp/" backstaff-test-repository)))
-                       (cl-letf (((symbol-function 'backstaff-python--command)
-                                  (lambda (_ note)
-                                    (ignore (funcall note "python3"
-                                                     (backstaff-python--probe "python3"))))))
-                         (backstaff-server-program))))))
-        (should (equal text "there is no Python 3.11 or newer: /bin/sh is 3.9.18"))
-        (should (string-suffix-p command advice))))))
+          (should-not (backstaff-python-wait root))
+          (should backstaff-python-found))))))
 
 (ert-deftest backstaff-server-program-that-is-no-python-does-not-fit ()
   (backstaff-server-tests-with-path '(("python3" . "#!/bin/sh\nexit 0\n")
+                                      ("python3.12" . "#!/bin/sh\nprintf '3.9.18\\n/bin/sh\\n'\n")
                                       ("python3.11" . "#!/bin/sh\necho nonsense\n"))
-    (should-not (backstaff-python--command root #'ignore))))
+    (should (equal (backstaff-python-wait root)
+                   (string-join
+                    (list "there is no Python 3.11 or newer"
+                          (concat root "python3 does not answer as Python does")
+                          (concat root "python3.12 is 3.9.18 and too old: 3.11 or newer is needed")
+                          (concat root "python3.11 does not answer as Python does"))
+                    "\n")))
+    (should-not backstaff-python-found)))
 
 (ert-deftest backstaff-server-python-that-never-stops-talking-is-passed-over ()
   (backstaff-server-tests-with-path
       `(("python3" . "#!/bin/sh\nexec /usr/bin/env yes nonsense\n")
         ("python3.12" . ,(backstaff-server-tests-shim)))
-    (let ((backstaff-python--patience 1)
-          (python nil))
-      ;; The first candidate never ends, so this returns only if it is not waited for.
-      (setq python (backstaff-python--command root #'ignore))
-      (should (file-executable-p (car python))))))
+    ;; The first candidate never ends, so this returns only if it is not waited for.
+    (should-not (backstaff-python-wait root))
+    (should (file-executable-p backstaff-python-found))))
+
+(defmacro backstaff-server-tests-with-pythons (tree &rest body)
+  "Run BODY where the server is started by a Python of TREE, on the path.
+The sources are a copy without an environment beside them."
+  (declare (indent 1) (debug t))
+  `(let ((path exec-path))
+     (backstaff-server-tests-with-path ,tree
+       (let ((backstaff-python-package-directory (expand-file-name "elisp/")))
+         (make-symbolic-link (expand-file-name "py_backend" backstaff-test-repository) "py_backend")
+         (setq-default exec-path (cons root path))
+         (unwind-protect (backstaff-test-with-server nil ,@body)
+           (setq-default exec-path path))))))
+
+(ert-deftest backstaff-server-start-does-not-wait-for-a-python-that-hangs ()
+  (backstaff-server-tests-with-pythons
+      `(("python3" . "#!/bin/sh\nexec /bin/sleep 600\n")
+        ("python3.14" . ,(backstaff-server-tests-shim)))
+    (let ((backstaff-python--patience 2) (begun (float-time)) (reply nil))
+      (backstaff-call-async "agent-q/list_directory" '(:path ".") (lambda (it) (setq reply it))
+                            (list :root root))
+      (should (< (- (float-time) begun) 1.5))
+      (backstaff-test-wait-for reply)
+      (should (plist-get reply :ok))
+      (should (>= (- (float-time) begun) 2)))))
+
+(ert-deftest backstaff-server-without-a-python-says-what-was-tried-and-what-to-do ()
+  (backstaff-server-tests-with-pythons
+      (mapcar (lambda (name) (cons name "#!/bin/sh\nprintf '3.9.18\\n/bin/sh\\n'\n"))
+              '("python3" "python3.14" "python3.13" "python3.12" "python3.11"))
+    (let ((text (backstaff-call-text "agent-q/list_directory" '(:path ".") (list :root root))))
+      (should (string-match-p "python3 is 3\\.9\\.18 and too old" text))
+      (should (string-match-p "there is no Python 3\\.11 or newer" text))
+      (should (string-match-p "Install Python 3\\.11 or newer, for example" text)))))
 
 (ert-deftest backstaff-server-installed-program-comes-last ()
   (backstaff-server-tests-with-path '(("backstaff" . "#!/bin/sh\n"))
