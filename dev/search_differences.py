@@ -2,11 +2,11 @@
 
 Both search the files that git tracks or does not ignore, except binary and large files and names
 that the contract excludes. With `--untracked`, git leaves out tracked files that a rule ignores, so
-it is asked about tracked files separately. A carriage return ends a line for the contract and not
-for git, so files with one inside a line are left out. `(*UCP)` makes git treat letters beyond ASCII
-as letters. `-a` ignores attributes that call a text binary. Patterns are of the common dialect,
-made of words in the clone. Each is searched in each mode: lines, files, and the number of matches
-in each file. Prints each difference, and their number for each clone.
+it is asked about tracked files separately. In a file without line feeds, a carriage return ends a
+line for the contract and not for git, so such files are left out. `(*UCP)` makes git treat letters
+beyond ASCII as letters. `-a` ignores attributes that call a text binary. Patterns are of the common
+dialect, made of words in the clone. Each is searched in each mode: lines, files, and the number of
+matches in each file. Prints each difference, and their number for each clone.
 """
 
 import os
@@ -94,8 +94,8 @@ def searched(clone: str, name: str) -> bool:
     if path.is_symlink() or EXCLUDED & set(name.split("/")):
         return False
     data = path.read_bytes()
-    alone = b"\r" in data.replace(b"\r\n", b"")
-    return len(data) <= MAX_FILE_BYTES and not alone and isinstance(judged(data), bytes)
+    is_old = b"\r" in data and b"\n" not in data
+    return len(data) <= MAX_FILE_BYTES and not is_old and isinstance(judged(data), bytes)
 
 
 def by_tool(server: Server, clone: str, pattern: str, flags: str) -> Found:

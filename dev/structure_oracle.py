@@ -53,7 +53,7 @@ NODES = {
     " annotation_type_declaration method_declaration constructor_declaration"
     " compact_constructor_declaration annotation_type_element_declaration?",
     "kotlin": "class_declaration object_declaration function_declaration type_alias"
-    " companion_object? secondary_constructor?",
+    " companion_object secondary_constructor",
     "csharp": "class_declaration struct_declaration interface_declaration enum_declaration"
     " record_declaration record_struct_declaration delegate_declaration method_declaration"
     " constructor_declaration destructor_declaration namespace_declaration"
@@ -67,7 +67,9 @@ NODES = {
     " function_definition method_declaration namespace_definition?",
     "lua": "function_declaration",
     "swift": "class_declaration protocol_declaration function_declaration typealias_declaration"
-    " protocol_function_declaration init_declaration? deinit_declaration? macro_declaration?",
+    " protocol_function_declaration init_declaration deinit_declaration subscript_declaration"
+    " macro_declaration?",
+    "elixir": "call",
     "perl": "subroutine_declaration_statement method_declaration_statement package_statement?",
     "elisp": "function_definition macro_definition special_form? list?",
     "lisp": "defun list_lit",
@@ -80,6 +82,11 @@ these count neither as found nor as extra."""
 WRAPPERS = {"decorated_definition", "export_statement", "ambient_declaration"} | {
     "template_declaration"
 }
+_NAMELESS = {
+    *("init_declaration", "deinit_declaration", "subscript_declaration"),
+    *("companion_object", "secondary_constructor"),
+}
+"""Nodes of Swift and Kotlin that the language's own word names."""
 FUNCTIONS = {"arrow_function", "function_expression", "function", "generator_function", "class"}
 UNNAMED = {"assignment_pattern", "binary_expression"}
 """Nodes of JavaScript that give no name: defaults of parameters, and `a || function() {`."""
@@ -133,6 +140,8 @@ def _code(root: Any, language: str) -> Iterator[Known]:  # noqa: ANN401  # tree-
             found = _lisp(node, language) if node.type in types else None
         elif language in ("javascript", "typescript") and node.type not in types:
             found = _assigned(node)
+        elif language == "elixir":
+            found = _elixir(node) if node.type in types else None
         elif language == "lua" and node.type in ("assignment_statement", "field"):
             found = _lua(node)
         else:
@@ -150,7 +159,7 @@ def _known(node: Any, outer: Any, name: Any, *, optional: bool = False) -> Known
     return Known(word, first, head, line, row + (column > 0), optional)
 
 
-def _node(node: Any, language: str, *, optional: bool) -> Known | None:  # noqa: ANN401, C901
+def _node(node: Any, language: str, *, optional: bool) -> Known | None:  # noqa: ANN401, C901, PLR0912
     if not node.is_named:
         return None
     kind, body, parent = node.type, node.child_by_field_name("body"), node.parent
@@ -159,6 +168,9 @@ def _node(node: Any, language: str, *, optional: bool) -> Known | None:  # noqa:
         name = _declared(node.child_by_field_name("declarator"))
     elif name is None:
         name = next((child for child in node.children if child.type in NAMES), None)
+    if kind in _NAMELESS and (name is None or name.type == "user_type"):
+        word = kind.split("_")[kind.startswith("secondary")]
+        return _known(node, node, None)._replace(name=word)
     if kind == "singleton_class":
         name = node.child_by_field_name("value")
     if "operator" in kind:
@@ -216,6 +228,25 @@ def _assigned(node: Any) -> Known | None:  # noqa: ANN401
         outer = node.parent.parent if node.parent.parent.type in WRAPPERS else node.parent
     found = _known(node, outer, name, optional=node.type == "pair")
     return found._replace(name=found.name.strip("\"'"), last=value.end_point[0] + 1)
+
+
+def _elixir(node: Any) -> Known | None:  # noqa: ANN401
+    target, arguments = node.child_by_field_name("target"), None
+    word = target.text.decode() if target is not None else ""
+    arguments = next((one for one in node.named_children if one.type == "arguments"), None)
+    if not re.fullmatch(r"def(?:p|module|macrop?|protocol|impl|guardp?|delegate|exception)?", word):
+        return None
+    if word == "defexception" or arguments is None or not arguments.named_children:
+        return None
+    name = arguments.named_children[0]
+    while name.type in ("binary_operator", "call"):
+        operator = name.child_by_field_name("operator")
+        if operator is not None and operator.text != b"when" and word != "defmodule":
+            return None  # it defines an operator
+        name = name.child_by_field_name("left") or name.child_by_field_name("target")
+    if name.type not in ("identifier", "alias"):
+        return None
+    return _known(node, node, name, optional=word == "defdelegate")
 
 
 def _lua(node: Any) -> Known | None:  # noqa: ANN401
@@ -423,10 +454,10 @@ def files(trees: list[str]) -> Iterator[tuple[str, str]]:
             if not path.is_file() or path.is_symlink():
                 continue
             data = path.read_bytes()
-            data = gzip.decompress(data) if path.suffix == ".gz" else data
             try:
+                data = gzip.decompress(data) if path.suffix == ".gz" else data
                 text = data.decode().replace("\r\n", "\n")
-            except UnicodeDecodeError:
+            except (UnicodeDecodeError, gzip.BadGzipFile):
                 continue
             if len(text) < 2**20 and max(map(len, text.split("\n"))) <= LONGEST_LINE:
                 yield str(path).removesuffix(".gz"), text

@@ -52,7 +52,7 @@ Then no command of the user's can end before the question is answered.")
 (defconst backstaff-approval--quiet-seconds 0.5
   "Seconds without a key before a question is shown, and again before it reads one.")
 
-(defvar backstaff-approval--map
+(defvar backstaff-approval--keymap
   (let ((map (make-sparse-keymap)))
     (set-keymap-parent map minibuffer-local-map)
     (define-key map (kbd "RET") #'exit-minibuffer)
@@ -127,24 +127,27 @@ They were typed for what the user does after the call."
                                   #'backstaff-approval--give-up tag (1+ (minibuffer-depth)))))
          (answer nil))
     (unwind-protect
-        (catch tag
-          (while (not (member (setq answer (read-from-minibuffer prompt nil
-                                                                 backstaff-approval--map nil t))
-                              '("yes" "no")))
-            (message "Please type the whole word yes or no, then RET")
-            (sit-for 1))
-          (equal answer "yes"))
+        (setq answer (catch tag
+                       (while (not (member (setq answer
+                                                 (read-from-minibuffer
+                                                  prompt nil backstaff-approval--keymap nil t))
+                                           '("yes" "no")))
+                         (message "Please type the whole word yes or no, then RET")
+                         (sit-for 1))
+                       (equal answer "yes")))
       (when timer
         (cancel-timer timer))
       ;; The last key was part of the answer, and of no command.
       (unless backstaff-approval-caller-waits
-        (clear-this-command-keys t)))))
+        (clear-this-command-keys t)))
+    (when (eq answer :late)
+      (message "The question had no answer in time; the call is refused"))
+    answer))
 
 (defun backstaff-approval--give-up (tag depth)
   "End the question, a minibuffer at DEPTH, with `:late', by a throw to TAG.
 Wait while a command or a minibuffer of the user's is on top of it."
   (when (and (= (minibuffer-depth) depth) (equal (this-single-command-keys) []))
-    (message "The question had no answer in time; the call is refused")
     (throw tag :late)))
 
 (defun backstaff-approval-shown (value)

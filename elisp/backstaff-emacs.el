@@ -31,8 +31,8 @@
     (or (minibufferp buffer)
         (cl-some (lambda (name)
                    (or (string-prefix-p " " name)
-                       (string-match-p backstaff-unsaved-secret
-                                       (replace-regexp-in-string "<[^<>]*>\\'" "" name))))
+                       (backstaff-unsaved-secret-p
+                        (replace-regexp-in-string "<[^<>]*>\\'" "" name))))
                  (cl-list* (buffer-name buffer) (buffer-name base)
                         (backstaff-unsaved-file-names base))))))
 
@@ -56,8 +56,9 @@ The server's fs/secrets.py defines the globs."
                                        (and excepted "\\'")))))))
   (let ((case-fold-search t))
     (cl-some (lambda (name)
-               (or (string-match-p backstaff-unsaved-secret name)
-                   (when-let ((path (backstaff-unsaved-below name roots)))
+               (or (backstaff-unsaved-secret-p name)
+                   (when-let ((path (backstaff-unsaved-below
+                                     (backstaff-unsaved-plain-name name) roots)))
                      (let ((found (cl-loop for (excepted regexp) in (cdr backstaff-emacs--secrets)
                                            when (string-match-p regexp (concat "/" path "/"))
                                            collect excepted)))

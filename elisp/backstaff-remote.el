@@ -16,9 +16,7 @@
 ;; line runs the sources that the last start left there if they have the right
 ;; hash, and asks for them otherwise: see py_backend/backstaff_remote.
 ;;
-;; Emacs waits for a start.  C-g ends that, and so does the limit, whatever the
-;; host does: a timer kills the process, and TRAMP is watched by advice, as in
-;; Emacs 30 no timer runs while it waits.
+;; Emacs waits for a start.  C-g ends that, and so does the limit.
 
 ;;; Code:
 
@@ -26,21 +24,34 @@
 (require 'tramp-sh)
 (require 'backstaff-ui-prompt)
 
+(defvar tramp-dont-suspend-timers)
+
 (defcustom backstaff-remote-python "python3"
-  "The Python that runs the server on another host, 3.11 or newer."
-  :type 'string :group 'backstaff :risky t)
+  "The Python that runs the server on another host, 3.11 or newer.
+A connection-local value counts for one host."
+  :type 'string :group 'backstaff :risky t :package-version '(backstaff . "0.1.0"))
 
 (defcustom backstaff-remote-start-limit 10
   "Maximum number of seconds for each way of starting a server.
 There are two: a session without a terminal, and a login of TRAMP's own.  The
 second is for hosts that are reached by several hops, sudo or su, and for those
 where the first one fails.  Emacs waits meanwhile; \\[keyboard-quit] ends that."
-  :type '(number :tag "Seconds") :group 'backstaff)
+  :type '(number :tag "Seconds") :group 'backstaff :package-version '(backstaff . "0.1.0"))
 
 ;;; Hosts
 
+;;;###autoload (set 'backstaff-server-host-function #'backstaff-remote-operate)
+
 ;;;###autoload
-(defun backstaff-remote-shell-p (directory)
+(defun backstaff-remote-operate (operation &rest arguments)
+  "Do OPERATION with ARGUMENTS, as `backstaff-server-host-function' describes."
+  (apply (pcase operation
+           ('shell-p #'backstaff-remote--shell-p)
+           ('start #'backstaff-remote--start)
+           ('look-up #'backstaff-remote--look-up))
+         arguments))
+
+(defun backstaff-remote--shell-p (directory)
   "Return non-nil if TRAMP uses a shell on the host of DIRECTORY.
 Servers start on such hosts alone.  This does not connect to the host."
   (and (memq (find-file-name-handler directory 'file-remote-p)
@@ -54,7 +65,7 @@ Servers start on such hosts alone.  This does not connect to the host."
   (interactive)
   (let ((host (or (file-remote-p default-directory)
                   (user-error "This directory is on this machine"))))
-    (unless (backstaff-remote-shell-p default-directory)
+    (unless (backstaff-remote--shell-p default-directory)
       (user-error "TRAMP has no shell on %s" host))
     (unless (backstaff-prompt-open-host host)
       (user-error "There is no connection to %s" host))
@@ -69,12 +80,18 @@ Servers start on such hosts alone.  This does not connect to the host."
   "Results of functions that look for a project, by the whole call of each.
 To look for one costs TRAMP several round trips.")
 
-;;;###autoload
-(defun backstaff-remote-find (function directory &rest more)
+(defvar backstaff-remote--bundle nil
+  "The program for other hosts, or nil before it was made.
+It is a list (PROGRAM ARGUMENTS PAYLOADS): a program and arguments for the
+command line there, and an alist of hashes and payloads in Base64.")
+
+(defun backstaff-remote--look-up (function directory &rest more)
   "Return the value of FUNCTION, which looks for a project, for DIRECTORY.
-MORE are more arguments for it.  It is called once, until `backstaff-restart'."
+MORE are more arguments for it."
   (backstaff-server-check-host directory)
-  (let* ((key (cl-list* function directory more)) (known (gethash key backstaff-remote--roots 'unknown)))
+  (add-hook 'backstaff-server-restart-hook #'backstaff-remote--forget)
+  (let* ((key (cl-list* function directory more))
+         (known (gethash key backstaff-remote--roots 'unknown)))
     (if (not (eq known 'unknown)) known
       (puthash key
                (backstaff-remote--limited
@@ -82,15 +99,10 @@ MORE are more arguments for it.  It is called once, until `backstaff-restart'."
                 (lambda () (apply function (expand-file-name directory) more)))
                backstaff-remote--roots))))
 
-(defvar backstaff-remote--bundle nil
-  "The program for other hosts, or nil before it was made.
-It is a list (PROGRAM ARGUMENTS PAYLOADS): a program and arguments for the
-command line there, and an alist of hashes and payloads in Base64.")
-
-(add-hook 'backstaff-server-restart-hook
-          (lambda ()
-            (clrhash backstaff-remote--roots)
-            (setq backstaff-remote--bundle nil)))
+(defun backstaff-remote--forget ()
+  "Forget the roots and the program for hosts."
+  (clrhash backstaff-remote--roots)
+  (setq backstaff-remote--bundle nil))
 
 ;;; TRAMP
 
@@ -105,33 +117,18 @@ Signal a `backstaff-timeout' that names PURPOSE if it takes longer than
 `backstaff-remote-start-limit', not counting the time to type a password, and
 end TRAMP's connection: it broke off in the midst of a command, whose answer
 would be taken for that to the next."
-  (let* ((tag (make-symbol "limit"))
-         (limit backstaff-remote-start-limit)
-         (deadline (+ (float-time) limit))
-         (wait (lambda (accept process &rest _)
-                 ;; TRAMP would catch an error, and try again.
-                 (when (> (float-time) deadline)
-                   (throw tag tag))
-                 (funcall accept process 0.1)))
-         (ask (lambda (read &rest arguments)
-                (let ((start (float-time)))
-                  (unwind-protect (apply read arguments)
-                    (cl-incf deadline (- (float-time) start))))))
-         value)
-    (advice-add 'tramp-accept-process-output :around wait)
-    (advice-add 'tramp-read-passwd :around ask)
-    (unwind-protect
-        (setq value (catch tag (funcall function)))
-      (advice-remove 'tramp-accept-process-output wait)
-      (advice-remove 'tramp-read-passwd ask))
-    (when (eq value tag)
-      (when-let ((process (tramp-get-connection-process (tramp-dissect-file-name directory))))
-        (delete-process process))
-      (signal 'backstaff-timeout
-              (list (format "TRAMP could not %s within %s seconds; the network may be down, or\
- that host asleep" purpose limit)
-                    backstaff-remote--network-advice 'final)))
-    value))
+  (let ((limit backstaff-remote-start-limit)
+        ;; The timer of the limit runs while TRAMP waits, and no other.
+        (timer-list nil) (timer-idle-list nil) (tramp-dont-suspend-timers t))
+    (with-timeout (limit
+                   (when-let ((process (tramp-get-connection-process
+                                        (tramp-dissect-file-name directory))))
+                     (delete-process process))
+                   (signal 'backstaff-timeout
+                           (list (format "TRAMP could not %s within %s seconds; the network may be\
+ down, or that host asleep" purpose limit)
+                                 backstaff-remote--network-advice 'final)))
+      (funcall function))))
 
 (defun backstaff-remote--ways (host)
   "Return the ways in which a server may be started on HOST, the best first.
@@ -153,7 +150,8 @@ ARGUMENTS are those of `make-process'."
                     tramp-methods :test #'equal))
         ;; TRAMP sends the host the difference from this, for all to see.
         (process-environment (copy-sequence (default-toplevel-value 'process-environment))))
-    ;; This function asks a connection property in Emacs 28, later a variable.
+    ;; A private function, because it asks a connection property in Emacs 28 and a connection-local
+    ;; variable in Emacs 30; either would count for the user's own processes there, too.
     (cl-letf (((symbol-function 'tramp-direct-async-process-p)
                (lambda (&rest _) (eq way 'direct))))
       (let ((process (apply #'make-process :file-handler t :noquery t
@@ -164,12 +162,29 @@ ARGUMENTS are those of `make-process'."
         (set-process-coding-system process 'binary 'binary)
         process))))
 
+(defun backstaff-remote--send (process bytes)
+  "Send BYTES to PROCESS, and leave the output of TRAMP's processes unread.
+While Emacs waits to send, it reads from all processes.  A command of TRAMP
+that is under way would lose that output."
+  (let ((filters (cl-loop for connection in (tramp-list-connections)
+                          for process = (tramp-get-connection-process connection)
+                          when process collect (cons process (process-filter process)))))
+    (unwind-protect
+        (progn
+          (pcase-dolist (`(,process . ,_) filters)
+            (set-process-filter process t))
+          ;; An error means that the process has ended, which its sentinel reports.
+          (ignore-errors
+            (process-send-string process bytes)))
+      (pcase-dolist (`(,process . ,filter) filters)
+        (set-process-filter process filter)))))
+
+;;; Start
+
 (defun backstaff-remote--one-line (text)
   "Return the end of TEXT, bytes that a program wrote, on one line."
   (let ((bytes (encode-coding-string (string-limit text 1000 t) 'utf-8)))
     (string-limit (backstaff-names-prose (decode-coding-string bytes 'utf-8)) 300 t)))
-
-;;; Start
 
 (defun backstaff-remote--make-bundle ()
   "Let the server's Python on this machine make a `backstaff-remote--bundle'."
@@ -200,107 +215,91 @@ ARGUMENTS are those of `make-process'."
 (defvar backstaff-remote--starting nil
   "The hosts on which a server is being started.")
 
-;;;###autoload
-(defun backstaff-remote-start (host)
-  "Start a server on HOST, wait until it is ready, and return a plist:
-`:process' speaks EPC.
-`:output' has the bytes that it printed since it is ready.
-`:stderr' is nil or a process that prints its standard error into a buffer.
-`:text' describes the start.
-
+(defun backstaff-remote--start (host)
+  "Start a server on HOST, as `backstaff-server-host-function' describes.
 If one way fails, try the next.  Signal a `backstaff-error' if all fail, or if
 Emacs is not connected to HOST, such as \"/ssh:host:\"."
-  (backstaff-server-check-host (concat host "/"))
   (when (member host backstaff-remote--starting)
     ;; A timer would wait for a start that goes on further up the stack.
     (signal 'backstaff-start-error
             (list (format "it is just being started on %s; try again" host))))
   (with-temp-message (format "Starting a server on %s… (C-g cancels)" host)
     (let* ((backstaff-remote--starting (cons host backstaff-remote--starting))
-           (inhibit-quit nil) (begun (float-time)) (problems nil)
+           (inhibit-quit nil) (problems nil) (started nil)
            (file (backstaff-server-settings-file-name))
            ;; They go along: a policy counts wherever the tools look.
            (settings (if (or backstaff-server-settings-file (file-exists-p file))
                          (with-temp-buffer
                            (insert-file-contents-literally file)
                            (buffer-string))
-                       "")))
+                       ""))
+           (backstaff-remote-python
+            (with-temp-buffer
+              (setq default-directory (concat host "/"))
+              (with-connection-local-variables backstaff-remote-python)))
+           (ways (backstaff-remote--ways host)))
       (unless backstaff-remote--bundle
+        (add-hook 'backstaff-server-restart-hook #'backstaff-remote--forget)
         (setq backstaff-remote--bundle (backstaff-remote--make-bundle)))
-      (cl-loop
-       for (way . more) on (backstaff-remote--ways host)
-       ;; TRAMP would connect again by itself.
-       do (backstaff-server-check-host (concat host "/"))
-       (backstaff-server-note (format "starting on %s, %s" host way))
-       thereis
-       (condition-case problem
-           (backstaff-remote--open-session host way begun settings)
-         (error
-          (pcase-let ((`(,text ,advice ,final)
-                       (if (memq (car problem) '(backstaff-start-error backstaff-timeout))
-                           (cdr problem)
-                         (list (backstaff-epc-error-text problem)))))
-            (backstaff-server-note (format "start on %s failed: %s" host text))
-            (setq problems (append problems (list (cons text advice))))
-            (when (or final (null more))
-              (signal
-               'backstaff-start-error
-               (if-let ((python (rassq backstaff-remote--python-advice problems)))
-                   ;; No other failure says more.
-                   (list (format "on %s, Python 3.11 or newer is needed: %s\
- (`backstaff-remote-python' may name another)" host (car python))
-                         (cdr python))
-                 (list (format "on %s, %s" host (mapconcat #'car problems "; then "))
-                       (or (cl-some #'cdr problems)
-                           "See in the log what that host says, and whether ssh, sudo or su\
- does by hand; then type M-x backstaff-connect in a directory of that host"))))))))))))
+      (while (not started)
+        ;; TRAMP would connect by itself.
+        (backstaff-server-check-host (concat host "/"))
+        (backstaff-server-note (format "starting on %s, %s" host (car ways)))
+        (condition-case problem
+            (setq started (backstaff-remote--open-session host (pop ways) settings))
+          (error
+           (pcase-let* ((`(,text ,advice ,final)
+                         (if (memq (car problem) '(backstaff-start-error backstaff-timeout))
+                             (cdr problem)
+                           (list (backstaff-epc-error-text problem))))
+                        (needs-python (eq advice backstaff-remote--python-advice)))
+             (backstaff-server-note (format "start on %s failed: %s" host text))
+             ;; No other failure says more than that a Python is missing.
+             (push (cons (if needs-python (format "Python 3.11 or newer is needed: %s\
+ (`backstaff-remote-python' may name another)" text)
+                           text)
+                         advice)
+                   problems)
+             (when (or final (null ways))
+               (let ((best (or (cl-find backstaff-remote--python-advice problems :key #'cdr)
+                               (cons (mapconcat #'car (reverse problems) "; then ")
+                                     (cl-some #'cdr problems)))))
+                 (signal 'backstaff-start-error
+                         (list (format "on %s, %s" host (car best)) (cdr best)))))))))
+      started)))
 
-(defun backstaff-remote--open-session (host way begun settings)
+(defun backstaff-remote--open-session (host way settings)
   "Start a server on HOST in WAY; return the plist of `backstaff-remote--start'.
-The start began at BEGUN.  The host is sent SETTINGS, the bytes of the user's
-file.  An error's data are a text, an advice, and non-nil if no other way could
-do better."
+The host is sent SETTINGS, the bytes of the user's file.  An error's data are a
+text, an advice, and non-nil if no other way could do better."
   (pcase-let*
       ((`(,program ,arguments ,payloads) backstaff-remote--bundle)
-       (output "") (process nil) (started nil)
+       (begun (float-time)) (output "") (process nil) (started nil) (case-fold-search nil)
        (most (* 64 1024))               ; maximum number of bytes before the server is ready
        (buffer (generate-new-buffer " *backstaff-remote*" t))
        (errors (generate-new-buffer " *backstaff-stderr*" t))
        ;; A word that nobody else says.  The host says it backwards, so that an
        ;; echo of the command line does not look like an answer.
        (nonce (format "n%08x%08x" (random #xffffffff) (random #xffffffff)))
-       (answer (format "BS-\\(NEED\\|READY\\|FAIL\\):%s:\\([^\r\n]*\\)\r?\n" (reverse nonce)))
-       (case-fold-search nil))
+       (answer (format "BS-\\(NEED\\|READY\\|FAIL\\):%s:\\([^\r\n]*\\)\r?\n" (reverse nonce))))
     (cl-flet*
-        ((said ()
-           ;; Its standard error may arrive after its end.
-           (when-let ((stderr (and (not (process-live-p process)) (get-buffer-process errors))))
-             (backstaff-epc-wait stderr 0.2 #'ignore))
-           (let ((words (backstaff-remote--one-line
-                         (concat (with-current-buffer errors (buffer-string)) " " output))))
-             (if (string-empty-p words) "; the host said nothing"
-               (concat "; the host said: " words))))
-         (fail (text &optional advice final)
+        ((fail (text &optional advice final)
            (signal 'backstaff-start-error (list text advice final)))
          ;; Do the step that the next line from the host asks for.
          (step ()
            (when (string-match answer output)
-             (let* ((word (match-string 1 output))
-                    (rest (match-string 2 output))
-                    (old (string-prefix-p "it is Python " rest)))
+             (let ((word (match-string 1 output)) (rest (match-string 2 output)))
                (setq output (substring output (match-end 0)))
                (pcase word
-                 ("NEED"
-                  (backstaff-remote--send
-                   process (base64-decode-string (alist-get rest payloads "" nil #'equal)))
-                  nil)
-                 ("READY"
-                  (backstaff-remote--send process settings)
-                  (and (process-live-p process) (split-string rest " ")))
-                 (_
-                  (fail (format "%s says that %s" backstaff-remote-python
-                                (backstaff-remote--one-line rest))
-                        (and old backstaff-remote--python-advice) old)))))))
+                 ("NEED" (backstaff-remote--send
+                          process (base64-decode-string (alist-get rest payloads "" nil #'equal)))
+                         nil)
+                 ("READY" (backstaff-remote--send process settings)
+                          (and (process-live-p process) (split-string rest " ")))
+                 (_ (let ((old (string-prefix-p "it is Python " rest)))
+                      (fail (format "%s says that %s" backstaff-remote-python
+                                    (backstaff-remote--one-line rest))
+                            (and old backstaff-remote--python-advice) old))))))))
       (unwind-protect
           (progn
             (setq process
@@ -317,55 +316,47 @@ do better."
                       :command `(,backstaff-remote-python
                                  "-I" "-S" "-X" "utf8" "-c" ,program ,nonce ,@arguments
                                  ,(number-to-string (length settings)))))))
-            (pcase (backstaff-epc-wait process backstaff-remote-start-limit #'step)
-              (`(,sources ,python)
-               (set-process-buffer process nil)
-               (setq started
-                     (list
-                      :process process :output output :stderr (get-buffer-process errors)
-                      :text (format "%s, Python %s, sources %s, started in %.2f s"
-                                    (if (eq way 'direct) "a session without a terminal"
-                                      "a login of TRAMP's on a terminal")
-                                    python sources (- (float-time) begun)))))
-              ((guard (> (length output) most))
-               (fail (concat "the host says too much and never \"ready\"" (said))))
-              ((guard (process-get process 'backstaff-late))
-               (fail (format "it was not ready within %s seconds; the network may be down, or\
- that host asleep%s" backstaff-remote-start-limit (said))
-                     backstaff-remote--network-advice 'final))
-              (_
-               (let ((status (process-exit-status process)) (said (said)))
-                 (if (and (= status 127) (string-match-p "not found\\|[Nn]o such file" said))
-                     ;; Without a directory it may be in TRAMP's own path alone.
-                     (fail (format "there is no %s%s" backstaff-remote-python said)
-                           backstaff-remote--python-advice
-                           (string-search "/" backstaff-remote-python))
-                   (fail (format "the process there ended with status %s before it was ready%s"
-                                 status said)))))))
+            (pcase-let* ((`(,sources ,python)
+                          (backstaff-epc-wait process backstaff-remote-start-limit #'step))
+                         (stderr (get-buffer-process errors))
+                         (said nil))
+              (if sources
+                  (setq started
+                        (list
+                         :process process :output output :stderr stderr
+                         :text (format "%s, Python %s, sources %s, started in %.2f s"
+                                       (if (eq way 'direct) "a session without a terminal"
+                                         "a login of TRAMP's on a terminal")
+                                       python sources (- (float-time) begun))))
+                ;; Its standard error may arrive after its end.
+                (when stderr (backstaff-epc-wait stderr 0.2 #'ignore))
+                (setq said (backstaff-remote--one-line
+                            (concat (with-current-buffer errors (buffer-string)) " " output))
+                      said (if (string-empty-p said) "; the host said nothing"
+                             (concat "; the host said: " said)))
+                (cond
+                 ((> (length output) most)
+                  (fail (concat "the host says too much and never \"ready\"" said)))
+                 ((process-get process 'backstaff-late)
+                  (fail (format "it was not ready within %s seconds; the network may be down, or\
+ that host asleep%s" backstaff-remote-start-limit said)
+                        backstaff-remote--network-advice 'final))
+                 ((and (= (process-exit-status process) 127)
+                       (string-match-p "not found\\|[Nn]o such file" said))
+                  ;; Without a directory it may be in TRAMP's own path alone.
+                  (fail (format "there is no %s%s" backstaff-remote-python said)
+                        backstaff-remote--python-advice
+                        (string-search "/" backstaff-remote-python)))
+                 (t (fail (format "the process there ended with status %s before it was ready%s"
+                                  (process-exit-status process) said))))))
+            (set-process-buffer process nil)
+            started)
         (dolist (buffer (list buffer (unless (plist-get started :stderr) errors)))
           (when (buffer-live-p buffer)
             (when-let ((process (get-buffer-process buffer)))
               (set-process-sentinel process #'ignore)
               (delete-process process))
-            (kill-buffer buffer))))
-      started)))
-
-(defun backstaff-remote--send (process bytes)
-  "Send BYTES to PROCESS, and leave the output of TRAMP's processes unread.
-While Emacs waits to send, it reads from all processes.  A command of TRAMP
-that is under way would lose that output.  If PROCESS has ended, do nothing."
-  (let ((filters (cl-loop for connection in (tramp-list-connections)
-                          for process = (tramp-get-connection-process connection)
-                          when process collect (cons process (process-filter process)))))
-    (unwind-protect
-        (progn
-          (pcase-dolist (`(,process . ,_) filters)
-            (set-process-filter process t))
-          ;; An error means that the process has ended, which its sentinel reports.
-          (ignore-errors
-            (process-send-string process bytes)))
-      (pcase-dolist (`(,process . ,filter) filters)
-        (set-process-filter process filter)))))
+            (kill-buffer buffer)))))))
 
 (provide 'backstaff-remote)
 ;;; backstaff-remote.el ends here

@@ -103,7 +103,9 @@ If no server starts, the text includes advice: there is no other help then."
 (defun backstaff-server--log (text)
   "Append TEXT to the log, and delete the oldest lines if it is too long."
   (with-current-buffer (get-buffer-create backstaff-server-log-buffer)
-    (let ((inhibit-read-only t) (inhibit-modification-hooks t) (follow (eobp)))
+    (let ((inhibit-read-only t) (inhibit-modification-hooks t) (follow (eobp))
+          (windows (cl-remove-if-not (lambda (window) (= (window-point window) (point-max)))
+                                     (get-buffer-window-list nil nil t))))
       (setq buffer-undo-list t)
       (save-excursion
         (goto-char (point-max))
@@ -112,8 +114,11 @@ If no server starts, the text includes advice: there is no other help then."
         (when (> (* 4 (buffer-size)) (* 5 backstaff-server--log-size))
           (goto-char (- (point-max) backstaff-server--log-size))
           (delete-region (point-min) (line-beginning-position 2))))
+      ;; A window has a point of its own.
       (when follow
-        (goto-char (point-max))))))
+        (goto-char (point-max)))
+      (dolist (window windows)
+        (set-window-point window (point-max))))))
 
 (defun backstaff-server-note (text)
   "Append TEXT to the log as a note of our own."
@@ -126,9 +131,44 @@ If no server starts, the text includes advice: there is no other help then."
   (let ((directory default-directory))
     (pop-to-buffer backstaff-server-log-buffer)
     (unless (derived-mode-p 'special-mode)
-      (special-mode))
+      (special-mode)
+      ;; The log is never out of date.
+      (setq-local revert-buffer-function #'ignore))
     ;; A command that is given here is about the project that the user came from.
     (setq default-directory directory)))
+
+;;; The program
+
+(defun backstaff-server--program ()
+  "Return the start of a command that serves, without looking for a Python.
+Signal a `backstaff-start-error' if there is none."
+  (let ((command backstaff-server-command) (sources (backstaff-python-sources)))
+    (cond
+     ((not (and (listp command) (cl-every #'stringp command)))
+      (signal 'backstaff-start-error
+              '("`backstaff-server-command' is not a list of strings"
+                "Customize `backstaff-server-command' to be a list of strings,\
+ or nil to have the program found")))
+     (command (cons (if (file-name-absolute-p (car command)) (expand-file-name (car command))
+                      (car command))
+                    (cdr command)))
+     ;; These are sure to have the version of this package.
+     (sources (append (backstaff-python-command sources)
+                      (list (expand-file-name "backstaff/__main__.py" sources))))
+     ((executable-find "backstaff") (list (executable-find "backstaff")))
+     (t (signal 'backstaff-start-error
+                '("found neither the server's sources nor a program named backstaff"
+                  "Type in a shell: pipx install backstaff; or install the package anew,\
+ with its folder py_backend; or customize `backstaff-server-command'"))))))
+
+(defun backstaff-server-program (&optional note)
+  "Return the program that serves, and its first arguments.
+Emacs waits while a Python is looked for.  The function NOTE is as in
+`backstaff-python-wait'.  Signal a `backstaff-start-error' if there is none."
+  (when-let* ((sources (and (not backstaff-server-command) (backstaff-python-sources)))
+              (problem (backstaff-python-wait sources note)))
+    (signal 'backstaff-start-error (list problem backstaff-python-advice)))
+  (backstaff-server--program))
 
 ;;; The program
 
@@ -178,7 +218,7 @@ Emacs waits while a Python is looked for.  The function NOTE is as in
   "A server process and the connection with it.
 LAST-WORDS is the end of its standard error.  RESTARTED is non-nil if it took
 the place of a server that had died, and ANSWERED once it has answered a tool's
-call.  START-INFO is the plist of `backstaff-remote-start' on another host."
+call.  START-INFO is the plist of the operation `start' on another host."
   (last-words "") restarted (started (float-time)) answered start-info)
 
 (defvar backstaff-server--pause 60
@@ -223,7 +263,7 @@ or with nil and a condition, after TIMEOUT seconds at most."
         (stderr nil))
     (condition-case problem
         (if host
-            (let ((started (backstaff-remote-start host)))
+            (let ((started (funcall backstaff-server-host-function 'start host)))
               (setf (backstaff-server-start-info server) started
                     (backstaff-server-name server) (format "the server on %s" host)
                     (backstaff-server-remote server) t)
@@ -350,6 +390,21 @@ too.  IDENTITY may be anything, even no plist."
 
 ;;; Other hosts
 
+(defvar backstaff-server-host-function (lambda (&rest _) nil)
+  "The function that does what TRAMP is needed for.
+It is called with an operation and its arguments:
+
+`shell-p' DIRECTORY     return non-nil if a server can start at DIRECTORY, a
+                        remote name; this does not connect to the host
+`start' HOST            start a server on HOST, wait until it is ready, and
+                        return a plist: `:process' speaks EPC; `:output' has the
+                        bytes that it printed since; `:stderr' is nil or a process
+                        that prints its standard error into a buffer; `:text'
+                        describes the start
+`look-up' FUNCTION DIRECTORY &rest ARGUMENTS
+                        return the value of FUNCTION, called with DIRECTORY, a
+                        remote name, and ARGUMENTS, once until a restart")
+
 (defvar backstaff-server-restart-hook nil
   "Hook that `backstaff-restart' runs, to forget facts that may have changed.")
 
@@ -361,7 +416,7 @@ too.  IDENTITY may be anything, even no plist."
 (defun backstaff-server-check-host (directory)
   "Signal a `backstaff-remote-directory' if no server can start at DIRECTORY.
 DIRECTORY is remote, and Emacs has to be connected to its host."
-  (let ((shell (backstaff-remote-shell-p directory)))
+  (let ((shell (funcall backstaff-server-host-function 'shell-p directory)))
     (unless (and shell (backstaff-server-connected-p directory))
       (signal 'backstaff-remote-directory
               (list (format "%s is on another machine, and %s" directory
@@ -371,9 +426,11 @@ DIRECTORY is remote, and Emacs has to be connected to its host."
 
 ;;; The server
 
-(defun backstaff-server-ensure (&optional host)
+(defun backstaff-server-ensure (&optional host callback)
   "Return the server on HOST, started if there is none that lives.
 On this host nothing waits for the start: calls wait behind the handshake.
+CALLBACK is called after the handshake of a server that is started, as in
+`backstaff-server-try'.
 Signal a `backstaff-connection-lost' if the start fails."
   (let ((server (cdr (assoc host backstaff-server--servers))))
     (when (and server (backstaff-epc-unresponsive-p server))
@@ -385,7 +442,7 @@ Signal a `backstaff-connection-lost' if the start fails."
                (> (- (float-time) (backstaff-server-started server)) backstaff-server--pause))
            (let ((new (backstaff-server--launch host (and server t))))
              (setf (alist-get host backstaff-server--servers nil nil #'equal) new)
-             (backstaff-server--shake-hands new)
+             (backstaff-server--shake-hands new (or callback #'ignore))
              new))
           (t (signal 'backstaff-connection-lost
                      '("the server was started anew and died again; see why with\
@@ -451,14 +508,25 @@ own, as well.  Signal a `backstaff-error' if none comes within TIMEOUT seconds."
 ;;;###autoload
 (defun backstaff-restart ()
   "Stop the server and start it anew, looking for the program afresh.
-Those on other hosts are stopped too; the next call there starts one."
+A message says when it is there, or why it is not.  Those on other hosts are
+stopped too; the next call there starts one."
   (interactive)
   (backstaff-server--stop "the server was restarted")
   (setq backstaff-python-found nil)
   (run-hooks 'backstaff-server-restart-hook)
-  (backstaff-server-ensure)
-  (when (called-interactively-p 'interactive)
-    (message "The server is started anew")))
+  (let ((report (and (called-interactively-p 'interactive) #'backstaff-server--report)))
+    (condition-case problem
+        (progn
+          (when report (message "The server is being started anew…"))
+          (backstaff-server-ensure nil report))
+      (backstaff-error
+       (if report (funcall report nil problem) (signal (car problem) (cdr problem)))))))
+
+(defun backstaff-server--report (_identity problem)
+  "Tell the user that the server was started, or PROBLEM, a condition."
+  (message "%s" (if problem (format "%s.\n%s" (backstaff-epc-error-text problem)
+                                    (backstaff-server-advice problem))
+                  "The server is started anew")))
 
 (provide 'backstaff-server)
 ;;; backstaff-server.el ends here

@@ -80,7 +80,7 @@ Do not ask where no server could be started."
   (let ((host (file-remote-p directory)))
     (when (and host (not noninteractive) (not inhibit-quit)
                (not (backstaff-server-connected-p directory))
-               (backstaff-remote-shell-p directory)
+               (funcall backstaff-server-host-function 'shell-p directory)
                (y-or-n-p (format "Connect to %s? " host)))
       (backstaff-prompt-open-host host))))
 

@@ -45,9 +45,22 @@ The rest is for arguments.  A text that does not fit goes ahead of the call.")
   "Maximum number of seconds for which texts go ahead of a call.
 After that the files on the disk count, and the next call sends the rest.")
 
-(defconst backstaff-unsaved-secret
+(defconst backstaff-unsaved--secret
   (rx (or (: ".gpg" eos) (: (or bos "/") (or ".authinfo" ".netrc") (* nonl) eos)))
   "Regexp for the names of files whose text never leaves Emacs.")
+
+(defun backstaff-unsaved-plain-name (name)
+  "Return NAME, a file's, without the marks that Emacs adds to names of copies.
+For example \".env\" for \".env~\", \".env.~1~\" and \"#.env#\".  The server's
+fs/secrets.py does the same."
+  (if (string-match "\\(\\`\\|/\\)#\\([^/]*\\)#\\'" name)
+      (concat (substring name 0 (match-end 1)) (match-string 2 name))
+    (replace-regexp-in-string "\\(?:\\(?:\\.~[0-9]+\\)?~\\|#\\)\\'" "" name t t)))
+
+(defun backstaff-unsaved-secret-p (name)
+  "Return non-nil if the text of a file called NAME never leaves Emacs."
+  (let ((case-fold-search t))
+    (string-match-p backstaff-unsaved--secret (backstaff-unsaved-plain-name name))))
 
 (defvar-local backstaff-unsaved--known nil
   "The text of this buffer when encoded: ((TICK . SET) CODING DIGEST SIZE).
@@ -105,10 +118,14 @@ It visits a file, so it is no indirect buffer; its base buffer has the text."
   (and backstaff-send-unsaved-text
        (buffer-modified-p)
        (not buffer-file-format)
+       ;; Saving would write another text: Hexl shows a dump, and tar-mode a listing.
+       (not (or write-contents-functions (remq t write-region-annotate-functions)))
+       ;; The member of an archive has a name that no file has.
+       (not (or (bound-and-true-p archive-subfile-mode) (bound-and-true-p tar-subfile-mode)))
        (let ((name (file-local-name buffer-file-name)))
          ;; A handler such as that for .gz writes other bytes than the text's.
          (not (or (find-file-name-handler name 'write-region)
-                  (string-match-p backstaff-unsaved-secret name))))))
+                  (backstaff-unsaved-secret-p name))))))
 
 (defun backstaff-unsaved--coding-to-name ()
   "Return the name of the current buffer's coding system if a server needs it.

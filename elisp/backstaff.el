@@ -31,6 +31,7 @@
 (require 'backstaff-approval)
 (require 'backstaff-lisp-tools)
 (require 'backstaff-loaddefs)
+(require 'backstaff-loaddefs)
 (require 'backstaff-server)
 (require 'backstaff-unsaved)
 
@@ -51,9 +52,10 @@
 
 (defcustom backstaff-call-timeout 15
   "Maximum number of seconds to wait for the answer to a call.
-A server on another host is started before that counts; see
+A question to you about a call waits for so long as well.  If nil, both wait for
+ever.  A server on another host is started before that counts; see
 `backstaff-remote-start-limit'."
-  :type '(number :tag "Seconds"))
+  :type '(choice (const :tag "For ever" nil) (number :tag "Seconds")))
 
 (defcustom backstaff-root-function #'backstaff-project-root
   "The function that finds the root of the project a call is about.
@@ -119,8 +121,9 @@ it.  This holds on each host, and for models and people alike."
 (defun backstaff--look-up (directory function &rest arguments)
   "Return the value of FUNCTION, called with DIRECTORY and ARGUMENTS.
 On another host it is called once until `backstaff-restart'."
-  (apply (if (file-remote-p directory) #'backstaff-remote-find #'funcall)
-         function directory arguments))
+  (if (file-remote-p directory)
+      (apply backstaff-server-host-function 'look-up function directory arguments)
+    (apply function directory arguments)))
 
 (defun backstaff--holds-home-p (directory)
   "Return non-nil if the home on DIRECTORY's host is DIRECTORY or below it.

@@ -4,6 +4,7 @@
 """
 
 READS_CONTENT = (
+    "workspace/codebase_search",
     "workspace/git_diff",
     "workspace/git_status_summary",
     "workspace/outline",
@@ -16,6 +17,7 @@ PRESET = (
     "workspace/search_files",
     "workspace/read_file",
     "workspace/regexp_search",
+    "workspace/codebase_search",
     "workspace/outline",
     "workspace/git_status_summary",
     "workspace/git_diff",

@@ -216,7 +216,8 @@ class Server:
             reply = self._answer(call, cancelled or threading.Event())
         except ToolError as error:
             reply = failure(call.tool_id, error)
-            reply = replace(reply, text=reply.text + self._note_of_failure(call))
+            if error.code not in (ErrorCode.POLICY_DENIED, ErrorCode.APPROVAL_REQUIRED):
+                reply = replace(reply, text=reply.text + self._note_of_failure(call))
         except Exception as error:
             problem = unexpected(error)
             if problem.code == ErrorCode.INTERNAL:

@@ -86,7 +86,8 @@ Emacs itself is elsewhere."
          (backstaff-test-with-server (backstaff-test-command)
            (slime-eval `(agent-q-calls:set-root ,root))
            (backstaff-chain-setup)
-           (let ((default-directory "/"))
+           ;; The user has let models look below the root, which is no project.
+           (let ((default-directory "/") (backstaff--root-answers (list (cons root t))))
              ,@body))))))
 
 (defun backstaff-chain-call (name &rest pairs)
@@ -174,7 +175,8 @@ Emacs itself is elsewhere."
     (should (string-prefix-p (format "Directory: %sinner/\n" root)
                              (backstaff-chain-call "list_directory" "path" ".")))
     (should (equal (backstaff-chain-call "list_directory" "path" "../" "root" root)
-                   "Error: Path '../' is outside project root"))
+                   (concat "Error: Path '../' is outside project root\n[Unknown argument ignored: "
+                           "root; there are: path, show_hidden, sort_by]")))
     (slime-eval `(agent-q-calls:set-root ,(concat root "gone/")))
     (should (string-prefix-p "Error: " (backstaff-chain-call "list_directory" "path" ".")))))
 

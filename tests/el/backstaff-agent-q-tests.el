@@ -26,7 +26,8 @@
     (should (string-prefix-p (format "Directory: %ssrc/\n" root)
                              (backstaff-agent-q-call "list_directory" "{\"path\":\"src\"}" root)))
     (should (equal (backstaff-agent-q-call "list_directory" "{\"path\":\"/etc\",\"root\":\"/\"}" root)
-                   "Error: Path '/etc' is outside project root"))))
+                   (concat "Error: Path '/etc' is outside project root\n[Unknown argument ignored: "
+                           "root; there are: path, show_hidden, sort_by]")))))
 
 (ert-deftest backstaff-agent-q-call-takes-no-root-but-the-agents ()
   (backstaff-agent-q-tests-with-project nil

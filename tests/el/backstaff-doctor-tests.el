@@ -262,7 +262,7 @@ The sources of the server are a copy without an environment beside it."
     (pcase-let ((`(,state ,text ,advice)
                  (backstaff-doctor-tests-check "Command" (backstaff-doctor-tests-report))))
       (should (equal state "FAILED"))
-      (should (string-match-p "there is no Python 3\\.11 or newer\n.*/python3 is 3\\.9\\.18" text))
+      (should (string-match-p "there is no Python 3\\.11 or newer .*/python3 is 3\\.9\\.18" text))
       (should (string-match-p "\\`Install Python 3\\.11" advice)))))
 
 (ert-deftest backstaff-doctor-without-sources-gives-advice ()

@@ -120,6 +120,37 @@ prompt = [\"emacs/d*\"]\n")))
               (should (equal asked (make-list 3 "emacs/diagnostics"))))))
       (delete-file backstaff-server-settings-file))))
 
+(ert-deftest backstaff-emacs-guards-the-names-that-the-server-guards ()
+  "Each glob of the server's and each mark of Emacs's copies, in both languages."
+  (let* ((stems '(".env" ".env.local" ".env.example" "id_rsa" "id_rsa.pub" "keys/server.pem"
+                  ".ssh/config" ".ssh" "a/.aws/credentials" ".git/config" ".npmrc" "sub/ID_ED25519_sk"
+                  "x.KEY" "environment.txt" "a.py" "notes.env" "key"))
+         (paths (cl-loop for stem in stems
+                         for name = (file-name-nondirectory stem)
+                         for folder = (or (file-name-directory stem) "")
+                         append (mapcar (lambda (mark) (concat folder (format mark name)))
+                                        '("%s" "%s~" "%s.~1~" "%s.~12~" "#%s#" "%s#" "#%s" "#%s#~" "~%s"
+                                          "%s~/a" "%s/a" "x/%s" ".%s"))))
+         (script "import json, sys
+sys.path.insert(0, sys.argv[1])
+from backstaff.fs.secrets import SECRETS, Guard
+print(json.dumps([list(SECRETS), [Guard(SECRETS).hides(path) for path in json.load(sys.stdin)]]))")
+         (server (with-temp-buffer
+                   (insert (json-encode paths))
+                   (should (zerop (call-process-region
+                                   nil nil (backstaff-test-python) t t nil "-c" script
+                                   (expand-file-name "py_backend" backstaff-test-repository))))
+                   (goto-char (point-min))
+                   (json-parse-buffer :array-type 'list :false-object nil)))
+         (backstaff-server-secrets (car server)))
+    (should (cl-some #'identity (cadr server)))
+    (cl-loop for path in paths
+             for hidden in (cadr server)
+             do (ert-info (path)
+                  (should (eq (and (backstaff-emacs-secret-p (list (concat "/root/" path)) '("/root/"))
+                                   t)
+                              hidden))))))
+
 (ert-deftest backstaff-emacs-buffer-of-a-secret-file-is-read-once-the-user-approves ()
   (backstaff-test-with-buffers '((".env" . "KEY=frob") ("a.txt" . "frob"))
     (make-symbolic-link ".env" "notes.txt")

@@ -51,7 +51,7 @@ SETTINGS are the server's, a string, or nil."
        (let* ((gptel--known-tools nil)
               (gptel--known-presets nil)
               (gptel-confirm-tool-calls 'auto)
-              (project-find-functions nil)
+              (backstaff-root-function #'identity)
               (settings ,settings)
               (backstaff-server-settings-file
                (and settings (make-temp-file "backstaff-" nil ".toml" settings))))

@@ -445,6 +445,43 @@ The sources are a copy without an environment beside them."
     (backstaff-test-call-server 'chatter nil)
     (should (string-match-p "0123456789abcde" (backstaff-test--log)))))
 
+(ert-deftest backstaff-server-log-is-followed-in-a-window-that-is-not-selected ()
+  (backstaff-test-clean
+    (save-window-excursion
+      (backstaff-server-note "first")
+      (delete-other-windows)
+      (let ((window (display-buffer backstaff-server-log-buffer)))
+        (set-window-point window (with-current-buffer backstaff-server-log-buffer (point-max)))
+        (with-current-buffer backstaff-server-log-buffer (goto-char (point-min)))
+        (backstaff-server-note "second")
+        (should (= (window-point window)
+                   (with-current-buffer backstaff-server-log-buffer (point-max))))
+        ;; Who reads elsewhere goes on reading there.
+        (set-window-point window 1)
+        (backstaff-server-note "third")
+        (should (= (window-point window) 1))))))
+
+(defun backstaff-server-tests-restart ()
+  "Return the last message of M-x backstaff-restart, which may come later."
+  (let ((messages nil))
+    (cl-letf (((symbol-function 'message)
+               (lambda (format &rest values) (push (apply #'format format values) messages))))
+      (call-interactively #'backstaff-restart)
+      (backstaff-test-wait-for (cl-remove "The server is being started anew…" messages
+                                          :test #'equal)))
+    (car messages)))
+
+(ert-deftest backstaff-restart-says-whether-the-server-started ()
+  (pcase-dolist (`(,command ,regexp)
+                 `((,(backstaff-test-command) "\\`The server is started anew\\'")
+                   (("sh" "-c" "echo no luck >&2; exit 3")
+                    "\\`Backstaff c\\(.\\|\n\\)*no luck")
+                   (("/nonexistent")
+                    "\\`Backstaff cannot start its server: there is no program /nonexistent\\.\nCustomize")))
+    (backstaff-test-with-server command
+      (cl-letf (((symbol-function 'called-interactively-p) #'always))
+        (should (string-match-p regexp (backstaff-server-tests-restart)))))))
+
 (ert-deftest backstaff-show-log-shows-the-log ()
   (backstaff-test-with-server (backstaff-test-fake-command)
     (save-window-excursion

@@ -502,6 +502,19 @@ In it `asked' is a list of the questions to the user."
                    "APPROVAL_REFUSED"))))
 
 
+;;; Options
+
+(ert-deftest backstaff-options-take-the-values-that-the-code-knows ()
+  (require 'cus-edit)
+  (pcase-dolist (`(,option . ,values) '((backstaff-call-timeout nil 1 0.5)
+                                        (backstaff-server-settings-file nil "a.toml")
+                                        (backstaff-server-command nil ("python3" "-m" "backstaff"))
+                                        (backstaff-root-directory nil "/tmp/")
+                                        (backstaff-send-unsaved-text nil t)))
+    (dolist (value values)
+      (ert-info ((format "%s %S" option value))
+        (should (widget-apply (widget-convert (custom-variable-type option)) :match value))))))
+
 ;;; Misuse
 
 (ert-deftest backstaff-unknown-context-key-is-a-warning ()

@@ -139,6 +139,36 @@ The text is without its last newline."
               (should (equal (backstaff-unsaved-tests-read "a.txt") '("a" "disk" nil))))))
       (delete-file secret))))
 
+(ert-deftest backstaff-unsaved-text-that-saving-would-not-write-stays-in-emacs ()
+  (backstaff-unsaved-tests-with '(("data.txt" . "Zbcdef\n") ("in" ("b.txt" . "member\n")))
+    (call-process "tar" nil nil nil "-cf" "a.tar" "in/b.txt")
+    (cl-flet ((sent () (mapcar #'car (plist-get (backstaff-unsaved-context "workspace/read_file" root)
+                                                :items))))
+      (backstaff-unsaved-tests-editing "data.txt"
+        (insert "x")
+        (should (equal (sent) '("data.txt")))
+        (setq buffer-undo-list t)       ; else Hexl asks
+        (let ((inhibit-message t)) (hexl-mode))
+        (set-buffer-modified-p t)
+        (should-not (sent))
+        (should (equal (butlast (backstaff-unsaved-tests-read "data.txt")) '("Zbcdef" "disk")))
+        (hexl-mode-exit)
+        (set-buffer-modified-p t)
+        (should (equal (sent) '("data.txt")))
+        (set-buffer-modified-p nil))
+      (let ((inhibit-message t))
+        (backstaff-unsaved-tests-editing "a.tar"
+          (should (derived-mode-p 'tar-mode))
+          (set-buffer-modified-p t)
+          (should-not (sent))
+          ;; A member's buffer has a name below the root that no file has.
+          (goto-char (point-min))
+          (with-current-buffer (save-window-excursion (tar-extract) (current-buffer))
+            (set-buffer-modified-p t)
+            (should-not (sent))
+            (set-buffer-modified-p nil)
+            (kill-buffer)))))))
+
 (ert-deftest backstaff-unsaved-text-of-a-link-that-leads-out-stays-in-emacs ()
   (let ((secret (make-temp-file "backstaff-outside-" nil ".txt" "outside\n")))
     (unwind-protect

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from backstaff.contents import near, regexp
+from backstaff.contents import regexp
 from backstaff.names import query, suggestions
-from backstaff.tools.workspace import search_files
+from backstaff.tools.workspace import _near, search_files
 from tests.py import examples, skips
 from tests.py.attack import figures
 from tests.py.epc import ISOLATED, Client, Start
@@ -113,7 +113,7 @@ def _patience() -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch:
         for module, limit in (
-            (near, "SECONDS"),
+            (_near, "SECONDS"),
             (query, "GUESS_SECONDS"),
             (search_files, "IGNORED_SECONDS"),
             (suggestions, "SECONDS"),

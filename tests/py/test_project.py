@@ -119,11 +119,10 @@ def test_libraries_in_the_archive_and_installed_ones_make_the_same_bundle(tmp_pa
 
 
 def test_emacs_and_server_have_one_version_and_the_changelog_knows_it() -> None:
-    lisp = (PROJECT / "elisp/backstaff.el").read_text()
-    constant = (PROJECT / "elisp/backstaff-python.el").read_text()
+    lisp = "".join(file.read_text() for file in (PROJECT / "elisp").glob("backstaff*.el"))
     changelog = (PROJECT / "CHANGELOG.md").read_text()
     assert re.findall(r"(?m)^;; Version: (.+)$", lisp) == [__version__]
-    assert re.findall(r'backstaff-server-version "(.+)"', constant) == [__version__]
+    assert re.findall(r'defconst backstaff-server-version "(.+)"', lisp) == [__version__]
     # The newest heading is this version's, or Unreleased.
     heading = re.search(r"(?m)^## \[(.+?)\].*\n\n(.*)", changelog)
     assert heading is not None

@@ -14,6 +14,10 @@ Content = Mapping[str, object]
 `tests.golden.cases.make`."""
 
 
+GIT: Content = {".git/HEAD": "ref: refs/heads/main\n", ".git/objects/": None, ".git/refs/": None}
+"""The files that make a tree a work tree of git, without a commit."""
+
+
 class Plant(Protocol):
     """Makes a tree; two trees of one test are neighbours."""
 

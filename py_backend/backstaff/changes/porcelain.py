@@ -3,9 +3,9 @@
 import os
 import re
 
-from backstaff.changes.objects import Change, answered, in_order
 from backstaff.changes.status import Status
-from backstaff.changes.work_tree import WorkTree
+from backstaff.changes.work_tree import WorkTree, in_order
+from backstaff.project.running_git import answered
 
 _UNSAFE = re.compile('[\0-\x1f\x7f"\\\\]')
 _ESCAPES = dict(zip('\a\b\t\n\v\f\r"\\', 'abtnvfr"\\', strict=True))
@@ -15,16 +15,16 @@ _FORMAT = f"--format=%(if)%(HEAD)%(then)## %(refname:lstrip=2){_UPSTREAM}%(end)"
 _STATUS = ("status", "--porcelain=v1", "--branch", "--untracked-files=no", "--", ":(literal).git")
 
 
-def branch_line(work_tree: WorkTree) -> str:
+def branch_line(tree: WorkTree) -> str:
     """The line of the branch, such as `## main...origin/main [ahead 1]`. Raises `Unanswered`."""
-    repository, budget, line = work_tree.repository, work_tree.budget, b""
+    repository, line = tree.repository, b""
     if repository.head:
         # Only branches at HEAD are asked for: to compare each with its upstream takes time.
         words = ("for-each-ref", "--points-at=HEAD", _FORMAT, "refs/heads/")
-        line = answered(repository.ask(budget, *words)).strip()
+        line = answered(repository.ask_references(tree.budget, *words)).strip()
     # Without a branch, or before its first commit, git prints the line where it sees no file and no
     # index. This takes longer, because git goes through all files of the commit.
-    line = line or answered(repository.ask_apart(budget, *_STATUS)).strip()
+    line = line or answered(repository.ask_references(tree.budget, *_STATUS)).strip()
     return os.fsdecode(line) + "\n"
 
 
@@ -35,11 +35,10 @@ def raw(branch: str, status: Status, inside: str) -> str:
         return quoted(inside + path, blanks=True)
 
     rows = {path: f"{letters} {named(path)}\n" for path, letters in status.conflicts.items()}
-    nothing = Change(None, None)
     for path in status.staged | status.changed:
-        one, other = status.staged.get(path), status.changed.get(path)
-        letters = "".join(change.letter if change else " " for change in (one, other))
-        source = (one or nothing).source or (other or nothing).source
+        both = status.staged.get(path), status.changed.get(path)
+        letters = "".join(change.letter if change else " " for change in both)
+        source = next((one.source for one in both if one and one.source), "")
         rows[path] = f"{letters} {f'{named(source)} -> ' if source else ''}{named(path)}\n"
     untracked = (f"?? {named(path)}\n" for path in status.untracked)
     return "".join((branch, *(rows[path] for path in in_order(rows)), *untracked))

@@ -1,4 +1,4 @@
-r"""Other dialects of regular expressions, translated to that of Python's `re`."""
+r"""Patterns as callers write them: the words of JavaScript's dialect in those of Python's `re`."""
 
 import re
 import sys
@@ -14,23 +14,6 @@ _JAVASCRIPT = re.compile(
 )
 _PARTS = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]|\\.|.", re.DOTALL)
 """A class, an escape or another character."""
-_ANCHORS = dict.fromkeys((r"\<", r"\>", r"\_<", r"\_>"), r"\b") | {r"\`": r"\A", r"\'": r"\Z"}
-"""Python's anchor for each of Emacs's at the ends of words, symbols and texts."""
-
-
-_POSIX = {
-    "alpha": "a-zA-Z",
-    "alnum": "a-zA-Z0-9",
-    "blank": r" \t",
-    "digit": r"\d",
-    "lower": "a-z",
-    "punct": r"!-/:-@\[-`{-~",
-    "space": r"\s",
-    "upper": "A-Z",
-    "word": r"\w",
-    "xdigit": "0-9A-Fa-f",
-}
-"""The classes of POSIX and Emacs, as written within Python's brackets; letters are of ASCII."""
 
 
 class BadRegexp(ValueError):
@@ -82,20 +65,3 @@ def alternatives(pattern: str) -> list[str]:
         else:
             parts[-1] += part
     return parts
-
-
-def from_emacs(pattern: str) -> str:
-    r"""Translate `pattern`, a regexp of Emacs: `\(a\|b\)` becomes `(a|b)`."""
-
-    def python(found: re.Match[str]) -> str:
-        part = found[0]
-        if len(part) == 1:
-            return f"\\{part}"
-        return part[1:] if part[1] in "(){}|" else _ANCHORS.get(part, part)
-
-    return from_posix(re.sub(r"\\_?.|[(){}|]", python, pattern, flags=re.DOTALL))
-
-
-def from_posix(pattern: str) -> str:
-    r"""Translate the POSIX classes of `pattern`: `[[:digit:]_]+` becomes `[\d_]+`."""
-    return re.sub(r"\[:([a-z]+):\]", lambda found: _POSIX.get(found[1], found[0]), pattern)

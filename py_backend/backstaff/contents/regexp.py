@@ -31,7 +31,10 @@ if TYPE_CHECKING:  # they take long to load, and most servers never search
 PROGRAM = (
     *("backstaff.errors", "backstaff.budget", "backstaff.globs.wildcards"),
     *("backstaff.fs.secrets", "backstaff.fs.handles", "backstaff.fs.entry", "backstaff.fs.file"),
-    *("backstaff.fs.contents", "backstaff.contents.requirements"),
+    *("backstaff.fs.contents", "backstaff.contents.requirements", "backstaff.structure.pieces"),
+    *("backstaff.structure.language", "backstaff.structure.languages"),
+    *("backstaff.structure.shapes", "backstaff.structure.spans", "backstaff.structure.walker"),
+    *("backstaff.structure.headings", "backstaff.structure.outline"),
     "backstaff.contents.regexp_worker",
 )
 """The modules that a process runs: each imports only those before it."""
@@ -134,6 +137,15 @@ class Matchers:
         if word == "bad":
             raise BadRegexp(*value)
         return word, value
+
+    def kill(self, asked: Asked) -> None:
+        """End the process that works on `asked`, and take another one. Raises `NoMatcher`."""
+        for worker in [one for one in self.workers if one.asked in (asked, None)]:
+            if worker.asked or worker.process.poll() is not None:
+                self.workers.remove(worker)
+                worker.give_back()
+        if not self.workers:
+            self.workers.append(_Worker.take())
 
     def _wait(self, budget: Budget) -> None:
         """Receive the next answers, as far as some come within a tick."""

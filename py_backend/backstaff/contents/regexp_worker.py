@@ -10,9 +10,20 @@ the job counted from 0:
 
     ("unread", (FILE, REASON))               that file is no text
     ("at", FILE)                             it now matches line after line of that file
-    ("found", (FILE, COUNT, MATCHES, TEXT))  the file's matches, as `found_in` has them
+    ("found", (FILE, COUNT, MATCHES, TEXT, WORDS, BYTES))
+                                             the file's matches, as `found_in` has them, the number
+                                             of times that it has each word, and its length
     ("done", (FILES, LIKELY))                it has looked at the first FILES, and ends
     ("bad", (REASON, POSITION or None))      the pattern cannot be used, and it ends
+
+A job with the output `OUTLINE` has one text, of which it answers the definitions instead:
+
+    ("definitions", ROWS)                    some of them, the values of each
+    ("done", LANGUAGE)                       these were all
+
+A job with the output `LINES` has one text as well, and answers the lines that match in it:
+
+    ("lines", NUMBERS)                       some of them, from 1
 
 LIKELY are the files in which a line can match another pattern than the first. It ends early where
 enough is found, or where the answers are large. After the seconds the kernel ends this process,
@@ -28,20 +39,28 @@ from bisect import bisect_left
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from itertools import accumulate, groupby, islice
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from backstaff.contents.requirements import FOLDED, Required, in_bytes, parsed_by_re
+from backstaff.budget import Budget
+from backstaff.contents.requirements import FOLDED, in_bytes, parsed_by_re, required, runs
 from backstaff.fs.contents import Contents, Unread
 from backstaff.fs.secrets import Guard
+from backstaff.structure.outline import outline
 
 MEMORY = 1 << 30
 """Maximum number of bytes for a pattern, unless the limit of the system is lower.
 
 Some patterns need a hundred for each character of a line.
 """
+OUTLINE = "outline"
+"""The `output` of a job that has no pattern: the definitions of its only text."""
+LINES = "lines of a text"
+"""The `output` of a job for the numbers of the lines that match in its only text."""
+ROWS = 1000
+"""Number of definitions in an answer: reading more at once would hold up the server."""
 ASCII = bytes(range(128))
 SHORTEST_PART = 3
 """Number of characters of the part of a literal that is looked for."""
@@ -67,12 +86,14 @@ Pattern = tuple[str, bool]
 
 
 class Job(NamedTuple):
-    """Files to search for the first of `patterns`.
+    """Files to search for the first of `patterns`, if there is any, and for `words`.
 
-    `paths` are relative to the directory, with a NUL between two. `prefix` is before each of them
-    where `secrets`, the globs of a guard, look. `texts` take the place of files, and `codings` are
-    known of some, by path. `output`, `skipped` and `most` are as in `found_in`. If `with_text`,
-    each file with matches has its text in the answer.
+    A word is a list of forms in small letters, such as `[b"run"]`, each counted wherever it stands,
+    without regard to the case of ASCII. `paths` are relative to the directory, with a NUL between
+    two. `prefix` is before each of them where `secrets`, the globs of a guard, look. `texts` take
+    the place of files, and `codings` are known of some, by path. `output` is as in `found_in`, and
+    `windows` are by path; other files have `window`. The job ends after `most` files with matches,
+    unless that is 0. If `with_text`, each file with matches has its text in the answer.
     """
 
     patterns: Sequence[Pattern]
@@ -81,8 +102,10 @@ class Job(NamedTuple):
     secrets: tuple[str, ...] = ()
     texts: Mapping[str, bytes | str] = {}
     codings: Mapping[str, str] = {}
+    words: Sequence[Sequence[bytes]] = ()
     output: str = "files"
-    skipped: int = 0
+    window: tuple[int, int] = (0, 0)
+    windows: Mapping[str, tuple[int, int]] = {}
     most: int = 0
     with_text: bool = False
 
@@ -91,14 +114,16 @@ def judged(data: bytes, *codings: str) -> bytes | str:
     """Return the text of `data` in UTF-8, or the value of the `Unread` reason why they are no text.
 
     The data are in the first of `codings` that fits, else in UTF-8. The text has no byte order
-    mark, and a line feed ends each line.
+    mark, and a line feed ends each line. A lone carriage return ends a line only in a text without
+    a line feed, of an old Macintosh, as in `reading.text`.
     """
     if data.find(b"\0", 0, HEAD) >= 0:
         return Unread.BINARY.value  # `marshal` knows no enumerations
     for name in dict.fromkeys((*codings, "utf-8")):  # Python knows not all codings of Emacs
         with suppress(LookupError, UnicodeDecodeError):
             text = data if data.isascii() else data.decode(name).encode(errors="replace")
-            return text.removeprefix(BOM_UTF8).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+            text = text.removeprefix(BOM_UTF8)
+            return text.replace(*((b"\r\n", b"\n") if b"\n" in text else (b"\r", b"\n")))
     return Unread.UNDECODABLE.value
 
 
@@ -106,21 +131,15 @@ class Search:
     """A compiled pattern."""
 
     def __init__(self, pattern: str, *, ignore_case: bool) -> None:
-        """Compile `pattern`, and the literals or the run to look for first in each text.
-
-        Raises as `re` does.
-        """
+        """Compile `pattern`, and the literals or run to look for first. Raises as `re`."""
         flags = re.IGNORECASE if ignore_case else re.NOFLAG
         parsed = parsed_by_re(pattern, flags)
         self.regexp = re.compile(pattern, flags)
         self.ignore_case = bool(self.regexp.flags & re.IGNORECASE)
-        found = Required(parsed)
-        literals, self._run = found.literals, None
-        # A run leaves out more lines than a single character.
-        if min(map(len, literals), default=0) <= 1 and (
-            run := in_bytes(found.runs, self.regexp.flags)
-        ):
-            literals, self._run = [], re.compile(run)
+        literals, self._run = required(parsed), None
+        # A single character is found many times faster than a run, so that is for no literal.
+        if not literals and (run := in_bytes(runs(parsed), self.regexp.flags)):
+            self._run = re.compile(run)
         if self.ignore_case:
             literals = [one.lower() for one in literals] if all(map(str.isascii, literals)) else []
             # A part without the letters that are not ASCII in another case is in any text.
@@ -143,9 +162,10 @@ class Search:
 
         An empty text has no line.
         """
+        finders = list[Callable[[int], int]]()
         if self.has_literals(together):
             folded = together.lower() if self.ignore_case else together
-            finders = [finder(folded, literal) for literal in self.literals]
+            finders = [partial(folded.find, literal) for literal in self.literals]
         elif self._run:
             finders = [partial(_position, self._run, together)]
         else:
@@ -189,37 +209,6 @@ class Search:
                 yield number, line, *found.span()
 
 
-@cache
-def memmem() -> Any:  # noqa: ANN401 - a function of C
-    """Return the search for bytes of the C library of Linux, or None.
-
-    That of glibc takes .4 of the time of `bytes.find`.
-    """
-    with suppress(ImportError, OSError, AttributeError, MemoryError):
-        import ctypes
-
-        if sys.platform == "linux":
-            function = ctypes.CDLL(None).memmem
-            function.argtypes = (ctypes.c_void_p, ctypes.c_size_t) * 2
-            function.restype = ctypes.c_void_p
-            return function
-    return None
-
-
-def finder(text: bytes, literal: bytes) -> Callable[[int], int]:
-    """Return a function that finds `literal` in `text` from a position on, or returns -1."""
-    if not (search := memmem()):
-        return partial(text.find, literal)
-    start = search(text, len(text), b"", 0)  # the address of the text
-
-    def find(at: int) -> int:
-        left = len(text) - at
-        found = search(start + at, left, literal, len(literal)) if left > 0 else None
-        return found - start if found else -1
-
-    return find
-
-
 def _position(regexp: re.Pattern[bytes], text: bytes, at: int) -> int:
     """Return where `regexp` matches in `text` from `at` on, or -1."""
     found = regexp.search(text, at)
@@ -237,14 +226,17 @@ def match_of(number: int, line: str, start: int, end: int) -> Match:
 
 
 def found_in(
-    search: Search, text: bytes, output: str, skipped: int, most: int
+    search: Search, text: bytes, output: str, window: tuple[int, int]
 ) -> tuple[int, list[Match]]:
     """Return the number of matches in `text`, and the matches to return.
 
-    For the `output` "content" these are at most `most`, after the first `skipped`; "lines" is the
-    same with the first match of each line. For "count" none is wanted, and for "files" the number
-    is 0 or 1.
+    The `window` (10, 3) is three matches after the first ten. For the `output` "content" these are
+    returned; "lines" is the same with the first match of each line. For "count" none is wanted. For
+    "files" the number is 0 or 1, and for "text" too, with a match that may hold ends of lines.
     """
+    if output == "text":
+        return int(search.regexp.search(text.decode()) is not None), []
+    skipped, most = window
     matches = search.matches(text)
     if output in {"files", "count"}:
         return sum(1 for _ in islice(matches, 1 if output == "files" else None)), []
@@ -299,23 +291,28 @@ def batches(job: Job, directory: int) -> Iterator[tuple[int, list[bytes | str]]]
 
 def answers(job: Job, directory: int) -> Iterator[tuple[str, Any]]:
     """Search the files of `job` below the open `directory`."""
-    skipped, left, answered, likely = job.skipped, job.most, 0, set[int]()
+    left, answered, likely, paths = job.most, 0, set[int](), job.paths.split("\0")
     try:
-        search, *others = [compiled(one, ignore_case=ignore) for one, ignore in job.patterns]
+        searches = [compiled(one, ignore_case=ignore) for one, ignore in job.patterns]
         for first, data in batches(job, directory):
             joined, ends, unread = together(data)
             yield from (("unread", (first + at, reason)) for at, reason in unread.items())
-            likely.update(first + at for other in others for at in other.likely(joined, ends))
+            likely.update(first + at for other in searches[1:] for at in other.likely(joined, ends))
             starts = [0, *(end + 1 for end in ends)]
-            for at in search.likely(joined, ends):
-                yield "at", first + at
-                text = joined[starts[at] : ends[at]]
-                count, matches = found_in(search, text, job.output, skipped, job.most)
-                skipped -= min(skipped, count)
-                if not count:
+            folded = joined.lower() if job.words else b""
+            matching = set(searches[0].likely(joined, ends)) if searches else set()
+            for at in range(len(ends)) if job.words else sorted(matching):
+                start, end, count, matches = starts[at], ends[at], 0, list[Match]()
+                words = [sum(folded.count(one, start, end) for one in forms) for forms in job.words]
+                if at in matching:
+                    yield "at", first + at
+                    window = job.windows.get(paths[first + at], job.window)
+                    text = joined[start:end]
+                    count, matches = found_in(searches[0], text, job.output, window)
+                if not (count or any(words)):
                     continue
-                text = text if job.with_text and matches else b""
-                yield "found", (first + at, count, matches, text)
+                text = joined[start:end] if job.with_text and matches else b""
+                yield "found", (first + at, count, matches, text, words, end - start)
                 left -= 1
                 answered += len(text) + sum(len(match[5]) for match in matches)
                 if not left or answered > ANSWERED:
@@ -328,6 +325,39 @@ def answers(job: Job, directory: int) -> Iterator[tuple[str, Any]]:
         yield "bad", ("it is nested too deeply, or a number in it is too large", None)
     except MemoryError:
         yield "bad", ("it takes too much memory", None)
+
+
+def definitions(job: Job) -> Iterator[tuple[str, Any]]:
+    """Yield the definitions of the only text of `job`."""
+    ((path, text),) = job.texts.items()
+    try:
+        decoded = text if isinstance(text, str) else text.decode("utf-8", "surrogatepass")
+        made = outline(decoded, path, Budget())
+    except (MemoryError, RecursionError):
+        yield "bad", ("it takes too much memory", None)
+        return
+    rows = [tuple(one) for one in made.definitions] if made else []
+    for at in range(0, len(rows), ROWS):
+        yield "definitions", rows[at : at + ROWS]
+    yield "done", made.language if made else ""
+
+
+def numbers(job: Job) -> Iterator[tuple[str, Any]]:
+    """Yield the numbers of the lines that match in the only text of `job`."""
+    ((text,), ((pattern, ignore_case),)) = job.texts.values(), job.patterns
+    try:
+        search = compiled(pattern, ignore_case=ignore_case).regexp.search
+        lines = str(text, "utf-8", "replace").split("\n") if isinstance(text, bytes) else ()
+        found = [at for at, line in enumerate(lines, 1) if search(line)]
+    except re.error as error:
+        yield "bad", (error.msg, error.pos)
+        return
+    except (MemoryError, RecursionError, OverflowError):
+        yield "bad", ("it takes too much memory", None)
+        return
+    for at in range(0, len(found), ROWS):
+        yield "lines", found[at : at + ROWS]
+    yield "done", None
 
 
 def main() -> None:
@@ -357,7 +387,11 @@ def main() -> None:
             job = Job(*words)
             directory = int.from_bytes(rights[0][2], sys.byteorder) if job.paths else -1
             signal.setitimer(signal.ITIMER_REAL, seconds)
-            for answer in answers(job, directory):
+            if job.output == OUTLINE:
+                wanted = definitions(job)
+            else:
+                wanted = numbers(job) if job.output == LINES else answers(job, directory)
+            for answer in wanted:
                 # Whoever kills this process wants to know the file that takes so long.
                 if answer[0] not in {"done", "bad"}:
                     send(answer, now=answer[0] == "at")

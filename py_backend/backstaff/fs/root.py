@@ -111,6 +111,11 @@ class Place(_Held):
         self._open.append(descriptor)
         return descriptor
 
+    def keep_open(self, descriptor: int) -> int:
+        """Return `descriptor`, which the place closes with its own."""
+        self._open.append(descriptor)
+        return descriptor
+
     @contextmanager
     def opened(self) -> Iterator[tuple[int, os.stat_result]]:
         """A descriptor that reads the regular file, and its status. Raises `PathError`."""

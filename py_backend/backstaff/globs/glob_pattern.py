@@ -51,9 +51,13 @@ def _tokens(glob: str) -> Iterator[Token]:
             continue
         if segment and not segment.strip("*"):
             yield ANY  # a name is never empty, so `src/*` does not match `src/`
-        for match in TOKEN.finditer(segment):
+        parts = list(TOKEN.finditer(segment))
+        has_star = any(match["plain"] == "*" for match in parts)
+        for match in parts:
             if match["class"]:
-                yield Token(_class_regex(match["class"]))
+                # Where a star precedes, no chunk may have two lengths (`globs.wildcards`).
+                itself = "" if has_star else f"{re.escape(match['class'])}|"
+                yield Token(f"(?:{itself}{_class_regex(match['class'])})")
             elif match["plain"] == "*":
                 yield STAR
             elif match["plain"] == "?":

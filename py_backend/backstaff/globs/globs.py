@@ -5,6 +5,9 @@ r"""Glob patterns on workspace-relative paths: whole-path, anchored, case-sensit
 a leading dot is like any other character, and so is a leading `!`. Every path is tried as `p` and
 as `p/`, so `**/x/**` matches x itself. A `./` at the start changes nothing.
 
+A class also matches its own text, unless its name has a star: `app/[id]/page.tsx` matches the file
+of that path, as routers of the web have it, beside `app/i/page.tsx`.
+
 A bracket that belongs to no class stands for itself, as in a shell, if the pattern has as many `[`
 as `]`: in `[[id]].ts` the class is `[[id]`, in `a[/]b` there is none, as no class holds a slash.
 

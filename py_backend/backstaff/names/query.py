@@ -12,6 +12,7 @@ from functools import cached_property, partial
 from itertools import compress
 from types import MappingProxyType
 from typing import Self
+from unicodedata import normalize
 
 from backstaff.budget import Budget
 from backstaff.errors import DeadlineExceeded, ErrorCode, ToolError
@@ -57,9 +58,14 @@ class Index:
     paths: Sequence[str]
 
     @cached_property
+    def composed(self) -> Sequence[str]:
+        """The same paths with letters in their composed form: `é` is one character."""
+        return list(map(composed, self.paths))
+
+    @cached_property
     def folded(self) -> Sequence[str]:
-        """The same paths with their case folded."""
-        return list(map(str.casefold, self.paths))
+        """The same with their case folded."""
+        return list(map(str.casefold, self.composed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +93,7 @@ class Query:
             raise _invalid("holds a NUL character, which is in no path")
         if kind == SearchKind.GLOB:
             return cls(text, SearchKind.GLOB, (), ignore_case=False, globs=parse_glob(text))
+        text = composed(text)
         ignore_case = text == text.lower()
         words = tuple(dict.fromkeys((text.casefold() if ignore_case else text).split()))
         if len(words) > MAX_WORDS:
@@ -97,7 +104,7 @@ class Query:
         """Find the paths of `index` that match. Raises `DeadlineExceeded`."""
         if self.globs is not None:
             return Matches(index, self, self.globs.files(index.paths, budget))
-        paths = index.folded if self.ignore_case else index.paths
+        paths = index.folded if self.ignore_case else index.composed
         # The longest word first: it leaves the fewest paths for the others.
         in_order = sorted(self.words, key=len, reverse=True)
         tests = [subsequence(word).match for word in in_order]
@@ -168,7 +175,7 @@ class Matches:
     def ranked(self, count: int, budget: Budget, heat: Heat) -> list[Ranked]:
         """Return the `count` best of the positions, without guesses. Raises `DeadlineExceeded`."""
         query, index = self.query, self.index
-        paths = index.folded if query.ignore_case else index.paths
+        paths = index.folded if query.ignore_case else index.composed
         return Ranking(query.words, paths, index.paths, heat).best(self.positions, count, budget)
 
     def guesses(self) -> int:
@@ -216,6 +223,11 @@ def _merged(ranked: Sequence[Ranked], guesses: Sequence[Ranked]) -> Sequence[Ran
     for kind, position in sorted((*ranked, *guesses), key=lambda found: found[0].order):
         merged.setdefault(position, kind)
     return [(kind, position) for position, kind in merged.items()]
+
+
+def composed(text: str) -> str:
+    """Return `text` with composed letters, as macOS writes `é` in two characters."""
+    return text if text.isascii() else normalize("NFC", text)
 
 
 def parse_glob(text: str) -> Globs:

@@ -40,6 +40,19 @@ A word of the file's name costs one.
 # .808 with 2 2 1.
 SCATTER, NOWHERE = 1 << 20, 1 << 40
 """The costs of a run that begins inside another word, more than all others, and of no run."""
+_ASIDE = re.compile(
+    r"(?:^|/)(?:tests?|specs?|__tests__|testdata|testing|fixtures?|examples?|samples?|docs?"
+    r"|docs_src|demo|playground|vendor|deps|third_party|node_modules|benchmarks?|bench|scripts?"
+    r"|\.[^/]+)/|(?:^|/)(?:test_[^/]*|conftest\.py)\Z"
+    r"|[^/](?:_tests?|[-.]tests?|[._]spec|Tests?|Spec|[-.]bench|\.test-d)\.[^/.]+\Z",
+    re.IGNORECASE,
+)
+"""Matches the paths of tests, of examples and of code from other projects."""
+_NAMES_ASIDE = re.compile(
+    "test|spec|fixture|example|sample|doc|demo|vendor|bench|script", re.IGNORECASE
+)
+"""Matches a word that asks for such files."""
+_NO_LETTER = re.compile(r"[\W_]+")
 AT_ONCE = 16
 """Number of paths between two looks at the clock: one of 4,000 characters can take .05 s."""
 
@@ -119,9 +132,15 @@ class Ranking:
                 named = [at for at in whole if is_in(name_of(paths[at]), words[0])]
                 whole = named if len(named) >= count else whole
         classify = [_classifier(word) for word in words]
+        joined, lowers_aside = "".join(words), not any(map(_NAMES_ASIDE.search, words))
         keys: list[Key] = []
         for at in budget.checked(whole):
             badness = sum(each(paths[at]) for each in classify)
+            if len(words) > 1:
+                bare = _NO_LETTER.sub("", name_of(paths[at]).partition(".")[0])
+                if joined in bare:
+                    badness = min(badness, WHOLE_NAME if joined == bare else NAME_PREFIX)
+                badness += lowers_aside and is_aside(self.originals[at])
             in_path = len(words) > 1 or words[0] not in name_of(paths[at])
             keys.append(self._key(CLOSE[in_path], badness, at))
         left = sorted(set(positions).difference(whole)) if len(keys) < count else []
@@ -273,6 +292,11 @@ def _runs(word: str, path: str, starts: Sequence[int], begin: int) -> int:
             at = path.find(character, at + 1)
         reached = found
     return min((cost for _, cost in reached), default=NOWHERE)
+
+
+def is_aside(path: str) -> bool:
+    """Return whether `path` is that of a test, an example or code from another project."""
+    return bool(_ASIDE.search(path))
 
 
 def name_of(path: str) -> str:

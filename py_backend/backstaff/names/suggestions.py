@@ -1,32 +1,30 @@
-"""Suggestions: why a search found no file, and which query would find one.
+"""Suggestions for a search of files that found none: a glob that finds some, and similar names.
 
-Each function returns one line for an empty answer, or None. It uses only the paths that the search
-has already read, and gives up after `SECONDS`.
+Each function uses only the paths that the search has already read, and gives up after `SECONDS`.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from heapq import nsmallest
-from itertools import accumulate, takewhile
 
 from backstaff.budget import Budget
 from backstaff.errors import DeadlineExceeded, ToolError
-from backstaff.globs.globs import BadGlob, Globs, compile_globs
+from backstaff.globs.globs import BadGlob, Globs
 from backstaff.names.ranking import name_of
 from backstaff.render.lines import EXAMPLES, plural, some_of
 from backstaff.render.names import quote, word
 
 SECONDS = 1.0
-"""Maximum number of seconds for a search for reasons."""
+"""Maximum number of seconds for a search for suggestions."""
 MIN_SIMILARITY = 0.4
 """Minimum similarity of a name that `similar` returns."""
 # With .4 it returns the name of .96 of 383 names with two edits, with .6 of .77. For a name of
 # another project it returns some with .4 in .48 of the cases, and with .2 in .95.
 
-_SPECIAL = re.compile(r"[*?\[\]{}\\]")
 _SPECIAL_OR_BLANK = re.compile(r"[*?\[\]{}\\\s]")
+_BETWEEN_GLOBS = re.compile(r"\s*[,|;]\s*|\s+")
 
 CompileGlob = Callable[[str], Globs]
 """Compiles a pattern as the tool reads it. Raises `ToolError` or `BadGlob`."""
@@ -34,85 +32,66 @@ CompileGlob = Callable[[str], Globs]
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """The paths of the searched files and directories, relative to the start.
+    """The paths of the searched files, relative to the start.
 
-    `where` names the start in a sentence, such as `src/`. `prefix` goes before each path in an
-    answer. `budget` is that of the call.
+    `prefix` goes before each path in an answer. `budget` is that of the call.
     """
 
     files: Sequence[str]
-    directories: Sequence[str]
-    where: str
     budget: Budget
     prefix: str = ""
 
 
-def explain_glob(
+def nearest_glob(
     pattern: str, compile_glob: CompileGlob, searched: Searched, rebased: str = ""
 ) -> str | None:
-    """Say why `pattern` matches no file: it names a directory, its case differs, it lies deeper.
+    """Say which glob like `pattern`, which matches no file, does: `'**/*.c' matches 9 files`.
 
-    `rebased` is the pattern of an author who took another directory for its start.
+    `rebased` is the pattern of an author who took another directory for its start. Of the globs of
+    one kind, the one with most matches is named. The last kind is another case.
     """
-    where, plain = searched.where, pattern.removeprefix("./")
-    bare = plain.lstrip("/")
-
-    def matching(tried: str, paths: Sequence[str], *, ignore_case: bool = False) -> list[str]:
-        try:
-            globs = compile_glob(tried.casefold() if ignore_case else tried)
-        except (ToolError, BadGlob):
-            # It became too long, or a range such as [_-Z] runs backwards as [_-z].
-            return []
-        budget = searched.budget
-        folded = [path.casefold() for path in budget.checked(paths)] if ignore_case else paths
-        return [paths[position] for position in globs.files(folded, budget)]
-
-    def files(*globs: str) -> str:
-        # The glob that matches most saves the reader a second miss.
-        counts = {glob: len(matching(glob, searched.files)) for glob in globs}
-        most = max(counts, key=counts.__getitem__)
-        matches = f"{quote(most, None)} matches {plural(counts[most], 'file')}"
-        return matches if counts[most] else ""
-
-    # Patterns to try in turn, each with a rule of globs for the reader.
-    tries = [
-        (pattern, ""),
-        (rebased, f"counts from {where}"),
-        (bare, f"starts in {where}, without a slash before it"),
-        (bare.replace("\\", "/"), "has slashes where this one has backslashes"),
-        *((deeper, "is about the whole path") for deeper in deeper_globs(bare)),
+    bare = pattern.replace("\\", "/").removeprefix("./").lstrip("/")
+    several = [one for one in _BETWEEN_GLOBS.split(bare) if one]
+    kinds = [
+        [rebased, f"{rebased.rstrip('/')}/**" if rebased else ""],
+        [bare, f"{bare.rstrip('/')}/**"],
+        deeper_globs(bare),
+        [f"{{{','.join(several)}}}", f"**/{{{','.join(several)}}}"] if len(several) > 1 else [],
     ]
-    try:
-        for tried, rule in tries:
-            if rule and tried in {"", "**/", plain}:
-                continue
-            if rule and (matches := files(tried, deepened(tried))):
-                return f"a glob {rule}: {matches}"
-            if found := matching(tried.rstrip("/"), searched.directories):
-                directories = plural(len(found), "directory", "directories")
-                matches = f"{quote(tried)} matches {directories}, but only files are found"
-                inside = files(f"{tried.rstrip('/')}/**")
-                return (
-                    f"{matches}: {inside}" if inside else matches + _examples(found, searched, "/")
-                )
-            if found := matching(tried, searched.files, ignore_case=True):
-                matches = f"{quote(tried)} matches {plural(len(found), 'file')}"
+    with suppress(DeadlineExceeded):
+        for globs in kinds:
+            tried = [glob for glob in globs if glob.strip("*/") and glob != pattern]
+            counts = {glob: len(_matching(glob, compile_glob, searched)) for glob in tried}
+            most = max(counts, key=counts.__getitem__, default="")
+            if counts.get(most):
+                return f"{quote(most, None)} matches {plural(counts[most], 'file')}"
+        for glob in (pattern, f"**/{bare}"):
+            if found := _matching(glob, compile_glob, searched, ignore_case=True):
+                matches = f"{quote(glob)} matches {plural(len(found), 'file')}"
                 return f"{matches} without regard to case{_examples(found, searched)}"
-        return _missing_directory(pattern, searched)
-    except DeadlineExceeded:
-        return None
+    return None
 
 
-def deepened(pattern: str) -> str:
-    """Return `pattern` for any directory below its own: `a/**/*.c` for `a/*.c`."""
-    above, slash, name = pattern.rpartition("/")
-    return pattern if "**" in pattern or not name else f"{above}{slash}**/{name}"
+def _matching(
+    glob: str, compile_glob: CompileGlob, searched: Searched, *, ignore_case: bool = False
+) -> list[str]:
+    """Return the files that `glob` matches; none if it is no glob. Raises `DeadlineExceeded`."""
+    try:
+        globs = compile_glob(glob.casefold() if ignore_case else glob)
+    except (ToolError, BadGlob):
+        # It became too long, or a range such as [_-Z] runs backwards as [_-z].
+        return []
+    files, budget = searched.files, searched.budget
+    folded = [path.casefold() for path in budget.checked(files)] if ignore_case else files
+    return [files[position] for position in globs.files(folded, budget)]
 
 
 def deeper_globs(pattern: str) -> Sequence[str]:
     """Return `pattern` for any directory, and for any below its own: `**/a/*.c`, `a/**/*.c`."""
     plain = pattern.removeprefix("./")
-    return list(dict.fromkeys((f"**/{plain}", deepened(plain))))
+    above, slash, name = plain.rpartition("/")
+    below = plain if "**" in plain or not name else f"{above}{slash}**/{name}"
+    return list(dict.fromkeys((f"**/{plain}", below)))
 
 
 def shallow_glob(pattern: str, count: Callable[[str], int]) -> str | None:
@@ -160,83 +139,7 @@ def similar(
     return [paths[position] for _, position in likely]
 
 
-def useless_excludes(patterns: Sequence[str]) -> Iterator[str]:
-    """Warn of each kind of pattern that cannot have the effect its author wants."""
-    names = [one.removeprefix("./").rstrip("/").split("/") for one in patterns]
-    odd = {"", ".", ".."}
-    negated = [one for one in patterns if one.startswith("!")]
-    unlike_paths = [one for one, parts in zip(patterns, names, strict=True) if odd & {*parts}]
-    for found, problem in (
-        (negated, "brings nothing back: it only matches names that begin with '!'"),
-        (unlike_paths, "matches nothing: paths are relative to the workspace, as in 'src/a.c'"),
-    ):
-        if found:
-            yield f"exclude {quote(found[0])}{_one_of(found)} {problem}"
-
-
-def shallow_excludes(
-    patterns: Sequence[str], left_out: Sequence[str], kept: Sequence[str], are: str, budget: Budget
-) -> Iterator[str]:
-    """Warn if a pattern excludes nothing, but would in any directory: `*.py` for `**/*.py`.
-
-    `left_out` are the paths that `patterns` exclude. `kept` are the others, with or without a slash
-    at their end; `are` is a participle for them, such as `shown`.
-    """
-    shallow = list[tuple[str, str, int]]()
-    with suppress(DeadlineExceeded):
-        budget = budget.at_most(SECONDS)
-        for pattern in patterns:
-            if pattern.startswith("**/"):
-                continue
-            deeper = f"**/{pattern.removeprefix('./')}"
-            try:
-                here, below = compile_globs((pattern,)), compile_globs((deeper,))
-            except BadGlob:  # it became too long
-                continue
-            count = len(below.files(kept, budget))
-            if count and not here.files(left_out, budget):
-                shallow.append((pattern, deeper, count))
-    if shallow:
-        pattern, deeper, count = shallow[0]
-        why = "excludes nothing, as a glob is about the whole path from the workspace on"
-        matches = f"{quote(deeper, None)} matches {plural(count, 'name')} {are}"
-        yield f"exclude {quote(pattern)}{_one_of(shallow)} {why}: {matches}"
-
-
-def _one_of(found: Sequence[object]) -> str:
-    return f" (one of {len(found)} such patterns)" if len(found) > 1 else ""
-
-
-def _missing_directory(pattern: str, searched: Searched) -> str | None:
-    """Name the first directory in `pattern` that does not exist, and its neighbours."""
-    if pattern.startswith("/"):
-        return f"a glob starts in {searched.where}, without a slash before it"
-    paths = set(searched.directories)
-    *parents, _ = pattern.removeprefix("./").rstrip("/").split("/")
-    literal = list(takewhile(lambda name: not _SPECIAL.search(name), parents))
-    absent = [path for path in accumulate(literal, "{}/{}".format) if path not in paths]
-    if not absent:
-        # Behind a wildcard only names are known: `*/lib/x` says nothing about where `lib` is.
-        names = set(map(name_of, paths))
-        later = parents[len(literal) :]
-        absent = [name for name in later if not _SPECIAL.search(name) and name not in names]
-    if not absent:
-        return None
-    missing = absent[0]
-    if missing in searched.files:
-        return f"{quote(missing)} is a file or a link, and nothing is searched below it"
-    reason = f"no directory {quote(missing)} is searched in {searched.where}"
-    near = similar(missing, searched.directories, searched.budget)
-    if near:
-        return f"{reason}; the nearest{_examples(near, searched, '/')}"
-    if not pattern.removeprefix("./").startswith(missing):
-        return reason
-    parent = missing.rpartition("/")[0]
-    beside = [path for path in searched.directories if path.rpartition("/")[0] == parent]
-    return f"{reason}; those there{_examples(beside, searched, '/')}" if beside else reason
-
-
-def _examples(paths: Sequence[str], searched: Searched, end: str = "") -> str:
+def _examples(paths: Sequence[str], searched: Searched) -> str:
     """List the first `paths` that fit, and count the others: `: a.py b.py and 3 more`."""
-    shown = some_of((word(searched.prefix + path) + end for path in paths), len(paths))
+    shown = some_of((word(searched.prefix + path) for path in paths), len(paths))
     return f": {shown}" if shown else ""

@@ -7,8 +7,13 @@ from dataclasses import dataclass, field
 
 QUESTION = (
     *("config", "-z", "--show-scope", "--get-regexp"),
-    r"^(core|status|diff|filter|extensions|submodule)\.",
+    r"^(core|status|diff|filter|extensions|submodule|remote)\.",
 )
+_HANDED_ON = (
+    *("filemode", "autocrlf", "eol", "ignorecase", "symlinks", "trustctime", "checkstat"),
+    *("precomposeunicode", "sparsecheckout", "sparsecheckoutcone"),
+)
+"""The settings in `core` that a git in the clean repository has, too."""
 _FALSE = re.compile(r"|false|no|off|\s*[-+]?(0x)?0+[kmg]?", re.IGNORECASE)
 _OF_THE_USER = ("global", "system")
 
@@ -44,6 +49,25 @@ class Configuration:
             elif key == "core.attributesfile" and is_users:
                 attributes = file
         return cls(values, excludes, attributes, known=True)
+
+    @property
+    def object_format(self) -> str:
+        """The kind of hashes, "sha1" or "sha256"."""
+        return self.values.get("extensions.objectformat", "sha1").lower()
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether some objects may be missing, because they would be fetched when needed."""
+        return any(key.endswith(".promisor") for key in self.values) or (
+            "extensions.partialclone" in self.values
+        )
+
+    def handed_on(self) -> list[str]:
+        """The options that give these settings to a git in the clean repository."""
+        keys = (f"core.{name}" for name in _HANDED_ON)
+        settings = [f"{key}={self.values[key]}" for key in keys if key in self.values]
+        settings.append(f"core.attributesFile={self.attributes_file or os.devnull}")
+        return [word for setting in settings for word in ("-c", setting)]
 
     def flag(self, key: str, *, default: bool = False) -> bool:
         """Whether the setting `key` is on: any value that git does not read as false."""

@@ -45,7 +45,7 @@ def edits(place: Place, repository: Repository | NoGit, budget: Budget) -> Edits
     """The edits below `place` in the `COMMITS` latest commits; the last answers are kept."""
     if isinstance(repository, NoGit):
         return Edits(unknown=repository)
-    key = (place.path, repository.head)
+    key = (place.path, repository.head, repository.is_shallow)
     kept = _KEPT.get(key)
     if kept is None:
         told = repository.commits(COMMITS, budget)
@@ -59,5 +59,5 @@ def edits(place: Place, repository: Repository | NoGit, budget: Budget) -> Edits
     return kept
 
 
-_KEPT: LRUCache[tuple[str, str], Edits] = LRUCache(MAX_KEPT)
+_KEPT: LRUCache[tuple[str, str, bool], Edits] = LRUCache(MAX_KEPT)
 """The edits by the path of the place and the commit, because a commit's history is fixed."""

@@ -1,15 +1,12 @@
 """The files of a project: everything below a directory that git does not ignore.
 
-This is the walk of `fs.walk` with git's rules as its filter. In a work tree the rules are those of
-the repository and the user, and a tracked file is a file of the project even where a rule would
-hide it. Without git or a work tree, the `.gitignore` files from the root downwards count, and the
-user's own rules; a repository further down starts with no rules but its own.
+This is the walk of `fs.walk`, without the names that git ignores. Git lists these: by its rules, a
+tracked file is a file of the project even where a rule would hide it. Without git or a work tree
+all files count, and `not_applied` says so where there is a `.gitignore`.
 
 A repository within a work tree is one closed directory, as for git; it can be walked by itself.
 `.git`, special files, and Emacs's own files never belong to a project: the links by which it locks
-files that it has changed, and the copies that it saves by itself. Other links are leaves. Rules are
-read wherever git reads them, which can be above the root. Nothing else is read there, and no answer
-shows them.
+files that it has changed, and the copies that it saves by itself. Other links are leaves.
 
 The files are kept for the next call (`_Kept`). That call compares the time stamps of all
 directories and rules with those on the disk, and walks again if any differs. So no answer is
@@ -18,25 +15,25 @@ stale, as far as the file system dates changes at once; a file system on a netwo
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from itertools import chain, repeat
+from functools import cached_property
+from itertools import chain, pairwise, repeat
 from stat import S_ISDIR
 from typing import NamedTuple
 
 from backstaff.budget import Budget
 from backstaff.cache import LRUCache
 from backstaff.errors import PathError, PermissionRefused
-from backstaff.fs.entry import Grouped, Kind, Named, groups_in, kind_of, lstat_or_none
-from backstaff.fs.file import read
+from backstaff.fs.entry import Kind, Named, groups_in, lstat_or_none
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.root import Place
 from backstaff.fs.walk import Step, Walk
-from backstaff.project.configuration import default_file
-from backstaff.project.git import Repository, TrackedFiles, find_repository
-from backstaff.project.ignore import FILE, MAX_BYTES, Ignore, rules_of
-from backstaff.project.running_git import NoGit
+from backstaff.project.git import Repository, find_repository
+from backstaff.project.running_git import GitFailed, NoGit
 from backstaff.project.stamp import UNSETTLED, Stamp, is_young, settled, stamp_of
 
 MAX_KEPT = 500_000
@@ -45,13 +42,15 @@ MAX_KEPT = 500_000
 With their stamps, 500,000 files take 80 MB.
 """
 
+LIST_SECONDS = 5.0
+"""Maximum number of seconds for git's list of ignored names: half a million files take less."""
+
 _DOT_GIT = ".git"
+_RULES = ".gitignore"
 _LOCK = ".#"
 _COPY = "#"
 _AFTER_COPIES = "$"
 """In the order of code points, names that begin with `#` stand before this."""
-_POINTER = b"gitdir: "
-_BRANCH = b"ref: refs/heads/"
 _DIRECTORY = Kind.DIRECTORY
 
 
@@ -86,9 +85,8 @@ class ProjectFiles:
 
     `directories` are all directories, in pre-order. `paths` has their files and links. `ignored`
     counts the names that were left out, where an ignored directory is one name. `expired` says that
-    the time was up and files are missing; `tracked_unknown`, that git could not name the tracked
-    files, so that ignored ones are missing; `rules_cut`, that a file of rules was too long to be
-    read whole. The `repository` can be asked while the place is open.
+    the time was up and files are missing; `not_applied`, why no `.gitignore` counts, though there
+    is one. The `repository` can be asked while the place is open.
     """
 
     directories: Sequence[Directory]
@@ -96,8 +94,7 @@ class ProjectFiles:
     repository: Repository | NoGit
     ignored: int = 0
     expired: bool = False
-    tracked_unknown: bool = False
-    rules_cut: bool = False
+    not_applied: NoGit | None = None
     of_emacs: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Emacs's own files in each directory, as far as no rule ignores them."""
     not_entered: Sequence[Directory] = ()
@@ -117,12 +114,15 @@ class _Kept:
     """The files of a project, with everything that they depend on.
 
     `basis` has the stamps and the rules from which the walk started. `watches` has, by path, all
-    directories that hold directories or rules.
+    directories that hold directories or rules. Git has `told` the ignored names, with an index of
+    this stamp; None if the walk needed to know more of the index.
     """
 
     found: ProjectFiles
     basis: tuple[object, ...]
     watches: Mapping[str, Watch]
+    index: Stamp | None
+    told: bytes | NoGit | None
 
 
 KEPT: LRUCache[tuple[str, str, bool], _Kept] = LRUCache(
@@ -130,58 +130,39 @@ KEPT: LRUCache[tuple[str, str, bool], _Kept] = LRUCache(
 )
 
 
-def project_files(  # noqa: C901  # one thought
-    place: Place, budget: Budget, *, include_ignored: bool = False
-) -> ProjectFiles:
+def project_files(place: Place, budget: Budget, *, include_ignored: bool = False) -> ProjectFiles:
     """Walk below the directory `place`, or return the files that are kept if nothing has changed.
 
     With `include_ignored`, no rule counts, and repositories are entered. Raises `PathError` if
     `place` cannot be read, and `Cancelled`.
     """
     directory, begun = place.listing(), time.time_ns()
-    inside = "" if place.relative == "." else f"/{place.relative}"
-    project = place.path.removesuffix(inside) or "/"
-    repository = find_repository(directory, project, budget)
-    basis: list[object] = []
-    work_tree, ignore_case = isinstance(repository, Repository) and not include_ignored, False
-    ignore, ignored = Ignore(), False
-    try:
-        basis.append(settled(HANDLES.status(directory), begun))
-        if isinstance(repository, Repository):  # the index changes whenever the tracked files do
-            basis.append(settled(HANDLES.stat(repository.index, directory), begun))
-    except OSError:
-        basis.append(UNSETTLED)
-    if not include_ignored:
-        if isinstance(repository, Repository):
-            configuration, depth = repository.configuration, repository.depth
-            ignore_case = configuration.flag("core.ignorecase")
-            users, exclude = configuration.excludes_file, repository.exclude
-        else:
-            depth = 0 if place.relative == "." else place.relative.count("/") + 1
-            users, exclude = default_file("ignore"), "../" * depth + ".git/info/exclude"
-        # The user's own file may be a link. One that came with the project may not.
-        users = users and os.path.join("../" * depth, users)
-        general = [content_of(users, directory, follow=True), content_of(exclude, directory)]
-        names = place.path.split("/")[-depth:] if depth else []
-        above = [content_of("../" * up + FILE, directory) for up in range(depth, 0, -1)]
-        basis += [work_tree, ignore_case, general, names, above]
-        for content in general:
-            ignore = ignore.under(rules_of(content, ignore_case=ignore_case))
-        for content, name in zip(above, names, strict=True):
-            ignore = ignore.under(rules_of(content, ignore_case=ignore_case))
-            ignored |= ignore.ignores(name, directory=True)
-            ignore = ignore.below(name)
-    key = (project, place.relative, include_ignored)
-    kept = KEPT.get(key)
-    if kept and kept.basis == (*basis,) and _is_current(kept, directory, budget):
-        return replace(kept.found, repository=repository)
-    tracked: TrackedFiles | NoGit = TrackedFiles()
-    if work_tree and isinstance(repository, Repository):
-        tracked = repository.tracked(budget)
-    known = TrackedFiles() if isinstance(tracked, NoGit) else tracked
-    cut = any(not rules.whole for rules, *_ in ignore.layers)
-    look = _Look(repository, known, budget, include_ignored, ignore_case, cut)
-    look.ahead[""] = ignore, ignored
+    repository = find_repository(place, budget)
+    git = repository if isinstance(repository, Repository) and not include_ignored else None
+    basis: list[object] = [_stamp(".", directory, begun)]
+    index = _stamp("index", git.git.descriptor, begun) if git else None
+    if git:
+        above = ("../" * up + _RULES for up in range(git.depth, 0, -1))
+        rules = (option.removeprefix("--exclude-from=") for option in git.excludes[1:])
+        basis += [git.inside, git.excludes, git.configuration.handed_on()]
+        basis += [_stamp(file, directory, begun) for file in (*above, *rules)]
+    else:
+        basis.append(repository if isinstance(repository, NoGit) else "")
+    key = (place.root.path, place.relative, include_ignored)
+    look = _Look(git, budget, include_ignored)
+    kept, told = KEPT.get(key), None
+    if kept and kept.basis == (*basis,):
+        if kept.index != index and kept.told is not None:
+            told = look.ask()  # the index changed, but perhaps no ignored name
+        is_same = kept.index == index or (told is not None and told == kept.told)
+        if is_same and _is_current(kept, directory, budget):
+            if index != UNSETTLED:
+                KEPT.put(key, replace(kept, index=index))
+            return replace(kept.found, repository=repository)
+    if git and told is None:
+        told = look.ask()
+    look.hide(told or b"")
+    why = told if isinstance(told, NoGit) else repository if isinstance(repository, NoGit) else None
     with Walk(directory, look.arrange, budget) as walk:
         for step, problem in walk.enter_all():
             look.note_unreadable(step, problem)
@@ -191,27 +172,27 @@ def project_files(  # noqa: C901  # one thought
         repository,
         look.ignored,
         walk.expired,
-        isinstance(tracked, NoGit),
-        look.rules_cut,
+        why if look.has_rules and not include_ignored else None,
         look.of_emacs,
         [one for one in look.directories if one.closed],
     )
     stamps = chain.from_iterable(map(dict.values, look.watches.values()))
-    steady = UNSETTLED not in basis and not any(is_young(one, begun) for one in stamps)
-    if steady and not (found.expired or found.tracked_unknown):
-        KEPT.put(key, _Kept(found, (*basis,), look.watches))
+    steady = UNSETTLED not in (*basis, index) and not any(is_young(one, begun) for one in stamps)
+    # A git that failed may answer the next call, unless it waits for a fifo that stays there.
+    if steady and not found.expired and (not git or why is None or look.endless):
+        is_enough = git and not git.has_gitlinks and "tracked" not in vars(look)
+        KEPT.put(key, _Kept(found, (*basis,), look.watches, index, told if is_enough else None))
     return found
 
 
-def content_of(file: str, directory: int, *, follow: bool = False) -> bytes:
-    """The content of `file` as far as it counts; empty if it cannot be read.
-
-    `follow` is for the files of git and of the user: a link in the tree is no file of rules.
-    """
+def _stamp(file: str, directory: int, now: int) -> Stamp | None:
+    """The stamp of `file`, which may lie above the open `directory`; None if there is none."""
     try:
-        return read(file, directory, MAX_BYTES + 1, follow=follow).head if file else b""
-    except PathError:
-        return b""
+        return settled(HANDLES.stat(file, directory), now)
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return UNSETTLED
 
 
 def _is_current(kept: _Kept, directory: int, budget: Budget) -> bool:
@@ -236,116 +217,165 @@ def _is_current(kept: _Kept, directory: int, budget: Budget) -> bool:
         return False
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class _Tracked:
+    """The paths in git's index below a place, in the order of their bytes, and its submodules."""
+
+    names: Sequence[bytes] = ()
+    gitlinks: frozenset[str] = frozenset()
+
+    def has(self, path: str, *, below: bool = False) -> bool:
+        """Whether the index names `path`, or with `below` anything below that directory."""
+        name = os.fsencode(path) + b"/" * below
+        at = bisect_left(self.names, name)
+        first = self.names[at : at + 1]
+        return first == [name] or (below and any(one.startswith(name) for one in first))
+
+
+@dataclass
 class _Look:
     """One look at the files of a project, in pre-order, and the stamps of all that it read."""
 
-    repository: Repository | NoGit
-    tracked: TrackedFiles
+    git: Repository | None
     budget: Budget
     include_ignored: bool
-    ignore_case: bool
-    rules_cut: bool
-    ahead: dict[str, tuple[Ignore, bool]] = field(default_factory=dict)
-    """The rules from above for each directory ahead, and whether these ignore all that is in it."""
+    hidden: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """The ignored names in each directory."""
+    all_hidden: bool = False
+    """Whether all names are ignored that no tracked file has."""
     directories: list[Directory] = field(default_factory=list)
     ignored: int = 0
+    has_rules: bool = False
+    endless: bool = False
+    """Whether git waits for a file of rules that never ends, such as a fifo."""
     of_emacs: dict[str, Sequence[str]] = field(default_factory=dict)
     watches: dict[str, Watch] = field(default_factory=lambda: {"": {}})
 
-    def arrange(  # noqa: C901, PLR0912  # one thought
-        self, directory: int, path: str
-    ) -> Sequence[Named]:
+    def ask(self) -> bytes | NoGit:
+        """Git's list of the names that it ignores."""
+        git = self.git
+        if not git or git.is_split:
+            return GitFailed("the index is split, see `git update-index --no-split-index`")
+        words = ("ls-files", "-z", "--others", "--ignored", "--directory", *git.excludes)
+        budget = self.budget.at_most(LIST_SECONDS)
+        return git.ask(budget, *words, *git.below, files=True)
+
+    def hide(self, told: bytes | NoGit) -> None:
+        """Leave out the names that git has `told`.
+
+        Git names an ignored directory `a/`. It also names one so in which all files are ignored
+        one by one, and then these, so that a rule for the directory has nothing behind it.
+        """
+        git = self.git
+        if not git or isinstance(told, NoGit):
+            return
+        paths = os.fsdecode(told).split("\0")[:-1]
+        for path, after in pairwise([*paths, ""]):
+            is_directory = path.endswith("/")
+            if is_directory and git.inside.startswith(path):
+                self.all_hidden = True
+            elif not (is_directory and after.startswith(path)):
+                above, _, name = path.removeprefix(git.inside).rstrip("/").rpartition("/")
+                self.hidden[above].add(name)
+
+    @cached_property
+    def tracked(self) -> _Tracked:
+        """The index; empty if git does not tell."""
+        git = self.git
+        if not git or git.is_split:
+            return _Tracked()
+        told = git.ask(self.budget, "ls-files", "-z", "--stage", *git.below, files=True)
+        start, names, gitlinks = os.fsencode(git.inside), [], []
+        for entry in () if isinstance(told, NoGit) else told.split(b"\0")[:-1]:
+            facts, _, name = entry.partition(b"\t")
+            names.append(name.removeprefix(start))
+            if facts.startswith(b"160000 "):
+                gitlinks.append(os.fsdecode(names[-1]))
+        return _Tracked(names, frozenset(gitlinks))
+
+    @cached_property
+    def gitlinks(self) -> frozenset[str]:
+        """The submodules."""
+        return self.tracked.gitlinks if self.git and self.git.has_gitlinks else frozenset()
+
+    def arrange(self, directory: int, path: str) -> Sequence[Named]:
         """Note the files in the open `directory`; return the directories to enter."""
-        ignore, all_ignored = self.ahead.pop(path)
         prefix = f"{path}/" if path else ""
         status = HANDLES.status(directory)
-        files, directories, links, _ = groups_in(directory, self.budget)
+        files, directories, links, special = groups_in(directory, self.budget)
         self._note(path, stamp_of(status))
-        has_dot_git, has_rules = False, False
+        has_dot_git = False
         for names in filter(None, (files, directories, links)):  # no project has special files
             names.sort()
-            if names[0] <= FILE:  # else all sort after the two that are looked for
-                has_rules |= names is files and FILE in names
-                if _DOT_GIT in names:
-                    names.remove(_DOT_GIT)
-                    has_dot_git = bool(path)
-        closed = path in self.tracked.gitlinks
-        if has_dot_git and not closed:
-            if self.include_ignored or isinstance(self.repository, NoGit):
-                ignore = Ignore()  # the rules start anew in a repository that is entered
-            else:
-                closed = self._is_closed(directory, path)
-        if closed:
+            if names[0] <= _RULES and _DOT_GIT in names:  # else all sort after the two
+                names.remove(_DOT_GIT)
+                has_dot_git = bool(path)
+        if files and files[0] <= _RULES and _RULES in files:
+            self.has_rules = True
+            self._watch(directory, path, _RULES)
+        self.endless |= _RULES in special
+        if self._is_closed(directory, path, has_dot_git=has_dot_git):
             self.directories.append(Directory(path, closed=Closed.REPOSITORY))
             return ()
-        kept: frozenset[str] = frozenset()
-        if not self.include_ignored:
-            if has_rules or self.tracked.left_out:
-                ignore = self._with_own_rules(ignore, directory, path, has_rules=has_rules)
-            marked = links or (files and files[0] < _AFTER_COPIES)
-            if emacs := self._of_emacs(files, links, prefix) if marked else []:
-                own = set(emacs)
-                files = [name for name in files if name not in own]
-                links = [name for name in links if name not in own]
-                if not all_ignored:
-                    hidden = ignore.of((emacs, [], [], []), self.budget)
-                    self.of_emacs[path] = [one for one in emacs if one not in hidden]
-            if all_ignored or ignore.layers:
-                named: Grouped = files, directories, links, []
-                kept = self._leave_out(named, ignore, prefix, all_ignored=all_ignored)
+        own = self._of_emacs(files, links, prefix)
+        hidden = self._hidden(path, (files, links, directories))
+        if shown := sorted(own - hidden):
+            self.of_emacs[path] = shown
+        self.ignored += len((hidden - own).intersection((*files, *links, *directories)))
+        if left_out := hidden | own:
+            files, links, directories = (
+                [name for name in names if name not in left_out]
+                for names in (files, links, directories)
+            )
         if directories:
             self.watches.setdefault(path, {})
-            for name in directories:
-                inner = ignore.below(name) if ignore.layers else ignore
-                self.ahead[prefix + name] = inner, all_ignored or name in kept
         if links:
             files = sorted(files + links)
         paths = tuple([prefix + name for name in files])
         self.directories.append(Directory(path, paths, tuple(links)))
         return list(zip(directories, repeat(_DIRECTORY))) if directories else ()
 
-    def _of_emacs(self, files: list[str], links: list[str], prefix: str) -> list[str]:
+    def _hidden(self, path: str, found: Iterable[Sequence[str]]) -> set[str]:
+        """The names in the directory `path` that git ignores, among those `found` there."""
+        if not self.all_hidden:
+            return self.hidden.get(path, set())
+        prefix, tracked = f"{path}/" if path else "", self.tracked
+        return {
+            name
+            for name in chain.from_iterable(found)
+            if not tracked.has(prefix + name) and not tracked.has(prefix + name, below=True)
+        }
+
+    def _of_emacs(self, files: Sequence[str], links: Sequence[str], prefix: str) -> set[str]:
         """Return Emacs's own names that are not tracked.
 
         If Emacs has changed `a.py`, those are the link `.#a.py` and the copy `#a.py#`.
         """
+        if self.include_ignored or not (links or (files and files[0] < _AFTER_COPIES)):
+            return set()
         own = [one for one in links if one.startswith(_LOCK)]
         own += [one for one in files if one[1:] and one[0] == one[-1] == _COPY]
-        return [one for one in own if not self.tracked.has(prefix + one)]
+        return {one for one in own if not self.tracked.has(prefix + one)}
 
-    def _is_closed(self, directory: int, path: str) -> bool:
-        """Whether the open `directory`, which has a `.git`, is another repository for git.
+    def _is_closed(self, directory: int, path: str, *, has_dot_git: bool) -> bool:
+        """Whether the open `directory` is another repository for git.
 
         Git enters a directory with tracked files, whatever its `.git` is.
         """
-        if self.tracked.below(path):
+        if path in self.gitlinks:
+            return True
+        git = self.git
+        if not (has_dot_git and git) or self.tracked.has(path, below=True):
             return False
         status = lstat_or_none(_DOT_GIT, directory)
-        kind = Kind.UNKNOWN if status is None else kind_of(status)
-        try:
-            if kind is Kind.FILE and read(_DOT_GIT, directory, len(_POINTER)).head != _POINTER:
-                self._watch(directory, path, _DOT_GIT)
-                return False
-            if kind is Kind.DIRECTORY and all(
-                (inner := lstat_or_none(f"{_DOT_GIT}/{name}", directory)) and S_ISDIR(inner.st_mode)
-                for name in ("objects", "refs")
-            ):
-                head = read(f"{_DOT_GIT}/HEAD", directory, len(_BRANCH)).head
-                if head == _BRANCH:
-                    # An ordinary repository is known at sight.
-                    self._watch(directory, path, _DOT_GIT, f"{_DOT_GIT}/HEAD")
-                    return True
-        except PathError:
-            if kind is Kind.FILE:
-                return True  # git takes a file that it cannot read for a repository
-        # Git decides about a link, a file that names a repository, and a broken repository. Its
-        # decision can change without any stamp here.
-        self._note(path, UNSETTLED)
-        repository = self.repository
-        return isinstance(repository, Repository) and repository.is_repository(
-            directory, self.budget
-        )
+        if status and S_ISDIR(status.st_mode):
+            self._watch(directory, path, _DOT_GIT)
+        else:  # a link or a file names it, and nothing here changes with the repository
+            self._note(path, UNSETTLED)
+        name = git.inside + path
+        words = ("ls-files", "-z", "--others", "--", f":(top,literal){name}")
+        told = git.ask(self.budget.at_most(1), *words, files=True)
+        return told == os.fsencode(f"{name}/\0")
 
     def _note(self, path: str, stamp: Stamp) -> None:
         """Note the `stamp` of the directory `path`, with those of its neighbours."""
@@ -359,41 +389,6 @@ class _Look:
         for name in names:
             status = lstat_or_none(name, directory)
             watch[name] = stamp_of(status) if status else UNSETTLED
-
-    def _with_own_rules(
-        self, ignore: Ignore, directory: int, path: str, *, has_rules: bool
-    ) -> Ignore:
-        """The rules from above, `ignore`, and those of the open `directory` itself."""
-        content, name = b"", f"{path}/{FILE}" if path else FILE
-        if has_rules:
-            self._watch(directory, path, FILE)
-            content = content_of(FILE, directory)
-        elif name in self.tracked.left_out and isinstance(self.repository, Repository):
-            status = lstat_or_none(FILE, directory)
-            # Git opens a directory of this name, and reads nothing.
-            if not (status and S_ISDIR(status.st_mode)):
-                content = self.repository.content(name, self.budget)
-        if not content:
-            return ignore
-        rules = rules_of(content, ignore_case=self.ignore_case)
-        self.rules_cut |= not rules.whole
-        return ignore.under(rules)
-
-    def _leave_out(
-        self, found: Grouped, ignore: Ignore, prefix: str, *, all_ignored: bool
-    ) -> frozenset[str]:
-        """Take the ignored names out of `found`; return those that stay, as git tracks them."""
-        ignored = set().union(*found) if all_ignored else ignore.of(found, self.budget)
-        if not ignored:
-            return frozenset()
-        tracked, directories = self.tracked, ignored.intersection(found[1])
-        kept = {name for name in ignored if tracked.has(prefix + name)}
-        kept |= {name for name in directories if tracked.below(prefix + name)}
-        ignored -= kept
-        self.ignored += len(ignored)
-        for names in found:
-            names[:] = [name for name in names if name not in ignored]
-        return frozenset(kept)
 
     def note_unreadable(self, step: Step, problem: PathError) -> None:
         """Note the directory `step`, which could not be entered because of `problem`."""

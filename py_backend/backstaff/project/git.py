@@ -1,28 +1,40 @@
-"""Asking git about an open directory: a few questions that only read.
+"""Asking the real git about a work tree, in a clean repository around the real one.
 
-Git's answers are names, which the callers look for in the open directory. A failure is an answer
-as well: a `NoGit`, and the caller does without. `running_git` says how git is started.
+The clean repository comes with this package: a directory without settings, hooks, attributes and
+references (`clean/`). Git takes it for the common part of the repository (`GIT_COMMON_DIR`), and
+has the real index, objects and `HEAD`. So nothing that the repository's configuration names exists
+for git, even if the configuration changes during the call. A few values are handed on
+(`Configuration.handed_on`).
+
+Only two questions go to the real repository, and neither of them reads a file of the work tree:
+its place with its settings, and its references. Git's directories are opened first, and git
+gets the open ones, so that none is swapped for another meanwhile. A failure is an answer as well:
+a `NoGit`, and the caller does without.
 """
 
 import os
 import re
 import stat
-from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
 from itertools import chain, islice
-from typing import Self
+from tempfile import mkdtemp
 
 from backstaff.budget import Budget
 from backstaff.errors import PathError
 from backstaff.fs.file import read
+from backstaff.fs.handles import HANDLES
+from backstaff.fs.root import Place
+from backstaff.project import running_git
 from backstaff.project.configuration import QUESTION, Configuration, is_within
 from backstaff.project.running_git import (
-    HELD,
-    MAX_OUTPUT,
-    NO_INDEX,
-    NOWHERE,
+    GitFailed,
     NoGit,
+    RunningGit,
+    Unanswered,
+    answered,
     is_program,
     started,
 )
@@ -31,126 +43,104 @@ FIRST_SECONDS = 1.0
 """Maximum number of seconds for git's first answer, which takes milliseconds."""
 
 _PLACES = ("/usr/bin", "/usr/local/bin", "/bin", "/opt/homebrew/bin")
-_VERSION = re.compile(rb"(\d+)\.(\d+)")
-_VERSIONS: dict[str, tuple[int, ...]] = {}
-"""Git's versions, by the path of the program."""
+_CLEAN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clean")
 _FILES = (
     *("HEAD", "config", "config.worktree", "commondir", "index", "packed-refs", "shallow"),
     *("info/grafts", "objects/info/alternates"),
 )
+_PARTS = (*_FILES, "info", "logs", "refs", "objects", "objects/info", "objects/pack")
 _SHARED = re.compile(r"sharedindex\.((?:[0-9a-f]{2})+)")
-_OF_A_REPOSITORY = (".git", "HEAD")
-"""The name in a work tree, and the one in a bare repository or a `.git` directory."""
+_GITLINK = b"\0\0\xe0\0"
+"""The mode of a submodule as it stands in an index."""
 _QUESTION = (
-    "rev-parse",
-    "--is-inside-work-tree",
-    "--show-cdup",
-    *("--git-path", "index"),
-    *("--git-path", "info/exclude"),
-    "--absolute-git-dir",
-    "--show-toplevel",
+    *("rev-parse", "--is-inside-work-tree", "--show-cdup", "--absolute-git-dir"),
+    *("--git-common-dir", "--show-toplevel"),
     *("--default", "HEAD"),  # before the first commit, git prints nothing for it
 )
-_EACH_COMMIT = "--format=tformat:%x00%an%x00"
+_APART = {"GIT_INDEX_FILE": f"{_CLEAN}/no-index"}
+_QUIET = ("-c", f"core.attributesFile={os.devnull}")
+_EACH_COMMIT = "--format=tformat:%x00%<(200,trunc)%an%x00"
 _BOT = re.compile(
     rb"\bbot\b|(dependa|renovate-)bot|^(renovate|github-actions|pre-commit-ci)", re.IGNORECASE
 )
 
 
 @dataclass(frozen=True, slots=True)
-class TrackedFiles:
-    """The index of git below a directory. Paths are relative to it.
+class Held:
+    """A directory that is held open, and its real path."""
 
-    `names` are all paths in the order of their bytes. `gitlinks` are the submodules among them, and
-    `left_out` the files that a sparse checkout does not put on the disk.
-    """
+    descriptor: int
+    path: str
 
-    names: Sequence[bytes] = ()
-    gitlinks: frozenset[str] = frozenset()
-    left_out: frozenset[str] = frozenset()
+    def __str__(self) -> str:
+        """The path by which git gets the directory: the open one, where the system has that."""
+        return _BY % self.descriptor if running_git.BY_DESCRIPTOR else self.path
 
-    @classmethod
-    def parse(cls, listed: bytes) -> Self:
-        r"""Read `listed`, such as b"H 100644 6d3c... 0\ta/b.c\0": tag, mode, blob, stage, path."""
-        names: list[bytes] = []
-        gitlinks: list[str] = []
-        left_out: list[str] = []
-        for entry in listed.split(b"\0")[:-1]:
-            facts, _, name = entry.partition(b"\t")
-            names.append(name)
-            if facts.startswith(b"S "):
-                left_out.append(os.fsdecode(name))
-            if facts.startswith(b"160000 ", 2):
-                gitlinks.append(os.fsdecode(name))
-        return cls(names, frozenset(gitlinks), frozenset(left_out))
+    def is_there(self) -> bool:
+        """Whether the path still leads to the open directory."""
+        with suppress(OSError):
+            status = os.stat(self.path, follow_symlinks=False)
+            return os.path.samestat(status, HANDLES.status(self.descriptor))
+        return False
 
-    def has(self, path: str) -> bool:
-        """Whether the index names `path`."""
-        name = os.fsencode(path)
-        at = bisect_left(self.names, name)
-        return self.names[at : at + 1] == [name]
 
-    def below(self, path: str) -> bool:
-        """Whether the index names anything below the directory `path`."""
-        prefix = os.fsencode(path) + b"/"
-        at = bisect_left(self.names, prefix)
-        return any(name.startswith(prefix) for name in self.names[at : at + 1])
+_BY = "/proc/self/fd/%d"
 
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """The work tree around an open directory. It can be asked while the directory is open.
+    """The work tree around a place. It can be asked while the place is open.
 
-    `depth` is the number of levels of the directory below the top of the work tree. `index` and
-    `exclude` (info/exclude) are paths as git names them, absolute or relative to the directory.
-    `head` is the latest commit, "" before the first. A `foreign` repository lies outside of the
-    work tree and does not name it. A `.git` that came with a project can lead to any repository of
-    the user's, whose branch and history are not the project's.
+    `inside` is the path from the top of the work tree to the place: "" or `a/b/`. `head` is the
+    latest commit, "" before the first. `excludes` are git's options for the files of ignore rules.
     """
 
     program: str
-    directory: int
-    depth: int = 0
-    index: str = ""
-    exclude: str = ""
-    configuration: Configuration = field(default_factory=Configuration)
-    foreign: bool = False
-    head: str = ""
+    top: Held
+    git: Held
+    common: Held
+    objects: Held
+    inside: str
+    configuration: Configuration
+    head: str
+    excludes: tuple[str, ...]
 
-    def branch(self, budget: Budget) -> str | NoGit:
-        """The name of the branch, even before its first commit; "" if `head` is detached."""
-        if self.foreign:
-            return NoGit.ELSEWHERE
-        answer = self.ask(budget, "symbolic-ref", "--quiet", "--short", "HEAD", fine=(0, 1))
-        return answer if isinstance(answer, NoGit) else os.fsdecode(answer.removesuffix(b"\n"))
+    @property
+    def depth(self) -> int:
+        """The number of levels of the place below the top of the work tree."""
+        return self.inside.count("/")
 
-    def tracked(self, budget: Budget) -> "TrackedFiles | NoGit":
-        """The index below the directory. Some of its files may be gone.
+    @property
+    def below(self) -> tuple[str, ...]:
+        """Git's words for all below the place."""
+        return ("--", f":(top,literal){self.inside.rstrip('/')}") if self.inside else ("--",)
 
-        With a split index these are the files of the latest commit: git sets the time of a shared
-        index whenever it reads one, and nothing here changes a file. `left_out` is then unknown,
-        so a `.gitignore` that a sparse checkout left out does not count.
+    def start(
+        self, budget: Budget, *words: str, given: bytes = b"", files: bool = False
+    ) -> RunningGit | NoGit:
+        """Start git with `words` in the clean repository, and `given` as its input.
+
+        With `files` it is at the top of the work tree, and reads the index and the files; else it
+        has neither.
         """
-        index = os.path.join(HELD % self.directory, self.index)
-        if _is_endless(index):
-            return NoGit.BROKEN
-        if not _is_split(index, self.directory):
-            answer = self.ask(budget, "ls-files", "-z", "-t", "--stage", environment={})
-            return answer if isinstance(answer, NoGit) else TrackedFiles.parse(answer)
-        if not self.head:
-            return TrackedFiles()
-        answer = self.ask(budget, "ls-tree", "-r", "-z", self.head)
-        if isinstance(answer, NoGit):
-            return answer
-        return TrackedFiles.parse(b"H " + answer.replace(b"\0", b"\0H ").removesuffix(b"H "))
-
-    def is_repository(self, directory: int, budget: Budget) -> bool:
-        """Return whether git takes the `.git` in the open `directory` for a repository."""
-        if _holds_endless(os.path.join(HELD % directory, ".git")):
-            return False
-        inner, budget = replace(self, directory=directory), budget.at_most(FIRST_SECONDS)
-        answer = inner.ask(budget, "rev-parse", "--resolve-git-dir", ".git")
-        return not isinstance(answer, NoGit)
+        clean = clean_directory(self.configuration.object_format)
+        environment = {
+            **({} if files else _APART),
+            "GIT_DIR": str(self.git),
+            "GIT_COMMON_DIR": clean,
+            "GIT_OBJECT_DIRECTORY": str(self.objects),
+            "GIT_WORK_TREE": "." if files else clean,
+            "GIT_SHALLOW_FILE": f"{self.common}/shallow" if self.is_shallow else os.devnull,
+            "GIT_NO_REPLACE_OBJECTS": "1",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": os.devnull,
+        }
+        held = [one.descriptor for one in (self.top, self.git, self.common, self.objects)]
+        words = (*self.configuration.handed_on(), *words)
+        at = str(self.top) if files else clean
+        return started(
+            self.program, at, budget, words, given=given, environment=environment, held=held
+        )
 
     def ask(
         self,
@@ -158,202 +148,323 @@ class Repository:
         *words: str,
         fine: tuple[int, ...] = (0,),
         given: bytes = b"",
-        environment: Mapping[str, str] = NO_INDEX,
+        files: bool = False,
     ) -> bytes | NoGit:
-        """The output of git with `words` and the input `given`, if its exit status is `fine`.
+        """The output of such a git, if its exit status is `fine`."""
+        return self.taken(self.start(budget, *words, given=given, files=files), fine)
 
-        The `words` must make git read its objects, references and configuration alone, or its index
-        if the `environment` names no other. A file that git reads in the work tree can make it run
-        a program.
-        """
-        asked = started(self.program, self.directory, budget, words, given, environment)
-        return asked if isinstance(asked, NoGit) else asked.answer(fine)
+    def taken(self, running: RunningGit | NoGit, fine: tuple[int, ...] = (0,)) -> bytes | NoGit:
+        """The whole output of a git that is `running`, if nothing was swapped meanwhile."""
+        answer = running if isinstance(running, NoGit) else running.answer(fine)
+        if running_git.BY_DESCRIPTOR or isinstance(answer, NoGit) or self.is_in_place():
+            return answer
+        return GitFailed("its directories were moved meanwhile")
 
-    def ask_apart(self, budget: Budget, *words: str, given: bytes = b"") -> bytes | NoGit:
-        """The output of git with `words` that make it look for attributes and authors' names.
+    def is_in_place(self) -> bool:
+        """Whether the paths of its directories still lead to the open ones."""
+        return all(one.is_there() for one in (self.top, self.git, self.common, self.objects))
 
-        Git would read them in the work tree. So it gets another one, in which nobody can put a
-        file.
-        """
-        at = os.path.join(HELD % self.directory, os.path.dirname(self.index))
+    def ask_references(
+        self, budget: Budget, *words: str, fine: tuple[int, ...] = (0,)
+    ) -> bytes | NoGit:
+        """The output of git in the real repository with `words` about its references alone."""
+        environment = {
+            **_APART,
+            "GIT_DIR": str(self.git),
+            "GIT_OBJECT_DIRECTORY": str(self.objects),
+            "GIT_WORK_TREE": clean_directory("sha1"),
+        }
+        at, held = clean_directory("sha1"), [self.git.descriptor, self.objects.descriptor]
+        words = (*_QUIET, *words)
+        running = started(self.program, at, budget, words, environment=environment, held=held)
+        return self.taken(running, fine)
+
+    @property
+    def is_shallow(self) -> bool:
+        """Whether the history is cut, as in a shallow clone."""
+        return os.path.exists(f"{self.common.path}/shallow")
+
+    @property
+    def has_own_attributes(self) -> bool:
+        """Whether its `info/attributes` has lines, which do not count here."""
         try:
-            apart = {"GIT_DIR": os.path.realpath(at), "GIT_WORK_TREE": NOWHERE, **NO_INDEX}
-        except OSError:
-            return NoGit.BROKEN
-        return self.ask(budget, "-C", NOWHERE, *words, given=given, environment=apart)
+            name = f"{self.common.path}/info/attributes"
+            content = read(name, self.common.descriptor, 1 << 16, follow=True).head
+        except PathError:
+            return False
+        return any(line.strip() and line[:1] != b"#" for line in content.splitlines())
 
-    def version(self, budget: Budget) -> tuple[int, ...]:
-        """The version of git, such as (2, 39); all zero if it does not tell."""
-        if self.program not in _VERSIONS:
-            told = self.ask(budget, "version")
-            found = _VERSION.search(told) if isinstance(told, bytes) else None
-            _VERSIONS[self.program] = tuple(map(int, found.groups())) if found else (0, 0)
-        return _VERSIONS[self.program]
+    @property
+    def is_split(self) -> bool:
+        """Whether the index names a shared one beside it (gitformat-index, "Split index").
 
-    def content(self, path: str, budget: Budget) -> bytes:
-        """The content of the file `path` in the index; empty if git does not tell."""
-        content = self.ask(budget, "cat-file", "blob", f":./{path}", environment={})
-        return b"" if isinstance(content, NoGit) else content
+        Git sets the time of a shared index whenever it reads one, and nothing here changes a file.
+        """
+        names = os.listdir(self.git.path)
+        shared = [bytes.fromhex(one[1]) for one in map(_SHARED.fullmatch, names) if one]
+        return bool(shared) and any(name in self._index() for name in shared)
+
+    @property
+    def has_gitlinks(self) -> bool:
+        """Whether there can be submodules in the index. It seldom says so where there is none."""
+        return _GITLINK in self._index()
+
+    def _index(self) -> bytes:
+        try:
+            return read("index", self.git.descriptor, running_git.MAX_OUTPUT, follow=True).head
+        except PathError:
+            return b""
+
+    def branch(self, budget: Budget) -> str | NoGit:
+        """The name of the branch, even before its first commit; "" if `head` is detached."""
+        words = ("symbolic-ref", "--quiet", "--short", "HEAD")
+        answer = self.ask_references(budget, *words, fine=(0, 1))
+        return answer if isinstance(answer, NoGit) else os.fsdecode(answer.removesuffix(b"\n"))
 
     def commits(self, most: int, budget: Budget) -> list[list[str]] | NoGit:
-        """The files below the directory that the `most` latest commits touched, the latest first.
+        """The files below the place that the `most` latest commits touched, the latest first.
 
-        Paths are relative to the directory; files that are gone are among them. A commit with none,
+        Paths are relative to the place; files that are gone are among them. A commit with none,
         such as a merge, is an empty list, and so is one of a bot.
         """
-        if self.foreign:
-            return NoGit.ELSEWHERE
-        words = ("--name-only", "--no-renames", "--relative", _EACH_COMMIT, "-z", f"-n{most}")
+        if not self.head:
+            return []
+        words = ("log", "--name-only", "--no-renames", _EACH_COMMIT, "-z", f"-n{most}")
         quiet = ("--no-ext-diff", "--no-textconv", "--no-mailmap", "--diff-merges=off")
-        below = ("--", ".") if self.depth else ()
-        answer = self.ask(budget, "log", *words, *quiet, "-O/dev/null", *below)
+        answer = self.ask(budget, *words, *quiet, "-O/dev/null", self.head, *self.below)
         if isinstance(answer, NoGit):
             return answer
+        start = os.fsencode(self.inside)
         return [
-            [] if _BOT.search(author) else list(map(os.fsdecode, paths))
+            []
+            if _BOT.search(author.rstrip())
+            else [os.fsdecode(path.removeprefix(start)) for path in paths]
             for (author,), paths in log_entries(answer, 1)
         ]
 
 
-def find_repository(directory: int, project: str, budget: Budget) -> Repository | NoGit:
-    """The work tree around the open `directory`. A git inside `project`, a path, is not run."""
-    git_directory = _git_directory(directory)
-    if not git_directory or _holds_endless(os.path.join(HELD % directory, git_directory)):
-        return NoGit.BROKEN if git_directory else NoGit.NO_WORK_TREE
-    program = _program(project, os.environ.get("PATH", ""))
-    if program is None or not os.path.exists(HELD % directory):
-        return NoGit.UNSUPPORTED if program else NoGit.ABSENT
-    bare, budget = Repository(program, directory), budget.at_most(FIRST_SECONDS)
-    question = started(program, directory, budget, _QUESTION, b"", {})
-    if isinstance(question, NoGit):
-        return question
-    try:  # two processes work at the same time
-        values = bare.ask(budget, *QUESTION, fine=(0, 1))
-        facts = question.answer((0,))
+@cache
+def clean_directory(object_format: str) -> str:
+    """The clean common directory. A server that runs from memory makes an empty one of its own."""
+    path = os.path.join(_CLEAN, object_format)
+    if os.path.isdir(f"{path}/refs") or object_format not in ("sha1", "sha256"):
+        return path
+    made = mkdtemp(prefix="backstaff-")
+    os.mkdir(f"{made}/refs")
+    if object_format != "sha1":
+        with open(f"{made}/config", "x", encoding="ascii") as file:
+            file.write("[core]\nrepositoryformatversion=1\n[extensions]\nobjectFormat=sha256\n")
+    return made
+
+
+def find_repository(place: Place, budget: Budget) -> Repository | NoGit:
+    """The work tree around the directory `place`. A git inside the root is not run."""
+    program = _program(place.root.path, os.environ.get("PATH", ""))
+    try:
+        found = _git_directory(place.path)
+        if found is None:
+            return NoGit.NO_WORK_TREE
+        if program is None:
+            return NoGit.ABSENT
+        _refuse_endless(found)
+        return _described(place, program, *_facts(place, program, budget.at_most(FIRST_SECONDS)))
+    except Unanswered as error:
+        return error.why
+    except OSError as error:
+        return GitFailed(f"git failed: {error.strerror}")
+
+
+def _facts(place: Place, program: str, budget: Budget) -> tuple[bytes, bytes]:
+    """Git's answers to both questions about `place`. Raises `Unanswered`."""
+    here, held = Held(place.directory, place.path), [place.directory]
+    running = [
+        started(program, str(here), budget, (*_QUIET, *words), environment=_APART, held=held)
+        for words in (_QUESTION, QUESTION)  # two processes work at the same time
+    ]
+    try:
+        first, second = (
+            answered(one if isinstance(one, NoGit) else one.answer(fine))
+            for one, fine in zip(running, ((0,), (0, 1)), strict=True)
+        )
     finally:
-        question.end()
-    if isinstance(facts, NoGit):
-        return facts
-    try:
-        return _described(bare, os.fsdecode(facts), values)
-    except OSError:
-        return NoGit.BROKEN
+        for one in running:
+            if isinstance(one, RunningGit):
+                one.end()
+    return first, second
 
 
-def _git_directory(directory: int) -> str | None:
-    """The git directory in the open `directory` or the nearest above, as a path from `directory`.
+def _described(place: Place, program: str, facts: bytes, values: bytes) -> Repository:
+    """The repository that git describes by `facts` and the `values` of its settings.
 
-    It is a `.git`, or a directory that has a `HEAD` itself. None means that there is neither, so
-    git need not be started to say that there is no repository. In doubt the path leads to none.
+    Raises `Unanswered` and OSError.
     """
-
-    def identity(path: str) -> tuple[int, int]:
-        status = os.stat(path, dir_fd=directory)
-        return status.st_dev, status.st_ino
-
-    above = "."
-    try:
-        top = identity("/")
-        while True:
-            for name in _OF_A_REPOSITORY:
-                try:
-                    os.stat(f"{above}/{name}", dir_fd=directory, follow_symlinks=False)
-                except FileNotFoundError:
-                    continue
-                return f"{above}/{name}" if name == ".git" else above
-            if identity(above) == top:
-                return None
-            above += "/.."
-    except OSError:
-        return above
-
-
-def _is_endless(path: str) -> bool:
-    """Whether to read the file `path` may take for ever, as with a fifo or a device."""
-    try:
-        mode = os.stat(path).st_mode
-    except OSError:
-        return False
-    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
-
-
-def _holds_endless(git_directory: str) -> bool:
-    """Whether one of the files that git reads first in `git_directory` is endless."""
-    return any(_is_endless(f"{git_directory}/{name}") for name in _FILES)
-
-
-def _is_split(index: str, directory: int) -> bool:
-    """Whether the file `index` names a shared index beside it (gitformat-index, "Split index")."""
-    try:
-        beside = filter(None, map(_SHARED.fullmatch, os.listdir(os.path.dirname(index))))
-        if not (shared := [bytes.fromhex(name[1]) for name in beside]):
-            return False
-        content = read(index, directory, MAX_OUTPUT, follow=True)
-    except (OSError, PathError):
-        return False
-    return content.whole and any(name in content.head for name in shared)
-
-
-def _described(bare: Repository, answer: str, values: bytes | NoGit) -> Repository | NoGit:
-    """`bare` with git's `answer` to `_QUESTION`, and the `values` of its configuration."""
     # A newline in the path of the work tree stands as NUL until the lines are split.
-    here = os.readlink(HELD % bare.directory)
-    for end in (at for at in range(len(here), 0, -1) if here[at - 1] == "\n"):
-        answer = answer.replace(here[:end], here[: end - 1] + "\0")
-    lines = answer.removesuffix("\n").split("\n")
-    inside, *facts = [line.replace("\0", "\n") for line in lines]
-    if inside != "true":
-        return NoGit.NO_WORK_TREE
-    if len(facts) not in (5, 6):
-        return NoGit.BROKEN
-    up, index, exclude, git_directory, top, *head = facts
-    # Git follows a link at info/exclude, such as `.git/info/exclude -> ../../ignore`. Whoever reads
-    # the rules follows none, so its target stands for a link that stays in the work tree.
-    target = os.path.realpath(os.path.join(HELD % bare.directory, exclude))
-    link = os.path.islink(os.path.join(HELD % bare.directory, exclude))
-    # A git from before 2020 has no --show-scope, and fails.
-    configuration = Configuration()
-    if isinstance(values, bytes):
-        configuration = Configuration.read(values, top)
-    worktree = configuration.values.get("core.worktree", "")
-    return replace(
-        bare,
-        depth=up.count("../"),
-        index=index,
-        exclude=target if link and is_within(target, top) else exclude,
-        configuration=configuration,
-        foreign=not _is_own(bare.directory, git_directory, top, worktree),
-        head="".join(head),
+    answer, root = os.fsdecode(facts), place.root.path
+    for end in (at for at in range(len(place.path), 0, -1) if place.path[at - 1] == "\n"):
+        answer = answer.replace(place.path[:end], place.path[: end - 1] + "\0")
+    lines = [line.replace("\0", "\n") for line in answer.removesuffix("\n").split("\n")]
+    if lines[0] != "true":
+        raise Unanswered(NoGit.NO_WORK_TREE)
+    up, git, common, top, *head = lines[1:]
+    common = os.path.realpath(os.path.join(place.path, common))
+    configuration = Configuration.read(values, top)
+    for directory in (git, common):
+        _refuse_endless(directory)
+    if _leads_out(git, common, _owner(place.path, git), root, configuration):
+        raise Unanswered(NoGit.ELSEWHERE)
+    depth = up.count("../")
+    names = place.path.split("/")[-depth:] if depth else []
+    return Repository(
+        program,
+        Held(_above(place, depth), top),
+        _opened(git, place),
+        _opened(common, place),
+        _opened(f"{common}/objects", place),
+        "".join(f"{name}/" for name in names),
+        configuration,
+        "".join(head),
+        _excludes(configuration, common, top, root),
     )
 
 
-def _is_own(directory: int, git_directory: str, top: str, worktree: str) -> bool:
-    """Whether `git_directory` lies in the work tree at `top` around `directory`, or names it.
+def _above(place: Place, levels: int) -> int:
+    """A descriptor of the directory so many `levels` above `place`, which closes it."""
+    found = place.directory
+    for _ in range(levels):
+        found = place.keep_open(HANDLES.enter("..", found))
+    return found
 
-    A submodule's names it by core.worktree, that of a linked work tree by a file `gitdir`.
+
+def _opened(path: str, place: Place) -> Held:
+    """The directory at `path`, which `place` closes. Raises OSError if a link leads elsewhere."""
+    real = os.path.realpath(path)
+    held = Held(place.keep_open(HANDLES.root(real)), real)
+    there = os.readlink(_BY % held.descriptor) if running_git.BY_DESCRIPTOR else real
+    if there != real or not held.is_there():
+        raise FileNotFoundError(2, "it was moved meanwhile")
+    return held
+
+
+def _excludes(configuration: Configuration, common: str, top: str, root: str) -> tuple[str, ...]:
+    """Git's options for the ignore rules, the weakest first.
+
+    Git follows a link at info/exclude, such as `.git/info/exclude -> ../../ignore`. One that leads
+    out of the work tree does not count, because the hidden names would tell its lines.
     """
-    if is_within(git_directory, top):
+    users = configuration.excludes_file
+    exclude = os.path.realpath(f"{common}/info/exclude")
+    own = any(is_within(exclude, place) for place in (common, top, root))
+    files = [os.path.join(top, users) if users else "", exclude if own else ""]
+    named = (f"--exclude-from={file}" for file in files if os.path.isfile(file))
+    return ("--exclude-per-directory=.gitignore", *named)
+
+
+def _git_directory(path: str) -> str | None:
+    """The `.git` at `path` or the nearest above, or a directory that has a `HEAD` itself.
+
+    None means that there is neither, so git need not be started to say that there is no repository.
+    """
+    while not os.path.lexists(f"{path}/.git") and not os.path.lexists(f"{path}/HEAD"):
+        if path in ("/", ""):
+            return None
+        path = os.path.dirname(path)
+    return f"{path}/.git" if os.path.lexists(f"{path}/.git") else path
+
+
+def _refuse_endless(git_directory: str) -> None:
+    """Raise `Unanswered` if to read one of its first files may take for ever, as with a fifo."""
+    for name in _FILES:
+        with suppress(OSError):
+            mode = os.stat(f"{git_directory}/{name}").st_mode
+            if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode):
+                raise Unanswered(GitFailed(f"its {name!r} is no file"))
+
+
+def _owner(path: str, git: str) -> str:
+    """The directory at `path` or the nearest above whose `.git` leads to the directory `git`."""
+    while path != "/":
+        dot_git = f"{path}/.git"
+        if os.path.realpath(dot_git) == git or os.path.isfile(dot_git):
+            return path
+        path = os.path.dirname(path)
+    return git
+
+
+def _leads_out(git: str, common: str, owner: str, root: str, configuration: Configuration) -> bool:
+    """Whether a part of the repository in the directory `owner` lies neither in it nor in `root`.
+
+    A repository outside may own this work tree, as that of a linked work tree or of a submodule
+    does: then it names it, by `gitdir` or core.worktree. Nobody writes that into a repository of
+    the user's, so all of it is the user's own.
+    """
+
+    def is_ours(path: str) -> bool:
+        real = os.path.realpath(path)
+        return is_within(real, owner) or is_within(real, root)
+
+    if not is_ours(git):
+        return not _names(git, owner, configuration.values.get("core.worktree", ""))
+    parts = (f"{at}/{part}" for at in {git, common} for part in _PARTS)
+    if not is_ours(common) or not all(map(is_ours, parts)):
         return True
-    if worktree and os.path.realpath(os.path.join(git_directory, worktree)) == top:
-        return True
+    # Of the objects, a link at a single one is harmless, because its name tells its content.
+    deep = (f"{common}/refs", f"{git}/refs", f"{git}/logs", f"{common}/logs")
+    links = chain(*map(_links, deep), _links(f"{common}/objects", levels=2, skip_names=2))
+    return not all(map(is_ours, chain(links, _alternates(f"{common}/objects", 5))))
+
+
+def _links(at: str, *, levels: int = 50, skip_names: int = 0) -> Iterator[str]:
+    """Yield the links below `at`, but not in directories with names of `skip_names` letters."""
+    with suppress(OSError), os.scandir(at) as entries:
+        for entry in entries:
+            if entry.is_symlink():
+                yield entry.path
+            elif levels > 1 and entry.is_dir() and len(entry.name) != skip_names:
+                yield from _links(entry.path, levels=levels - 1, skip_names=skip_names)
+
+
+def _alternates(objects: str, levels: int) -> Iterator[str]:
+    """Yield the other directories of objects that `objects` names, and those that these name."""
     try:
-        named = read(f"{git_directory}/gitdir", directory, 1 << 12, follow=True).head
+        with open(f"{objects}/info/alternates", "rb") as file:
+            lines = file.read(1 << 16).splitlines()
+    except OSError:
+        return
+    for line in lines:
+        if line and line[:1] != b"#":
+            path = os.path.join(objects, os.fsdecode(line))
+            yield path
+            if levels:
+                yield from _alternates(path, levels - 1)
+            else:
+                yield "/"
+
+
+def _names(git: str, owner: str, worktree: str) -> bool:
+    """Whether the repository `git` says that its work tree is `owner`."""
+    if worktree and os.path.realpath(os.path.join(git, worktree)) == owner:
+        return True
+    descriptor = HANDLES.root(git)
+    try:
+        named = read("gitdir", descriptor, 1 << 12, follow=True).head
     except PathError:
         return False
+    finally:
+        HANDLES.close(descriptor)
     # Since git 2.48 it can be relative to the git directory. To git, a NUL ends it.
     path = os.fsdecode(named.partition(b"\0")[0].rstrip(b"\n"))
-    return os.path.realpath(os.path.join(git_directory, path)) == f"{top}/.git"
+    return os.path.realpath(os.path.join(git, path)) == f"{owner}/.git"
 
 
-def _program(project: str, path: str) -> str | None:
-    """The git in a directory of the system, else the first one on `path` outside `project`."""
+def _program(root: str, path: str) -> str | None:
+    """The git in a directory of the system, else the first one on `path` outside `root`."""
     system = [f"{folder}/git" for folder in _PLACES]
     others = [f"{folder}/git" for folder in path.split(":") if folder.startswith("/")]
-    outside = (other for other in others if not is_within(os.path.realpath(other), project))
+    outside = (other for other in others if not is_within(os.path.realpath(other), root))
     return next(filter(is_program, chain(system, outside)), None)  # most need no look outside
 
 
-def log_entries(log: bytes, fields: int) -> Iterator[tuple[list[bytes], list[bytes]]]:
+def log_entries(log: bytes, fields: int) -> Iterator[tuple[list[bytes], Sequence[bytes]]]:
     """Yield the fields and paths of each commit in a `log` of `git log -z --name-only`.
 
     Its format has a NUL before each of so many `fields`, and one behind the last. Between its NULs

@@ -1,20 +1,19 @@
-"""Starting git so that nothing of a repository runs, and reading its answer within bounds.
+"""Starting git within limits of memory, time and output, so that nothing of a repository runs.
 
 A repository can be hostile. Its configuration names programs, such as hooks and a pager, and git
-may fetch missing objects. So git is run by an absolute path outside the project, without a shell or
+may fetch missing objects. So git is run by an absolute path outside the project, without a
 terminal, in an environment of our own, and everything is switched off that starts a program or
-writes. Git gets the directory as a descriptor. Output and time are bounded, and a git that passes
-its bounds is killed.
+writes. A git that passes its limits is killed.
 """
 
 import os
+import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from enum import StrEnum
 from time import monotonic
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from backstaff.budget import Budget
 
@@ -24,18 +23,17 @@ if TYPE_CHECKING:
 MAX_OUTPUT = 1 << 27
 """Maximum number of bytes that git may print."""
 MAX_ERRORS = 1 << 12
-MAX_SECONDS = 5.0
-"""Maximum number of seconds for an answer: half a million files take less."""
+MAX_SECONDS = 30
+"""Maximum number of seconds that a git may live, also without this server."""
+MAX_KIBIBYTES = 2 << 20
+"""Maximum size of the memory of a git. Half a million files take a quarter of it."""
 TICK = 0.05
 """Seconds between two looks at whether the call was cancelled."""
-HELD = "/proc/self/fd/%d"
-"""The path of an open directory."""
-NOWHERE = "/proc"
-"""A directory in which nobody can make a file."""
-NO_INDEX = {"GIT_INDEX_FILE": f"{NOWHERE}/none"}
-"""Variables for a git that reads no index: to read a split one sets the time of a file."""
+BY_DESCRIPTOR = os.path.isdir("/proc/self/fd")
+"""Whether an open directory has a path that leads to it, whatever is renamed. Only Linux has."""
 
 _TIMEOUTS = ("/usr/bin/timeout", "/bin/timeout")
+_LIMITED = 'ulimit -v "$0" 2>/dev/null; exec "$@"'
 _CHUNK = 1 << 16
 _KEPT = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
 """Variables that say where the user's own configuration is. No other variable reaches git."""
@@ -45,24 +43,27 @@ _ENVIRONMENT = {
     # A git from before 2024 does not know the line above. It starts a `git fetch`, which writes the
     # configuration, and then a command that the repository names. So git finds no other program,
     # and this list of protocols goes before any `protocol.*.allow` of a repository.
-    "GIT_EXEC_PATH": NOWHERE,
-    "PATH": NOWHERE,
+    "GIT_EXEC_PATH": "/dev/null",
+    "PATH": "/dev/null",
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_ASKPASS": "/bin/false",
     "SSH_ASKPASS": "/bin/false",
     "GIT_SSH_COMMAND": "/bin/false",
     "GIT_PAGER": "cat",
-    "GIT_ATTR_NOSYSTEM": "1",
     # A small object can be made of a huge one, and git holds both in memory.
     "GIT_ALLOC_LIMIT": "256m",
-    "LC_ALL": "C",  # `_meaning` reads git's messages
+    "MALLOC_ARENA_MAX": "2",  # else each thread reserves 64 MiB of the limit
+    "LC_ALL": "C",  # `reason` reads git's messages
 }
 _OVERRIDES = (
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
-    "core.attributesFile=/dev/null",
     "core.untrackedCache=false",
+    "core.packedGitWindowSize=32m",
+    "core.packedGitLimit=256m",
+    "core.quotePath=false",
+    "core.safecrlf=false",
     "log.showSignature=false",
     "blame.ignoreRevsFile=",
     "mailmap.file=",
@@ -74,26 +75,18 @@ _OVERRIDES = (
     "gc.auto=0",
     "maintenance.auto=false",
 )
-_MEANINGS = (
-    (b"dubious ownership", "REFUSED"),
-    (b"unsafe repository", "REFUSED"),
-    (b"not a git repository", "NO_WORK_TREE"),
-    (b"in a work tree", "NO_WORK_TREE"),
-    (b"cannot use bare repository", "NO_WORK_TREE"),
-)
 
 
-class NoGit(StrEnum):
+class NoGit(str):
     """The reason why git does not answer, as the end of a sentence."""
 
-    ABSENT = "git is not installed"
-    UNSUPPORTED = "git is asked only on Linux"
-    NO_WORK_TREE = "it is not in a git work tree"
-    ELSEWHERE = "its git directory is elsewhere, and belongs to another work tree"
-    REFUSED = "git refuses this repository, as it belongs to someone else"
-    BROKEN = "git failed"
-    SLOW = "git took too long"
-    TOO_MUCH = "git answered too much"
+    __slots__ = ()
+    ABSENT: ClassVar["NoGit"]
+    NO_WORK_TREE: ClassVar["NoGit"]
+    ELSEWHERE: ClassVar["NoGit"]
+    REFUSED: ClassVar["NoGit"]
+    SLOW: ClassVar["NoGit"]
+    TOO_MUCH: ClassVar["NoGit"]
 
     @property
     def hides(self) -> bool:
@@ -101,45 +94,138 @@ class NoGit(StrEnum):
         return self not in (NoGit.NO_WORK_TREE, NoGit.ELSEWHERE)
 
 
+class GitFailed(NoGit):
+    """Git's own words about a repository that it cannot read, and perhaps a remedy."""
+
+    __slots__ = ()
+
+
+NoGit.ABSENT = NoGit("git is not installed")
+NoGit.NO_WORK_TREE = NoGit("it is not in a git work tree")
+NoGit.ELSEWHERE = NoGit(
+    "a part of its git directory lies outside the project, and does not name this work tree;"
+    " `git config core.worktree` there can name it, or give a root that has both"
+)
+NoGit.REFUSED = NoGit("git refuses this repository, as it belongs to someone else")
+NoGit.SLOW = NoGit("git took too long")
+NoGit.TOO_MUCH = NoGit("git answered too much, or took too much memory")
+
+_MEANINGS = (
+    (b"dubious ownership|unsafe repository", NoGit.REFUSED),
+    (b"not a git repository|in a work tree|cannot use bare repository", NoGit.NO_WORK_TREE),
+    (
+        b"[Oo]ut of memory|Memory exhausted|mmap failed|[Cc]annot allocate|attempting to allocate",
+        NoGit.TOO_MUCH,
+    ),
+)
+_REMEDIES = (
+    (r"unknown repository extension|expected git repo version", "a newer git reads it"),
+    (r"bad (config|numeric|boolean)|invalid (mode|value)", "mend the configuration"),
+    (
+        r"unable to read|bad object|[Cc]ould not|missing|unable to find|cannot (obtain|read)|fetch",
+        "an object is not here: a partial clone leaves some out, and nothing is fetched",
+    ),
+)
+
+
+class Unanswered(Exception):
+    """Git did not answer, for the reason `why`."""
+
+    def __init__(self, why: NoGit) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+def answered(answer: bytes | NoGit) -> bytes:
+    """Return `answer` if git gave one. Raises `Unanswered`."""
+    if isinstance(answer, NoGit):
+        raise Unanswered(answer)
+    return answer
+
+
+def reason(complaint: bytes) -> NoGit:
+    """The reason in git's `complaint`, with a remedy where one is known."""
+    for words, why in _MEANINGS:
+        if re.search(words, complaint):
+            return why
+    text = re.sub(r"[^\x21-\x7e]+", " ", complaint.decode("ascii", "replace"))
+    text = text.strip().removeprefix("fatal: ").removeprefix("error: ")[:300]
+    remedy = next((f" ({what})" for words, what in _REMEDIES if re.search(words, text)), "")
+    return GitFailed(f"git says: {text}{remedy}" if text else "git failed")
+
+
 @dataclass(slots=True)
 class RunningGit:
-    """A git that is running. Take its answer, or end it."""
+    """A git that is running. Take its output, or end it."""
 
     _process: "subprocess.Popen[bytes]"
     _budget: Budget
+    _given: bytes = b""
 
-    def answer(self, fine: tuple[int, ...]) -> bytes | NoGit:
-        """The output, if the exit status is among `fine`. Raises `Cancelled`."""
-        import selectors
+    def pieces(self, fine: tuple[int, ...] = (0,)) -> Iterator[bytes]:
+        """Yield the output as it comes. Whoever stops earlier ends git.
+
+        Raises `Unanswered` if the exit status is not among `fine`, and `Cancelled`.
+        """
         import subprocess
 
-        until = monotonic() + MAX_SECONDS
-        pipes = filter(None, (self._process.stdout, self._process.stderr))
-        printed = {pipe.fileno(): bytearray() for pipe in pipes}
-        output, complaint = printed.values()
+        size, complaint = 0, bytearray()
         try:
-            with selectors.DefaultSelector() as selector:
-                for pipe in printed:
-                    selector.register(pipe, selectors.EVENT_READ)
-                while selector.get_map():
-                    if self._budget.expired() or monotonic() > until:
-                        return NoGit.SLOW
-                    for key, _ in selector.select(TICK):
-                        if not (chunk := os.read(key.fd, _CHUNK)):
-                            selector.unregister(key.fd)
-                        printed[key.fd] += chunk
-                    del complaint[MAX_ERRORS:]
-                    if len(output) > MAX_OUTPUT:
-                        return NoGit.TOO_MUCH
-            if self._process.wait(1) in fine:
-                return bytes(output)
+            for chunk, is_output in self._chunks():
+                if not is_output:
+                    complaint += chunk[: MAX_ERRORS - len(complaint)]
+                    continue
+                size += len(chunk)
+                if size > MAX_OUTPUT:
+                    raise Unanswered(NoGit.TOO_MUCH)
+                yield chunk
+            if self._process.wait(1) not in fine:
+                raise Unanswered(reason(bytes(complaint)))
         except subprocess.TimeoutExpired:
-            return NoGit.SLOW
-        except OSError:
-            return NoGit.BROKEN
+            raise Unanswered(NoGit.SLOW) from None
+        except OSError as error:
+            raise Unanswered(GitFailed("git failed")) from error
         finally:
             self.end()
-        return next((NoGit[why] for words, why in _MEANINGS if words in complaint), NoGit.BROKEN)
+
+    def _chunks(self) -> Iterator[tuple[bytes, bool]]:
+        """Yield each piece that git prints, and whether it is output, and give git its input.
+
+        Raises `Unanswered` when the time is up.
+        """
+        import selectors
+
+        until, given, process = monotonic() + MAX_SECONDS, memoryview(self._given), self._process
+        with selectors.DefaultSelector() as selector:
+            for pipe in filter(None, (process.stdout, process.stderr)):
+                selector.register(pipe, selectors.EVENT_READ)
+            if process.stdin:
+                os.set_blocking(process.stdin.fileno(), False)
+                selector.register(process.stdin, selectors.EVENT_WRITE)
+            while selector.get_map():
+                if self._budget.expired() or monotonic() > until:
+                    raise Unanswered(NoGit.SLOW)
+                for key, events in selector.select(TICK):
+                    if events & selectors.EVENT_READ:
+                        if chunk := os.read(key.fd, _CHUNK):
+                            yield chunk, key.fileobj is process.stdout
+                        else:
+                            selector.unregister(key.fileobj)
+                        continue
+                    try:
+                        given = given[os.write(key.fd, given[:_CHUNK]) :]
+                    except BrokenPipeError:  # git needs no more of it
+                        given = given[:0]
+                    if not given and process.stdin:
+                        selector.unregister(process.stdin)
+                        process.stdin.close()
+
+    def answer(self, fine: tuple[int, ...] = (0,)) -> bytes | NoGit:
+        """The output, if the exit status is among `fine`. Raises `Cancelled`."""
+        try:
+            return b"".join(self.pieces(fine))
+        except Unanswered as error:
+            return error.why
 
     def end(self) -> None:
         """Kill git if it still runs, and all that it has started."""
@@ -149,51 +235,53 @@ class RunningGit:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
-        for pipe in (self._process.stdout, self._process.stderr):
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
             if pipe is not None:
-                pipe.close()
+                with suppress(OSError):
+                    pipe.close()
 
 
-def started(  # noqa: PLR0913, PLR0917  # all that a process is started with
+def started(  # noqa: PLR0913  # all that a process is started with
     program: str,
-    directory: int,
+    at: str,
     budget: Budget,
-    words: tuple[str, ...],
-    given: bytes,
+    words: Sequence[str],
+    *,
+    given: bytes = b"",
     environment: Mapping[str, str],
+    held: Sequence[int] = (),
 ) -> RunningGit | NoGit:
-    """Start the git `program` in the open `directory` with `words`, and `given` as its input."""
+    """Start the git `program` in the directory `at` with `words`, and `given` as its input.
+
+    The descriptors `held` are open in it. Only a user's own configuration counts, if any.
+    """
     import subprocess  # it takes long to load, and nobody waits for git at the start
 
     overrides = [word for override in _OVERRIDES for word in ("-c", override)]
     # timeout(1) ends a git that hangs when this server was killed meanwhile.
     timeout = next(filter(is_program, _TIMEOUTS), None)
-    guard = [timeout, "-s", "KILL", str(int(MAX_SECONDS) + 1)] if timeout else []
+    guard = [timeout, "-s", "KILL", str(MAX_SECONDS + 1)] if timeout else []
+    limited = ["/bin/sh", "-c", _LIMITED, str(MAX_KIBIBYTES), *guard]
     kept = {key: os.environ[key] for key in _KEPT if key in os.environ}
+    # DEVNULL would be opened for writing, too.
+    source = subprocess.PIPE if given else os.open(os.devnull, os.O_RDONLY)
     try:
-        with _input(given) as source:
-            process = subprocess.Popen(  # noqa: S603 - no shell, and no word comes from a caller
-                [*guard, program, "--no-pager", *overrides, *words],
-                cwd=HELD % directory,
-                env={**_ENVIRONMENT, **kept, **environment},
-                stdin=source,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-            )
+        process = subprocess.Popen(  # noqa: S603 - no shell reads a word that comes from a caller
+            [*limited, program, "--no-pager", *overrides, *words],
+            cwd=at,
+            env={**kept, **_ENVIRONMENT, **environment},
+            stdin=source,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            pass_fds=held,
+            start_new_session=True,
+        )
     except OSError:
-        return NoGit.BROKEN
-    return RunningGit(process, budget)
-
-
-def _input(given: bytes) -> IO[bytes]:
-    """A file with the bytes `given`. It is in memory: git may answer before it has read all."""
-    if not given:
-        return open(os.devnull, "rb")  # not DEVNULL, which is opened for writing, too
-    file = os.fdopen(os.memfd_create("git"), "w+b")
-    file.write(given)
-    file.seek(0)
-    return file
+        return GitFailed("git could not be started")
+    finally:
+        if not given:
+            os.close(source)
+    return RunningGit(process, budget, given)
 
 
 def is_program(path: str) -> bool:

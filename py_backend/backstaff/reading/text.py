@@ -1,6 +1,7 @@
 r"""A whole file as text, piece by piece: decoded, hashed, its lines counted, and no text kept.
 
-`\r\n` counts as `\n`, and lines end at `\n` (read 1). A lone `\r` ends no line.
+`\r\n` counts as `\n`, and lines end at `\n` (read 1). A lone `\r` ends no line, except in a text
+without any `\n`, of an old Macintosh (search 1).
 """
 
 import codecs
@@ -62,7 +63,9 @@ def _read(source: Source, encoding: str, taker: Callable[[], LineSink]) -> TextF
     sure = source.origin is Origin.BUFFER
     for name in candidates(head, source.coding, encoding, sure=sure):
         try:
-            return _decoded(source, name, taker())
+            facts = _decoded(source, name, taker())
+            # Only at the end of a text is it known to have no line feed, so it is read again.
+            return facts if facts.eol != "cr" else _decoded(source, name, taker(), "\r")
         except _Undecodable as error:
             failures.append((name, error.offset))
     if b"\0" in head:
@@ -81,7 +84,8 @@ class _Undecodable(Exception):
         self.offset = offset
 
 
-def _decoded(source: Source, name: str, taker: LineSink) -> TextFacts:
+def _decoded(source: Source, name: str, taker: LineSink, end: str = "\n") -> TextFacts:
+    r"""Read `source` in the encoding `name`. Its lines end at `end`; with "\n", also at `\r\n`."""
     digest, size, empty, wanted = hashlib.sha256(), 0, True, True
     crlf = carriage_returns = newlines = 0
     decoder, held = codecs.getincrementaldecoder(name)("strict"), ""
@@ -100,12 +104,13 @@ def _decoded(source: Source, name: str, taker: LineSink) -> TextFacts:
         if "\r" in text:
             crlf += text.count("\r\n")
             carriage_returns += text.count("\r")
-            text = text.replace("\r\n", "\n")
+            text = text.replace("\r" if end == "\r" else "\r\n", "\n")
         first = newlines + 1
         newlines += text.count("\n")
         wanted = wanted and taker.take(text, first, newlines + 1)
-    ends = {"crlf": crlf, "cr": carriage_returns - crlf, "lf": newlines - crlf}
-    found = [end for end, count in ends.items() if count]
+    line_feeds = newlines - crlf if end == "\n" else 0
+    ends = {"crlf": crlf, "cr": carriage_returns - crlf, "lf": line_feeds}
+    found = [name_of_end for name_of_end, count in ends.items() if count]
     return TextFacts(
         byte_length=size,
         line_count=0 if empty else newlines + 1,

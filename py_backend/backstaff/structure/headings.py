@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from backstaff.structure.blocks import Block
 from backstaff.structure.language import LONGEST
+from backstaff.structure.walker import Block
 
 Heading = tuple[int, int, str]
 """The line of a heading, its level, and its text."""
@@ -36,9 +36,13 @@ def sections(text: str, language: str) -> list[Block]:
 
 def _markdown(lines: Sequence[str]) -> Iterator[Heading]:
     fence = before = ""
-    in_front_matter = False
+    in_front_matter = in_comment = False
     for number, line in enumerate(lines, 1):
-        mark = _FENCE.match(line)
+        mark = None if in_comment else _FENCE.match(line)
+        if in_comment or (not fence and line.lstrip().startswith("<!--")):
+            in_comment = "-->" not in line
+            before = ""
+            continue
         if line == "---" and (number == 1 or in_front_matter):
             in_front_matter = not in_front_matter
         elif in_front_matter:

@@ -6,47 +6,65 @@ loses matches where groups are.
 """
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache, cached_property
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 LONGEST = 400
 """Maximum number of characters of a line that are looked at."""
 CONTAINERS = frozenset(
     "class interface struct enum trait impl module mod namespace object protocol extension record"
-    " union @interface type".split()
+    " union @interface type actor companion defmodule defimpl defprotocol".split()
 )
 """Kinds of definitions that have members."""
 Match = Callable[..., re.Match[str] | None]
+ESCAPED = r"\\."
+
+
+class Ends(StrEnum):
+    """How a definition ends: at a closing bracket, at the word `end`, or by indentation alone."""
+
+    BRACKET, WORD, INDENT = "bracket", "word", "indent"
+
+
+class Where(StrEnum):
+    """Where functions without a keyword stand: in a class, outside of all, in another function."""
+
+    MEMBER, TOP, LOCAL = "member", "top", "local"
 
 
 class Long(NamedTuple):
-    """The end of a token that may go on over lines: the first `close` that is in no `escape`."""
+    r"""A comment or a string that may go on over lines: `Long("[=", r"\[(=*+)\[", r"]\1]")`.
 
-    close: str
+    It begins with the pattern `begin`, in which the text `hint` stands, and ends with the text
+    `end`, in which \1 is the group of `begin`. An `end` within the pattern `escape` does not count.
+    """
+
+    hint: str
+    begin: str
+    end: str
     escape: str = ""
-    """A pattern."""
 
-    def end(self, text: str, place: int) -> int:
-        """Return the place where the token ends that goes on at `place`; -1 if it has no end."""
-        if not self.escape:
-            at = text.find(self.close, place)
-            return at if at < 0 else at + len(self.close)
-        pattern = f"{self.escape}|{re.escape(self.close)}"
-        found = re.compile(pattern, re.DOTALL).finditer(text, place)
-        return next((one.end() for one in found if one[0] == self.close), -1)
+    def closer(self, mark: str) -> tuple[str, str] | None:
+        """Return the end and the escape if `mark` begins such a token."""
+        found = re.fullmatch(self.begin, mark)
+        group = found[1] if found and found.re.groups else ""
+        return (self.end.replace(r"\1", group), self.escape) if found else None
 
 
-ESCAPED = r"\\."
+def plain(mark: str, end: str = "", escape: str = "") -> Long:
+    """Return the token between two marks that are always the same: `plain("/*", "*/")`."""
+    return Long(mark, re.escape(mark), end or mark, escape)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Language:
     """The look of a definition, its end, and the tokens that hide brackets and words.
 
-    Each of `rules` is a pattern with two groups, the kind and the name. `modifiers` are words and
-    patterns, with blanks between them, that may stand before each of the rules.
+    Each of `rules` is a pattern with two groups, the kind and the name. Before each of them may
+    stand `attributes`, a pattern, and `modifiers`, words.
     """
 
     files: str
@@ -55,17 +73,21 @@ class Language:
     """Interpreters and modes of Emacs that name the language in a first line."""
     rules: tuple[str, ...]
     modifiers: str = ""
-    ends: Literal["bracket", "word", "indent"] = "bracket"
-    """How a definition ends: at a closing bracket, at the word `end`, or by indentation alone."""
+    attributes: str = ""
+    """A decorator, an attribute, the parameters of a template: on its own line or before others."""
+    words: str = ""
+    """A line within a function that has none of these defines nothing; `~` stands for a blank.
+
+    With "" any line may define something.
+    """
+    ends: Ends = Ends.BRACKET
 
     bare: bool = False
     """Functions have no keyword, but modifiers at most: `async name(...) {`."""
-    typed: bool = False
-    """Functions have no keyword, but a type before the name: `static int name(...)`."""
-    at_top: bool = False
-    """Typed functions stand outside classes as well, and have a body there."""
-    local: bool = False
-    """Typed functions stand within functions as well."""
+    typed: frozenset[Where] = frozenset()
+    """Where functions have no keyword, but a type before the name: `static int name(...)`."""
+    of_c: bool = False
+    """A typed function has a body, or is a prototype. Macros stand for types and functions."""
     anonymous: bool = False
     """`new Type() {` and constants of an enum have members."""
     flat: frozenset[str] = frozenset()
@@ -76,67 +98,95 @@ class Language:
     """A pattern for the line of a definition; its group is the type that has the definition."""
 
     comments: tuple[str, ...] = ("//",)
-    """Beginnings of comments that end with the line."""
-    long: Mapping[str, Long] = field(default_factory=dict)
-    """Comments and strings that may go on over lines, by their beginnings; `/*` goes with `//`."""
+    """Patterns for the beginnings of comments that end with the line."""
+    long: tuple[Long, ...] = ()
+    """Comments and strings that may go on over lines; `/*` goes with `//`."""
     quotes: str = "\"'"
     """Marks around strings that end with the line at the latest."""
-    long_quotes: Mapping[str, Long] = field(default_factory=dict)
+    long_quotes: tuple[Long, ...] = ()
     """Quotes that may go on over lines."""
     braced: bool = False
     """Only a closing bracket or a definition ends a body, however its lines are indented."""
     resumes: bool = False
     """A quote with a definition at the margin before its end is none, such as one in a comment."""
     here_document: str = ""
+    """A pattern with the groups `word`, the line that ends the text, and `indented` if it is."""
     opaque: str = ""
     """A token in which quotes and other marks mean nothing, such as a regular expression."""
     neutral: str = ""
     """A pattern for lines without structure: preprocessor, labels."""
     above: str = ""
-    """A pattern for lines that belong to the definition below: decorators, attributes."""
+    """A pattern for the beginning of further lines that belong to the definition below."""
     goes_on: str = ""
     """A pattern for lines that continue a definition at their own indentation."""
 
     @cached_property
+    def before(self) -> Match | None:
+        """Matches the attributes and modifiers before a definition, if there are any."""
+        not_after = "[=:;,?!(]" if self.bare else "[=;,?!]"
+        words = "|".join(self.modifiers.split())
+        parts = [rf"(?:{words})\s++(?!{not_after})"] * bool(words)
+        parts += [rf"(?:{self.attributes})\s*+"] * bool(self.attributes)
+        return matcher(f"(?:{'|'.join(parts)})*") if parts else None
+
+    @cached_property
     def rule(self) -> Match:
-        """Matches a line that a keyword makes a definition; the last two groups count.
+        """Matches a definition that has a keyword; the last two groups count.
 
         It matches a neutral line as well, but then no group.
         """
-        before = f"(?:(?:{'|'.join(self.modifiers.split())})\\s++)*" if self.modifiers else ""
-        return matcher(f"{self.neutral or '(?!)'}|{before}(?:{'|'.join(self.rules)})")
+        return matcher(f"{self.neutral or '(?!)'}|{'|'.join(self.rules)}")
 
     @cached_property
-    def modifier_words(self) -> frozenset[str]:
-        """The parts of `modifiers`, to compare with words. A regexp among them equals no word."""
-        return frozenset(self.modifiers.split())
+    def is_attribute(self) -> Match:
+        """Matches a line of attributes, or the beginning of one that takes several lines."""
+        return matcher("|".join(filter(None, (self.above, self.attributes))))
 
     @cached_property
-    def comment_lines(self) -> tuple[str, ...]:
-        """The beginnings of lines that are comments. A line needs a blank at its end to compare."""
-        lines = tuple(map(str.strip, self.comments))
-        star = "* " if self.bare else "*"  # JavaScript has methods such as `*name() {`
-        return (*lines, "/*", "*/", star) if "//" in lines else lines
+    def comment(self) -> Match:
+        """Matches a line that is a comment."""
+        star = r"\*\s" if self.bare else r"\*"  # JavaScript has methods such as `*name() {`
+        inner = (r"/\*", r"\*/", star) if "//" in self.comments else ()
+        return matcher("|".join((*(one.strip() for one in self.comments), *inner)))
 
     @cached_property
-    def all_long(self) -> Mapping[str, Long]:
-        """All tokens that may go on over lines, by their beginnings."""
-        long = {**self.long, **self.long_quotes}
-        return long | {"/*": Long("*/")} if "//" in self.comments else long
+    def plain_comments(self) -> tuple[str, ...]:
+        """The beginnings of comments that end with the line, where they are no pattern."""
+        return tuple(one.strip() for one in self.comments if re.escape(one) in (one, rf"\{one}"))
+
+    @cached_property
+    def comment_marks(self) -> frozenset[str]:
+        """The first characters of lines that may be comments."""
+        marks = {one.strip()[0] for one in self.comments}
+        return frozenset(marks | set("/*") if "//" in self.comments else marks)
+
+    @cached_property
+    def all_long(self) -> tuple[Long, ...]:
+        """All tokens that may go on over lines."""
+        comment = (plain("/*", "*/"),) if "//" in self.comments else ()
+        return (*self.long, *self.long_quotes, *comment)
 
     @cached_property
     def token(self) -> Match:
         """Finds the next token that hides brackets and words, or the end of the line."""
-        # Those of Perl and Ruby that begin with an equals sign begin a line.
+        quotes = set(self.quotes) - {one.hint for one in self.long_quotes}
+        strings = (rf"{q}(?:[^{q}\\\n]|\\.){{0,400}}{q}?" for q in sorted(quotes))
+        comments = (rf"{mark}[^\n]*+" for mark in self.comments)
         long = (
-            "(?<![^\n])" * (mark[0] == "=") + re.escape(mark)
-            for mark in sorted(self.all_long, key=len)[::-1]
+            re.sub(r"\((?!\?)", "(?:", one.begin.replace(r"\(", r"\x28")) for one in self.all_long
         )
-        comments = (re.escape(mark) + r"[^\n]*+" for mark in self.comments)
-        quotes = set(self.quotes) - self.long_quotes.keys()
-        strings = (rf"{q}(?:[^{q}\\\n]|\\.){{0,400}}{q}?" for q in quotes)
         parts = (r"\n", self.opaque, *long, *comments, *strings)
         return re.compile("|".join(filter(None, parts))).search
+
+    @cached_property
+    def line_words(self) -> tuple[str, ...]:
+        """The `words`, as they stand in a line."""
+        return tuple(word.replace("~", " ") for word in self.words.split())
+
+    @cached_property
+    def line_comments(self) -> tuple[tuple[str, re.Pattern[str]], ...]:
+        """The patterns of `comments`, each with a text that such a comment has."""
+        return tuple((re.sub(r"\(.*", "", one).strip(), re.compile(one)) for one in self.comments)
 
 
 @cache

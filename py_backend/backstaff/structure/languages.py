@@ -3,205 +3,236 @@
 import re
 from dataclasses import replace
 
-from backstaff.structure.language import ESCAPED, Language, Long
+from backstaff.structure.language import ESCAPED, Ends, Language, Long, Where, plain
+from backstaff.structure.pieces import (
+    AT_SIGN,
+    ATTRIBUTE_C,
+    BRACKETS,
+    HASH,
+    TEMPLATE,
+    piece,
+    rule,
+)
 
-_QUOTED = {quote: Long(quote, ESCAPED) for quote in "\"'"}
-_TRIPLE = {'"""': Long('"""', ESCAPED)}
+_QUOTED = {quote: plain(quote, escape=ESCAPED) for quote in "\"'"}
+_TRIPLE, _TRIPLE_SINGLE = plain('"""', escape=ESCAPED), plain("'''", escape=ESCAPED)
 # A template of JavaScript; there may be another one in `${}`.
-_TEMPLATE = Long("`", ESCAPED + r"|\$\{(?:[^{}`]|`[^`]*+`|\{[^{}]*+\})*\}")
-# The beginning of a value that is a function, in JavaScript.
-_FUNCTION = (
+_TEMPLATE = plain("`", escape=ESCAPED + r"|\$\{(?:[^{}`]|`[^`]*+`|\{[^{}]*+\})*\}")
+
+# A command of the shell within a string: `"$(a "b c" | d)"`.
+_COMMAND = ESCAPED + r"|\$\((?:[^()\"\\]|\\.|\"[^\"]{0,500}+\"|\([^()]{0,500}+\)){0,1000}\)"
+
+# Functions as values, in JavaScript.
+
+_PARAMETERS = r"\((?!\(|async\b|function\b)(?:[^()]|\((?:[^()]|\([^()]*+\))*\))*"
+_RESULT = r"\s*+(?::[^=]*+)?=>"
+_FUNCTION = piece(
     r"(?:async\s*+)?(?:function\b|[\w$]++\s*+=>|<(?:[^()]*[,<])?$|(?:<(?:[^()]|\([^()]*+\))*>\s*+)?"
-    r"\((?!\(|async\b|function\b)(?:[^()]|\((?:[^()]|\([^()]*+\))*\))*(?:\)\s*+(?::[^=]*+)?=>|\)\s*+:[^=]*[<{]$|$))"
+    rf"{_PARAMETERS}(?:\){_RESULT}|\)\s*+:[^=]*[<{{]$|$))",
+    *("function", "async x =>", "(a, b = f()) =>", "<T>(a: T): T =>", "(a,", "(): A<", "<"),
+)
+_TARGET = piece(r"(?:[\w$]++\.|\([^()]*+\)\.)*#?+[\w$]++", "a", "module.exports.a", "(this).#a")
+_TYPE = r"\s*+:(?:[^=({]|=>)*"
+
+
+_JAVASCRIPT_RULES = (
+    rule(
+        r"(function)\b\s*+\*?+\s*+([\w$]++)",
+        {"function a() {": "a", "function* b() {": "b", "function *c(": "c"},
+    ),
+    rule(
+        r"(class|interface)\s++(?!extends\b|implements\b)([\w$.]++)(?!\s*+[=(:,.;)?])",
+        {"class A extends B {": "A", "interface A<T> {": "A"},
+    ),
+    rule(
+        r"(namespace|module|enum)\s++(\"[^\"]*+\"|'[^']*+'|[\w$.]++)(?=\s*+\{)",
+        {"namespace A.B {": "A.B", 'module "x" {': '"x"', "enum C {": "C"},
+    ),
+    rule(r"(type)\s++([\w$]++)(?=\s*+(?:<|=(?!=)))", {"type A<T> = B": "A", "type A =": "A"}),
+    rule(
+        r"(?=[\w$.\s]++=\s*+(class)\b)(?:(?:const|let|var)\s++)?([\w$.]++)",
+        {"const A = class {": "A", "a.B = class extends C {": "a.B"},
+    ),
+    rule(
+        rf"()(?:const|let|var)\s++([\w$]++)(?=\s*+(?::(?:[^=]|=>)*)?=\s*+{_FUNCTION}|\s*+:[^=]*[<({{]$)",
+        {"const a = (b) => c": "a", "let a: B = async () => {": "a", "const a: A<": "a"},
+    ),
+    rule(
+        r"()(?=[^=]++=)(?:(?:(?:const|let|var)\s++)?[\w$.]++\s*+=\s*+){0,2}"
+        rf"({_TARGET})(?=(?:{_TYPE})?=(?![=>])\s*+{_FUNCTION}|\s++=(?![=>])\s*+{_FUNCTION})",
+        {"exports.a = function (b) {": "exports.a", "a = b = () => {": "b", "#a = x => x": "#a"},
+    ),
+    rule(
+        r"()([\w$]++)(?=\s*+:\s*+(?:async\s*+)?(?:function\b"
+        rf"|\((?:[^()]|\([^()]*+\))*\){_RESULT}\s*+[({{]?+$))",
+        {"a: function () {": "a", "b: async (c) => {": "b"},
+    ),
 )
 # A table: short facts share a line.
 # fmt: off
-_JAVASCRIPT = Language(
-    files=".js .jsx .mjs .cjs", modes="node", rules=(
-        r"(function)\b\s*+\*?+\s*+([\w$]++)",
-        r"(class|interface)\s++(?!extends\b|implements\b)([\w$.]++)(?!\s*+[=(:,.;)?])",
-        r"(namespace|module|enum)\s++(\"[^\"]*+\"|'[^']*+'|[\w$.]++)(?=\s*+\{)",
-        r"(type)\s++([\w$]++)(?=\s*+(?:<|=(?!=)))",
-        r"(?=[\w$.\s]++=\s*+(class)\b)(?:(?:const|let|var)\s++)?([\w$.]++)",
-        rf"()(?:const|let|var)\s++([\w$]++)(?=\s*+(?::(?:[^=]|=>)*)?=\s*+{_FUNCTION}|\s*+:[^=]*[<({{]$)",
-        r"()(?=[^=]++=)(?:(?:(?:const|let|var)\s++)?[\w$.]++\s*+=\s*+){0,2}"
-        rf"((?:[\w$]++\.|\([^()]*+\)\.)*#?+[\w$]++)(?=\s*+(?::(?:[^=({{]|=>)*)?=(?![=>])\s*+{_FUNCTION})",
-        r"()([\w$]++)(?=\s*+:\s*+(?:async\s*+)?(?:function\b"
-        r"|\((?:[^()]|\([^()]*+\))*\)\s*+(?::[^=]*+)?=>\s*+[({]?+$))",
-    ),
+_JAVASCRIPT = Language(files=".js .jsx .mjs .cjs", modes="node", rules=_JAVASCRIPT_RULES,
     modifiers="export default declare async abstract const(?=\\s++enum) public private protected"
-    " static readonly override accessor get set", bare=True, long={"`": _TEMPLATE},
-    opaque=r"(?:[=(,:;!&|?\[{}>]|\breturn)\s*+/(?![*/])"
-    r"(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.){0,60}\]){1,99}/", above=r"@[\w.]",
-    goes_on=r"(?:extends|implements)\b",
-)
-_C = Language(
-    files=".c .h", rules=(
-        r"(?:typedef\s++)?(struct|union|enum)\s++"
-        r"(?:[A-Z_]{4,}+\s++|__attribute\w*+\s*+\(\([^)]*+\)\)\s*+)?(\w++)(?=\s*+(?:\{|$))",
-        r"typedef\s++(struct|union|enum)\b()(?=\s*+(?:\{|$))",
-    ), modifiers="static const extern inline", typed=True, at_top=True,
-    neutral=r"#|\w++\s*+:(?!:)\s*+$",
-    above=r"(?!\w++\s*+:$)[A-Za-z_][\w:<>,*& ]*+$|__attribute__|\[\[",
-    goes_on=r"\w[\w\s*,\[\]]*+;$|(?:throw|noexcept|const|requires)\b|__",
-)
-_ATTRIBUTES = r"(?:(?:[A-Z_]{4,}+(?:\([^)]*+\))?|alignas\([^)]*+\)|\[\[[^\]]*+\]\])\s++)*"
-_CPP = replace(
-    _C, modes="c++", files=".cc .cpp .cxx .c++ .hh .hpp .hxx .h++ .ipp .inl .tpp .cu .cuh .ino",
-    rules=(
-        rf"(?:typedef\s++)?(struct|union|class|enum(?:\s++(?:class|struct))?)\s++{_ATTRIBUTES}"
-        r"((?:\w++::)*\w++)(?=\s*+(?:<[^;{]*>)?\s*+(?:\{|$|final\b|:(?!:)))",
-        _C.rules[1],
-        r"(namespace)\s++((?:\w++(?:::)?)+)(?!\s*+=)",
-    ), modifiers="static const extern inline virtual explicit constexpr friend"
-    r" template\s*+<(?:[^<>]|<(?:[^<>]|<[^<>]*+>)*>)*>",
-    flat=frozenset(("namespace",)), long={'R"(': Long(')"')},
+    " static readonly override accessor get set", attributes=AT_SIGN, bare=True,
+    long=(_TEMPLATE,), opaque=r"(?:[=(,:;!&|?\[{}>]|\breturn)\s*+/(?![*/])"
+    r"(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.){0,60}\]){1,99}/", goes_on=r"(?:extends|implements)\b")
+_MACRO = piece(r"[A-Z_]{4,}[A-Z0-9_]*+(?:\([^)]*+\))?", "FMT_API", "EXPORT_AS(x)")
+_BEFORE_NAME = rf"(?:(?:{_MACRO}|{ATTRIBUTE_C})\s++)*"
+_C = Language(files=".c .h", rules=(
+        rule(rf"(?:typedef\s++)?(struct|union|enum)\s++{_BEFORE_NAME}(\w++)(?=\s*+(?:\{{|$))",
+             {"struct a {": "a", "typedef enum B": "B", "union __attribute__((packed)) c {": "c"}),
+        rule(r"typedef\s++(struct|union|enum)\b()(?=\s*+(?:\{|$))", {"typedef struct {": ""}),
+    ), modifiers='static const extern(?:\\s*+"C")? inline', attributes=ATTRIBUTE_C,
+    words="struct union enum", typed=frozenset((Where.MEMBER, Where.TOP)), of_c=True,
+    neutral=r"#|\w++\s*+:(?!:)\s*+$", above=r"(?!\w++\s*+:$)[A-Za-z_][\w:<>,*& ]*+$|__attribute__|\[\[",
+    goes_on=r"\w[\w\s*,\[\]]*+;$|(?:throw|noexcept|const|requires)\b|__")
+_CPP = replace(_C, modes="c++", files=".cc .cpp .cxx .c++ .hh .hpp .hxx .h++ .ipp .inl .tpp .cu .cuh .ino", rules=(
+        rule(rf"(?:typedef\s++)?(struct|union|class|enum(?:\s++(?:class|struct))?)\s++{_BEFORE_NAME}"
+             r"((?:\w++::)*\w++)(?=\s*+(?:<[^;{]*>)?\s*+(?:\{|$|final\b|:(?!:)))",
+             {"class A : B {": "A", "struct FMT_API a final": "a", "enum class X : int {": "X",
+              "class [[nodiscard]] A {": "A", "struct hash<A> {": "hash"}), _C.rules[1],
+        rule(r"(namespace)\s++(?:\[\[\w++\]\]\s*+)?((?:\w++(?:::)?)+)(?!\s*+=)", {"namespace a::b {": "a::b"}),
+        rule(r"(concept)\s++(\w++)(?=\s*+=|$)", {"concept A = B<T>;": "A"}),
+    ), modifiers='static const extern(?:\\s*+"C[+]*")? inline virtual constexpr consteval constinit friend explicit',
+    attributes=f"{TEMPLATE}|{ATTRIBUTE_C}", words="struct class union enum", flat=frozenset(("namespace",)),
+    long=(Long('R"', r'R"([^()\\\s]{0,16})\(', r')\1"'),),
     neutral=r"#|\w++\s*+:(?!:)\s*+$|(?:public|private|protected)(?:\s++\w++)?\s*+:(?!:)",
-)
-_JAVA = Language(
-    files=".java",
-    rules=(r"(class|interface|enum|@interface|record(?=\s++\w++\s*+[(<]))\s++(\w++)",),
-    modifiers=r"@(?!interface\b)[\w.]++(?:\([^()]*+\))? public private protected static final"
-    " abstract sealed non-sealed strictfp synchronized native default", typed=True, anonymous=True,
-    long=_TRIPLE, above=r"@\w", goes_on=r"(?:throws|extends|implements|permits)\b",
-)
-_LISP = Language(
-    files=".el", modes="emacs-lisp", rules=(
+    above=_C.above + r"|template\b|requires\b")
+_JAVA = Language(files=".java", rules=(rule(r"(class|interface|enum|@interface|record(?=\s++\w++\s*+[(<]))\s++(\w++)",
+        {"class A<T> extends B {": "A", "@interface C {": "C", "record P(int x) {": "P"}),),
+    modifiers="public private protected static final abstract sealed non-sealed strictfp synchronized"
+    " native default", attributes=AT_SIGN, words="class~ interface~ enum~ record~ new~",
+    typed=frozenset((Where.MEMBER,)), anonymous=True, long=(_TRIPLE,),
+    goes_on=r"(?:throws|extends|implements|permits)\b")
+_LISP = Language(files=".el", modes="emacs-lisp", rules=(rule(
         r"\(((?:cl-|ert-|\w++-(?=def(?:un|macro|var|custom|command|group|method|subst)\b))?"
         r"def(?!ault|ines|key\b|ine-(?:key|abbrev|word))[^\s()]*+|(?:transient|evil|magit)-def"
         r"[^\s()]*+)\s++'?+\(?+(?:setf\s++)?([^\s()\"';,]++)",
-    ), ends="indent", comments=(";",), quotes='"', long_quotes={'"': _QUOTED['"']}, resumes=True,
-    opaque=r"\\.|\?\\?+.", goes_on=r"[^(#]|#[^|+-]",
-)
-_GENERIC = Language(
-    files=".scala .sc .groovy .gradle .dart .zig .d .v .cr .jl .proto .thrift .graphql .sol .ex .m"
-    " .mm", rules=(
-        r"(def|class|fn|func|fun|function|struct|enum|trait|impl|interface|protocol|extension"
-        r"|object|record|union|module|namespace|package(?=[^;]*+\{)|sub|proc|procedure|macro"
+        {"(defun a-b (c)": "a-b", "(cl-defstruct (x": "x", "(ert-deftest t ()": "t"}),),
+    words="(def -def", ends=Ends.INDENT, comments=(";",), quotes='"', long_quotes=(_QUOTED['"'],),
+    resumes=True, opaque=r"\\.|\?\\?+.", goes_on=r"[^(#]|#[^|+-]")
+_GENERIC = Language(files=".scala .sc .groovy .gradle .dart .zig .d .v .cr .jl .proto .thrift .graphql .sol .m .mm",
+    rules=(rule(r"(def|class|fn|func|fun|function|struct|enum|trait|impl|interface|protocol|extension"
+        r"|object|record|union|module|namespace|package(?=[^;{]*+\{)|sub|proc|procedure|macro"
         r"|typealias|type(?=\s++\w++\s*+[={]))"
-        r"\s++(?:<[^<>]*+>\s*+)?((?:\w++\.)*[\w$?!]++)",
-    ),
+        r"\s++(?:<[^<>]*+>\s*+)?((?:\w++\.)*[\w$?!]++)", {"def a(b)": "a", "object C {": "C"}),),
     modifiers="public private protected internal static final abstract sealed open override inline"
     " suspend data value annotation async export local pub mutating indirect fileprivate unsafe"
     " virtual lazy implicit case(?=\\s++(?:class|object)) inner infix operator tailrec external"
-    " expect actual companion @\\w++(?:\\([^()]*+\\))? enum(?=\\s++class)", long=_TRIPLE,
-    comments=("//", "# "), above=r"[@\[]", goes_on=r"where\b",
-)
+    " expect actual companion enum(?=\\s++class)", attributes=AT_SIGN, long=(_TRIPLE,),
+    comments=("//", "# "), above=r"[@\[]", goes_on=r"where\b")
 _MARKUP = Language(files=".md .markdown .mdx", rules=(r"(?!)()()",))
 
 LANGUAGES: dict[str, Language] = {
-    "python": Language(
-        files=".py .pyi .pyw SConstruct", modes="python", rules=(r"(def|class)\s++(\w++)",),
-        modifiers="async", ends="indent", comments=("#",),
-        long={**_TRIPLE, "'''": Long("'''", ESCAPED)}, goes_on=r"[)\]}]", above=r"@",
-    ),
+    "python": Language(files=".py .pyi .pyw SConstruct", modes="python",
+        rules=(rule(r"(def|class)\s++(\w++)", {"def a(b):": "a", "class C:": "C"}),),
+        modifiers="async", words="def~ class~", ends=Ends.INDENT, comments=("#",),
+        long=(_TRIPLE, _TRIPLE_SINGLE), goes_on=r"[)\]}]", above=r"@"),
     "javascript": _JAVASCRIPT, "java": _JAVA, "c": _C, "cpp": _CPP, "elisp": _LISP,
     "generic": _GENERIC, "markdown": _MARKUP, "org": replace(_MARKUP, files=".org"),
     "rst": replace(_MARKUP, files=".rst"),
     "typescript": replace(_JAVASCRIPT, files=".ts .tsx .mts .cts", modes=""),
-    "go": Language(
-        files=".go", rules=(r"(func)\s++(?:\([^)]*+\)\s*+)?(\w++)", r"(type)\s++(\w++|\($)"),
-        owner=r"func\s++\((?:[^)]*[\s*(])?(\w++)(?:\[[^\]]*+\])?\)",
-        group=r"(\w++)(?=(?:\[[^\]]*+\])?\s++[\w*\[(=])", long={"`": Long("`")}, neutral=r"\w++:$",
-    ),
-    "rust": Language(
-        files=".rs", rules=(
-            r"(fn|struct|enum|union|trait|mod|type)\s++(?:r#)?(\w++)",
-            r"(impl)\b(?:\s*+<(?:[^<>]|<(?:[^<>]|<[^<>]*+>)*>|(?<=[-=])>)*>)?\s++([^{]++)",
-            r"(macro_rules!)\s*+(\w++)",
-        ),
+    "go": Language(files=".go", rules=(
+            rule(r"(func)\s++(?:\([^)]*+\)\s*+)?(\w++)", {"func (a *A[T]) B(c int) {": "B"}),
+            rule(r"(type)\s++(\w++|\($)", {"type A struct {": "A", "type (": "("})),
+        words="func~ type~", owner=r"func\s++\((?:[^)]*[\s*(])?(\w++)(?:\[[^\]]*+\])?\)",
+        group=r"(\w++)(?=(?:\[[^\]]*+\])?\s++[\w*\[(=])", long=(plain("`"),), neutral=r"\w++:$"),
+    "rust": Language(files=".rs", rules=(rule(r"(fn|struct|enum|union|trait|mod|type)\s++(?:r#)?(\w++)",
+                 {"fn a<T>(b: T) {": "a", "struct r#type;": "type"}),
+            rule(r"(impl)\b(?:\s*+<(?:[^<>]|<(?:[^<>]|<[^<>]*+>)*>|(?<=[-=])>)*>)?\s++([^{]++)",
+                 {"impl<T> A for B<T>": "A for B<T>"}), rule(r"(macro_rules!)\s*+(\w++)", {"macro_rules! a {": "a"})),
         owner=r"impl\b.*?(?:\bfor\s+)?(?:dyn\s+)?((?:\w+::)*\w+)(?:<[^{]*>)?\s*(?:where\b.*|\{.*)?$",
         modifiers=r"pub(?:\([^)]*+\))? default const async unsafe auto extern(?:\s*+\"[^\"]*+\")?",
-        long={"r" + "#" * n + '"': Long('"' + "#" * n) for n in range(3)}, quotes='"',
-        long_quotes={'"': _QUOTED['"']}, opaque=r"'(?:\\.|[^\\'\n])'", above=r"#!?+\[",
-        goes_on=r"where\b",
-    ),
-    "kotlin": replace(
-        _GENERIC, files=".kt .kts", rules=(
-            r"(fun)\s++(?:<[^>]*+>\s*+)?(?:[\w.<>?,* ]*\.)?`?+((?<=`)[^`]++|\w++)",
-            r"(class|interface|object|typealias)\s++`?+((?<=`)[^`]++|\w++)",
-        ),
+        attributes=HASH, words="fn~ struct~ enum~ union~ trait~ impl mod~ type~ macro_rules!",
+        long=(Long('r"', r'r"', '"'), Long("r#", r'r(#++)"', r'"\1')), quotes='"',
+        long_quotes=(_QUOTED['"'],), opaque=r"'(?:\\.|[^\\'\n])'", above=r"#!?+\[", goes_on=r"where\b"),
+    "kotlin": replace(_GENERIC, files=".kt .kts", rules=(
+            rule(r"(fun)\s++(?:<(?:[^<>]|<[^<>]*+>)*>\s*+)?(?:[\w.<>?,* ]*\.)?`?+((?<=`)[^`]++|\w++)",
+                 {"fun <T> List<T>.a(b: C) {": "a", "fun `a b`() {": "a b"}),
+            rule(r"(?:companion\s++)?(class|interface|object|typealias)\s++`?+((?<=`)[^`]++|\w++)",
+                 {"class A(b: C) {": "A", "companion object D {": "D"}),
+            rule(r"(?=(companion)\b)(companion)\s++object\b", {"companion object {": "companion"}),
+            rule(r"(?=(constructor)\b)(constructor)(?=\s*+\()", {"constructor(a: B) : this() {": "constructor"})),
         modifiers="public private protected internal open abstract sealed final override inline"
         " suspend data value annotation enum inner operator infix tailrec external expect actual"
-        " companion fun(?=\\s++interface) const lateinit @[\\w.:]++(?:\\([^()]*+\\))?",
-        comments=("//",), above=r"@",
-    ),
-    "csharp": replace(
-        _JAVA, files=".cs", rules=(
+        " fun(?=\\s++interface) const lateinit",
+        words="fun~ class~ interface~ object typealias~ constructor", comments=("//",), above=r"@"),
+    "csharp": replace(_JAVA, files=".cs", rules=(rule(
             r"(class|struct|interface|enum|record(?:\s++(?:class|struct))?|namespace"
             r"|delegate(?=\s))\s++(?:[\w<>\[\],.?]++\s++(?=\w++(?:<[^>]*+>)?\())?([\w.]++)",
-        ),
-        modifiers=r"\[[^\]]*+\] public private protected internal static sealed abstract partial"
-        " readonly ref unsafe new file override virtual async extern", anonymous=False, local=True,
-        long={'"""': Long('"""'), **dict.fromkeys(('@"', '$@"', '@$"'), Long('"', '""'))},
-        neutral=r"#", above=r"\[", goes_on=r"where\b",
-    ),
-    "ruby": Language(
-        files=".rb .rake .gemspec .ru Rakefile Gemfile Vagrantfile", modes="ruby", rules=(
-            r"(def)\s++(?:self\.)?((?:@*+\w++\.)?(?:\w++[?!=]?+|[^\w\s(]++))",
+            {"record struct A(int B);": "A", "delegate void H(int x);": "H", "namespace A.B": "A.B"}),),
+        modifiers="public private protected internal static sealed abstract partial readonly ref"
+        " unsafe new file override virtual async extern required",
+        attributes=rf"(?:{BRACKETS})(?!\s*+[=.;])", words="",
+        anonymous=False, typed=frozenset((Where.MEMBER, Where.LOCAL)), long=(Long('"""', r'\${0,9}+("{3,}+)', r"\1"),
+              *(plain(mark, '"', '""') for mark in ('$@"', '@$"', '@"'))),
+        neutral=r"#|[A-Z_]\w*+:$", above=r"\[", goes_on=r"where\b"),
+    "ruby": Language(files=".rb .rake .gemspec .ru Rakefile Gemfile Vagrantfile", modes="ruby", rules=(
+            rule(r"(def)\s++(?:self\.)?((?:@*+\w++\.)?(?:\w++[?!=]?+|[^\w\s(]++))",
+                 {"def a?(b)": "a?", "def self.c": "c", "def ==(other)": "=="}),
             # `class << self` has no name, and its methods are those of the class around it.
-            r"(class|module)\s++((?:::)?[A-Z][\w:]*+|(?=<<\s*+self\b)|<<\s*+\w++)",
+            rule(r"(class|module)\s*+(?<=\s)((?:::)?[A-Z][\w:]*+|(?=<<\s*+self\b)|<<\s*+\w++)",
+                 {"class A::B < C": "A::B", "class << self": ""}),
         ), modifiers="private public protected module_function memoize private_class_method",
-        neutral=r"(?:private|protected|public|module_function)$", ends="word", comments=("#",),
-        long={"=begin": Long("\n=end")},
-        here_document=r"<<[~-]?+[\"'`]?+([A-Z_]\w*+)",
-        goes_on=r"(?:rescue|ensure|else|elsif|when|in)\b|[)\]}.]",
-    ),
-    "lua": Language(
-        files=".lua", modes="lua", rules=(
-            r"(?:local\s++)?(function)\s++([\w.:]++)",
-            r"()(?:local\s++|[^=]*\)\.)?([\w.]++)(?=\s*+=\s*+function\b)",
-        ), ends="word", comments=("--",),
-        long={f"{a}[{n}[": Long(f"]{n}]") for a in ("--", "") for n in ("", "=", "==")},
-        goes_on=r"[)\]}]",
-    ),
-    "shell": Language(
-        files=".sh .bash .zsh .ksh .bats", modes="sh bash zsh ksh shell-script",
-        rules=(r"(function)\s++([\w:.+@-]++)", r"()([\w:.+@-]++)(?=\s*+\(\s*+\))"),
-        comments=("#",),
-        long_quotes={'"': _QUOTED['"'], "'": Long("'")}, resumes=True,
-        here_document=r"<<-?+\s*+[\\\"']?+(\w++)", opaque=r"\\.|\$#|\$\{[^}\n]{0,400}+\}",
-        goes_on=r"\(",
-    ),
-    "php": Language(
-        files=".php .phtml", modes="php",
-        rules=(r"(function)\s++&?+\s*+(\w++)", r"(class|interface|trait|enum)\s++(\w++)"),
-        modifiers="public private protected static final abstract readonly", comments=("//", "#"),
-        long_quotes=_QUOTED, here_document=r"<<<\s*+[\"']?+(\w++)", above=r"#\[",
-        goes_on=r"(?:extends|implements)\b",
-    ),
-    "perl": Language(
-        files=".pl .pm .t", modes="perl",
-        rules=(r"(sub|package(?=[^;]*+\{))\s++((?:\w++(?:::|'(?=\w))?)+)",), comments=(" #",),
-        here_document=r"<<(?:~?+[\"']?+|\s*+[\"'])([A-Z_]\w*+)", long={
-            **{f"={w}": Long("\n=cut") for w in "head pod over item begin encoding for".split()},
-            **{f"{q}{a}": Long(
-                b, rf"{ESCAPED}|\{a}(?:\\.|[^\\\{a}\{b}]|\{a}[^\{a}\{b}]*+\{b})*\{b}"
-            ) for q in ("q", "qq", "qw") for a, b in ("{}", "[]", "()")},
-        }, long_quotes=_QUOTED, resumes=True, braced=True, opaque=r"\$[#'\"`]|\\.|\w'(?=\w)"
+        words="def~ class~ module~", ends=Ends.WORD,
+        neutral=r"(?:private|protected|public|module_function)$", comments=("#",),
+        long=(Long("=begin", "(?<![^\n])=begin", "\n=end"),),
+        here_document=r"<<(?P<indented>[~-])?(?P<q>[\"'`]?)(?P<word>[A-Z_]\w*+)(?P=q)",
+        goes_on=r"(?:rescue|ensure|else|elsif|when|in)\b|[)\]}.]"),
+    "elixir": Language(files=".ex .exs", modes="elixir", rules=(
+            rule(r"(defmodule|defprotocol|defimpl)\s++([\w.]++)", {"defmodule A.B do": "A.B"}),
+            rule(r"(def(?:p|macrop?|guardp?|delegate)?)(?:\s++|\()([a-z_]\w*+[?!]?+)(?![.:]|\s*+(?:[-+*/<>=|^&~]|and\b|or\b|in\b))",
+                 {"def a?(b), do: b": "a?", "defmacrop c(d) do": "c", "def e when f": "e"}),
+        ), words="def", ends=Ends.WORD, comments=("#",),
+        long=(_TRIPLE, _TRIPLE_SINGLE), long_quotes=(_QUOTED['"'],), quotes='"', above=r"@\w",
+        opaque=r"\?\\?+.|~[a-zA-Z]++(?!'''|\"\"\")(?:/(?:[^/\\\n]|\\.){0,300}/|\{[^{}\n]*+\}|\([^()\n]*+\)|\[[^\[\]\n]*+\]|\|[^|\n]*+\||'[^'\n]*+')",
+        goes_on=r"(?:rescue|after|else|catch)\b|[)\]}|]"),
+    "lua": Language(files=".lua", modes="lua", rules=(
+            rule(r"(?:local\s++)?(function)\s++([\w.:]++)", {"local function a(b)": "a", "function A:b()": "A:b"}),
+            rule(r"()(?:local\s++|[^=]*\)\.)?([\w.]++)(?=\s*+=\s*+function\b)", {"local a = function()": "a"}),
+        ), words="function", ends=Ends.WORD, comments=("--",), long=(
+            Long("[[", r"(?:--)?\[\[", "]]"), Long("[=", r"(?:--)?\[(=++)\[", r"]\1]")), goes_on=r"[)\]}]"),
+    "shell": Language(files=".sh .bash .zsh .ksh .bats", modes="sh bash zsh ksh shell-script",
+        rules=(rule(r"(function)\s++([\w:.+@-]++)", {"function a-b {": "a-b"}),
+               rule(r"()([\w:.+@-]++)(?=\s*+\(\s*+\))", {"c.d () {": "c.d"})), words="function~ )", comments=("#",),
+        long=(Long('"$(', r'"(?=\$\()', '"', _COMMAND),), long_quotes=(_QUOTED['"'], plain("'")), resumes=True,
+        here_document=r"(?<!<)<<(?P<indented>-)?(?!<)[ \t]*+"
+        r"(?:(?P<quoted>'[^'\n]*+'(?![^\s;&|<>()])|\"[^\"\n]*+\"(?![^\s;&|<>()]))|(?P<word>[^\s;&|<>()`]++))",
+        opaque=r"\\.|\$#|\$\{[^}\n]{0,400}+\}", goes_on=r"\("),
+    "php": Language(files=".php .phtml", modes="php",
+        rules=(rule(r"(function)\s++&?+\s*+(\w++)", {"function &a($b) {": "a"}),
+               rule(r"(class|interface|trait|enum)\s++(\w++)", {"class A extends B": "A"})),
+        modifiers="public private protected static final abstract readonly", attributes=HASH,
+        words="function class~ interface~ trait~ enum~", comments=("//", r"#(?!\[)"),
+        long_quotes=(*_QUOTED.values(),), above=r"#\[", goes_on=r"(?:extends|implements)\b",
+        here_document=r"<<<(?P<indented>)\s*+[\"']?(?P<word>\w++)"),
+    "perl": Language(files=".pl .pm .t", modes="perl", rules=(
+            rule(r"(sub|package(?=[^;{]*+\{))\s++((?:\w++(?:::|'(?=\w))?)+)", {"sub a {": "a", "package A::B {": "A::B"}),
+        ), words="sub~ package~", comments=(" #",),
+        here_document=r"<<(?P<indented>~)?(?:\s*+[\"'](?P<quoted>[^\"'\n]++)[\"']|(?P<word>[A-Z_]\w*+))",
+        long=(*(Long(f"={w}", f"(?<![^\n])={w}", "\n=cut") for w in "head pod over item begin encoding for".split()),
+              *(plain(f"{q}{a}", b, rf"{ESCAPED}|\{a}(?:\\.|[^\\\{a}\{b}]|\{a}[^\{a}\{b}]*+\{b})*\{b}")
+                for q in ("qq", "qw", "q") for a, b in ("{}", "[]", "()"))),
+        long_quotes=(*_QUOTED.values(),), resumes=True, braced=True, opaque=r"\$[#'\"`]|\\.|\w'(?=\w)"
         r"|(?<![\w$@%])(?:[msqy]|q[rqw]|tr)([/!|,#^~])(?:\\.|(?!\1)[^\\\n]){0,400}\1"
-        r"|(?:[=(,;&|{}~]|\b(?:split|if|unless|and|or|not|grep))\s*+/(?:\\.|[^/\\\n]){1,200}/",
-    ),
-    "swift": replace(
-        _GENERIC, files=".swift", rules=(
-            r"(class|struct|enum|protocol|extension|actor|func|typealias|macro)\s++"
-            r"((?:\w++\.)*[\w]++|[^\w\s(]++)",
-            r"(init|deinit)()",
-        ), modifiers=_GENERIC.modifiers + " required convenience class(?=\\s++func) nonisolated"
-        " prefix postfix borrowing consuming", comments=("//",),
-    ),
-    "lisp": replace(
-        _LISP, files=".lisp .lsp .cl .asd", modes="lisp sbcl", rules=(
+        r"|(?:[=(,;&|{}~]|\b(?:split|if|unless|and|or|not|grep))\s*+/(?:\\.|[^/\\\n]){1,200}/"),
+    "swift": replace(_GENERIC, files=".swift", rules=(
+            rule(r"(class|struct|enum|protocol|extension|actor|func|typealias|macro)\s++"
+                 r"`?+((?<=`)[^`]++|(?:\w++\.)*\w++|\[[\w.]++\]|[^\w\s(\[]++)",
+                 {"func `in`() {": "in", "extension A.B: C {": "A.B", "func == (": "=="}),
+            rule(r"(?=(init|deinit|subscript)\b)(init|deinit|subscript)(?=[?!]?+\s*+(?:[(<{]|$))",
+                 {"init?(a: B) {": "init", "deinit {": "deinit", "subscript<T>(i: T) -> A {": "subscript"}),
+        ), modifiers=_GENERIC.modifiers + " required convenience class(?=\\s++(?:func|var|subscript)) nonisolated"
+        " prefix postfix borrowing consuming package private\\(set\\) dynamic distributed",
+        words="func~ class~ struct~ enum~ protocol~ extension~ actor~ init deinit subscript typealias~ macro~",
+        long=(Long('"""', r'(#{0,9}+)"""', r'"""\1'), Long('#"', r'(#{1,9}+)"', r'"\1')), comments=("//",),
+        goes_on=r"where\b|\("),
+    "lisp": replace(_LISP, files=".lisp .lsp .cl .asd", modes="lisp sbcl", rules=(
             r"\((?:[\w*+!%/-]++:{1,2}+)?(def[^\s()]*+)\s++"
             r"(\(setf\s++[^\s()]++\)|\(?+[^\s()\"';]++)",
-        ), long={"#|": Long("|#")}, opaque=r"#?\\.|\|(?!#)[^|\n]*+\|", above=r"#[+-]",
-    ),
-    "scheme": replace(
-        _LISP, files=".scm .ss .sld .rkt", modes="scheme guile",
-        rules=(r"\((define[^\s()]*+)\s++\(*+([^\s()\"';]++)",), long={"#|": Long("|#")},
-        opaque=r"#\\.|\|(?!#)[^|\n]*+\|",
-    ),
-}
+        ), words="def", long=(plain("#|", "|#"),), opaque=r"#?\\.|\|(?!#)[^|\n]*+\|", above=r"#[+-]"),
+    "scheme": replace(_LISP, files=".scm .ss .sld .rkt", modes="scheme guile", words="(define",
+        rules=(r"\((define[^\s()]*+)\s++\(*+([^\s()\"';]++)",), long=(plain("#|", "|#"),),
+        opaque=r"#\\.|\|(?!#)[^|\n]*+\|")}
 # fmt: on
 _BY_FILE = {file: name for name, facts in LANGUAGES.items() for file in facts.files.split()}
 _BY_MODE = {mode: name for name, facts in LANGUAGES.items() for mode in facts.modes.split()}

@@ -8,17 +8,15 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
+from typing import NamedTuple
 
 from backstaff.budget import Budget
-from backstaff.cache import LRUCache
-from backstaff.structure.blocks import Block, blocks
 from backstaff.structure.headings import HEADINGS, sections
 from backstaff.structure.language import matcher
 from backstaff.structure.languages import LANGUAGES, language_of
+from backstaff.structure.walker import Block, Walk
 
 MAX_CHARACTERS, MAX_LINES = 1 << 20, 50_000
-MAX_KEPT = 64
-"""Maximum number of outlines that are kept, each some 5 kB."""
 MAX_SIGNATURE = 100
 """Number of characters of a definition's own line and its parameters that are enough."""
 _GAP = re.compile(r"(?<=\() |,? (?=\))")
@@ -27,14 +25,13 @@ _TEST = re.compile(
     r"\bmod tests?\b|\bfunc (?:Test|Benchmark|Fuzz)[A-Z_]|\bdef test_|\bclass Test[A-Z]"
     r"|\(ert-deftest\b|#\[cfg\(test\)|#\[(?:\w+::)?test\b|@(?:Parameterized)?Test\b|\[(?:Test|Fact)\b"
 )
-"""A part of the lines from a test's first one to that of its name."""
-_OF_TESTS = ("est", "Benchmark", "Fuzz", "Fact")
-"""Each match of `_TEST` has one of these, which are found faster."""
+"""A part of the lines from a test's first one to that of its name; it has `est`, `F` or `B`."""
+_OWNED = ("impl", "func")
+"""Kinds whose own line names the type that has them, in Rust and in Go."""
 _JOINTS = re.compile(r"::|[.#/:]")
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(NamedTuple):
     """A definition. `kind` is the language's own word, or "function". Lines count from 1.
 
     `line` has the name, and `first_line` begins the comments and decorators above it. `qualified`
@@ -56,10 +53,14 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The definitions of a text, in the order of their lines, and the name of its language."""
+    """The definitions of a text, in the order of their lines, and the name of its language.
+
+    With a `problem` they are not known: `page.js` "took too long".
+    """
 
     language: str
     definitions: Sequence[Definition]
+    problem: str = ""
 
     def around(self, line: int) -> Definition | None:
         """Return the innermost definition that `line` is in."""
@@ -86,28 +87,24 @@ class Outline:
         ]
 
 
+def is_small(text: str) -> bool:
+    """Return True if `text` is not too large for an outline."""
+    return len(text) <= MAX_CHARACTERS and text.count("\n") <= MAX_LINES
+
+
 def names_in(symbol: str) -> list[str]:
     """Return the names that `symbol` joins by `.`, `::`, `#` or `/`."""
     return [part for part in _JOINTS.split(symbol) if part]
 
 
-_KEPT: LRUCache[tuple[int, int, str], Outline] = LRUCache(MAX_KEPT)
-
-
 def outline(text: str, path: str, budget: Budget) -> Outline | None:
     """Return the outline of `text`, the file `path`, or None. Raises as `budget` does."""
-    is_small = len(text) <= MAX_CHARACTERS and text.count("\n") <= MAX_LINES
-    if not is_small or not (language := language_of(path, text)):
+    if not is_small(text) or not (language := language_of(path, text)):
         return None
-    key = hash(text), len(text), language
-    if known := _KEPT.get(key):
-        return known
     text = text.removeprefix("\ufeff")
     facts = LANGUAGES[language]
-    found = sections(text, language) if language in HEADINGS else blocks(text, facts, budget)
-    made = Outline(language, _definitions(found, language, text.split("\n")))
-    _KEPT.put(key, made)
-    return made
+    found = sections(text, language) if language in HEADINGS else Walk(text, facts).run(budget)
+    return Outline(language, _definitions(found, language, text.split("\n")))
 
 
 def _definitions(found: Sequence[Block], language: str, lines: Sequence[str]) -> list[Definition]:
@@ -115,22 +112,19 @@ def _definitions(found: Sequence[Block], language: str, lines: Sequence[str]) ->
     open_ones: list[int] = []  # the numbers of those around a line
     owner = matcher(LANGUAGES[language].owner)
     for number, block in enumerate(found):
-        ended = 0  # the last line of the definition before it, which is not part of it
         while open_ones and found[open_ones[-1]].last < block.line:
-            ended = max(ended, found[open_ones.pop()].last)
+            open_ones.pop()
         parent = open_ones[-1] if open_ones else -1
         around = result[parent].qualified if open_ones else ""
-        name, owned = block.name, owner(block.text)
+        name, owned = block.name, block.kind in _OWNED and owner(block.text)
         if owned and block.kind == "impl":
             name = owned[1]
         elif owned:  # a method of Go names its receiver in its own line
             around = owned[1]
         qualified = f"{around}.{name}" if around else name
-        first = max(block.first, ended + 1, result[-1].first_line if result else 0)
-        at = block.line, min(first, block.line), block.last, len(open_ones), parent
-        above = lines[at[1] - 1 : block.line]
-        likely = (one for one in above if any(word in one for word in _OF_TESTS))
-        is_test = any(map(_TEST.search, likely))
+        at = block.line, block.first, block.last, len(open_ones), parent
+        above = "\n".join(lines[block.first - 1 : block.line])
+        is_test = ("est" in above or "F" in above or "B" in above) and bool(_TEST.search(above))
         text, end = block.text, block.line
         while end < block.last and len(text) < MAX_SIGNATURE and text.count("(") > text.count(")"):
             text, end = f"{text} {lines[end].strip()}", end + 1

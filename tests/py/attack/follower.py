@@ -142,6 +142,10 @@ def _raise(answer: Answer, found: re.Match[str]) -> Iterator[Call]:
     yield same(answer, **{name: most})
 
 
+def _more_files(answer: Answer, found: re.Match[str]) -> Iterator[Call]:
+    yield same(answer, max_results=int(found[1]))
+
+
 def _raise_entries(answer: Answer, found: re.Match[str]) -> Iterator[Call]:
     yield same(answer, max_entries=int(found[1]))
 
@@ -277,14 +281,15 @@ RULES: tuple[tuple[str, Rule], ...] = (
     (r"ignored files? match(?:es)?: include_ignored shows", _include_ignored),
     (rf"{_QUOTED} as a glob: kind=glob", _as_glob),
     (rf"without regard to case: {_QUOTED}", _other_words),
-    (
-        rf"(?:^a glob .*|, but only files are found): {_QUOTED} matches \d+ files?$",
-        _other_words,
-    ),
+    (rf"^(?:no file matches include .*: )?{_QUOTED} matches \d+ files?$", _other_words),
+    (r"^the pattern matches the empty text", _also("literal", value=True)),
+    (r"^the pattern reads as a glob: |but a match is within one line: ", _nothing),
+    (r"^the best files for these words: |^words: ", _nothing),
+    (r"^more files: max_results=(\d+)", _more_files),
+    (r"^files have changed since the page before|^the time was up before all files", _nothing),
     (rf"matches \d+ files?, {_QUOTED} [\d,]+$", _other_words),
     (r"only directories are shown: entry_kind=\"all\" shows", _also("entry_kind", "all")),
     (r"regexp_search searches what is in files", _text_in_files),
-    (r"^exclude .* excludes nothing, as a glob is about the whole path", _nothing),
     (r"matches \d+ files? without regard to case: (.*)", _examples),
     (r"the nearest names: (.*)", _examples),
     (rf"^({'|'.join(kind.heading for kind in MatchKind if kind.heading)})$", _nothing),
@@ -302,6 +307,7 @@ RULES: tuple[tuple[str, Rule], ...] = (
     (r"a path of \d+ bytes is left out", _nothing),
     (r"\d+ more entr(y|ies) left out for a limit of \d+ bytes$", _nothing),
     (r"^(\d+) of \1 files named$", _nothing),
+    (r"^\.gitignore is not applied, because ", _nothing),
 )
 
 

@@ -9,7 +9,7 @@ from tests.py.attack.attackers import TOOLS
 from tests.py.attack.follower import Answer, Follower, told_by
 from tests.py.project.repositories import alone, git
 from tests.py.servers import fitting, server_at
-from tests.py.trees import Plant, plant
+from tests.py.trees import GIT, Plant, plant
 
 pytestmark = pytest.mark.slow
 
@@ -221,7 +221,7 @@ def test_reason_for_no_match_leads_to_a_match(
     tree: Plant, given: dict[str, object], wanted: str
 ) -> None:
     content = {"src/deep/parser.c": "int main", "built/out.o": "", ".gitignore": "built\n", "a": ""}
-    follower = Follower(server_at(tree(content)), 16_384)
+    follower = Follower(server_at(tree({**content, **GIT})), 16_384)
     assert not follower.follow("workspace/search_files", given, {wanted})
 
 

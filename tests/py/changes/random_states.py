@@ -4,7 +4,6 @@ import os
 import random
 import shutil
 import subprocess
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -27,6 +26,20 @@ NAMES = (
     *("sub/a", "sub/b.txt", "sub/deep/c.py", "other/a", "other/b.txt", "z/z/z", "-x", " lead"),
 )
 WORDS = ("alpha", "beta", "gamma", "", "}", "    return x", "def f():", "class C:", "$Id$", "é")
+SETTINGS = (
+    ("status.renames", ("true", "false", "copies", "Copy", "0")),
+    ("diff.renames", ("true", "no", "copies", "copy")),
+    ("status.renameLimit", ("1", "2", "100", "0")),
+    ("diff.renameLimit", ("1", "3", "100")),
+    ("core.symlinks", ("false", "true")),
+    ("core.filemode", ("false", "true")),
+    ("core.checkStat", ("minimal", "default")),
+    ("core.trustctime", ("false", "true")),
+    ("core.ignorecase", ("true", "false")),
+    ("core.eol", ("crlf", "lf")),
+    ("status.showUntrackedFiles", ("all", "no", "normal")),
+)
+"""Settings of git with their values."""
 ATTRIBUTES = (
     *(
         "* text=auto\n",
@@ -89,6 +102,60 @@ class State:
         for _ in range(self.random.randrange(1, 12)):
             with suppress(OSError):
                 self.random.choice(steps)()
+        for likely, step in (
+            (0.5, self.settings),
+            (0.15, self.copy),
+            (0.03, self.move_many),
+            (0.08, self.shallow),
+            (0.2, self.racy),
+        ):
+            if self.own.random() < likely:
+                with suppress(OSError):
+                    step()
+
+    def settings(self) -> None:
+        """Set some of the settings that decide which files count as changed."""
+        for _ in range(self.own.randrange(1, 4)):
+            key, values = self.own.choice(SETTINGS)
+            git(self.root, "config", key, self.own.choice(values))
+
+    def copy(self) -> None:
+        """Copy a file, and change both a little, so that only copies are looked for here."""
+        path = self.root / self.own.choice(self.tracked() or ["none"])
+        text = path.read_bytes()
+        path.with_name("copy").write_bytes(text + b"one line more\n")
+        if self.own.random() < 0.8:
+            path.write_bytes(text + b"another line\n")
+        git(self.root, "add", *self.own.choice((["-A"], ["-N", "--", "copy"])), fine=True)
+
+    def move_many(self) -> None:
+        """Move 200 files at once, with a line edited in each."""
+        (self.root / "many").mkdir()
+        for number in range(200):
+            text = "".join(f"{number} {line}\n" for line in range(20))
+            (self.root / f"many/{number}.c").write_text(text)
+        git(self.root, "add", "-A", fine=True)
+        git(self.root, "commit", "-qm", "many", fine=True)
+        git(self.root, "mv", "many", "moved", fine=True)
+        for path in (self.root / "moved").iterdir():
+            path.write_text(path.read_text() + "edited\n")
+        if self.own.random() < 0.7:
+            git(self.root, "add", "-A", fine=True)
+
+    def shallow(self) -> None:
+        """Go on in a shallow clone."""
+        clone = self.root.with_name("shallow")
+        git(self.root.parent, "clone", "-q", "--depth=1", f"file://{self.root}", str(clone))
+        shutil.rmtree(self.root)
+        clone.rename(self.root)
+        self.write()
+
+    def racy(self) -> None:
+        """Change a file, but neither its size nor the seconds of its time."""
+        path = self.root / self.own.choice(self.tracked() or ["none"])
+        text, status = path.read_bytes(), path.stat()
+        path.write_bytes(bytes(reversed(text)))
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns // 10**9 * 10**9))
 
     def tracked(self) -> list[str]:
         """The paths in the index."""
@@ -265,15 +332,7 @@ class State:
         git(self.root, "update-index", f"--chmod={mode}", "--", path, fine=True)
 
 
-def status_of(root: Path, *words: str) -> str:
+def told_of(root: Path, *words: str) -> str:
     """The output of git's own status in `root`; "" if it fails itself."""
     ours = ("-c", "core.quotePath=false", "status", "--porcelain=v1", "--branch")
     return os.fsdecode(git(root, "--no-optional-locks", *ours, *words, fine=True))
-
-
-def fork_and_wait(fork: Callable[[], int] = os.fork) -> int:
-    """Fork, and let the second process end before the first one goes on."""
-    second = fork()
-    if second:
-        os.waitid(os.P_PID, second, os.WEXITED | os.WNOWAIT)
-    return second

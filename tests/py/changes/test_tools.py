@@ -1,23 +1,19 @@
 """The texts and data of the tools: pages, unsaved text, and answers that are cut."""
 
 import base64
-import errno
 import hashlib
 import os
 import re
 import shutil
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from backstaff.changes import status
-from backstaff.fs.handles import HANDLES
 from backstaff.registry import discover
 from backstaff.server import Reply, Server
 from backstaff.settings import Settings
-from tests.py.changes.random_states import fork_and_wait, git, status_of
+from tests.py.changes.random_states import git, told_of
 
 pytestmark = pytest.mark.slow
 
@@ -84,7 +80,7 @@ def test_status_that_is_cut_says_so_and_raw_is_whole(root: Path) -> None:
     reply = call(root, "git_status_summary", {}, max_output_bytes=300)
     assert reply.truncated
     assert "more lines: workspace/git_diff" in reply.text
-    assert data(reply)["raw"] == status_of(root)
+    assert data(reply)["raw"] == told_of(root)
 
 
 def test_text_of_a_buffer_stands_for_its_file(root: Path) -> None:
@@ -115,7 +111,7 @@ def test_root_below_the_top_tells_its_own_files_as_git_does(root: Path) -> None:
     (root / "top.txt").write_text("above")
     found = data(call(root / "d", "git_status_summary"))
     assert found["repository_root"] == str(root)
-    assert found["raw"] == status_of(root, "--", "d")
+    assert found["raw"] == told_of(root, "--", "d")
     assert data(call(root / "d", "git_diff", {"output": "files"}))["files"][0]["path"] == "f00"
 
 
@@ -144,13 +140,13 @@ def test_submodule_counts_as_far_as_the_user_wants(
     git(root, "add", "-A")
     git(root, "commit", "-qm", "with a module")
     (module / "f").write_text("two\n")
-    assert data(call(root, "git_status_summary"))["raw"] == f"## main\n{status}" == status_of(root)
+    assert data(call(root, "git_status_summary"))["raw"] == f"## main\n{status}" == told_of(root)
     found = data(call(root, "git_diff"))["files"]
     assert [one["path"] for one in found] == paths
     assert all("-dirty" in one["patch"] for one in found)
     shutil.rmtree(module)
     module.write_text("no module\n")
-    assert data(call(root, "git_status_summary"))["raw"] == status_of(root)
+    assert data(call(root, "git_status_summary"))["raw"] == told_of(root)
 
 
 def test_new_commit_of_a_submodule_alone_in_its_directory_is_a_change(root: Path) -> None:
@@ -161,7 +157,7 @@ def test_new_commit_of_a_submodule_alone_in_its_directory_is_a_change(root: Path
     git(root, "add", "libs")
     git(root, "commit", "-qm", "with a module")
     git(module, "commit", "-qm", "two", "--allow-empty")
-    assert " M libs/mod\n" in data(call(root, "git_status_summary"))["raw"] == status_of(root)
+    assert " M libs/mod\n" in data(call(root, "git_status_summary"))["raw"] == told_of(root)
 
 
 def test_repository_with_sha256_is_told_as_git_does(root: Path) -> None:
@@ -170,7 +166,7 @@ def test_repository_with_sha256_is_told_as_git_does(root: Path) -> None:
     git(root, "add", "-A")
     git(root, "commit", "-qm", "the first")
     (root / "d/f00").write_text("new\n")
-    assert data(call(root, "git_status_summary"))["raw"] == status_of(root) == "## main\n M d/f00\n"
+    assert data(call(root, "git_status_summary"))["raw"] == told_of(root) == "## main\n M d/f00\n"
     patch = data(call(root, "git_diff"))["files"][0]["patch"]
     assert patch.encode() == git(root, "diff", "--minimal")
     assert "the first (40 files +840 -0)" in call(root, "git_log").text
@@ -211,7 +207,7 @@ def test_directory_in_the_place_of_attributes_is_an_empty_file(root: Path, comma
     if command == "git":
         (root / ".gitattributes").mkdir()
     (root / "d/f00").write_bytes((root / "d/f00").read_bytes().replace(b"\n", b"\r\n"))
-    assert data(call(root, "git_status_summary"))["raw"] == status_of(root)
+    assert data(call(root, "git_status_summary"))["raw"] == told_of(root)
 
 
 def test_directory_in_the_place_of_ignore_rules_is_an_empty_file(root: Path) -> None:
@@ -221,9 +217,9 @@ def test_directory_in_the_place_of_ignore_rules_is_an_empty_file(root: Path) -> 
     git(root, "update-index", "--skip-worktree", ".gitignore")
     (root / "a.txt").write_text("")
     (root / ".gitignore").unlink()
-    assert data(call(root, "git_status_summary"))["raw"] == status_of(root)
+    assert data(call(root, "git_status_summary"))["raw"] == told_of(root)
     (root / ".gitignore").mkdir()
-    assert data(call(root, "git_status_summary"))["raw"] == status_of(root)
+    assert data(call(root, "git_status_summary"))["raw"] == told_of(root)
 
 
 def test_renamed_file_that_attributes_call_binary_keeps_its_line_ends(root: Path) -> None:
@@ -233,7 +229,7 @@ def test_renamed_file_that_attributes_call_binary_keeps_its_line_ends(root: Path
     for attribute in ("", "*.bin binary\n"):
         (root / ".gitattributes").write_text(attribute)
         git(root, "add", "-A")
-        assert data(call(root, "git_status_summary"))["raw"] == status_of(root)
+        assert data(call(root, "git_status_summary"))["raw"] == told_of(root)
 
 
 def test_status_below_a_directory_of_a_sparse_index_is_that_of_all(root: Path) -> None:
@@ -243,7 +239,7 @@ def test_status_below_a_directory_of_a_sparse_index_is_that_of_all(root: Path) -
     git(root, "add", "-A")
     git(root, "commit", "-qm", "more")
     git(root, "sparse-checkout", "set", "--cone", "--sparse-index", "d")
-    assert data(call(root, "git_status_summary", {"cwd": "d"}))["raw"] == status_of(root)
+    assert data(call(root, "git_status_summary", {"cwd": "d"}))["raw"] == told_of(root)
 
 
 def test_without_a_git_the_reason_is_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,7 +266,7 @@ def test_status_leaves_the_files_of_emacs_itself_out_of_its_text(root: Path) -> 
     (root / "d/.#mine").write_text("a file of the user's")
     reply = call(root, "git_status_summary")
     assert "untracked: 1\n  d/.#mine\n" in reply.text
-    assert data(reply)["raw"] == status_of(root), "as git prints it"
+    assert data(reply)["raw"] == told_of(root), "as git prints it"
 
 
 def test_diff_without_changes_names_the_tool_that_lists_untracked_files(root: Path) -> None:
@@ -280,47 +276,3 @@ def test_diff_without_changes_names_the_tool_that_lists_untracked_files(root: Pa
         text = call(root, "git_diff", {"path": path}).text
         assert text.endswith("; workspace/git_status_summary lists untracked files\n"), text
     assert "untracked" not in call(root, "git_diff", {"target": "HEAD"}).text
-
-
-def test_second_process_spares_the_first_one_what_is_unchanged(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("a", "a/b", "e"):
-        (root / name).mkdir()
-        (root / name / "f").write_text("one\n")
-    for path in filter(Path.is_file, (*root.glob("[ade]/*"), *root.glob("a/b/*"))):
-        os.utime(path, (1, 1))  # a file as young as the index is compared by its content
-    git(root, "add", "-A")
-    git(root, "commit", "-qm", "more")
-    (root / "a/f").write_text("two\n")
-    seen: list[str] = []
-    ask = HANDLES.lstats
-
-    def noting(names: Iterable[str], directory: int) -> list[os.stat_result]:
-        seen.append(str(Path(f"/proc/self/fd/{directory}").readlink().relative_to(root)))
-        return ask(names, directory)
-
-    started: list[int] = []
-
-    def forked() -> int:
-        started.append(fork_and_wait())
-        return started[0]
-
-    monkeypatch.setattr(status, "HELPED_FROM", -1)
-    monkeypatch.setattr(os, "fork", forked)
-    monkeypatch.setattr(HANDLES, "lstats", noting)
-    assert data(call(root, "git_status_summary"))["raw"] == status_of(root) == "## main\n M a/f\n"
-    assert seen == ["a"]
-    with pytest.raises(ChildProcessError):  # it is gone
-        os.waitpid(started[0], os.WNOHANG)
-
-
-def test_without_a_second_process_the_status_is_the_same(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse() -> int:
-        raise BlockingIOError(errno.EAGAIN, "too many processes")
-
-    monkeypatch.setattr(status, "HELPED_FROM", -1)
-    monkeypatch.setattr(os, "fork", refuse)
-    assert data(call(root, "git_status_summary"))["raw"] == status_of(root)

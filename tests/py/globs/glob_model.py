@@ -1,16 +1,28 @@
 r"""The glob language of `backstaff.globs.globs`, slow and plain, for tests to compare with.
 
 Braces come first, as in a shell: `{a,b}` stands for each alternative; braces without a comma are
-literal. If the brackets are balanced, a bracket outside a class is literal. Then come tokens,
+literal. If the brackets are balanced, a bracket outside a class is literal. A class in a name
+without a star also matches its own text. Then come tokens,
 segments and names, by trying all possibilities. Sequences (`{1..3}`) and `${` are left to examples.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 
 Fits = Callable[[str], bool]
 """Return True if one character matches a token."""
-Token = str | Fits
+
+
+@dataclass(frozen=True)
+class Class:
+    """A class such as `[a-z]`, and its `text`."""
+
+    text: str
+    fits: Fits
+
+
+Token = str | Fits | Class
 STAR, SLASH = "*", "/"
 
 
@@ -104,7 +116,7 @@ def first_token(text: str, literal: str) -> tuple[Token, str]:
             return text[0].__eq__, text[1:]
 
 
-def first_class(text: str) -> tuple[Fits, str] | None:
+def first_class(text: str) -> tuple[Class, str] | None:
     """Return the class that `text` starts with, after its bracket, and the rest; None if none."""
     negated = text[:1] in ("!", "^")
     rest = text[1:] if negated else text
@@ -118,7 +130,8 @@ def first_class(text: str) -> tuple[Fits, str] | None:
     if "[:" in text[: len(text) - len(rest)]:
         raise ValueError("a named class")
     ranges = list(ranges_of(members))
-    return (lambda c: any(a <= c <= b for a, b in ranges) != negated), rest[1:]
+    own = f"[{text[: len(text) - len(rest)]}]"
+    return Class(own, lambda c: any(a <= c <= b for a, b in ranges) != negated), rest[1:]
 
 
 def ranges_of(members: list[tuple[str, bool]]) -> Iterator[tuple[str, str]]:
@@ -150,14 +163,20 @@ def fits_name(tokens: list[Token], name: str) -> bool:
     """Return True if one `name` matches. Stars alone need a name."""
     if tokens and all(token == STAR for token in tokens):
         return bool(name)
-    return fits_rest(tokens, name)
+    return fits_rest(tokens, name, has_star=STAR in tokens)
 
 
-def fits_rest(tokens: list[Token], name: str) -> bool:
+def fits_rest(tokens: list[Token], name: str, *, has_star: bool) -> bool:
     """Return True if the rest of a name matches the rest of its tokens."""
     if not tokens:
         return not name
     first, *rest = tokens
-    if callable(first):
-        return bool(name) and first(name[0]) and fits_rest(rest, name[1:])
-    return any(fits_rest(rest, name[count:]) for count in range(len(name) + 1))
+    lengths = range(len(name) + 1)  # of the parts that the first token may match
+    if isinstance(first, Class):
+        own = len(first.text) if not has_star and name.startswith(first.text) else 0
+        lengths = range(1, 1 + (name != "" and first.fits(name[0])))
+        if own and fits_rest(rest, name[own:], has_star=has_star):
+            return True
+    elif callable(first):
+        lengths = range(1, 1 + (name != "" and first(name[0])))
+    return any(fits_rest(rest, name[length:], has_star=has_star) for length in lengths)

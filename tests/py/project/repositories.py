@@ -138,12 +138,12 @@ class RandomRepository:
                 dot_git.write_text(
                     self.chance.choice(["gitdir: /nowhere\n", "gitdir: ", "else", ""])
                 )
-            case 2:  # a repository that lacks something
+            case 2:  # a repository without HEAD is none
+                # Without objects or references it is one for us, and for git it is none.
                 git(folder, "init", "-q")
-                lost = self.chance.choice(["HEAD", "objects", "refs"])
-                (dot_git / lost).rename(dot_git / "lost")
+                (dot_git / "HEAD").rename(dot_git / "lost")
                 if self._happens(0.5):
-                    (dot_git / lost).touch()
+                    (dot_git / "HEAD").touch()
             case 3:
                 git(folder, "init", "-q")
                 dot_git.rename(folder / "here")

@@ -56,7 +56,7 @@ def files(found: ProjectFiles) -> list[str]:
 
 def whole(found: ProjectFiles) -> tuple[object, ...]:
     """Everything that was found, for comparing."""
-    return list(found.paths), list(found.directories), found.ignored, found.rules_cut
+    return list(found.paths), list(found.directories), found.ignored, found.not_applied
 
 
 def settle(root: Path) -> None:
@@ -92,6 +92,7 @@ def test_files_and_directories_stand_in_the_order_of_the_walk(tree: Plant) -> No
             ".gitignore": "b\n",
         }
     )
+    git(root, "init", "-q")
     found = found_in(root)
     assert files(found) == [".gitignore", "a/x", "a/y"]
     assert [one.path for one in found.directories] == ["", "B", "a"]
@@ -135,6 +136,7 @@ def test_new_file_deep_below_is_found(tree: Plant) -> None:
 @pytest.mark.parametrize("name", [".gitignore", "a/.gitignore"])
 def test_rules_that_change_in_place_count(tree: Plant, name: str) -> None:
     root = tree({name: "x\n", "a/x": "", "a/y": ""})
+    git(root, "init", "-q")
     settle(root)
     assert files(found_in(root)) == sorted([name, "a/y"])
     (root / name).write_text("y\n")
@@ -321,16 +323,12 @@ def test_directory_that_becomes_a_repository_is_entered_no_longer(tree: Plant) -
     assert files(found_in(root, "a")) == ["x"]
 
 
-def test_rules_start_anew_in_a_repository_that_is_entered(tree: Plant) -> None:
-    root = tree({".gitignore": "x\n", "a/x": "", "a/y": "", "a/.gitignore": "y\n", "x": ""})
-    git(root / "a", "init", "-q")
-    assert found_in(root).repository is NoGit.NO_WORK_TREE
-    assert files(found_in(root)) == [".gitignore", "a/.gitignore", "a/x"]
-
-
-def test_special_file_called_dot_git_begins_no_repository(tree: Plant) -> None:
-    root = tree({".gitignore": "x\n", "a/x": "", "a/.git": {"fifo": True}})
-    assert files(found_in(root)) == [".gitignore"]
+def test_without_a_work_tree_no_rule_counts_and_the_reason_is_told(tree: Plant) -> None:
+    root = tree({".gitignore": "x\n", "a/x": "", "a/y": "", "a/.git": {"fifo": True}, "x": ""})
+    found = found_in(root)
+    assert found.repository is found.not_applied is NoGit.NO_WORK_TREE
+    assert files(found) == [".gitignore", "x", "a/x", "a/y"]
+    assert found_in(root, "a").not_applied is None, "there is no .gitignore"
 
 
 def test_everything_is_there_on_request_but_for_dot_git(tree: Plant) -> None:
@@ -342,10 +340,29 @@ def test_everything_is_there_on_request_but_for_dot_git(tree: Plant) -> None:
 
 def test_rules_above_the_start_count(tree: Plant) -> None:
     root = tree({".gitignore": "/a/b/x\n", "a/b/x": "", "a/b/y": "", "a/x": ""})
-    for _ in range(2):
-        assert files(found_in(root, "a/b")) == ["y"]
-        assert files(found_in(root / "a/b")) == (["x", "y"] if not _ else ["y"])
-        git(root, "init", "-q")
+    git(root, "init", "-q")
+    assert files(found_in(root, "a/b")) == ["y"]
+    assert files(found_in(root / "a/b")) == ["y"]
+    settle(root)
+    assert files(found_in(root, "a/b")) == ["y"]
+    (root / ".gitignore").write_text("/a/b/y\n")
+    assert files(found_in(root, "a/b")) == ["x"]
+
+
+@pytest.mark.parametrize("name", [".gitignore", "a/.gitignore"])
+def test_git_that_waits_for_a_fifo_of_rules_is_waited_for_once(
+    tree: Plant, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(project_files, "LIST_SECONDS", 0.3)
+    root = tree({name: {"fifo": True}, "a/x": "", "b/.gitignore": "y\n", "b/y": ""})
+    git(root, "init", "-q")
+    settle(root)
+    first = found_in(root)
+    assert files(first) == ["a/x", "b/.gitignore", "b/y"]
+    assert first.not_applied is NoGit.SLOW
+    assert found_in(root).paths is first.paths
+    (root / name).unlink()
+    assert files(found_in(root)) == ["a/x", "b/.gitignore"]
 
 
 @pytest.mark.slow

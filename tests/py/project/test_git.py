@@ -11,11 +11,13 @@ import pytest
 
 from backstaff.budget import Budget
 from backstaff.errors import Cancelled
+from backstaff.fs.root import Place, Root
 from backstaff.project import git as asking
 from backstaff.project import running_git
 from backstaff.project.configuration import default_file
-from backstaff.project.git import Repository, TrackedFiles, find_repository
-from backstaff.project.running_git import NoGit, RunningGit, started
+from backstaff.project.files import project_files
+from backstaff.project.git import Repository, find_repository
+from backstaff.project.running_git import GitFailed, NoGit, RunningGit, started
 from tests.py.processes import DEADLINE, as_root
 from tests.py.project.repositories import git
 
@@ -39,36 +41,33 @@ def root(folder: Path) -> Path:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[int]:
-    """A descriptor of the directory `path`."""
-    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        yield directory
-    finally:
-        os.close(directory)
+def opened(path: Path, root: Path | None = None) -> Iterator[Place]:
+    """The directory `path` of the project `root`."""
+    with Root(str(root or path)) as project, project.directory(str(path)) as place:
+        yield place
 
 
 @contextmanager
-def asked(path: Path, budget: Budget | None = None) -> Iterator[Repository]:
+def asked(path: Path, root: Path | None = None) -> Iterator[Repository]:
     """The repository at `path`."""
-    with opened(path) as directory:
-        found = find_repository(directory, str(path), budget or Budget())
+    with opened(path, root) as place:
+        found = find_repository(place, Budget())
         assert isinstance(found, Repository), found
         yield found
 
 
 def tracked(repository: Repository) -> list[str]:
     """All files that are tracked, in git's order."""
-    found = repository.tracked(Budget())
+    found = repository.ask(Budget(), "ls-files", "-z", *repository.below, files=True)
     assert not isinstance(found, NoGit), found
-    return [os.fsdecode(name) for name in found.names]
+    return os.fsdecode(found).split("\0")[:-1]
 
 
-def no_git(path: Path) -> NoGit:
+def no_git(path: Path, root: Path | None = None) -> NoGit:
     """The reason why there is none at `path`."""
-    with opened(path) as directory:
-        found = find_repository(directory, str(path), Budget())
-    assert isinstance(found, NoGit)
+    with opened(path, root) as place:
+        found = find_repository(place, Budget())
+    assert isinstance(found, NoGit), found
     return found
 
 
@@ -95,8 +94,8 @@ def test_branch_files_and_commits_are_told(root: Path) -> None:
 
 def test_answers_are_relative_to_the_directory(root: Path) -> None:
     with asked(root / "d") as repository:
-        assert repository.depth == 1
-        assert tracked(repository) == ["b"]
+        assert repository.inside == "d/"
+        assert tracked(repository) == ["d/b"]
         assert repository.commits(9, Budget()) == [["b"], ["b"]]
 
 
@@ -108,8 +107,8 @@ def test_newlines_in_the_path_of_a_repository_are_part_of_it(root: Path, folder:
     for path, depth in ((root, 0), (root / "d", 1), (root / "in\nside", 1)):
         with asked(path) as repository:
             assert repository.depth == depth
-            assert not repository.foreign
-            assert Path(path, repository.index).resolve() == root / ".git/index"
+            assert Path(repository.git.path) == root / ".git"
+            assert Path(repository.top.path) == root
 
 
 def test_detached_head_has_no_branch(root: Path) -> None:
@@ -122,7 +121,7 @@ def test_repository_without_a_commit_has_a_branch_and_no_commits(folder: Path) -
     git(folder, "init", "-q", "-b", "trunk")
     with asked(folder) as repository:
         assert repository.branch(Budget()) == "trunk"
-        assert repository.commits(9, Budget()) is NoGit.BROKEN
+        assert repository.commits(9, Budget()) == []
 
 
 def test_what_is_no_work_tree_is_told(folder: Path, root: Path) -> None:
@@ -146,7 +145,10 @@ def test_git_is_started_only_where_there_can_be_a_repository(
 
 def test_broken_repository_is_told(root: Path) -> None:
     (root / ".git/config").write_text("[core\n")
-    assert no_git(root) is NoGit.BROKEN
+    why = no_git(root)
+    assert isinstance(why, GitFailed)
+    assert "bad config line 1 in file" in why
+    assert why.endswith("(mend the configuration)")
 
 
 @as_root
@@ -229,8 +231,8 @@ def test_missing_object_of_a_partial_clone_is_not_fetched(
         )
     if path == "fixture":  # a clone of an ordinary repository can bring this
         (root / ".git").rename(root / "fixture")
-    with opened(root / path) as directory:
-        repository = find_repository(directory, "/nowhere", Budget())
+    with opened(root / path, root) as place:
+        repository = find_repository(place, Budget())
         if isinstance(repository, Repository):
             assert isinstance(repository.commits(9, Budget()), NoGit)
     assert not ran.exists()
@@ -246,9 +248,9 @@ def test_repository_that_a_project_only_points_to_tells_nothing(
         (project / ".git").symlink_to(root / ".git")
     else:
         (project / ".git").write_text(f"gitdir: {root}/.git\n")
-    with asked(project) as repository:
-        assert repository.branch(Budget()) is NoGit.ELSEWHERE
-        assert repository.commits(9, Budget()) is NoGit.ELSEWHERE
+    assert no_git(project) is NoGit.ELSEWHERE
+    with asked(project, folder) as repository:  # a root that has both
+        assert repository.commits(9, Budget())
 
 
 def test_linked_work_trees_and_submodules_tell_their_own(root: Path, folder: Path) -> None:
@@ -285,14 +287,13 @@ def test_git_that_hangs_ends_without_the_server(
     monkeypatch.setattr(running_git, "MAX_SECONDS", 0)  # timeout(1) waits a second more
     program = stand_in(folder, monkeypatch, "echo $$ >pid; exec cat fifo")
     os.mkfifo(folder / "fifo")
-    with opened(folder) as directory:
-        process = started(str(program), directory, Budget(), ("ls-files",), b"", {})
-        assert isinstance(process, RunningGit)
-        assert process._process.stdout is not None  # noqa: SLF001
-        out = process._process.stdout.fileno()  # noqa: SLF001
-        assert select.select([out], [], [], DEADLINE)[0], "git lives on"
-        assert os.read(out, 1) == b""
-        process.end()
+    process = started(str(program), str(folder), Budget(), ("ls-files",), environment={})
+    assert isinstance(process, RunningGit)
+    assert process._process.stdout is not None  # noqa: SLF001
+    out = process._process.stdout.fileno()  # noqa: SLF001
+    assert select.select([out], [], [], DEADLINE)[0], "git lives on"
+    assert os.read(out, 1) == b""
+    process.end()
 
 
 def test_nothing_is_written(root: Path) -> None:
@@ -320,7 +321,7 @@ def test_git_writes_and_asks_nothing_by_its_environment(
     stand_in(folder, monkeypatch, f"env >{folder}/env; exit 1")
     root = folder / "R"
     (root / ".git").mkdir(parents=True)
-    assert no_git(root) is NoGit.BROKEN
+    assert isinstance(no_git(root), GitFailed)
     lines = (folder / "env").read_text().splitlines()
     for line in ("GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1"):
         assert line in lines
@@ -365,8 +366,8 @@ def test_call_that_is_taken_back_ends_git(folder: Path, monkeypatch: pytest.Monk
     budget = Budget()
     timer = threading.Timer(0.1, budget.cancelled.set)
     timer.start()
-    with opened(folder) as directory, pytest.raises(Cancelled):
-        find_repository(directory, str(folder / "R"), budget)
+    with opened(folder) as place, pytest.raises(Cancelled):
+        find_repository(place, budget)
     timer.join()
 
 
@@ -374,7 +375,29 @@ def test_no_descriptor_is_left_open(root: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - it is only counted
     with asked(root) as repository:
         tracked(repository)
-        assert len(os.listdir("/proc/self/fd")) == before + 1  # noqa: PTH208
+    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+
+
+def test_git_has_no_more_memory_than_its_limit(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running_git, "MAX_KIBIBYTES", 30_000)
+    with asked(root) as repository:
+        words = ("log", "--extended-regexp", "--grep=((a{1,99}){1,99}){1,99}", repository.head)
+        assert repository.ask(Budget(), *words) is NoGit.TOO_MUCH
+
+
+def test_directories_that_are_moved_meanwhile_are_noticed_where_git_has_their_paths(
+    root: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running_git, "BY_DESCRIPTOR", False)
+    with asked(root) as repository:
+        assert tracked(repository)
+        for name in (".git/objects", ".git", "."):
+            (root / name).rename(folder / "moved")
+            (root / name).symlink_to(folder / "moved")
+            told = repository.ask(Budget(), "ls-files", files=True)
+            assert isinstance(told, NoGit), name
+            (root / name).unlink()
+            (folder / "moved").rename(root / name)
 
 
 # ---------------------------------------------------------------------- files that are not touched
@@ -385,45 +408,22 @@ def times(root: Path) -> dict[Path, int]:
     return {path: path.lstat().st_mtime_ns for path in (root, *root.rglob("*"))}
 
 
-def test_looking_at_a_split_index_changes_no_time_in_the_tree(root: Path) -> None:
+def test_split_index_is_not_read_because_git_would_set_its_time(root: Path) -> None:
     (root / ".gitignore").write_text("*.log\n")
-    (root / "d/kept.log").write_text("")
-    git(root, "add", "-f", "d/kept.log")
-    git(root, "commit", "-qm", "log")
+    (root / "d/other.log").write_text("")
     git(root, "update-index", "--split-index")
     for path in times(root):
         os.utime(path, (1_000_000_000, 1_000_000_000), follow_symlinks=False)
     before = times(root)
+    with opened(root) as place:
+        found = project_files(place, Budget())
+        assert "d/other.log" in found.paths
+        assert "the index is split" in (found.not_applied or "")
     with asked(root) as repository:
-        assert "d/kept.log" in tracked(repository)
+        assert repository.is_split
         assert repository.commits(5, Budget())
         assert repository.branch(Budget()) == "trunk"
-    with asked(root / "d") as repository:
-        assert tracked(repository) == ["b", "kept.log"]
     assert times(root) == before
-
-
-def test_submodules_are_known_beside_a_split_index(root: Path) -> None:
-    head = git(root, "rev-parse", "HEAD").strip()
-    git(root, "update-index", "--add", "--cacheinfo", f"160000,{head},sub")
-    git(root, "commit", "-qm", "sub")
-    git(root, "update-index", "--split-index")
-    with asked(root) as repository:
-        found = repository.tracked(Budget())
-    assert isinstance(found, TrackedFiles)
-    assert found.gitlinks == {"sub"}
-    assert found.has("d/b")
-
-
-def test_split_index_before_the_first_commit_tracks_nothing(folder: Path) -> None:
-    root = folder / "new"
-    root.mkdir()
-    git(root, "init", "-q")
-    (root / "a").write_text("")
-    git(root, "add", "a")
-    git(root, "update-index", "--split-index")
-    with asked(root) as repository:
-        assert tracked(repository) == []
 
 
 # ---------------------------------------------------------------------------- files without an end
@@ -437,28 +437,16 @@ def test_git_is_not_asked_where_it_would_wait_for_a_fifo(
     path.unlink(missing_ok=True)
     os.mkfifo(path)
     monkeypatch.setattr(asking, "started", pytest.fail)
-    assert no_git(root) is NoGit.BROKEN
-    assert no_git(root / "d") is NoGit.BROKEN
+    for place in (root, root / "d"):
+        assert isinstance(no_git(place, root), GitFailed)
 
 
-def test_a_fifo_as_the_index_of_a_linked_work_tree_is_not_read(root: Path) -> None:
+def test_fifo_in_a_linked_work_tree_is_not_waited_for(root: Path) -> None:
     git(root, "worktree", "add", "-q", "../other")
     index = root / ".git/worktrees/other/index"
     index.unlink()
     os.mkfifo(index)
-    with asked(root.parent / "other") as repository:
-        assert repository.tracked(Budget()) is NoGit.BROKEN
-
-
-def test_a_repository_within_is_none_if_its_head_is_a_fifo(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    git(root / "d", "init", "-q")
-    (root / "d/.git/HEAD").unlink()
-    os.mkfifo(root / "d/.git/HEAD")
-    with asked(root) as repository, opened(root / "d") as inner:
-        monkeypatch.setattr(asking, "started", pytest.fail)
-        assert not repository.is_repository(inner, Budget())
+    assert isinstance(no_git(root.parent / "other"), NoGit)
 
 
 def test_a_git_directory_elsewhere_that_names_its_work_tree_by_a_fifo_is_foreign(
@@ -483,10 +471,10 @@ def test_a_git_directory_elsewhere_may_name_its_work_tree_by_a_relative_path(
 ) -> None:
     git(root, "worktree", "add", "-q", "inner")
     (root / ".git/worktrees/inner/gitdir").write_bytes(named)
-    with asked(root / "inner") as repository:
-        assert repository.foreign is foreign
+    with opened(root / "inner") as place:
+        found = find_repository(place, Budget())
+        assert (found is NoGit.ELSEWHERE) == foreign
 
 
 def _ends_as_foreign(path: Path) -> None:
-    with asked(path) as repository:
-        assert repository.foreign
+    assert no_git(path) is NoGit.ELSEWHERE

@@ -1,19 +1,12 @@
 """Definitions that are found without a grammar, beside those of tree-sitter's grammars."""
 
 import json
-import sys
-from collections.abc import Callable, Iterator
-from random import Random
-from types import FrameType
-from typing import Any, NamedTuple, SupportsIndex
 
 import pytest
 
 from backstaff.budget import Budget
 from backstaff.errors import DeadlineExceeded
-from backstaff.structure import blocks
-from backstaff.structure.headings import sections
-from backstaff.structure.language import Long
+from backstaff.structure import walker
 from backstaff.structure.languages import LANGUAGES, language_of
 from backstaff.structure.outline import MAX_CHARACTERS, MAX_LINES, Outline, outline
 from dev.structure_oracle import ANSWERS, FIXTURES, Known, pairs
@@ -24,9 +17,6 @@ ANSWERED: dict[str, list[Known]] = {
 }
 UNANSWERED = {"tricky.org": "org", "tricky.scala": "generic"}
 """Fixtures in languages for which the script in `dev/` has no grammar."""
-MISSED = {"Tricky.java": {"Point 67"}}
-"""Definitions that are not found: a constructor without parentheses."""
-HEADINGS = ("markdown", "org", "rst")
 
 
 def outlined(path: str, text: str) -> Outline:
@@ -51,7 +41,7 @@ def test_definitions_and_their_last_lines_are_those_of_the_grammar(name: str) ->
     ours, theirs = list(of_fixture(name).definitions), ANSWERED[name]
     found = pairs(ours, theirs)
     missing = {f"{one.name} {one.line}" for at, one in enumerate(theirs) if at not in found}
-    assert missing == MISSED.get(name, set())
+    assert not missing
     for mine, at in zip(ours, found, strict=True):
         if at is not None:
             assert mine.last_line == theirs[at].last, mine
@@ -165,6 +155,19 @@ def test_comment_above_belongs_to_the_definition_as_a_whole(path: str, head: str
     assert one.first_line == 3 + head.startswith("<?php"), one
 
 
+def test_labels_and_the_end_of_a_class_belong_to_no_function_below() -> None:
+    text = "class A {\npublic:\n int x;\n int g() { return 2; }\n};\ninline int f() { return 1; }\n"
+    made = outlined("a.hpp", text)
+    assert [(one.qualified, one.first_line, one.last_line) for one in made.definitions] == [
+        ("A", 1, 5),
+        ("A.g", 4, 4),
+        ("f", 6, 6),
+    ]
+    inner = made.around(4)
+    assert inner is not None
+    assert inner.qualified == "A.g"
+
+
 @pytest.mark.parametrize("name", ["operator_of", "my_operator", "operators"])
 def test_name_with_operator_in_it_is_a_name(name: str) -> None:
     made = outlined("a.cpp", f"int {name}(int a) {{\n}}\nbool operator==(A a) {{\n}}\n")
@@ -256,165 +259,10 @@ def test_clock_is_looked_at_every_thousand_lines() -> None:
         def check(self) -> None:
             Counting.looks += 1
 
-    blocks.blocks("x = 1\n" * 20_000, LANGUAGES["python"], Counting())
+    walker.Walk("x = 1\n" * 20_000, LANGUAGES["python"]).run(Counting())
     assert Counting.looks == 21
 
 
 def test_time_that_is_up_ends_the_pass() -> None:
     with pytest.raises(DeadlineExceeded):
         outline("x = 2\n", "late.py", Budget(deadline=0))
-
-
-def hostile(size: int) -> Iterator[tuple[str, str]]:
-    """Yield texts of about `size` characters that take a careless pass quadratic time."""
-    deep = int((2 * size) ** 0.5)
-    yield "deeper and deeper", "".join(f"{' ' * n}def f():\n" for n in range(deep))
-    yield (
-        "shallower and shallower",
-        "".join(f"{' ' * n}class f(x) {{\n" for n in range(deep, 0, -1)),
-    )
-    yield (
-        "brackets above",
-        "".join(f"{' ' * n})\n{' ' * n}def f():\n" for n in range(deep // 2, 0, -1)),
-    )
-    for unit in (
-        *("a", "{", "(", " ", "'", "/*", "<", "[", "#", "=", "a.", "\\", "((", "/**/", "$'"),
-        *(
-            "{\n",
-            "(\n",
-            "f(\n",
-            "/* x\n",
-            '"\n',
-            "'\\\n",
-            '"""\n',
-            "`\n",
-            "cat <<A\n",
-            "cat <<A b\n",
-        ),
-        *("# a\n", "a\n---\n", "namespace a {\n", "}\n", "\tx(){\n \ty(){\n", "x = '''\n", "@a\n"),
-        *(
-            "=head\n",
-            "=begin\n",
-            "(defun a ()\n",
-            '(defun "a\n',
-            "--[[\n",
-            "#|\n",
-            "end\n",
-            'r#"\n',
-        ),
-        "template " + "<" * 90 + "\n",
-        "const x = " + "(a" * 90 + "\n",
-        "const x:" + "=>" * 90 + "\n",
-        "public " * 50 + "\n",
-        "impl " + "<a" * 90 + "\n",
-        "x = /[" * 30 + "\n",
-        *("q{{}", "q({\n", "m/a", "= /a\n", "s!a\n", "x = "),
-        "function a(b){return b.map(c=>({d:`g${h}`}))}",
-    ):
-        yield unit, unit * (size // len(unit))
-    characters = "{}()[]\"'`/*#<>=;:\n\n\t  abc\\"
-    yield "noise", "".join(Random(1).choices(characters, k=size))  # noqa: S311
-
-
-class Scanned(str):
-    """A text that counts the characters that its methods look at."""
-
-    __slots__ = ()
-    steps = 0
-
-    def find(
-        self, sub: str, start: SupportsIndex | None = 0, end: SupportsIndex | None = None
-    ) -> int:
-        found = super().find(sub, start, end)
-        stop = len(self) if end is None else int(end)
-        Scanned.steps += (found if found >= 0 else stop) - int(start or 0)
-        return found
-
-    def count(
-        self, x: str, start: SupportsIndex | None = 0, end: SupportsIndex | None = None
-    ) -> int:
-        Scanned.steps += (len(self) if end is None else int(end)) - int(start or 0)
-        return super().count(x, start, end)
-
-
-def counting(match: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `match`, the method of a pattern, so that it counts the characters it looks at."""
-
-    def counted(text: str, at: int = 0, *rest: int) -> Any:  # noqa: ANN401
-        found = match(text, at, *rest)
-        Scanned.steps += (found.end() if found else len(text)) - at
-        return found
-
-    return counted
-
-
-class Counted(NamedTuple):
-    """A long token that counts the characters up to its end."""
-
-    long: Long
-
-    def end(self, text: str, place: int) -> int:
-        after = self.long.end(str(text), place)
-        Scanned.steps += (after if after >= 0 else len(text)) - place
-        return after
-
-
-def steps(text: str, name: str) -> int:
-    """Return the calls of the pass over `text`, and the characters of the text it looks at."""
-    calls = 0
-
-    def count(_: FrameType, event: str, __: object) -> None:
-        nonlocal calls
-        calls += event in {"call", "c_call"}
-
-    Scanned.steps = 0
-    sys.setprofile(count)
-    try:
-        if name in HEADINGS:
-            sections(Scanned(text), name)
-        else:
-            blocks.blocks(Scanned(text), LANGUAGES[name], Budget())
-    finally:
-        sys.setprofile(None)
-    return calls + Scanned.steps
-
-
-@pytest.fixture
-def counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let expressions that walk the whole text count their steps."""
-    for language in LANGUAGES.values():
-        long = {mark: Counted(one) for mark, one in language.long.items()}
-        monkeypatch.setitem(language.__dict__, "token", counting(language.token))
-        monkeypatch.setitem(language.__dict__, "long", long)
-
-
-@pytest.mark.usefixtures("counted")
-@pytest.mark.parametrize("name", sorted(LANGUAGES))
-def test_work_grows_no_faster_than_the_text(name: str) -> None:
-    for (what, small), (_, large) in zip(hostile(4_000), hostile(16_000), strict=True):
-        # A text that one token covers takes fewer steps than it has characters.
-        few, many = max(steps(small, name), len(small)), steps(large, name)
-        assert many <= 6 * few + 1000, (what, few, many)
-
-
-@pytest.mark.parametrize("end", ["};", "} name;", "}"])
-def test_the_end_of_a_class_is_no_decorator_of_the_function_below(end: str) -> None:
-    members = "public:\n int x;\n int g() { return 2; }\n"
-    text = f"class A {{\n{members}{end}\ninline int f() {{ return 1; }}\n"
-    made = outlined("a.hpp", text)
-    assert {one.qualified: (one.first_line, one.last_line) for one in made.definitions} == {
-        "A": (1, 5), "A.g": (4, 4), "f": (6, 6),
-    }  # fmt: skip
-    owner = made.around(4)
-    assert owner is not None
-    assert owner.qualified == "A.g"
-
-
-def test_first_lines_of_classes_and_functions_are_in_order() -> None:
-    text = "".join(
-        f"class C{n} {{\npublic:\n  C{n}() {{}}\n}};\n\n"
-        f"inline int\nf{n}(int a)\n{{\n  return a;\n}}\n"
-        for n in range(20)
-    )
-    first = [one.first_line for one in outlined("a.hpp", text).definitions]
-    assert first == sorted(first)

@@ -68,7 +68,8 @@ class RandomFile:
         """The lines as the contract counts them (read 1)."""
         text = self.text()
         assert text is not None
-        return text.replace("\r\n", "\n").split("\n") if text else []
+        text = text.replace(*(("\r\n", "\n") if "\n" in text else ("\r", "\n")))
+        return text.split("\n") if text else []
 
 
 def random_file(random: Random) -> RandomFile:

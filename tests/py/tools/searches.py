@@ -37,13 +37,22 @@ def unsaved(
     pattern: str,
     texts: dict[str, str],
     coding: str = "utf-8-unix",
+    *,
+    text_only: bool = False,
     **arguments: object,
 ) -> Reply:
+    items = as_unsaved(texts, coding)
+    given = {"pattern": pattern} | arguments
+    context = {"root": str(root), "unsaved": items, "text_only": text_only}
+    return SERVER.call(TOOL, given, context)
+
+
+def as_unsaved(texts: dict[str, str], coding: str = "utf-8-unix") -> list[list[str]]:
+    """Return the texts of modified buffers, by path, as a context has them."""
     items = []
     for name, text in texts.items():
         data = text.encode("latin-1" if "8859" in coding else "utf-8")
         items.append(
             [name, hashlib.sha256(data).hexdigest(), coding, base64.b64encode(data).decode()]
         )
-    given = {"pattern": pattern} | arguments
-    return SERVER.call(TOOL, given, {"root": str(root), "unsaved": items})
+    return items

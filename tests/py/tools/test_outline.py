@@ -2,6 +2,8 @@
 
 import base64
 import hashlib
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backstaff.budget import Budget
-from backstaff.contents import scan
-from backstaff.structure.outline import outline
+from backstaff.contents.outlines import outlines
 from backstaff.tools.workspace import regexp_search
 from tests.py.servers import server_at
 from tests.py.trees import Plant
@@ -189,19 +190,104 @@ def test_outline_keeps_to_its_limit(
     assert len(reply.text.encode()) <= min(limit, 4096), reply.text
 
 
-@given(limit=st.integers(200, 3000))
-def test_parts_keep_to_their_limit_together_and_the_last_shown_is_the_one_cut(
+MISSING = re.compile(r"^\[cut at [\d,]+ bytes, missing: ranges=(\[.*\])\]$", re.MULTILINE)
+"""The end of a cut answer: the next value of `ranges`."""
+METHOD = "    def name{0}(self) -> int:\n        text = {0}\n        return text\n\n"
+
+
+@given(limit=st.integers(600, 3000))
+def test_cut_parts_keep_to_their_limit_and_name_the_ranges_that_show_the_rest(
     tmp_path_factory: pytest.TempPathFactory, limit: int
 ) -> None:
     root = tmp_path_factory.mktemp("parts")
     (root / "a.py").write_text(SHAPES)
-    ranges = [{"path": "a.py", "symbol": f"Shape{n}"} for n in range(0, 20, 3)]
-    reply = server_at(root).call(READ, {"ranges": ranges}, {"max_output_bytes": limit})
-    assert len(reply.text.encode()) <= limit, reply.text
-    assert reply.data is not None
-    *whole, _ = list(reply.data["ranges"])  # type: ignore[call-overload]
-    assert not [one for one in whole if one["truncated"]]
-    assert reply.truncated is (f"[cut at {limit:,} bytes" in reply.text)
+    server, ranges = server_at(root), [{"path": "a.py", "symbol": f"Shape{n}"} for n in range(20)]
+    shown = set[str]()
+    for _ in range(20):
+        reply = server.call(READ, {"ranges": ranges}, {"max_output_bytes": limit})
+        assert len(reply.text.encode()) <= limit, reply.text
+        shown |= set(re.findall(r"class Shape\d+|scale: float = \d+", reply.text))
+        found = MISSING.search(reply.text)
+        assert reply.truncated is (found is not None), reply.text
+        if not found:
+            break
+        ranges = json.loads(found[1])
+    assert len(shown) == 40, shown
+
+
+def test_short_parts_come_whole_behind_long_ones(tree: Plant) -> None:
+    long = "def long():\n" + "    x = 'a line of some length'\n" * 90
+    server = server_at(tree({"a.py": long, "b.py": SAVED}))
+    ranges = [{"path": "a.py", "start_line": 1}, {"path": "b.py", "symbol": "saved"}]
+    reply = server.call(READ, {"ranges": ranges}, {"max_output_bytes": 2000})
+    assert "def saved():" in reply.text, reply.text
+    found = MISSING.search(reply.text)
+    assert found, reply.text
+    ((missing),) = json.loads(found[1])
+    assert missing == {
+        "path": "a.py",
+        "start_line": 93 - missing["max_lines"],
+        "max_lines": missing["max_lines"],
+    }
+
+
+def test_long_class_is_its_own_lines_and_a_row_for_each_member(tree: Plant) -> None:
+    methods = "".join(map(METHOD.format, range(40)))
+    server = server_at(tree({"a.py": f"# Said.\nclass Long:\n    size = 1\n\n{methods}x = 1\n"}))
+    for asked in ({"symbol": "Long"}, {"path": "a.py", "around": 3}):
+        reply = server.call(READ, asked)
+        lines = reply.text.split("\n")
+        head = "a.py: Long, lines 1-163 of 166 (its own lines, and the lines of its members)"
+        assert lines[:6] == [
+            *(head, "1\t# Said.", "2\tclass Long:", "3\t    size = 1"),
+            *("5-7\tdef name0(self) -> int", "9-11\tdef name1(self) -> int"),
+        ]
+        assert lines[-2] == "[whole: start_line=1 max_lines=163]"
+        assert "return text" not in reply.text
+        assert reply.truncated
+    assert "return text" in server.call(READ, {"path": "a.py", "max_lines": 163}).text
+    assert "return text" in server.call(READ, {"symbol": "Long.name7"}).text
+
+
+def test_long_function_is_whole_where_it_takes_a_third_of_the_limit(tree: Plant) -> None:
+    text = "def long():\n" + "".join(f"    x = {n}\n" for n in range(200)) + "\n"
+    server = server_at(tree({"a.py": text}))
+    assert "    x = 199" in server.call(READ, {"symbol": "long"}, {"max_output_bytes": 16_384}).text
+    small = {"max_output_bytes": 3000}
+    reply = server.call(READ, {"symbol": "long"}, small)
+    assert "a.py: long, lines 1-201 of 203 (its beginning)" in reply.text, reply.text
+    assert "x = 10\n" in reply.text
+    assert "x = 100" not in reply.text
+    assert "[whole: start_line=1 max_lines=201]" in reply.text
+    reply = server.call(READ, {"path": "a.py", "around": 120, "max_lines": 500}, small)
+    assert "--\n105\t    x = 103\n" in reply.text, reply.text
+    assert "135\t    x = 133\n[whole" in reply.text, reply.text
+
+
+def test_only_lines_that_match_are_read_with_some_around(tree: Plant) -> None:
+    methods = "".join(map(METHOD.format, range(40)))
+    server = server_at(tree({"a.py": f"class Long:\n{methods}", "b.txt": "one\nTWO\nthree\n"}))
+    reply = server.call(READ, {"symbol": "Long", "match": "TEXT = 2$|text = 30"})
+    assert reply.text.split("\n")[:3] == [
+        "a.py: Long, lines 1-160 of 162 (1 line for 'TEXT = 2$|text = 30')",
+        "1\tclass Long:",
+        "--",
+    ], reply.text
+    reply = server.call(READ, {"symbol": "Long", "match": "text = 2$"})
+    assert "--\n8\t        return text\n" in reply.text, reply.text
+    assert "11\t        text = 2\n" in reply.text
+    assert "text = 3" not in reply.text
+    reply = server.call(READ, {"path": "b.txt", "match": "two"})
+    assert "b.txt: lines 1-4 of 4 (1 line for 'two')\n1\tone\n2\tTWO" in reply.text
+    reply = server.call(
+        READ, {"ranges": [{"path": "b.txt", "match": "nothing"}, {"path": "b.txt"}]}
+    )
+    assert "(no line for 'nothing')" in reply.text, reply.text
+    assert "3\tthree" in reply.text
+    assert (
+        "Argument 'match' is no regular expression"
+        in server.call(READ, {"path": "b.txt", "match": "(a"}).text
+    )
 
 
 def test_outline_of_1500_lines_takes_about_a_thousand_tokens(tree: Plant) -> None:
@@ -225,10 +311,10 @@ def test_range_that_is_no_object_is_refused_with_the_keys_of_one(tree: Plant) ->
 
 def test_ranges_come_in_every_form_that_arguments_have(tree: Plant) -> None:
     server = server_at(tree({"a.py": SAVED}))
-    json = server.call(READ, '{"ranges": [{"path": "a.py", "symbol": "saved"}]}')
-    assert json.text == "a.py: saved, lines 1-2 of 3\n1\tdef saved():\n2\t    pass\n"
+    as_json = server.call(READ, '{"ranges": [{"path": "a.py", "symbol": "saved"}]}')
+    assert as_json.text == "a.py: saved, lines 1-2 of 3\n1\tdef saved():\n2\t    pass\n"
     plain = server.call(READ, {"ranges": [{"path": "a.py", "symbol": "saved"}]})
-    assert plain.text == json.text
+    assert plain.text == as_json.text
     assert "must be a list of objects" in server.call(READ, {"ranges": "a.py"}).text
 
 
@@ -333,10 +419,10 @@ def test_context_unasked_stays_within_the_definition_and_begins_with_no_blank_li
 def test_names_around_matches_are_left_out_when_the_time_is_up(
     tree: Plant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def late(text: str, path: str, _: Budget) -> object:
-        return outline(text, path, Budget(deadline=0))
+    def late(texts: dict[str, str], _: Budget) -> object:
+        return outlines(texts, Budget(deadline=0))
 
-    monkeypatch.setattr(regexp_search, "outline", late)
+    monkeypatch.setattr(regexp_search, "outlines", late)
     server = server_at(tree({"late.py": "def late():\n    return 'late'\n"}))
     reply = server.call(SEARCH, {"pattern": "return"})
     assert "2:     return 'late'" in reply.text
@@ -369,7 +455,7 @@ def test_output_files_and_count_heed_definitions_and_tests(tree: Plant) -> None:
 def test_files_with_more_matches_than_are_chosen_among_are_counted(
     tree: Plant, monkeypatch: pytest.MonkeyPatch, given: dict[str, object]
 ) -> None:
-    monkeypatch.setattr(scan, "MOST_AT_ONCE", 5)
+    monkeypatch.setattr(regexp_search, "MOST_AT_ONCE", 5)
     files = {"a.py": SAVED, "b.py": SAVED * 6, "c.py": SAVED}
     server = server_at(tree(files))
     told = "more matches than the 20,000 that were looked at: give a longer pattern, or include]"

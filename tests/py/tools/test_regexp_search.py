@@ -2,16 +2,19 @@
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from backstaff.budget import Budget
-from backstaff.contents.dialects import BadRegexp, from_emacs, from_posix, translated
+from backstaff.contents.dialects import BadRegexp, translated
 from backstaff.contents.regexp import Matchers
-from backstaff.contents.scan import Scan
+from backstaff.contents.regexp_worker import Job
+from backstaff.contents.scan import Hits, Scan
 from backstaff.errors import DeadlineExceeded
 from backstaff.fs.contents import Contents
 from backstaff.fs.secrets import OPEN
@@ -22,7 +25,7 @@ from tests.py.examples import examples
 from tests.py.processes import unprivileged
 from tests.py.project.repositories import git
 from tests.py.tools.searches import SERVER, TOOL, data_of, found, last_line, search, unsaved
-from tests.py.trees import Plant
+from tests.py.trees import GIT, Plant
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_git_settings")]
 
@@ -46,7 +49,7 @@ def test_flag_i_ignores_case_also_beyond_ascii(tree: Plant) -> None:  # search 1
 
 def test_match_never_crosses_the_end_of_a_line(tree: Plant) -> None:  # search 1
     root = tree({"t": "a\nb\r\nc\rd\x0be"})
-    assert [item[1:3] for item in found(root, r"[^x]\Z")] == [(1, 1), (2, 1), (3, 1), (4, 3)]
+    assert [item[1:3] for item in found(root, r"[^x]\Z")] == [(1, 1), (2, 1), (3, 5)]
     assert found(root, r"a\s+b") == []
     assert "within one line" in search(root, r"a\nb").text
 
@@ -61,7 +64,7 @@ def test_empty_file_has_no_line_and_a_last_newline_begins_none(tree: Plant) -> N
 )
 def test_matches_are_those_of_each_line_alone(text: str, pattern: str) -> None:  # search 1
     wanted = []
-    lines = re.split("\r\n|\r|\n", text)
+    lines = re.split("\r\n|\n" if "\n" in text else "\r", text)
     lines = lines[:-1] if not lines[-1] else lines
     for number, one in enumerate(lines, 1):
         wanted += [(number, *match.span()) for match in re.finditer(pattern or "a|", one)]
@@ -70,15 +73,15 @@ def test_matches_are_those_of_each_line_alone(text: str, pattern: str) -> None: 
 
 def places_of(pattern: str, text: str, *, ignore_case: bool = False) -> list[tuple[int, ...]]:
     """Line, start and end of each match in `text`."""
-    search = Scan((pattern, ignore_case), ["a"], "content", most=10_000)
+    job = Job(((pattern, ignore_case),), output="content", window=(0, 10_000))
     directory = os.open("/", os.O_RDONLY)
     contents = Contents(directory, OPEN, "", {"a": text.encode()})
     try:
         with Matchers(Budget()) as matchers:
-            search.run(matchers, contents)
+            found = list(Scan(["a"], job, contents, {}).hits(matchers))
     finally:
         os.close(directory)
-    return [match[:3] for one in search.found for match in one.matches]
+    return [match[:3] for one in found for match in one.matches]
 
 
 WORDS = (
@@ -271,7 +274,7 @@ def test_include_of_an_excluded_name_is_told_the_true_reason(tree: Plant) -> Non
 
 
 def test_include_of_what_git_ignores_as_well_is_told_so(tree: Plant) -> None:  # search 3
-    root = tree({".gitignore": "build\n", "build/x.js": "hit", "z.py": "hit"})
+    root = tree({**GIT, ".gitignore": "build\n", "build/x.js": "hit", "z.py": "hit"})
     reply = search(root, "hit", include=["build/**"])
     told = "1 in build/, to be given as root_path with include_ignored=true]"
     assert reason(reply) == NOT_OVERRIDDEN + told
@@ -292,38 +295,50 @@ def test_include_that_fits_only_below_the_root_path_is_applied_there(tree: Plant
 
 
 @pytest.mark.parametrize(
-    ("include", "note"),
+    ("include", "offered", "files"),
     [
-        ("src/", "'src/' matches 1 directory, but only files are found: 'src/**' matches 3 files"),
-        ("src", "'src' matches 1 directory, but only files are found: 'src/**' matches 3 files"),
-        ("src/*.py", "a glob is about the whole path: 'src/**/*.py' matches 2 files"),
-        (
-            r"src\lib\*.py",
-            "a glob has slashes where this one has backslashes: 'src/lib/*.py' matches 2 files",
-        ),
-        (
-            r"src\*.py",
-            "a glob has slashes where this one has backslashes: 'src/**/*.py' matches 2 files",
-        ),
-        ("{root}/src/lib/*.py", "a glob counts from ./: 'src/lib/*.py' matches 2 files"),
-        ("{root}/src/*.py", "a glob counts from ./: 'src/**/*.py' matches 2 files"),
-        (
-            "/src/lib/*.py",
-            "a glob starts in ./, without a slash before it: 'src/lib/*.py' matches 2 files",
-        ),
-        ("/nowhere/*.py", "a glob starts in ./, without a slash before it"),
+        ("src/", "src/**", 3),
+        ("src", "src/**", 3),
+        ("src/*.py", "src/**/*.py", 2),
+        (r"src\lib\*.py", "src/lib/*.py", 2),
+        (r"src\*.py", "src/**/*.py", 2),
+        ("{root}/src/lib/*.py", "src/lib/*.py", 2),
+        ("/src/lib/*.py", "src/lib/*.py", 2),
+        ("src/**/*.py,src/x", "{src/**/*.py,src/x}", 3),
+        ("*.py|x", "**/{*.py,x}", 3),
+        ("**/*.py **/x", "{**/*.py,**/x}", 3),
+        ("/nowhere/*.py", "", 0),
     ],
 )
 @pytest.mark.parametrize("root_path", [".", "src"])
 def test_include_that_matches_nothing_is_told_with_a_glob_that_does(
-    tree: Plant, include: str, note: str, root_path: str
+    tree: Plant, include: str, offered: str, files: int, root_path: str
 ) -> None:
     root = tree({"src/lib/a.py": "hit", "src/lib/b.py": "hit", "src/x": "", "src/build/c.py": ""})
     include = include.replace("{root}", str(root))
-    reply = search(root, "hit", include=[include], root_path=root_path)
-    assert reason(reply) == f"[{note}]"
-    if offered := re.search(r"'([^']*)' matches \d+ files$", note):
-        assert found(root, "hit", include=[offered[1]], root_path=root_path)
+    told = reason(search(root, "hit", include=[include], root_path=root_path))
+    if not offered:
+        assert told == "[no file is left that 'include' matches]"
+        return
+    assert told.endswith(f": '{offered}' matches {files} files]"), told
+    assert found(root, "hit", include=[offered], root_path=root_path)
+
+
+@pytest.mark.parametrize(
+    "glob", ["app/[id]/page.tsx", "app/[id]/**", "**/[[...slug]].tsx", "app/[id]/[tab]/x", "[ab].*"]
+)
+def test_glob_that_spells_a_real_name_finds_it(tree: Plant, glob: str) -> None:
+    names = ["app/[id]/page.tsx", "app/[id]/[[...slug]].tsx", "app/[id]/[tab]/x", "[ab].c"]
+    root = tree(dict.fromkeys([*names, "other/page.tsx", "x"], "hit"))
+    paths = {one[0] for one in found(root, "hit", include=[glob])}
+    wanted = {
+        "app/[id]/page.tsx": {"app/[id]/page.tsx"},
+        "app/[id]/**": {*names[:3]},
+        "**/[[...slug]].tsx": {"app/[id]/[[...slug]].tsx"},
+        "app/[id]/[tab]/x": {"app/[id]/[tab]/x"},
+        "[ab].*": set(),  # with a star, it is a class
+    }
+    assert paths == wanted[glob]
 
 
 def test_include_that_would_match_more_files_deeper_is_told_where_nothing_matches(
@@ -346,18 +361,6 @@ def test_include_that_becomes_too_long_a_glob_needs_no_reason(tree: Plant) -> No
     root = tree({"src/a.py": "hit"})
     reply = search(root, "hit", root_path="src", include=["a" * 1023])
     assert reason(reply) == "[no file is left that 'include' matches]"
-
-
-def test_exclude_that_would_exclude_only_deeper_is_told(tree: Plant) -> None:
-    root = tree({"src/core.py": "hit", "src/core/x": "hit", "core-dump": "hit"})
-    reply = search(root, "hit", root_path="src", exclude=["*core*", "*.rs", "**/*.el"])
-    assert (
-        "[exclude '*core*' excludes nothing, as a glob is about the whole path from the workspace"
-        " on: '**/*core*' matches 2 names searched]"
-    ) in reply.text.splitlines()
-    for exclude in (["*core*"], ["src/**", "*.py"], ["node_modules/**", "*.rs"]):
-        assert "excludes nothing" not in search(root, "hit", exclude=exclude).text
-    assert "'!*.py' brings nothing back" in search(root, "hit", exclude=["!*.py"]).text
 
 
 def test_first_files_over_the_limit_are_named(tree: Plant) -> None:  # search 4
@@ -548,67 +551,94 @@ def test_what_cannot_be_translated_says_so(pattern: str) -> None:  # search 6
         translated(pattern)
 
 
+@pytest.mark.parametrize(
+    ("pattern", "arguments"),
+    [
+        ("(?s)foo.*return", {}),
+        ("foo.*return", {"flags": "s"}),
+        ("foo.*return", {"flags": "ms"}),
+        (r"foo\([\s\S]*?\):", {}),
+        (r"@property\s+def", {}),
+        (r"foo\(a,\s*b\)", {}),
+        ("foo[^x]*b", {}),
+    ],
+)
+def test_pattern_that_matches_only_over_lines_is_told_so(
+    tree: Plant, pattern: str, arguments: dict[str, object]
+) -> None:  # search 1
+    root = tree({"a.py": "@property\ndef foo(a,\n    b):\n    return bar\n", "b.py": "foo\n"})
+    told = "[1 file matches over several lines, but a match is within one line: look for a part"
+    assert told in search(root, pattern, **arguments).text
+    assert "within one line" not in search(root, r"nothing\s+here", **arguments).text
+
+
+@pytest.mark.parametrize("pattern", [r"main\(\)", r"\(foo\)", r"NAME\([^)]*\)"])
+def test_call_that_is_nowhere_gets_no_hint_of_another_dialect(tree: Plant, pattern: str) -> None:
+    reply = search(tree({"a": "main NAME foo\n"}), pattern)
+    assert reply.text.splitlines()[1:] == ["[not searched: nothing]"]
+
+
+@pytest.mark.parametrize("pattern", ["*.py", "*hit*", "**/*.ts", "?.py", "*.{py,js}", "*.py|*.js"])
+def test_glob_as_the_pattern_is_told_from_a_faulty_regexp(tree: Plant, pattern: str) -> None:
+    root = tree({"a.py": "hit\n"})
+    reply = search(root, pattern)
+    assert (reply.error or {})["code"] == "INVALID_REGEX"
+    assert f'include=["{pattern}"] chooses files' in reply.text
+    assert "reads as a glob" in search(root, "src/*.py").text
+    assert "include=" not in search(root, "(").text
+    assert "reads as a glob" not in search(root, "src/.*py").text
+
+
+@pytest.mark.parametrize("pattern", ["a || b", "|| x", "foo|", "|foo", "x*", "(hit)?"])
+def test_pattern_that_matches_the_empty_text_is_told_so(tree: Plant, pattern: str) -> None:
+    root = tree({"a.py": "hit\nfoo\n"})
+    told = "[the pattern matches the empty text, so every line matches: literal=true"
+    assert told in search(root, pattern).text
+    for other in ("hit|foo", "^", "$", "^$", "hi.*"):
+        assert told not in search(root, other).text, other
+
+
 def test_hints_say_so_if_not_all_files_could_be_read(
     tree: Plant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run, runs = Scan.run, list[Scan]()
+    hits, scans = Scan.hits, list[Scan]()
 
-    def cut_short(self: Scan, matchers: Matchers, contents: Contents) -> None:
-        runs.append(self)
-        is_hint = len(runs) > 1
+    def cut_short(self: Scan, matchers: Matchers) -> Iterator[Hits]:
+        scans.append(self)
+        is_hint = len(scans) > 1
         self.files = self.files[:8] if is_hint else self.files
-        run(self, matchers, contents)
+        yield from hits(self, matchers)
         if is_hint:
             raise DeadlineExceeded
 
-    monkeypatch.setattr(Scan, "run", cut_short)
+    monkeypatch.setattr(Scan, "hits", cut_short)
     text = search(tree({f"f{number}": "Foo" for number in range(20)}), "foo").text
     assert "[at least 8 files match without regard to case: flags=i]" in text
 
 
-def test_slashes_around_a_pattern_are_text_and_told(tree: Plant) -> None:  # search 6
-    root = tree({"a": "Foo\n", "b": "/usr/\n"})
-    assert found(root, "/usr/") == [("b", 1, 1, "/usr/")]
-    assert "1 file matches without the slashes around the pattern" in search(root, "/foo/i").text
-
-
 @pytest.mark.parametrize(
-    ("emacs", "python"),
+    ("data", "line"),
     [
-        (r"\(a\|b\)\{2\}", "(a|b){2}"),
-        (r"\<f(x)", r"\bf\(x\)"),
-        (r"\_<a|b\_>\.c\'", r"\ba\|b\b\.c\Z"),
-        (r"a\\(b", r"a\\\(b"),
+        (b"progress 10%\rprogress 20%\rdone\ndef b():\n    return 1\n", 2),
+        (b"x\r\r\ndef b():\r\r\n    return 1\r\r\n", 2),
+        (b"x\n\rdef b():\n\r    return 1\n", 2),
+        (b"x\ry\rdef b():\r    return 1\r", 3),
+        (b"x\r\ny\rz\r\ndef b():\r\n    return 1\r\n", 3),
     ],
 )
-def test_regexp_of_emacs_is_told_in_the_words_of_python(emacs: str, python: str) -> None:
-    assert from_emacs(emacs) == python
-    re.compile(python)
+def test_lines_have_the_same_numbers_in_a_search_a_read_and_an_outline(
+    tree: Plant, data: bytes, line: int
+) -> None:  # search 1
+    root = tree({})
+    (root / "a.py").write_bytes(data)
+    assert [item[1] for item in found(root, r"def b\(")] == [line]
 
+    def call(tool: str, **given: object) -> Any:  # noqa: ANN401
+        reply = SERVER.call(f"workspace/{tool}", {"path": "a.py"} | given, {"root": str(root)})
+        assert reply.ok, reply.text
+        return reply
 
-def test_regexp_of_emacs_that_would_match_is_a_hint(tree: Plant) -> None:
-    reply = search(tree({"a": "foo\n", "b": "bar\n"}), r"\(foo\|bar\)")
-    assert "2 files match as Emacs's regexp: in Python it is /(foo|bar)/" in reply.text
-
-
-@pytest.mark.parametrize(
-    ("pattern", "python"),
-    [
-        ("[[:alpha:]]+_x", "[a-zA-Z]+_x"),
-        ("([^[:space:][:digit:]]+)_x", r"([^\s\d]+)_x"),
-        ("[[:punct:]]x", r"[!-/:-@\[-`{-~]x"),
-        (r"\([[:alpha:]]\)_x", r"([a-zA-Z])_x"),
-    ],
-)
-def test_posix_class_is_told_in_the_words_of_python(tree: Plant, pattern: str, python: str) -> None:
-    root = tree({"a": "the row_x\n", "b": "row"})
-    told = re.search(
-        r"\[1 file matches .*: (?:in Python it is )?/(.*)/\]", search(root, pattern).text
-    )
-    assert told
-    assert told[1] == python
-    assert [one[0] for one in found(root, python)] == ["a"]
-
-
-def test_word_between_colons_that_is_no_class_is_left_alone() -> None:
-    assert from_posix("[:no:][[:alpha:]") == "[:no:][a-zA-Z"
+    assert "def b():" in call("read_file", start_line=line, max_lines=1).text
+    if data[:3] != b"x\n\r":  # the carriage return stands before the definition
+        assert call("outline").data["files"][0]["definitions"][0]["line"] == line
+        assert f"{line}" in call("read_file", symbol="b").text

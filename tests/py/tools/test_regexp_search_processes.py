@@ -321,14 +321,13 @@ def test_two_processes_stay_for_the_next_calls(
     [
         (r"[a-z]+[-_]\d\d+", ["ab-12", "é_34"]),
         (r"(?:[a-z]+)[0-9]", ["a1 b", "ab-12", "é_34"]),
-        (r"[a-z]_\d", ["é_34"]),
         (r"\s\w", ["a1 b", "ab-12", "é_34", "éb", "\u212a", "ab c"]),
         (r"\w\d", ["a1 b", "ab-12", "é_34", "éb", "\u212a"]),
-        (r".\.", []),
+        (r"[a-z]_\d", ["é_34"]),
         ("[é]b", ["éb"]),
         ("ab+c", ["ab-12", "ab c"]),
+        ("a(?:b-|b )", ["ab-12", "ab c"]),
         ("(?i)K", ["a1 b", "ab-12", "é_34", "éb", "\u212a", "ab c"]),
-        (r"(?i)K\Z|1\s", ["a1 b", "ab-12", "é_34", "éb", "\u212a", "ab c"]),
         (r"(?i)AB\b", ["ab-12", "ab c"]),
     ],
 )
@@ -339,18 +338,6 @@ def test_only_lines_that_hold_what_a_pattern_requires_are_searched(
     searching = regexp_worker.Search(pattern, ignore_case=False)
     found = [number for number, _, _ in searching.lines("\n".join(lines).encode())]
     assert [lines[number - 1] for number in found] == likely
-
-
-@pytest.mark.parametrize("text", [b"", b"a", b"ab\0c-ab\0c", b"--ab\0", "éàab\0c".encode()])
-def test_literal_is_found_alike_by_the_c_library_and_by_python(
-    monkeypatch: pytest.MonkeyPatch, text: bytes
-) -> None:
-    assert regexp_worker.memmem() or sys.platform != "linux"
-    fast = regexp_worker.finder(text, b"ab\0c")
-    monkeypatch.setattr(regexp_worker, "memmem", lambda: None)
-    plain = regexp_worker.finder(text, b"ab\0c")
-    places = range(len(text) + 2)
-    assert [fast(at) for at in places] == [plain(at) for at in places]
 
 
 def _runs(pid: int) -> bool:

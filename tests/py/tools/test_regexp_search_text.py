@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backstaff.errors import DeadlineExceeded
 from backstaff.tools.workspace import regexp_search
 from backstaff.tools.workspace._matches import MOST, line
+from backstaff.tools.workspace.regexp_search import Search
 from tests.py.tools.searches import SERVER, TOOL, data_of, found, search, unsaved
 from tests.py.trees import Plant
 
@@ -71,7 +73,7 @@ MANY = {"a.py": "hit\n" * 70, "b.py": "hit\n" * 9, "c.py": "hit\n" * 40, "d.py":
 def matches_by_file(text: str) -> dict[str, int]:
     files: dict[str, int] = {}
     for row in text.splitlines():
-        if re.fullmatch(r"\w+(/\w+)*[.\w]+", row):
+        if re.fullmatch(r"\w[\w-]*(/[\w-]+)*[.\w]+", row):
             files[row] = 0
         elif re.match(r"\d+: ", row):
             files[[*files][-1]] += 1
@@ -82,8 +84,10 @@ def test_files_share_a_page_that_has_no_room_for_all_matches(tree: Plant) -> Non
     root = tree(MANY)
     text = told(root, "hit")
     assert matches_by_file(text) == {"a.py": 48, "b.py": 9, "c.py": 40, "d.py": 3}
-    assert text.startswith("122 matches in 4 files for /hit/ (4 files searched)\n")
-    assert "48: hit\n+22 more in this file: give it as root_path\nb.py\n" in text
+    assert text.startswith(
+        "122 matches in 4 files, the most telling files first, for /hit/ (4 files searched)\n"
+    )
+    assert "48: hit\n+22 more in this file: give it as root_path\n" in text
     assert "[more:" not in text
 
 
@@ -98,20 +102,109 @@ def test_full_page_shows_the_first_matches_of_each_file_and_names_where_it_ends(
 ) -> None:
     root = tree(MANY)
     text = told(root, "hit", max_results=25)
-    assert matches_by_file(text) == {"a.py": 10, "b.py": 9, "c.py": 6}
-    assert text.startswith("Matches 1-85 for /hit/")
-    assert "+60 more in this file: give it as root_path\nb.py" in text
-    assert "[more: offset=85; left: c.py 34, d.py 3]\n" in text
-    rest = told(root, "hit", max_results=25, offset=85)
-    assert matches_by_file(rest) == {"c.py": 22, "d.py": 3}
-    assert rest.startswith("Matches 86-122 for /hit/")
-    assert "+12 more in this file: give it as root_path\nd.py" in rest
+    assert [*matches_by_file(text).items()] == [("a.py", 10), ("c.py", 10), ("b.py", 5)]
+    first = "in 4 files, the most telling files first, for /hit/ (4 files searched)\n"
+    assert text.startswith(f"Matches 1-115 of 122 {first}")
+    assert "+60 more in this file: give it as root_path\nc.py" in text
+    assert "[more: offset=115; left: b.py 4, d.py 3]\n" in text
+    rest = told(root, "hit", max_results=25, offset=115)
+    assert matches_by_file(rest) == {"b.py": 4, "d.py": 3}
+    assert rest.startswith(f"Matches 116-122 of 122 {first}")
+
+
+def test_file_that_defines_a_name_comes_first_on_a_page_that_cannot_hold_all(tree: Plant) -> None:
+    users = {f"a{number}.py": "x = Server()\ny = Server\n" for number in range(20)}
+    tests = {f"tests/test_{number}.py": "Server\n" * 30 for number in range(9)}
+    root = tree({**users, **tests, "z/core.py": "class Server:\n    pass\n"})
+    for pattern in ("Server", r"\bServer\b", "Server|[xyz]Server"):
+        text = told(root, pattern)
+        assert next(iter(matches_by_file(text))) == "z/core.py", text
+        assert "of 311 in 30 files, the most telling files first, for " in text
+    in_small_letters = told(root, "server", literal=True, flags="i")
+    assert next(iter(matches_by_file(in_small_letters))) == "z/core.py"
+    assert found(root, "Server", max_results=50)[0][0] == "a0.py", "the data are by path"
+    assert told(root, "Server", root_path="z") == (
+        "1 match in 1 file for /Server/ (1 file searched in z/)\n"
+        "z/core.py\n1-2: class Server:\n2-     pass\n[not searched: nothing]\n"
+    )
+
+
+def test_order_of_worth_holds_where_bytes_and_not_matches_are_too_many(tree: Plant) -> None:
+    long = {f"a{number}.py": f"Server = {'x' * 200}\n" for number in range(20)}
+    root = tree({**long, "z.py": "class Server:\n    pass\n"})
+    context = {"root": str(root), "text_only": True, "max_output_bytes": 2000}
+    text = SERVER.call(TOOL, {"pattern": "Server"}, context).text
+    assert text.startswith("Matches 1-9 of 21 in 21 files, the most telling files first, for ")
+    assert text.splitlines()[1] == "z.py"
+    whole = told(root, "Server")
+    assert whole.startswith("21 matches in 21 files for /Server/"), "all have room: by path"
+
+
+def test_pages_by_worth_hold_each_match_once_and_say_if_the_order_is_new(tree: Plant) -> None:
+    root = tree({f"f{n:02}.py": "hit\n" * (n % 4 + 1) + "other\n" * n for n in range(60)})
+    seen, offset = list[str](), 0
+    while True:
+        text = told(root, "hit", max_results=20, offset=offset)
+        assert "the order is new" not in text
+        seen += matches_by_file(text)
+        following = re.search(r"\[more: offset=(\d+)", text)
+        if not following:
+            break
+        offset = int(following[1])
+    assert {*seen} == {f"f{n:02}.py" for n in range(60)}
+    told(root, "hit", max_results=20)
+    (root / "f00.py").write_text("hit\n" * 9)
+    text = told(root, "hit", max_results=20, offset=20)
+    assert "[files have changed since the page before, so the order is new: offset=0]" in text
+
+
+@pytest.mark.parametrize("given", [{"definitions": True}, {"exclude_tests": True}])
+def test_order_of_worth_is_that_of_wanted_matches(tree: Plant, given: dict[str, object]) -> None:
+    files = {f"a{n:02}.py": f"def run_{n}():\n    Server.run()\n" for n in range(25)}
+    root = tree({**files, "z.py": "class Server:\n    def run(self):\n        pass\n"})
+    text = told(root, "run", max_results=20, **given)
+    assert text.splitlines()[1] == "z.py", text
+    assert text.startswith("Matches 1-")
+    assert ", the most telling files first, for /run/" in text
+
+
+@pytest.mark.parametrize("output", ["files", "count"])
+def test_files_are_listed_by_worth_where_a_page_cannot_hold_all(tree: Plant, output: str) -> None:
+    users = {f"a{number}.py": "Server\n" for number in range(20)}
+    root = tree({**users, "z.py": "class Server:\n    pass\n"})
+    text = told(root, "Server", output=output, max_results=10)
+    assert text.startswith("Files 1-10 of 21 with matches, the most telling files first, for ")
+    assert text.splitlines()[1].startswith("z.py")
+    assert "\n[more: offset=10]\n" in text
+
+
+def test_pattern_without_words_keeps_the_order_of_paths(tree: Plant) -> None:
+    root = tree({"a.py": "1\n" * 30, "b.py": "class X:\n    22\n"})
+    text = told(root, r"\d", max_results=20)
+    assert text.startswith("Matches 1-")
+    assert "telling" not in text
+
+
+def test_files_stand_by_path_where_the_time_is_up_before_all_are_weighed(
+    tree: Plant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def late(*_: object) -> None:
+        raise DeadlineExceeded
+
+    monkeypatch.setattr(Search, "_weighed", late)
+    text = told(tree(MANY), "hit")
+    assert [*matches_by_file(text)] == ["a.py", "b.py", "c.py"]
+    assert "[the time was up before all files were weighed, so they stand by path: give" in text
+
+
+def test_unsaved_text_counts_for_the_order_of_worth(tree: Plant) -> None:
+    root = tree({f"a{number}.py": "Server\n" * 5 for number in range(25)} | {"z.py": ""})
+    reply = unsaved(root, "Server", {"z.py": "class Server:\n    pass\n"}, text_only=True)
+    assert reply.text.splitlines()[1] == "z.py", reply.text
 
 
 @pytest.mark.parametrize("files", [6, 7, 60])
-def test_first_of_the_files_left_are_named_and_their_number_is_not_guessed(
-    tree: Plant, files: int
-) -> None:
+def test_first_of_the_files_left_are_named_with_their_matches(tree: Plant, files: int) -> None:
     root = tree({f"{number:02}.py": "hit\n" for number in range(files)})
     left = ", ".join(f"{number:02}.py 1" for number in range(1, 6)) + " and more" * (files > 6)
     assert f"[more: offset=1; left: {left}]\n" in told(root, "hit", max_results=1)
@@ -143,9 +236,9 @@ def test_generated_file_shows_one_match_on_a_full_page(tree: Plant, name: str, h
     root = tree(
         {name: head + "hit\n" * 30, "b.go": "hit\n" * 15, "c.go": "// generated\n" + "hit\n" * 90}
     )
-    text = told(root, "hit", max_results=20)
-    assert "+29 more in this file: give it as root_path\nb.go\n" in text
-    assert text.count("hit\n") == 1 + 10 + 9
+    text = told(root, "hit", max_results=30)
+    assert "hit\n+29 more in this file: give it as root_path\n" in text
+    assert matches_by_file(text)[name] == 1
 
 
 def test_imports_share_a_row_among_many_matches(tree: Plant) -> None:

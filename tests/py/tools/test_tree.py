@@ -140,7 +140,7 @@ def test_any_tree_comes_out_as_the_contract_says(case: tuple[Below, dict[str, An
         assert data_of(reply) == expected
         assert reply.json == canonical(expected)
         assert reply.truncated == expected["limit_reached"]
-        assert [one for one in reply.warnings if "excludes nothing" not in one] == []
+        assert reply.warnings == ()
         assert tree_of(root, **arguments).json == reply.json
 
 
@@ -467,49 +467,6 @@ def test_patterns_as_a_shell_takes_them_exclude(tree: Plant, pattern: str) -> No
     reply = tree_of(root, entry_kind="all", exclude=[pattern])
     assert paths(reply) == [path for path in whole if path != gone[pattern]]
     assert reply.warnings == ()
-
-
-@pytest.mark.parametrize("pattern", ["!x", "!**/x.c", "!"])
-def test_exclude_that_negates_is_warned_of_and_matches_literally(tree: Plant, pattern: str) -> None:
-    root = tree({"x": "", "!x": "", "y": ""})
-    reply = tree_of(root, entry_kind="all", exclude=["y", pattern])
-    assert paths(reply) == [".", *(name for name in ("!x", "x") if name != pattern)]
-    warning = f"exclude '{pattern}' brings nothing back: it only matches names that begin with '!'"
-    assert reply.warnings == (warning,)
-    assert f"[{warning}]\n" in reply.text
-
-
-def test_exclude_that_would_exclude_only_deeper_is_warned_of(tree: Plant) -> None:
-    root = tree({"s/a.py": "", "s/t/b.py": "", "s/c": ""})
-    asked = {"path": "s", "entry_kind": "all"}
-    reply = tree_of(root, **asked, exclude=["*.py", "*.rs", "**/*.el"])
-    warning = (
-        "exclude '*.py' excludes nothing, as a glob is about the whole path from the workspace on:"
-        " '**/*.py' matches 2 names shown"
-    )
-    assert reply.warnings == (warning,)
-    assert f"[{warning}]\n" in reply.text
-    assert reply.json == tree_of(root, **asked).json
-    (both,) = tree_of(root, **asked, exclude=["*.py", "t"]).warnings
-    assert "exclude '*.py' (one of 2 such patterns) excludes nothing" in both
-
-
-def test_exclude_that_excludes_is_not_warned_of_for_names_deeper(tree: Plant) -> None:
-    root = tree({"a.py": "", "s/a.py": ""})
-    assert tree_of(root, entry_kind="all", exclude=["*.py"]).warnings == ()
-
-
-@pytest.mark.parametrize("pattern", ["/x", "/", "a//x", "../x", "a/../x", "a/./x", "././x", ".."])
-def test_exclude_that_can_match_no_path_is_warned_of(tree: Plant, pattern: str) -> None:
-    root = tree({"x": "", "a/x": ""})
-    reply = tree_of(root, entry_kind="all", exclude=[pattern, "../*"])
-    assert paths(reply) == paths(tree_of(root, entry_kind="all"))
-    (warning,) = reply.warnings
-    assert warning == (
-        f"exclude '{pattern}' (one of 2 such patterns) matches nothing:"
-        " paths are relative to the workspace, as in 'src/a.c'"
-    )
-    assert f"[{warning}]\n" in reply.text
 
 
 def test_exclude_that_can_match_is_not_warned_of(tree: Plant) -> None:

@@ -25,7 +25,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from backstaff.contents.regexp_worker import Match
-from backstaff.contents.scan import Found
+from backstaff.contents.scan import Hits
 from backstaff.project.file_kinds import is_test_file
 from backstaff.render.lines import shortened, size, some_of
 from backstaff.render.names import literal, show, visible
@@ -95,7 +95,7 @@ def path_in_text(path: str) -> str:
 
 
 def items(
-    found: Sequence[Found], outlines: Mapping[str, Outline], *, enclosing: bool
+    found: Sequence[Hits], outlines: Mapping[str, Outline], *, enclosing: bool
 ) -> Iterator[Item]:
     """Yield each match for the data, and its parts that differ in the JSON.
 
@@ -118,7 +118,7 @@ def items(
 
 
 def rows_within(
-    found: Sequence[Found],
+    found: Sequence[Hits],
     outlines: Mapping[str, Outline],
     around: Around | None,
     room: int,
@@ -153,7 +153,7 @@ def rows_within(
     return (some if has_room else bare), not has_room
 
 
-def _folded(found: Sequence[Found], outlines: Mapping[str, Outline]) -> Sequence[Mapping[int, str]]:
+def _folded(found: Sequence[Hits], outlines: Mapping[str, Outline]) -> Sequence[Mapping[int, str]]:
     """Return the matches of each file that share a row: the word that begins it, by their numbers.
 
     Those in tests and in headed text do so only if other code has matches.
@@ -179,7 +179,7 @@ def _folded(found: Sequence[Found], outlines: Mapping[str, Outline]) -> Sequence
 
 
 def _rows_of(
-    found: Found, around: Around, outline: Outline | None, folded: Mapping[int, str]
+    found: Hits, around: Around, outline: Outline | None, folded: Mapping[int, str]
 ) -> Iterator[str]:
     """Yield the text of each match, with the file's path before the first, and lines `around` it.
 
@@ -270,12 +270,12 @@ def _holder(number: int, outline: Outline | None) -> tuple[Definition | None, De
     return above[-1] if above else None, inner
 
 
-def _lines(found: Found) -> Sequence[str]:
+def _lines(found: Hits) -> Sequence[str]:
     return found.text.decode().removesuffix("\n").split("\n")
 
 
 def lines_near(
-    found: Sequence[Found], around: Around | None, paths: AbstractSet[object]
+    found: Sequence[Hits], around: Around | None, paths: AbstractSet[object]
 ) -> list[dict[str, object]]:
     """Return the lines `around` the matches for the data, of the files with these `paths`."""
     if around is None or not (around.before or around.after):

@@ -7,11 +7,10 @@ from backstaff.contents.choice import Choice, first_of, told_by_name
 from backstaff.contents.scan import Scan
 from backstaff.fs.contents import Unread
 from backstaff.project.files import Closed, ProjectFiles
-from backstaff.project.ignore import MAX_LINES
-from backstaff.project.running_git import NoGit
 from backstaff.render.lines import plural, some_of
 from backstaff.render.names import word
 from backstaff.result import Note, NoteKind
+from backstaff.tools.workspace._searched import Searched
 
 _WORDS = {
     "ignored": "ignored by git",
@@ -43,16 +42,14 @@ def skipped(project: ProjectFiles, choice: Choice, scan: Scan) -> dict[str, int]
     }
 
 
-def not_searched(
-    counts: Mapping[str, int], project: ProjectFiles, choice: Choice, scan: Scan
-) -> Note:
+def not_searched(counts: Mapping[str, int], searched: Searched, scan: Scan) -> Note:
     """The note about these `counts`: `not searched: 37 ignored by git, 1 over 1 MiB (data.json)`.
 
     Files that `include` and `exclude` leave out have no number, because the caller asked for that.
     Files after the last match of a page are left for later pages: nobody knows yet which of them
     are binary.
     """
-    prefix = scan.prefix
+    prefix, project, choice = searched.prefix, searched.project, searched.choice
     words = _WORDS if counts["links"] > 1 else _WORDS | {"links": "link"}
     if large := [path for path, reason in scan.unread_files() if reason is Unread.TOO_LARGE]:
         words = words | {"too_large": f"{words['too_large']} ({first_of(large, prefix)})"}
@@ -63,14 +60,11 @@ def not_searched(
     if inner := [prefix + path for path in project.closed(Closed.REPOSITORY)]:
         which = some_of((f"{word(path)}/" for path in inner), len(inner))
         parts.append(f"{plural(len(inner), 'repository', 'repositories')} within{_MARK}: {which}")
-    repository = project.repository
-    if project.tracked_unknown or (isinstance(repository, NoGit) and repository.hides):
-        parts.append("tracked files that a rule ignores, which git could not name")
-    if project.rules_cut:
-        parts.append(f"what more than {MAX_LINES} lines of a .gitignore decide")
     own = ["outside include"] * bool(choice.by_include) + ["in exclude"] * bool(choice.by_exclude)
     nothing = f"files {' or '.join(own)}" if own else "nothing"
     text = f"not searched: {', '.join(parts) or nothing}"
+    if project.not_applied:
+        text += f"; .gitignore is not applied, because {project.not_applied}"
     remedy = "to be given as root_path" if _MARK in text else ""
     line = text.replace(_MARK, f", {remedy}")
     return Note(NoteKind.NOT_SEARCHED, text.replace(_MARK, ""), remedy, line)

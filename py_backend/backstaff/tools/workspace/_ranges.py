@@ -7,6 +7,7 @@ from backstaff.errors import ErrorCode, ToolError
 from backstaff.render.names import quote
 from backstaff.structure.outline import Definition
 from backstaff.tool import Context, argument
+from backstaff.tools.workspace._excerpt import Excerpt, excerpt_of, matching
 from backstaff.tools.workspace._symbols import (
     MAX_FOUND,
     Defined,
@@ -33,6 +34,7 @@ class Range:
     max_lines: int = argument("Its lines.", absent=DEFAULT_LINES, limits=(1, MAX_LINES))
     symbol: str = argument("A definition.", absent="")
     around: int | None = argument("A line of one.", minimum=1)
+    match: str = argument("Only its lines that match this regular expression.", absent="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,8 @@ class Part:
     """The lines of `file` from `start` to `last`: those of `definition`, or a window.
 
     The definition `inside` goes on at the first line of the window. The definitions `around` begin
-    above it. The line `outside` was asked for, and no definition holds it.
+    above it. The line `outside` was asked for, and no definition holds it. Where there is an
+    `excerpt`, only its lines are shown.
     """
 
     file: File
@@ -50,12 +53,27 @@ class Part:
     inside: Definition | None = None
     around: Sequence[Definition] = ()
     outside: int | None = None
+    excerpt: Excerpt | None = None
+
+    @property
+    def lines(self) -> range:
+        """The numbers of its lines."""
+        return range(self.start, self.last + 1)
+
+    def asked(self, start: int | None = None) -> dict[str, object]:
+        """Return an item of `ranges` that asks for it, or for its lines from `start` on."""
+        path: dict[str, object] = {"path": self.file.source.path}
+        if self.definition and start is None:
+            return path | {"symbol": self.definition.qualified}
+        first = self.start if start is None else start
+        return path | {"start_line": first, "max_lines": min(self.last - first + 1, MAX_LINES)}
 
     def touches(self, other: "Part") -> bool:
         """Return True if at most `GAP` lines of one file, whose text is kept, are between them."""
         gap = max(self.start, other.start) - min(self.last, other.last) - 1
         is_one_file = self.file.source.path == other.file.source.path
-        return gap <= GAP and is_one_file and bool(self.file.text)
+        are_whole = not (self.excerpt or other.excerpt)
+        return gap <= GAP and is_one_file and are_whole and bool(self.file.text)
 
 
 class Several(ToolError):
@@ -70,16 +88,16 @@ class Several(ToolError):
 
 
 def answers(
-    ranges: Sequence[Range], path: str, read: Callable[[str], File], context: Context
+    ranges: Sequence[Range], path: str, read: Callable[[str], File], context: Context, limit: int
 ) -> Iterator[Part | ToolError]:
     """Yield the parts that `ranges` ask for, or their errors. Parts that touch become one.
 
-    `path` is the file of a range without a path.
+    `path` is the file of a range without a path, and `limit` that of the answer in bytes.
     """
     found: list[Part] = []
     for asked in ranges:
         try:
-            found += parts(replace(asked, path=asked.path or path), read, context)
+            found += parts(replace(asked, path=asked.path or path), read, context, limit)
         except ToolError as error:
             yield from merged(found)
             found = []
@@ -87,8 +105,24 @@ def answers(
     yield from merged(found)
 
 
-def parts(asked: Range, read: Callable[[str], File], context: Context) -> list[Part]:
-    """Return the parts that `asked` asks for; `read` reads a file. Raises `ToolError`."""
+def parts(asked: Range, read: Callable[[str], File], context: Context, limit: int) -> list[Part]:
+    """Return the parts that `asked` asks for; `read` reads a file. Raises `ToolError`.
+
+    Where `match` is given, or a definition is long for the `limit`, a part has an excerpt.
+    """
+    found = _parts(asked, read, context)
+    for number, one in enumerate(found):
+        excerpt: Excerpt | None
+        if asked.match.strip():
+            excerpt = matching(one.file, one.lines, one.definition, asked.match, context)
+        else:
+            excerpt = excerpt_of(one.file, one.lines, one.definition, asked.around, limit)
+        if excerpt:
+            found[number] = replace(one, excerpt=excerpt)
+    return found
+
+
+def _parts(asked: Range, read: Callable[[str], File], context: Context) -> list[Part]:
     if not (asked.symbol.strip() or asked.path.strip()):
         message = "Argument 'path' must not be blank, unless 'symbol' is given"
         raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
@@ -108,7 +142,9 @@ def parts(asked: Range, read: Callable[[str], File], context: Context) -> list[P
         return [_of(file, one) for one in _named(asked.symbol, file, context)]
     if asked.around is not None:
         return [_around(asked.around, asked.max_lines, file, asked.path)]
-    last = min(asked.start_line + asked.max_lines - 1, file.whole.line_count)
+    count = file.whole.line_count
+    is_all = asked.match.strip() and (asked.start_line, asked.max_lines) == (1, DEFAULT_LINES)
+    last = count if is_all else min(asked.start_line + asked.max_lines - 1, count)
     return [Part(file, asked.start_line, last, inside=_going_on(file, asked.start_line, last))]
 
 
@@ -119,7 +155,10 @@ def _of(file: File, definition: Definition) -> Part:
 def _named(symbol: str, file: File, context: Context) -> Sequence[Definition]:
     path = file.source.path
     if file.outline is None or not file.outline.definitions:
-        problem = "has no definitions that are known here: give start_line and max_lines"
+        problem = "has no definitions that are known here"
+        if file.outline and file.outline.problem:
+            problem = f"has no definitions, because it {file.outline.problem}"
+        problem += ": give start_line and max_lines"
         raise ToolError(ErrorCode.NOT_FOUND, f"Path {quote(path)} {problem}")
     found = file.outline.named(symbol)
     if not found:

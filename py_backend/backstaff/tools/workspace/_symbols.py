@@ -4,19 +4,21 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 
 from backstaff.budget import Budget
-from backstaff.contents.choice import Rules, choose
+from backstaff.contents.outlines import outline
 from backstaff.contents.regexp import Matchers, NoMatcher
-from backstaff.contents.scan import Scan
+from backstaff.contents.regexp_worker import Job
 from backstaff.errors import DeadlineExceeded
 from backstaff.names.suggestions import similar
-from backstaff.project.files import project_files
-from backstaff.render.lines import some_of
+from backstaff.render.lines import shortened, some_of
 from backstaff.render.names import visible, word
-from backstaff.structure.outline import Definition, Outline, names_in, outline
+from backstaff.structure.language import CONTAINERS
+from backstaff.structure.outline import Definition, Outline, names_in
 from backstaff.tool import Context
-from backstaff.tools.workspace._texts import EXCLUDED, codings, contents_of, text, unsaved_texts
+from backstaff.tools.workspace._searched import rules_of, searched
+from backstaff.tools.workspace._texts import text
 
 MAX_NEAR = 6
 MAX_FOUND = 20
@@ -40,6 +42,15 @@ def lines_of(definition: Definition) -> str:
     first, last = definition.first_line, definition.last_line
     lines = f"{first}-{last}" if last > first else f"{first}"
     return f"{visible(definition.qualified)} {lines}"
+
+
+def own_line(definition: Definition, width: int) -> str:
+    """Return its own line without `{` or `:`, in at most `width` bytes; for 0 the name alone."""
+    if width:
+        text = " ".join(definition.text.split()).removesuffix("{").removesuffix(":").rstrip()
+        return visible(shortened(text, width))
+    kind = f"{definition.kind} " if definition.kind in CONTAINERS else ""
+    return visible(f"{kind}{definition.name}")
 
 
 def definition_data(definition: Definition) -> dict[str, object]:
@@ -80,22 +91,16 @@ def in_project(symbol: str, context: Context) -> list[Defined]:
         return found
     pattern = rf'^(?:[^=;"]*[^\w=;"-])?{re.escape(parts[-1])}(?:[^\w-]|$)'
     budget = context.budget.share(TIME_SHARE)
-    texts, known = unsaved_texts("", context), codings("", context)
     with (
         suppress(DeadlineExceeded, NoMatcher),
         Matchers(budget) as matchers,
-        context.root.directory(".") as place,
-        contents_of(place, texts) as files,
+        searched(".", rules_of((), ()), context, budget) as files,
     ):
-        project = project_files(place, budget)
-        new = [path for path in texts if not files.exists(path)]
-        chosen = choose(project, Rules(EXCLUDED, "", None, None), budget, new).files
-        scan = Scan((pattern, False), chosen, most=MAX_FILES, codings=known)
-        scan.run(matchers, files)
-        for one in scan.found:
-            content = text(one.path, files, known)
-            made = outline(content, one.path, budget) if content else None
-            found += [Defined(one.path, each) for each in (made.named(symbol) if made else ())]
+        scan = files.scan(Job(((pattern, False),)), most=MAX_FILES)
+        for hits in islice(scan.hits(matchers), MAX_FILES):
+            content = text(hits.path, files.contents, files.codings)
+            made = outline(content, hits.path, budget) if content else None
+            found += [Defined(hits.path, each) for each in (made.named(symbol) if made else ())]
             if len(found) >= MAX_FOUND:
                 break
             budget.check()

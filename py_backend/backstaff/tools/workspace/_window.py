@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from backstaff.contents.outlines import outline
 from backstaff.errors import Fault, NotAFile, PathError, ToolError
 from backstaff.fs.entry import Kind
 from backstaff.reading.source import ContentError, Source, opened
@@ -10,7 +11,7 @@ from backstaff.reading.text import LineSink, TextFacts, read
 from backstaff.render.lines import size
 from backstaff.render.names import quote
 from backstaff.render.refusals import READ_FILE, refused
-from backstaff.structure.outline import MAX_CHARACTERS, Outline, outline
+from backstaff.structure.outline import MAX_CHARACTERS, Outline
 from backstaff.tool import Context
 from backstaff.tools.workspace._refusals import nearest, nearest_names
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from backstaff.changes.comparison import INDEX, Comparison, Unshown, compared
-from backstaff.changes.objects import Change, Origin
 from backstaff.changes.patch import Patch
+from backstaff.changes.work_tree import Change, Origin
 from backstaff.errors import DeadlineExceeded
 from backstaff.render.lines import cut, paths_in_a_note, plural, size
-from backstaff.render.names import CONTROLS, escaped, labels, quote, show
+from backstaff.render.names import CONTROLS, escaped, labels, quote, show, visible
 from backstaff.tool import ESSENTIAL, Context, Keyword, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._repository import commit_named, work_tree_at
 
@@ -31,7 +31,9 @@ _WORDS = {
     "A": "added",
     "D": "deleted",
     "R": "renamed",
+    "C": "copied",
     "T": "typechange",
+    "U": "unmerged",
     "?": "undecided",
 }
 
@@ -73,9 +75,9 @@ def run(asked: Arguments, context: Context) -> Result:
             for path, text in context.unsaved.items()
             if path.startswith(prefix)
         }
-        found = compared(work_tree, base or "", target, below, texts)
-        there = not below or below in work_tree.index.directories or found.files
-        if not there and work_tree.index.get(below) is None:
+        lines = {"files": None, "stat": 0}.get(asked.output, asked.context_lines)
+        found = compared(work_tree, base or "", target, below, texts, context=lines)
+        if below and not found.files and not work_tree.ask("ls-files", *work_tree.below(below)):
             with context.root.resolve(asked.path):
                 pass  # it is there, and git knows nothing of it
         if below and list(found.files) == [below]:
@@ -86,7 +88,7 @@ def run(asked: Arguments, context: Context) -> Result:
 
 def _page(asked: Arguments, found: Comparison, limit: int, context: Context) -> Result:
     """Show the files from the offset on, in turn until the limit or the time is reached."""
-    prefix, count = found.work_tree.base.prefix, len(found.files)
+    prefix, count = found.tree.base.prefix, len(found.files)
     head = _head(asked, found, context)
     room = limit - size(head) - size(f"[more: offset={MAX_OFFSET}]\n")
     rows, files = list[str](), list[dict[str, object]]()
@@ -94,8 +96,7 @@ def _page(asked: Arguments, found: Comparison, limit: int, context: Context) -> 
     names = islice(found.files.items(), asked.offset, None)
     patches = ((path, change, None) for path, change in names)
     if asked.output != "files":
-        lines = None if asked.output == "stat" else asked.context_lines
-        patches = found.patches(asked.offset, lines, context.budget)
+        patches = found.patches(asked.offset, context.budget)
     try:
         for path, change, patch in patches:
             name, source = prefix + path, prefix + change.source if change.source else None
@@ -103,7 +104,7 @@ def _page(asked: Arguments, found: Comparison, limit: int, context: Context) -> 
             shown, counts = show(name), _counts(told) if told else ""
             item: dict[str, object] = {
                 "path": name,
-                "status": Keyword(_WORDS[change.letter]),
+                "status": Keyword(_WORDS["?" if change.undecided else change.letter]),
                 "old_path": source,
                 "added": told and told.added,
                 "removed": told and told.removed,
@@ -114,7 +115,8 @@ def _page(asked: Arguments, found: Comparison, limit: int, context: Context) -> 
                 row = f"[{shown}: not shown, {patch}]\n"
             elif patch is None or asked.output == "stat":
                 before = f"{show(source)} -> " if source else ""
-                row = f"{change.letter} {before}{shown}{counts}\n"
+                letter = "?" if change.undecided else change.letter
+                row = f"{letter} {before}{shown}{counts}\n"
             else:
                 row, item["patch"] = _written(patch, room if count == 1 else None, asked, context)
             if size(row) > room:
@@ -145,7 +147,7 @@ def _page(asked: Arguments, found: Comparison, limit: int, context: Context) -> 
 
 
 def _head(asked: Arguments, found: Comparison, context: Context) -> str:
-    files, prefix = found.files, found.work_tree.base.prefix
+    files, prefix = found.files, found.tree.base.prefix
     now = "the files as they are now" if asked.target is None else show(asked.target)
     within = "" if asked.path in (".", "") else f" in {show(asked.path)}"
     count = plural(len(files), "file") if files else "nothing"
@@ -166,7 +168,9 @@ def _written(
     lines = [line for line in patch.text.split(b"\n") if line[:1] in (b" ", b"+", b"-")]
     body = [line for line in lines if not line.startswith((b"--- ", b"+++ "))]
     strip = bool(body) and all(line.endswith(b"\r") for line in body)
-    shown, whole = patch, _in_text(patch.text, strip=strip)
+    # A name in the head could forge a row: it has escapes for everything invisible.
+    head = visible(_in_text(patch.head, strip=strip))
+    shown, whole = patch, head + _in_text(b"".join(patch.hunks), strip=strip)
     if alone is not None and size(whole) > alone:
         reads = context.named("workspace/read_file")
         fewer = "context_lines=0 shows more, " if asked.context_lines else ""
@@ -176,7 +180,7 @@ def _written(
             return f"[{left}: {fewer}{reads} shows the file]\n"
 
         hunks = [_in_text(hunk, strip=strip) for hunk in patch.hunks]
-        text, kept = cut(_in_text(patch.head, strip=strip), hunks, end, alone)
+        text, kept = cut(head, hunks, end, alone)
         if kept:
             shown, whole = replace(patch, hunks=patch.hunks[:kept]), text
     return whole, shown.text.decode("utf-8", "surrogateescape")
@@ -201,5 +205,5 @@ TOOL = Tool(
     result_kind=ResultKind.TEXT,
     categories=(ESSENTIAL, "git"),
     reads_content=True,
-    preset=8,
+    preset=9,
 )

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from backstaff.changes.history import Commit, Written, blame, commits
-from backstaff.changes.objects import Unanswered
+from backstaff.changes.work_tree import WorkTree
 from backstaff.errors import ErrorCode, ToolError
-from backstaff.project.running_git import NoGit
+from backstaff.project.running_git import GitFailed, Unanswered
 from backstaff.render.lines import cut, plural, shortened
 from backstaff.render.names import prose, quote, show
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
@@ -27,6 +27,8 @@ MAX_SUBJECT, MAX_AUTHOR, MAX_GREP = 200, 60, 1000
 _SHORT = 7
 _SURROGATES = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 """Matches characters that stand for no byte."""
+_NOT_THERE = re.compile(r"has only \d+ line|no such path|is no file|cannot find the line")
+_OR_EARLIER = " (or an earlier commit, which this shallow clone has not)"
 _LINES = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?")
 
 
@@ -64,15 +66,8 @@ def run(asked: Arguments, context: Context) -> Result:
         ref = commit_named(asked.ref, "ref", work_tree, context)
         repository, path = work_tree.repository, (work_tree.inside + below).rstrip("/")
         if first:
-            try:
-                lines = blame(repository, ref, path, first, last, context.budget) if ref else []
-            except Unanswered as error:
-                if error.why is not NoGit.BROKEN:
-                    raise
-                problem = f"has no lines {first}-{last} in {quote(asked.ref)}, or is no file there"
-                message = f"Path {quote(asked.path)} {problem}"
-                raise ToolError(ErrorCode.NOT_FOUND, message) from error
-            return _writers(asked, lines, (first, last), context)
+            span = first, last
+            return _writers(asked, _blamed(asked, work_tree, ref, path, span), span, context)
         found: Sequence[Commit] = ()
         if ref:
             most, skip = asked.max_commits + 1, asked.offset  # more tells whether there is more
@@ -80,7 +75,23 @@ def run(asked: Arguments, context: Context) -> Result:
         if not found and below:
             with context.root.resolve(asked.path):
                 pass  # else it is neither here nor in the history
-        return _list(asked, found, context)
+        return _list(asked, found, context, is_shallow=repository.is_shallow)
+
+
+def _blamed(
+    asked: Arguments, work_tree: WorkTree, ref: str, path: str, span: tuple[int, int]
+) -> list[Written]:
+    if not ref:
+        raise ToolError(ErrorCode.NOT_FOUND, f"{quote(asked.ref)} has no commit yet")
+    try:
+        return blame(work_tree.repository, ref, path, *span, work_tree.budget)
+    except Unanswered as error:
+        if not isinstance(error.why, GitFailed) or not _NOT_THERE.search(error.why):
+            raise
+        first, last = span
+        problem = f"has no lines {first}-{last} in {quote(asked.ref)}, or is no file there"
+        message = f"Path {quote(asked.path)} {problem}"
+        raise ToolError(ErrorCode.NOT_FOUND, message) from error
 
 
 def _writers(
@@ -88,7 +99,8 @@ def _writers(
 ) -> Result:
     first, last = span
     rows = [
-        f"{one.first}{f'-{one.last}' if one.last > one.first else ''} {_row(one.commit)}\n"
+        f"{one.first}{f'-{one.last}' if one.last > one.first else ''} {_row(one.commit)}"
+        f"{_OR_EARLIER if one.boundary else ''}\n"
         for one in found
     ]
     head = f"{show(asked.path)}: who wrote lines {first}-{last}, as of {show(asked.ref)}\n"
@@ -98,7 +110,7 @@ def _writers(
 
     text, shown = cut(head, rows, end, context.text_limit(DEFAULT_TEXT_BYTES))
     data = [
-        {"start_line": one.first, "end_line": one.last}
+        {"start_line": one.first, "end_line": one.last, "boundary": one.boundary}
         | {name: getattr(one.commit, name) for name in ("oid", "date", "author", "subject")}
         for one in found[:shown]
     ]
@@ -112,7 +124,9 @@ def _row(commit: Commit) -> str:
     return f"{commit.oid[:_SHORT]} {commit.date} {author}: {subject}"
 
 
-def _list(asked: Arguments, found: Sequence[Commit], context: Context) -> Result:
+def _list(
+    asked: Arguments, found: Sequence[Commit], context: Context, *, is_shallow: bool
+) -> Result:
     listed, rows = found[: asked.max_commits], []
     for one in listed:
         lines = "" if one.added is None else f" +{one.added} -{one.removed}"
@@ -122,6 +136,8 @@ def _list(asked: Arguments, found: Sequence[Commit], context: Context) -> Result
     about += [f"with {quote(asked.grep)}"] if asked.grep else []
     head = "" if rows else " ".join([f"No {'more ' * bool(asked.offset)}commits", *about]) + "\n"
 
+    if is_shallow and len(found) <= asked.max_commits:
+        rows.append("[earlier commits are not here: this is a shallow clone]\n")
     uncounted = sum(one.files is not None and one.added is None for one in listed)
     late = f"[the time was up before the lines of {plural(uncounted, 'commit')} were counted]\n"
     late *= uncounted > 0 and context.budget.expired()

@@ -1,25 +1,24 @@
 """workspace/git_status_summary: the branch, and the changes since the last commit.
 
 `raw` is the output of `git -c core.quotePath=false status --porcelain=v1 --branch`, byte for byte.
-No git looks at the work tree for it, and no program that the repository names is run (contract
-008). If the top of the work tree lies above the workspace, `raw` has the paths of the workspace
-alone, as git prints them.
+No program that the repository names is run for it (contract 008). If the top of the work tree lies
+above the workspace, `raw` has the paths of the workspace alone, as git prints them.
 
 The text names the paths from the workspace on, with git's letters. Beyond the contract, it names
 the files whose text in Emacs differs from the disk, and leaves out Emacs's own files, such as
 the lock `.#a.py` and the copy `#a.py#`.
 """
 
+import os
 from dataclasses import dataclass
 
-from backstaff.changes.objects import Changes
 from backstaff.changes.porcelain import branch_line, raw
 from backstaff.changes.status import Status, status_of
-from backstaff.changes.work_tree import WorkTree, opened
+from backstaff.changes.work_tree import LINK, Changes, WorkTree, opened
 from backstaff.errors import ErrorCode, NotADirectory, NotFound, PathError, ToolError
 from backstaff.fs.entry import Kind
 from backstaff.fs.file import read
-from backstaff.project.files import ProjectFiles, project_files
+from backstaff.project.git import find_repository
 from backstaff.project.running_git import NoGit
 from backstaff.render.lines import cut, plural
 from backstaff.render.names import labels, quote, show
@@ -49,14 +48,12 @@ def run(arguments: Arguments, context: Context) -> Result:
     if not cwd.strip():
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "Argument 'cwd' must not be blank")
     try:
-        with context.root.directory(cwd) as start, answering(cwd):
-            project = project_files(start, context.budget)
-            if isinstance(project.repository, NoGit):
-                raise no_repository(arguments.cwd, project.repository)
-            with opened(start, project.repository, context.budget) as work_tree:
-                if work_tree.base.relative != start.relative:
-                    project = project_files(work_tree.base, context.budget)
-                return _result(work_tree, project, status_of(work_tree, project), context)
+        with context.root.directory(cwd) as start, answering(cwd, context):
+            repository = find_repository(start, context.budget)
+            if isinstance(repository, NoGit):
+                raise no_repository(arguments.cwd, repository)
+            with opened(start, repository, context.budget) as work_tree:
+                return _result(work_tree, status_of(work_tree), context)
     except (NotFound, NotADirectory) as error:
         message = f"Path {quote(arguments.cwd)} is not a directory: {error.message}"
         raise ToolError(ErrorCode.NOT_DIRECTORY, message) from error
@@ -64,17 +61,18 @@ def run(arguments: Arguments, context: Context) -> Result:
         raise refusal(error, arguments.cwd, context) from error
 
 
-def _unsaved(work_tree: WorkTree, project: ProjectFiles, context: Context) -> list[str]:
+def _unsaved(work_tree: WorkTree, context: Context) -> list[str]:
     """The files below the base whose text in Emacs is not the disk's, with paths from the root."""
-    prefix = work_tree.base.prefix
+    prefix, found = work_tree.base.prefix, list[str]()
     mine = sorted(path for path in context.unsaved if path.startswith(prefix))
-    known = set(project.paths) if mine else set()
-    found = []
+    start = f":(top,literal){work_tree.inside}"
+    words = ("ls-files", "-z", "--cached", "--others", *work_tree.repository.excludes, "--")
+    paths = [start + path.removeprefix(prefix) for path in mine]
+    listed = os.fsdecode(work_tree.ask(*words, *paths)).split("\0") if mine else []
     for path in mine:
         try:
             with context.root.resolve(path) as place:
-                relative = path.removeprefix(prefix)
-                if work_tree.index.get(relative) is None and relative not in known:
+                if work_tree.inside + path.removeprefix(prefix) not in listed:
                     continue  # git ignores it
                 if place.kind is Kind.FILE:
                     on_disk = read(place.name, place.directory, MAX_UNSAVED_BYTES)
@@ -86,8 +84,16 @@ def _unsaved(work_tree: WorkTree, project: ProjectFiles, context: Context) -> li
     return found
 
 
-def _result(work_tree: WorkTree, project: ProjectFiles, status: Status, context: Context) -> Result:
-    unsaved = _unsaved(work_tree, project, context)
+def _is_of_emacs(path: str, work_tree: WorkTree) -> bool:
+    """Whether `path` is a file of Emacs's own: the link `.#a.py`, or the copy `#a.py#`."""
+    name = path.rpartition("/")[2]
+    if name.startswith(".#"):
+        return work_tree.content(path, LINK) is not None
+    return len(name) > 1 and name[0] == name[-1] == "#"
+
+
+def _result(work_tree: WorkTree, status: Status, context: Context) -> Result:
+    unsaved = _unsaved(work_tree, context)
     prefix, inside = work_tree.base.prefix, work_tree.inside
     line = branch_line(work_tree)
     # No name of a branch has two dots or a blank.
@@ -95,9 +101,6 @@ def _result(work_tree: WorkTree, project: ProjectFiles, status: Status, context:
     branch, _, followed = told.partition("...")
     upstream, _, track = followed.partition(" ")
     is_detached = branch.endswith(" (no branch)")
-    of_emacs = {
-        f"{path}/{name}".lstrip("/") for path, names in project.of_emacs.items() for name in names
-    }
 
     def shown(path: str) -> str:
         return show(prefix + path)
@@ -112,7 +115,7 @@ def _result(work_tree: WorkTree, project: ProjectFiles, status: Status, context:
         "conflicts": [f"{two} {shown(path)}" for path, two in status.conflicts.items()],
         "staged": letters(status.staged),
         "changed": letters(status.changed),
-        "untracked": [shown(path) for path in status.untracked if path not in of_emacs],
+        "untracked": [shown(p) for p in status.untracked if not _is_of_emacs(p, work_tree)],
         "changed in Emacs, not saved": [show(path) for path in unsaved],
         "undecided, as a filter would have to run, or they cannot be read": [
             shown(path) for path in status.undecided
@@ -130,10 +133,13 @@ def _result(work_tree: WorkTree, project: ProjectFiles, status: Status, context:
     diff = context.named("workspace/git_diff")
     is_shown = bool(status.staged or status.changed or status.conflicts or unsaved)
 
+    own = "[.git/info/attributes does not count here]\n"
+    own *= work_tree.repository.has_own_attributes
+
     def end(count: int) -> str:
         if left := len(lines) - count:
             return f'[{plural(left, "more line")}: {diff} with output="files" and a path]\n'
-        return f"[{diff} shows the lines]\n" if is_shown else ""
+        return own + (f"[{diff} shows the lines]\n" if is_shown else "")
 
     text, count = cut(head, lines, end, context.text_limit(DEFAULT_TEXT_BYTES))
     top = work_tree.base.path
@@ -163,5 +169,5 @@ TOOL = Tool(
     result_kind=ResultKind.TEXT,
     categories=(ESSENTIAL, "git"),
     reads_content=True,
-    preset=7,
+    preset=8,
 )

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from itertools import islice, takewhile
 
 from backstaff.contents.choice import Rules, choose
+from backstaff.contents.outlines import outline
 from backstaff.errors import (
     DeadlineExceeded,
     ErrorCode,
@@ -39,11 +40,11 @@ from backstaff.reading.source import TABLE, Settings
 from backstaff.render.lines import bracketed, counted, fit, fitting, shortened, size
 from backstaff.render.names import labels, show, visible
 from backstaff.structure.language import CONTAINERS
-from backstaff.structure.outline import Definition, outline
+from backstaff.structure.outline import Definition
 from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._matches import path_in_text
 from backstaff.tools.workspace._refusals import refusal
-from backstaff.tools.workspace._symbols import definition_data
+from backstaff.tools.workspace._symbols import definition_data, own_line
 from backstaff.tools.workspace._texts import EXCLUDED, codings, contents_of, text, unsaved_texts
 from backstaff.tools.workspace._window import Window, read_text
 
@@ -67,12 +68,16 @@ class Arguments:
 
 @dataclass(frozen=True, slots=True)
 class Outlined:
-    """A file and its definitions. `deeper` counts those below the depth that was asked for."""
+    """A file and its definitions. `deeper` counts those below the depth that was asked for.
+
+    With a `problem` they are not known.
+    """
 
     path: str
     line_count: int
     definitions: Sequence[Definition]
     deeper: int
+    problem: str = ""
 
     def data(self) -> dict[str, object]:
         """Return it for the data of an answer."""
@@ -123,7 +128,7 @@ def _outlined(path: str, content: str, depth: int | None, context: Context) -> O
         return None
     kept = [one for one in made.definitions if depth is None or one.depth < depth]
     count = content.count("\n") + 1 if content else 0  # as workspace/read_file counts
-    return Outlined(path, count, kept, len(made.definitions) - len(kept))
+    return Outlined(path, count, kept, len(made.definitions) - len(kept), made.problem)
 
 
 def _of_directory(
@@ -139,12 +144,14 @@ def _of_directory(
             for path in budget.checked(files, stride=8):
                 content = text(path, contents, known)
                 one = _outlined(prefix + path, content or "", arguments.depth, context)
-                if one and one.definitions:
+                if one and one.problem:
+                    late.append(_unknown(prefix + path, one.problem))
+                elif one and one.definitions:
                     found.append(one)
                 else:
                     others += 1
         except DeadlineExceeded:
-            late = ["the time was up before all files were read: give a deeper path or include"]
+            late.append("the time was up before all files were read: give a deeper path or include")
     notes = [f"{counted(others, 'file')} without known definitions"] * (others > 0) + late
     total = sum(len(one.definitions) for one in found)
     below = "" if place.relative == "." else f" in {show(f'{place.relative}/')}"
@@ -163,6 +170,9 @@ def _rows(found: Outlined, limit: int) -> tuple[str, bool]:
     lines = counted(found.line_count, "line")
     known = counted(total, "definition") if total else "no definitions that are known here"
     head = f"{path_in_text(found.path)}: {lines}, {known}\n"
+    if found.problem:
+        name = found.path.rpartition("/")[2]
+        return f"{path_in_text(found.path)}: {lines}\n[{_unknown(name, found.problem)}]\n", True
     deepest = max((one.depth for one in found.definitions), default=0)
     for level in range(deepest, -1, -1):
         shown = [one for one in found.definitions if one.depth <= level]
@@ -175,14 +185,13 @@ def _rows(found: Outlined, limit: int) -> tuple[str, bool]:
     return _merged(head, shown, total, limit), True
 
 
+def _unknown(path: str, problem: str) -> str:
+    return f"no definitions: {show(path)} {problem}"
+
+
 def _row(one: Definition, width: int) -> str:
     lines = f"{one.line}-{one.last_line}" if one.last_line > one.line else f"{one.line}"
-    kind = f"{one.kind} " if one.kind in CONTAINERS else ""
-    what = f"{kind}{one.name}"
-    if width:
-        what = " ".join(one.text.split()).removesuffix("{").removesuffix(":").rstrip()
-        what = shortened(what, width)
-    return f"{'  ' * one.depth}{lines} {visible(what)}\n"
+    return f"{'  ' * one.depth}{lines} {own_line(one, width)}\n"
 
 
 def _short(one: Definition) -> str:
@@ -258,7 +267,7 @@ TOOL = Tool(
     result_kind=ResultKind.TEXT,
     categories=(ESSENTIAL, "filesystem", "navigation"),
     reads_content=True,
-    preset=6,
+    preset=7,
     settings=Settings,
     table=TABLE,
 )

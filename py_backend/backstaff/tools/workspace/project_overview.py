@@ -141,8 +141,7 @@ def _facts(
     repository, git_budget = found.repository, context.budget.share(WALK_SHARE)
     known = edits(place, repository, git_budget)
     branch = None if isinstance(repository, NoGit) else repository.branch(git_budget)
-    # A repository without a commit has no history, and git calls that a failure.
-    is_hidden = known.unknown not in (None, NoGit.BROKEN)
+    is_hidden = known.unknown is not None
     if isinstance(repository, NoGit):
         is_hidden = repository.hides
     budget = context.budget.at_least(MIN_SECONDS)
@@ -245,8 +244,8 @@ def _notes(found: ProjectFiles, context: Context) -> Iterator[Note]:
     if found.ignored and not found.paths:
         finds = f"{context.named('workspace/search_files')} with include_ignored finds it"
         yield Note(NoteKind.IGNORED, "git ignores all that is in here", finds)
-    if found.tracked_unknown:
-        yield Note(NoteKind.TRACKED, "files that are tracked though ignored are missing")
+    if found.not_applied:
+        yield Note(NoteKind.RULE, f".gitignore is not applied, because {found.not_applied}")
     if found.closed(Closed.REPOSITORY):
         text = "dir/(git) is a repository of its own"
         yield Note(NoteKind.REPOSITORY, text, "give it as path")

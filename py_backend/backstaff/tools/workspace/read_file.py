@@ -13,13 +13,22 @@ because a page of one line gets the whole limit. If that is too little as well, 
 the byte, in UTF-8, at which the next page begins: `start_byte` is beyond the contract.
 
 `symbol` reads the definition of that name, with the comments and decorators above it. `around`
-reads the innermost definition that holds a line. `ranges` reads several parts at once, in order:
-the limit cuts only the last one that is shown. The data have a list `ranges` then, and each item
-has the data of a call for it alone, or its `error`.
+reads the innermost definition that holds a line. A long definition stands for itself by some of its
+lines, and `match` chooses the lines of a part (`_excerpt`); both end with the call that reads all:
+
+    src/app.py: Server, lines 33-197 of 812 (its own lines, and the lines of its members)
+    33<TAB>class Server:
+    41-80<TAB>def run(self)
+    [whole: start_line=33 max_lines=165]
+
+`ranges` reads several parts at once, in order. Parts that take little of the limit come whole. The
+others share the rest, and where it ends, the answer names the missing ones as the next `ranges`. The
+data have a list `ranges` then, and each item has the data of a call for it alone, or its `error`.
 
 `content` has the same lines, without escapes; `cut_lines` names those of which it has only a part.
 """
 
+import json
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,7 +38,9 @@ from backstaff.reading import encoding as encodings
 from backstaff.reading.source import TABLE, Origin, Settings
 from backstaff.render.lines import fit, plural, shortened, size, some_of
 from backstaff.render.names import CONTROLS, escaped, labels, quote, show, visible
+from backstaff.structure.outline import Definition
 from backstaff.tool import ESSENTIAL, Context, Keyword, Result, ResultKind, Tool, argument
+from backstaff.tools.workspace._excerpt import Excerpt
 from backstaff.tools.workspace._matches import path_in_text
 from backstaff.tools.workspace._ranges import (
     DEFAULT_LINES,
@@ -42,11 +53,17 @@ from backstaff.tools.workspace._ranges import (
     merged,
     parts,
 )
-from backstaff.tools.workspace._symbols import Defined, definition_data, lines_of
+from backstaff.tools.workspace._symbols import Defined, definition_data, lines_of, own_line
 from backstaff.tools.workspace._window import LINE_BYTES, File, Line, Window, read_text
 
 MAX_TEXT_BYTES = 4 << 20
 """Maximum number of bytes of a text. It is sent three times, and a frame holds 16 MiB."""
+SHORT = 10
+"""A part that takes a tenth of the limit comes whole, wherever it stands."""
+NAMED_BYTES = 100
+"""Number of bytes that are kept for the name of a missing part."""
+MEMBER_BYTES = 100
+"""Maximum number of bytes of a member's own line in the row for it."""
 MAX_LEFT_OUT, MAX_NAME, NAMES_SHARE = 5, 60, 4
 """Maximum number of definitions that the end of a cut part names, of the bytes of a name, and the
 part of the limit, a quarter, that the names take."""
@@ -69,14 +86,19 @@ class Arguments:
         maximum=MAX_LINES,
     )
     symbol: str = argument(
-        "Read the whole definition of this name, such as Server.run in a search's heading;"
-        " without path, wherever it is.",
+        "Read the definition of this name, such as Server.run in a search's heading; without path,"
+        " wherever it is. A long class comes as its own lines and its members' ranges.",
         absent="",
     )
     around: int | None = argument("Read the definition that holds this line.", minimum=1)
+    match: str = argument(
+        "Of the file or the symbol, read only the lines that match this regular expression, with"
+        " some around. Lower case matches any case.",
+        absent="",
+    )
     ranges: tuple[Range, ...] = argument(
-        "Read up to 20 parts at once: objects with symbol, around, or start_line and max_lines,"
-        " and path where that is another file.",
+        "Read up to 20 parts at once, together at most 16,384 bytes: objects with symbol, around,"
+        " or start_line and max_lines, match, and path where that is another file.",
         absent=(),
     )
     start_byte: int = argument(
@@ -97,7 +119,9 @@ def run(arguments: Arguments, context: Context) -> Result:
     """Read the window. Raises `ToolError` with the codes of read 6."""
     asked, encoding = arguments, arguments.encoding or ""
     _check(asked)
-    is_window = not (asked.symbol.strip() or asked.around is not None or asked.ranges)
+    is_window = not (
+        asked.symbol.strip() or asked.around is not None or asked.ranges or asked.match.strip()
+    )
     limit = min(context.text_limit(2 << 20), MAX_TEXT_BYTES)
     room, files = max(limit, LINE_BYTES), dict[str, File]()
 
@@ -110,6 +134,8 @@ def run(arguments: Arguments, context: Context) -> Result:
 
     def page(part: Part, left: int) -> Result:
         file, lines = part.file, part.file.lines
+        if part.excerpt:
+            return Chosen(asked, part, left).result()
         if not is_window:
             window = Window(part.start, 0, part.last - part.start + 1, room)
             if file.text or not file.whole.line_count:
@@ -120,10 +146,14 @@ def run(arguments: Arguments, context: Context) -> Result:
         return Page(asked, part, lines, left).result()
 
     if asked.ranges:
-        return _together(list(answers(asked.ranges, asked.path, read_once, context)), page, limit)
-    one = Range(asked.path, asked.start_line, asked.max_lines, asked.symbol, asked.around)
+        return _together(
+            list(answers(asked.ranges, asked.path, read_once, context, limit)), page, limit
+        )
+    one = Range(
+        asked.path, asked.start_line, asked.max_lines, asked.symbol, asked.around, asked.match
+    )
     try:
-        found = parts(one, read_once, context)
+        found = parts(one, read_once, context, limit)
     except Several as error:
         return _list(error.head, error.found)
     if len(found) == 1:
@@ -156,31 +186,35 @@ def _together(
 
     `page` makes a page in the bytes that are left.
     """
-    texts, data, truncated, left = list[str](), list[dict[str, object]](), False, limit
-
-    def end(left_out: int) -> str:
-        parts_left = f": {plural(left_out, 'part')} left out, ask for them again"
-        return f"[cut at {limit:,} bytes{parts_left if left_out else ''}]\n"
-
-    for number, answer in enumerate(found):
-        room = max(left - size(end(len(found))), 0)
-        is_cut = False
-        if isinstance(answer, ToolError):
-            text = f"[{answer.message}]\n"
-            one: dict[str, object] = {"error": {"code": answer.code, "message": answer.message}}
+    pages = [one if isinstance(one, ToolError) else page(one, limit) for one in found]
+    # A page that is cut at the limit would be longer.
+    is_cut = [isinstance(one, Result) and one.data["next_start_line"] is not None for one in pages]
+    sizes = [limit + 1 if cut else size(_text(one)) for one, cut in zip(pages, is_cut, strict=True)]
+    left, reserved = limit, 0
+    if sum(sizes) > limit:
+        long = [taken for taken in sizes if taken > limit // SHORT]
+        reserved = min(NAMED_BYTES * (1 + len(long)), limit // 4)  # for the names of missing ones
+        left -= min(limit, sum(sizes) - sum(long) + reserved)
+    texts, data, missing, truncated = list[str](), list[dict[str, object]](), list[object](), False
+    for part, answer, taken in zip(found, pages, sizes, strict=True):
+        is_short = taken <= limit // SHORT and sum(map(size, texts)) + taken <= limit - reserved
+        one = answer
+        if isinstance(part, Part) and not is_short and taken > left:
+            if left < limit // SHORT and texts:
+                missing.append(part.asked())
+                continue
+            one = page(part, max(left, 0))
+            after = one.data["next_start_line"]
+            missing += [part.asked(after)] if isinstance(after, int) else []
+        left -= 0 if is_short else size(_text(one))
+        texts.append(_text(one))
+        if isinstance(one, ToolError):
+            data.append({"error": {"code": one.code, "message": one.message}})
         else:
-            result = page(answer, room)
-            text, one, is_cut = result.text, dict(result.data), bool(result.data["truncated"])
-            truncated = truncated or result.truncated
-        has_room = not texts or size(text) <= room
-        if has_room:
-            left -= size(text)
-            texts.append(text)
-            data.append(one)
-        if is_cut or not has_room:
-            texts.append(end(len(found) - number - has_room))
-            truncated = True
-            break
+            data.append(dict(one.data))
+            truncated = truncated or one.truncated
+    texts.append(_missing(missing, limit, limit - sum(map(size, texts))))
+    truncated = truncated or bool(missing)
     paths = [one.file.source.path for one in found if isinstance(one, Part)]
     return Result(
         text="".join(texts),
@@ -188,6 +222,26 @@ def _together(
         truncated=truncated,
         labels=lambda: labels(show, paths),
     )
+
+
+def _text(one: Result | ToolError) -> str:
+    return one.text if isinstance(one, Result) else f"[{one.message}]\n"
+
+
+def _missing(parts: Sequence[object], limit: int, room: int) -> str:
+    """Return the line that names the `parts` that an answer lacks, as the next `ranges`.
+
+    It counts those for which the `room` in bytes is too little.
+    """
+
+    def line(named: int) -> str:
+        literal = visible(json.dumps(parts[:named], ensure_ascii=False))
+        more = f" and {plural(len(parts) - named, 'part')}" if named < len(parts) else ""
+        which = f"ranges={literal}{more}" if named else plural(len(parts), "part")
+        return f"[cut at {limit:,} bytes, missing: {which}]\n"
+
+    shown = next((at for at in range(len(parts), 0, -1) if size(line(at)) <= room), 0)
+    return line(shown) if parts else ""
 
 
 def _list(head: str, found: Sequence[Defined]) -> Result:
@@ -330,6 +384,76 @@ class Page:
     def _last(self) -> int:
         """Return the last line that can follow."""
         return self.part.last if self._is_part() else self.part.file.whole.line_count
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The lines of a part's excerpt, to be shown in `limit` bytes."""
+
+    asked: Arguments
+    part: Part
+    limit: int
+
+    def result(self) -> Result:
+        """Return as many of the lines as fit, and the call that reads all of them."""
+        part, source, whole = self.part, self.part.file.source, self.part.file.whole
+        excerpt = part.excerpt or Excerpt((), (), "")
+        text, definition = part.file.text.split("\n"), part.definition
+        rows = [(at, self._row(at, text[at - 1])) for at in excerpt.lines]
+        rows += [(one.line, self._member(one)) for one in excerpt.members]
+        rows.sort()
+        if not excerpt.members:  # something is left out between lines that are apart
+            for number in range(len(rows) - 1, 0, -1):
+                if rows[number][0] > rows[number - 1][0] + 1:
+                    rows[number] = rows[number][0], f"--\n{rows[number][1]}"
+        name = f"{visible(definition.qualified)}, " if definition else ""
+        unsaved = ", not saved yet in Emacs" if source.origin is Origin.BUFFER else ""
+        window = f"lines {part.start}-{part.last} of {whole.line_count}"
+        head = f"{show(source.path)}: {name}{window} ({excerpt.about}){unsaved}\n"
+        all_lines = min(part.last - part.start + 1, MAX_LINES)
+
+        def page(shown: int) -> str:
+            more = f"; from here on: start_line={rows[shown][0]}" if shown < len(rows) else ""
+            end = f"[whole: start_line={part.start} max_lines={all_lines}{more}]\n"
+            return "".join((head, *(row for _, row in rows[:shown]), end))
+
+        written, shown = fit(page, len(rows), (size(row) for _, row in rows), self.limit)
+        last = rows[shown][0] if shown < len(rows) else part.last + 1
+        lines = [at for at in excerpt.lines if at < last]
+        data = {
+            "path": source.path,
+            "content": "\n".join(text[at - 1] for at in lines),
+            "truncated": True,
+            "next_start_line": last if shown < len(rows) else None,
+            "meta": {
+                "byte_length": whole.byte_length,
+                "line_count": whole.line_count,
+                "returned_line_count": len(lines),
+                "mtime_ms": source.mtime_ms,
+            },
+            "source": source.origin,
+            "encoding": whole.encoding,
+            "eol": Keyword(whole.eol),
+            "revision": whole.revision,
+            "cut_lines": [at for at in lines if size(text[at - 1]) > LINE_BYTES],
+            "shown_lines": lines,
+            "members": [definition_data(one) for one in excerpt.members if one.line < last],
+        }
+        return Result(
+            text=written,
+            data=data | ({"definition": definition_data(definition)} if definition else {}),
+            truncated=True,
+            labels=lambda: labels(show, [source.path]),
+        )
+
+    def _row(self, number: int, line: str) -> str:
+        mark = f"{number}\t" if self.asked.line_numbers else ""
+        kept = shortened(line, LINE_BYTES)
+        return f"{mark}{CONTROLS.sub(escaped, kept)}\n"
+
+    def _member(self, one: Definition) -> str:
+        lines = f"{one.line}-{one.last_line}" if one.last_line > one.line else f"{one.line}"
+        return f"{lines}\t{own_line(one, MEMBER_BYTES)}\n"
 
 
 TOOL = Tool(

@@ -1,19 +1,22 @@
 r"""workspace/regexp_search: where a regular expression matches in the files below a directory.
 
 The dialect is Python's `re`; `contents.dialects` translates parts that only JavaScript has. A match
-is within one line, and `\r\n`, `\n` and `\r` end lines. Order is by path (UTF-16 units), line,
-column.
+is within one line. Order is by path (UTF-16 units), line, column.
 
-Files are those of `project.files`: those that git ignores are left out unless `include_ignored` is
-given, and hidden files are not. Directories and files with a name in `EXCLUDED` are left out
-always, even if git tracks them or `include` names them (search 3). The text names the first of
-these directories; to search one, give it as `root_path`. A file as `root_path` is searched alone.
-Globs are about the whole path from the workspace on, whatever the `root_path`; where `include`
-leaves no file so, it counts from `root_path`. The text of a modified buffer takes the place of its
-file, which need not exist yet. Links are not followed; binary files, those over 1 MiB and those
-that are not UTF-8 are skipped, and so are files that may hold secrets, whoever has approved of the
-search. The last line of the text always counts them, and so does `skipped` in the data: names that
-git ignores, where a directory is one name, and files else.
+The way of a match: the files are chosen (`_searched`), each has its matches counted (`Scan`), those
+in tests or on lines without definitions are dropped (`Wanted`), the page is shared among the files
+(`page_of`), its matches are fetched, laid out as rows (`_matches`), and fitted into the limit.
+
+Where a page for a model cannot hold all matches, the files stand by worth instead (contract 009):
+all are counted before the first page, and the order is that of `contents.worth` for the words of
+the pattern. If the time is up before, or if the pattern has no words, the order is by path. The
+next pages have the same order while no file has changed; if one has, a note says so.
+
+The text of a modified buffer takes the place of its file, which need not exist yet. Links are not
+followed; binary files, those over 1 MiB and those that are not UTF-8 are skipped, and so are files
+that may hold secrets, whoever has approved of the search. The last line of the text always counts
+them, and so does `skipped` in the data: names that git ignores, where a directory is one name, and
+files else.
 
 The contract's `took_ms` is in the JSON only: a reply has its own. Columns count UTF-16 units in the
 JSON, and characters in the data. Of a line with more than 1,000 characters `line_text` is a part.
@@ -25,31 +28,26 @@ others; `offset` counts these as well. For the output `files`, an item is a path
 path and the number of its matches; max_results and offset then count files.
 """
 
-import re
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from backstaff.budget import Budget
-from backstaff.contents.choice import Choice, Rules, choose
-from backstaff.contents.dialects import BadRegexp, translated
-from backstaff.contents.near import WALK_SHARE, Near
+from backstaff.cache import LRUCache
+from backstaff.contents.dialects import BadRegexp
+from backstaff.contents.outlines import outlines
 from backstaff.contents.regexp import Matchers, NoMatcher
-from backstaff.contents.scan import Found, Scan, page_of
-from backstaff.errors import DeadlineExceeded, ErrorCode, NotADirectory, PathError, ToolError
-from backstaff.fs.contents import MAX_FILE_BYTES, Contents
-from backstaff.fs.entry import Kind
-from backstaff.fs.root import Place
-from backstaff.globs.globs import BadGlob, Globs, compile_globs
-from backstaff.project.files import Directory, ProjectFiles, project_files
-from backstaff.project.running_git import NoGit
-from backstaff.render.lines import bracketed, counted, fit, fitting, paths_in_a_note, size
+from backstaff.contents.regexp_worker import Job, Pattern
+from backstaff.contents.scan import Hits
+from backstaff.contents.words import question_of
+from backstaff.errors import DeadlineExceeded, ErrorCode, PathError, ToolError
+from backstaff.fs.contents import MAX_FILE_BYTES
+from backstaff.project.file_kinds import is_test_file
+from backstaff.render.lines import bracketed, counted, fit, fitting, size
 from backstaff.render.names import MAX_ECHO, labels, quote, show, visible, word
 from backstaff.result import Note, NoteKind
-from backstaff.structure.outline import Outline, outline
+from backstaff.structure.outline import Outline
 from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._matches import (
     ENDS_SHARE,
@@ -62,22 +60,37 @@ from backstaff.tools.workspace._matches import (
     rows_within,
 )
 from backstaff.tools.workspace._matches import items as items_of
+from backstaff.tools.workspace._near import Near, Wording
 from backstaff.tools.workspace._not_searched import not_searched, skipped
+from backstaff.tools.workspace._page import Page, page_of
 from backstaff.tools.workspace._refusals import refusal
 from backstaff.tools.workspace._search_errors import invalid_regex, timeout
-from backstaff.tools.workspace._texts import EXCLUDED, codings, contents_of, unsaved_texts
-from backstaff.tools.workspace._wanted import Wanted
+from backstaff.tools.workspace._searched import (
+    Pass,
+    Searched,
+    about_unsaved,
+    rules_of,
+    searched,
+)
+from backstaff.tools.workspace._wanted import MOST_AT_ONCE, Wanted, is_generated
 
 MAX_PATTERN_BYTES = 1000
 MAX_RESULTS, MAX_OFFSET, MAX_TIMEOUT_MS = 500, 1_000_000, 30_000
 MAX_CONTEXT = 10
 """Maximum number of lines that a caller gets on each side of a match."""
-LEFT_FILES, LEFT_SHARE, LEFT_SECONDS = 5, 0.5, 1.0
-"""Number of files after a page that are named with their matches; maximum time for counting."""
+LEFT_FILES = 5
+"""Number of files after a page that are named with their matches."""
 MAX_LEFT_BYTES, LEFT_PART = 400, 16
 """Maximum number of bytes for their names, which is also the sixteenth part of the limit."""
-REBASED = "'include' matches no file from the workspace on: here it counts from"
+FILES_A_PAGE, LEAST_SHARE = 5, 10
+"""Number of files that share a full page, and the minimum of matches that each shows."""
+MOST_TEXT_BYTES = 32 << 20
+"""Maximum number of bytes of the texts that are kept for the matches of a page."""
+WEIGH_SHARE = 0.6
+"""The part of the time that is left for counting all files, for the order of worth."""
 LATE = "the time was up before all definitions around matches were found"
+UNWEIGHED = "the time was up before all files were weighed, so they stand by path"
+NEW_ORDER = "files have changed since the page before, so the order is new"
 
 
 class Output(StrEnum):
@@ -181,18 +194,26 @@ def run(arguments: Arguments, context: Context) -> Result:
     everything = arguments.include_ignored or not context.settings.respect_gitignore
     asked = replace(arguments, include_ignored=everything)
     _check(asked)
-    globs = _globs("include", asked.include), _globs("exclude", asked.exclude)
-    rules = Rules(EXCLUDED, "", *globs)
-    ignore_case, pattern = "i" in asked.flags, asked.pattern
-    scan = Scan(("", ignore_case), [], str(asked.output), asked.offset, asked.max_results + 1)
+    rules = rules_of(asked.include, asked.exclude)
+    wording, passes = Wording(asked.pattern, asked.flags, asked.literal), list[Pass]()
+    pattern = asked.pattern, "i" in asked.flags
+    no_tests = (lambda path: not is_test_file(path)) if asked.exclude_tests else None
     try:
-        pattern = re.escape(pattern) if asked.literal else translated(pattern)
-        scan.pattern = pattern, ignore_case
+        pattern = wording.python()
         with Matchers(budget) as matchers:
-            matchers.check(scan.pattern)  # a bad pattern is refused before a bad path
-            answer = _answer(asked, rules, scan, matchers, context)
+            matchers.check(pattern)  # a bad pattern is refused before a bad path
+            with searched(
+                asked.root_path,
+                rules,
+                context,
+                budget,
+                include_ignored=everything,
+                is_wanted=no_tests,
+            ) as files:
+                search = Search(asked, wording, files, matchers, context)
+                result = search.result(passes, start)
     except BadRegexp as error:
-        raise invalid_regex(error, asked.pattern, pattern) from error
+        raise invalid_regex(error, asked.pattern, pattern[0]) from error
     except PathError as error:
         raise refusal(error, asked.root_path, context) from error
     except DeadlineExceeded as error:
@@ -201,93 +222,9 @@ def run(arguments: Arguments, context: Context) -> Result:
         if round(had) < asked.timeout_ms:  # a higher timeout_ms would change nothing
             limit = f": the caller waits no longer, whatever timeout_ms {asked.timeout_ms} says"
             more = ""
-        raise timeout(scan, passed, limit, more, includes=bool(asked.include)) from error
-    took_ms = round((time.monotonic() - start) * 1000)
-    return answer.result(context.text_limit(), took_ms)
-
-
-def _answer(
-    asked: Arguments, rules: Rules, scan: Scan, matchers: Matchers, context: Context
-) -> "Answer":
-    """Search. Raises `PathError`, `BadRegexp`, `DeadlineExceeded` and `Cancelled`."""
-    budget = matchers.budget
-    notes = [
-        Note(NoteKind.LIMIT, f"{name} {lines} is more than {MAX_CONTEXT}: {MAX_CONTEXT} are shown")
-        for name in ("context_lines", "context_after")
-        if (lines := getattr(asked, name) or 0) > MAX_CONTEXT
-    ]
-    place, alone = _place(asked, context)
-    with place:
-        if alone:  # the file is searched wherever it is
-            rules = replace(rules, excluded=frozenset())
-            project = ProjectFiles([Directory("", (alone,))], (alone,), NoGit.NO_WORK_TREE)
-        else:
-            walking, everything = budget.share(WALK_SHARE), asked.include_ignored
-            project = project_files(place, walking, include_ignored=everything)
-        scan.prefix = prefix = place.prefix
-        rules = replace(rules, prefix=prefix, include_prefix=prefix)
-        texts, scan.codings = unsaved_texts(prefix, context), codings(prefix, context)
-        with contents_of(place, texts) as contents:
-            new = [path for path in texts if not (alone or contents.exists(path))]
-            choice = choose(project, rules, budget, new)
-            if rules.include and prefix and not choice.files:
-                below = choose(project, replace(rules, include_prefix=""), budget, new)
-                choice = below if below.files else choice
-                notes += [Note(NoteKind.PATTERN, f"{REBASED} {show(prefix)}")] * bool(below.files)
-            wanted = Wanted(asked.definitions, asked.exclude_tests, asked.max_results, budget)
-            scan.files = wanted.some_of(choice.files)
-            choice = replace(choice, files=scan.files)
-            if asked.definitions or asked.exclude_tests:
-                scan.chosen, scan.one_a_line = wanted.choose, asked.definitions
-            if context.text_only:  # programs and people get all matches
-                scan.share = wanted.share
-            words = asked.pattern, asked.flags, asked.literal
-            near = Near(*words, place, project, rules, scan, matchers, contents, budget)
-            scan.others = near.others
-            scan.run(matchers, contents)
-            passed = asked.offset - scan.skipped  # the scan counts down
-            if passed and not scan.found:
-                text = f"offset {asked.offset} is after the last of {passed:,}"
-                notes.append(Note(NoteKind.PATTERN, text))
-            elif not scan.found:
-                notes += near.reasons(asked.include, ignored=not asked.include_ignored)
-            notes += near.about_exclude(asked.exclude, choice)
-            outlines, late = _outlines(scan, asked, budget)
-            has_more = scan.matches > asked.max_results
-            if asked.output == Output.CONTENT and not (has_more or asked.offset or scan.files_cut):
-                notes += near.alternatives_without_matches()
-            left = _left(scan, matchers, contents, budget) if has_more else Counter[str]()
-            notes += [Note(NoteKind.TIME, LATE)] * late + wanted.notes(scan.files_cut)
-            shown = {path for path in texts if isinstance(contents.data(path), bytes)}  # no secret
-            unsaved = [prefix + one for one in scan.files[: scan.looked_at] if one in shown]
-            as_in_emacs = f"not saved, searched as in Emacs: {paths_in_a_note(unsaved)}"
-            notes += [Note(NoteKind.UNSAVED, as_in_emacs)] * bool(unsaved)
-        base = prefix + alone if alone else place.relative
-        return Answer(asked, base, project, choice, scan, notes, unsaved, outlines, left)
-
-
-def _outlines(scan: Scan, asked: Arguments, budget: Budget) -> tuple[dict[str, Outline], bool]:
-    """The outlines of the files with matches, by path, and whether time was up before the last."""
-    outlines = dict[str, Outline]()
-    try:
-        for one in scan.found if asked.enclosing and asked.output == Output.CONTENT else ():
-            if made := outline(one.text.decode(), one.path, budget):
-                outlines[scan.prefix + one.path] = made
-    except DeadlineExceeded:
-        return outlines, True
-    return outlines, False
-
-
-def _left(scan: Scan, matchers: Matchers, contents: Contents, budget: Budget) -> Counter[str]:
-    """How many matches the files have that `scan` did not come to, as far as that costs little."""
-    if scan.output != Output.CONTENT or scan.chosen:
-        return Counter()
-    files = scan.files[scan.looked_at :]
-    rest = Scan(scan.pattern, files, "count", most=LEFT_FILES + 1, codings=scan.codings)
-    matchers.budget = budget.share(LEFT_SHARE).at_most(LEFT_SECONDS)
-    with suppress(DeadlineExceeded, NoMatcher, BadRegexp):
-        rest.run(matchers, contents)
-    return Counter({scan.prefix + one.path: one.count for one in rest.found})
+        found = passes[0] if passes else None
+        raise timeout(found, passed, limit, more, includes=bool(asked.include)) from error
+    return result
 
 
 def _check(asked: Arguments) -> None:
@@ -305,56 +242,206 @@ def _check(asked: Arguments) -> None:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument '{name}' {problem}")
 
 
-def _globs(name: str, patterns: Sequence[str]) -> Globs | None:
-    try:
-        return compile_globs(tuple(patterns)) if patterns else None
-    except BadGlob as error:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument '{name}': {error}") from error
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A search for `wording` in `files`, within the budget of `matchers`."""
+
+    asked: Arguments
+    wording: Wording
+    files: Searched
+    matchers: Matchers
+    context: Context
+
+    def result(self, passes: list[Pass], start: float) -> Result:
+        """Return the page. The `passes` show how far the search came, if it raises.
+
+        Raises `BadRegexp`, `DeadlineExceeded` and `Cancelled`.
+        """
+        asked, is_model, limit = self.asked, self.context.text_only, self.context.text_limit()
+        files = self.files
+        wanted = Wanted(asked.definitions, asked.exclude_tests, self.matchers.budget)
+        patterns = (self.wording.python(), *self.wording.variants())
+        passes.append(Pass(files, files.scan(self._job(wanted, patterns), most=self._most())))
+        self._count(passes[0], wanted)
+        if not (is_model and (asked.offset or passes[0].counted >= self._most())):
+            result = self._answer(passes[0], wanted).result(limit, start)
+            if not is_model or result.data["next_offset"] is None:
+                return result
+        late = list[Note]()
+        try:
+            if weighed := self._weighed(wanted):
+                return self._answer(weighed, wanted).result(limit, start)
+        except (DeadlineExceeded, NoMatcher):
+            late = [Note(NoteKind.TIME, UNWEIGHED, "give a root_path or include")]
+        return self._answer(passes[0], wanted, late).result(limit, start)
+
+    def _most(self) -> int:
+        """The number of matches, or of files, after which a pass by path ends: one too many."""
+        return self.asked.offset + self.asked.max_results + 1
+
+    def _job(self, wanted: Wanted, patterns: Sequence[Pattern]) -> Job:
+        """Return the job for the processes that counts wanted matches."""
+        if wanted.chooses:
+            output = "lines" if wanted.definitions else "content"
+            return Job(patterns, output=output, window=(0, MOST_AT_ONCE), with_text=True)
+        return Job(patterns, output="files" if self.asked.output == Output.FILES else "count")
+
+    def _count(self, found: Pass, wanted: Wanted) -> None:
+        """Count the wanted matches of each file of a pass, until there are enough."""
+        for hits in found.scan.hits(self.matchers):
+            kept = wanted.of(hits)
+            if kept.count:
+                found.hits.append(replace(kept, matches=(), text=b""))
+                found.counted += kept.count if self.asked.output == Output.CONTENT else 1
+            if found.counted >= self._most():
+                break
+        found.is_whole = not found.scan.is_early()
+
+    def _weighed(self, wanted: Wanted) -> Pass | None:
+        """Return the files by their worth, or None if the pattern has no words.
+
+        Raises `DeadlineExceeded`, `NoMatcher` and `Cancelled`.
+        """
+        question = question_of(self.wording.pattern, literal=self.wording.literal)
+        if not question.words:
+            return None
+        within = replace(self.matchers, budget=self.matchers.budget.share(WEIGH_SHARE))
+        pattern, files = self.wording.python(), self.files
+        scan = files.scan(Job((pattern,), words=question.forms(), output="count"))
+        found = list(scan.hits(within))
+        hits = [one.hits for one in files.weighed(question, found, scan, within.budget)]
+        if not wanted.chooses:
+            counted = sum(one.count for one in hits)
+            return Pass(files, scan, hits, counted, is_whole=True, is_weighed=True)
+        job, paths = self._job(wanted, (pattern,)), [one.path for one in hits]
+        ordered = Pass(files, files.scan(job, paths, most=self._most()), is_weighed=True)
+        self._count(ordered, wanted)
+        ordered.scan = scan
+        return ordered
+
+    def _answer(self, found: Pass, wanted: Wanted, late: Sequence[Note] = ()) -> "Answer":
+        """Fetch the matches of the page, and find the notes of the answer."""
+        asked, files = self.asked, self.files
+        if asked.output == Output.CONTENT:
+            least = max(LEAST_SHARE, asked.max_results // FILES_A_PAGE)
+            counts = [(one.path, one.count) for one in found.hits]
+            least *= self.context.text_only  # programs and people get all matches
+            page = page_of(counts, asked.offset, asked.max_results, least=least)
+            shown, folded = self._fetched(page, wanted)
+        else:
+            rest, folded = found.hits[asked.offset :], Counter[str]()
+            shown = rest[: asked.max_results]
+            page = Page((), {one.path: 1 for one in rest[asked.max_results :]})
+        most = MAX_CONTEXT
+        notes = [
+            Note(NoteKind.LIMIT, f"{name} {lines} is more than {most}: {most} are shown")
+            for name in ("context_lines", "context_after")
+            if (lines := getattr(asked, name) or 0) > most
+        ]
+        notes += [*files.notes, *late, *self._order_notes(found)]
+        near = Near(self.wording, files, found.scan, self.matchers)
+        if found.hits and not shown:
+            text = f"offset {asked.offset} is after the last of {found.counted:,}"
+            notes.append(Note(NoteKind.PATTERN, text))
+        elif not found.hits:
+            ignored = not asked.include_ignored
+            notes += near.reasons(asked.include, ignored=ignored, lines=asked.definitions)
+        notes += self.wording.about_empty(shown)
+        made, is_late = self._outlines(shown)
+        is_all = found.is_whole and not (page.left or asked.offset or wanted.cut)
+        if asked.output == Output.CONTENT and is_all:
+            notes += near.alternatives_without_matches([one.path for one in found.hits])
+        notes += [
+            Note(NoteKind.TIME, f"no definitions: {show(path)} {one.problem}")
+            for path, one in made.items()
+            if one.problem
+        ]
+        notes += [Note(NoteKind.TIME, LATE)] * is_late + wanted.notes(files.unwanted)
+        unsaved = files.unsaved(found.scan.files[: found.scan.looked_at])
+        notes += about_unsaved(unsaved)
+        shown = [replace(one, path=files.prefix + one.path) for one in shown]
+        return Answer(asked, files, found, page, shown, folded, notes, unsaved, made)
+
+    def _fetched(self, page: Page, wanted: Wanted) -> tuple[list[Hits], Counter[str]]:
+        """Return the matches of a page, and how many others each of its files only counts.
+
+        A generated file on a shared page shows its first match.
+        """
+        pattern, shares = self.wording.python(), {one.path: one for one in page.shares}
+        windows = {path: (one.passed, one.shown) for path, one in shares.items()}
+        job = Job((pattern,), output="content", windows=windows, with_text=True)
+        if wanted.chooses:
+            job = self._job(wanted, (pattern,))
+        found, folded, text_bytes = list[Hits](), Counter[str](), 0
+        for hits in self.files.scan(job, list(shares)).hits(self.matchers) if shares else ():
+            share, kept = shares[hits.path], wanted.of(hits)
+            matches = kept.matches
+            if wanted.chooses:
+                matches = matches[share.passed :][: share.shown]
+            folded[hits.path] = share.folded
+            if page.is_shared and len(matches) > 1 and is_generated(hits.path, hits.text):
+                folded[hits.path] += len(matches) - 1
+                matches = matches[:1]
+            text_bytes += len(hits.text)
+            text = hits.text if text_bytes <= MOST_TEXT_BYTES else b""
+            if matches:  # else the file has changed meanwhile
+                found.append(replace(kept, matches=matches, text=text))
+        return found, folded
+
+    def _outlines(self, shown: Sequence[Hits]) -> tuple[dict[str, Outline], bool]:
+        """Return the outlines of the files, by path, and True if time was up before the last."""
+        wanted, made = shown if self.asked.enclosing else (), dict[str, Outline]()
+        texts = {self.files.prefix + one.path: one.text.decode() for one in wanted if one.text}
+        try:
+            made.update((path, one) for path, one in outlines(texts, self.matchers.budget) if one)
+        except DeadlineExceeded:
+            return made, True
+        return made, False
+
+    def _order_notes(self, found: Pass) -> list[Note]:
+        """Say that the order is new, if files have changed since the page before."""
+        asked = replace(self.asked, offset=0, max_results=1)
+        key = self.files.place.path, asked
+        order, before = hash(tuple((one.path, one.count) for one in found.hits)), _ORDERS.get(key)
+        if not found.is_weighed:
+            return []
+        _ORDERS.put(key, order)
+        is_new = self.asked.offset > 0 and before not in (None, order)
+        return [Note(NoteKind.PATTERN, NEW_ORDER, "offset=0")] * is_new
 
 
-def _place(asked: Arguments, context: Context) -> tuple[Place, str]:
-    """The directory to search, and the name of the only file to search there, or "".
-
-    Neither is a link (search 4). Raises `PathError`.
-    """
-    place = context.root.resolve(asked.root_path.replace("\\", "/"))
-    if place.kind is Kind.DIRECTORY and not place.through_link:
-        return place, ""
-    with place:
-        if place.kind is Kind.FILE and not place.through_link:
-            parent, _, name = place.relative.rpartition("/")
-            return context.root.directory(parent or "."), name
-        raise NotADirectory("it is not a directory", last=True)
+_ORDERS: LRUCache[tuple[str, Arguments], int] = LRUCache(64)
+"""A hash of the order of the latest searches by worth: their next pages have the same one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A search that is over. `base` is the searched directory or file.
+    """A page of a search that is over: the files `shown`, by their paths from the root on.
 
-    `left` counts the matches in files that the search did not come to, as far as they are known.
+    `folded` counts the matches of a file that its last row counts. `outlines` are by path.
     """
 
     asked: Arguments
-    base: str
-    project: ProjectFiles
-    choice: Choice
-    scan: Scan
+    files: Searched
+    found: Pass
+    page: Page
+    shown: Sequence[Hits]
+    folded: Counter[str]
     reasons: Sequence[Note]
     unsaved: Sequence[str]
     outlines: Mapping[str, Outline]
-    left: Counter[str]
 
-    def result(self, limit: int, took_ms: int) -> Result:
-        """The page in `limit` bytes. The data hold no more than the text.
+    def result(self, limit: int, start: float) -> Result:
+        """The page in `limit` bytes, of a call that began at `start`.
 
-        So a reader of either finds the rest at `next_offset`.
+        The data hold no more than the text, so a reader of either finds the rest at `next_offset`.
         """
-        asked, scan = self.asked, self.scan
-        found, folded, more, items = self._page()
-        counts = skipped(self.project, self.choice, scan)
-        notes = [*self.reasons, not_searched(counts, self.project, self.choice, scan)]
+        asked, scan, files, found = self.asked, self.found.scan, self.files, self.shown
+        more, items = bool(self.page.left), self._items()
+        counts = skipped(files.project, files.choice, scan)
+        notes = [*self.reasons, not_searched(counts, files, scan)]
         last = bracketed(notes)
-        head = self._head(found, len(items), more=True)
+        head = self._head(len(items), more=True)
         is_bare = False
         if asked.output == Output.CONTENT:
             room, lines = limit - size(head + last), asked.around()
@@ -370,7 +457,7 @@ class Answer:
         worth, at = [1] * len(rows), -1
         for one in found:
             at += len(one.matches) or 1
-            if others := folded[one.path]:
+            if others := self.folded[one.path.removeprefix(files.prefix)]:
                 rows[at] += f"+{others} more in this file: give it as root_path\n"
                 worth[at] += others
 
@@ -385,15 +472,15 @@ class Answer:
                 end = f"[a match of {size(rows[0])} bytes is left out for {limit} bytes]\n"
             if following is not None:
                 end += self._more(following, items[: max(shown, 1)], worth, limit)
-            head = self._head(found, sum(worth[:shown]), more=following is not None)
+            head = self._head(sum(worth[:shown]), more=following is not None)
             return "".join((head, *rows[:shown], end, last))
 
         answer, shown = fit(text, len(rows), map(size, rows), limit)
         next_offset = offset(shown)
         output = {
             "query": {"pattern": asked.pattern, "flags": asked.flags},
-            "root_path": self.base,
-            "truncated": next_offset is not None or folded.total() > 0,
+            "root_path": files.base,
+            "truncated": next_offset is not None or self.folded.total() > 0,
             "scanned_files": scan.searched,
             "items": [item for item, _ in items[:shown]],
             "warnings": [
@@ -405,6 +492,7 @@ class Answer:
             "next_offset": next_offset,
             "unsaved": self.unsaved,
         }
+        took_ms = round((time.monotonic() - start) * 1000)
         in_units = [item | units for item, units in items[:shown]]
         data = output | {"notes": [note.data() for note in notes]}
         if around := lines_near(found, asked.around(), {item["path"] for item, _ in items[:shown]}):
@@ -417,19 +505,12 @@ class Answer:
             labels=lambda: labels(path_in_text, (one.path for one in found)),
         )
 
-    def _page(self) -> tuple[list[Found], Counter[str], bool, list[Item]]:
-        """Return the files of the page, as `page_of` does, and their items."""
-        asked, scan = self.asked, self.scan
-        found = [replace(one, path=scan.prefix + one.path) for one in scan.found]
-        if asked.output == Output.CONTENT:
-            shared = scan.share is not None
-            found, folded, more = page_of(found, asked.max_results, shared=shared)
-            items = list(items_of(found, self.outlines, enclosing=asked.enclosing))
-            return found, folded, more, items
-        page = found[: asked.max_results]
-        keys = ("path", "count")[: 1 + (asked.output == Output.COUNT)]
-        files: list[Item] = [({key: getattr(one, key) for key in keys}, {}) for one in page]
-        return page, Counter(), len(found) > len(page), files
+    def _items(self) -> list[Item]:
+        """Return the matches, or the files, for the data."""
+        if self.asked.output == Output.CONTENT:
+            return list(items_of(self.shown, self.outlines, enclosing=self.asked.enclosing))
+        keys = ("path", "count")[: 1 + (self.asked.output == Output.COUNT)]
+        return [({key: getattr(one, key) for key in keys}, {}) for one in self.shown]
 
     def _more(self, offset: int, items: Sequence[Item], worth: Sequence[int], limit: int) -> str:
         """How to go on at `offset`, and the files that are left, with the number of their matches.
@@ -438,40 +519,46 @@ class Answer:
         the text.
         """
         counts = list[str]()
-        # How many matches in a file are wanted is known once it is searched.
-        if self.asked.output == Output.CONTENT and not self.scan.chosen:
-            prefix = self.scan.prefix
-            left = Counter({prefix + one.path: one.count - one.passed for one in self.scan.found})
+        if self.asked.output == Output.CONTENT:
+            prefix = self.files.prefix
+            left = Counter({prefix + one.path: 0 for one in self.page.shares})
+            for one in self.page.shares:
+                left[prefix + one.path] = one.shown + one.folded
             for (item, _), matches in zip(items, worth, strict=False):
                 left[str(item["path"])] -= matches
-            counts = [f"{word(path)} {count}" for path, count in (+left + self.left).items()]
+            left.update({prefix + path: count for path, count in self.page.left.items()})
+            counts = [f"{word(path)} {count}" for path, count in (+left).items()]
         room = min(MAX_LEFT_BYTES, limit // LEFT_PART) - len("; left: and more")
         shown = fitting((size(one) + len(", ") for one in counts[:LEFT_FILES]), room)
         told = f"; left: {', '.join(counts[:shown])}" if shown else ""
-        told += " and more" if 0 < shown < len(counts) else ""
+        told += " and more" if shown and (shown < len(counts) or not self.found.is_whole) else ""
         return f"[more: offset={offset}{told}]\n"
 
-    def _head(self, found: Sequence[Found], shown: int, *, more: bool) -> str:
-        asked, scan = self.asked, self.scan
+    def _head(self, shown: int, *, more: bool) -> str:
+        asked, scan, found = self.asked, self.found.scan, self.found
         searched, all_files = scan.searched, len(scan.files)
-        where = scan.prefix if scan.prefix == f"{self.base}/" else self.base
-        below = "" if where == "." else f" in {show(where)}"
-        of = f"{searched:,} of {all_files:,} files" if more else counted(searched, "file")
-        among = f"{asked.wanted()} ({of} searched{below})\n"
+        of = counted(searched, "file")
+        if more and not found.is_whole:
+            of = f"{searched:,} of {all_files:,} files"
+        among = f"for {asked.wanted()} ({of} searched{self.files.where()})\n"
+        is_content = asked.output == Output.CONTENT
         which = f"{asked.offset + 1:,}-{asked.offset + shown:,}"
-        if not found and scan.skipped < asked.offset:
-            what = "matches" if asked.output == Output.CONTENT else "files with matches"
-            return f"No more {what} for {among}"
-        if asked.output != Output.CONTENT:
-            if more or (found and asked.offset):
-                return f"Files {which} with matches for {among}"
-            return f"{counted(len(found), 'file')} with matches for {among}"
-        if not found:
-            return f"No matches for {among}"
+        which += f" of {found.counted:,}" if found.is_weighed and found.is_whole else ""
+        is_ordered = found.is_weighed and len(found.hits) > 1
+        order = ", the most telling files first," if is_ordered else ""
+        files = counted(len(found.hits), "file")
+        if found.hits and not self.shown:
+            return f"No more {'matches' if is_content else 'files with matches'} {among}"
+        if not is_content and (more or (found.hits and asked.offset)):
+            return f"Files {which} with matches{order} {among}"
+        if not is_content:
+            return f"{files} with matches {among}"
+        if not found.hits:
+            return f"No matches {among}"
         if more or asked.offset:
-            return f"Matches {which} for {among}"
-        files = counted(len(found), "file")
-        return f"{counted(shown, 'match', 'matches')} in {files} for {among}"
+            in_files = f" in {files}" if found.is_weighed and found.is_whole else ""
+            return f"Matches {which}{in_files}{order} {among}"
+        return f"{counted(shown, 'match', 'matches')} in {files}{order} {among}"
 
 
 TOOL = Tool(

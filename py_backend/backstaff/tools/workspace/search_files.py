@@ -32,8 +32,6 @@ from backstaff.names.ranking import MatchKind
 from backstaff.names.suggestions import Searched
 from backstaff.project.edits import Edits, edits
 from backstaff.project.files import Closed, ProjectFiles, project_files
-from backstaff.project.ignore import MAX_LINES
-from backstaff.project.running_git import NoGit
 from backstaff.render.lines import (
     MAX_NOTE,
     bracketed,
@@ -216,9 +214,8 @@ def _why(
         hidden = found.ignored or found.closed(Closed.REPOSITORY)
         if hidden and not asked.include_ignored and not found.expired:
             yield from _ignored(place, query, context.budget.at_most(IGNORED_SECONDS))
-        directories = [directory.path for directory in found.directories if directory.path]
-        where, budget = show(f"{place.relative}/"), context.budget.at_most(suggestions.SECONDS)
-        searched = Searched(index.paths, directories, where, budget, place.prefix)
+        budget = context.budget.at_most(suggestions.SECONDS)
+        searched = Searched(index.paths, budget, place.prefix)
         if reason := _reason(query, index, searched, guessed=matches.guesses() > 0):
             yield Note(NoteKind.PATTERN, reason)
     elif query.globs is not None and len(matches) <= FEW:
@@ -233,15 +230,8 @@ def _not_searched(found: ProjectFiles, prefix: str) -> Iterator[Note]:
     if found.expired:
         text, remedy = "the time was up before all was searched", "give a directory as path"
         yield Note(NoteKind.TIME, text, remedy)
-    if found.tracked_unknown:
-        text = "git could not say which ignored files are tracked: they are left out"
-        yield Note(NoteKind.TRACKED, text)
-    elif isinstance(found.repository, NoGit) and found.repository.hides:
-        text = f"{found.repository}: tracked files that a rule ignores are left out"
-        yield Note(NoteKind.TRACKED, text)
-    if found.rules_cut:
-        text = f"only the first {MAX_LINES} lines of each .gitignore count"
-        yield Note(NoteKind.RULE, text)
+    if found.not_applied:
+        yield Note(NoteKind.RULE, f".gitignore is not applied, because {found.not_applied}")
     if unreadable := [prefix + path for path in found.closed(Closed.UNREADABLE)]:
         yield Note(NoteKind.UNREADABLE, f"cannot be read: {paths_in_a_note(unreadable, '/')}")
     if inner := [prefix + path for path in found.closed(Closed.REPOSITORY)]:
@@ -271,7 +261,7 @@ def _reason(query: Query, index: Index, searched: Searched, *, guessed: bool) ->
     if query.globs is not None:
         # Globs of other tools count from the workspace.
         rebased = text.removeprefix(searched.prefix)
-        reason = suggestions.explain_glob(text, parse_glob, searched, rebased)
+        reason = suggestions.nearest_glob(text, parse_glob, searched, rebased)
     elif query.kind is SearchKind.SUBSTRING and (
         count := _count(text.lower(), query.kind, index, budget)
     ):

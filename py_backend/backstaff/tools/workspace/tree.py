@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from heapq import nsmallest
-from itertools import islice, repeat
+from itertools import repeat
 from typing import Any, NamedTuple
 
 from backstaff.errors import ErrorCode, NotADirectory, PathError, ToolError
@@ -33,7 +33,6 @@ from backstaff.fs.entry import GROUPS, Kind, Named, groups_in
 from backstaff.fs.root import Place
 from backstaff.fs.walk import Walk
 from backstaff.globs.globs import BadGlob, Globs, compile_globs
-from backstaff.names import suggestions
 from backstaff.project.files import project_files
 from backstaff.render.lines import (
     all_files,
@@ -96,8 +95,6 @@ class Tree:
     missing if the walk stopped early, and where the context asks for it, of an unopened one.
     `unasked` says that the root has files or links that `entry_kind` keeps out.
     `left_out` has the kind of each path that a rule such as `DEFAULT_EXCLUDES` keeps out.
-    `excluded` are the first paths that `exclude` names, and `useless` describes its patterns that
-    have not the effect that their author expects.
     """
 
     arguments: Arguments
@@ -115,8 +112,6 @@ class Tree:
     unasked: bool = False
     left_out: dict[str, Kind] = field(default_factory=dict)
     unreadable: list[str] = field(default_factory=list)
-    excluded: list[str] = field(default_factory=list)
-    useless: list[str] = field(default_factory=list)
 
     def grow(self, place: Place) -> None:
         """Walk below `place` as far as the arguments allow, and make the nodes."""
@@ -173,8 +168,6 @@ class Tree:
                 names = [name for name in names if name not in ruled_out]
             if self.globs and (hidden := self.globs.among(prefix, names, budget)):
                 names = [name for name in names if name not in hidden]
-                more = MAX_ENTRIES - len(self.excluded)
-                self.excluded += [prefix + name for name in islice(hidden, more)]
             order = None if "".join(names).isascii() else _utf_16  # for ASCII they are the same
             found += zip(nsmallest(room - len(found), names, key=order), repeat(kind))
             eligible += len(names)
@@ -224,7 +217,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         data=output | more,
         output=output,
         truncated=tree.limit_reached or tree.expired or not is_whole,
-        warnings=(*warnings, *tree.useless),
+        warnings=tuple(warnings),
         labels=lambda: labels(show, (node[key] for node in tree.nodes for key in ("name", "path"))),
     )
 
@@ -253,13 +246,6 @@ def _grown(arguments: Arguments, context: Context) -> Tree:
                 tree.grow(place)
     except PathError as error:
         raise refusal(error, arguments.path, context, TREE) from error
-    tree.useless += suggestions.useless_excludes(arguments.exclude)
-    if arguments.exclude and len(tree.excluded) < MAX_ENTRIES:  # else some are unknown
-        excluded = [f"{path}/" for path in tree.excluded]
-        shown = [f"{node['path']}/" for node in tree.nodes[1:]]
-        tree.useless += suggestions.shallow_excludes(
-            arguments.exclude, excluded, shown, "shown", context.budget
-        )
     return tree
 
 
@@ -373,7 +359,6 @@ def _notes(tree: Tree, shown: Sequence[_Line], left_out: int | None) -> Iterator
     if tree.unreadable:
         text = f"cannot be read: {paths_in_a_note(tree.unreadable)}"
         yield Note(NoteKind.UNREADABLE, text)
-    yield from (Note(NoteKind.PATTERN, text) for text in tree.useless)
 
 
 def _about_short_lines(tree: Tree, shown: Sequence[_Line], *, is_cut: bool) -> Iterator[Note]:

@@ -1,0 +1,112 @@
+"""Outlines of texts, made by the processes that match, because a text can take any time.
+
+The server reads the answers alone, so no text holds up another call. A process that takes too long
+for a text is killed, and the outline of that text says so.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+
+from backstaff.budget import Budget
+from backstaff.cache import LRUCache
+from backstaff.contents.dialects import BadRegexp
+from backstaff.contents.regexp import Asked, Matchers, NoMatcher
+from backstaff.contents.regexp_worker import LINES, OUTLINE, Job
+from backstaff.errors import DeadlineExceeded
+from backstaff.structure.languages import language_of
+from backstaff.structure.outline import Definition, Outline, is_small
+
+SECONDS = 2.0
+"""Maximum number of seconds for the outline of a text: the longest linear pass takes one."""
+TIME_SHARE = 0.5
+"""The part of a call's time that one text may take: others have a chance, too."""
+FEW = 8
+"""Maximum number of texts for which one process is enough."""
+MAX_KEPT = 256
+"""Maximum number of outlines that are kept, each some 5 kB."""
+Jobs = deque[Asked]
+KEPT: LRUCache[tuple[str, int, int], Outline] = LRUCache(MAX_KEPT)
+
+
+def outline(text: str, path: str, budget: Budget) -> Outline | None:
+    """Return the outline of `text`, the file `path`; None in a language that is not known.
+
+    An outline with a `problem` has no definitions. Raises `DeadlineExceeded` and `Cancelled`.
+    """
+    return dict(outlines({path: text}, budget))[path]
+
+
+def outlines(texts: Mapping[str, str], budget: Budget) -> Iterator[tuple[str, Outline | None]]:
+    """Yield each path of `texts` with its outline, as `outline` does: those known first."""
+    budget.check()
+    wanted = list[str]()
+    for path, text in texts.items():
+        if not is_small(text) or not language_of(path, text):
+            yield path, None
+        elif known := KEPT.get((path, hash(text), len(text))):
+            yield path, known
+        else:
+            wanted.append(path)
+    if not wanted:
+        return
+    try:
+        with Matchers(budget) as matchers:
+            if len(wanted) > FEW:
+                matchers.grow()
+            jobs = deque(_job(path, texts[path]) for path in wanted)
+            while jobs:
+                limit = min(SECONDS, budget.left() * TIME_SHARE)
+                made = next_outline(jobs, matchers, limit)
+                path = wanted.pop(0)
+                if not made.problem or limit == SECONDS:
+                    KEPT.put((path, hash(texts[path]), len(texts[path])), made)
+                yield path, made
+    except NoMatcher as error:
+        yield from (
+            (path, Outline("", (), f"has none, because {error.message}")) for path in wanted
+        )
+
+
+def lines_matching(text: str, pattern: str, budget: Budget, *, ignore_case: bool) -> list[int]:
+    """Return the numbers of the lines of `text`, from 1, that `pattern` matches.
+
+    Raises `BadRegexp` and as `Matchers.answer` does.
+    """
+    data = {"": text.encode("utf-8", "surrogatepass")}
+    job = Asked(Job(((pattern, ignore_case),), texts=data, output=LINES), -1)
+    numbers = list[int]()
+    with Matchers(budget) as matchers:
+        while True:
+            word, value = matchers.answer([job])
+            if word == "done":
+                return numbers
+            numbers += value
+
+
+def _job(path: str, text: str) -> Asked:
+    return Asked(Job((), texts={path: text.encode("utf-8", "surrogatepass")}, output=OUTLINE), -1)
+
+
+def next_outline(jobs: Jobs, matchers: Matchers, limit: float) -> Outline:
+    """Return the outline that the first of `jobs` asks for, within `limit` seconds; remove the job.
+
+    Raises as `Matchers.answer` does.
+    """
+    budget, definitions = matchers.budget, list[Definition]()
+    matchers.budget = budget.at_most(limit)
+    try:
+        while True:
+            word, value = matchers.answer(jobs)
+            if word == "done":
+                return Outline(value, definitions)
+            definitions += [Definition(*row) for row in value]
+    except DeadlineExceeded:
+        budget.check()
+        matchers.kill(jobs[0])
+        return Outline("", (), "took too long")
+    except (BadRegexp, NoMatcher):
+        matchers.kill(jobs[0])
+        return Outline("", (), "took too much memory")
+    finally:
+        matchers.budget = budget
+        jobs.popleft()

@@ -1,0 +1,84 @@
+r"""The words of a question as they are looked for: `how are requests routed?` is `request rout`.
+
+A pattern is a question, too: that of `def (open|close)_socket\b` is `def open close socket`.
+"""
+
+import re
+from dataclasses import dataclass
+
+from backstaff.names.stems import stem
+
+SHORTEST = 2
+"""Minimum number of characters of a word, unless all are shorter."""
+SHORTEST_STEMMED = 5
+MOST_WORDS = 32
+"""Maximum number of words that are looked for: each costs a pass over the texts."""
+
+_TOKEN = re.compile(r"[^\W\d_$][\w$]*|[_$][\w$]+|\d+")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_PART_BEYOND_ASCII = re.compile(r"[^\W\d_]+|\d+")
+_IDENTIFIER = re.compile(r"[a-z0-9][A-Z]|_|[A-Z]{2}[a-z]")
+"""Marks an identifier inside a question: an inner capital or `_`."""
+_NO_WORDS = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]|\\.|\(\?(?:P?<\w+>|[a-zA-Z-]+[:)])")
+"""Parts of a pattern without words: classes, escapes, names of groups and flags."""
+_LITTLE = """
+a about after all also am among an and any are around as at be because been before being between
+both but by can could did do does doing done during each every for from get gets had happen happens
+has have having how i if implement implementation implemented implements in inside into is it its
+itself made make makes many me more most my no not of off on once one only or other our out over
+own should so some such than that the their them then there these they this those through to too
+under up upon us use used uses using via was we were what when where whether which while who whose
+why will with within without work works would you your
+"""
+STOP_WORDS = frozenset(_LITTLE.split())
+"""Words of questions that say little about code. Without them NDCG is .007 to .012 lower."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question's `words`, as looked for, and the identifiers in it, whole.
+
+    In a question that is a name, such as `Server.run`, that is its last part.
+    """
+
+    text: str
+    words: tuple[str, ...]
+    identifiers: tuple[str, ...]
+
+    @property
+    def is_name(self) -> bool:
+        """Whether the question is a single name."""
+        return len(self.text.split()) == 1
+
+    def forms(self) -> list[list[bytes]]:
+        """Return each word in the forms in which a text may have it, as `Job.words` wants them.
+
+        The processes fold the case of ASCII only, so other words have a form with a capital, too.
+        """
+        return [
+            [*dict.fromkeys(one.encode().lower() for one in (word, word.title(), word.upper()))]
+            for word in self.words
+        ]
+
+
+def question(text: str) -> Question:
+    """Return the question of `text`, words in a natural language or a name."""
+    tokens = _TOKEN.findall(text)
+    is_name = len(text.split()) == 1
+    identifiers = tokens[-1:] if is_name else [one for one in tokens if _IDENTIFIER.search(one)]
+    parts = [
+        part.lower()
+        for token in tokens
+        for part in (_PART if token.isascii() else _PART_BEYOND_ASCII).findall(token)
+    ]
+    telling = [one for one in parts if len(one) >= SHORTEST]
+    if not is_name:
+        telling = [one for one in telling if one not in STOP_WORDS] or telling
+    words = [stem(one) if len(one) >= SHORTEST_STEMMED else one for one in telling or parts]
+    return Question(text, tuple(dict.fromkeys(words))[:MOST_WORDS], tuple(identifiers))
+
+
+def question_of(pattern: str, *, literal: bool) -> Question:
+    """Return the question of a regular expression, or of text if it is `literal`."""
+    text = pattern if literal else _NO_WORDS.sub(" ", pattern)
+    return question(" ".join(_TOKEN.findall(text)))

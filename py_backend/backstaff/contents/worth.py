@@ -1,0 +1,223 @@
+"""The order of worth: which files answer a question best, and where in them.
+
+A file's worth is the sum over the question's words of a weight, which is high for a rare word,
+times how much of the word the file has for its size (BM25). The words of its name count once more.
+Then the best `CUT_FILES` files are cut into definitions, and each gains from its best one.
+
+Behind each constant stands the loss of NDCG@10 without its rule: on 14 projects for which the rules
+were made, on the same with their tests and documents, and on 10 others.
+"""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from heapq import nsmallest
+from itertools import accumulate
+from math import log, sqrt
+
+from backstaff.contents.scan import Hits
+from backstaff.contents.words import Question
+from backstaff.names.ranking import is_aside, name_of
+from backstaff.structure.outline import Definition, Outline
+
+CUT_FILES = 30
+"""Number of files that are cut into definitions. With 60 and with all of them NDCG is the same."""
+SATURATION = 1.2
+"""How slowly more occurrences of a word in a file add less; .8 to 2 are within .016."""
+LENGTH_SHARE = 0.25
+"""The part of a file's length that counts against it: -.001, .014, .009."""
+COVER = 3.0
+"""The gain of a file whose name has no other letters than the words: .008, .022, .054."""
+ASIDE, DOCUMENT = 0.4, 0.3
+"""The shares of tests and examples, .007, .077, .016, and of documents and data: .005, .034,
+.007."""
+DEFINITION_SHARE = 0.5
+"""The part of its best definition's score that a file gains: .010, .018, .007."""
+USUAL_LINES = 30
+IN_NAME, IN_HEAD = 1.0, 0.5
+"""The gain of a word in a definition's name, .010, .010, .014, and in its first lines, .005,
+.010, .010."""
+HEAD_LINES = 4
+PLACES = 3
+"""Maximum number of places of a file."""
+SAME_NAME, OTHER_CASE, IN_QUESTION, FILE_NAME = 10.0, 6.0, 4.0, 4.0
+"""The gain of a file with the definition that a name means, .019, .014, .009 (questions that are a
+name: .050); if only its case differs; if a question of more words holds the name; and of a file
+that has the name itself: .004, .004, 0."""
+
+_DOCUMENT = re.compile(
+    r"\.(?:mdx?|markdown|rst|txt|org|adoc|html|json|ya?ml|toml|lock|cfg|ini|xml|csv|svg|css|po|snap"
+    r"|map|info|texi)\Z",
+    re.IGNORECASE,
+)
+"""Matches the paths of documents and data."""
+_NO_LETTER = re.compile(r"[\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A definition that answers a question, and the line in it that holds most of the words."""
+
+    definition: Definition
+    best_line: int
+    best_text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Worthy:
+    """A file that answers a question: its score, and its best `places`, the best first."""
+
+    hits: Hits
+    score: float
+    places: Sequence[Place] = ()
+
+
+def weights(question: Question, found: Sequence[Hits], searched: int) -> dict[str, float]:
+    """Return how much each word says, from the number of files that have it among all `searched`.
+
+    It is the root of the weight in BM25: 0, .014, .046.
+    """
+    having = [sum(1 for one in found if one.words[at]) for at in range(len(question.words))]
+    total = max(searched, len(found))
+    return {
+        word: sqrt(log(1 + (total - count + 0.5) / (count + 0.5)))
+        for word, count in zip(question.words, having, strict=True)
+    }
+
+
+def by_words(
+    question: Question, found: Sequence[Hits], weight: Mapping[str, float]
+) -> list[Worthy]:
+    """Return the files in the order of their worth, without their definitions."""
+    usual = sum(one.size_bytes for one in found) / max(1, len(found)) or 1.0
+    squeezed = _Squeezed(question, weight)
+    worthy = list[Worthy]()
+    for one in found:
+        length = 1 - LENGTH_SHARE + LENGTH_SHARE * one.size_bytes / usual
+        score = squeezed.score(one.path)
+        for word, count in zip(question.words, one.words, strict=True):
+            score += weight[word] * count * (SATURATION + 1) / (count + SATURATION * length)
+        worthy.append(Worthy(one, score * share(one.path)))
+    return in_order(worthy)
+
+
+def in_order(worthy: Sequence[Worthy]) -> list[Worthy]:
+    """Return the best first. Ties are by path in UTF-16 units."""
+    return sorted(
+        worthy, key=lambda one: (-one.score, one.hits.path.encode("utf-16-be", "surrogatepass"))
+    )
+
+
+def share(path: str) -> float:
+    """Return the part of its score that a file keeps: tests, examples and documents stand lower."""
+    return (ASIDE if is_aside(path) else 1.0) * (DOCUMENT if _DOCUMENT.search(path) else 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Squeezed:
+    """Scores names of files, without their extension, blanks and `_`."""
+
+    question: Question
+    weight: Mapping[str, float]
+
+    def score(self, path: str) -> float:
+        """Return the sum of the weights of the words in the name; each letter counts once."""
+        name = _bare(path)
+        score, covered, rest = 0.0, 0, name
+        for word in sorted(self.question.words, key=len, reverse=True):
+            if word in rest:
+                rest = rest.replace(word, " ", 1)
+                score, covered = score + self.weight[word], covered + len(word)
+        return score + (COVER * covered / len(name) if covered else 0.0)
+
+
+def _bare(path: str) -> str:
+    """Return the letters and digits of the name of a file before its first dot."""
+    name = name_of(path).lower()
+    return _NO_LETTER.sub("", name.partition(".")[0] or name)
+
+
+def with_places(
+    worthy: Worthy, question: Question, weight: Mapping[str, float], text: str, made: Outline | None
+) -> Worthy:
+    """Return the file with its places, and with the gain from the best of them.
+
+    `text` is that of the file, and `made` its outline.
+    """
+    words = _Words(text, {word: weight[word] for word in question.words if weight[word]})
+    meant = {id(one) for one in made.named(question.text)} if made and question.is_name else set()
+    best, exact, scored = 0.0, 0.0, list[tuple[float, int, Definition]]()
+    for one in made.definitions if made else ():
+        score = words.score(one)
+        gain = _exactness(one, question, is_meant=id(one) in meant)
+        best, exact = max(best, score), max(exact, gain)
+        if score or gain:
+            scored.append((-score - 100 * gain, one.line, one))
+    score = DEFINITION_SHARE * best + exact
+    if question.is_name and question.identifiers:
+        own = _NO_LETTER.sub("", question.identifiers[-1].lower())
+        score += FILE_NAME if _bare(worthy.hits.path) == own else 0.0
+    places = [Place(one, *words.best_line(one)) for *_, one in nsmallest(PLACES, scored)]
+    return Worthy(worthy.hits, worthy.score + share(worthy.hits.path) * score, places)
+
+
+def _exactness(one: Definition, question: Question, *, is_meant: bool) -> float:
+    """Return the gain of a definition because of its name."""
+    if is_meant:
+        return SAME_NAME
+    if one.name in question.identifiers:
+        return SAME_NAME if question.is_name else IN_QUESTION
+    name = one.name.lower()
+    if any(name == identifier.lower() for identifier in question.identifiers):
+        return OTHER_CASE if question.is_name else IN_QUESTION * OTHER_CASE / SAME_NAME
+    return 0.0
+
+
+class _Words:
+    """The places of words in a text, by line."""
+
+    def __init__(self, text: str, weight: Mapping[str, float]) -> None:
+        """Find each word that has a `weight` in `text`."""
+        self._weight = weight
+        self._shown = text.split("\n")
+        folded = text.lower()
+        ends = [*accumulate(len(line) + 1 for line in folded.split("\n"))]
+        self._lines: dict[str, list[int]] = {}
+        """The lines on which each word stands, from 1, once for each time."""
+        for word in weight:
+            lines, at = list[int](), folded.find(word)
+            while at >= 0:
+                lines.append(bisect_right(ends, at) + 1)
+                at = folded.find(word, at + len(word))
+            if lines:
+                self._lines[word] = lines
+
+    def score(self, one: Definition) -> float:
+        """Return how well the lines of a definition answer."""
+        length = 0.5 + 0.5 * (one.last_line - one.first_line + 1) / USUAL_LINES
+        name, score = one.name.lower(), 0.0
+        for word, lines in self._lines.items():
+            first = bisect_left(lines, one.first_line)
+            count = bisect_left(lines, one.last_line + 1) - first
+            if count:
+                weight, frequency = self._weight[word], count / length
+                score += weight * 2 * frequency / (frequency + 1)
+                if word in name:
+                    score += IN_NAME * weight
+                elif lines[first] <= one.line + HEAD_LINES:
+                    score += IN_HEAD * weight
+        return score
+
+    def best_line(self, one: Definition) -> tuple[int, str]:
+        """Return the line of a definition whose words weigh most, and its text.
+
+        Of equals it is the first that is not the definition's own line.
+        """
+        weights: dict[int, float] = {one.line: 0.0}
+        for word, lines in self._lines.items():
+            first = bisect_left(lines, one.first_line)
+            for line in {*lines[first : bisect_left(lines, one.last_line + 1)]}:
+                weights[line] = weights.get(line, 0.0) + self._weight[word]
+        best = min(weights, key=lambda line: (-weights[line], line == one.line, line))
+        return best, self._shown[best - 1]

@@ -1,0 +1,251 @@
+"""Reasons for an empty answer of a search of contents, and for one that its author may not expect.
+
+Each reason is tried: a note about another pattern or glob says how many files that one matches.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from backstaff.contents.choice import above_excluded, choose, told_by_name
+from backstaff.contents.dialects import BadRegexp, alternatives, translated
+from backstaff.contents.regexp import Matchers, NoMatcher
+from backstaff.contents.regexp_worker import Job, Pattern
+from backstaff.contents.scan import Hits, Scan
+from backstaff.contents.words import question
+from backstaff.errors import DeadlineExceeded
+from backstaff.globs.globs import BadGlob, compile_globs
+from backstaff.names import suggestions
+from backstaff.project.files import Closed, project_files
+from backstaff.render.lines import paths_in_a_note, plural, some_of
+from backstaff.render.names import quote, visible
+from backstaff.result import Note, NoteKind
+from backstaff.tools.workspace._searched import WALK_SHARE, Searched
+
+SECONDS = 1.0
+"""Maximum number of seconds for one search for another pattern."""
+MANY = 20
+"""Maximum number of files that such a search counts."""
+BEST_FILES = 3
+"""Number of files that are named for a pattern of several words."""
+MAX_NAMED = 20
+"""Maximum number of alternatives without matches that are named."""
+
+_OVER_LINES = re.compile(r"\n|\\[nsWDS]|\[\^|\(\?[a-z]*s")
+"""A part of each pattern that can match an end of a line."""
+_GLOB = re.compile(r"(?:\(\?:)?(?:\*|\?\.|[\w./-]*/\*|[\w./{},|-]*\*\.\w)[\w./*?{},|-]*\)?")
+"""A glob in the place of a pattern."""
+_FLAGS = re.compile(r"\A\(\?(?=[a-z]+\))")
+"""The beginning of a pattern with flags."""
+_PLAIN_WORDS = re.compile(r"\s*\w+(?:\s+\w+)+\s*")
+_OPTIONAL = re.compile(r"(?<!\\)[|*?]")
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """The words of a caller: a `pattern` with `flags`, which is text if it is `literal`."""
+
+    pattern: str
+    flags: str
+    literal: bool
+
+    def python(self) -> Pattern:
+        """Return it for the matchers. Raises `BadRegexp`."""
+        pattern = re.escape(self.pattern) if self.literal else translated(self.pattern)
+        return pattern, "i" in self.flags
+
+    def variants(self) -> dict[Pattern, Note]:
+        """Return other patterns to try, each with a note whose text follows `3 files match`."""
+        (python, ignore_case), variants = self.python(), dict[Pattern, Note]()
+        if not ignore_case:
+            flags = f"flags={self.flags}i"
+            variants[python, True] = Note(NoteKind.CASE, "without regard to case", flags)
+        if not self.literal and (text := re.escape(self.pattern)) != python.replace(" ", r"\ "):
+            note = Note(NoteKind.LITERAL, "with the pattern as text", "literal=true")
+            variants[text, ignore_case] = note
+        return variants
+
+    def about_empty(self, found: Sequence[Hits]) -> Iterator[Note]:
+        """Say that a pattern matches the empty text, as `a || b` does, if it so matches lines."""
+        matches = (match for one in found for match in one.matches)
+        empty = any(start == end and length for _, start, end, _, length, *_ in matches)
+        if empty and _OPTIONAL.search(self.pattern):
+            why = "the pattern matches the empty text, so every line matches"
+            yield Note(NoteKind.LITERAL, why, "literal=true looks for it as it stands")
+
+
+def reads_as_glob(pattern: str) -> bool:
+    """Return True if `pattern` looks like a glob, such as `*.py` or `src/*.{js,ts}`."""
+    return bool(_GLOB.fullmatch(pattern))
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """Explains a search for `wording` in the files of `searched` by `scan`."""
+
+    wording: Wording
+    searched: Searched
+    scan: Scan
+    matchers: Matchers
+
+    def reasons(self, include: Sequence[str], *, ignored: bool, lines: bool) -> Iterator[Note]:
+        """Yield reasons why nothing matches, as long as there is time.
+
+        They are about the globs of `include`, about other patterns and, if `ignored`, about the
+        files that git ignores. With `lines`, only some lines with matches are wanted. Raises
+        `Cancelled`.
+        """
+        if include and not self.scan.files:
+            yield Note(NoteKind.PATTERN, self._about_include(include[0]))
+        elif shallow := self._shallow_include(include):
+            yield Note(NoteKind.PATTERN, shallow)
+        if not self.wording.literal and reads_as_glob(self.wording.pattern):
+            glob = f'include=["{visible(self.wording.pattern)}"]'
+            yield Note(NoteKind.PATTERN, "the pattern reads as a glob", f"{glob} chooses files")
+        project = self.searched.project
+        with suppress(DeadlineExceeded, NoMatcher):
+            yield from self._about_lines() if lines else self._about_patterns()
+            yield from self._about_words()
+            if ignored and (project.ignored or project.closed(Closed.REPOSITORY)):
+                yield from self._about_ignored()
+
+    def alternatives_without_matches(self, matching: Sequence[str]) -> Iterator[Note]:
+        """Yield which alternatives match nothing, while others do, in the `matching` files.
+
+        These have to be all files with matches. An alternative is not named if it matches in these
+        files, though no such match was chosen.
+        """
+        parts = [] if self.wording.literal else alternatives(self.wording.pattern)
+        nothing, within = list[str](), self._within_seconds()
+        with suppress(DeadlineExceeded, BadRegexp, NoMatcher):
+            for part in dict.fromkeys(parts) if matching and len(parts) > 1 else ():
+                pattern = translated(part), "i" in self.wording.flags
+                if not any(self._hits(matching, pattern, 1, "files", within)):
+                    nothing.append(visible(part))
+        if nothing:
+            told = some_of(nothing, len(nothing), between=" | ", most=MAX_NAMED)
+            told = told or plural(len(nothing), "long alternative")
+            yield Note(NoteKind.PATTERN, f"nothing for: {told}")
+
+    def _about_lines(self) -> Iterator[Note]:
+        if told := self._count(self.scan.files, self.scan.job.patterns[0]):
+            text = f"{told}, but on no line of a definition that is wanted"
+            yield Note(NoteKind.PATTERN, text, "definitions=false")
+
+    def _about_patterns(self) -> Iterator[Note]:
+        pattern, ignore_case = self.wording.python()
+        likely = [self.scan.files[number] for number in sorted(self.scan.likely)]
+        for variant, note in self.wording.variants().items():
+            if told := self._count(likely, variant):
+                yield replace(note, text=f"{told} {note.text}")
+        over_lines = "s" in self.wording.flags or _OVER_LINES.search(pattern)
+        if not over_lines:
+            return
+        whole = pattern
+        if "s" in self.wording.flags:
+            whole = _FLAGS.sub("(?s", pattern) if _FLAGS.match(pattern) else f"(?s){pattern}"
+        told = self._count(self.scan.files, (whole, ignore_case), "text")
+        if told or "\n" in self.wording.pattern or r"\n" in pattern:
+            over = f"{told} over several lines, but " if told else ""
+            text, remedy = f"{over}a match is within one line", "look for a part that is in one"
+            yield Note(NoteKind.PATTERN, text, remedy)
+
+    def _about_words(self) -> Iterator[Note]:
+        """Yield the best files for a pattern of several plain words (contract 009)."""
+        if not _PLAIN_WORDS.fullmatch(self.wording.pattern):
+            return
+        asked, within = question(self.wording.pattern), self._within_seconds()
+        scan = self.searched.scan(Job((), words=asked.forms()))
+        found = list(scan.hits(within))
+        best = self.searched.weighed(asked, found, scan, within.budget)[:BEST_FILES]
+        if paths := [self.searched.prefix + one.hits.path for one in best]:
+            text = f"the best files for these words: {paths_in_a_note(paths)}"
+            yield Note(NoteKind.PATTERN, text)
+
+    def _about_ignored(self) -> Iterator[Note]:
+        """Yield how many files match among those that git ignores and in inner repositories."""
+        files, budget = self.searched, self.matchers.budget
+        everything = project_files(files.place, budget.share(WALK_SHARE), include_ignored=True)
+        known = set(files.project.paths)
+        ignored = [one for one in choose(everything, files.rules, budget).files if one not in known]
+        if told := self._count(ignored, self.scan.job.patterns[0]):
+            text = f"{told} among those that git ignores"
+            yield Note(NoteKind.IGNORED, text, "include_ignored=true")
+
+    def _count(self, files: Sequence[str], pattern: Pattern, output: str = "files") -> str:
+        """Return how many of `files` match `pattern`: `3 files match`, or "" if none does.
+
+        `at least 3 files match` says that the time was up, or that one takes too much memory.
+        Raises `Cancelled`.
+        """
+        count, least = 0, ""
+        try:
+            for _ in self._hits(files, pattern, MANY + 1, output, self._within_seconds()):
+                count += 1
+        except (DeadlineExceeded, BadRegexp, NoMatcher):
+            least = "at least "
+        if count > MANY:
+            return f"more than {MANY} files match"
+        return least + plural(count, "file matches", "files match") if count else ""
+
+    def _hits(
+        self, files: Sequence[str], pattern: Pattern, most: int, output: str, within: Matchers
+    ) -> Iterator[Hits]:
+        """Yield the first `most` of `files` that match `pattern`."""
+        job, contents, known = Job((pattern,), output=output), self.scan.contents, self.scan.codings
+        yield from islice(Scan(files, job, contents, known, most=most).hits(within), most)
+
+    def _within_seconds(self) -> Matchers:
+        """Return the same processes, for `SECONDS` at most."""
+        return replace(self.matchers, budget=self.matchers.budget.at_most(SECONDS))
+
+    def _about_include(self, pattern: str) -> str:
+        """Say why the globs of `include`, whose first is `pattern`, leave no file."""
+        searched, budget = self.searched, self.matchers.budget.at_most(suggestions.SECONDS)
+        project, rules, prefix = searched.project, searched.rules, searched.prefix
+        remedy, matching = ", to be given as root_path", list[str]()
+        with suppress(DeadlineExceeded):
+            matching += rules.included(project.paths, budget)
+            if project.ignored and not matching:
+                # Git ignores most directories with such names as well.
+                walking = budget.share(WALK_SHARE)
+                everything = project_files(searched.place, walking, include_ignored=True).paths
+                ignored = rules.included(everything, budget)
+                matching += [path for path in ignored if above_excluded(path, rules.excluded)]
+                remedy += " with include_ignored=true"
+        by_name = Counter(above_excluded(path, rules.excluded) for path in matching)
+        by_exclude = by_name.pop("", 0)
+        left_out = [*told_by_name(by_name, prefix, remedy)]
+        left_out += [f"{by_exclude:,} by exclude"] * (by_exclude > 0)
+        if left_out:
+            return f"'include' does not override exclusions: {', '.join(left_out)}"
+        files = [prefix + one for one in project.paths if not above_excluded(one, rules.excluded)]
+        # An absolute path is no glob here, but its author may know no other.
+        root = searched.place.path.removesuffix(prefix.removesuffix("/")).rstrip("/") + "/"
+        rebased = pattern.removeprefix(root)
+        if rebased == pattern:
+            rebased = prefix and prefix + pattern.removeprefix("./").lstrip("/")
+        why = suggestions.nearest_glob(
+            pattern,
+            lambda tried: compile_globs((tried,)),
+            suggestions.Searched(files, budget),
+            rebased,
+        )
+        nothing = f"no file matches include {quote(pattern)}"
+        return f"{nothing}: {why}" if why else "no file is left that 'include' matches"
+
+    def _shallow_include(self, patterns: Sequence[str]) -> str | None:
+        """Say which pattern of `include` would match more files at any depth."""
+        budget, searched = self.matchers.budget.at_most(suggestions.SECONDS), self.searched
+
+        def count(glob: str) -> int:
+            rules = replace(searched.rules, include=compile_globs((glob,)))
+            return len(choose(searched.project, rules, budget).files)
+
+        with suppress(DeadlineExceeded, BadGlob):  # it became too long
+            told = (suggestions.shallow_glob(pattern, count) for pattern in patterns)
+            return next(filter(None, told), None)
+        return None

@@ -1,0 +1,207 @@
+"""The files below a directory that a search of contents looks at, and their texts.
+
+Files are those of `project.files`: those that git ignores are left out unless everything is asked
+for, and hidden files are not. Directories and files with a name in `EXCLUDED` are left out always,
+even if git tracks them or `include` names them; to search one, it is given as `root_path`. A file
+as `root_path` is searched alone, wherever it is.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from math import inf
+
+from backstaff.budget import Budget
+from backstaff.contents.choice import Choice, Rules, choose
+from backstaff.contents.outlines import outlines
+from backstaff.contents.regexp_worker import Job
+from backstaff.contents.scan import Hits, Scan
+from backstaff.contents.words import Question
+from backstaff.contents.worth import (
+    CUT_FILES,
+    Worthy,
+    by_words,
+    in_order,
+    weights,
+    with_places,
+)
+from backstaff.errors import DeadlineExceeded, ErrorCode, NotADirectory, ToolError
+from backstaff.fs.contents import Contents
+from backstaff.fs.entry import Kind
+from backstaff.fs.root import Place
+from backstaff.globs.globs import BadGlob, Globs, compile_globs
+from backstaff.project.files import Directory, ProjectFiles, project_files
+from backstaff.project.running_git import NoGit
+from backstaff.render.lines import paths_in_a_note
+from backstaff.render.names import show
+from backstaff.result import Note, NoteKind
+from backstaff.structure.outline import Outline
+from backstaff.tool import Context
+from backstaff.tools.workspace._texts import (
+    EXCLUDED,
+    codings,
+    contents_of,
+    text,
+    unsaved_texts,
+)
+
+WALK_SHARE = 0.75
+"""The part of the time for finding the files."""
+REBASED = "'include' matches no file from the workspace on: here it counts from"
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """The chosen files of `project`, by their paths from `place` on.
+
+    `base` is the searched directory, or the only file, from the root on. `choice` is made by
+    `rules`. `contents` reads the files, some of which have a known encoding in `codings`. `notes`
+    say how the choice differs from the caller's globs.
+    """
+
+    place: Place
+    base: str
+    project: ProjectFiles
+    rules: Rules
+    choice: Choice
+    contents: Contents
+    codings: Mapping[str, str]
+    notes: Sequence[Note]
+    unwanted: int
+    """The number of files of the choice that were not wanted."""
+
+    def scan(self, job: Job, files: Sequence[str] | None = None, *, most: float = inf) -> Scan:
+        """Return a pass through all chosen files or some `files`."""
+        files = self.choice.files if files is None else files
+        return Scan(files, job, self.contents, self.codings, most)
+
+    def weighed(
+        self, question: Question, found: Sequence[Hits], scan: Scan, budget: Budget
+    ) -> list[Worthy]:
+        """Return the files `found` by `scan`, the best first (`contents.worth`).
+
+        Those with matches are returned, or all if the scan had no pattern. The best are cut into
+        definitions, as far as there is time. Raises `Cancelled`.
+        """
+        weight, patterns = weights(question, found, scan.searched), scan.job.patterns
+        files = [one for one in found if one.count] if patterns else found
+        best = by_words(question, files, weight)
+        texts, made = dict[str, str](), dict[str, Outline | None]()
+        cut = dict[str, Worthy]()
+        with suppress(DeadlineExceeded):
+            for one in best[:CUT_FILES]:
+                budget.check()
+                texts[one.hits.path] = text(one.hits.path, self.contents, self.codings) or ""
+            made.update(outlines(texts, budget))
+            for one in best[:CUT_FILES]:
+                budget.check()
+                path = one.hits.path
+                cut[path] = with_places(one, question, weight, texts[path], made[path])
+        return in_order([cut.get(one.hits.path, one) for one in best])
+
+    @property
+    def prefix(self) -> str:
+        """The text before each path in an answer: "" or a directory and a slash."""
+        return self.place.prefix
+
+    def unsaved(self, files: Sequence[str]) -> list[str]:
+        """Return the paths from the root on of those `files` that are searched as in Emacs."""
+        texts, data = self.contents.texts, self.contents.data
+        shown = {path for path in texts if isinstance(data(path), bytes)}  # no secret
+        return [self.prefix + path for path in files if path in shown]
+
+    def where(self) -> str:
+        """Name the searched directory for the head of an answer: ` in src/`, or "" for all."""
+        whole = self.prefix if self.prefix == f"{self.base}/" else self.base
+        return "" if whole == "." else f" in {show(whole)}"
+
+
+@dataclass(slots=True)
+class Pass:
+    """The files of `searched` with wanted matches, as far as `scan` came, without these matches.
+
+    `counted` is the number of all their matches, or that of the files where these are the items.
+    If `is_whole`, all files were searched. If `is_weighed`, the hits stand by worth, else by path.
+    """
+
+    searched: Searched
+    scan: Scan
+    hits: list[Hits] = field(default_factory=list)
+    counted: int = 0
+    is_whole: bool = False
+    is_weighed: bool = False
+
+
+def rules_of(include: Sequence[str], exclude: Sequence[str]) -> Rules:
+    """Compile the globs of the arguments with these names. Raises `ToolError`."""
+    return Rules(EXCLUDED, "", _globs("include", include), _globs("exclude", exclude))
+
+
+def _globs(name: str, patterns: Sequence[str]) -> Globs | None:
+    try:
+        return compile_globs(tuple(patterns)) if patterns else None
+    except BadGlob as error:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument '{name}': {error}") from error
+
+
+@contextmanager
+def searched(  # noqa: PLR0913 - the arguments of a caller, and the limits
+    root_path: str,
+    rules: Rules,
+    context: Context,
+    budget: Budget,
+    *,
+    include_ignored: bool = False,
+    is_wanted: Callable[[str], bool] | None = None,
+) -> Iterator[Searched]:
+    """Choose the files below `root_path`. Raises `PathError`, `DeadlineExceeded` and `Cancelled`.
+
+    Where `include` leaves no file from the workspace on, it counts from `root_path`. Of the files
+    that are left, those for which `is_wanted` is false are left out as well.
+    """
+    place, alone = _place(root_path, context)
+    with place:
+        prefix = place.prefix
+        rules = replace(rules, prefix=prefix, include_prefix=prefix)
+        if alone:  # the file is searched wherever it is
+            rules = replace(rules, excluded=frozenset())
+            project = ProjectFiles([Directory("", (alone,))], (alone,), NoGit.NO_WORK_TREE)
+        else:
+            walking = budget.share(WALK_SHARE)
+            project = project_files(place, walking, include_ignored=include_ignored)
+        texts, notes = unsaved_texts(prefix, context), list[Note]()
+        with contents_of(place, texts) as contents:
+            new = [path for path in texts if not (alone or contents.exists(path))]
+            choice = choose(project, rules, budget, new)
+            if rules.include and prefix and not choice.files:
+                below = choose(project, replace(rules, include_prefix=""), budget, new)
+                choice = below if below.files else choice
+                counted_from = Note(NoteKind.PATTERN, f"{REBASED} {show(prefix)}")
+                notes += [counted_from] * bool(below.files)
+            wanted = list(filter(is_wanted, choice.files)) if is_wanted else choice.files
+            unwanted = len(choice.files) - len(wanted)
+            choice = replace(choice, files=wanted) if is_wanted else choice
+            base = prefix + alone if alone else place.relative
+            known = codings(prefix, context)
+            yield Searched(place, base, project, rules, choice, contents, known, notes, unwanted)
+
+
+def _place(root_path: str, context: Context) -> tuple[Place, str]:
+    """The directory to search, and the name of the only file to search there, or "".
+
+    Neither is a link (search 4). Raises `PathError`.
+    """
+    place = context.root.resolve(root_path.replace("\\", "/"))
+    if place.kind is Kind.DIRECTORY and not place.through_link:
+        return place, ""
+    with place:
+        if place.kind is Kind.FILE and not place.through_link:
+            parent, _, name = place.relative.rpartition("/")
+            return context.root.directory(parent or "."), name
+        raise NotADirectory("it is not a directory", last=True)
+
+
+def about_unsaved(paths: Sequence[str]) -> list[Note]:
+    """Say which `paths` were searched as unsaved texts of Emacs."""
+    as_in_emacs = f"not saved, searched as in Emacs: {paths_in_a_note(paths)}"
+    return [Note(NoteKind.UNSAVED, as_in_emacs)] * bool(paths)

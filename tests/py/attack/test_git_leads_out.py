@@ -1,0 +1,220 @@
+"""A `.git` that came with a project shows nothing of another repository of the user's."""
+
+import shutil
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from backstaff.project import running_git
+from backstaff.registry import discover
+from backstaff.server import Server
+from backstaff.settings import Settings
+from tests.py.changes.random_states import git
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_git_settings")]
+
+MARK = "MARK-4711"
+CALLS: list[tuple[str, dict[str, object]]] = [
+    ("git_status_summary", {}),
+    ("git_diff", {}),
+    ("git_diff", {"base": "index"}),
+    ("git_diff", {"base": "HEAD~1", "target": "HEAD"}),
+    ("git_diff", {"base": "nosuch"}),
+    ("git_log", {}),
+    ("git_log", {"path": "a.txt", "lines": "1-1"}),
+    ("project_overview", {}),
+    ("search_files", {"query": "a"}),
+]
+
+
+@pytest.fixture
+def secret(folder: Path) -> Path:
+    """The git directory of a repository outside of the project, with a mark in all that it has."""
+    root = folder / "secret"
+    root.mkdir()
+    git(root, "init", "-q", "-b", f"{MARK}-branch")
+    for text in (f"{MARK} one\n", f"{MARK} two\n"):
+        (root / "a.txt").write_text(text)
+        git(root, "add", "-A")
+        git(root, "commit", "-qm", f"{MARK} subject")
+    return root / ".git"
+
+
+@pytest.fixture
+def root(folder: Path) -> Path:
+    """A project with a repository of its own."""
+    root = folder / "R"
+    root.mkdir()
+    git(root, "init", "-q", "-b", "main")
+    for text in ("own one\n", "own two\n"):
+        (root / "a.txt").write_text(text)
+        git(root, "add", "-A")
+        git(root, "commit", "-qm", "own")
+    return root
+
+
+def answers(root: Path) -> str:
+    """The texts and data of all answers about `root`."""
+    server = Server(discover(), Settings(), str(root))
+    replies = [server.call(f"workspace/{tool}", given, {}) for tool, given in CALLS]
+    return "\n".join(f"{one.text}\n{one.data}" for one in replies)
+
+
+def link(path: Path, target: Path) -> Path:
+    shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    path.symlink_to(target)
+    return path
+
+
+def bare(root: Path, *entries: tuple[str, str]) -> Path:
+    """Replace the repository by these files alone."""
+    shutil.rmtree(root / ".git")
+    (root / ".git").mkdir()
+    for name, content in entries:
+        (root / ".git" / name).write_text(content)
+    return root
+
+
+def pointed(root: Path, target: Path) -> Path:
+    """Replace the repository by a file that names the git directory `target`."""
+    shutil.rmtree(root / ".git")
+    (root / ".git").write_text(f"gitdir: {target}\n")
+    return root
+
+
+def packed(root: Path, secret: Path) -> None:
+    git(secret.parent, "pack-refs", "--all")
+    link(root / ".git/packed-refs", secret / "packed-refs")
+
+
+def moved(root: Path, secret: Path) -> None:
+    """`.git` is a file that names a git directory inside, whose common part is elsewhere."""
+    shutil.rmtree(root / ".git")
+    (root / "inner").mkdir()
+    (root / ".git").write_text("gitdir: inner\n")
+    (root / "inner/HEAD").write_text(f"ref: refs/heads/{MARK}-branch\n")
+    (root / "inner/commondir").write_text(f"{secret}\n")
+
+
+HEAD = ("HEAD", f"ref: refs/heads/{MARK}-branch\n")
+WAYS: dict[str, Callable[[Path, Path], object]] = {
+    "commondir, absolute": lambda r, s: bare(r, HEAD, ("commondir", f"{s}\n")),
+    "commondir, relative": lambda r, _: bare(r, HEAD, ("commondir", "../../secret/.git\n")),
+    "a git directory inside with a commondir": moved,
+    "`.git` as a link": lambda r, s: link(r / ".git", s),
+    "`.git` as a file": pointed,
+    "objects and refs as links": lambda r, s: (
+        bare(r, HEAD),
+        *(link(r / ".git" / name, s / name) for name in ("objects", "refs")),
+    ),
+    "refs alone": lambda r, s: link(r / ".git/refs", s / "refs"),
+    "a directory of refs": lambda r, s: link(r / ".git/refs/heads", s / "refs/heads"),
+    "one reference": lambda r, s: link(r / ".git/refs/heads/main", s / f"refs/heads/{MARK}-branch"),
+    "packed-refs": packed,
+    "HEAD": lambda r, s: link(r / ".git/HEAD", s / "HEAD"),
+    "index": lambda r, s: link(r / ".git/index", s / "index"),
+    "packs": lambda r, s: link(r / ".git/objects/pack", s / "objects/pack"),
+    "alternates": lambda r, s: (r / ".git/objects/info/alternates").write_text(f"{s}/objects\n"),
+    "alternates of alternates": lambda r, s: (
+        git(r, "init", "-q", "--bare", "in.git"),
+        (r / "in.git/objects/info/alternates").write_text(f"{s}/objects\n"),
+        (r / ".git/objects/info/alternates").write_text("../../in.git/objects\n"),
+    ),
+    "core.worktree above": lambda r, s: (
+        bare(r, HEAD, ("commondir", f"{s}\n")),
+        git(s.parent, "config", "core.worktree", str(r.parent)),
+    ),
+    "the log of HEAD": lambda r, s: link(r / ".git/logs", s / "logs"),
+    "a linked work tree that names another one": lambda r, s: (
+        git(s.parent, "worktree", "add", "-q", "--detach", str(r.parent / "other")),
+        pointed(r, s / "worktrees/other"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_no_part_of_a_git_directory_leads_out(root: Path, secret: Path, way: str) -> None:
+    head = git(secret.parent, "rev-parse", "HEAD").decode().strip()
+    assert MARK not in answers(root)
+    WAYS[way](root, secret)
+    found = answers(root)
+    assert MARK not in found
+    assert head not in found
+    assert "lies outside the project" in found or "not in a git work tree" in found, found
+
+
+@pytest.mark.parametrize("ignored", ["none", "dirty", "untracked"])
+@pytest.mark.parametrize("kind", ["file", "link"])
+def test_submodule_that_leads_out_is_undecided(
+    root: Path, secret: Path, kind: str, ignored: str
+) -> None:
+    head = git(secret.parent, "rev-parse", "HEAD").decode().strip()
+    own = git(root, "rev-parse", "HEAD").decode().strip()
+    git(root, "update-index", "--add", "--cacheinfo", f"160000,{own},mod")
+    (root / "mod").mkdir()
+    rules = f'[submodule "mod"]\n\tpath = mod\n\tignore = {ignored}\n'
+    (root / ".gitmodules").write_text(rules)
+    if kind == "link":
+        (root / "mod/.git").symlink_to(secret)
+    else:
+        (root / "mod/.git").write_text(f"gitdir: {secret}\n")
+    found = answers(root)
+    assert MARK not in found
+    assert head not in found
+    assert "mod: not shown" in found
+
+
+def test_work_trees_submodules_and_a_root_with_both_are_the_users_own(
+    root: Path, folder: Path
+) -> None:
+    git(root, "worktree", "add", "-q", str(folder / "linked"))
+    assert "own" in answers(folder / "linked")
+    outer = folder / "outer"
+    outer.mkdir()
+    git(outer, "init", "-q")
+    git(outer, "submodule", "add", "-q", str(root), "module")
+    assert "-own one" in answers(outer / "module")
+    apart = folder / "apart"
+    apart.mkdir()
+    git(apart, "init", "-q", "--separate-git-dir", str(folder / "apart.git"))
+    assert "`git config core.worktree` there can name it" in answers(apart)
+    git(apart, "config", "core.worktree", str(apart))
+    assert "On " in answers(apart)
+
+
+@pytest.mark.parametrize("by_descriptor", [True, False])
+def test_swap_during_a_call_shows_nothing_from_outside(
+    root: Path, secret: Path, monkeypatch: pytest.MonkeyPatch, *, by_descriptor: bool
+) -> None:
+    """Git's directories and those of the files are swapped for links while calls run."""
+    monkeypatch.setattr(running_git, "BY_DESCRIPTOR", by_descriptor)
+    (root / "d").mkdir()
+    (root / "d/f").write_text("own\n")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "own")
+    (root / "d/f").write_text("own, changed\n")
+    (secret.parent / "f").write_text(f"{MARK}\n")
+    stop = threading.Event()
+
+    def swap() -> None:
+        pairs = [(root / "d", secret.parent), (root / ".git/objects", secret / "objects")]
+        while not stop.is_set():
+            for path, target in pairs:
+                path.rename(root / "aside")
+                path.symlink_to(target)
+                path.unlink()
+                (root / "aside").rename(path)
+
+    swapping = threading.Thread(target=swap)
+    swapping.start()
+    try:
+        server = Server(discover(), Settings(), str(root))
+        for _ in range(40):
+            for tool, given in CALLS[:3]:
+                reply = server.call(f"workspace/{tool}", given, {})
+                assert MARK not in f"{reply.text}{reply.data}"
+    finally:
+        stop.set()
+        swapping.join()

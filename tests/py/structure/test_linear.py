@@ -1,0 +1,178 @@
+"""No text makes an outline take more than linear time, however the expressions read it.
+
+The processor's time is measured, because no test can count the steps of an expression. A text that
+takes little is linear enough. For any other, four times the text has to take less than nine times
+the time, where quadratic work takes sixteen.
+"""
+
+import re
+import signal
+import time
+from collections.abc import Iterator
+from itertools import product
+from random import Random
+from types import FrameType
+
+import pytest
+
+from backstaff.budget import Budget
+from backstaff.structure.languages import LANGUAGES
+from backstaff.structure.outline import outline
+from backstaff.structure.pieces import EXAMPLES
+
+pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs setitimer")
+
+CHARACTERS = 24_000
+ENOUGH_S = 0.06
+"""Seconds for `CHARACTERS` that no work of more than linear time is content with."""
+MOST_S = 1.0
+"""Seconds after which a pass is stopped: thirty times the slowest linear one's."""
+GROWTH = 9
+BEGINNINGS = (
+    *("", "x = ", "q{{", "q(", "qw[", '"', "'", "`", "${", "`${", "/*", "(", "<<A ", "= /", "@a("),
+    *("template <", "void f(", "class A<", "impl<", "const f = (", "const f: ", "[a(", "#[", "[["),
+    *("def ", "fn ", "type X = ", "__attribute__((", "%w(", "~S(", '"""', "(defun ", "m/", "A("),
+    *('$"', '@"', "r#", "<!--", "=begin\n", "\\"),
+)
+UNITS = (
+    *(
+        "\\-",
+        "\\\\",
+        "\\",
+        "{",
+        "}",
+        "{}",
+        "(",
+        ")",
+        "()",
+        "[",
+        "[]",
+        "<",
+        "<a>",
+        "<a, ",
+        ">",
+        "${",
+    ),
+    *("'", '"', "`", "/", "/*", "*/", "//", "#", "a", "a ", "a.", "a::", "a, ", "=", "=> ", "= ("),
+    *("@a(", "@a ", "[a] ", "a(", "({", "))", "A_B(", " ", "\t", "-", "<<A", "<<-'A' ", "|", "&"),
+    *("#{", "\\(", ": ", "?", "x = (", "do ", "end ", "%w(", "public ", "const ", "!a!", "$#"),
+)
+
+
+LINES = (
+    *(
+        "{\n",
+        "(\n",
+        "f(\n",
+        "/* x\n",
+        '"\n',
+        "'\\\n",
+        '"""\n',
+        "`\n",
+        "cat <<A\n",
+        "cat <<A b\n",
+        "}\n",
+    ),
+    *(
+        "# a\n",
+        "a\n---\n",
+        "namespace a {\n",
+        "\tx(){\n \ty(){\n",
+        "x = '''\n",
+        "@a\n",
+        "=head\n",
+        "<!--\n",
+    ),
+    *(
+        "=begin\n",
+        "(defun a ()\n",
+        '(defun "a\n',
+        "--[[\n",
+        "#|\n",
+        "end\n",
+        'r#"\n',
+        "q({\n",
+        "<<~A x <<-B\n",
+    ),
+    *("def a do\n", "]\n @a\n", 'R"a(\n', "[=[\n", "public:\n", "int f(a)\nint a;\n", "case x:\n"),
+    "function a(b){return b.map(c=>({d:`g${h}`}))}",
+)
+
+
+class TooLongError(Exception):
+    """The text takes longer than any linear work."""
+
+
+def seconds(text: str, path: str) -> float:
+    """Return the processor's time for the outline of `text`."""
+
+    def late(_: int, __: FrameType | None) -> None:
+        raise TooLongError
+
+    before = signal.signal(signal.SIGPROF, late)
+    signal.setitimer(signal.ITIMER_PROF, MOST_S)
+    start = time.process_time()
+    try:
+        outline(text, path, Budget())
+    except TooLongError:
+        return MOST_S
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+    return time.process_time() - start
+
+
+def texts() -> Iterator[tuple[str, str, str]]:
+    """Yield the beginning of a text, the repeated piece, and the ending."""
+    for beginning, unit in product(BEGINNINGS, UNITS):
+        yield beginning, unit, ""
+    for unit, ending in product(UNITS, ("\n", ";\n", " {\n", "\n}\n")):
+        yield "", unit * (398 // len(unit)) + ending, ""
+    for beginning, unit in product(BEGINNINGS[1:], UNITS):
+        yield "", (beginning + unit * ((390 - len(beginning)) // len(unit)) + "\n"), ""
+    for line in LINES:
+        yield "", line, ""
+
+
+def shapes(size: int) -> Iterator[str]:
+    """Yield texts of about `size` characters that no repetition makes."""
+    deep = int((2 * size) ** 0.5)
+    yield "".join(f"{' ' * n}def f():\n" for n in range(deep))
+    yield "".join(f"{' ' * n}class f(x) {{\n" for n in range(deep, 0, -1))
+    yield "".join(f"{' ' * n})\n{' ' * n}def f():\n" for n in range(deep // 2, 0, -1))
+    yield "".join(
+        f'cat <<A{n}\nR"a{n}(\n[{"=" * (n % 90)}[\nr{"#" * (n % 90)}"\n' for n in range(size // 60)
+    )
+    characters = "{}()[]\"'`/*#<>=;:\n\n\t  abc\\"
+    yield "".join(Random(1).choices(characters, k=size))  # noqa: S311
+
+
+def check(few: str, many: str, path: str, what: object) -> None:
+    if seconds(few, path) <= ENOUGH_S:
+        return
+    assert seconds(few, path) < MOST_S, what
+    # Another process may have slowed this one: the least of several times counts.
+    less, more = (min(seconds(text, path) for _ in range(3)) for text in (few, many))
+    assert more < max(GROWTH * less, ENOUGH_S * 4), (what, less, more)
+
+
+@pytest.mark.parametrize("name", sorted(LANGUAGES))
+def test_no_repetition_takes_more_than_linear_time(name: str) -> None:
+    path = "a" + LANGUAGES[name].files.split()[0]
+    for start, unit, end in texts():
+        few, many = (
+            start + unit * (size // len(unit)) + end for size in (CHARACTERS, 4 * CHARACTERS)
+        )
+        check(few, many, path, (start, unit[:60], end))
+    for number, (few, many) in enumerate(
+        zip(shapes(CHARACTERS), shapes(4 * CHARACTERS), strict=True)
+    ):
+        check(few, many, path, number)
+
+
+def test_each_expression_matches_its_examples() -> None:
+    for pattern, examples in EXAMPLES:
+        for text, name in examples.items():
+            found = re.match(pattern, text)
+            assert found, (pattern, text)
+            assert not name or found[found.lastindex or 0] == name, (pattern, text)
