@@ -253,17 +253,12 @@ def _answer(
             elif not scan.found:
                 notes += near.reasons(asked.include, ignored=not asked.include_ignored)
             notes += near.about_exclude(asked.exclude, choice)
-            made, late = _outlines(scan, asked, budget)
+            made, unknown = _outlines(scan, asked, budget)
             has_more = scan.matches > asked.max_results
             if asked.output == Output.CONTENT and not (has_more or asked.offset or scan.files_cut):
                 notes += near.alternatives_without_matches()
             left = _left(scan, matchers, contents, budget) if has_more else Counter[str]()
-            notes += [
-                Note(NoteKind.TIME, f"no definitions: {show(path)} {one.problem}")
-                for path, one in made.items()
-                if one.problem
-            ]
-            notes += [Note(NoteKind.TIME, LATE)] * late + wanted.notes(scan.files_cut)
+            notes += unknown + wanted.notes(scan.files_cut)
             shown = {path for path in texts if isinstance(contents.data(path), bytes)}  # no secret
             unsaved = [prefix + one for one in scan.files[: scan.looked_at] if one in shown]
             as_in_emacs = f"not saved, searched as in Emacs: {paths_in_a_note(unsaved)}"
@@ -272,16 +267,20 @@ def _answer(
         return Answer(asked, base, project, choice, scan, notes, unsaved, made, left)
 
 
-def _outlines(scan: Scan, asked: Arguments, budget: Budget) -> tuple[dict[str, Outline], bool]:
-    """The outlines of the files with matches, by path, and whether time was up before the last."""
+def _outlines(
+    scan: Scan, asked: Arguments, budget: Budget
+) -> tuple[dict[str, Outline], list[Note]]:
+    """The outlines of the files with matches, by path, and notes on those that are not known."""
     wanted = scan.found if asked.enclosing and asked.output == Output.CONTENT else ()
-    made, late = dict[str, Outline](), False
+    made, notes = dict[str, Outline](), list[Note]()
     try:
         texts = {scan.prefix + one.path: one.text.decode() for one in wanted}
         made.update((path, one) for path, one in outlines(texts, budget) if one)
     except DeadlineExceeded:
-        late = True
-    return made, late
+        notes.append(Note(NoteKind.TIME, LATE))
+    problems = {path: one.problem for path, one in made.items() if one.problem}
+    told = (f"no definitions: {show(path)} {problem}" for path, problem in problems.items())
+    return made, [Note(NoteKind.TIME, text) for text in told] + notes
 
 
 def _left(scan: Scan, matchers: Matchers, contents: Contents, budget: Budget) -> Counter[str]:
