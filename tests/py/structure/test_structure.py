@@ -294,7 +294,7 @@ def test_initializers_over_lines_define_nothing() -> None:
         ("a.rb", "def f\n  g(<<~A, <<~B)\nend\n  A\nend\n  B\nend\n", 7),
         (
             "a.cs",
-            f"class A {{\n  void F() {{\n    var a = {Q}\n  }}\n    {Q[1:]} x\n    {Q};\n  }}\n}}\n",
+            f"class A {{\n  int F() {{\n    var a = {Q}\n  }}\n    {Q[1:]} x\n    {Q};\n  }}\n}}\n",
             8,
         ),
         ("a.cpp", 'void f() {\n  auto a = R"x(\n}\n)" )x";\n}\n', 5),
