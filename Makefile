@@ -61,6 +61,7 @@ bench: setup ## measure every promised figure and its peer; draw docs/speed.svg
 	@$(BIN)/python -m dev.bench
 	@$(BIN)/python -m dev.bench.overview $(CLONES)
 	@$(BIN)/python -m dev.bench.find $(CLONES)
+	@$(BIN)/python -m dev.bench.ask
 
 setup: ## install missing packages and make .venv; all others do this first
 	@dev/setup

@@ -22,6 +22,7 @@
 Return any other FORM as it is."
   (pcase form
     (`(define-derived-mode ,name . ,_) `(autoload ',name ,library))
+    (`(define-minor-mode ,name . ,_) `(autoload ',name ,library nil t))
     (`(,(or 'defun 'cl-defun) ,name ,_ . ,body)
      (if (assq 'interactive body) `(autoload ',name ,library nil t) `(autoload ',name ,library)))
     (`(defalias ',name . ,_) `(autoload ',name ,library))

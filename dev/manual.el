@@ -29,13 +29,10 @@
 
 (defconst manual-maps
   '((backstaff-map "The commands, below a key of yours")
-    (backstaff-view-map "In all views")
-    (backstaff-list-mode-map "Listings")
+    (backstaff-view-map "In overviews and trees")
     (backstaff-overview-mode-map "Overviews")
     (backstaff-tree-mode-map "Trees")
-    (backstaff-command-mode-map "One command")
     (backstaff-inspector-mode-map "A tool's reply")
-    (backstaff-doctor-mode-map "The doctor")
     (backstaff-search-mode-map "Lines that match")
     (backstaff-changes-mode-map "Changes"))
   "The keymaps, each with the heading of its table.")
@@ -126,7 +123,7 @@ COLUMNS are the widths of the columns for Texinfo, as parts of a line."
                  (push (cons (key-description
                               ;; The last is a click on a heading, as that is where it works.
                               (cl-some (lambda (map) (car (last (where-is-internal original (list map)))))
-                                       (list global-map tabulated-list-sort-button-map)))
+                                       (list global-map)))
                              replacement)
                        keys))
                command))

@@ -170,7 +170,7 @@ PICTURES = {
         ("C-c", "b", "x"),
         "tokens",
         "workspace/outline",
-        ("Enter", "C-a", "C-k", "src/courier/adapters.py", "Enter", "Enter", "Enter"),
+        ("Enter", "C-a", "C-k", '(:path "src/courier/adapters.py")', "Enter"),
         kinds=("light",),
     ),
 }

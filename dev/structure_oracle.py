@@ -340,6 +340,7 @@ def plain(name: str) -> str:
     name = name.strip().removeprefix("(setf ").strip("()[]").removeprefix("<<").lstrip("~")
     if name.isupper() is False and "(" in name:
         name = name.partition("(")[2].partition(",")[0] or name
+    name = re.sub(r"<(?:[^<>]|<[^<>]*>)*>(?=::)", "", name)
     name = re.sub(r"<.*", "", name.strip().strip("\"'`")) or name
     return re.split(r"::|[.:#]", name.replace(" ", ""))[-1] or name
 

@@ -32,19 +32,18 @@
    ["Look around"
     ("o" "Overview on a page" backstaff-overview)
     ("t" "Tree" backstaff-tree)
-    ("g" "Changes since the last commit" backstaff-changes)
-    ("l" "List a directory" backstaff-list-directory)
-    ("e" "List as the agent Forge does" backstaff-list-entries)
-    ("i" "A file's type, size, times" backstaff-file-info)]
+    ("g" "Changes since the last commit" backstaff-changes)]
    ["Find"
     ("f" "File by its name" backstaff-find-file)
     ("s" "Definition by its name" backstaff-find-definition)
     ("/" "Text in files" backstaff-search)]]
   [["Agents"
-    ("c" "All commands for agents" backstaff-list-commands)
-    ("k" "Command for agents, by name" backstaff-find-command)
     ("x" "Run a tool as agents do" backstaff-run-tool)
-    ("p" "Give gptel the tools" backstaff-gptel-register)]
+    ("p" "Give gptel the tools" backstaff-gptel-register)
+    ("c" "Slash commands for agents" backstaff-list-commands)
+    ("l" "List a directory, as Agent-Q" backstaff-list-directory)
+    ("e" "List a directory, as JSON" backstaff-list-entries)
+    ("i" "A file's type, size, times" backstaff-file-info)]
    ["Server"
     ("d" "Doctor: find what is wrong" backstaff-doctor)
     ("v" "View the log" backstaff-show-log)

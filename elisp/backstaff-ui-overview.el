@@ -17,14 +17,9 @@
   "Length of a new overview, in a model's tokens, which + doubles.")
 
 (defvar backstaff-overview-mode-map
-  (let ((map (make-sparse-keymap)))
-    (define-key map (kbd "TAB") #'forward-button)
-    (define-key map (kbd "<backtab>") #'backward-button)
-    (define-key map (kbd "v") #'backstaff-overview-enter)
-    (define-key map (kbd "l") #'backstaff-view-list)
-    (define-key map (kbd "t") #'backstaff-overview-tree)
-    (define-key map (kbd "+") #'backstaff-overview-more)
-    map)
+  (backstaff-view-keymap "TAB" #'forward-button "<backtab>" #'backward-button
+                         "v" #'backstaff-overview-enter "+" #'backstaff-overview-more
+                         "^" #'backstaff-view-up)
   "Keymap of `backstaff-overview-mode'.")
 
 ;;;###autoload
@@ -32,14 +27,12 @@
   "Major mode for the overview of a directory.
 A line shows a directory and names in it.  In \"lib/(900) +4\", lib/ holds 900
 files, and 4 more files are beside it."
+  :group 'backstaff
   (backstaff-view-setup
-   :request (lambda (state)
-              (list "workspace/project_overview"
-                    (list :path (plist-get state :path)
-                          :max_tokens (plist-get state :tokens))))
+   :request (pcase-lambda ((map :path :tokens))
+              (list "workspace/project_overview" (list :path path :max_tokens tokens)))
    :draw #'backstaff-overview--draw
-   :defaults (lambda () (list :tokens backstaff-overview--tokens))
-   :open (lambda (entry) (list 'backstaff-tree-mode :path (plist-get entry :path)))
+   :open (lambda (entry) (backstaff-tree (concat (backstaff-view-root) (plist-get entry :path))))
    :wrap t)
   (setq-local imenu-generic-expression '((nil "^\\(\".*?\"/\\|[^ :\n]*/\\)\\(?: \\|$\\)" 1))
               ;; A blank within a name is drawn as one where no line ends.
@@ -51,7 +44,8 @@ files, and 4 more files are beside it."
 Interactively this is the root of the project; with a prefix argument, ask."
   (interactive (list (backstaff-read-directory "Overview of directory: "
                                                #'backstaff-command-project)))
-  (backstaff-view-open-directory 'backstaff-overview-mode directory))
+  (backstaff-view-open-directory 'backstaff-overview-mode directory
+                                 :tokens backstaff-overview--tokens))
 
 (defun backstaff-overview--draw (reply)
   "Draw the overview in REPLY: its text, with buttons on the names."
@@ -63,7 +57,7 @@ Interactively this is the root of the project; with a prefix argument, ask."
     (flush-lines "^\\[")
     (forward-line)
     (while (looking-at "\\([a-z ]+:\\) ")
-      (put-text-property (point) (match-end 1) 'face 'shadow)
+      (put-text-property (point) (match-end 1) 'face 'backstaff-note)
       (pcase (match-string 1)
         ("test:" (backstaff-overview--make-buttons
                   (mapcar (lambda (test) (plist-get test :path)) (plist-get data :tests))
@@ -84,60 +78,53 @@ Interactively this is the root of the project; with a prefix argument, ask."
         (backstaff-overview--make-buttons (plist-get line :collapsed) :directory path)
         (forward-line)))
     (put-text-property (point-min) (point-max) 'wrap-prefix "    ")
-    (apply #'backstaff-view-set-notes
-           (and (< named files)
-                (format "%d of %d files named: dir/(900) holds 900 files, +9 are 9 more" named files))
-           (and (< named files)
-                (substitute-command-keys
-                 "\\[backstaff-overview-more] names more, \\[backstaff-view-visit] on a\
- directory shows its tree, \\[backstaff-overview-enter] an overview of it"))
-           (mapcar (lambda (note) (plist-get note :text)) (plist-get data :notes)))))
+    (goto-char (point-max))
+    (dolist (note (append (and (< named files)
+                               (list (format (substitute-command-keys "%d of %d files named:\
+ dir/(900) holds 900 files, +9 are 9 more.  \\[backstaff-overview-more] names more,\
+ \\[backstaff-view-visit] on a directory shows its tree, \\[backstaff-overview-enter] an overview of it")
+                                             named files)))
+                          (mapcar (lambda (note) (plist-get note :text)) (plist-get data :notes))
+                          (plist-get reply :warnings)))
+      (insert (propertize (backstaff-names-text note) 'face 'backstaff-note) "\n"))))
 
 (defun backstaff-overview--make-buttons (paths kind &optional directory)
   "Make buttons of the names of PATHS, files of KIND, in the rest of the line.
 The names stand there in this order, and the last ones may be missing.  They
 are below DIRECTORY, or below the root if that is nil.  Names below the root
 lose the directory of the page, which would be repeated in each."
-  (pcase-let ((page (concat (backstaff-view-get :path) "/"))
-              (`(,face ,suffix) (backstaff-view-kind kind)))
+  (let ((page (concat (backstaff-view-get :path) "/")))
     (dolist (path paths)
       (let ((name (string-remove-prefix (concat (or directory ".") "/") path)))
         (when (re-search-forward
                ;; A name that would look like something else stands in quotes.
                (concat "\\(?:^\\| \\)\\("
                        (regexp-opt (list name (backstaff-names-show name) (format "\"%s\"" name)))
-                       suffix "\\)\\(?:[ (]\\|$\\)")
+                       (pcase kind (:directory "/") (:symlink "@")) "\\)\\(?:[ (]\\|$\\)")
                (line-end-position) t)
-          (let ((start (match-beginning 1)) (end (copy-marker (match-end 1))))
-            (when (and (null directory) (string-prefix-p page (match-string 1)))
-              (delete-region start (+ start (length page))))
-            (add-text-properties
-             start end `( face ,face backstaff-name t
-                          button t category backstaff-name ; buttons need a category
-                          backstaff-entry (:path ,path :name ,name :kind ,kind)))
+          (let ((shown (match-string 1)))
+            (goto-char (match-beginning 1))
+            (delete-region (point) (match-end 1))
+            (unless directory
+              (setq shown (string-remove-prefix page shown)))
             ;; A line does not end within a name.
-            (goto-char start)
-            (while (search-forward " " end t)
-              (put-text-property (1- (point)) (point) 'display "\u00a0"))
-            (goto-char end)))))))
+            (dotimes (i (length shown))
+              (when (eq (aref shown i) ?\s)
+                (put-text-property i (1+ i) 'display "\u00a0" shown)))
+            (insert (backstaff-view-button shown path kind))))))))
 
 (defun backstaff-overview-enter ()
-  "Show the overview of the directory at point in this buffer."
+  "Show the overview of the directory at point, or the one of the file at point."
   (interactive nil backstaff-overview-mode)
-  (backstaff-view-entry-at-point)
-  (backstaff-view-change :path (backstaff-view-directory)))
-
-(defun backstaff-overview-tree ()
-  "Show the directory at point, or the one of the file at point, as a tree."
-  (interactive nil backstaff-overview-mode)
-  (backstaff-view-entry-at-point)
-  (backstaff-view-switch 'backstaff-tree-mode (backstaff-view-directory)))
+  (pcase-let (((map :path :kind) (backstaff-view-entry t)))
+    (backstaff-view-change :path (if (eq kind :directory) path
+                                   (or (backstaff-path-parent path) ".")))))
 
 (defun backstaff-overview-more ()
   "Request an overview of twice as many tokens."
   (interactive nil backstaff-overview-mode)
   (let ((data (plist-get backstaff-view-reply :data))
-        (tokens (backstaff-view-get :tokens)) (most 20000)) ; the tool allows no more
+        (tokens (or (backstaff-view-get :tokens) 0)) (most 20000)) ; the tool allows no more
     (when (and data (= (plist-get data :named) (plist-get data :files)))
       (user-error "All files are named"))
     (when (>= tokens most)

@@ -63,11 +63,9 @@ the host of ROOT."
         (concat host "/:" local)
       name)))
 
-(defun backstaff-path-visit (file root &optional other-window line)
-  "Visit FILE, an absolute name, in another window if OTHER-WINDOW is non-nil.
-ROOT is the root of its project.  Go to LINE, if it is given.  Do nothing and
-return nil if FILE is a directory or a link to one.  Ask before a link is
-followed out of ROOT."
+(defun backstaff-path-buffer (file root)
+  "Return the buffer that visits FILE, an absolute name, or nil for a directory.
+ROOT is the root of its project.  Ask before a link is followed out of ROOT."
   (let* ((name (backstaff-path-file-name file root))
          (true-name (file-truename name))
          ;; In Emacs 28 `file-regular-p' misses a name that cannot be decoded.
@@ -80,19 +78,26 @@ followed out of ROOT."
       (user-error "The link was not followed"))
     (pcase (and attributes (aref (file-attribute-modes attributes) 0))
       (?d nil)
+      (?- (find-file-noselect name))
       ;; Tools also read the text of a new file before it is saved.
-      ((or ?- (and 'nil (guard (get-file-buffer name))))
-       (funcall (if other-window #'switch-to-buffer-other-window #'pop-to-buffer-same-window)
-                (if attributes (find-file-noselect name) (get-file-buffer name)))
-       (when line
-         (widen)
-         (goto-char (point-min))
-         (forward-line (1- line)))
-       t)
+      ((and 'nil (guard (get-file-buffer name))) (get-file-buffer name))
       ('nil (user-error (if (file-symlink-p name) "%s is a broken link" "%s does not exist")
                         (backstaff-names-show file)))
       ;; Opening a fifo may block forever, and a device may do anything.
       (_ (user-error "%s is not a regular file" (backstaff-names-show file))))))
+
+(defun backstaff-path-visit (file root &optional other-window line)
+  "Visit FILE, an absolute name, in another window if OTHER-WINDOW is non-nil.
+ROOT is the root of its project.  Go to LINE, if it is given.  Do nothing and
+return nil if FILE is a directory or a link to one.  Ask before a link is
+followed out of ROOT."
+  (when-let ((buffer (backstaff-path-buffer file root)))
+    (funcall (if other-window #'switch-to-buffer-other-window #'pop-to-buffer-same-window) buffer)
+    (when line
+      (widen)
+      (goto-char (point-min))
+      (forward-line (1- line)))
+    t))
 
 (provide 'backstaff-ui-path)
 ;;; backstaff-ui-path.el ends here

@@ -12,7 +12,14 @@
 
 ;;; Code:
 
+(require 'thingatpt)
 (require 'backstaff)
+
+(defcustom backstaff-use-consult t
+  "Whether commands show their candidates with Consult, if it is installed.
+`backstaff-search' then shows the matches as you type, and
+`backstaff-find-definition' the definitions, each in its file."
+  :type 'boolean :group 'backstaff :package-version '(backstaff . "0.1.0"))
 
 
 ;;; Directories and hosts
@@ -85,7 +92,19 @@ Do not ask where no server could be started."
       (backstaff-prompt-open-host host))))
 
 
-;;; Calls that the user waits for
+;;; Text that the user types
+
+(defun backstaff-prompt-default ()
+  "Return the text in the region, if it is on one line, or the symbol at point."
+  (let ((text (and (use-region-p)
+                   (buffer-substring-no-properties (region-beginning) (region-end)))))
+    (if (or (null text) (string-blank-p text) (string-search "\n" text))
+        (thing-at-point 'symbol t)
+      text)))
+
+(defun backstaff-prompt-quote-regexp (text)
+  "Return the regular expression of Python that matches TEXT."
+  (replace-regexp-in-string "[^[:alnum:]_]" "\\\\\\&" text))
 
 (defun backstaff-prompt-allow-blanks ()
   "Let a blank and a ? be typed in the minibuffer, where they would complete."
@@ -94,18 +113,12 @@ Do not ask where no server could be started."
     (define-key map (kbd "?") #'self-insert-command)
     (use-local-map (make-composed-keymap map (current-local-map)))))
 
-(defun backstaff-prompt-choose (prompt choices history)
-  "Ask with PROMPT for one of CHOICES, lists (LABEL VALUE NOTE); return its value.
-A part of the label is enough.  HISTORY is the variable of the history."
-  (let* ((completion-styles (append completion-styles '(substring)))
-         (completion-extra-properties
-          (list :annotation-function
-                (lambda (label)
-                  (concat (make-string (max 2 (- 24 (string-width label))) ?\s)
-                          (nth 2 (assoc label choices))))))
-         (label (minibuffer-with-setup-hook (:append #'backstaff-prompt-allow-blanks)
-                  (completing-read prompt choices nil t nil history))))
-    (nth 1 (assoc label choices))))
+(defun backstaff-prompt-consult-p ()
+  "Return non-nil if a command is to use Consult; see `backstaff-use-consult'."
+  (and backstaff-use-consult (require 'consult nil t)))
+
+
+;;; Calls that the user waits for
 
 (defun backstaff-prompt-call-tool (id args &optional context)
   "Return the reply to a call of the tool ID that the user made by a command.
@@ -137,7 +150,7 @@ Wait for the reply until \\[keyboard-quit]; under `while-no-input', until the us
   "Function to call after the user has cancelled the buffer's requests.")
 
 (defvar-local backstaff-request--pending nil
-  "The requests without an answer, each a list of the function that cancels it.")
+  "The requests without an answer, each a list of the handle of its call.")
 
 (defvar backstaff-request-indicator '(backstaff-request--pending " waiting, C-g cancels")
   "Mode line construct, shown while the buffer's requests wait for an answer.")
@@ -147,35 +160,23 @@ Wait for the reply until \\[keyboard-quit]; under `while-no-input', until the us
 CALLBACK gets the reply, in this buffer, unless the request is cancelled.  Older
 requests go on.  ID, ARGS and CONTEXT are as in `backstaff-call', and no policy
 stops the call, as the user made it."
-  (backstaff-request-start
-   (lambda (answer)
-     (let ((call (backstaff-call-async id args answer `(:person t ,@context))))
-       (lambda () (backstaff-cancel call))))
-   (lambda (reply)
-     ;; A quit while a server starts cancels all calls that wait for the start.
-     (if (equal (plist-get (plist-get reply :error) :code) "CANCELLED")
-         (backstaff-request--report-cancelled)
-       (funcall callback reply)))))
-
-(defun backstaff-request-start (start callback)
-  "Call START and let the current buffer wait for an answer.
-START gets a function, to call with the answer after START has returned, and
-returns a function that cancels the request.  CALLBACK gets the answer, in
-this buffer, unless the request is cancelled."
-  (let ((buffer (current-buffer)) (request (list nil)))
+  (let* ((buffer (current-buffer)) (request (list nil))
+         (answer (lambda (reply)
+                   (when (buffer-live-p buffer)
+                     (with-current-buffer buffer
+                       (when (memq request backstaff-request--pending)
+                         (backstaff-request--forget request)
+                         ;; A quit while a server starts cancels all calls that wait for the start.
+                         (if (equal (plist-get (plist-get reply :error) :code) "CANCELLED")
+                             (backstaff-request--report-cancelled)
+                           (funcall callback reply))))))))
     (add-hook 'kill-buffer-hook #'backstaff-request-cancel nil t)
     (add-hook 'change-major-mode-hook #'backstaff-request-cancel nil t)
     (push request backstaff-request--pending)
     (force-mode-line-update)
-    ;; START can be quit: sending takes long if the server does not read.
+    ;; This can be quit: sending takes long if the server does not read.
     (unwind-protect
-        (setcar request
-                (funcall start (lambda (value)
-                                 (when (buffer-live-p buffer)
-                                   (with-current-buffer buffer
-                                     (when (memq request backstaff-request--pending)
-                                       (backstaff-request--forget request)
-                                       (funcall callback value)))))))
+        (setcar request (backstaff-call-async id args answer `(:person t ,@context)))
       (unless (car request)
         (backstaff-request--forget request)))))
 
@@ -184,7 +185,8 @@ this buffer, unless the request is cancelled."
   (let ((requests backstaff-request--pending))
     (mapc #'backstaff-request--forget requests)
     (dolist (request requests)
-      (funcall (or (car request) #'ignore)))
+      (when (car request)
+        (backstaff-cancel (car request))))
     (and requests t)))
 
 (defun backstaff-request-quit ()
@@ -200,7 +202,7 @@ this buffer, unless the request is cancelled."
   (force-mode-line-update))
 
 (defun backstaff-request--report-cancelled ()
-  "Tell the user that the requests of the buffer were cancelled."
+  "Say that the requests of the buffer were cancelled."
   (funcall backstaff-request-cancelled-function)
   (message "%s" (substitute-command-keys "Cancelled; \\[revert-buffer] asks again")))
 

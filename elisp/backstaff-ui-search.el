@@ -12,13 +12,8 @@
 ;;; Code:
 
 (require 'grep)
-(require 'thingatpt)
+(require 'backstaff-ui-find)
 (require 'backstaff-ui-view)
-
-(declare-function consult--dynamic-collection "ext:consult" t t)
-(declare-function consult--grep-state "ext:consult" t)
-(declare-function consult--lookup-member "ext:consult" t)
-(declare-function consult--read "ext:consult" t)
 
 (defconst backstaff-search--milliseconds 30000
   "Maximum milliseconds of one call.  Nobody waits for it, and it can be cancelled.")
@@ -29,40 +24,44 @@
     (TIMEOUT . "d searches one directory; or give a simpler pattern"))
   "The remedy for a person, by the kind of a note or the code of an error.")
 
-(defvar-local backstaff-search--counts '(0 0 nil)
-  "A list of the number of matches, the number of files, and the last file.")
+(defvar-local backstaff-search--counts '(0 0)
+  "A list of the number of matches and of files, the last file, and its definition.")
 
 (defvar backstaff-search-mode-map
-  (let ((map (make-sparse-keymap)))
-    (define-key map [remap keyboard-quit] #'backstaff-request-quit)
-    (define-key map (kbd "RET") #'backstaff-search-visit)
-    (define-key map "g" #'revert-buffer)
-    (define-key map "t" #'backstaff-search-toggle-text)
-    (define-key map "i" #'backstaff-search-toggle-ignored)
-    (define-key map "c" #'backstaff-search-toggle-case)
-    (define-key map "d" #'backstaff-search-in-directory)
-    (define-key map "f" #'backstaff-search-in-files)
-    (define-key map "e" #'backstaff-search-edit)
-    (define-key map "+" #'backstaff-search-more-context)
-    (define-key map "-" #'backstaff-search-less-context)
-    map)
+  (backstaff-view-keymap "RET" #'backstaff-search-visit "g" #'revert-buffer
+                         "e" #'backstaff-search-edit "t" #'backstaff-search-toggle-text
+                         "c" #'backstaff-search-toggle-case "i" #'backstaff-search-toggle-ignored
+                         "d" #'backstaff-search-in-directory "f" #'backstaff-search-in-files)
   "Keymap of `backstaff-search-mode'.")
 
 ;;;###autoload
 (define-derived-mode backstaff-search-mode grep-mode "Search"
   "Major mode for the lines that match a regular expression."
+  :group 'backstaff
   (backstaff-view-setup :request (lambda (state)
                                    (backstaff-search--describe "Searching: ")
                                    (backstaff-search--request state))
                         :draw (lambda (reply)
                                 (compilation-forget-errors)
-                                (setq backstaff-search--counts (list 0 0 nil))
+                                (setq backstaff-search--counts '(0 0))
                                 (backstaff-search--add reply))
                         :draw-failures t
                         :wrap t)
   (add-function :after (local 'backstaff-request-cancelled-function)
                 (lambda () (backstaff-search--describe "Cancelled: ")))
+  ;; The names before the lines are for `next-error', not for who copies the lines.
+  (add-function :filter-return (local 'filter-buffer-substring-function)
+                (lambda (text) (replace-regexp-in-string "^[^\0\n]*\0" "" text)))
   (setq-local
+   ;; All lines that are shown come in one page, so that point can go back to its line.
+   revert-buffer-function (lambda (&rest _)
+                            (backstaff-view-change :most (min 500 (max 100 (car backstaff-search--counts)))))
+   ;; `recompile' would run the shell command of the last compilation.  It calls this for the
+   ;; name of a buffer.  It need save nothing before, as unsaved text is searched as well.
+   compilation-save-buffers-predicate #'ignore
+   compilation-arguments (list "" major-mode (lambda (_)
+                                               (revert-buffer)
+                                               (user-error "Searching again")))
    ;; `next-error' goes to the first place in a line that has the face of a match.
    grep-highlight-matches t
    ;; A name with a newline stands there as its label.
@@ -92,8 +91,9 @@ PATTERN is a regular expression of Python, in which ( and | need no backslash,
 or text if LITERAL is non-nil.  With a prefix argument, ask for a DIRECTORY of
 the project to search below.
 
-If Consult is loaded, the matches appear as you type, and text behind a second #
-filters them.  With \\[universal-argument] \\[universal-argument] they appear in a buffer all the same.
+With Consult the matches appear as you type, and text behind a second # filters
+them; see `backstaff-use-consult'.  Else, and with \\[universal-argument] \\[universal-argument], they are in the
+project's buffer of searches.
 
 Case counts only if PATTERN has a capital letter.  Files that git ignores are
 left out.  The last lines count the files that were not searched.  The buffer
@@ -102,24 +102,24 @@ has keys to change the search.  Modified buffers are searched as they are."
                                      (backstaff-read-directory "Search below directory: "))))
                  ;; If the host is out of reach, this says so before the question.
                  (if directory (backstaff-command-root directory) (backstaff-command-project))
-                 (if (and (featurep 'consult) (not (equal current-prefix-arg '(16))))
+                 (if (and (backstaff-prompt-consult-p) (not (equal current-prefix-arg '(16))))
                      (list nil directory)
                    (list (backstaff-search--read) directory))))
   (let* ((root (backstaff-command-root directory))
-         (state (list :root root :path "." :tool pattern :literal (and literal t)
+         (state (list :root root :tool pattern :literal (and literal t)
                       :below (backstaff-path-relative root (or directory root))
-                      :flags nil :context 0 :include nil :ignored nil)))
+                      :flags nil :include nil :ignored nil)))
     (if (null pattern) (backstaff-search--as-you-type state)
       ;; C-g cancels where the matches are to come.
       (setq next-error-last-buffer (backstaff-view-open 'backstaff-search-mode state)))))
 
 (defun backstaff-search--request (state)
-  "Return the call for STATE.  Its `:tool' is the pattern, which names the buffer."
-  (pcase-let (((map :tool :literal :below :context :include :ignored :offset :most) state))
+  "Return the call for STATE.  Its `:tool' is the pattern."
+  (pcase-let (((map :tool :literal :below :include :ignored :offset :most) state))
     (list "workspace/regexp_search"
           (list :pattern tool :literal literal :flags (backstaff-search--flags state)
                 :root_path below :include include :include_ignored ignored
-                :context_lines context :offset (or offset 0)
+                :context_lines 0 :offset (or offset 0)
                 ;; The first matches come before the time is up.
                 :max_results (or most (if offset 500 100))
                 :timeout_ms backstaff-search--milliseconds)
@@ -131,18 +131,20 @@ If it has none, case counts only if the pattern has a capital letter."
   (pcase-let (((map :tool :literal :flags) state))
     (or flags (if (isearch-no-upper-case-p (or tool "") (not literal)) "i" ""))))
 
-(defun backstaff-search--read (&optional pattern)
-  "Read a regular expression; the default is the symbol at point.
-PATTERN is an old pattern to edit."
-  (let* ((symbol (unless pattern (thing-at-point 'symbol t)))
-         (default (and symbol (regexp-quote symbol)))
-         (read (read-string (format-prompt "Search for Python regexp" default)
+(defun backstaff-search--read (&optional pattern literal)
+  "Read a regular expression, or a text if LITERAL is non-nil.
+PATTERN is an old one to edit.  Else the text in the region, or the symbol at
+point, is the default."
+  (let* ((text (unless pattern (backstaff-prompt-default)))
+         (default (and text (backstaff-prompt-quote-regexp text)))
+         (read (read-string (format-prompt (if literal "Search for text" "Search for Python regexp")
+                                           default)
                             pattern 'grep-regexp-history default)))
-    (if (string-blank-p read) (user-error "Give a regular expression") read)))
+    (if (string-blank-p read) (user-error "Type what to search for") read)))
 
 (defun backstaff-search-visit ()
   "Visit the match on this line, or else the next one."
-  (interactive)
+  (interactive nil backstaff-search-mode)
   (condition-case nil
       (compilation-next-error 0)
     (user-error (compilation-next-error 1)))
@@ -150,46 +152,39 @@ PATTERN is an old pattern to edit."
 
 (defun backstaff-search-toggle-text ()
   "Search for the pattern as text, or as a regular expression again."
-  (interactive)
+  (interactive nil backstaff-search-mode)
   (backstaff-view-change :literal (not (backstaff-view-get :literal))))
 
 (defun backstaff-search-toggle-ignored ()
   "Search the files that git ignores, too, or leave them out again."
-  (interactive)
+  (interactive nil backstaff-search-mode)
   (backstaff-view-change :ignored (not (backstaff-view-get :ignored))))
 
 (defun backstaff-search-toggle-case ()
   "Distinguish capital and small letters, or treat them alike again."
-  (interactive)
+  (interactive nil backstaff-search-mode)
   (backstaff-view-change
    :flags (if (equal (backstaff-search--flags (backstaff-view-latest-state)) "i") "" "i")))
 
 (defun backstaff-search-in-directory (directory)
   "Search below DIRECTORY, which is in the project."
-  (interactive (list (backstaff-read-directory "Search below directory: ")))
-  (backstaff-view-change :below (backstaff-path-relative (backstaff-view-get :root) directory)))
+  (interactive (list (backstaff-read-directory "Search below directory: ")) backstaff-search-mode)
+  (backstaff-view-change :below (backstaff-path-relative (backstaff-view-root) directory)))
 
 (defun backstaff-search-in-files (globs)
-  "Search the files that match GLOBS, such as \"*.el docs/**\"; blank for all.
+  "Search the files that match GLOBS, such as \"*.{c,h} docs/**\"; blank for all.
 A glob without a slash counts in any directory."
   (interactive (list (read-string "Search files (such as *.el docs/**, empty for all): "
-                                  (string-join (backstaff-view-get :include) " "))))
+                                  (string-join (backstaff-view-get :include) " ")))
+               backstaff-search-mode)
   (backstaff-view-change :include (backstaff-view-globs globs)))
 
 (defun backstaff-search-edit ()
   "Edit the pattern and search again."
-  (interactive)
-  (backstaff-view-change :tool (backstaff-search--read (backstaff-view-get :tool)) :flags nil))
-
-(defun backstaff-search-more-context (lines)
-  "Show LINES more lines around each match, by default one."
-  (interactive "p")
-  (backstaff-view-change :context (max 0 (min 10 (+ lines (backstaff-view-get :context))))))
-
-(defun backstaff-search-less-context (lines)
-  "Show LINES fewer lines around each match, by default one."
-  (interactive "p")
-  (backstaff-search-more-context (- lines)))
+  (interactive nil backstaff-search-mode)
+  (backstaff-view-change :tool (backstaff-search--read (or (backstaff-view-get :tool) "")
+                                                       (backstaff-view-get :literal))
+                         :flags nil))
 
 (defun backstaff-search--describe (stage)
   "Write the number of matches, the search and its keys into the header line.
@@ -198,19 +193,18 @@ STAGE is the text before them, such as \"Searching: \"."
                ((map :tool :literal :below :include :ignored) state)
                (`(,matches ,files . ,_) backstaff-search--counts))
     (backstaff-view-set-header
-     " " (propertize (format "%s%d %s in %d %s" stage matches (ngettext "match" "matches" matches)
-                             files (ngettext "file" "files" files))
-                     'face 'bold)
-     (propertize " [e t c f d i + -]" 'face 'shadow 'help-echo
-                 "edit, text, case, files, directory, ignored, more and less context")
-     (if literal " for the text " " for regexp ")
+     (propertize (format "%s%d %s in %d %s" stage matches (ngettext "match" "matches" matches)
+                         files (ngettext "file" "files" files))
+                 'face 'backstaff-heading)
+     (if literal " for the text " " for ")
      ;; As it was typed: a label would double its backslashes.
      (string-replace "\n" "\\n" (backstaff-names-text (or tool "")))
+     (and (equal (backstaff-search--flags state) "i") ", any case")
      (unless (member below '(nil "."))
-       (format " in %s/" (backstaff-names-show below)))
-     (and include (concat ", files " (string-join include " ")))
-     (and (equal (backstaff-search--flags state) "i") ", case ignored")
-     (and ignored ", with ignored files"))))
+       (format ", in %s/" (backstaff-names-show below)))
+     (and include (concat ", in " (string-replace "**/" "" (string-join include " "))))
+     (and ignored ", with ignored files")
+     (propertize "  ? shows the keys" 'face 'backstaff-note))))
 
 (defun backstaff-search--add (reply)
   "Insert the matches in REPLY, and ask for more, or insert the notes."
@@ -241,86 +235,60 @@ STAGE is the text before them, such as \"Searching: \"."
 
 (defun backstaff-search--insert-matches (data)
   "Insert the matches in DATA, those of a file below its name."
-  (pcase-dolist (`(,path . ,items) (seq-group-by (lambda (item) (plist-get item :path))
-                                                 (plist-get data :items)))
-    (pcase-let ((`(,matches ,files ,last) backstaff-search--counts)
-                (around (cl-find path (plist-get data :around) :test #'equal
-                                 :key (lambda (one) (plist-get one :path))))
-                (said nil))
+  (pcase-dolist (`((,path . ,line) . ,items)
+                 (seq-group-by (lambda (item) (cons (plist-get item :path) (plist-get item :line)))
+                               (plist-get data :items)))
+    (pcase-let* ((`(,matches ,files ,last ,around) backstaff-search--counts)
+                 (same (equal path last))
+                 ((map :enclosing :line-text) (car items))
+                 (name (plist-get enclosing :qualified)) (text (copy-sequence line-text)))
       (setq backstaff-search--counts
-            (list (+ matches (length items)) (if (equal path last) files (1+ files)) path))
-      (unless (equal path last)
-        (insert (propertize (concat (backstaff-names-show path) "\n") 'font-lock-face 'bold)))
-      (pcase-dolist (`(,line . ,items)
-                     (sort (seq-group-by (lambda (item) (plist-get item :line))
-                                         (append items (plist-get around :lines)))
-                           #'car-less-than-car))
-        (let* ((inner (plist-get (car items) :enclosing)) (name (plist-get inner :qualified)))
-          ;; The line of a definition says its name itself.
-          (unless (or (plist-get (car items) :text) (equal name said)
-                      (prog1 (equal (plist-get inner :line) line) (setq said name)))
-            (insert (propertize (if name (format "in %s\n" (backstaff-names-text name))
-                                  "at top level\n")
-                                'font-lock-face 'shadow))))
-        (let* ((context (plist-get (car items) :text))
-               (text (copy-sequence (or context (plist-get (car items) :line-text)))))
-          (if context
-              (put-text-property 0 (length text) 'font-lock-face grep-context-face text)
-            (pcase-dolist ((map :column :match) items)
-              (let ((start (1- (or column 1))))
-                ;; Of a long line, the text is a part.
-                (when (and match (<= start (length text))
-                           (eql (string-search match text start) start))
-                  (put-text-property start (+ start (length match))
-                                     'font-lock-face grep-match-face text)))))
-          (insert
-           ;; With the character NUL `grep-mode' knows where a name ends.
-           (propertize (concat (if (string-search "\n" path) (backstaff-names-show path) path) "\0")
-                       'invisible t 'backstaff-search-path path)
-           (format (if context "%d-" "%d:") line) text "\n"))))))
+            (list (+ matches (length items)) (if same files (1+ files)) path name))
+      (unless same
+        (insert (propertize (concat (backstaff-names-show path) "\n") 'font-lock-face 'backstaff-heading)))
+      ;; The line of a definition says its name itself.
+      (unless (or (equal name (and same around)) (equal (plist-get enclosing :line) line))
+        (insert (propertize (if name (format "in %s\n" (backstaff-names-text name)) "at top level\n")
+                            'font-lock-face 'backstaff-note)))
+      (pcase-dolist ((map :column :match) items)
+        (let ((start (1- (or column 1))))
+          ;; Of a long line, the text is a part.
+          (when (and match (<= start (length text)) (eql (string-search match text start) start))
+            (put-text-property start (+ start (length match)) 'font-lock-face grep-match-face text))))
+      (insert
+       ;; With the character NUL `grep-mode' knows where a name ends.
+       (propertize (concat (if (string-search "\n" path) (backstaff-names-show path) path) "\0")
+                   'invisible t 'backstaff-search-path path)
+       (format "%d:" line) text "\n"))))
 
-
+
 ;;; Consult
 
 (defun backstaff-search--as-you-type (state)
   "Visit a match of the search of STATE, which has no pattern yet."
-  (let ((default-directory (plist-get state :root)))
-    (consult--read
-     (consult--dynamic-collection
-      (lambda (input) (backstaff-search--candidates input state)))
-     :prompt "Search for Python regexp: "
-     :category 'consult-grep
-     :require-match t
-     :sort nil
-     :lookup #'consult--lookup-member
-     :group (lambda (candidate transform)
-              (let ((file (get-text-property 0 'consult--prefix-group candidate)))
-                (if transform (substring candidate (1+ (length file))) file)))
-     :state (consult--grep-state)
-     :add-history (thing-at-point 'symbol)
-     :history 'grep-regexp-history)))
+  (backstaff-find-with-consult
+   "Search for Python regexp: " (plist-get state :root)
+   (lambda (input) (backstaff-search--candidates input state)) 'grep-regexp-history
+   :group (lambda (candidate transform)
+            (let ((file (get-text-property 0 'consult--prefix-group candidate)))
+              (if transform (substring candidate (1+ (length file))) file)))))
 
 (defun backstaff-search--candidates (input state)
   "Return the matches of INPUT in the search of STATE as lines of a grep.
-There are none while INPUT is no regular expression."
-  (let ((reply (pcase-let ((`(,id ,arguments)
-                            (backstaff-search--request
-                             `(:tool ,input :most 200 ,@state))))
-                 (backstaff-prompt-call-tool id arguments
-                                             (list :root (plist-get state :root)))))
-        (last nil))
-    (unless (plist-get reply :ok)
-      (message "%s" (car (split-string (backstaff-search--notes reply) "  Press"))))
-    (cl-loop for item in (plist-get (plist-get reply :data) :items)
-             for path = (plist-get item :path)
-             for place = (cons path (plist-get item :line))
-             unless (or (equal place last) (string-search "\n" path))
-             collect (concat (propertize path 'face 'consult-file 'consult--prefix-group path)
-                             ":"
-                             (propertize (number-to-string (cdr place))
-                                         'face 'consult-line-number)
-                             ":" (backstaff-names-text (plist-get item :line-text)))
-             do (setq last place))))
+Return a message while INPUT is no regular expression."
+  (pcase-let* ((`(,id ,arguments) (backstaff-search--request `(:tool ,input :most 200 ,@state)))
+               ((and reply (map :ok :data))
+                (backstaff-prompt-call-tool id arguments (list :root (plist-get state :root))))
+               (last nil))
+    (if (not ok) (car (split-string (backstaff-search--notes reply) "  Press"))
+      (cl-loop for (path line text) in (mapcar (lambda (item)
+                                                 (mapcar (apply-partially #'plist-get item)
+                                                         '(:path :line :line-text)))
+                                               (plist-get data :items))
+               for place = (cons path line)
+               unless (or (equal place last) (string-search "\n" path))
+               collect (backstaff-find-line path line text)
+               do (setq last place)))))
 
 (provide 'backstaff-ui-search)
 ;;; backstaff-ui-search.el ends here

@@ -1,20 +1,21 @@
 """The cost of workspace/git_status_summary and workspace/git_diff beside git in one work tree.
 
 The tree is that of the search in files, all of them in one commit, and `CHANGED` files have changed
-since. Both have compared the tree before, so git's index has the status of each file, and the
-server has read the index. Git starts for each comparison; the server keeps running. Before anything
-is timed, both must give the same answer.
+since. Git's index has the status of each file. Git starts for each comparison; the server keeps
+running, but for the first call of a server. Other rows are about the first comparison after `git
+add` of a file and after a commit. Before anything is timed, both must give the same answer.
 """
 
 import subprocess
 import tempfile
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
 from backstaff.wire.frame import MAX_FRAME_BYTES
 from dev.bench import content, search, servers
 from dev.bench.client import Epc
-from dev.bench.timing import Measures, in_turns
+from dev.bench.timing import Measures, in_turns, seconds
 
 CHANGED = 100
 CONTEXT = f"(:deadline-ms 60000 :max-output-bytes {MAX_FRAME_BYTES})"
@@ -45,12 +46,26 @@ def measure(files: int, turns: int) -> Measures:
                 "status": ("git_status_summary", STATUS),
                 "diff": ("git_diff", ("diff", "HEAD")),
             }
-            return {
+            found = {
                 f"changes/{name}": in_turns(
                     turns, {"ours": partial(ours, server, tool), "git": partial(git, root, *words)}
                 )
                 for name, (tool, words) in ways.items()
             }
+            for when in ("first", "after add", "after commit"):
+                times: dict[str, list[float]] = {"ours": [], "git": []}
+                found[f"changes/status {when}"] = times
+                for turn in range(turns):
+                    if when != "first":
+                        (root / "new.txt").write_text(f"{when} {turn}\n", "utf-8")
+                        git(root, "add", "new.txt")
+                    if when == "after commit":
+                        git(root, *ME, "commit", "-q", "-m", "more", "new.txt")
+                    times["git"].append(seconds(partial(git, root, *STATUS)))
+                    with servers.ours(root) if when == "first" else nullcontext(server) as asked:
+                        ask = partial(ours, asked, "git_status_summary")
+                        times["ours"].append(seconds(ask))
+            return found
 
 
 def git(root: Path, *words: str) -> bytes:

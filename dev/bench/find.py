@@ -5,7 +5,7 @@
 Each CLONE is a git work tree; the default is this repository. The project is searched as it stood
 before its latest commits. The files that these touch are the right files, and no engine can know
 them yet. For each such file, queries are made as agents and people type them: from its name
-(`_queries`), from a symbol that it defines, and from the subject of the commit. The random numbers
+(`queries`), from a symbol that it defines, and from the subject of the commit. The random numbers
 are seeded, so the same history gives the same queries.
 
 The rank is that of the file in the answer. For words of a subject it is that of the first file of
@@ -145,7 +145,7 @@ def questions(before: Path, latest: Sequence[Commit], paths: Sequence[str]) -> I
         if times[path] > MOST_TIMES:
             continue
         text = git(before, "show", f"HEAD:./{path}") if path.endswith(_TYPED) else ""
-        for kind, query in _queries(path, text, sorted(there), chance):
+        for kind, query in queries(path, text, sorted(there), chance):
             yield Question(kind, query, frozenset((path,)))
         words = list(
             dict.fromkeys(
@@ -181,7 +181,7 @@ _TYPED = (
 )
 
 
-def _queries(
+def queries(
     path: str, text: str, paths: Sequence[str], chance: random.Random
 ) -> Iterator[tuple[str, str]]:
     """Yield queries, with their kinds, for `path`, a file with this `text`, among `paths`."""

@@ -209,6 +209,11 @@ ROWS = (
     *_content(0, "3,000"),
     *_content(1, "125,000"),
     Row(Promise.CHANGES, "git_status_summary : git status", "changes/status", "ours", "git", 2),
+    Row(Promise.CHANGES, "the same, first call", "changes/status first", "ours", "git", 2),
+    Row(Promise.CHANGES, "the same, after git add", "changes/status after add", "ours", "git", 2),
+    Row(
+        Promise.CHANGES, "the same, after a commit", "changes/status after commit", "ours", "git", 2
+    ),
     Row(Promise.CHANGES, "git_diff : git diff", "changes/diff", "ours", "git", 2),
     Row(Promise.START, "spawn to answer : python3 -c pass", "start", "ours", "python", 8),
     Row(Promise.START, "spawn to answer : MCP server", "start", "ours", "mcp", 0.3),

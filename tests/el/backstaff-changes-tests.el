@@ -50,7 +50,9 @@
     (backstaff-changes-tests-edit 20 "new\n")
     (write-region "u" nil (concat root "untracked.txt") nil 'quiet)
     (backstaff-view-test-open #'backstaff-changes)
-    (should (equal (buffer-name) (format "*backstaff changes: %s*" root)))
+    (should (equal (buffer-name) (format "*backstaff changes: %s*"
+                                         (file-name-nondirectory (directory-file-name root)))))
+    (should (equal default-directory root))
     (should (derived-mode-p 'diff-mode))
     (should (equal (cl-subseq (backstaff-view-test-lines) 0 5)
                    '("On main" "untracked: 1" "  untracked.txt"
@@ -88,6 +90,49 @@
     (backstaff-view-test-press "RET")
     (should (looking-at-p "line 12$"))))
 
+;; Untracked files stand in the list alone.
+(ert-deftest backstaff-changes-ret-visits-the-files-of-the-list ()
+  (backstaff-changes-tests-with
+    (make-directory (concat root "dir"))
+    (dolist (name '("new\nline" "dir/in" "M x" "b.txt"))
+      (write-region "here" nil (concat root name) nil 'quiet))
+    (backstaff-changes-tests-git "mv" "gone.txt" "came -> from")
+    (backstaff-changes-tests-edit 5 "first\n")
+    (pcase-dolist (`(,line . ,name) '(("  \"new\\nline\"" . "new\nline") ("  M x" . "M x")
+                                      ("  R gone.txt -> came -> from" . "came -> from")
+                                      ("  b.txt" . "b.txt") ("  a.txt" . "a.txt")))
+      (ert-info (line)
+        (backstaff-view-test-open #'backstaff-changes)
+        (backstaff-changes-tests-go-to line)
+        (backstaff-view-test-press "RET")
+        (should (equal (file-name-nondirectory buffer-file-name) name))))
+    (backstaff-view-test-open #'backstaff-changes)
+    (backstaff-changes-tests-go-to "  dir/")
+    (end-of-line)
+    (push-button (1- (point)))
+    (should (derived-mode-p 'dired-mode))))
+
+(ert-deftest backstaff-changes-ret-visits-the-file-below-the-root ()
+  "In a folder called b, \"b/a.txt\" is a file of its own."
+  (backstaff-changes-tests-with
+    (make-directory (concat root "b"))
+    (write-region "other" nil (concat root "b/a.txt") nil 'quiet)
+    (backstaff-changes-tests-edit 5 "first\n")
+    (backstaff-view-test-open #'backstaff-changes)
+    (backstaff-changes-tests-go-to "+first")
+    (backstaff-view-test-press "RET")
+    (should (equal buffer-file-name (concat root "a.txt")))))
+
+(ert-deftest backstaff-changes-of-many-files-are-all-shown ()
+  (backstaff-changes-tests-with
+    (dotimes (n 4)
+      (write-region (make-string 400000 ?x) nil (concat root (format "f%d" n)) nil 'quiet))
+    (backstaff-changes-tests-git "add" "-A")
+    (backstaff-view-test-open #'backstaff-changes)
+    (dotimes (n 4)
+      (should (string-match-p (format "^diff .* b/f%d$\\|^\\[f%d: no lines" n n) (buffer-string))))
+    (should-not (string-match-p "more files" (buffer-string)))))
+
 (ert-deftest backstaff-changes-ret-elsewhere-says-so ()
   (backstaff-changes-tests-with
     (delete-file (concat root "gone.txt"))
@@ -108,6 +153,14 @@
     (backstaff-view-test-press "g")
     (should (= (line-number-at-pos) 2))
     (should (string-match-p "^\\+new$" (buffer-string)))))
+
+(ert-deftest backstaff-changes-since-another-commit-are-shown-from-the-top ()
+  (backstaff-changes-tests-with
+    (backstaff-changes-tests-edit 5 "first\n")
+    (backstaff-view-test-open #'backstaff-changes)
+    (goto-char (point-max))
+    (backstaff-view-test-press "b index RET")
+    (should (bobp))))
 
 (ert-deftest backstaff-changes-that-were-cancelled-at-first-are-asked-for-again ()
   (backstaff-changes-tests-with
@@ -154,6 +207,8 @@
     (backstaff-view-test-open #'backstaff-changes "index")
     (let ((bookmark (funcall bookmark-make-record-function)))
       (should-not (plist-get (alist-get 'backstaff-state (cdr bookmark)) :status))
+      (should (equal (car bookmark) (format "changes: %s" (file-name-nondirectory
+                                                           (directory-file-name root)))))
       (kill-buffer)
       (save-current-buffer
         (funcall (alist-get 'handler (cdr bookmark)) bookmark)
@@ -161,14 +216,17 @@
         (should (string-match-p "^Changes since index:" (buffer-string)))
         (should (string-match-p "^\\+first$" (buffer-string)))))))
 
-(ert-deftest backstaff-changes-keys-change-nothing ()
-  "`diff-mode' itself has keys that apply a hunk to its file."
-  (with-temp-buffer
-    (backstaff-changes-mode)
-    (dolist (command '(diff-apply-hunk diff-hunk-kill diff-file-kill diff-ediff-patch
-                       diff-reverse-direction))
-      (should-not (where-is-internal command)))
-    (should buffer-read-only)))
+(ert-deftest backstaff-changes-have-the-keys-of-a-diff ()
+  (backstaff-changes-tests-with
+    (backstaff-changes-tests-edit 25 "second\n")
+    (backstaff-changes-tests-edit 5 "first\n")
+    (backstaff-view-test-open #'backstaff-changes)
+    (should buffer-read-only)
+    (goto-char (point-min))
+    (dolist (text '("@@ -2" "@@ -22"))
+      (execute-kbd-macro (kbd "n"))
+      (should (looking-at-p text)))
+    (should (eq (key-binding (kbd "N")) 'diff-file-next))))
 
 (ert-deftest backstaff-changes-without-a-repository-say-so ()
   (backstaff-view-test-project '(("a.txt" . ""))

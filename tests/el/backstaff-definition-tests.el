@@ -1,61 +1,136 @@
-;;; backstaff-definition-tests.el --- Visiting a definition by its name  -*- lexical-binding: t; -*-
+;;; backstaff-definition-tests.el --- Tests of backstaff-ui-xref.el  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
 ;;; Code:
 
-(require 'backstaff-ui-find)
+(require 'backstaff-ui-xref)
 (require 'backstaff-test-support)
 (require 'backstaff-view-fixtures)
 
+(declare-function consult--grep-state "ext:consult" t)
+
 (defconst backstaff-definition-tests-tree
   '(("a.py" . "import b\n\nclass Server:\n    def run(self):\n        pass\n")
-    ("b.py" . "def stop(server):\n    pass\n\ndef runner():\n    pass\n"))
+    ("b.py" . "def stop(server):\n    pass\n\ndef runner():\n    pass\n\ndef rerun():\n    run()\n"))
   "A project with definitions.")
 
-(defun backstaff-definition-tests-type (keys)
-  "Call the command, type KEYS, and return the name of the file and the line."
-  (backstaff-test-typing keys (call-interactively #'backstaff-find-definition))
+(defmacro backstaff-definition-tests-with (tree &rest body)
+  "Run BODY in a project with TREE, without Consult."
+  (declare (indent 1) (debug t))
+  `(let ((backstaff-use-consult nil) (xref-prompt-for-identifier nil) (xref-after-jump-hook nil))
+     (backstaff-view-test-project ,tree ,@body)))
+
+(defun backstaff-definition-tests-here ()
+  "Return the name of the visited file and the line of point."
   (set-buffer (window-buffer))
   (list (file-name-nondirectory (buffer-file-name))
         (buffer-substring (line-beginning-position) (line-end-position))))
 
+(defun backstaff-definition-tests-type (keys)
+  "Call the command, type KEYS, and return the name of the file and the line."
+  (backstaff-test-typing keys (call-interactively #'backstaff-find-definition))
+  (backstaff-definition-tests-here))
+
+(defun backstaff-definition-tests-names (text)
+  "Return the names and places of the definitions that TEXT finds, in order."
+  (mapcar (lambda (definition)
+            (format "%s %s:%d" (plist-get definition :name) (plist-get definition :path)
+                    (plist-get definition :line)))
+          (backstaff-xref--definitions default-directory text)))
+
+
+;;; By name
+
 (ert-deftest backstaff-definition-goes-to-the-only-one ()
-  (backstaff-view-test-project backstaff-definition-tests-tree
+  (backstaff-definition-tests-with backstaff-definition-tests-tree
     (should (equal (backstaff-definition-tests-type "top RET")
                    '("b.py" "def stop(server):")))))
 
-(ert-deftest backstaff-definition-of-several-is-chosen-by-completion ()
-  (backstaff-view-test-project backstaff-definition-tests-tree
-    (should (equal (backstaff-definition-tests-type "run RET runne TAB RET")
-                   '("b.py" "def runner():")))
-    (should (equal (backstaff-definition-tests-type "run RET Serv TAB RET")
-                   '("a.py" "    def run(self):")))))
+(ert-deftest backstaff-definition-with-the-exact-name-comes-first ()
+  (backstaff-definition-tests-with
+      `(("a.go" . "package a\n\nfunc prune() {}\nfunc rerun() {}\nfunc doRun() {}\nfunc re_run() {}\n")
+        ("b.py" . "def runner():\n    pass\n\nclass Server:\n    def run(self):\n        pass\n")
+        ("docs.rst" . "Run\n===\n\nText.\n"))
+    (should (equal (mapcar (lambda (line) (car (split-string line)))
+                           (backstaff-definition-tests-names "run"))
+                   '("Server.run" "runner" "doRun" "re_run" "prune" "rerun" "Run")))
+    (should (equal (backstaff-definition-tests-type "run RET") '("b.py" "    def run(self):")))))
 
-(ert-deftest backstaff-definition-is-one-by-its-name-alone ()
-  (backstaff-view-test-project backstaff-definition-tests-tree
-    (should (equal (backstaff-definition-tests-type "Server RET") '("a.py" "class Server:")))
-    ;; The parameter of `stop' has the name as well.
-    (should (equal (backstaff-definition-tests-type "server RET Server SPC TAB RET")
-                   '("a.py" "class Server:")))))
+(ert-deftest backstaff-definition-is-chosen-among-candidates-with-their-places ()
+  (backstaff-definition-tests-with backstaff-definition-tests-tree
+    (backstaff-test-typing "runne TAB RET" (call-interactively #'backstaff-find-definition))
+    (should (equal (backstaff-definition-tests-here) '("b.py" "def runner():")))
+    (let ((candidate (backstaff-xref--candidate
+                      (car (backstaff-xref--definitions root "Server.run")))))
+      ;; As a line of a grep, for Consult and Embark.
+      (should (equal (substring-no-properties candidate) "a.py:4:Server.run"))
+      (should (equal (next-single-property-change 0 'face candidate) 4))
+      ;; Embark calls the command with the text of a candidate.
+      (backstaff-find-definition (substring-no-properties candidate) root)
+      (should (equal (backstaff-definition-tests-here) '("a.py" "    def run(self):"))))))
+
+(ert-deftest backstaff-definition-completions-keep-their-order-and-say-where-they-are ()
+  (backstaff-definition-tests-with backstaff-definition-tests-tree
+    (let ((metadata nil) (all nil))
+      (cl-letf (((symbol-function 'completing-read-default)
+                 (lambda (_prompt table &rest _)
+                   (setq all (all-completions "run" table)
+                         metadata (completion-metadata "run" table nil))
+                   "run")))
+        (call-interactively #'backstaff-find-definition))
+      (should (equal (mapcar #'substring-no-properties all)
+                     '("a.py:4:Server.run" "b.py:4:runner" "b.py:7:rerun")))
+      (should (eq (completion-metadata-get metadata 'category) 'consult-grep))
+      (should (eq (completion-metadata-get metadata 'display-sort-function) #'identity))
+      ;; The place stands behind the name alone.
+      (should (equal (funcall (completion-metadata-get metadata 'group-function) (car all) t)
+                     "Server.run"))
+      (should (equal (mapcar (lambda (candidate)
+                               (funcall (completion-metadata-get metadata 'group-function) candidate nil))
+                             all)
+                     '("Exactly this name" "Names that begin with it" "Names that contain it")))
+      (should (equal (substring-no-properties
+                      (funcall (completion-metadata-get metadata 'annotation-function) (car all)))
+                     "  a.py:4")))))
+
+(ert-deftest backstaff-definition-offers-the-name-at-point ()
+  (backstaff-definition-tests-with backstaff-definition-tests-tree
+    (find-file "b.py")
+    (search-forward "    run")
+    (should (equal (backstaff-definition-tests-type "RET") '("a.py" "    def run(self):")))
+    ;; The place that was left is kept.
+    (execute-kbd-macro (kbd "M-,"))
+    (should (equal (cadr (backstaff-definition-tests-here)) "    run()"))))
+
+(ert-deftest backstaff-definition-moves-no-point-where-nothing-is-chosen ()
+  (backstaff-definition-tests-with backstaff-definition-tests-tree
+    (insert "  text")
+    (let ((before (list (point) (buffer-name))))
+      (should-error (backstaff-test-typing "RET" (call-interactively #'backstaff-find-definition))
+                    :type 'user-error)
+      (should (equal (list (point) (buffer-name)) before)))))
+
+(ert-deftest backstaff-definition-has-all-words-in-its-name ()
+  (backstaff-definition-tests-with backstaff-definition-tests-tree
+    (dolist (keys '("Serv SPC run RET" "Server.run RET"))
+      (should (equal (backstaff-definition-tests-type keys) '("a.py" "    def run(self):"))))
+    (should (equal (backstaff-definition-tests-names "server") '("Server a.py:3")))
+    (should (equal (cadr (should-error (backstaff-find-definition "run stop" root)
+                                       :type 'user-error))
+                   "No definition in the project has run and stop in its name"))
+    (should (equal (cadr (should-error (backstaff-find-definition " " root) :type 'user-error))
+                   "Type a part of the name"))))
 
 (ert-deftest backstaff-definition-with-a-capital-is-visited-as-any-file ()
-  (backstaff-view-test-project backstaff-definition-tests-tree
+  (backstaff-definition-tests-with backstaff-definition-tests-tree
     (let* ((seen nil)
            (find-file-hook (list (lambda () (push case-fold-search seen)))))
       (backstaff-definition-tests-type "Server RET")
       (should (equal seen '(t))))))
 
-(ert-deftest backstaff-definition-has-all-words-in-its-name ()
-  (backstaff-view-test-project backstaff-definition-tests-tree
-    (should (equal (backstaff-definition-tests-type "Serv SPC run RET")
-                   '("a.py" "    def run(self):")))
-    (should (equal (cadr (should-error (backstaff-definition-tests-type "run SPC stop RET")
-                                       :type 'user-error))
-                   "No definition in the project has run and stop in its name"))))
-
 (ert-deftest backstaff-definition-that-is-not-saved-yet-is-found ()
-  (backstaff-view-test-project backstaff-definition-tests-tree
+  (backstaff-definition-tests-with backstaff-definition-tests-tree
     (with-current-buffer (find-file-noselect (expand-file-name "b.py" root))
       (goto-char (point-min))
       (insert "def brand_new():\n    pass\n\n"))
@@ -68,13 +143,112 @@
     (should (equal (backstaff-definition-tests-type "newest RET") '("c.py" "def newest():")))
     (set-buffer-modified-p nil)))
 
-(ert-deftest backstaff-definition-says-that-there-is-none ()
+(ert-deftest backstaff-definition-of-very-many-is-found-by-its-exact-name ()
+  (backstaff-definition-tests-with
+      `(("a.py" . ,(mapconcat (lambda (n) (format "def zz_%d_run(): pass\n" n)) (number-sequence 1 30) ""))
+        ("b.py" . "def run(): pass\n"))
+    (let ((backstaff-xref--limit 10))
+      (should (equal (car (backstaff-definition-tests-names "run")) "run b.py:1")))))
+
+(ert-deftest backstaff-definition-is-shown-with-consult-where-the-option-says-so ()
+  (backstaff-test-needs "Consult" (require 'consult nil t))
   (backstaff-view-test-project backstaff-definition-tests-tree
-    (should (equal (cadr (should-error (backstaff-definition-tests-type "nothing RET")
-                                       :type 'user-error))
-                   "No definition in the project has nothing in its name"))
-    (should (equal (cadr (should-error (backstaff-find-definition " ") :type 'user-error))
-                   "Type a part of the name"))))
+    (let ((asked nil))
+      (cl-letf (((symbol-function 'consult--read)
+                 (lambda (_ &rest options)
+                   (push options asked)
+                   (backstaff-xref--candidate (car (backstaff-xref--definitions root "runner"))))))
+        (call-interactively #'backstaff-find-definition)
+        (should (equal (backstaff-definition-tests-here) '("b.py" "def runner():")))
+        (should (functionp (plist-get (car asked) :state)))
+        (let ((backstaff-use-consult nil))
+          (backstaff-definition-tests-type "top RET"))
+        (should (= (length asked) 1)))
+      ;; Consult finds the place in a candidate.
+      (let ((state (consult--grep-state)))
+        (funcall state 'return (backstaff-xref--candidate
+                                (car (backstaff-xref--definitions root "Server"))))
+        (should (equal (backstaff-definition-tests-here) '("a.py" "class Server:")))))))
+
+
+;;; xref
+
+(defmacro backstaff-definition-tests-in-mode (tree &rest body)
+  "Run BODY in a project with TREE, while `backstaff-xref-mode' is on."
+  (declare (indent 1) (debug t))
+  `(backstaff-definition-tests-with ,tree
+     (backstaff-xref-mode)
+     (unwind-protect (progn ,@body)
+       (backstaff-xref-mode -1))))
+
+(defun backstaff-definition-tests-items (function name)
+  "Return the places and summaries that FUNCTION of the backend finds for NAME."
+  (mapcar (lambda (item)
+            (let ((marker (xref-location-marker (xref-item-location item))))
+              (with-current-buffer (marker-buffer marker)
+                (list (file-name-nondirectory buffer-file-name) (line-number-at-pos marker)
+                      (save-excursion (goto-char marker) (current-column))
+                      (xref-item-summary item)))))
+          (funcall function 'backstaff name)))
+
+(ert-deftest backstaff-xref-mode-serves-files-without-another-backend ()
+  (backstaff-definition-tests-with backstaff-definition-tests-tree
+    (let ((tags-file-name nil) (tags-table-list nil))
+      (should (eq (xref-find-backend) 'etags))
+      (backstaff-xref-mode)
+      (unwind-protect
+          (progn
+            (should (eq (xref-find-backend) 'backstaff))
+            (with-temp-buffer
+              (setq default-directory root)
+              (emacs-lisp-mode)
+              (should (eq (xref-find-backend) 'elisp)))
+            ;; The user's own tags are exact.
+            (let ((tags-file-name "TAGS"))
+              (should (eq (xref-find-backend) 'etags)))
+            (let ((backstaff-root-directory nil) (project-find-functions nil))
+              (should (eq (xref-find-backend) 'etags))))
+        (backstaff-xref-mode -1))
+      (should (eq (xref-find-backend) 'etags)))))
+
+(ert-deftest backstaff-xref-finds-definitions-of-the-name-at-point ()
+  (backstaff-definition-tests-in-mode backstaff-definition-tests-tree
+    (find-file "b.py")
+    (search-forward "    run")
+    (execute-kbd-macro (kbd "M-."))
+    (should (equal (backstaff-definition-tests-here) '("a.py" "    def run(self):")))
+    (should (= (current-column) 8))
+    (execute-kbd-macro (kbd "M-,"))
+    (should (equal (cadr (backstaff-definition-tests-here)) "    run()"))))
+
+(ert-deftest backstaff-xref-finds-uses-apropos-and-completions ()
+  (backstaff-definition-tests-in-mode backstaff-definition-tests-tree
+    (with-current-buffer (find-file-noselect "b.py")
+      (goto-char (point-max))
+      (insert "    x = run\n")
+      (set-buffer-modified-p t))
+    (should (equal (backstaff-definition-tests-items #'xref-backend-references "run")
+                   '(("a.py" 4 8 "    def run(self):") ("b.py" 8 4 "    run()")
+                     ("b.py" 9 8 "    x = run"))))
+    (should (equal (mapcar #'cadr (backstaff-definition-tests-items #'xref-backend-apropos "run"))
+                   '(4 4 7)))
+    (should (equal (all-completions "ru" (xref-backend-identifier-completion-table 'backstaff))
+                   '("run" "runner")))
+    (should-not (xref-backend-definitions 'backstaff "ru"))))
+
+(ert-deftest backstaff-xref-shows-several-definitions-as-any-backend-does ()
+  (backstaff-definition-tests-in-mode '(("a.py" . "def go(): pass\n") ("b.py" . "def go(): pass\n"))
+    (xref-find-definitions "go")
+    (with-current-buffer "*xref*"
+      (should (string-match-p "a\\.py\n.*def go.*\n\\(.*/\\)?b\\.py\n.*def go" (buffer-string))))))
+
+(ert-deftest backstaff-xref-says-what-is-wrong ()
+  (backstaff-definition-tests-in-mode backstaff-definition-tests-tree
+    (let ((backstaff-server-command '("/nonexistent/python")))
+      (backstaff-stop)
+      (should (string-match-p "cannot start its server"
+                              (cadr (should-error (xref-find-definitions "run")
+                                                  :type 'user-error)))))))
 
 (provide 'backstaff-definition-tests)
 ;;; backstaff-definition-tests.el ends here

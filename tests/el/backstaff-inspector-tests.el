@@ -53,7 +53,7 @@
           (should (string-match-p
                    "(backstaff-call \"workspace/read_file\" '(:path \"a.el\"))"
                    (backstaff-inspector-tests-type
-                    "M-x backstaff-run-tool RET workspace/read_file RET RET RET RET RET RET RET RET RET")))
+                    "M-x backstaff-run-tool RET workspace/read_file RET RET")))
         (kill-buffer buffer)))))
 
 (ert-deftest backstaff-run-tool-takes-a-part-of-a-name-and-shows-first-sentences ()
@@ -67,7 +67,7 @@
                  (let ((annotate (plist-get completion-extra-properties :annotation-function)))
                    (dolist (id (all-completions "" table))
                      (ert-info (id)
-                       (should (< (length (funcall annotate id)) 240))
+                       (should (< (length (funcall annotate id)) 260))
                        (should-not (string-search "\n" (funcall annotate id)))))
                    "workspace/tree"))))
       (backstaff-inspector--read-tool))))
@@ -75,7 +75,7 @@
 (ert-deftest backstaff-run-tool-asks-and-shows-all-forms ()
   (backstaff-inspector-tests-with (backstaff-test-command)
     (let ((text (backstaff-inspector-tests-type
-                 "M-x backstaff-run-tool RET forge/li TAB RET src RET y RET RET RET RET RET RET RET")))
+                 "M-x backstaff-run-tool RET forge/li TAB RET C-a C-k (:path SPC \"src\" SPC :recursive SPC t) RET")))
       (should (string-match-p
                "(backstaff-call \"forge/list_directory\" '(:path \"src\" :recursive t))" text))
       (should (string-match-p (concat "Root +" (regexp-quote root)) text))
@@ -96,14 +96,29 @@
                          (ceiling (string-bytes (plist-get reply :json)) 2.5))
                  text))))))
 
-(ert-deftest backstaff-list-entries-shows-what-forges-tool-gives-a-model ()
+(ert-deftest backstaff-run-tool-takes-json ()
+  (backstaff-inspector-tests-with (backstaff-test-command)
+    (let ((text (backstaff-inspector-tests-type
+                 "M-x backstaff-run-tool RET workspace/tree RET C-a C-k {\"path\":\"src\",\"entry_kind\":\"all\"} RET")))
+      (should (string-match-p "Success +and complete" text))
+      (should (string-match-p "src/ a.el b.el" text)))
+    (backstaff-inspector-tests-type "C-u w")
+    (should (equal (car kill-ring) "{\"path\":\"src\",\"entry_kind\":\"all\"}"))))
+
+(ert-deftest backstaff-list-entries-shows-what-the-tool-gives-a-model ()
   (backstaff-inspector-tests-with (backstaff-test-command)
     (dolist (keys '("M-x backstaff-list-entries RET" "C-u M-x backstaff-list-entries RET RET"))
       (let ((text (backstaff-inspector-tests-type keys)))
-        (should (string-match-p "(backstaff-call \"forge/list_directory\"" text))
-        (should (string-search (plist-get backstaff-view-reply :text) text))
+        (should (equal (plist-get backstaff-view-reply :text) text))
         (should (eq (null (string-match-p "^C-u" keys)) (null (string-match-p "src/a.el" text))))
         (quit-window)))))
+
+(ert-deftest backstaff-list-commands-shows-names-and-descriptions ()
+  (backstaff-view-test-project '((".claude" ("commands" ("go.md" . "Look at a change twice.\n"))))
+    (backstaff-view-test-open #'backstaff-list-commands)
+    (should (string-match-p "go.*\n?.*Look at a change twice" (buffer-string)))
+    (backstaff-view-test-press "e RET")
+    (should (string-match-p "(backstaff-call \"commands/list_commands\"" (buffer-string)))))
 
 (ert-deftest backstaff-inspector-shows-a-failure ()
   (backstaff-inspector-tests-with (backstaff-test-command)
@@ -153,65 +168,6 @@
       (backstaff-inspector--draw (list :ok t :text text :elapsed-ms 1) 1.0)
       (should (string-match-p (format "^Text +%s\n" costs) (buffer-string))))))
 
-(defun backstaff-inspector-tests-form (text)
-  "Return how a form of a reply is shown that is TEXT."
-  (with-temp-buffer
-    (backstaff-inspector--insert-form text t)
-    (buffer-string)))
-
-(ert-deftest backstaff-inspector-lays-out-any-plist-so-that-it-can-be-read ()
-  (dolist (object `((:a 1 :b "x\ny" :c nil :d ,(make-string 100 ?x) :e (1 2 (:f "é")))
-                    (:entries ,(cl-loop for i below 30 collect `(:name ,(format "n%d" i) :size ,i)))
-                    ((:files ,(make-list 200 "item")) (:a 1) ,(make-list 20 'item))))
-    (let ((text (backstaff-inspector-tests-form (prin1-to-string object))))
-      (should (equal (read text) object))
-      (should (string-match-p "\n." text))
-      (should-not (string-search "\t" text)))))
-
-(ert-deftest backstaff-inspector-shows-a-pair-on-a-line ()
-  (should (equal (backstaff-inspector-tests-form
-                  (concat "(:path \"a (:b) \\\"\" :kind :file :in (:name :text :path) :none nil"
-                          " :entries ((:name \"x\" :size 1) (:name \"y\" :tags (\"s\" \"t\")))"
-                          " :root (:dirs 0))"))
-                 "\
-(:path \"a (:b) \\\"\"
- :kind :file
- :in
- (:name :text
-  :path)
- :none nil
- :entries
- ((:name \"x\"
-   :size 1)
-  (:name \"y\"
-   :tags (\"s\" \"t\")))
- :root
- (:dirs 0))
-"))
-  (should (equal (backstaff-inspector-tests-form "{\"b\":[{\"z\":1,\"a\":null}],\"a\":2}")
-                 "\
-{\"b\":[{\"z\":1,
-   \"a\":null}],
- \"a\":2}
-")))
-
-(ert-deftest backstaff-inspector-lays-out-any-json-so-that-it-is-the-same ()
-  (let ((json-object-type 'alist) (json-false :false) (json-null :null))
-    (dolist (json '("{}" "[]" "{\"a\":\"},{\\\"\\\\\",\"b\":[{\"c\":[1,2]},{\"d\":{}}]}"
-                    "[{\"a\":1.5,\"e\":null},{\"b\":false,\"c\":\"é\\u202e\"}]"))
-      (should (equal (json-read-from-string (backstaff-inspector-tests-form json))
-                     (json-read-from-string json))))))
-
-(ert-deftest backstaff-inspector-breaks-cut-json-between-its-objects ()
-  (let ((backstaff-inspector--most-characters 22))
-    (pcase-dolist (`(,text ,shown)
-                   '(("[{\"a\":\"},x\"},{\"b\":\"c\\\"\"}]" "[{\"a\":\"},x\"},\n {\"b\":\"c\\\"\n")
-                     ("((:a \") (\") (:b 2) (:c 3) (:d 4))" "((:a \") (\")\n (:b 2)\n (:c\n")))
-      (should (string-prefix-p (concat shown "\n… and ") (backstaff-inspector-tests-form text)))))
-  ;; A string may be long.
-  (let ((text (concat "{\"a\":\"" (make-string 99000 ?\") (make-string 9000 ?x) "\"}")))
-    (should (backstaff-inspector-tests-form text))))
-
 
 ;;; Keys
 
@@ -221,7 +177,7 @@
      (backstaff-run-tool "agent-q/list_directory" '(:path ".")))
     (write-region "" nil (expand-file-name "new.txt") nil 'silent)
     (should (string-match-p "new\\.txt" (backstaff-inspector-tests-type "g")))
-    (let ((text (backstaff-inspector-tests-type "e C-a C-k src RET RET RET")))
+    (let ((text (backstaff-inspector-tests-type "e C-a C-k (:path SPC \"src\") RET")))
       (should (string-match-p "'(:path \"src\"))" text))
       (should (string-match-p "b\\.el" text)))))
 
@@ -232,7 +188,7 @@
     (backstaff-inspector-tests-type "w")
     (should (equal (car kill-ring)
                    "(backstaff-call \"agent-q/list_directory\" '(:path \".\" :show_hidden t))"))
-    (backstaff-inspector-tests-type "W")
+    (backstaff-inspector-tests-type "C-u w")
     (should (equal (car kill-ring) "{\"path\":\".\",\"show_hidden\":true}"))
     (backstaff-inspector-tests-type "n TAB")
     (with-current-buffer (window-buffer)
@@ -294,83 +250,42 @@
 (defconst backstaff-arguments-tests-tool
   '(:id "zoo/feed" :arguments
     ((:name "path" :type :string :description "Where" :required t)
-     (:name "food" :type :string)
-     (:name "kind" :type :string :enum ("all" "some") :default "some")
-     (:name "amount" :type :integer :minimum 1 :maximum 9)
-     (:name "hungry" :type :boolean :default t)
-     (:name "animals" :type :array :items :string)))
+     (:name "food" :type :string :description "What")
+     (:name "amount" :type :integer :minimum 1 :required t)
+     (:name "hungry" :type :boolean :required t)
+     (:name "animals" :type :array :items :string :required t)))
   "A tool with arguments of every type.")
 
-(defun backstaff-arguments-tests-definition (name)
-  "Return the definition of the argument NAME."
-  (cl-find name (plist-get backstaff-arguments-tests-tool :arguments)
-           :key (lambda (definition) (plist-get definition :name)) :test #'equal))
-
-(defun backstaff-arguments-tests-read (name keys)
-  "Return what is read for the argument NAME if the user types KEYS."
+(defun backstaff-arguments-tests-read (keys &optional current)
+  "Return what is read for the arguments of a tool if the user types KEYS.
+CURRENT are the arguments to edit."
   (backstaff-test-typing keys
-    (backstaff-inspector--read-argument (backstaff-arguments-tests-definition name) nil)))
+    (backstaff-inspector--read-arguments backstaff-arguments-tests-tool current)))
 
+(ert-deftest backstaff-arguments-that-a-tool-needs-stand-there-to-edit ()
+  (should (equal (backstaff-arguments-tests-read
+                  "RET" (backstaff-inspector--template backstaff-arguments-tests-tool "/"))
+                 '(:path "." :amount 1 :hungry t :animals ("")))))
 
-;;; Reading
+(ert-deftest backstaff-arguments-are-a-plist-or-json ()
+  (pcase-dolist (`(,keys . ,expected) '(("RET" . nil)
+                                        ("(:food SPC \"oats\") RET" . (:food "oats"))
+                                        ("{\"food\":1} RET" . "{\"food\":1}")))
+    (should (equal (backstaff-arguments-tests-read (concat "C-a C-k " keys)) expected)))
+  (should (equal (backstaff-arguments-tests-read "RET" "{\"a\":1}") "{\"a\":1}"))
+  (dolist (wrong '("oats" "(:food" "(:food)"))
+    (should (string-match-p "no plist such as"
+                            (cadr (should-error (backstaff-arguments-tests-read
+                                                 (concat "C-a C-k " wrong " RET"))
+                                                :type 'user-error))))))
 
-(ert-deftest backstaff-arguments-are-read-by-type ()
-  (pcase-dolist (`(,name ,keys . ,expected)
-                 '(("food" "o a t s RET" . "oats") ("food" "RET")
-                   ("kind" "a TAB RET" . "all") ("kind" "RET")
-                   ("amount" "7 RET" . 7) ("amount" "RET")
-                   ("hungry" "n o RET" . :false) ("hungry" "y TAB RET" . t) ("hungry" "RET")
-                   ("animals" "\"a SPC ,\" SPC b RET" "a ," "b") ("animals" "RET")))
-    (ert-info ((format "%s: %s" name keys))
-      (should (equal (backstaff-arguments-tests-read name keys) expected)))))
-
-(ert-deftest backstaff-arguments-that-are-wrong-are-left-to-the-server ()
-  (pcase-dolist (`(,keys . ,expected) '(("0 RET" . 0) ("2 . 5 RET" . 2.5) ("x RET" . "x")))
-    (should (equal (backstaff-arguments-tests-read "amount" keys) expected)))
-  (backstaff-test-with-project '(("a.txt" . ""))
-    (dolist (wrong '(0 2.5 "x"))
-      (let ((reply (backstaff-call 'commands/list_commands (list :page wrong))))
-        (should (string-match-p "page" (plist-get reply :text)))
-        (should-not (plist-get reply :ok))))))
-
-(ert-deftest backstaff-arguments-required-path-is-the-root-when-empty ()
-  (should (equal (backstaff-arguments-tests-read "path" "RET") ".")))
-
-(ert-deftest backstaff-arguments-are-all-read-and-the-empty-left-out ()
-  (should (equal (backstaff-test-typing "s r c RET RET a l l RET 3 RET RET c a t RET"
-                   (backstaff-inspector--read-arguments backstaff-arguments-tests-tool))
-                 '(:path "src" :kind "all" :amount 3 :animals ("cat")))))
-
-(ert-deftest backstaff-arguments-can-be-edited ()
-  (let ((current '(:path "src" :food "oats" :kind "all" :amount 3 :hungry :false
-                   :animals ("cat" "dog"))))
-    (should (equal (backstaff-test-typing "RET RET RET RET RET RET"
-                     (backstaff-inspector--read-arguments backstaff-arguments-tests-tool current))
-                   current))
-    (should (equal (backstaff-test-typing
-                       "/ a RET C-a C-k RET C-a C-k RET C-a C-k 4 RET C-a C-k RET s RET"
-                     (backstaff-inspector--read-arguments backstaff-arguments-tests-tool current))
-                   '(:path "src/a" :amount 4 :animals ("cat" "dogs"))))))
-
-
-;;; Paths
-
-(defvar backstaff-arguments-tests-operations nil
-  "What a handler of file names was asked to do.")
-
-(defun backstaff-arguments-tests-handler (operation &rest _)
-  "Note OPERATION."
-  (push operation backstaff-arguments-tests-operations)
-  nil)
-
-(ert-deftest backstaff-arguments-paths-reach-no-handler ()
-  (setq backstaff-arguments-tests-operations nil)
-  (let ((file-name-handler-alist '(("\\`/remote:" . backstaff-arguments-tests-handler))))
-    (should (equal (backstaff-arguments-tests-read
-                    "path" "/ r e m o t e : h o s t : / e RET")
-                   "/remote:host:/e"))
-    (should-not backstaff-arguments-tests-operations)))
-
+(ert-deftest backstaff-arguments-are-completed-and-explained ()
+  (should (equal (backstaff-arguments-tests-read "C-a C-k (:foo TAB SPC \"x\") RET") '(:food "x")))
+  (let ((prompt nil))
+    (cl-letf (((symbol-function 'read-from-minibuffer)
+               (lambda (text &rest _) (setq prompt text) "nil")))
+      (backstaff-inspector--read-arguments backstaff-arguments-tests-tool nil)
+      (should (equal prompt "zoo/feed (:path :food :amount :hungry :animals): ")))))
 
 ;;; Writing
 
@@ -387,7 +302,7 @@
 \"animals\":[\"x\",\"y\"],\"amount\":3}")
                    (nil . "{}")))
     (let ((backstaff-view-state (list :arguments arguments)))
-      (backstaff-inspector-copy-json)
+      (backstaff-inspector-copy t)
       (should (equal (current-kill 0) json)))))
 
 (provide 'backstaff-inspector-tests)

@@ -16,6 +16,7 @@
   (mapatoms
    (lambda (symbol)
      (when (and (string-match-p "\\`backstaff-[^-].*-map\\'" (symbol-name symbol))
+                (not (string-search "--" (symbol-name symbol))) ; of a prompt
                 (boundp symbol) (keymapp (symbol-value symbol))
                 (manual-keys symbol))
        (should (assq symbol manual-maps))))))
@@ -36,15 +37,14 @@
        (should-not (where-is-internal symbol global-map))))))
 
 (ert-deftest backstaff-keys-of-the-base-modes-stay ()
-  (dolist (mode '(backstaff-list-mode backstaff-tree-mode
-                  backstaff-overview-mode
-                  backstaff-command-mode))
-    ;; ? shows all keys of the mode.
+  (dolist (mode '(backstaff-tree-mode backstaff-overview-mode backstaff-inspector-mode
+                  backstaff-search-mode backstaff-changes-mode))
+    ;; C-h m shows all keys of the mode.
     (should (string-search (format "\\{%s-map}" mode) (documentation mode t)))
     (with-temp-buffer
       (funcall mode)
       (pcase-dolist (`(,key . ,command) '(("g" . revert-buffer) ("q" . quit-window)
-                                          ("?" . describe-mode)))
+                                          ("?" . backstaff-view-keys)))
         (should (eq (key-binding key) command))))))
 
 (provide 'backstaff-keys-tests)

@@ -9,9 +9,8 @@
 ;;; Code:
 
 (require 'backstaff-view-fixtures)
-(require 'backstaff-ui-find)
+(require 'backstaff-ui-changes)
 (require 'backstaff-ui-inspector)
-(require 'backstaff-ui-list)
 (require 'backstaff-ui-overview)
 (require 'backstaff-ui-search)
 (require 'backstaff-ui-tree)
@@ -27,15 +26,13 @@
 ;; `:open' shows the view.  `:keys' bring it into a state that a bookmark keeps, in which the
 ;; cursor goes to `:at'.  `:file' is a file that it shows at first.
 (defconst backstaff-promises-tests-views
-  `((:open ,#'backstaff-list-directory :keys (".") :at "README" :file "README" :hidden t
-       :directory "src/")
-    (:open ,(lambda (root) (backstaff-list-directory (concat root "src"))) :at "b.c" :file "src/a.c")
-    (:open ,#'backstaff-tree :keys ("x **/*.c RET" "C-u 4 d" ".") :at "er/" :file "README" :hidden t
+  `((:open ,#'backstaff-tree :keys ("x **/*.c RET" "C-u 4 d" ".") :at "er/" :file "README"
        :directory "deep/")
-    (:open ,#'backstaff-overview :file "README" :root t :directory "src/")
+    (:open ,#'backstaff-overview :file "README" :directory "src/")
     (:open ,#'backstaff-file-info)
-    (:open ,(lambda (root) (backstaff-find-command "go" root)))
+    (:open ,(lambda (_) (backstaff-list-commands)))
     (:open ,(lambda (root) (backstaff-search "read" root)))
+    (:open ,(lambda (_) (backstaff-changes)))
     (:open ,(lambda (_) (backstaff-run-tool "workspace/tree" '(:path ".")))))
   "The views.")
 
@@ -98,10 +95,13 @@
       (goto-char (point-max))
       (search-backward (plist-get view :directory))
       (let ((path (directory-file-name (backstaff-view--file-name))))
-        (backstaff-view-test-press "o")
+        (execute-kbd-macro (kbd "o"))
         (should-not (eq (selected-window) window))
         (should (eq (window-buffer window) here))
-        (should (equal (directory-file-name default-directory) path))))))
+        (with-current-buffer (window-buffer)
+          (should (eq major-mode 'dired-mode))
+          (should (equal (directory-file-name default-directory) path))
+          (kill-buffer))))))
 
 (ert-deftest backstaff-promises-file-at-point-is-found-by-other-packages ()
   (require 'ffap)
@@ -113,22 +113,6 @@
       (dolist (thing '(filename existing-filename))
         (should (equal (thing-at-point thing) file)))
       (should (equal (expand-file-name (ffap-file-at-point)) file)))))
-
-(ert-deftest backstaff-promises-hidden-files-come-and-go ()
-  (backstaff-promises-tests-each :hidden
-    (let ((before (backstaff-view-test-lines)))
-      (backstaff-view-test-go-to "README")
-      (should (string-match-p "hidden off" (backstaff-view-test-header)))
-      (should-not (string-search ".hidden" (buffer-string)))
-      (backstaff-view-test-press ".")
-      (should (string-match-p "hidden shown" (backstaff-view-test-header)))
-      (should (string-search ".hidden" (buffer-string)))
-      (should (equal (backstaff-view-test-name) "README"))
-      (backstaff-view-test-press ".")
-      (should (equal (backstaff-view-test-lines) before)))
-    (let ((backstaff-show-hidden t))
-      (backstaff-view-test-open (plist-get view :open) (concat root "src"))
-      (should (plist-get backstaff-view-state :hidden)))))
 
 (ert-deftest backstaff-promises-command-starts-at-the-root-or-asks ()
   (dolist (command '("backstaff-tree" "backstaff-overview"))

@@ -4,7 +4,7 @@
 
 ;;; Commentary:
 
-;; The screen of a user of a text terminal.
+;; The screen as a user of a text terminal sees it.
 
 ;;; Code:
 
@@ -14,39 +14,29 @@
   (backstaff-terminal-test-in-emacs
       100 24 '(("src" ("deep" ("a.c" . "")) ("日本.c" . "")) ("new\nline\e[31m" . "")
                ("שלום" . "") ("zz" . ""))
-      '(progn (backstaff-tree default-directory) (delete-other-windows))
+      '(progn (delete-other-windows) (backstaff-tree default-directory) (delete-other-windows))
     (backstaff-terminal-test-wait-for "zz$")
-    ;; The mode line comes after the text, and tells until then that the buffer waits.
-    (let ((screen (backstaff-terminal-test-wait-for "(Tree)")))
-      (should (string-match-p "7 names to depth 3" (nth 1 screen)))
-      (should (equal (cl-subseq screen 3 10)
-                     '("├─ src/" "│  ├─ deep/" "│  │  └─ a.c" "│  └─ 日本.c"
-                       "├─ \"new\\nline\\u001b[31m\"" "├─ zz"
-                       ;; Emacs writes it from the right, and nothing else.
-                       "└─ םולש"))))
-    (backstaff-terminal-test-press "n" "Tab")
-    (let ((screen (backstaff-terminal-test-wait-for "src/ … 2$")))
-      (should (equal (nth 4 screen) "├─ \"new\\nline\\u001b[31m\"")))))
-
-(ert-deftest backstaff-terminal-shows-one-count-behind-a-closed-directory ()
-  (backstaff-terminal-test-in-emacs 80 24 '(("a" ("b" ("c" . "") ("d" . ""))))
-      '(progn (backstaff-tree default-directory) (delete-other-windows))
-    (backstaff-terminal-test-wait-for "─ d$")
-    ;; Both folds end in the same place.
-    (backstaff-terminal-test-press "n" "n" "Tab")
-    (backstaff-terminal-test-wait-for "─ b/ … 2$")
-    (backstaff-terminal-test-press "p" "Tab")
-    (backstaff-terminal-test-wait-for "─ a/ … 1$")))
+    ;; The mode line comes after the text, and says until then that the buffer waits.
+    (let ((screen (backstaff-terminal-test-wait-for "(Tree Outl)")))
+      (should (string-match-p "names to depth" (nth 1 screen)))
+      (should (cl-find "  \"new\\nline\\u001b[31m\"" screen :test #'equal))
+      ;; Emacs writes it from the right, and nothing else.
+      (should (cl-find "  םולש" screen :test #'equal)))
+    (backstaff-terminal-test-press "M-<" "d" "3" "Enter")
+    (backstaff-terminal-test-wait-for "^      a.c$")
+    (backstaff-terminal-test-press "M-<" "n" "Tab")
+    (let ((screen (backstaff-terminal-test-wait-for "^  src/ 2 …$")))
+      (should (equal (nth 4 screen) "  \"new\\nline\\u001b[31m\"")))))
 
 (ert-deftest backstaff-terminal-has-room-for-the-whole-menu ()
   (backstaff-terminal-test-in-emacs 80 24 '(("a.txt" . ""))
       '(progn (require 'backstaff-ui-menu) (message "Here"))
     (backstaff-terminal-test-wait-for "^Here$")
     (backstaff-terminal-test-press "M-x" "backstaff" "Enter")
-    (let ((screen (backstaff-terminal-test-wait-for " s Stop")))
+    (let ((screen (backstaff-terminal-test-wait-for " S Stop")))
       (should (cl-some (apply-partially #'string-prefix-p "Backstaff ") screen))
       ;; The last entry of each column.
-      (dolist (entry '(" i A file's type, size, times" " / Text in files" " p Give gptel the tools"))
+      (dolist (entry '(" g Changes since" " / Text in files" " i A file's type, size, times"))
         (should (cl-some (apply-partially #'string-search entry) screen))))))
 
 (ert-deftest backstaff-terminal-shows-an-overview-from-its-first-line ()
@@ -86,30 +76,24 @@
   (backstaff-terminal-test-in-emacs
       80 50 '(("a.txt" . ""))
       '(progn (backstaff-doctor) (delete-other-windows))
-    (let ((screen (backstaff-terminal-test-wait-for "^\\(All is well\\|.*failed\\)\\.$")))
-      (should (member "All is well." screen))
-      (should (cl-some (apply-partially #'string-match-p "(Backstaff Doctor Wrap)")
+    (let ((screen (backstaff-terminal-test-wait-for "^\\(All is well\\|.*failed: .*\\)\\.  ")))
+      (should (cl-find "All is well." screen :test #'string-prefix-p))
+      (should (cl-some (apply-partially #'string-match-p "(Help.*Wrap)")
                        screen)))))
 
-(ert-deftest backstaff-terminal-shows-a-listing-in-a-narrow-window ()
+(ert-deftest backstaff-terminal-shows-definitions-in-their-order ()
   (backstaff-terminal-test-in-emacs
-      60 20 `(("sub" ("in.txt" . "")) (,(make-string 70 ?n) . "12") ("e\e[31mvil" . "")
-              ("日本語" . "123"))
-      '(progn (backstaff-list-directory default-directory) (delete-other-windows))
-    (let ((screen (backstaff-terminal-test-wait-for "日本語")))
-      ;; The headings stay where they are when the rows scroll.
-      (should (string-match-p "^ Name.* Type +Size +Modified" (nth 1 screen)))
-      (should (string-match-p "^ sub/ +dir +[0-9]" (nth 2 screen)))
-      (should (string-match-p "^ \"e\\\\u001b\\[31mvil\" +file +0  [-0-9]+ [:0-9]+$"
-                              (nth 3 screen)))
-      (should (string-match-p "^ n+… file" (nth 4 screen)))
-      ;; The columns stand below each other, however wide a glyph is.
-      (should (= (string-width (substring (nth 3 screen)
-                                          0 (string-match "  [-0-9]+ [:0-9]+$" (nth 3 screen))))
-                 (string-width (substring (nth 5 screen)
-                                          0 (string-match "  [-0-9]+ [:0-9]+$" (nth 5 screen)))))))
+      80 24 '(("a.py" . "def prune(): pass\n\nclass Server:\n    def run(self): pass\n"))
+      '(progn (setq backstaff-use-consult nil) (global-set-key (kbd "C-c b") backstaff-map)
+              (message "Here"))
+    (backstaff-terminal-test-wait-for "^Here$")
+    (backstaff-terminal-test-press "C-c" "b" "s" "r" "u" "Tab" "Tab")
+    (let ((screen (backstaff-terminal-test-wait-for "prune.*a.py:1")))
+      ;; The place stands beside the name once, and not in front of it.
+      (should (cl-find-if (apply-partially #'string-match-p "Server\\.run +a\\.py:4") screen))
+      (should-not (cl-find-if (apply-partially #'string-match-p "a\\.py:4:Server") screen)))
     (backstaff-terminal-test-press "Enter")
-    (backstaff-terminal-test-wait-for "^ in.txt +file")))
+    (backstaff-terminal-test-wait-for "^    def run")))
 
 ;;; The tutorial
 

@@ -74,8 +74,8 @@
   "Go to the name on the first line that has TEXT in it."
   (goto-char (point-min))
   (search-forward text)
-  (beginning-of-line)
-  (goto-char (or (text-property-any (point) (line-end-position) 'backstaff-name t) (point))))
+  (goto-char (next-single-char-property-change (1- (line-beginning-position)) 'backstaff-entry
+                                               nil (line-end-position))))
 
 (defun backstaff-view-test-lines ()
   "Return the visible lines, without folded ones."
@@ -90,32 +90,13 @@
           (goto-char next))))
     (split-string text "\n" t "[ \t]+\\(?:$\\|\n\\)")))
 
-(defun backstaff-view-test-notes ()
-  "Return the text below the last line."
-  (string-remove-prefix
-   "\n" (substring-no-properties
-         (or (overlay-get backstaff-view--notes 'after-string) ""))))
-
 (defun backstaff-view-test-header ()
-  "Return the header line, or the facts in the mode line of a listing."
-  (if (derived-mode-p 'tabulated-list-mode)
-      (string-trim (car (last mode-line-process)))
-    (substring-no-properties (string-replace "%%" "%" header-line-format))))
+  "Return the header line."
+  (substring-no-properties (string-replace "%%" "%" header-line-format)))
 
-(defun backstaff-view-test-names ()
-  "Return the names of the entries that are shown, in order."
-  (let ((names nil))
-    (save-excursion
-      (goto-char (point-min))
-      (while (not (eobp))
-        (when-let ((entry (backstaff-view--entry)))
-          (push (plist-get entry :name) names))
-        (forward-line)))
-    (nreverse names)))
-
-(defun backstaff-view-test-name ()
-  "Return the name of the entry at point."
-  (plist-get (backstaff-view--entry) :name))
+(defun backstaff-view-test-path ()
+  "Return the path of the entry at point."
+  (plist-get (backstaff-view-entry) :path))
 
 (defmacro backstaff-view-test-messages (&rest body)
   "Run BODY and return the messages it shows, the first first."

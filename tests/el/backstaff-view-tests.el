@@ -1,20 +1,24 @@
-;;; backstaff-view-tests.el --- Tests of backstaff-ui-view.el and -info.el  -*- lexical-binding: t; -*-
+;;; backstaff-view-tests.el --- Tests of backstaff-ui-view.el and backstaff-ui-path.el  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
 ;;; Code:
 
 (require 'backstaff-view-fixtures)
-(require 'backstaff-ui-list)
 (require 'backstaff-ui-tree)
 (require 'backstaff-ui-overview)
-(require 'backstaff-ui-find)
+(require 'backstaff-ui-changes)
 (require 'backstaff-ui-inspector)
+(require 'backstaff-ui-search)
 (require 'bookmark)
 (require 'desktop)
 
 
 ;;; Waiting
+
+(defun backstaff-view-tests-names ()
+  "Return the names in a tree below its root, without counts."
+  (mapcar (lambda (line) (car (split-string line))) (cdr (backstaff-view-test-lines))))
 
 (defun backstaff-view-tests-cancelled ()
   "Return how many calls the fake server heard that nobody waits for."
@@ -22,7 +26,7 @@
 
 (ert-deftest backstaff-view-does-not-wait-and-says-so ()
   (backstaff-view-test-fake "silent"
-    (backstaff-list-directory root)
+    (backstaff-tree root)
     ;; A command that waited would return at the limit, with no request left.
     (should (memq 'backstaff-request-indicator mode-line-process))
     ;; A construct of the mode line, which counts while there are requests.
@@ -53,8 +57,7 @@
   (backstaff-view-test-project '(("a" . (("b" . ""))))
     (make-symbolic-link "/" (concat root "out"))
     (dolist (path '("out" "none"))
-      (backstaff-view-test-open #'backstaff-view-open 'backstaff-tree-mode
-                                (list :root root :path path))
+      (backstaff-view-test-open #'backstaff-tree (expand-file-name path root))
       (should (string-prefix-p "Error: " (buffer-string)))
       (should (equal default-directory root)))
     (backstaff-view-test-open #'backstaff-tree (concat root "a"))
@@ -62,9 +65,9 @@
 
 (ert-deftest backstaff-view-quit-keeps-the-text ()
   (backstaff-view-test-project '(("a.txt" . "") ("b.txt" . ""))
-    (backstaff-view-test-open #'backstaff-list-directory root)
+    (backstaff-view-test-open #'backstaff-tree root)
     (let ((before (buffer-string)))
-      (execute-kbd-macro (kbd "C-u . C-g"))
+      (execute-kbd-macro (kbd ". C-g"))
       (should-not backstaff-request--pending)
       (should (equal (buffer-string) before))
       (should-not (backstaff-view-get :hidden))
@@ -75,7 +78,7 @@
 
 (ert-deftest backstaff-view-quit-before-the-call-is-sent-leaves-nothing-waiting ()
   (backstaff-view-test-project '(("a.txt" . ""))
-    (backstaff-view-test-open #'backstaff-list-directory root)
+    (backstaff-view-test-open #'backstaff-tree root)
     (cl-letf (((symbol-function 'backstaff-call-async)
                (lambda (&rest _) (signal 'quit nil))))
       (should-error (condition-case nil
@@ -83,11 +86,11 @@
                       (quit (error "Quit")))))
     (should-not backstaff-request--pending)
     (backstaff-view-test-press "g")
-    (should (equal (backstaff-view-test-names) '("a.txt")))))
+    (should (equal (backstaff-view-tests-names) '("a.txt")))))
 
 (ert-deftest backstaff-view-newer-request-cancels-the-older ()
   (backstaff-view-test-fake "stalling"
-    (backstaff-list-directory root)
+    (backstaff-tree root)
     (execute-kbd-macro "ggg")
     (should backstaff-request--pending)
     (should (= (backstaff-view-tests-cancelled) 3))
@@ -96,18 +99,17 @@
 
 (ert-deftest backstaff-view-late-answer-is-not-shown ()
   (backstaff-view-test-project '(("one" ("a" . "")) ("two" ("b" . "")))
-    (backstaff-list-directory (expand-file-name "one" root))
+    (backstaff-tree (expand-file-name "one" root))
     (backstaff-view-change :path "two")
     (backstaff-view-test-settle)
-    (should (equal (backstaff-view-test-names) '("b")))
-    (should (equal (buffer-name) (format "*backstaff list: %stwo/*" root)))))
+    (should (equal (backstaff-view-tests-names) '("b")))))
 
 
 ;;; Failures
 
 (ert-deftest backstaff-view-shows-that-the-server-died-and-lives-on ()
   (backstaff-view-test-fake "dying"
-    (dolist (command (list #'backstaff-list-directory #'backstaff-tree #'backstaff-overview))
+    (dolist (command (list #'backstaff-tree #'backstaff-overview))
       (backstaff-restart)
       (backstaff-view-test-open command root)
       (should (string-match-p
@@ -121,7 +123,7 @@
       (kill-buffer))))
 
 (ert-deftest backstaff-view-failure-is-a-message-and-the-text-stays ()
-  (dolist (command (list #'backstaff-list-directory #'backstaff-tree #'backstaff-overview))
+  (dolist (command (list #'backstaff-tree #'backstaff-overview))
     (backstaff-view-test-project '(("sub" ("a.txt" . "") ("b.txt" . "")))
       (backstaff-view-test-open command (expand-file-name "sub" root))
       (backstaff-view-test-go-to (if (eq command #'backstaff-overview) "sub/ a.txt" "b.txt"))
@@ -153,17 +155,17 @@
   (backstaff-view-test-project '(("sub" ("a" . "")))
     (let ((backstaff-server-command '("/nowhere/python")))
       (backstaff-stop)
-      (backstaff-view-test-open #'backstaff-list-directory (expand-file-name "sub" root)))
+      (backstaff-view-test-open #'backstaff-tree (expand-file-name "sub" root)))
     (should (string-prefix-p "Error: " (buffer-string)))
     (should (eq (get-text-property 1 'face) 'error))
     (backstaff-stop)
     (backstaff-view-test-press "g")
-    (should (equal (backstaff-view-test-names) '("a")))))
+    (should (equal (backstaff-view-tests-names) '("a")))))
 
 (ert-deftest backstaff-view-shows-that-there-is-no-server ()
   (backstaff-test-with-server '("/nowhere/python")
     (save-window-excursion
-      (backstaff-view-test-open #'backstaff-list-directory temporary-file-directory)
+      (backstaff-view-test-open #'backstaff-tree temporary-file-directory)
       (should (string-match-p "\\`Error: Backstaff cannot start its server: .*/nowhere/python"
                               (buffer-string))))))
 
@@ -206,18 +208,58 @@
         (should (string-prefix-p "# x" (buffer-string)))
         (should-not (text-property-not-all (point-min) (point-max) 'display nil))))))
 
-(ert-deftest backstaff-view-notes-and-failures-fit-the-window ()
+(ert-deftest backstaff-view-failures-fit-the-window ()
   (backstaff-view-test-project nil
     (split-window-right 30)
-    (backstaff-view-test-open #'backstaff-list-directory root)
+    (backstaff-view-test-open #'backstaff-tree root)
     (should truncate-lines)
-    (backstaff-view-set-notes (mapconcat #'identity (make-list 20 "word") " "))
-    (dolist (line (split-string (backstaff-view-test-notes) "\n"))
-      (should (<= (string-width line) (window-body-width))))
-    (backstaff-view-test-open #'backstaff-list-directory (expand-file-name "missing" root))
-    (should-not truncate-lines)
-    (backstaff-view-test-press "^")
-    (should truncate-lines)))
+    (backstaff-view-test-open #'backstaff-overview (expand-file-name "missing" root))
+    (should (string-prefix-p "Error: " (buffer-string)))
+    (should-not (or truncate-lines truncate-partial-width-windows))))
+
+(ert-deftest backstaff-view-commands-elsewhere-say-so ()
+  (with-temp-buffer
+    (dolist (command '(backstaff-view-visit backstaff-view-visit-other-window backstaff-view-dired
+                       backstaff-view-up backstaff-view-copy-path backstaff-overview-enter
+                       backstaff-overview-more backstaff-tree-toggle backstaff-tree-toggle-hidden
+                       backstaff-search-toggle-text
+                       backstaff-search-toggle-case backstaff-search-toggle-ignored
+                       backstaff-changes-visit))
+      (ert-info ((symbol-name command))
+        (should-error (call-interactively command) :type 'user-error)))))
+
+(ert-deftest backstaff-view-commands-belong-to-modes ()
+  "In other buffers, M-x need not offer the commands of a view."
+  (pcase-dolist (`(,map . ,mode) '((backstaff-view-map . backstaff-view-mode)
+                                   (backstaff-tree-mode-map . backstaff-tree-mode)
+                                   (backstaff-overview-mode-map . backstaff-overview-mode)
+                                   (backstaff-search-mode-map . backstaff-search-mode)
+                                   (backstaff-changes-mode-map . backstaff-changes-mode)
+                                   (backstaff-inspector-mode-map . backstaff-inspector-mode)))
+    (map-keymap-internal
+     (lambda (_ command)
+       (when (and (symbolp command)
+                  (string-match-p "\\`backstaff-\\(view\\|tree\\|overview\\|search\\|changes\\|inspector\\)-"
+                                  (symbol-name command))
+                  (not (eq command 'backstaff-view-keys)))
+         (ert-info ((symbol-name command))
+           (should (cl-some (apply-partially #'provided-mode-derived-p mode)
+                            (command-modes command))))))
+     (symbol-value map))))
+
+(ert-deftest backstaff-view-shows-its-keys-on-a-page ()
+  (backstaff-view-test-project '(("a.txt" . ""))
+    (dolist (command (list #'backstaff-tree #'backstaff-overview
+                           (lambda (_) (backstaff-search "x")) (lambda (_) (backstaff-changes))
+                           (lambda (_) (backstaff-run-tool "workspace/tree" '(:path ".")))))
+      (backstaff-view-test-open command root)
+      (let ((own (car (split-string (symbol-name major-mode) "-mode"))))
+        (save-window-excursion
+          (execute-kbd-macro (kbd "?"))
+          (with-current-buffer "*Help*"
+            (should (string-match-p (concat "Keys of " own) (buffer-string)))
+            (should (string-match-p "^[^ ]+ +[A-Z]" (buffer-string)))
+            (should (< (count-lines (point-min) (point-max)) 24))))))))
 
 (ert-deftest backstaff-view-local-names-mean-local-files ()
   (let ((file-name-handler-alist
@@ -248,48 +290,49 @@
   (backstaff-view-test-project '(("gone" . ""))
     (make-symbolic-link "nowhere" (concat root "link"))
     (call-process "mkfifo" nil nil nil (concat root "fifo"))
-    (backstaff-view-test-open #'backstaff-list-directory root)
+    (pcase-dolist (`(,name . ,fault) '(("link" . "is a broken link") ("fifo" . "is not a regular file")))
+      (should (equal (should-error (backstaff-path-visit (concat root name) root) :type 'user-error)
+                     `(user-error ,(format "%s%s %s" root name fault)))))
+    (backstaff-view-test-open #'backstaff-tree root)
     (delete-file (concat root "gone"))
-    (pcase-dolist (`(,name . ,fault) '(("gone" . "does not exist") ("link" . "is a broken link")
-                                       ("fifo" . "is not a regular file")))
+    (pcase-dolist (`(,name . ,fault) '(("gone" . "does not exist") ("link" . "is a broken link")))
       (backstaff-view-test-go-to name)
       (should (equal (should-error (execute-kbd-macro (kbd "RET")) :type 'user-error)
                      `(user-error ,(format "%s%s %s" root name fault)))))))
 
-(ert-deftest backstaff-view-is-named-after-its-directory ()
-  (pcase-dolist (`(,state . ,name)
-                 `(((:root "/" :path ".") . "*backstaff tree: /*")
-                   ((:root "/" :path "etc") . "*backstaff tree: /etc/*")
-                   ((:root "/a/b/" :path "c") . "*backstaff tree: /a/b/c/*")
-                   ((:root ,(expand-file-name "~/a/") :path ".") . "*backstaff tree: ~/a/*")
-                   ((:root "/ssh:h:/a/" :path "b") . "*backstaff tree: /ssh:h:/a/b/*")
-                   ((:root "/a/" :path "." :tool "x/y") . "*backstaff tree: x/y in /a/*")
-                   ((:root "/a/" :path "." :tool "x\\(") . "*backstaff tree: x\\( in /a/*")))
-    (should (equal (backstaff-view-name 'backstaff-tree-mode state) name))))
+(ert-deftest backstaff-view-has-a-short-name-and-bookmarks-that-differ ()
+  (pcase-dolist (`(,state ,name ,bookmark)
+                 '(((:root "/" :path ".") "tree: /" "tree: /")
+                   ((:root "/" :path "etc") "tree: /" "tree: //etc")
+                   ((:root "/a/b/" :path "c") "tree: b" "tree: b/c")
+                   ((:root "/ssh:h:/a/" :path "b/d") "tree: a@h" "tree: a@h/b/d")
+                   ((:root "/a/new\nline/" :tool "x") "tree: \"new\\nline\"" "tree: x in \"new\\nline\"")))
+    (should (equal (backstaff-view--title 'backstaff-tree-mode state) name))
+    (should (equal (backstaff-view--title 'backstaff-tree-mode state t) bookmark))))
 
 
 ;;; Bookmarks and desktop
 
 (ert-deftest backstaff-view-is-bookmarked-before-its-answer-comes ()
   (backstaff-view-test-project '(("sub" ("a" . "")))
-    (backstaff-list-directory (expand-file-name "sub" root))
+    (backstaff-tree (expand-file-name "sub" root))
     (set-buffer (window-buffer))
     (should backstaff-request--pending)
     (let ((bookmark (bookmark-make-record)))
       (kill-buffer)
       (backstaff-view-test-open #'bookmark-jump bookmark)
-      (should (equal (backstaff-view-test-names) '("a"))))))
+      (should (equal (backstaff-view-tests-names) '("a"))))))
 
 (ert-deftest backstaff-view-is-safe-in-a-desktop ()
   (backstaff-view-test-project '(("a" . ""))
-    (dolist (command (list #'backstaff-list-directory #'backstaff-tree
+    (dolist (command (list #'backstaff-overview #'backstaff-tree
                            #'backstaff-file-info))
       (backstaff-view-test-open command root)
       (should-not (desktop-save-buffer-p buffer-file-name (buffer-name) major-mode)))))
 
 (ert-deftest backstaff-view-keeps-its-text-if-the-server-does-not-answer ()
   (backstaff-view-test-project '(("a" . "") ("d" ("b" . "")))
-    (backstaff-view-test-open #'backstaff-list-directory root)
+    (backstaff-view-test-open #'backstaff-tree root)
     (let ((before (list (buffer-string) (buffer-name) (backstaff-view-test-header))))
       (signal-process (backstaff-server-status) 'STOP)
       (unwind-protect
@@ -301,8 +344,9 @@
                            before)))
         ;; The timeout may have ended the server, which is then no process any more.
         (ignore-errors (signal-process (backstaff-server-status) 'CONT))))
-    (backstaff-view-test-press "g" "RET")
-    (should (equal (backstaff-view-test-names) '("b")))))
+    (write-region "" nil "new" nil 'silent)
+    (backstaff-view-test-press "g")
+    (should (equal (backstaff-view-tests-names) '("d/" "b" "a" "new")))))
 
 (ert-deftest backstaff-view-asks-before-a-link-is-followed-out-of-the-project ()
   (backstaff-view-test-project '(("in" . "inside"))
@@ -312,12 +356,12 @@
           (cl-letf (((symbol-function 'y-or-n-p)
                      (lambda (question) (push question questions) answer)))
             (make-symbolic-link outside (expand-file-name "far"))
-            (backstaff-view-test-open #'backstaff-list-directory root)
+            (backstaff-view-test-open #'backstaff-tree root)
             (backstaff-view-test-go-to "near")
             (execute-kbd-macro (kbd "RET"))
             (should (equal (buffer-string) "inside"))
             (should-not questions)
-            (backstaff-view-test-open #'backstaff-list-directory root)
+            (backstaff-view-test-open #'backstaff-tree root)
             (backstaff-view-test-go-to "far")
             (should-error (execute-kbd-macro (kbd "RET")) :type 'user-error)
             (should (equal questions
@@ -371,7 +415,8 @@ prompt = [\"agent-q/*\", \"commands/*\"]\n"))
           (dolist (command (list #'backstaff-tree #'backstaff-list-directory))
             (backstaff-view-test-open command root)
             (should (string-match-p "a\\.txt" (buffer-string))))
-          (should (assoc "go" (backstaff-commands--fetch root))))
+          (backstaff-view-test-open #'backstaff-list-commands)
+          (should (string-match-p "\\_<go\\_>" (buffer-string))))
       (delete-file backstaff-server-settings-file))))
 
 
@@ -386,17 +431,6 @@ prompt = [\"agent-q/*\", \"commands/*\"]\n"))
     (should buffer-read-only)
     (backstaff-view-test-open #'backstaff-file-info root)
     (should (string-match-p "Type: directory" (buffer-string)))))
-
-(ert-deftest backstaff-file-info-stays-in-the-root-of-the-view ()
-  (backstaff-view-test-project '(("inner" (".git" ("HEAD" . "ref: refs/heads/main\n")) ("a" . "")))
-    (let ((backstaff-root-directory nil) (backstaff-root-function #'backstaff-project-root))
-      (pcase-dolist (`(,path . ,at) '(("." . "inner") ("inner" . " a ")))
-        (ert-info (at)
-          (backstaff-view-test-open #'backstaff-view-open 'backstaff-list-mode
-                                    (list :root root :path path))
-          (backstaff-view-test-go-to at)
-          (backstaff-view-test-press "=")
-          (should (equal (plist-get backstaff-view-state :root) root)))))))
 
 (ert-deftest backstaff-file-info-asks-again-on-the-same-line ()
   (backstaff-view-test-project '(("a.txt" . "x"))
@@ -419,7 +453,25 @@ prompt = [\"agent-q/*\", \"commands/*\"]\n"))
     (find-file "sub/a.txt")
     (execute-kbd-macro (kbd "C-u M-x backstaff-file-info RET M-DEL RET"))
     (backstaff-view-test-settle)
-    (should (string-match-p "Type: directory" (buffer-string)))))
+    (should (string-match-p "Type: directory" (buffer-string)))
+    ;; In Dired and in views it is the file at point.
+    (dired (concat root "sub"))
+    (dired-goto-file (concat root "sub/a.txt"))
+    (execute-kbd-macro (kbd "M-x backstaff-file-info RET"))
+    (backstaff-view-test-settle)
+    (should (string-search (format "File: %ssub/a.txt\n" root) (buffer-string)))
+    (backstaff-view-test-open #'backstaff-tree root)
+    (backstaff-view-test-go-to "sub/")
+    (backstaff-view-test-press "=")
+    (should (string-search (format "File: %ssub/\n" root) (buffer-string)))))
+
+(ert-deftest backstaff-list-directory-shows-the-text-of-the-tool ()
+  (backstaff-view-test-project '(("sub" ("a.txt" . "x")))
+    (let ((default-directory (concat root "sub/")))
+      (execute-kbd-macro (kbd "M-x backstaff-list-directory RET")))
+    (backstaff-view-test-settle)
+    (should (equal (buffer-string)
+                   (backstaff-call-text 'agent-q/list_directory '(:path "sub"))))))
 
 (provide 'backstaff-view-tests)
 ;;; backstaff-view-tests.el ends here

@@ -5,7 +5,6 @@
 ;;; Code:
 
 (require 'backstaff-remote-support)
-(require 'backstaff-ui-list)
 (require 'backstaff-ui-tree)
 
 
@@ -322,10 +321,10 @@ echo 'a warning' >&2
     (should-not (backstaff-remote-test-ours))))
 
 (defun backstaff-remote-tests-view (far action)
-  "Return the text of a listing of FAR, asked for while ACTION advises the start."
+  "Return the text of a tree of FAR, asked for while ACTION advises the start."
   (with-current-buffer (let ((inhibit-message t))
                          (backstaff-remote-tests-when-asked (funcall action)
-                           (backstaff-list-directory far)))
+                           (backstaff-tree far)))
     (backstaff-test-wait-for (string-match-p "Cancelled" (buffer-string)))
     (should-not backstaff-request--pending)
     (should-not (backstaff-remote-test-server far))

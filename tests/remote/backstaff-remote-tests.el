@@ -7,7 +7,6 @@
 (require 'backstaff-remote-support)
 (require 'backstaff-ui-doctor)
 (require 'backstaff-emacs-fixtures)
-(require 'backstaff-ui-list)
 (require 'backstaff-ui-tree)
 
 
@@ -656,9 +655,11 @@ It has printed the server's id, evaluates FORM, and waits."
     (let ((buffer (backstaff-remote-test-shown (backstaff-tree far))) (visited nil))
       (unwind-protect
           (with-current-buffer buffer
-            (should (equal (buffer-name) (format "*backstaff tree: %s*" far)))
+            (should (equal (buffer-name) (format "*backstaff tree: %s@%s*"
+                                                  (file-name-nondirectory (directory-file-name far))
+                                                  (file-remote-p far 'host))))
             (should (equal default-directory far))
-            (should (backstaff-view--go-to "a.txt"))
+            (should (backstaff-view-go-to "a.txt"))
             (backstaff-view-visit)
             (setq visited (get-file-buffer (concat far "a.txt")))
             (should visited)

@@ -146,7 +146,7 @@ def made(  # noqa: PLR0913  # all that a patch is made of
         head += [f"rename from {quoted(inside + change.source)}"]
         head += [f"rename to {quoted(inside + path)}"]
     one, other = (side.oid[:ABBREVIATED] if side else "0" * ABBREVIATED for side in (old, new))
-    if one != other or change.dirty:
+    if one != other:
         mode = f" {new.mode:06o}" if old and new and old.mode == new.mode else ""
         head.append(f"index {one}..{other}{mode}")
     before, after = before if old else "/dev/null", after if new else "/dev/null"

@@ -83,7 +83,7 @@ def status_of(tree: WorkTree) -> Status:
     side = Side(0o100644, "")
     for line in listed:
         path = line[2:].removeprefix(tree.inside)
-        if line[0] == "C" and path not in known and tree.is_there(path):
+        if line[0] == "C" and path not in known and tree.on_disk(path):
             changed[path] = Change("M", side, side, origin=Origin.DISK)
     conflicts = _conflicts(tree) if b" U\0" in answers[1] else {}
     staged, changed = (

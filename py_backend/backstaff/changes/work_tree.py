@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from stat import S_IFMT
@@ -163,19 +163,20 @@ class WorkTree:
             with self._parent(path) as directory:
                 name = path.rpartition("/")[2]
                 if S_IFMT(mode) == LINK:
-                    return os.fsencode(HANDLES.readlink(name, directory))
+                    with suppress(OSError):  # with core.symlinks=false, a file has its target
+                        return os.fsencode(HANDLES.readlink(name, directory))
                 content = read(name, directory, MAX_BYTES)
         except (OSError, PathError):
             return None
         return content.head if content.whole else None
 
-    def is_there(self, path: str) -> bool:
-        """Whether anything is at `path` on the disk."""
+    def on_disk(self, path: str) -> os.stat_result | None:
+        """The status of the file or link `path` on the disk; None if nothing is there."""
         try:
             with self._parent(path) as directory:
-                return lstat_or_none(path.rpartition("/")[2], directory) is not None
+                return lstat_or_none(path.rpartition("/")[2], directory)
         except OSError:
-            return False
+            return None
 
     @contextmanager
     def _parent(self, path: str) -> Iterator[int]:

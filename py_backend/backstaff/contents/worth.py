@@ -102,6 +102,12 @@ def by_words(
     return in_order(worthy)
 
 
+def has_word(path: str, question: Question) -> bool:
+    """Return True if the name of the file `path` has a word of the question."""
+    name = _bare(path)
+    return any(word in name for word in question.words)
+
+
 def in_order(worthy: Sequence[Worthy]) -> list[Worthy]:
     """Return the best first. Ties are by path in UTF-16 units."""
     return sorted(

@@ -12,8 +12,10 @@ gets the open ones, so that none is swapped for another meanwhile. A failure is 
 a `NoGit`, and the caller does without.
 """
 
+import atexit
 import os
 import re
+import shutil
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -250,6 +252,7 @@ def clean_directory(object_format: str) -> str:
     if os.path.isdir(f"{path}/refs") or object_format not in ("sha1", "sha256"):
         return path
     made = mkdtemp(prefix="backstaff-")
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
     os.mkdir(f"{made}/refs")
     if object_format != "sha1":
         with open(f"{made}/config", "x", encoding="ascii") as file:

@@ -122,7 +122,7 @@ _REMEDIES = (
     (r"unknown repository extension|expected git repo version", "a newer git reads it"),
     (r"bad (config|numeric|boolean)|invalid (mode|value)", "mend the configuration"),
     (
-        r"unable to read|bad object|[Cc]ould not|missing|unable to find|cannot (obtain|read)|fetch",
+        r"unable to read|bad object|could not|missing|unable to find|cannot (obtain|read)|fetch",
         "an object is not here: a partial clone leaves some out, and nothing is fetched",
     ),
 )
@@ -150,7 +150,9 @@ def reason(complaint: bytes) -> NoGit:
             return why
     text = re.sub(r"[^\x21-\x7e]+", " ", complaint.decode("ascii", "replace"))
     text = text.strip().removeprefix("fatal: ").removeprefix("error: ")[:300]
-    remedy = next((f" ({what})" for words, what in _REMEDIES if re.search(words, text)), "")
+    remedy = next(
+        (f" ({what})" for words, what in _REMEDIES if re.search(words, text, re.IGNORECASE)), ""
+    )
     return GitFailed(f"git says: {text}{remedy}" if text else "git failed")
 
 

@@ -91,6 +91,7 @@ _CPP = replace(_C, modes="c++", files=".cc .cpp .cxx .c++ .hh .hpp .hxx .h++ .ip
              {"class A : B {": "A", "struct FMT_API a final": "a", "enum class X : int {": "X",
               "class [[nodiscard]] A {": "A", "struct hash<A> {": "hash"}), _C.rules[1],
         rule(r"(namespace)\s++(?:\[\[\w++\]\]\s*+)?((?:\w++(?:::)?)+)(?!\s*+=)", {"namespace a::b {": "a::b"}),
+        rule(r"(namespace)()(?=\s*+(?:\{|$))", {"namespace {": ""}),
         rule(r"(concept)\s++(\w++)(?=\s*+=|$)", {"concept A = B<T>;": "A"}),
     ), modifiers='static const extern(?:\\s*+"C[+]*")? inline virtual constexpr consteval constinit friend explicit',
     attributes=f"{TEMPLATE}|{ATTRIBUTE_C}", words="struct class union enum", flat=frozenset(("namespace",)),
@@ -194,7 +195,7 @@ LANGUAGES: dict[str, Language] = {
     "shell": Language(files=".sh .bash .zsh .ksh .bats", modes="sh bash zsh ksh shell-script",
         rules=(rule(r"(function)\s++([\w:.+@-]++)", {"function a-b {": "a-b"}),
                rule(r"()([\w:.+@-]++)(?=\s*+\(\s*+\))", {"c.d () {": "c.d"})), words="function~ )", comments=("#",),
-        long=(Long('"$(', r'"(?=\$\()', '"', _COMMAND),), long_quotes=(_QUOTED['"'], plain("'")), resumes=True,
+        long=(Long('"$(', '"', '"', _COMMAND),), long_quotes=(plain('"', escape=_COMMAND), plain("'")), resumes=True,
         here_document=r"(?<!<)<<(?P<indented>-)?(?!<)[ \t]*+"
         r"(?:(?P<quoted>'[^'\n]*+'(?![^\s;&|<>()])|\"[^\"\n]*+\"(?![^\s;&|<>()]))|(?P<word>[^\s;&|<>()`]++))",
         opaque=r"\\.|\$#|\$\{[^}\n]{0,400}+\}", goes_on=r"\("),

@@ -18,12 +18,14 @@ _FOREIGN = re.compile(r"[\"'`;/+|!%\\]|->|\b(?:return|throw|else|new|case|goto)\
 """Signs and words that no function has before its name."""
 _AFTER_MACRO = re.compile(
     r"\s*+[*&]*+(?!(?:noexcept|throw|requires|const|override|final|try|if|for|while|switch)\b|__)"
-    r"(?:[\w:]++[\s*&]++)*[\w:~]++\s*+\("
+    r"(?:\w[\w:]*+[\s*&]++)*[\w~][\w:~]*+\s*+\("
 )
 """A function behind a macro, `AP_DECLARE(int) name(`, or behind a tuple, `(int, int) name(`."""
 _POINTER = re.compile(r"\s*+\*++\s*+(\w++)\s*+\(")
 """The name of a function whose result is a pointer to a function: `int (*name(int x))(int)`."""
-_BRACKETS = {pair: re.compile(f"[{pair}]") for pair in ("()", "<>", "><")}
+_ARGUMENTS = re.compile(r"<(?:[^<>]|<(?:[^<>]|<[^<>]*+>)*>)*>")
+"""The arguments of a template or a generic type."""
+_BRACKETS = {pair: re.compile(f"[{pair}]") for pair in ("()", "<>")}
 _TEST_MACRO = re.compile(r"[A-Z][A-Z0-9_]*+\Z")
 
 
@@ -58,9 +60,7 @@ def typed_name(  # noqa: PLR0911
         return typed_name(rest[end:], owner, has_type=True, of_c=False)
     if of_c and head.strip() and (found := _POINTER.match(rest)):
         return "" if found[1] in _NO_NAMES else found[1]
-    head = head.rstrip()
-    if head.endswith(">") and (place := closing(head[-2::-1], "><")) > 0:  # `name<T>(`
-        head = head[: len(head) - 1 - place].rstrip()
+    head = _ARGUMENTS.sub("", head)
     words = head.split()
     if not words or words[0] in _NO_NAMES or "=" in head or _FOREIGN.search(head):
         return ""

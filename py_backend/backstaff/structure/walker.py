@@ -239,7 +239,7 @@ class Walk:
             self._look(top, line, is_on=relation is Is.ON)
         if relation is Is.INNER and top.inner < 0 and 0 < top.opened < line.number:
             top.inner = line.indent
-        if Do.DEFINE in steps:
+        if Do.DEFINE in steps and (top is stack[-1] or Do.LOOK not in steps):
             self._define(line, stack[-1])
 
     # One return a case, in the order in which they are known.
@@ -335,7 +335,7 @@ class Walk:
         at = found.lastindex or 0
         kind, name = found.group(at - 1, at)
         # `struct s *` may be a type.
-        unsure = language.of_c and kind in ("struct", "union", "enum", "class")
+        unsure = language.of_c and kind.startswith(("struct", "union", "enum", "class"))
         if language.bare and not kind and tail[-1] != ",":
             # Parameters or a type may follow.
             unsure = not any(sign in tail for sign in ("=>", " function", "= <"))

@@ -296,6 +296,27 @@ def test_git_that_hangs_ends_without_the_server(
     process.end()
 
 
+@pytest.mark.parametrize("object_format", ["sha1", "sha256"])
+def test_server_that_runs_from_memory_makes_a_clean_directory(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, object_format: str
+) -> None:
+    monkeypatch.setattr(asking, "_CLEAN", str(folder / "nowhere"))
+    monkeypatch.setattr(asking, "mkdtemp", lambda **_: str(made))
+    made, root = folder / "made", folder / "R"
+    for path in (made, root):
+        path.mkdir()
+    asking.clean_directory.cache_clear()
+    git(root, "init", "-q", f"--object-format={object_format}")
+    (root / "a").touch()
+    git(root, "add", "a")
+    try:
+        with asked(root) as repository:
+            assert tracked(repository) == ["a"]
+    finally:
+        asking.clean_directory.cache_clear()
+    assert (made / "refs").is_dir()
+
+
 def test_nothing_is_written(root: Path) -> None:
     os.utime(root / "a", (1, 1))  # so that git would like to refresh its index
     before = {path: path.lstat().st_mtime_ns for path in root.rglob("*")}

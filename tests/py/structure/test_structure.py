@@ -192,6 +192,124 @@ def test_tests_in_sources_are_known(path: str, text: str, tests: list[str]) -> N
     assert [one.name for one in outlined(path, text).definitions if one.is_test] == tests
 
 
+# ---------------------------------------------------------------------------- one case each
+
+Q = '"' * 4
+ONE_LINE = [  # a line, and the name that it defines
+    ("a.cpp", "[[nodiscard]] int f() {", "f"),
+    ("a.cpp", 'template <class T> [[deprecated("x[0]")]] inline T f(T x) {', "f"),
+    ("a.cpp", "template <typename T> requires A<T> && B<T>", ""),
+    ("a.cpp", "class [[nodiscard]] A {", "A"),
+    ("a.cpp", "struct alignas(8) A final : B {", "A"),
+    ("a.cpp", "class EXPORTED(x) A {", "A"),
+    ("a.cpp", "URL::URL(int x) : y(x) {", "URL::URL"),
+    ("a.cpp", 'extern "C" int f(int x) {', "f"),
+    ("a.cpp", "void List<K, V<W>>::add(K key) {", "List::add"),
+    ("a.cpp", "enum class A : int;", ""),
+    ("a.cpp", "concept Big = sizeof(T) > 8;", "Big"),
+    ("a.cpp", "TEST(A, b) {", "TEST(A, b)"),
+    ("a.c", "[[maybe_unused]] static int f(void) {", "f"),
+    ("a.c", "__attribute__((noreturn)) void f(int x) {", "f"),
+    ("a.c", "AP_DECLARE(int) f(int x) {", "f"),
+    ("a.c", "PyAPI_FUNC(struct a *) f(void) {", "f"),
+    ("a.c", "int (*f(int x))(int) {", "f"),
+    ("a.c", "void (*signal(int sig, void (*func)(int)))(int) {", "signal"),
+    ("A.java", "@Test void f() {", ""),
+    ("a.rs", "#[test] fn f() {", "f"),
+    ("a.rs", "#[derive(A, B)] pub struct F {", "F"),
+    ("a.rs", "#[cfg(test)] mod tests {", "tests"),
+    ("a.php", "#[Test] public function f() {", "f"),
+    ("a.php", "#[A(b: [1])] final class F {", "F"),
+    ("a.ts", "@Component({a: (1), b: ')'}) export class F {", "F"),
+    ("a.py", "async def f(x):", "f"),
+    ("a.kt", "@A(b = [1]) fun <T : B<T>> f(x: T) {", "f"),
+    ("a.kt", "suspend fun `a b`() {", "a b"),
+    ("a.swift", "@discardableResult public func f() {", "f"),
+    ("a.swift", "func `in`() {", "in"),
+    ("a.swift", "static func <= (a: A, b: A) -> Bool {", "<="),
+    ("a.ex", "defmacrop f(x) do", "f"),
+    ("a.ex", "def f?(x) when x > 1, do: x", "f?"),
+    ("a.cs", "[A] [B(1)] public sealed class F {", "F"),
+    ("a.go", "func (a *A[T]) F() {", "F"),
+]
+IN_CLASS = [  # a line in a class A, and the name that it defines
+    ("a.cpp", "URL", "URL(int x) : y(x) { }", "URL"),
+    ("a.cpp", "URL", "~URL() { }", "~URL"),
+    ("a.cpp", "A", "[[nodiscard]] bool empty() const { return true; }", "empty"),
+    ("a.cpp", "A", "template <class T> explicit A(T x) { }", "A"),
+    ("a.cs", "A", "[Fact] public void F() { }", "F"),
+    ("a.cs", "A", '[Theory, InlineData("]")] public async Task F() { }', "F"),
+    ("a.cs", "A", "public (int, string) F(int x) => (x, null);", "F"),
+    ("A.java", "A", '@Test @Tag("a") public void f() { }', "f"),
+    ("A.java", "A", "public <R> R f(B<R> x) { }", "f"),
+    ("a.ts", "A", '@HostListener("x", ["y"]) onX() {\n  }', "onX"),
+    ("a.ts", "A", "@Dec() private async f(): Promise<void> {\n  }", "f"),
+    ("a.swift", "A", "required convenience init?(x: Int) { }", "init"),
+    ("a.swift", "A", "deinit { }", "deinit"),
+    ("a.swift", "A", "public subscript<T>(x: T) -> Int { 1 }", "subscript"),
+    ("a.kt", "A", "companion object {\n  }", "companion"),
+    ("a.kt", "A", "constructor(x: Int) : this() {\n  }", "constructor"),
+]
+
+
+@pytest.mark.parametrize(("path", "line", "name"), ONE_LINE)
+def test_definition_behind_attributes_and_modifiers_is_found(
+    path: str, line: str, name: str
+) -> None:
+    last = "end\n" if path.endswith(".ex") and line.endswith("do") else "}\n" * line.endswith("{")
+    found = outlined(path, f"{line}\n  x\n{last}").definitions
+    assert [one.name for one in found] == [name] * bool(name)
+
+
+@pytest.mark.parametrize(("path", "owner", "line", "name"), IN_CLASS)
+def test_member_behind_attributes_and_modifiers_is_found(
+    path: str, owner: str, line: str, name: str
+) -> None:
+    made = outlined(path, f"class {owner} {{\n  {line}\n}}{';' * path.endswith('.cpp')}\n")
+    assert names(made) == [owner, f"{owner}.{name}"]
+
+
+def test_members_of_a_nameless_namespace_are_found() -> None:
+    inner = "void f(int x) {{\n{0}}}\n"
+    assert names(outlined("a.cpp", f"namespace {{\n{inner.format('')}}}\n")) == ["f"]
+    text = "namespace a {\n  namespace {\n\n    void f(int x) {\n    }\n  }\n}\n"
+    assert names(outlined("a.cpp", text)) == ["a", "a.f"]
+
+
+def test_initializers_over_lines_define_nothing() -> None:
+    made = outlined("a.cpp", "A::A(int x)\n    : y(x),\n      z(x) {}\n\nA::~A() {}\n")
+    assert names(made) == ["A::A", "A::~A"]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "last"),
+    [
+        ("a.c", "int f(a)\n  int a;\n{\n  return a;\n}\n", 5),
+        ("a.sh", "f() {\n  x=$(cat <<EOF\ntext\nEOF\n)\n  more\n}\n", 7),
+        ("a.sh", "f() {\n  cat <<End-Of-X\n}\nEnd-Of-X\n}\n", 5),
+        ("a.sh", "f() {\n  cat <<A <<'B b'\n}\nA\n}\nB b\n}\n", 7),
+        ("a.sh", 'f() {\n  cat <<-"END OF"\n}\n\tEND OF\n}\n', 5),
+        ("a.sh", 'f() {\n  x="$(a "b" | c \'d\')"\n  y="$(e "1\n2" | g "h")"\n}\n', 5),
+        ("a.php", "<?php\nfunction f() {\n  g(<<<E\n}\nE\n);\n}\n", 7),
+        ("a.rb", "def f\n  g(<<~A, <<~B)\nend\n  A\nend\n  B\nend\n", 7),
+        (
+            "a.cs",
+            f"class A {{\n  int F() {{\n    var a = {Q}\n  }}\n    {Q[1:]} x\n    {Q};\n  }}\n}}\n",
+            8,
+        ),
+        ("a.cpp", 'void f() {\n  auto a = R"x(\n}\n)" )x";\n}\n', 5),
+        ("a.rs", 'fn f() {\n    let a = r###"\n}\n"# "###;\n}\n', 5),
+        ("a.swift", 'func f() {\n  let a = #"""\n}\n""" "#\n"""#\n}\n', 6),
+        ("a.kt", "fun f(\n  a: () -> A = { b() },\n  c: B = {}\n) {\n  d\n}\n", 6),
+        ("a.ex", 'def f(x) do\n  """\nend\n  """\nend\n', 5),
+        ("a.js", "/* export */ function f() {\n  return 1;\n}\nf();\n", 3),
+    ],
+)
+def test_definition_ends_where_it_ends(path: str, text: str, last: int) -> None:
+    one = outlined(path, text).definitions[0]
+    assert (one.name.lower()[:1], one.last_line) == ("a" if path == "a.cs" else "f", last)
+
+
 # ---------------------------------------------------------------------------- languages
 
 

@@ -103,6 +103,11 @@ def test_definition_of_the_name_comes_first(tree: Plant) -> None:
     assert data_of(ask(root, "Widget.draw"))["files"][0]["definitions"][0]["line"] == 4
 
 
+def test_file_whose_name_alone_has_a_word_is_found(tree: Plant) -> None:
+    root = tree({"rules/emphasis.py": "x = 1\n", "b.py": "emphasis\n", "c.py": "x = 1\n"})
+    assert {*paths(ask(root, "emphasis with asterisks"))} == {"rules/emphasis.py", "b.py"}
+
+
 def test_equal_files_stand_by_path_in_utf_16_units_and_always_alike(tree: Plant) -> None:
     names = ["\ue000.py", "\U0001f600.py", "b.py", "a/c.py"]
     root = tree(dict.fromkeys(names, "def spanner():\n    pass\n"))

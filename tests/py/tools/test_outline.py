@@ -266,7 +266,15 @@ def test_long_function_is_whole_where_it_takes_a_third_of_the_limit(tree: Plant)
 
 def test_only_lines_that_match_are_read_with_some_around(tree: Plant) -> None:
     methods = "".join(map(METHOD.format, range(40)))
-    server = server_at(tree({"a.py": f"class Long:\n{methods}", "b.txt": "one\nTWO\nthree\n"}))
+    server = server_at(
+        tree(
+            {
+                "a.py": f"class Long:\n{methods}",
+                "b.txt": "one\nTWO\nthree\n",
+                "large.txt": "a\n" * (1 << 20),
+            }
+        )
+    )
     reply = server.call(READ, {"symbol": "Long", "match": "TEXT = 2$|text = 30"})
     assert reply.text.split("\n")[:3] == [
         "a.py: Long, lines 1-160 of 162 (1 line for 'TEXT = 2$|text = 30')",

@@ -438,10 +438,10 @@ def test_hot_directory_goes_before_large_ones(repository: Path) -> None:
     commit(repository, *parts)
     for _ in range(6):
         commit(repository, "hot/inner/deep/h.py", "hot/inner/h.py")
-    reply = overview(repository, max_tokens=110)
+    reply = overview(repository, max_tokens=120)
     assert {"hot/inner", "hot/inner/deep"} <= folders(reply), reply.text
     assert not any(path.startswith("large") and "/" in path for path in folders(reply)), reply.text
-    assert overview(repository, max_tokens=110).text == reply.text
+    assert overview(repository, max_tokens=120).text == reply.text
 
 
 def test_ignored_files_are_neither_named_nor_counted(repository: Path) -> None:

@@ -195,6 +195,9 @@ def test_files_stand_by_path_where_the_time_is_up_before_all_are_weighed(
     text = told(tree(MANY), "hit")
     assert [*matches_by_file(text)] == ["a.py", "b.py", "c.py"]
     assert "[the time was up before all files were weighed, so they stand by path: give" in text
+    assert "[more: offset=119]\n" in text, "d.py was not counted"
+    rest = told(tree(MANY, "S"), "hit", offset=119)
+    assert [*matches_by_file(rest)] == ["d.py"]
 
 
 def test_unsaved_text_counts_for_the_order_of_worth(tree: Plant) -> None:

@@ -9,9 +9,9 @@ number of all other files in it and below:
 `src/(210)` holds 210 files, at any depth, and `docs/` fewer than FEW. The first line names the
 directories at the top, even where they have lines of their own. Any other directory is named once:
 in a line of its own if files in it are named, else in the line of the nearest one above that has
-one. `name@` is a link, `sub/(git)` a repository of its own, and `sub/(?)` cannot be read. Names are
-words as in `render.names`, and a name that looks like a count is quoted, too. Directories without
-files are left out.
+one. There `a/b/` names `a`, too. `name@` is a link, `sub/(git)` a repository of its own, and
+`sub/(?)` cannot be read. Names are words as in `render.names`, and a name that looks like a count
+is quoted, too.
 
 The name with the greatest worth for its length comes first. A file is worth its edits in the git
 history; without any edits, all are worth the same. A directory is worth the sum of the files right
@@ -20,7 +20,7 @@ Ties are broken by path, so the same project gives the same map.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 from math import inf
@@ -51,44 +51,38 @@ _CLOSED = {Closed.REPOSITORY: "git", Closed.UNREADABLE: "?"}
 class Survey:
     """The directories of a project by their paths from the start; that of the start is "".
 
-    `prefix` goes before these paths to start at the root. `worth` has the worth of each file, and
+    `prefix` goes before these paths to start at the root. `heat` has the edits of files, and
     `along` names those that change along with others, as a changelog, and say little themselves.
     `totals` counts the files in each directory that has any, at any depth.
     """
 
     prefix: str
     directories: Mapping[str, Directory]
-    worth: Mapping[str, float]
+    heat: Mapping[str, float]
     along: Collection[str]
     totals: Mapping[str, int]
 
-    def label(self, path: str, base: str) -> str:
-        """The word for the directory `path` in the line of `base`: `src/(210)`."""
+    def label(self, path: str, line: str) -> str:
+        """The word for the directory `path` in the line of the one above: `src/(210)`."""
         closed, total = self.directories[path].closed, self.totals[path]
         number = _CLOSED[closed] if closed else f"{total}" if total >= FEW else ""
-        return map_word(path[len(base) :].removeprefix("/")) + "/" + f"({number})" * bool(number)
-
-    def beginning(self, path: str) -> str:
-        """The first word in the line of the directory `path`."""
-        whole = (self.prefix + path).rstrip("/")
-        return f"{map_word(whole)}/" if whole else "./"
+        return map_word(path[len(line) :].removeprefix("/")) + "/" + f"({number})" * bool(number)
 
     def empty_line(self, path: str) -> str:
         """The line of the directory `path` that names nothing: `src/ +210`."""
-        return f"{self.beginning(path)} +{self.totals[path]}\n"
+        whole = (self.prefix + path).rstrip("/")
+        return f"{map_word(whole) if whole else '.'}/ +{self.totals[path]}\n"
 
 
 def survey(project: ProjectFiles, prefix: str, heat: Mapping[str, float], budget: Budget) -> Survey:
     """Count the files of `project`. `heat` has the edits. Raises `DeadlineExceeded`."""
-    worth, totals = dict[str, float](), Counter({"": 0})
+    totals = Counter({"": 0})
     for directory in budget.checked(project.directories):
-        paths = directory.paths
-        worth |= {path: heat.get(path, 0.0) if heat else 1.0 for path in paths}
-        if paths or directory.closed:
+        if directory.paths or directory.closed:
             for path in (directory.path, *_above(directory.path)):
-                totals[path] += len(paths)
+                totals[path] += len(directory.paths)
     directories = {one.path: one for one in project.directories}
-    return Survey(prefix, directories, worth, set(filter(changes_along, heat)), totals)
+    return Survey(prefix, directories, heat, set(filter(changes_along, heat)), totals)
 
 
 def best_map(there: Survey, room: float, cost: Cost, budget: Budget) -> list[tuple[str, Row]]:
@@ -107,18 +101,17 @@ def best_map(there: Survey, room: float, cost: Cost, budget: Budget) -> list[tup
     shown: dict[str, list[str]] = {path: [] for path in ("", *first)}
     most = max(int(left), 0)  # a name takes at least about one
     for _, _, path, name in nsmallest(most, budget.within(_items(there, most))):
-        line = next((above for above in _above(path) if shown.get(above)), "")
-        label = cost(there.label(path, line) + " ") if path and path not in first else 0.0
         if name:
             price = cost(map_word(name) + "@ ")
-            if path and not shown[path]:
-                price += cost(there.empty_line(path)) - label
+            price += cost(there.empty_line(path)) if path and not shown.get(path) else 0.0
         elif path in shown:
             continue
         else:
-            price = label
-        if price > left:  # a price is a little too high
-            left = room - sum(cost(text) for text, _ in _lines(there, shown, first))
+            price = cost(there.label(path, "") + " ")
+        if price > left:  # the prices so far were too high
+            left = room
+            for text, row in _lines(there, shown, first):
+                left -= cost(text) + cost(f"+{there.totals['']}") - cost(_rest(row["more_files"]))
         if price > left or budget.expired():
             break
         left -= price
@@ -127,34 +120,41 @@ def best_map(there: Survey, room: float, cost: Cost, budget: Budget) -> list[tup
 
 
 def _lines(
-    there: Survey, shown: Mapping[str, list[str]], first: Collection[str]
+    there: Survey, shown: Mapping[str, Sequence[str]], first: Sequence[str]
 ) -> Iterator[tuple[str, Row]]:
     """Yield the lines of a map that names `shown` files by directory, and the `first` on top."""
     opened = {path for path, names in shown.items() if names} | {""}
-    labels: dict[str, list[str]] = {path: [] for path in opened}
-    labels[""] += first
+    # The label of a directory names those above it, too.
+    named = {above for path in shown for above in _above(path)} - opened - {*first}
+    shown = {path: names for path, names in shown.items() if path not in named}
+    labels = {path: list(first) if not path else [] for path in opened}
     more = {path: there.totals[path] - len(names) for path, names in shown.items()}
     for path in shown.keys() - {""}:
         more[next(above for above in _above(path) if above in shown)] -= there.totals[path]
         if path not in opened and path not in first:
             labels[next(above for above in _above(path) if above in opened)].append(path)
     for path in sorted(opened):
-        names, links = sorted(shown[path]), there.directories[path].links
-        inner = sorted(labels[path])
+        names, inner = sorted(shown[path]), sorted(labels[path])
+        links = [name for name in names if name in there.directories[path].links]
         words = [
-            there.beginning(path),
+            there.empty_line(path).rpartition(" ")[0],
             *(map_word(name) + "@" * (name in links) for name in names),
             *(there.label(one, path) for one in inner),
-            *([f"+{more[path]}"] if more[path] else []),
+            _rest(more[path]),
         ]
         row = {
             "path": (there.prefix + path).rstrip("/") or ".",
             "names": names,
-            "links": [name for name in names if name in links],
+            "links": links,
             "collapsed": [there.prefix + one for one in inner],
             "more_files": more[path],
         }
-        yield " ".join(words) + "\n", row
+        yield " ".join(filter(None, words)) + "\n", row
+
+
+def _rest(more: int) -> str:
+    """The word for the number of files that a line leaves out."""
+    return f"+{more}" if more else ""
 
 
 def _items(there: Survey, most: int) -> Iterator[tuple[float, int, str, str]]:
@@ -164,15 +164,15 @@ def _items(there: Survey, most: int) -> Iterator[tuple[float, int, str, str]]:
     character and the rank. So no name comes before its directory or one of a lower rank.
     """
     for path, directory in there.directories.items():
-        paths = directory.paths
-        urgency = -sum(map(there.worth.__getitem__, paths)) / (len(path.rpartition("/")[2]) + 1)
-        if path and (paths or directory.closed):
+        worth = [there.heat.get(one, 0.0) if there.heat else 1.0 for one in directory.paths]
+        urgency = -sum(worth) / (len(path.rpartition("/")[2]) + 1) if path else -inf
+        if path and (worth or directory.closed):
             yield urgency, 0, path, ""
-        own = (0.0 if one in there.along else there.worth[one] for one in paths)
-        names = zip(own, directory.names(), strict=True)
-        ranked = sorted(names, key=lambda one: (-one[0], one[1][0] == "."))
-        for rank, (worth, name) in enumerate(ranked[:most], 1):
-            urgency = max(urgency if path else -inf, -worth / (len(name) + 1))
+        names = zip(worth, directory.names(), directory.paths, strict=True)
+        own = [(0.0 if path in there.along else value, name) for value, name, path in names]
+        ranked = sorted(own, key=lambda one: (-one[0], one[1][0] == "."))
+        for rank, (value, name) in enumerate(ranked[:most], 1):
+            urgency = max(urgency, -value / (len(name) + 1))
             yield urgency, rank, path, name
 
 

@@ -68,6 +68,10 @@ def matching(
 
     Raises `ToolError` if it is no regular expression, or takes too long.
     """
+    if file.whole.line_count and not file.text:
+        problem = f"Path {quote(file.source.path)} is too large for 'match'"
+        remedy = f"{context.named('workspace/regexp_search')} searches it"
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{problem}: {remedy}")
     try:
         words = translated(pattern)
         ignore_case = pattern == pattern.lower()

@@ -21,6 +21,7 @@ from backstaff.contents.worth import (
     CUT_FILES,
     Worthy,
     by_words,
+    has_word,
     in_order,
     weights,
     with_places,
@@ -74,6 +75,16 @@ class Searched:
         """Return a pass through all chosen files or some `files`."""
         files = self.choice.files if files is None else files
         return Scan(files, job, self.contents, self.codings, most)
+
+    def named(self, question: Question, found: Sequence[Hits], scan: Scan) -> list[Hits]:
+        """Return the files without hits whose names have a word of the question."""
+        known = {one.path for one in found} | {path for path, _ in scan.unread_files()}
+        nothing = [0] * len(question.words)
+        return [
+            Hits(path, 0, words=nothing)
+            for path in scan.files[: scan.looked_at]
+            if path not in known and has_word(path, question)
+        ]
 
     def weighed(
         self, question: Question, found: Sequence[Hits], scan: Scan, budget: Budget

@@ -11,10 +11,11 @@ the lock `.#a.py` and the copy `#a.py#`.
 
 import os
 from dataclasses import dataclass
+from stat import S_ISLNK
 
 from backstaff.changes.porcelain import branch_line, raw
 from backstaff.changes.status import Status, status_of
-from backstaff.changes.work_tree import LINK, Changes, WorkTree, opened
+from backstaff.changes.work_tree import Changes, WorkTree, opened
 from backstaff.errors import ErrorCode, NotADirectory, NotFound, PathError, ToolError
 from backstaff.fs.entry import Kind
 from backstaff.fs.file import read
@@ -88,7 +89,8 @@ def _is_of_emacs(path: str, work_tree: WorkTree) -> bool:
     """Whether `path` is a file of Emacs's own: the link `.#a.py`, or the copy `#a.py#`."""
     name = path.rpartition("/")[2]
     if name.startswith(".#"):
-        return work_tree.content(path, LINK) is not None
+        status = work_tree.on_disk(path)
+        return status is not None and S_ISLNK(status.st_mode)
     return len(name) > 1 and name[0] == name[-1] == "#"
 
 

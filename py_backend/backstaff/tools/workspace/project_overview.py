@@ -1,10 +1,8 @@
 """workspace/project_overview: an outline of a project in as many tokens as a model can spare.
 
 First comes a head: the name, the git branch, the number of files and their kinds, the files to read
-first, the build files, the files edited lately. Then comes a map (`_best_map`): the directories
-that matter most, a line each, the others by their names and the number of files in them. The last
-line says how many files are not named and how to see them. Ignored files are neither named nor
-counted.
+first, the build files, the files edited lately. Then comes a map (`_best_map`). The last line says
+how many files are not named and how to see them. Ignored files are neither named nor counted.
 
 `max_tokens` is enforced by an estimate that is safe for names of any script (`render.tokens`), and
 the caller's limit in bytes besides. Weight comes from the git history where there is one, else from
@@ -133,9 +131,6 @@ def run(arguments: Arguments, context: Context) -> Result:
     )
 
 
-# ---------------------------------------------------------------------------- data
-
-
 def _facts(
     place: Place, found: ProjectFiles, context: Context
 ) -> tuple[Row, Survey, tuple[str, ...]]:
@@ -145,51 +140,43 @@ def _facts(
     """
     repository, git_budget = found.repository, context.budget.share(WALK_SHARE)
     known = edits(place, repository, git_budget)
-    branch, is_hidden = None, False
+    branch = None if isinstance(repository, NoGit) else repository.branch(git_budget)
+    is_hidden = known.unknown is not None
     if isinstance(repository, NoGit):
         is_hidden = repository.hides
-    else:
-        named = repository.branch(git_budget)
-        branch = None if isinstance(named, NoGit) else named
-        is_hidden = known.unknown is not None
     budget = context.budget.at_least(MIN_SECONDS)
-    there, heat, prefix = survey(found, place.prefix, known.heat, budget), known.heat, place.prefix
-    paths = list(budget.within(found.paths))
+    there, prefix = survey(found, place.prefix, known.heat, budget), place.prefix
+    paths, totals = list(budget.within(found.paths)), there.totals
     types = Counter(map(file_kinds.language, paths))
     kinds = sorted((kind for kind in types if kind), key=lambda kind: (-types[kind], kind))[:KINDS]
     others = len(paths) - sum(types[kind] for kind in kinds)
-    tests = [path for path, total in there.totals.items() if total]
-    tests = sorted(filter(file_kinds.is_test_directory, tests))
-    tests.sort(key=lambda path: -there.totals[path])
+    tests = [path for path in totals if totals[path] and file_kinds.is_test_directory(path)]
+    tests.sort(key=lambda path: (-totals[path], path))
     shallow = sorted(path for path in paths if path.count("/") <= LANDMARK_DEPTH)
+    hottest = sorted(shallow, key=lambda path: -known.heat.get(path, 0))
     build = file_kinds.build_files(shallow)
-    entries = file_kinds.entry_points(sorted(shallow, key=lambda path: -heat.get(path, 0)))
     # Of the files that the latest commits touched equally often, the latest comes first.
     touched = Counter(chain.from_iterable(map(sorted, known.commits[:LATE_COMMITS])))
-    files = there.worth.keys() - there.along
+    files = set(paths).difference(there.along)
     edited = [path for path, _ in touched.most_common() if path in files]
 
-    def named_from_root(paths: Sequence[str]) -> list[str]:
+    def from_root(paths: Sequence[str]) -> list[str]:
         return [prefix + path for path in paths]
 
     data = {
         "name": PurePath(context.root.path).name or "/",
         "path": place.relative,
-        "branch": branch,
-        "files": there.totals[""],
-        "directories": len(there.totals) - 1,
-        "types": [
-            *({"kind": kind, "files": types[kind]} for kind in kinds),
-            *([{"kind": None, "files": others}] if others else []),
-        ],
-        "read_first": named_from_root(file_kinds.read_first(shallow)),
-        "build": named_from_root(build),
+        "branch": None if isinstance(branch, NoGit) else branch,
+        "files": totals[""],
+        "directories": len(totals) - 1,
+        "types": [{"kind": kind, "files": types[kind]} for kind in kinds]
+        + [{"kind": None, "files": others}] * bool(others),
+        "read_first": from_root(file_kinds.read_first(shallow)),
+        "build": from_root(build),
         "test_commands": list(_test_commands(place, build)),
-        "tests": [
-            {"path": prefix + path, "files": there.totals[path]} for path in tests[:MOST_TESTS]
-        ],
-        "start": named_from_root(entries[:MOST_ENTRIES]),
-        "edited": named_from_root(edited[:EDITED]),
+        "tests": [{"path": prefix + path, "files": totals[path]} for path in tests[:MOST_TESTS]],
+        "start": from_root(file_kinds.entry_points(hottest)[:MOST_ENTRIES]),
+        "edited": from_root(edited[:EDITED]),
     }
     return data, there, (f"Nothing is known of edits: {known.unknown}",) if is_hidden else ()
 
@@ -210,15 +197,11 @@ def _test_commands(place: Place, build: Sequence[str]) -> Iterator[str]:
 
 def _names(data: Row) -> Iterator[str]:
     """Yield every name and path in `data`."""
-    yield from (data["name"], data["branch"] or "")
+    yield from (data["name"], data["branch"] or "", *(one["path"] for one in data["tests"]))
     for key in ("read_first", "build", "start", "edited"):
         yield from data[key]
-    yield from (one["path"] for one in data["tests"])
     for row in data["map"]:
         yield from (row["path"], *row["names"], *row["collapsed"])
-
-
-# ---------------------------------------------------------------------------- text
 
 
 def _title(data: Row, warnings: Sequence[str]) -> str:
@@ -232,26 +215,26 @@ def _title(data: Row, warnings: Sequence[str]) -> str:
 
 def _head(data: Row, room: float, cost: Cost) -> str:
     """The kinds and the lists of files, as far as each has room."""
-    commands = [f"`{command}`" for command in data["test_commands"]]
-    tests = [f"{word(one['path'])}/({one['files']})" for one in data["tests"]]
-    lists: dict[str, list[str]] = {
+    rows: dict[str, list[str]] = {
         "types": [f"{one['kind'] or 'other'} {one['files']}" for one in data["types"]],
-        "read first": [*map(word, data["read_first"])],
-        "build": [*map(word, data["build"])],
-        "test": commands + tests,
-        "start": [*map(word, data["start"])],
-        "edited lately": [*map(word, data["edited"])],
+        "read first": list(map(word, data["read_first"])),
+        "build": list(map(word, data["build"])),
+        "test": [
+            *(f"`{command}`" for command in data["test_commands"]),
+            *(f"{word(one['path'])}/({one['files']})" for one in data["tests"]),
+        ],
+        "start": list(map(word, data["start"])),
+        "edited lately": list(map(word, data["edited"])),
     }
-    rows = [(label, words) for label, words in lists.items() if words]
-    lines = []
-    for number, (label, words) in enumerate(rows):
+    rows, head = {label: words for label, words in rows.items() if words}, ""
+    for number, (label, words) in enumerate(rows.items()):
         # Of five rows a third goes to the first, then two fifths of the rest: they matter more.
         share = room * 2 / (len(rows) - number + 1) - cost(f"{label}:\n")
         between = ", " if label == "types" else " "
         shown = between.join(words[: fitting((cost(one + between) for one in words), share)])
-        lines.append(f"{label}: {shown}\n" if shown else "")
-        room -= cost(lines[-1])
-    return "".join(lines)
+        line = f"{label}: {shown}\n" if shown else ""
+        head, room = head + line, room - cost(line)
+    return head
 
 
 def _notes(found: ProjectFiles, context: Context) -> Iterator[Note]:

@@ -22,8 +22,9 @@ lines, and `match` chooses the lines of a part (`_excerpt`); both end with the c
     [whole: start_line=33 max_lines=165]
 
 `ranges` reads several parts at once, in order. Parts that take little of the limit come whole. The
-others share the rest, and where it ends, the answer names the missing ones as the next `ranges`. The
-data have a list `ranges` then, and each item has the data of a call for it alone, or its `error`.
+others share the rest, and where it ends, the answer names the missing ones as the next `ranges`.
+The data have a list `ranges` then, of which each item has the data of a call for it alone or its
+`error`, and a list `missing`.
 
 `content` has the same lines, without escapes; `cut_lines` names those of which it has only a part.
 """
@@ -119,9 +120,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     """Read the window. Raises `ToolError` with the codes of read 6."""
     asked, encoding = arguments, arguments.encoding or ""
     _check(asked)
-    is_window = not (
-        asked.symbol.strip() or asked.around is not None or asked.ranges or asked.match.strip()
-    )
+    is_window = not any((asked.symbol.strip(), asked.around, asked.ranges, asked.match.strip()))
     limit = min(context.text_limit(2 << 20), MAX_TEXT_BYTES)
     room, files = max(limit, LINE_BYTES), dict[str, File]()
 
@@ -133,16 +132,9 @@ def run(arguments: Arguments, context: Context) -> Result:
         return files[path]
 
     def page(part: Part, left: int) -> Result:
-        file, lines = part.file, part.file.lines
         if part.excerpt:
             return Chosen(asked, part, left).result()
-        if not is_window:
-            window = Window(part.start, 0, part.last - part.start + 1, room)
-            if file.text or not file.whole.line_count:
-                window.take(file.text, 1, file.whole.line_count)
-                lines = window.lines
-            else:  # too large to be kept
-                lines = read_text(file.source.path, window, context, encoding).lines
+        lines = part.file.lines if is_window else _lines(part, room, context, encoding)
         return Page(asked, part, lines, left).result()
 
     if asked.ranges:
@@ -159,10 +151,19 @@ def run(arguments: Arguments, context: Context) -> Result:
     if len(found) == 1:
         return page(found[0], limit)
     together = _together(list(merged(found)), page, limit)
-    if not together.truncated:
+    if not together.data["missing"]:
         return together
     several = [Defined(each.file.source.path, each.definition) for each in found if each.definition]
     return _list(f"{len(several)} definitions have that name", several)
+
+
+def _lines(part: Part, room: int, context: Context, encoding: str) -> Sequence[Line]:
+    """Return the lines of `part`; the first may have `room` bytes."""
+    window = Window(part.start, 0, part.last - part.start + 1, room)
+    if part.file.whole.line_count and not part.file.text:  # it is too large to be kept
+        return read_text(part.file.source.path, window, context, encoding).lines
+    window.take(part.file.text, 1, part.file.whole.line_count)
+    return window.lines
 
 
 def _check(asked: Arguments) -> None:
@@ -173,6 +174,9 @@ def _check(asked: Arguments) -> None:
     ways = bool(asked.symbol.strip()), asked.around is not None, bool(asked.ranges)
     if sum(ways) > 1:
         message = "Of the arguments 'symbol', 'around' and 'ranges' one call takes one"
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
+    if asked.match.strip() and asked.ranges:
+        message = "Argument 'match' stands in an item of 'ranges', where these are given"
         raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
     if len(asked.ranges) > MAX_RANGES:
         problem = f"has {len(asked.ranges)} items, more than the {MAX_RANGES} allowed"
@@ -218,7 +222,7 @@ def _together(
     paths = [one.file.source.path for one in found if isinstance(one, Part)]
     return Result(
         text="".join(texts),
-        data={"ranges": data, "truncated": truncated},
+        data={"ranges": data, "missing": missing, "truncated": truncated},
         truncated=truncated,
         labels=lambda: labels(show, paths),
     )

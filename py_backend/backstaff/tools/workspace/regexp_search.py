@@ -437,7 +437,7 @@ class Answer:
         The data hold no more than the text, so a reader of either finds the rest at `next_offset`.
         """
         asked, scan, files, found = self.asked, self.found.scan, self.files, self.shown
-        more, items = bool(self.page.left), self._items()
+        more, items = bool(self.page.left) or not self.found.is_whole, self._items()
         counts = skipped(files.project, files.choice, scan)
         notes = [*self.reasons, not_searched(counts, files, scan)]
         last = bracketed(notes)

@@ -32,6 +32,7 @@ from backstaff.names.ranking import MatchKind
 from backstaff.names.suggestions import Searched
 from backstaff.project.edits import Edits, edits
 from backstaff.project.files import Closed, ProjectFiles, project_files
+from backstaff.project.running_git import NoGit
 from backstaff.render.lines import (
     MAX_NOTE,
     bracketed,
@@ -85,8 +86,8 @@ class Arguments:
     )
 
 
-_LATEST: list[Matches] = []
-"""The latest answer. Its next page, or another query of the same files, starts here.
+_LATEST: list[tuple[str, Matches]] = []
+"""The latest commit and answer. Its next page, or another query of the same files, starts here.
 
 That saves a fifth of the time of a bare walk of 125,000 files.
 """
@@ -164,10 +165,11 @@ def _search(
 ) -> tuple[Matches, list[tuple[MatchKind, str]]]:
     """Return all matches and the page that is asked for. Raises `DeadlineExceeded`."""
     query = Query.parse(from_there(asked.query, place.path), asked.kind)
-    kept = [latest for latest in _LATEST if latest.index.paths is found.paths]
-    index = kept[0].index if kept else Index(found.paths)
+    head = "" if isinstance(found.repository, NoGit) else found.repository.head
+    kept = [latest for latest in _LATEST if latest[1].index.paths is found.paths]
+    index = kept[0][1].index if kept else Index(found.paths)
     try:
-        same = [latest for latest in kept if latest.query == query]
+        same = [matches for at, matches in kept if (at, matches.query) == (head, query)]
         matches = same[0] if same else query.match(index, budget)
         several = len(matches) != 1 and query.globs is None
         known = edits(place, found.repository, budget) if several else Edits()
@@ -176,7 +178,7 @@ def _search(
         among = f"the query was compared with {len(index.paths)} paths"
         problem = f"The time was up while {among}: give a simpler query, or a directory as path"
         raise DeadlineExceeded(problem) from error
-    _LATEST[:] = [matches]
+    _LATEST[:] = [(head, matches)]
     return matches, page[asked.offset :]
 
 
