@@ -33,7 +33,7 @@ CLIENT is a symbol:
 
 The tools look at nothing outside of DIRECTORY, by default the one in which
 the client starts the server.  TOOLSETS is the name of a toolset, such as
-\"commands\", or a list of names; by default the server offers nine tools.
+\"commands\", or a list of names; by default those that a model needs.
 
 The longest text of an answer is `backstaff-agent-max-output-bytes', and the
 settings are those of `backstaff-server-settings-file', both as they are now.

@@ -165,7 +165,10 @@ In it `press' is a function that types its arguments, as xdotool calls them."
      (backstaff-test-needs "an Emacs with frames" (fboundp 'x-create-frame))
      (backstaff-test-with-tree ,tree
        (let* ((display "")
-              (server (make-process :name "xvfb" :command '("Xvfb" "-displayfd" "1") :noquery t
+              ;; Others may use the usual low numbers, perhaps in another container.
+              (number (format ":%d" (+ 1000 (mod (emacs-pid) 50000))))
+              (server (make-process :name "xvfb" :noquery t
+                                    :command (list "Xvfb" number "-displayfd" "1")
                                     :stderr (generate-new-buffer " *xvfb*")
                                     :filter (lambda (_ text) (setq display (concat display text)))
                                     :sentinel #'ignore))
@@ -173,7 +176,7 @@ In it `press' is a function that types its arguments, as xdotool calls them."
          (unwind-protect
              (let ((process-environment (copy-sequence process-environment)))
                (backstaff-test-wait-for (string-suffix-p "\n" display))
-               (setenv "DISPLAY" (concat ":" (string-trim display)))
+               (setenv "DISPLAY" number)
                (setq emacs (make-process
                             :name "emacs" :noquery t :sentinel #'ignore
                             :command (backstaff-terminal-test-emacs root ,form)))
