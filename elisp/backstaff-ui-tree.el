@@ -46,8 +46,8 @@ In \"src/ 12 …\" the directory src has 12 entries and is closed."
    :request (pcase-lambda ((map :path :depth :hidden :exclude :left-out))
               (list "workspace/tree"
                     (list :path path :entry_kind "all" :max_depth depth :max_entries 1000
-                          :include_hidden hidden :exclude exclude)
-                    (list :left-out (symbol-name left-out) :count-closed t)))
+                          :include_hidden hidden :exclude exclude
+                          :left_out (symbol-name left-out) :count_closed t)))
    :again #'backstaff-tree--again
    :draw #'backstaff-tree--draw
    :open #'backstaff-tree-toggle)
