@@ -307,4 +307,4 @@ def test_essential_tools_are_few_and_cost_little_in_each_turn() -> None:
     assert len(json.dumps(texts, separators=(",", ":"))) / 4 <= 2200  # bytes of a token of English
     about_changes = ("workspace/git_diff", "workspace/git_status_summary")
     seven = [as_gptel_sends(one) for one in essential if one["id"] not in about_changes]
-    assert len(json.dumps(seven, separators=(",", ":"))) / 4 <= 1720  # bytes of a token of English
+    assert len(json.dumps(seven, separators=(",", ":"))) / 4 <= 1800  # bytes of a token of English
