@@ -166,13 +166,14 @@ In it `press' is a function that types its arguments, as xdotool calls them."
      (backstaff-test-with-tree ,tree
        (let* ((display "")
               (server (make-process :name "xvfb" :command '("Xvfb" "-displayfd" "1") :noquery t
+                                    :stderr (generate-new-buffer " *xvfb*")
                                     :filter (lambda (_ text) (setq display (concat display text)))
                                     :sentinel #'ignore))
               (emacs nil))
          (unwind-protect
              (let ((process-environment (copy-sequence process-environment)))
-               (backstaff-test-wait-for (string-match "\\`\\([0-9]+\\)\n" display))
-               (setenv "DISPLAY" (concat ":" (match-string 1 display)))
+               (backstaff-test-wait-for (string-suffix-p "\n" display))
+               (setenv "DISPLAY" (concat ":" (string-trim display)))
                (setq emacs (make-process
                             :name "emacs" :noquery t :sentinel #'ignore
                             :command (backstaff-terminal-test-emacs root ,form)))
