@@ -10,7 +10,8 @@
 (require 'backstaff-view-fixtures)
 
 (defconst backstaff-find-tests-tree
-  '((".gitignore" . "*.o\n")
+  '((".git" . (("HEAD" . "ref: refs/heads/main\n") ("objects") ("refs")))
+    (".gitignore" . "*.o\n")
     ("README.md" . "")
     ("src" . (("parser.c" . "") ("binary.o" . "") ("print_tree.c" . "")))
     ("tests" . (("test_parser.c" . ""))))
