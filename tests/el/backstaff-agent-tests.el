@@ -145,7 +145,7 @@
                      '(:type object
                        :properties (:path (:type "string") :start_line (:type "number")
                                     :max_lines (:type "number") :symbol (:type "string")
-                                    :around (:type "number"))))))))
+                                    :around (:type "number") :match (:type "string"))))))))
 
 (ert-deftest backstaff-agent-every-argument-has-its-whole-description ()
   (backstaff-test-with-project nil
