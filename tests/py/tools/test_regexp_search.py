@@ -25,7 +25,7 @@ from tests.py.examples import examples
 from tests.py.processes import unprivileged
 from tests.py.project.repositories import git
 from tests.py.tools.searches import SERVER, TOOL, data_of, found, last_line, search, unsaved
-from tests.py.trees import GIT, Plant
+from tests.py.trees import Plant
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_git_settings")]
 
