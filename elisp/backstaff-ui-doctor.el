@@ -41,7 +41,10 @@ DIRECTORY says which project is meant; the default is the current one."
           ((error quit)
            (backstaff-doctor--note backstaff-doctor--checking 'failed
                                    (backstaff-epc-error-text problem)
-                                   (backstaff-server-advice problem))))
+                                   ;; The rest of the advice is to call the doctor.
+                                   (replace-regexp-in-string
+                                    "[;,]? else type M-x backstaff-doctor\\'" ""
+                                    (string-replace "\n" " " (backstaff-server-advice problem))))))
         (setq failure (backstaff-doctor--conclude))))
     (message nil)
     (when failure

@@ -204,10 +204,15 @@ The current file is not one of them; a new file that is not saved yet is."
     (cl-loop for name in (append (mapcar #'buffer-file-name (buffer-list))
                                  (bound-and-true-p recentf-list))
              for file = (and name (if (string-prefix-p "~" name) (expand-file-name name) name))
-             when (and file (string-prefix-p root file) (not (equal file buffer-file-name))
+             for path = (cond ((or (null file) (equal file buffer-file-name)) nil)
+                              ((string-prefix-p root file) (substring file (length root)))
+                              ;; The root, or the file, may have been reached by a link.
+                              ((not (or (file-remote-p root) (file-remote-p file)))
+                               (backstaff-path-relative root file)))
+             when (and path (not (string-prefix-p "/" path))
                        ;; Another host would take long to look.
                        (or (file-remote-p root) (get-file-buffer file) (file-exists-p file)))
-             collect (substring file (length root))))
+             collect path))
    20))
 
 (provide 'backstaff-ui-find)

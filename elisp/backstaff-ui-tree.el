@@ -46,8 +46,8 @@ In \"src/ 12 …\" the directory src has 12 entries and is closed."
    :request (pcase-lambda ((map :path :depth :hidden :exclude :left-out))
               (list "workspace/tree"
                     (list :path path :entry_kind "all" :max_depth depth :max_entries 1000
-                          :include_hidden hidden :exclude exclude)
-                    (list :left-out (symbol-name left-out) :count-closed t)))
+                          :include_hidden hidden :exclude exclude
+                          :left_out (symbol-name left-out) :count_closed t)))
    :again #'backstaff-tree--again
    :draw #'backstaff-tree--draw
    :open #'backstaff-tree-toggle)
@@ -127,17 +127,22 @@ COUNTS are plists (:path :count) of directories whose names are not all there."
     (dolist (child children)
       (backstaff-tree--insert child (1+ level) counts))))
 
+(defun backstaff-tree--unloaded-p ()
+  "Return non-nil if the names in the directory on this line were not requested."
+  (get-text-property (1- (line-end-position)) 'backstaff-unloaded))
+
 (defun backstaff-tree--load (path &optional then)
   "If point is on the directory PATH without its names, request them and return t.
 When they are shown, call THEN."
-  (when (get-text-property (1- (line-end-position)) 'backstaff-unloaded)
+  (when (backstaff-tree--unloaded-p)
     (backstaff-view-call
      `(:path ,path :depth 1 ,@backstaff-view-state)
      (pcase-lambda ((map :ok :text :data))
        (if (not ok) (message "%s" text)
          (save-excursion
            (with-silent-modifications
-             (when (backstaff-view-go-to path)
+             ;; Meanwhile the names may have come for another key.
+             (when (and (backstaff-view-go-to path) (backstaff-tree--unloaded-p))
                (let ((level (1+ (/ (current-indentation) 2))))
                  (end-of-line)
                  (delete-region (- (point) 2) (point)) ; the ellipsis

@@ -61,8 +61,8 @@ Case does not count if IGNORE-CASE is non-nil."
 (defun backstaff-xref--definitions (root text)
   "Return the definitions in ROOT whose names have the words of TEXT.
 The last word is in the name itself, and the others may be in the names around
-it: \"server run\" and \"Server.run\" find the method run of a class Server.  Each
-is a plist (:rank :name :path :line :column :match :line-text), the best first."
+it: both \"server run\" and \"Server.run\" find Server.run.  Each is a plist
+\\=(:rank :name :path :line :column :match :line-text), the best first."
   (when-let* ((words (split-string text "[ \t]+\\|\\.\\|::" t)) (word (car (last words))))
     (let* ((ignore-case (isearch-no-upper-case-p text nil))
            (flags (if ignore-case "i" ""))

@@ -1,8 +1,8 @@
 """The cost of workspace/git_status_summary and workspace/git_diff beside git in one work tree.
 
 The tree is that of the search in files, all of them in one commit, and `CHANGED` files have changed
-since. Git's index has the status of each file. Git starts for each comparison; the server keeps
-running, but for the first call of a server. Other rows are about the first comparison after `git
+since. Git's index has the status of each file. Git starts for each comparison. The server keeps
+running, except in the row of its first call. Other rows are about the first comparison after `git
 add` of a file and after a commit. Before anything is timed, both must give the same answer.
 """
 

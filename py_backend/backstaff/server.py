@@ -19,7 +19,7 @@ from backstaff.registry import Registry
 from backstaff.render.lines import clipped, shortened, size
 from backstaff.render.names import MAX_ECHO, quote
 from backstaff.settings import Settings, Verdict
-from backstaff.tool import Context, Tool, View
+from backstaff.tool import Context, Tool
 from backstaff.unsaved import Named, UnsavedText, UnsavedTexts, codings, unsaved
 
 logger = logging.getLogger(__name__)
@@ -89,7 +89,7 @@ def failure(tool: str, error: ToolError) -> Reply:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call(View):
+class Call:
     """One call with its decoded context; the tool's arguments are still as they came.
 
     The keys of the context are the fields that `argument` declares. With `text_only` or `for_model`
@@ -262,7 +262,6 @@ class Server:
                 available_capacity_bytes=capacity,
                 text_only=call.text_only,
                 named=named,
-                view=call,
                 unsaved=call.texts if tool.reads_content else {},
                 codings=call.codings if tool.reads_content else {},
                 settings=settings,

@@ -16,12 +16,10 @@ from backstaff.unsaved import UnsavedText
 __all__ = [
     "Context",
     "Keyword",
-    "LeftOut",
     "NoSettings",
     "Result",
     "ResultKind",
     "Tool",
-    "View",
     "argument",
 ]
 
@@ -46,31 +44,6 @@ class ResultKind(StrEnum):
     JSON = "json"
     COMMANDS = "commands"
     TEXT = "text"
-
-
-class LeftOut(StrEnum):
-    """The names that a tree leaves out: those of its contract, none, or those that git ignores."""
-
-    CONTRACT = "contract"
-    NOTHING = "nothing"
-    IGNORED = "ignored"
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """Wishes of a person's view beyond a tool's arguments; a model has the defaults.
-
-    `left_out` and `count_closed` are for workspace/tree: the names to leave out, one of `LeftOut`,
-    and whether to count the entries of closed directories. `after` is the last entry that a view
-    has of a listing by name, such as "src/" or "a.c": the next page begins behind it.
-    """
-
-    left_out: str = argument(choices=tuple(LeftOut), absent=LeftOut.CONTRACT.value)
-    count_closed: bool = argument(absent=False)
-    after: str = argument(absent="")
-
-
-NO_VIEW = View(left_out=LeftOut.CONTRACT, count_closed=False, after="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +72,6 @@ class Context:
     available_capacity_bytes: int | None = None
     text_only: bool = False
     named: Callable[[str], str] = str
-    view: View = NO_VIEW
     unsaved: Mapping[str, UnsavedText] = field(default_factory=dict)
     codings: Mapping[str, str] = field(default_factory=dict)
     settings: Any = NoSettings()

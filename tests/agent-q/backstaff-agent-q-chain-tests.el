@@ -107,8 +107,8 @@ Emacs itself is elsewhere."
   (backstaff-chain-with-lisp nil
     ;; The Lisp breaks the line where it likes.
     (should (equal (replace-regexp-in-string "[ \n]+" " " (backstaff-chain-setup))
-                   "Agent-Q calls Backstaff for: (\"get_file_info\" \"list_directory\" \"git_diff\"\
- \"git_status_summary\" \"outline\" \"project_overview\" \"read_file\" \"regexp_search\"\
+                   "Agent-Q calls Backstaff for: (\"get_file_info\" \"list_directory\"\
+ \"codebase_search\" \"git_diff\" \"git_status_summary\" \"outline\" \"project_overview\" \"read_file\" \"regexp_search\"\
  \"search_files\" \"tree\")"))
     (should (equal (slime-eval '(agent-q-calls:definition "list_directory"))
                    '("list_directory"

@@ -10,7 +10,8 @@
 (require 'backstaff-view-fixtures)
 
 (defconst backstaff-find-tests-tree
-  '((".gitignore" . "*.o\n")
+  '((".git" . (("HEAD" . "ref: refs/heads/main\n") ("objects") ("refs")))
+    (".gitignore" . "*.o\n")
     ("README.md" . "")
     ("src" . (("parser.c" . "") ("binary.o" . "") ("print_tree.c" . "")))
     ("tests" . (("test_parser.c" . ""))))
@@ -385,6 +386,25 @@
                        '("tests/test_parser.c" "README.md" "src/binary.o" ".gitignore"
                          "src/parser.c" "src/print_tree.c"))))
       (should (equal (backstaff-find-tests-type "RET") "tests/test_parser.c")))))
+
+(ert-deftest backstaff-find-file-knows-recent-files-below-a-link-to-the-project ()
+  (backstaff-view-test-project backstaff-find-tests-tree
+    (let ((link (make-temp-name (expand-file-name "backstaff-" temporary-file-directory)))
+          (recentf-mode nil))
+      (make-symbolic-link root link)
+      (unwind-protect
+          (progn
+            (find-file-noselect "src/parser.c")
+            (dolist (place (list root (concat link "/")))
+              (should (equal (backstaff-find--recent place) '("src/parser.c")))))
+        (delete-file link)))))
+
+(ert-deftest backstaff-find-file-knows-a-new-file-that-is-not-saved-yet ()
+  (backstaff-view-test-project backstaff-find-tests-tree
+    (with-current-buffer (find-file-noselect "src/brandnew.c")
+      (insert "new"))
+    (should (equal (backstaff-find-tests-type "brand RET") "src/brandnew.c"))
+    (set-buffer-modified-p nil)))
 
 (provide 'backstaff-find-tests)
 ;;; backstaff-find-tests.el ends here

@@ -128,8 +128,7 @@ SETTINGS are the server's, a string, or nil."
         (should (equal (names 'backstaff-all) (mapcar #'gptel-tool-name tools)))
         (should (equal (sort (names 'backstaff) #'string<)
                        '("codebase_search" "git_diff" "git_status_summary" "outline"
-                         "project_overview"
-                         "read_file" "regexp_search" "search_files" "tree"))))
+                         "project_overview" "read_file" "regexp_search" "search_files" "tree"))))
       (backstaff-gptel-register "forge")
       (should (equal (names 'backstaff) (names 'backstaff-all))))))
 

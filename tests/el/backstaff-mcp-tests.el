@@ -70,9 +70,8 @@
           (when (eq client 'shell)
             (setq command (list shell-file-name shell-command-switch entry)))
           (should (equal (backstaff-mcp-tests--names command)
-                         '("project_overview" "tree" "search_files"
-                           "read_file" "regexp_search" "codebase_search" "outline"
-                           "git_status_summary"
+                         '("project_overview" "tree" "search_files" "read_file"
+                           "regexp_search" "codebase_search" "outline" "git_status_summary"
                            "git_diff" "list_commands" "get_command"))))))))
 
 (ert-deftest backstaff-mcp-entries-have-the-form-of-their-client ()

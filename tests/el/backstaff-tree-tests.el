@@ -185,6 +185,15 @@
     (backstaff-view-test-press "RET")
     (should (equal (buffer-string) "b"))))
 
+(ert-deftest backstaff-tree-loads-a-directory-once ()
+  (backstaff-tree-tests-shown
+    (backstaff-view-test-go-to "deep/")
+    (dotimes (_ 2)
+      (backstaff-tree-toggle))
+    (backstaff-view-test-wait)
+    (should (equal (cl-subseq (backstaff-tree-tests-lines) 3 6)
+                   '("    deep/ 1" "      er/ 1 …" "    a.c")))))
+
 (ert-deftest backstaff-tree-stays-if-the-directory-to-open-has-vanished ()
   (backstaff-tree-tests-shown
     (backstaff-view-test-go-to "deep/")

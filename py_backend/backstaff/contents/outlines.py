@@ -61,10 +61,9 @@ def outlines(texts: Mapping[str, str], budget: Budget) -> Iterator[tuple[str, Ou
                 if not made.problem or limit == SECONDS:
                     KEPT.put((path, hash(texts[path]), len(texts[path])), made)
                 yield path, made
-    except NoMatcher as error:
-        yield from (
-            (path, Outline("", (), f"has none, because {error.message}")) for path in wanted
-        )
+    except NoMatcher:
+        problem = "needs a process, but the system may be short of memory or processes"
+        yield from ((path, Outline("", (), problem)) for path in wanted)
 
 
 def lines_matching(text: str, pattern: str, budget: Budget, *, ignore_case: bool) -> list[int]:
@@ -98,7 +97,8 @@ def next_outline(jobs: Jobs, matchers: Matchers, limit: float) -> Outline:
         while True:
             word, value = matchers.answer(jobs)
             if word == "done":
-                return Outline(value, definitions)
+                language, comments = value
+                return Outline(language, definitions, comments=comments)
             definitions += [Definition(*row) for row in value]
     except DeadlineExceeded:
         budget.check()

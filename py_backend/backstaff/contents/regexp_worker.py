@@ -19,7 +19,7 @@ the job counted from 0:
 A job with the output `OUTLINE` has one text, of which it answers the definitions instead:
 
     ("definitions", ROWS)                    some of them, the values of each
-    ("done", LANGUAGE)                       these were all
+    ("done", (LANGUAGE, COMMENTS))           these were all
 
 A job with the output `LINES` has one text as well, and answers the lines that match in it:
 
@@ -339,7 +339,7 @@ def definitions(job: Job) -> Iterator[tuple[str, Any]]:
     rows = [tuple(one) for one in made.definitions] if made else []
     for at in range(0, len(rows), ROWS):
         yield "definitions", rows[at : at + ROWS]
-    yield "done", made.language if made else ""
+    yield "done", (made.language, made.comments) if made else ("", ())
 
 
 def numbers(job: Job) -> Iterator[tuple[str, Any]]:

@@ -91,11 +91,10 @@ def by_words(
 ) -> list[Worthy]:
     """Return the files in the order of their worth, without their definitions."""
     usual = sum(one.size_bytes for one in found) / max(1, len(found)) or 1.0
-    squeezed = _Squeezed(question, weight)
     worthy = list[Worthy]()
     for one in found:
         length = 1 - LENGTH_SHARE + LENGTH_SHARE * one.size_bytes / usual
-        score = squeezed.score(one.path)
+        score = _of_name(one.path, question, weight)
         for word, count in zip(question.words, one.words, strict=True):
             score += weight[word] * count * (SATURATION + 1) / (count + SATURATION * length)
         worthy.append(Worthy(one, score * share(one.path)))
@@ -120,22 +119,15 @@ def share(path: str) -> float:
     return (ASIDE if is_aside(path) else 1.0) * (DOCUMENT if _DOCUMENT.search(path) else 1.0)
 
 
-@dataclass(frozen=True, slots=True)
-class _Squeezed:
-    """Scores names of files, without their extension, blanks and `_`."""
-
-    question: Question
-    weight: Mapping[str, float]
-
-    def score(self, path: str) -> float:
-        """Return the sum of the weights of the words in the name; each letter counts once."""
-        name = _bare(path)
-        score, covered, rest = 0.0, 0, name
-        for word in sorted(self.question.words, key=len, reverse=True):
-            if word in rest:
-                rest = rest.replace(word, " ", 1)
-                score, covered = score + self.weight[word], covered + len(word)
-        return score + (COVER * covered / len(name) if covered else 0.0)
+def _of_name(path: str, question: Question, weight: Mapping[str, float]) -> float:
+    """Return the worth of the words in the name of a file; each letter counts once."""
+    name = _bare(path)
+    score, covered, rest = 0.0, 0, name
+    for word in sorted(question.words, key=len, reverse=True):
+        if word in rest:
+            rest = rest.replace(word, " ", 1)
+            score, covered = score + weight[word], covered + len(word)
+    return score + (COVER * covered / len(name) if covered else 0.0)
 
 
 def _bare(path: str) -> str:

@@ -7,7 +7,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from backstaff.budget import Budget
@@ -55,12 +55,19 @@ class Definition(NamedTuple):
 class Outline:
     """The definitions of a text, in the order of their lines, and the name of its language.
 
-    With a `problem` they are not known: `page.js` "took too long".
+    `comments` has the first and the last line of each run of comments and docstrings. With a
+    `problem` they are not known: `page.js` "took too long".
     """
 
     language: str
     definitions: Sequence[Definition]
     problem: str = ""
+    comments: Sequence[tuple[int, int]] = ()
+
+    def in_comment(self, line: int) -> bool:
+        """Return True if `line` is within a comment or a docstring on lines of its own."""
+        at = bisect_right(self.comments, line, key=itemgetter(0)) - 1
+        return at >= 0 and line <= self.comments[at][1]
 
     def around(self, line: int) -> Definition | None:
         """Return the innermost definition that `line` is in."""
@@ -103,8 +110,11 @@ def outline(text: str, path: str, budget: Budget) -> Outline | None:
         return None
     text = text.removeprefix("\ufeff")
     facts = LANGUAGES[language]
-    found = sections(text, language) if language in HEADINGS else Walk(text, facts).run(budget)
-    return Outline(language, _definitions(found, language, text.split("\n")))
+    if language in HEADINGS:
+        return Outline(language, _definitions(sections(text, language), language, text.split("\n")))
+    walk = Walk(text, facts)
+    found = _definitions(walk.run(budget), language, walk.lines)
+    return Outline(language, found, comments=walk.comments)
 
 
 def _definitions(found: Sequence[Block], language: str, lines: Sequence[str]) -> list[Definition]:

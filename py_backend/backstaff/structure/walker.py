@@ -133,6 +133,8 @@ class Walk:
         self.found: list[Block] = []
         self.code = 0
         """The last line of code so far."""
+        self.comments: list[tuple[int, int]] = []
+        """The first and the last line of each run of comments and of texts such as docstrings."""
 
     # One function, because a call for each line would cost as much as the rest for most lines.
     def run(self, budget: Budget) -> list[Block]:  # noqa: C901, PLR0912, PLR0915
@@ -145,6 +147,8 @@ class Walk:
         before, rule, ends = language.before, language.rule, language.ends
         beginnings, quotes = spans.beginnings, [one.hint for one in language.long_quotes]
         has_two = len(quotes) > 1
+        texts = tuple(one.hint for one in language.long if one.hint == one.end)
+        text_marks = {one[0] for one in texts}
         strings = (*(one.hint for one in language.all_long), "<<")
         strings = strings if ends is not Ends.INDENT else ()
         has_shapes = language.bare or language.typed or language.group
@@ -168,11 +172,15 @@ class Walk:
                 indent = len(line[:indent][:LONGEST].expandtabs(_TAB))
             if body[0] in marks:
                 if at == number and body.startswith(plain_comments):
+                    self._comment(number, at)
                     continue
                 if comment(body + " "):
                     body = body.rpartition("*/")[2].lstrip() if at == number else ""
                     if not body or comment(body + " "):
+                        self._comment(number, at)
                         continue
+            elif body[0] in text_marks and body.startswith(texts):
+                self._comment(number, at)
             top = stack[-1]
             is_inner = indent > top.indent and top.opened
             # Most lines stand in the midst of a function, and define nothing.
@@ -206,6 +214,11 @@ class Walk:
         for block in stack:
             block.last = max(block.last, self.code)
         return [one for one in self.found if one.name and (one.opened or not one.unsure)]
+
+    def _comment(self, first: int, last: int) -> None:
+        if self.comments and self.comments[-1][1] >= first - 1:
+            first = self.comments.pop()[0]
+        self.comments.append((first, last))
 
     def _may_define(self, body: str, indent: int, top: Block) -> bool:
         """Return True if `body`, within `top`, may define something without a keyword."""

@@ -282,6 +282,7 @@ RULES: tuple[tuple[str, Rule], ...] = (
     (rf"{_QUOTED} as a glob: kind=glob", _as_glob),
     (rf"without regard to case: {_QUOTED}", _other_words),
     (rf"^(?:no file matches include .*: )?{_QUOTED} matches \d+ files?$", _other_words),
+    (r"^no file matches include [^:]*$", _nothing),
     (r"^the pattern matches the empty text", _also("literal", value=True)),
     (r"^the pattern reads as a glob: |but a match is within one line: ", _nothing),
     (r"^the best files for these words: |^words: ", _nothing),

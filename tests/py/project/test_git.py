@@ -301,8 +301,8 @@ def test_server_that_runs_from_memory_makes_a_clean_directory(
     folder: Path, monkeypatch: pytest.MonkeyPatch, object_format: str
 ) -> None:
     monkeypatch.setattr(asking, "_CLEAN", str(folder / "nowhere"))
-    monkeypatch.setattr(asking, "mkdtemp", lambda **_: str(made))
     made, root = folder / "made", folder / "R"
+    monkeypatch.setattr(asking, "mkdtemp", lambda **_: str(made))
     for path in (made, root):
         path.mkdir()
     asking.clean_directory.cache_clear()

@@ -168,6 +168,25 @@ def test_labels_and_the_end_of_a_class_belong_to_no_function_below() -> None:
     assert inner.qualified == "A.g"
 
 
+@pytest.mark.parametrize(
+    ("path", "text", "lines"),
+    [
+        (
+            "a.py",
+            'def f():\n    """Said.\n\n    More.\n    """\n    # x\n    return "# y"\n',
+            [2, 3, 4, 5, 6],
+        ),
+        ("a.py", 'def f():\n    """Said."""\n    x = 1  # said\n', [2]),
+        ("a.js", "/**\n * Said.\n */\nf(); // said\n// more\n", [1, 2, 3, 5]),
+        ("a.rs", "//! Said.\nfn f() {\n    /* a\n    b */\n}\n", [1, 3, 4]),
+        ("a.ex", '@doc "x"\n# a\n@doc """\nb\n"""\n', [2]),
+    ],
+)
+def test_lines_of_comments_and_docstrings_are_known(path: str, text: str, lines: list[int]) -> None:
+    made = outlined(path, text)
+    assert [at for at in range(1, text.count("\n") + 2) if made.in_comment(at)] == lines
+
+
 @pytest.mark.parametrize("name", ["operator_of", "my_operator", "operators"])
 def test_name_with_operator_in_it_is_a_name(name: str) -> None:
     made = outlined("a.cpp", f"int {name}(int a) {{\n}}\nbool operator==(A a) {{\n}}\n")

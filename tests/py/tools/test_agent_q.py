@@ -194,34 +194,6 @@ def test_window_of_the_model_is_a_limit_too(project: Path) -> None:
     assert listing(project, context=wide).text == narrow.text
 
 
-@pytest.mark.parametrize("limit", [300, 400, 1 << 20])
-def test_pages_behind_the_last_row_make_the_whole_listing(tree: Plant, limit: int) -> None:
-    names = ["b/", "A/", "a.c", "B.c", "é", "z" * 40, *(f"f{number}" for number in range(30))]
-    root = tree(
-        {name.removesuffix("/"): {"mtime": MTIME} if name.endswith("/") else "" for name in names}
-    )
-    paged: list[str] = []
-    for _ in names:
-        after = paged[-1] if paged else ""
-        reply = listing(root, context={"max_output_bytes": limit + len(str(root)), "after": after})
-        assert reply.data
-        assert reply.data["total"] == len(names)
-        page = columns(reply)
-        paged += [
-            name + "/" * (kind == "directory")
-            for name, kind in zip(page["name"], page["type"], strict=True)
-        ]
-        if not reply.truncated:
-            break
-    assert paged == ["A/", "b/", *sorted(names[2:], key=str.casefold)]
-
-
-def test_page_begins_behind_an_entry_that_is_gone(tree: Plant) -> None:
-    root = tree({"a": "", "c": "", "d": {"mtime": MTIME}})
-    assert columns(listing(root, context={"after": "b"}))["name"] == ["c"]
-    assert columns(listing(root, context={"after": "x/"}))["name"] == ["a", "c"]
-
-
 def test_one_entry_left_out_is_in_the_singular(tree: Plant) -> None:
     root = tree({"a": "", "b" * 200: ""})
     reply = listing(root, context={"max_output_bytes": 220})

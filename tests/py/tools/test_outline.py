@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from backstaff.budget import Budget
 from backstaff.contents.outlines import outlines
+from backstaff.server import Reply
 from backstaff.tools.workspace import regexp_search
+from tests.py.processes import unprivileged
 from tests.py.servers import server_at
 from tests.py.trees import Plant
 
@@ -487,3 +489,15 @@ def test_file_of_many_kinds_of_bytes_is_outlined_or_refused_as_read_file_does(fo
     refused = server.call(OUTLINE, {"path": "b.py"})
     assert refused.error is not None
     assert refused.error["code"] == "BINARY_NOT_SUPPORTED"
+
+
+def test_symbol_is_not_said_to_be_undefined_where_files_could_not_be_read(tree: Plant) -> None:
+    root = tree({"a.py": "def other():\n    pass\n", "shut.py": "def wanted():\n    pass\n"})
+    (root / "shut.py").chmod(0)
+
+    def asked() -> Reply:
+        return server_at(root).call(READ, {"symbol": "wanted"})
+
+    reply = unprivileged(asked)
+    assert not reply.ok
+    assert "No file that was read defines 'wanted': 1 file could not be read" in reply.text

@@ -25,7 +25,7 @@ from tests.py.examples import examples
 from tests.py.processes import unprivileged
 from tests.py.project.repositories import git
 from tests.py.tools.searches import SERVER, TOOL, data_of, found, last_line, search, unsaved
-from tests.py.trees import GIT, Plant
+from tests.py.trees import Plant
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_git_settings")]
 
@@ -254,32 +254,16 @@ def reason(reply: Reply) -> str:
     return reply.text.splitlines()[1]
 
 
-NOT_OVERRIDDEN = "['include' does not override exclusions: "
-
-
 def test_include_of_an_excluded_name_is_told_the_true_reason(tree: Plant) -> None:  # search 3
     root = tree({"src/build/x.js": "hit", "src/build/y.css": "hit", "src/z.py": "hit"})
-    by_name = "1 in src/build/, to be given as root_path]"
     for root_path in (".", "src"):
         reply = search(root, "hit", include=["**/*.js"], root_path=root_path)
-        assert reason(reply) == NOT_OVERRIDDEN + by_name
+        assert "1 in src/build/, to be given as root_path" in last_line(reply)
     assert [one[0] for one in found(root, "hit", include=["**/*.js"], root_path="src/build")] == [
         "src/build/x.js"
     ]
     both = search(root, "hit", include=["src/**"], exclude=["src/z.*"])
-    assert reason(both) == (
-        f"{NOT_OVERRIDDEN}2 in src/build/, to be given as root_path, 1 by exclude]"
-    )
-    assert "[not searched: 2 in src/build/," in last_line(both)
-
-
-def test_include_of_what_git_ignores_as_well_is_told_so(tree: Plant) -> None:  # search 3
-    root = tree({**GIT, ".gitignore": "build\n", "build/x.js": "hit", "z.py": "hit"})
-    reply = search(root, "hit", include=["build/**"])
-    told = "1 in build/, to be given as root_path with include_ignored=true]"
-    assert reason(reply) == NOT_OVERRIDDEN + told
-    given = {"root_path": "build", "include_ignored": True, "include": ["build/**"]}
-    assert [one[0] for one in found(root, "hit", **given)] == ["build/x.js"]
+    assert "2 in src/build/, to be given as root_path" in last_line(both)
 
 
 def test_include_that_fits_only_below_the_root_path_is_applied_there(tree: Plant) -> None:
@@ -318,7 +302,7 @@ def test_include_that_matches_nothing_is_told_with_a_glob_that_does(
     include = include.replace("{root}", str(root))
     told = reason(search(root, "hit", include=[include], root_path=root_path))
     if not offered:
-        assert told == "[no file is left that 'include' matches]"
+        assert told == f"[no file matches include '{include}']"
         return
     assert told.endswith(f": '{offered}' matches {files} files]"), told
     assert found(root, "hit", include=[offered], root_path=root_path)
@@ -360,7 +344,7 @@ def test_include_that_would_match_more_files_deeper_is_told_where_nothing_matche
 def test_include_that_becomes_too_long_a_glob_needs_no_reason(tree: Plant) -> None:
     root = tree({"src/a.py": "hit"})
     reply = search(root, "hit", root_path="src", include=["a" * 1023])
-    assert reason(reply) == "[no file is left that 'include' matches]"
+    assert reason(reply).startswith("[no file matches include 'aaa")
 
 
 def test_first_files_over_the_limit_are_named(tree: Plant) -> None:  # search 4

@@ -10,6 +10,7 @@ from hypothesis import given
 from backstaff.server import Reply
 from backstaff.tools.workspace import tree as module
 from tests.py.processes import unprivileged
+from tests.py.project.repositories import git
 from tests.py.tools.random_trees import Below, planted
 from tests.py.tools.tree_calls import FEWER, cases, data_of, nodes, paths, tree_of
 from tests.py.trees import Plant
@@ -174,7 +175,7 @@ def test_closed_directories_are_counted_for_a_person_who_wants_it(tree: Plant) -
         ({"max_depth": 9}, {}),
     ):
         given = {"entry_kind": "all"} | arguments
-        plain, counted = tree_of(root, **given), tree_of(root, {"count_closed": True}, **given)
+        plain, counted = tree_of(root, **given), tree_of(root, count_closed=True, **given)
         assert counts(counted) == expected, given
         assert counted.json == plain.json
         assert counts(plain) == {}
@@ -185,7 +186,7 @@ def test_closed_directory_that_cannot_be_read_has_no_count(tree: Plant) -> None:
     (root / "shut").chmod(0)
 
     def counted() -> Reply:
-        return tree_of(root, {"count_closed": True}, entry_kind="all", max_depth=1)
+        return tree_of(root, count_closed=True, entry_kind="all", max_depth=1)
 
     reply = unprivileged(counted)
     assert counts(reply) == {"a": 1}
@@ -199,23 +200,25 @@ def test_a_person_chooses_the_names_that_are_left_out(
     tree: Plant, left_out: str, expected: str
 ) -> None:
     root = tree({".git/": None, "build/": None, "src/": None, "log": "", ".gitignore": "log\n"})
-    reply = tree_of(root, {"left_out": left_out}, entry_kind="all", include_hidden=True)
+    reply = tree_of(root, left_out=left_out, entry_kind="all", include_hidden=True)
     assert sorted(reply.text.splitlines()[1].split()) == sorted(expected.split())
 
 
 def test_ignored_names_are_left_out_for_a_person_who_wants_it(tree: Plant) -> None:
     root = tree({"src/a.o": "", "src/a.c": "", "log": "", "sub/x": "", ".gitignore": "log\n*.o\n"})
-    reply = tree_of(root, {"left_out": "ignored"}, entry_kind="all")
+    git(root, "init", "-q")
+    reply = tree_of(root, left_out="ignored", entry_kind="all")
     assert [path for path in paths(reply) if path != "."] == ["src", "src/a.c", "sub", "sub/x"]
     assert reply.data is not None
     assert reply.data["left_out"] == ["a.o", "log"]
-    inner = tree_of(root, {"left_out": "ignored"}, path="src", entry_kind="all")
+    inner = tree_of(root, left_out="ignored", path="src", entry_kind="all")
     assert paths(inner) == ["src", "src/a.c"]
 
 
 def test_data_name_a_hundred_of_the_names_left_out(tree: Plant) -> None:
     root = tree({".gitignore": "*.o\n"} | {f"{number:03d}.o": "" for number in range(150)})
-    reply = tree_of(root, {"left_out": "ignored"}, entry_kind="all")
+    git(root, "init", "-q")
+    reply = tree_of(root, left_out="ignored", entry_kind="all")
     assert reply.data is not None
     assert reply.data["left_out"] == [f"{number:03d}.o" for number in range(100)]
 

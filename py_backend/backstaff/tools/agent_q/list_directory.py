@@ -4,8 +4,7 @@ Beyond the contract: odd names follow the one rule of `render.names`. Symbolic l
 files are `[FILE]` rows with their own size; the data have their `:kind` and `:target`. An entry
 whose status the system refuses has "(size unknown)". Directories come first in every order, and the
 same key orders them. A listing that would pass its budget ends with the number of entries left out;
-the data hold the same rows as the text. A view may ask for the rows behind the last one it has
-(`View.after`); the counts are of the whole directory all the same.
+the data hold the same rows as the text.
 """
 
 from collections.abc import Iterator, Sequence
@@ -190,10 +189,6 @@ def _read(
     if (fact := FACTS.get(arguments.sort_by.lower())) is not None:
         listed = _by_fact((inner, others), fact, directory, most, budget)
     else:  # the names alone decide which entries are shown, and no other is statted
-        if after := context.view.after:  # an entry that may be gone by now
-            key, of_directory = _name_key(after.removesuffix("/")), after.endswith("/")
-            later = [name for name in (inner if of_directory else others) if _name_key(name) > key]
-            inner, others = (later, others) if of_directory else ([], later)
         first = _by_name(inner, budget, most)
         then = _by_name(others, budget, most - len(first))
         listed = Listed(first, then, list(facts((*first, *then), directory, budget)))

@@ -4,13 +4,12 @@ Each reason is tried: a note about another pattern or glob says how many files t
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from backstaff.contents.choice import above_excluded, choose, told_by_name
+from backstaff.contents.choice import above_excluded, choose
 from backstaff.contents.dialects import BadRegexp, alternatives, translated
 from backstaff.contents.regexp import Matchers, NoMatcher
 from backstaff.contents.regexp_worker import Job, Pattern
@@ -203,39 +202,23 @@ class Near:
         return replace(self.matchers, budget=self.matchers.budget.at_most(SECONDS))
 
     def _about_include(self, pattern: str) -> str:
-        """Say why the globs of `include`, whose first is `pattern`, leave no file."""
+        """Say why the globs of `include`, whose first is `pattern`, leave no file.
+
+        That excluded directories have such files, the last line of the answer says.
+        """
         searched, budget = self.searched, self.matchers.budget.at_most(suggestions.SECONDS)
-        project, rules, prefix = searched.project, searched.rules, searched.prefix
-        remedy, matching = ", to be given as root_path", list[str]()
-        with suppress(DeadlineExceeded):
-            matching += rules.included(project.paths, budget)
-            if project.ignored and not matching:
-                # Git ignores most directories with such names as well.
-                walking = budget.share(WALK_SHARE)
-                everything = project_files(searched.place, walking, include_ignored=True).paths
-                ignored = rules.included(everything, budget)
-                matching += [path for path in ignored if above_excluded(path, rules.excluded)]
-                remedy += " with include_ignored=true"
-        by_name = Counter(above_excluded(path, rules.excluded) for path in matching)
-        by_exclude = by_name.pop("", 0)
-        left_out = [*told_by_name(by_name, prefix, remedy)]
-        left_out += [f"{by_exclude:,} by exclude"] * (by_exclude > 0)
-        if left_out:
-            return f"'include' does not override exclusions: {', '.join(left_out)}"
-        files = [prefix + one for one in project.paths if not above_excluded(one, rules.excluded)]
+        prefix, excluded = searched.prefix, searched.rules.excluded
+        files = [
+            prefix + one for one in searched.project.paths if not above_excluded(one, excluded)
+        ]
         # An absolute path is no glob here, but its author may know no other.
         root = searched.place.path.removesuffix(prefix.removesuffix("/")).rstrip("/") + "/"
         rebased = pattern.removeprefix(root)
         if rebased == pattern:
             rebased = prefix and prefix + pattern.removeprefix("./").lstrip("/")
-        why = suggestions.nearest_glob(
-            pattern,
-            lambda tried: compile_globs((tried,)),
-            suggestions.Searched(files, budget),
-            rebased,
-        )
-        nothing = f"no file matches include {quote(pattern)}"
-        return f"{nothing}: {why}" if why else "no file is left that 'include' matches"
+        near = suggestions.Searched(files, budget)
+        why = suggestions.nearest_glob(pattern, lambda one: compile_globs((one,)), near, rebased)
+        return f"no file matches include {quote(pattern)}" + (f": {why}" if why else "")
 
     def _shallow_include(self, patterns: Sequence[str]) -> str | None:
         """Say which pattern of `include` would match more files at any depth."""

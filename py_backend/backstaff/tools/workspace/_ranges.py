@@ -127,7 +127,10 @@ def _parts(asked: Range, read: Callable[[str], File], context: Context) -> list[
         message = "Argument 'path' must not be blank, unless 'symbol' is given"
         raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
     if asked.symbol.strip() and not asked.path:
-        found = in_project(asked.symbol, context)
+        found, unread = in_project(asked.symbol, context)
+        if not found and unread:
+            message = f"No file that was read defines {quote(asked.symbol)}: {unread}; try again"
+            raise ToolError(ErrorCode.NOT_FOUND, message)
         if not found:
             problem = f"No file of the project defines {quote(asked.symbol)}"
             search = f"{context.named('workspace/regexp_search')} with definitions=true"
@@ -164,7 +167,7 @@ def _named(symbol: str, file: File, context: Context) -> Sequence[Definition]:
     if not found:
         message = f"Path {quote(path)} defines no {quote(symbol)}"
         likely = near(file.outline, symbol, context.budget)
-        elsewhere = listed(in_project(symbol, context))
+        elsewhere = listed(in_project(symbol, context)[0])
         message += f"; the nearest names: {likely}" if likely else ""
         message += f"; it is defined in {elsewhere}" if elsewhere else ""
         raise ToolError(ErrorCode.NOT_FOUND, message)

@@ -11,8 +11,9 @@ from backstaff.contents.outlines import outline
 from backstaff.contents.regexp import Matchers, NoMatcher
 from backstaff.contents.regexp_worker import Job
 from backstaff.errors import DeadlineExceeded
+from backstaff.fs.contents import Unread
 from backstaff.names.suggestions import similar
-from backstaff.render.lines import shortened, some_of
+from backstaff.render.lines import counted, shortened, some_of
 from backstaff.render.names import visible, word
 from backstaff.structure.language import CONTAINERS
 from backstaff.structure.outline import Definition, Outline, names_in
@@ -79,16 +80,16 @@ def listed(found: Sequence[Defined]) -> str:
     return some_of(words, len(found), between=", ", most=MAX_FOUND)
 
 
-def in_project(symbol: str, context: Context) -> list[Defined]:
+def in_project(symbol: str, context: Context) -> tuple[list[Defined], str]:
     """Return the definitions that `symbol` names below the root, at most `MAX_FOUND`.
 
     They come from files that have a line with the name and no value before it. Files that git
-    ignores and files that may hold secrets are left out. When the time is up, the answer is the
-    definitions that were found so far.
+    ignores and files that may hold secrets are left out. The second value says which others were
+    not looked at, such as "3 files could not be read"; it is empty if there is none.
     """
-    parts, found = names_in(symbol), list[Defined]()
+    parts, found, scan = names_in(symbol), list[Defined](), None
     if not parts:
-        return found
+        return found, ""
     pattern = rf'^(?:[^=;"]*[^\w=;"-])?{re.escape(parts[-1])}(?:[^\w-]|$)'
     budget = context.budget.share(TIME_SHARE)
     with (
@@ -104,4 +105,8 @@ def in_project(symbol: str, context: Context) -> list[Defined]:
             if len(found) >= MAX_FOUND:
                 break
             budget.check()
-    return found[:MAX_FOUND]
+    unread = [why for _, why in scan.unread_files()] if scan else []
+    if closed := unread.count(Unread.UNREADABLE):
+        return found[:MAX_FOUND], f"{counted(closed, 'file')} could not be read"
+    is_late = not found and (scan is None or scan.is_early())
+    return found[:MAX_FOUND], "the time was up before all files were searched" if is_late else ""

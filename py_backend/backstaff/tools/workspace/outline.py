@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from itertools import islice, takewhile
 
 from backstaff.contents.choice import Rules, choose
-from backstaff.contents.outlines import outline
+from backstaff.contents.outlines import outlines
 from backstaff.errors import (
     DeadlineExceeded,
     ErrorCode,
@@ -40,7 +40,7 @@ from backstaff.reading.source import TABLE, Settings
 from backstaff.render.lines import bracketed, counted, fit, fitting, shortened, size
 from backstaff.render.names import labels, show, visible
 from backstaff.structure.language import CONTAINERS
-from backstaff.structure.outline import Definition
+from backstaff.structure.outline import Definition, Outline
 from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._matches import path_in_text
 from backstaff.tools.workspace._refusals import refusal
@@ -51,6 +51,8 @@ from backstaff.tools.workspace._window import Window, read_text
 DEFAULT_TEXT_BYTES = 4096
 MAX_DEFINITIONS = 20_000
 """Maximum number of definitions of all files together in the data."""
+TOGETHER = 64
+"""Number of files that the processes get at once."""
 WIDTHS = (100, 60, 0)
 """Maximum number of bytes of a definition's line in a row, from try to try; 0 is the name alone."""
 NAMES = ((30, 12), (20, 6), (12, 3), (12, 0), (6, 0), (3, 0))
@@ -101,7 +103,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     except PathError as error:
         raise refusal(error, arguments.path, context) from error
     file = read_text(arguments.path, Window(1, 0, 0, 0), context, whole=True)
-    found = _outlined(file.source.path, file.text, arguments.depth, context)
+    found = _outlined(file.source.path, file.text, arguments.depth, file.outline)
     found = found or Outlined(file.source.path, file.whole.line_count, (), 0)
     written, is_cut = _rows(found, limit)
     return _result([found], written, truncated=is_cut)
@@ -121,9 +123,8 @@ def _result(found: Sequence[Outlined], written: str, *, truncated: bool) -> Resu
 # ------------------------------------------------------------------ reading
 
 
-def _outlined(path: str, content: str, depth: int | None, context: Context) -> Outlined | None:
+def _outlined(path: str, content: str, depth: int | None, made: Outline | None) -> Outlined | None:
     """Return the outline of the file `path` with this `content`; None if none is known."""
-    made = outline(content, path, context.budget)
     if made is None:
         return None
     kept = [one for one in made.definitions if depth is None or one.depth < depth]
@@ -141,15 +142,20 @@ def _of_directory(
         new = [path for path in texts if not contents.exists(path)]
         try:
             files = choose(project_files(place, budget), rules, budget, new).files
-            for path in budget.checked(files, stride=8):
-                content = text(path, contents, known)
-                one = _outlined(prefix + path, content or "", arguments.depth, context)
-                if one and one.problem:
-                    late.append(_unknown(prefix + path, one.problem))
-                elif one and one.definitions:
-                    found.append(one)
-                else:
-                    others += 1
+            for at in range(0, len(files), TOGETHER):
+                whole = {
+                    prefix + path: text(path, contents, known) or ""
+                    for path in budget.checked(files[at : at + TOGETHER], stride=8)
+                }
+                made = dict(outlines(whole, budget))
+                for path, content in whole.items():
+                    one = _outlined(path, content, arguments.depth, made[path])
+                    if one and one.problem:
+                        late.append(_unknown(path, one.problem))
+                    elif one and one.definitions:
+                        found.append(one)
+                    else:
+                        others += 1
         except DeadlineExceeded:
             late.append("the time was up before all files were read: give a deeper path or include")
     notes = [f"{counted(others, 'file')} without known definitions"] * (others > 0) + late

@@ -13,9 +13,9 @@ means that six more names of that directory are not shown; `…` there, that the
 
 Beyond the contract: special files are no nodes. A directory that cannot be read is a node without
 children, and a warning. When the time is up, the nodes found so far are the answer, with a warning.
-A person's context can choose other names to leave out (`LeftOut`). The data, but not the JSON, say
-which names were `left_out`, how many are `missing` in a directory that was opened, and, where the
-context asks for it, how many a `closed` one has.
+A person's view can choose other names to leave out (`LeftOut`). The data, but not the JSON, say
+which names were `left_out`, how many are `missing` in a directory that was opened, and, with
+`count_closed`, how many a `closed` one has.
 `exclude` has no negation (`!x` is the name `!x`), and a pattern such as `/x` or `../x` matches
 nothing, as paths are relative to the workspace: a warning says so. `./x` is `x`.
 """
@@ -24,6 +24,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from enum import StrEnum
 from heapq import nsmallest
 from itertools import repeat
 from typing import Any, NamedTuple
@@ -47,7 +48,7 @@ from backstaff.render.lines import (
 from backstaff.render.names import labels, literal, quote, show, word, words
 from backstaff.render.refusals import TREE
 from backstaff.result import Note, NoteKind
-from backstaff.tool import ESSENTIAL, Context, LeftOut, Result, ResultKind, Tool, argument
+from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._refusals import refusal
 from backstaff.tools.workspace._texts import EXCLUDED
 
@@ -63,9 +64,17 @@ Rule = Callable[[str, Sequence[str]], AbstractSet[str]]
 """Finds the names to leave out among those in a directory, whose path from the start is given."""
 
 
+class LeftOut(StrEnum):
+    """The names that a tree leaves out without being asked: those of its contract, by default."""
+
+    CONTRACT = "contract"
+    IGNORED = "ignored"
+    NOTHING = "nothing"
+
+
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """TreeInput (4.1)."""
+    """TreeInput (4.1), and behind it the wishes of a person's view, which models do not see."""
 
     path: str = argument("Directory path in workspace.")
     entry_kind: str = argument(
@@ -81,6 +90,16 @@ class Arguments:
     )
     include_hidden: bool = argument("Include dot-prefixed entries (default: false).", default=False)
     exclude: tuple[str, ...] = argument("Glob patterns to exclude paths.", absent=())
+    left_out: str = argument(
+        "Names to leave out without a glob.",
+        choices=tuple(LeftOut),
+        absent=LeftOut.CONTRACT.value,
+        hidden=True,
+        view=True,
+    )
+    count_closed: bool = argument(
+        "Count the entries of closed directories.", absent=False, hidden=True, view=True
+    )
 
 
 @dataclass(slots=True)
@@ -92,7 +111,7 @@ class Tree:
     `branch` has the last of them and those above it, by depth.
     `unopened` are the paths of directories that are nodes, but without children. `eligible` counts
     the children that a directory could have, by its path: of each opened one, of which some are
-    missing if the walk stopped early, and where the context asks for it, of an unopened one.
+    missing if the walk stopped early, and where `count_closed` asks for it, of an unopened one.
     `unasked` says that the root has files or links that `entry_kind` keeps out.
     `left_out` has the kind of each path that a rule such as `DEFAULT_EXCLUDES` keeps out.
     """
@@ -134,7 +153,7 @@ class Tree:
                     if not self.limit_reached:
                         node["truncated"] = self.depth_cut = True
                     self.unopened.append(node["path"])
-                    if self.context.view.count_closed:
+                    if asked.count_closed:
                         walk.look_into(step)
                 if self.limit_reached:
                     break
@@ -236,7 +255,7 @@ def _grown(arguments: Arguments, context: Context) -> Tree:
                 raise NotADirectory("it is not a directory", last=True)
             root: Node = {"name": place.name, "path": place.relative, "depth": 0}
             root["kind"] = Kind.DIRECTORY
-            rule = _rule(place, context)
+            rule = _rule(place, arguments.left_out, context)
             tree = Tree(arguments, context, place.prefix, [root], rule, globs, [root])
             if arguments.max_entries == 1:
                 tree.limit_reached = True
@@ -249,11 +268,11 @@ def _grown(arguments: Arguments, context: Context) -> Tree:
     return tree
 
 
-def _rule(place: Place, context: Context) -> Rule:
+def _rule(place: Place, left_out: str, context: Context) -> Rule:
     """Make the function that finds the names to leave out without being asked."""
-    if context.view.left_out == LeftOut.NOTHING:
+    if left_out == LeftOut.NOTHING:
         return lambda *_: frozenset()
-    if context.view.left_out == LeftOut.CONTRACT:
+    if left_out == LeftOut.CONTRACT:
         return lambda _, names: DEFAULT_EXCLUDES.intersection(names)
     project = project_files(place, context.budget)
     known = {*project.paths, *(directory.path for directory in project.directories)}
