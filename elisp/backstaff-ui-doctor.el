@@ -48,8 +48,9 @@ DIRECTORY says which project is meant; the default is the current one."
         (setq failure (backstaff-doctor--conclude))))
     (message nil)
     (when failure
-      (goto-char failure)
-      (set-window-start nil (point)))
+      (with-selected-window (get-buffer-window "*backstaff doctor*")
+        (goto-char failure)
+        (set-window-start nil (point))))
     (get-buffer "*backstaff doctor*")))
 
 ;;; Report

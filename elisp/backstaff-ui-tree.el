@@ -57,7 +57,9 @@ In \"src/ 12 …\" the directory src has 12 entries and is closed."
               revert-buffer-function (lambda (&rest _) (backstaff-tree--change))
               buffer-display-table (make-display-table))
   (set-display-table-slot buffer-display-table 'selective-display (vconcat " …"))
-  (outline-minor-mode))
+  (outline-minor-mode)
+  ;; From Emacs 30 on, outline would restore what is hidden before the answer has come.
+  (setq-local revert-buffer-restore-functions nil))
 
 ;;;###autoload
 (defun backstaff-tree (directory)

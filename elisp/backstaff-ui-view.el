@@ -300,12 +300,19 @@ Blanks and commas stand between globs, but a comma in braces is the glob's own:
         (push (if (string-search "/" glob) glob (concat "**/" glob)) globs)))
     (nreverse globs)))
 
+(defconst backstaff-view--button-map
+  (let ((map (make-sparse-keymap)))
+    (define-key map [mouse-2] #'push-button)
+    map)
+  "Keymap of names.  From Emacs 29 on, that of other buttons has a TAB of its own.")
+
 (defun backstaff-view-button (name path kind)
   "Return NAME as a button for PATH, a file of KIND, such as `:directory'."
   (make-text-button name nil
                     'face (pcase kind (:directory 'backstaff-directory) (:symlink 'backstaff-symlink))
                     'action (lambda (_) (backstaff-view-visit)) 'follow-link t
-                    'help-echo nil 'backstaff-entry (list :path path :kind kind)))
+                    'help-echo nil 'keymap backstaff-view--button-map
+                    'backstaff-entry (list :path path :kind kind)))
 
 ;;; Places
 
