@@ -2,7 +2,7 @@
 
 The tree is that of the search in files, all of them in one commit, and `CHANGED` files have changed
 since. Git's index has the status of each file. Git starts for each comparison; the server keeps
-running, but for the first call of a server. Other rows are about the first comparison after `git
+running, except where its first call is timed. Other rows time the first comparison after `git
 add` of a file and after a commit. Before anything is timed, both must give the same answer.
 """
 

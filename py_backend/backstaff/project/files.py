@@ -158,7 +158,7 @@ def project_files(place: Place, budget: Budget, *, include_ignored: bool = False
         if is_same and _is_current(kept, directory, budget):
             found = kept.found
             if kept.index != index:  # a ranking is kept for the same `paths`, and knows the edits
-                found = replace(found, paths=(*found.paths[:0], *found.paths))
+                found = replace(found, paths=(*found.paths,))
             if index != UNSETTLED:
                 KEPT.put(key, replace(kept, found=found, index=index))
             return replace(found, repository=repository)
