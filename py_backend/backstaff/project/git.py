@@ -315,7 +315,10 @@ def _described(place: Place, program: str, facts: bytes, values: bytes) -> Repos
     configuration = Configuration.read(values, top)
     for directory in (git, common):
         _refuse_endless(directory)
-    if _leads_out(git, common, _owner(place.path, git), root, configuration):
+    # A core.worktree that came with a project can name any directory above it.
+    owner = _owner(place.path, git)
+    is_wide = not is_within(top, owner) and not is_within(top, root)
+    if is_wide or _leads_out(git, common, owner, root, configuration):
         raise Unanswered(NoGit.ELSEWHERE)
     depth = up.count("../")
     names = place.path.split("/")[-depth:] if depth else []
