@@ -29,7 +29,6 @@ class NoteKind(StrEnum):
     REPOSITORY = "repository"  # a repository within is not entered
     RULE = "rule"  # a rule leaves names out unasked
     TIME = "time"  # the time was up
-    TRACKED = "tracked"  # tracked files that a rule ignores are missing
     UNREADABLE = "unreadable"  # something cannot be read
     UNSAVED = "unsaved"  # unsaved texts took the place of files
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 QUESTION = (
     *("config", "-z", "--show-scope", "--get-regexp"),
-    r"^(core|status|diff|filter|extensions|submodule|remote)\.",
+    r"^(core|status|diff|filter|extensions|submodule)\.",
 )
 _HANDED_ON = (
     *("filemode", "autocrlf", "eol", "ignorecase", "symlinks", "trustctime", "checkstat"),
@@ -24,13 +24,12 @@ class Configuration:
 
     `excludes_file` (core.excludesFile) is absolute or relative to the top of the work tree, or
     empty; `attributes_file` is absolute. A project may name a file of its own for the first one,
-    and no other file of the user's. Nothing is `known` if git does not answer.
+    and no other file of the user's.
     """
 
     values: Mapping[str, str] = field(default_factory=dict)
     excludes_file: str = field(default_factory=lambda: default_file("ignore"))
     attributes_file: str = ""
-    known: bool = False
 
     @classmethod
     def read(cls, printed: bytes, top: str) -> "Configuration":
@@ -48,19 +47,12 @@ class Configuration:
                     excludes = file
             elif key == "core.attributesfile" and is_users:
                 attributes = file
-        return cls(values, excludes, attributes, known=True)
+        return cls(values, excludes, attributes)
 
     @property
     def object_format(self) -> str:
         """The kind of hashes, "sha1" or "sha256"."""
         return self.values.get("extensions.objectformat", "sha1").lower()
-
-    @property
-    def is_partial(self) -> bool:
-        """Whether some objects may be missing, because they would be fetched when needed."""
-        return any(key.endswith(".promisor") for key in self.values) or (
-            "extensions.partialclone" in self.values
-        )
 
     def handed_on(self) -> list[str]:
         """The options that give these settings to a git in the clean repository."""

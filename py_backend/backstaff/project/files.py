@@ -156,9 +156,12 @@ def project_files(place: Place, budget: Budget, *, include_ignored: bool = False
             told = look.ask()  # the index changed, but perhaps no ignored name
         is_same = kept.index == index or (told is not None and told == kept.told)
         if is_same and _is_current(kept, directory, budget):
+            found = kept.found
+            if kept.index != index:  # a ranking is kept for the same `paths`, and knows the edits
+                found = replace(found, paths=(*found.paths,))
             if index != UNSETTLED:
-                KEPT.put(key, replace(kept, index=index))
-            return replace(kept.found, repository=repository)
+                KEPT.put(key, replace(kept, found=found, index=index))
+            return replace(found, repository=repository)
     if git and told is None:
         told = look.ask()
     look.hide(told or b"")

@@ -12,17 +12,15 @@ gets the open ones, so that none is swapped for another meanwhile. A failure is 
 a `NoGit`, and the caller does without.
 """
 
-import atexit
 import os
 import re
-import shutil
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, islice
-from tempfile import mkdtemp
+from tempfile import gettempdir, mkdtemp
 
 from backstaff.budget import Budget
 from backstaff.errors import PathError
@@ -247,17 +245,21 @@ class Repository:
 
 @cache
 def clean_directory(object_format: str) -> str:
-    """The clean common directory. A server that runs from memory makes an empty one of its own."""
+    """The clean common directory. One of the user's own serves servers that run from memory."""
     path = os.path.join(_CLEAN, object_format)
     if os.path.isdir(f"{path}/refs") or object_format not in ("sha1", "sha256"):
         return path
-    made = mkdtemp(prefix="backstaff-")
-    atexit.register(shutil.rmtree, made, ignore_errors=True)
-    os.mkdir(f"{made}/refs")
+    path = os.path.join(gettempdir(), f"backstaff-{os.getuid()}-{object_format}")
+    with suppress(FileExistsError):
+        os.mkdir(path, 0o700)
+    status = os.lstat(path)
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
+        path = mkdtemp(prefix="backstaff-")  # somebody else has made the other one
+    os.makedirs(f"{path}/refs", exist_ok=True)
     if object_format != "sha1":
-        with open(f"{made}/config", "x", encoding="ascii") as file:
+        with open(f"{path}/config", "w", encoding="ascii") as file:
             file.write("[core]\nrepositoryformatversion=1\n[extensions]\nobjectFormat=sha256\n")
-    return made
+    return path
 
 
 def find_repository(place: Place, budget: Budget) -> Repository | NoGit:
@@ -313,7 +315,10 @@ def _described(place: Place, program: str, facts: bytes, values: bytes) -> Repos
     configuration = Configuration.read(values, top)
     for directory in (git, common):
         _refuse_endless(directory)
-    if _leads_out(git, common, _owner(place.path, git), root, configuration):
+    # A core.worktree that came with a project can name any directory above it.
+    owner = _owner(place.path, git)
+    is_wide = not is_within(top, owner) and not is_within(top, root)
+    if is_wide or _leads_out(git, common, owner, root, configuration):
         raise Unanswered(NoGit.ELSEWHERE)
     depth = up.count("../")
     names = place.path.split("/")[-depth:] if depth else []

@@ -126,6 +126,10 @@ WAYS: dict[str, Callable[[Path, Path], object]] = {
         bare(r, HEAD, ("commondir", f"{s}\n")),
         git(s.parent, "config", "core.worktree", str(r.parent)),
     ),
+    "core.worktree of its own": lambda r, s: (
+        git(r, "config", "core.worktree", str(r.parent)),
+        git(r, "config", "core.excludesFile", str(s / "HEAD")),
+    ),
     "the log of HEAD": lambda r, s: link(r / ".git/logs", s / "logs"),
     "a linked work tree that names another one": lambda r, s: (
         git(s.parent, "worktree", "add", "-q", "--detach", str(r.parent / "other")),

@@ -2,6 +2,7 @@
 
 import os
 import select
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -296,25 +297,32 @@ def test_git_that_hangs_ends_without_the_server(
     process.end()
 
 
+@pytest.mark.parametrize("taken", [False, True], ids=["", "a link has its name"])
 @pytest.mark.parametrize("object_format", ["sha1", "sha256"])
 def test_server_that_runs_from_memory_makes_a_clean_directory(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, object_format: str
+    folder: Path, monkeypatch: pytest.MonkeyPatch, object_format: str, *, taken: bool
 ) -> None:
     monkeypatch.setattr(asking, "_CLEAN", str(folder / "nowhere"))
-    made, root = folder / "made", folder / "R"
-    monkeypatch.setattr(asking, "mkdtemp", lambda **_: str(made))
-    for path in (made, root):
-        path.mkdir()
-    asking.clean_directory.cache_clear()
+    monkeypatch.setattr(asking, "gettempdir", lambda: str(folder))
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    root, mine = folder / "R", folder / f"backstaff-{os.getuid()}-{object_format}"
+    root.mkdir()
+    if taken:
+        mine.symlink_to(root)
     git(root, "init", "-q", f"--object-format={object_format}")
     (root / "a").touch()
     git(root, "add", "a")
+    asking.clean_directory.cache_clear()
     try:
-        with asked(root) as repository:
-            assert tracked(repository) == ["a"]
+        for _ in range(2):
+            with asked(root) as repository:
+                assert tracked(repository) == ["a"]
+            if not taken:
+                asking.clean_directory.cache_clear()  # as in another server
     finally:
         asking.clean_directory.cache_clear()
-    assert (made / "refs").is_dir()
+    assert sorted(path.name for path in root.iterdir()) == [".git", "a"]
+    assert len(list(folder.glob("backstaff-*"))) == 1 + taken
 
 
 def test_nothing_is_written(root: Path) -> None:

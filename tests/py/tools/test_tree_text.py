@@ -10,10 +10,9 @@ from hypothesis import given
 from backstaff.server import Reply
 from backstaff.tools.workspace import tree as module
 from tests.py.processes import unprivileged
-from tests.py.project.repositories import git
 from tests.py.tools.random_trees import Below, planted
 from tests.py.tools.tree_calls import FEWER, cases, data_of, nodes, paths, tree_of
-from tests.py.trees import Plant
+from tests.py.trees import GIT, Plant
 
 WORD = re.compile(r'("(?:[^"\\]|\\.)*"|[^ "]+?)(/…|/|@|)(?:[ ]|$)')
 KINDS = {"/…": "directory", "/": "directory", "@": "symlink", "": "file"}
@@ -205,8 +204,8 @@ def test_a_person_chooses_the_names_that_are_left_out(
 
 
 def test_ignored_names_are_left_out_for_a_person_who_wants_it(tree: Plant) -> None:
-    root = tree({"src/a.o": "", "src/a.c": "", "log": "", "sub/x": "", ".gitignore": "log\n*.o\n"})
-    git(root, "init", "-q")
+    content = {"src/a.o": "", "src/a.c": "", "log": "", "sub/x": "", ".gitignore": "log\n*.o\n"}
+    root = tree({**GIT, **content})
     reply = tree_of(root, left_out="ignored", entry_kind="all")
     assert [path for path in paths(reply) if path != "."] == ["src", "src/a.c", "sub", "sub/x"]
     assert reply.data is not None
@@ -216,8 +215,7 @@ def test_ignored_names_are_left_out_for_a_person_who_wants_it(tree: Plant) -> No
 
 
 def test_data_name_a_hundred_of_the_names_left_out(tree: Plant) -> None:
-    root = tree({".gitignore": "*.o\n"} | {f"{number:03d}.o": "" for number in range(150)})
-    git(root, "init", "-q")
+    root = tree({**GIT, ".gitignore": "*.o\n", **{f"{n:03d}.o": "" for n in range(150)}})
     reply = tree_of(root, left_out="ignored", entry_kind="all")
     assert reply.data is not None
     assert reply.data["left_out"] == [f"{number:03d}.o" for number in range(100)]
