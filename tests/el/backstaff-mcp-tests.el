@@ -71,7 +71,8 @@
             (setq command (list shell-file-name shell-command-switch entry)))
           (should (equal (backstaff-mcp-tests--names command)
                          '("project_overview" "tree" "workspace_search_files"
-                           "workspace_read_file" "regexp_search" "outline" "git_status_summary"
+                           "workspace_read_file" "regexp_search" "codebase_search" "outline"
+                           "git_status_summary"
                            "git_diff" "list_commands" "get_command"))))))))
 
 (ert-deftest backstaff-mcp-entries-have-the-form-of-their-client ()

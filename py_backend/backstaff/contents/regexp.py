@@ -91,12 +91,19 @@ class Matchers:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Keep the processes for other calls. Kill each that still works after `TICK` seconds."""
+        """Keep the processes for other calls, as `give_back` does."""
+        self.settle()
+        for worker in self.workers:
+            worker.give_back()
+
+    def settle(self) -> None:
+        """Let the processes end jobs that nobody waits for; leave those that need over `TICK`."""
         late = self.budget.at_most(TICK)
         with suppress(ToolError):
             while any(one.asked for one in self.workers):
                 self._wait(late)
-        for worker in self.workers:
+        for worker in [one for one in self.workers if one.asked]:
+            self.workers.remove(worker)
             worker.give_back()
 
     def check(self, pattern: Pattern) -> None:
@@ -122,6 +129,7 @@ class Matchers:
         jobs = list(jobs)
         while not jobs[0].answers:
             self.budget.check()
+            self.workers = self.workers or [_Worker.take()]
             # The others do not wait for a process that starts.
             alone = len(self.workers) == 1
             free = [one for one in self.workers if not one.asked and (alone or one.is_ready)]
