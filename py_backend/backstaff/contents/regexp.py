@@ -96,8 +96,11 @@ class Matchers:
         for worker in self.workers:
             worker.give_back()
 
-    def settle(self) -> None:
-        """Let the processes end jobs that nobody waits for; leave those that need over `TICK`."""
+    def settle(self, least: int = 0) -> None:
+        """Let the processes end jobs that nobody waits for; leave those that need over `TICK`.
+
+        So many as `least` are then there. Raises `NoMatcher`.
+        """
         late = self.budget.at_most(TICK)
         with suppress(ToolError):
             while any(one.asked for one in self.workers):
@@ -105,6 +108,7 @@ class Matchers:
         for worker in [one for one in self.workers if one.asked]:
             self.workers.remove(worker)
             worker.give_back()
+        self.workers += [_Worker.take() for _ in range(least - len(self.workers))]
 
     def check(self, pattern: Pattern) -> None:
         """Raise `BadRegexp` if `pattern` cannot be used, else as `answer` does."""
@@ -129,7 +133,6 @@ class Matchers:
         jobs = list(jobs)
         while not jobs[0].answers:
             self.budget.check()
-            self.workers = self.workers or [_Worker.take()]
             # The others do not wait for a process that starts.
             alone = len(self.workers) == 1
             free = [one for one in self.workers if not one.asked and (alone or one.is_ready)]

@@ -65,7 +65,7 @@ class Scan:
         try:
             yield from self._hits(matchers, jobs)
         except GeneratorExit:  # the caller has enough
-            matchers.settle()
+            matchers.settle(least=1)
             raise
 
     def _hits(self, matchers: Matchers, jobs: deque[Asked]) -> Iterator[Hits]:
