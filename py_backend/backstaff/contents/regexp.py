@@ -99,7 +99,7 @@ class Matchers:
     def settle(self, least: int = 0) -> None:
         """Let the processes end jobs that nobody waits for; leave those that need over `TICK`.
 
-        So many as `least` are then there. Raises `NoMatcher`.
+        At least `least` are there then. Raises `NoMatcher`.
         """
         late = self.budget.at_most(TICK)
         with suppress(ToolError):
