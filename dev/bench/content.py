@@ -4,7 +4,8 @@ The tree is that of the search for names, with lines of words in each file, some
 One file in 1,000 has a needle, so no answer is full before the last file is read. Before anything
 is timed, `require_same_work` checks this: each way counts the files that it searched, and all found
 the same matches. Only in `first-100` both stop early: ripgrep after any 100 lines, and the tool
-after the first 100 by path.
+after the first 100 by path. In `question`, ripgrep counts the lines with one of three words, and
+codebase_search weighs all files for these.
 
 Both have searched the tree before, so the system has the files in memory if it can. Ripgrep uses
 all processors, does not sort, and starts a new process each time. The server runs already.
@@ -39,6 +40,7 @@ PATTERNS = {
     "class": r"[A-Z]\w+_needle\b",
     "no-literal": r"[a-z]+[-_]\d\d+",
 }
+WORDS = ("needle", "window", "socket")
 MOST = 500
 """Maximum number of files that one answer names; no pattern matches in more."""
 LIMIT_SECONDS = 30
@@ -78,6 +80,10 @@ def _measured(root: Path, files: int, turns: int) -> Iterator[tuple[str, dict[st
         if has_rg:
             ways["rg"] = partial(first_of_rg, root, "window")
         yield "first-100", in_turns(turns, ways)
+        ways = {"ours": partial(question_of_ours, server)}
+        if has_rg:
+            ways["rg"] = partial(rg, root, "|".join(WORDS), "-i")
+        yield "question", in_turns(turns, ways)
 
 
 def require_same_work(files: int, ways: Mapping[str, Callable[[], Read]]) -> None:
@@ -123,6 +129,15 @@ def first_of_ours(server: Epc, pattern: str, lines: int = 100) -> bytes:
     answer = _asked(server, pattern, "content", lines)
     if answer.count(b":line ") != lines:
         raise ValueError(f"few lines match {pattern}")
+    return answer
+
+
+def question_of_ours(server: Epc) -> bytes:
+    """Make the tool find the best files for a question."""
+    arguments = f'(:query "how are {" ".join(WORDS)} handled")'
+    answer = server.call("workspace/codebase_search", f"({arguments} (:deadline-ms 30000))")
+    if b" (:ok t " not in answer[:40]:
+        raise RuntimeError(f"the question is answered with {answer[:200]!r}")
     return answer
 
 

@@ -94,13 +94,24 @@ class Matchers:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Keep the processes for other calls. Kill each that still works after `TICK` seconds."""
+        """Keep the processes for other calls, as `give_back` does."""
+        self.settle()
+        for worker in self.workers:
+            worker.give_back()
+
+    def settle(self, least: int = 0) -> None:
+        """Let the processes end jobs that nobody waits for; leave those that need over `TICK`.
+
+        At least `least` are there then. Raises `NoMatcher`.
+        """
         late = self.budget.at_most(TICK)
         with suppress(ToolError):
             while any(one.asked for one in self.workers):
                 self._wait(late)
-        for worker in self.workers:
+        for worker in [one for one in self.workers if one.asked]:
+            self.workers.remove(worker)
             worker.give_back()
+        self.workers += [_Worker.take() for _ in range(least - len(self.workers))]
 
     def check(self, pattern: Pattern) -> None:
         """Raise `BadRegexp` if `pattern` cannot be used, else as `answer` does."""

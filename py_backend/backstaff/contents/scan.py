@@ -61,7 +61,15 @@ class Scan:
 
     def hits(self, matchers: Matchers) -> Iterator[Hits]:
         """Yield the files with hits. Raises `BadRegexp`, `NoMatcher` and as a budget does."""
-        jobs, sent = deque[Asked](), 0
+        jobs = deque[Asked]()
+        try:
+            yield from self._hits(matchers, jobs)
+        except GeneratorExit:  # the caller has enough
+            matchers.settle(least=1)
+            raise
+
+    def _hits(self, matchers: Matchers, jobs: deque[Asked]) -> Iterator[Hits]:
+        sent = 0
         while jobs or sent < len(self.files):
             # One job more than processes, so that none waits for a slower one before it.
             while len(jobs) <= len(matchers.workers) and sent < len(self.files):

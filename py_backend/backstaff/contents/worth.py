@@ -145,18 +145,19 @@ def with_places(
     """
     words = _Words(text, {word: weight[word] for word in question.words if weight[word]})
     meant = {id(one) for one in made.named(question.text)} if made and question.is_name else set()
-    best, exact, scored = 0.0, 0.0, list[tuple[float, int, Definition]]()
+    best, exact, scored = 0.0, 0.0, list[tuple[float, Definition]]()
     for one in made.definitions if made else ():
         score = words.score(one)
         gain = _exactness(one, question, is_meant=id(one) in meant)
         best, exact = max(best, score), max(exact, gain)
         if score or gain:
-            scored.append((-score - 100 * gain, one.line, one))
+            scored.append((-score - 100 * gain, one))
     score = DEFINITION_SHARE * best + exact
     if question.is_name and question.identifiers:
         own = _NO_LETTER.sub("", question.identifiers[-1].lower())
         score += FILE_NAME if _bare(worthy.hits.path) == own else 0.0
-    places = [Place(one, *words.best_line(one)) for *_, one in nsmallest(PLACES, scored)]
+    nearest = nsmallest(PLACES, scored, key=lambda pair: (pair[0], pair[1].line))
+    places = [Place(one, *words.best_line(one)) for _, one in nearest]
     return Worthy(worthy.hits, worthy.score + share(worthy.hits.path) * score, places)
 
 

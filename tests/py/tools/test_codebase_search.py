@@ -69,7 +69,7 @@ def test_words_are_split_stemmed_and_stop_words_dropped(
     ("pattern", "words"),
     [
         (r"\bServer\b", ("serv",)),
-        (r"def (open|close)_socket\(", ("def", "open", "clos", "socket")),
+        (r"def (open|shut)_socket\(", ("def", "open", "shut", "socket")),
         (r"[a-z]+\d(?P<name>x)", ()),
         (r"(?i)Foo(?:Bar)?", ("foo", "bar")),
     ],
@@ -114,6 +114,11 @@ def test_equal_files_stand_by_path_in_utf_16_units_and_always_alike(tree: Plant)
     first = paths(ask(root, "spanner"))
     assert first == sorted(names, key=lambda name: name.encode("utf-16-be"))
     assert paths(ask(root, "spanner")) == first
+
+
+def test_definitions_that_are_equal_on_one_line_are_an_answer(tree: Plant) -> None:
+    root = tree({"a.js": "class A { spanner() { } } class A { spanner() { } }\n" * 3})
+    assert paths(ask(root, "spanner")) == ["a.js"]
 
 
 def test_word_beyond_ascii_is_found_in_small_and_capital_letters(tree: Plant) -> None:

@@ -197,6 +197,13 @@ def test_error_of_the_deadline_advises_nothing_that_was_given(
     says(f"file 1 of 1, d/b, with 0 matches so far; {advice}", root, "(a+)+(?=c)", **given)
 
 
+def test_file_that_takes_for_ever_behind_a_page_does_not_keep_the_page_back(tree: Plant) -> None:
+    root = tree({"a": "aac\n" * 150, "b": HOPELESS})
+    page = search(root, "aac|(a|aa)+(?=c)", max_results=100, timeout_ms=20_000)
+    assert len(data_of(page)["items"]) == 100
+    assert data_of(page)["next_offset"] == 100
+
+
 def test_cancelled_search_ends_its_process(
     tree: Plant, workers: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
