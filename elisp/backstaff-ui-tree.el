@@ -58,7 +58,7 @@ In \"src/ 12 …\" the directory src has 12 entries and is closed."
               buffer-display-table (make-display-table))
   (set-display-table-slot buffer-display-table 'selective-display (vconcat " …"))
   (outline-minor-mode)
-  ;; From Emacs 30 on, outline would restore what is hidden before the answer has come.
+  ;; From Emacs 30 on, outline would restore folds before the answer has come.
   (setq-local revert-buffer-restore-functions nil))
 
 ;;;###autoload
