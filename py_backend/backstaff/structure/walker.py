@@ -78,7 +78,8 @@ class Block:
 
     Its body begins on the line `opened`, ends with the bracket `closer` where that is a brace, and
     has members at the indentation `inner`. An `unsure` one defines nothing unless it has a body. In
-    a `flat` one other brackets may be open; `inside` counts them.
+    a `flat` one other brackets may be open; `inside` counts them. A `loose` one does not indent its
+    body.
     """
 
     name: str
@@ -94,6 +95,7 @@ class Block:
     inner: int = -1
     flat: bool = False
     inside: int = 0
+    loose: bool = False
 
     @property
     def now(self) -> Now:
@@ -282,7 +284,10 @@ class Walk:
                 bool(top.closer) and body[0] != top.closer
             )
             return Is.ON if goes_on else Is.CLOSING
-        if language.braced and top.opened and not line.found:
+        is_open = top.closer and self.code == top.opened and top.kind not in CONTAINERS
+        if is_open and not language.bare:
+            top.loose = True
+        if top.loose or (language.braced and top.opened and not line.found):
             return Is.ON
         top.flat = top.kind in language.flat and self.code == top.opened > 0
         return Is.NEXT

@@ -31,10 +31,10 @@ class Range:
 
     path: str = argument("A file.", absent="")
     start_line: int = argument("Its first line.", absent=1, minimum=1)
-    max_lines: int = argument("Its lines.", absent=DEFAULT_LINES, limits=(1, MAX_LINES))
+    max_lines: int = argument("Lines.", absent=DEFAULT_LINES, limits=(1, MAX_LINES))
     symbol: str = argument("A definition.", absent="")
     around: int | None = argument("A line of one.", minimum=1)
-    match: str = argument("Only its lines that match this regular expression.", absent="")
+    match: str = argument("A regexp.", absent="")
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,8 +64,8 @@ class Arguments:
     """The contract's parameters."""
 
     path: str = argument("A file, or a directory to look below.")
-    include: tuple[str, ...] = argument("Globs of files, for a directory.", absent=())
-    depth: int | None = argument("Levels of nesting to show.", minimum=1)
+    include: tuple[str, ...] = argument("Globs, for a directory.", absent=())
+    depth: int | None = argument("Levels of nesting.", minimum=1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,19 +87,13 @@ class Arguments:
         maximum=MAX_LINES,
     )
     symbol: str = argument(
-        "Read the definition of this name, such as Server.run in a search's heading; without path,"
-        " wherever it is. A long class comes as its own lines and its members' ranges.",
+        "Read the definition of this name, such as Server.run; without path, wherever it is.",
         absent="",
     )
-    around: int | None = argument("Read the definition that holds this line.", minimum=1)
-    match: str = argument(
-        "Of the file or the symbol, read only the lines that match this regular expression, with"
-        " some around. Lower case matches any case.",
-        absent="",
-    )
+    around: int | None = argument("Read the definition around this line.", minimum=1)
+    match: str = argument("Only lines that match this regexp.", absent="")
     ranges: tuple[Range, ...] = argument(
-        "Read up to 20 parts at once, together at most 16,384 bytes: objects with symbol, around,"
-        " or start_line and max_lines, match, and path where that is another file.",
+        "Read up to 20 parts, 16,384 bytes together.",
         absent=(),
     )
     start_byte: int = argument(
