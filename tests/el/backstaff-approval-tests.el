@@ -210,6 +210,47 @@ In it `press' is a function that types its arguments, as xdotool calls them."
     (should-not (file-exists-p "dialog"))))
 
 
+;;; In a frame
+
+(ert-deftest backstaff-approval-in-a-frame-is-no-dialog ()
+  (backstaff-test-needs "Xvfb" (executable-find "Xvfb"))
+  (backstaff-test-needs "an Emacs with frames" (fboundp 'x-create-frame))
+  (backstaff-test-with-tree '((".env" . "API_KEY=hunter2\n"))
+    (let* ((number "")
+           (screen (make-process :name "xvfb" :noquery t :command '("Xvfb" "-displayfd" "1")
+                                 :stderr (generate-new-buffer " *xvfb*") :sentinel #'ignore
+                                 :filter (lambda (_ text) (setq number (concat number text)))))
+           (emacs nil))
+      (unwind-protect
+          (let ((process-environment (copy-sequence process-environment)))
+            (backstaff-test-wait-for (string-suffix-p "\n" number))
+            (setenv "DISPLAY" (concat ":" (string-trim number)))
+            (setq emacs
+                  (make-process
+                   :name "emacs" :noquery t :sentinel #'ignore
+                   :command
+                   (backstaff-terminal-test-emacs
+                    root
+                    `(let ((answers '("\r" "y\r" "yellow\r" "yes\r")))
+                       (setq backstaff-call-timeout 60)
+                       (dolist (dialog '(x-popup-dialog x-popup-menu))
+                         (advice-add dialog :before
+                                     (lambda (&rest _) (write-region "" nil "dialog"))))
+                       (add-hook 'minibuffer-setup-hook
+                                 (lambda ()
+                                   (write-region (concat (minibuffer-prompt) "\n") nil "prompts" t)
+                                   (setq unread-command-events
+                                         (listify-key-sequence (pop answers)))))
+                       ,(backstaff-approval-tests-call)))))
+            (should (string-search "hunter2" (backstaff-approval-tests-answer)))
+            (should-not (file-exists-p "dialog"))
+            ;; The question came again after each wrong answer.
+            (should (= 4 (length (split-string (backstaff-approval-tests-answer "prompts")
+                                               "\n" t)))))
+        (when emacs (delete-process emacs))
+        (delete-process screen)))))
+
+
 ;;; Without a terminal
 
 (ert-deftest backstaff-approval-asks-nobody-where-nobody-can-answer ()
