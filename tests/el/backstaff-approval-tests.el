@@ -155,63 +155,6 @@ The user writes a text.  FORM is evaluated before."
 
 ;;; In a frame
 
-(defmacro backstaff-approval-tests-in-frame (tree form &rest body)
-  "Run BODY while an Emacs in a frame, in a project with TREE, has evaluated FORM.
-In it `press' is a function that types its arguments, as xdotool calls them."
-  (declare (indent 2) (debug t))
-  `(progn
-     (backstaff-test-needs "Xvfb" (executable-find "Xvfb"))
-     (backstaff-test-needs "xdotool" (executable-find "xdotool"))
-     (backstaff-test-needs "an Emacs with frames" (fboundp 'x-create-frame))
-     (backstaff-test-with-tree ,tree
-       (let* ((display "")
-              ;; Others may use the usual low numbers, perhaps in another container.
-              (number (format ":%d" (+ 1000 (mod (emacs-pid) 50000))))
-              (server (make-process :name "xvfb" :noquery t
-                                    :command (list "Xvfb" number "-displayfd" "1")
-                                    :stderr (generate-new-buffer " *xvfb*")
-                                    :filter (lambda (_ text) (setq display (concat display text)))
-                                    :sentinel #'ignore))
-              (emacs nil))
-         (unwind-protect
-             (let ((process-environment (copy-sequence process-environment)))
-               (backstaff-test-wait-for (string-suffix-p "\n" display))
-               (setenv "DISPLAY" number)
-               (setq emacs (make-process
-                            :name "emacs" :noquery t :sentinel #'ignore
-                            :command (backstaff-terminal-test-emacs root ,form)))
-               (cl-flet ((press (&rest arguments)
-                           (should (zerop (apply #'call-process "xdotool" nil nil nil
-                                                 "search" "--sync" "--onlyvisible" "--class" "emacs"
-                                                 "windowfocus" "--sync" arguments)))))
-                 ,@body))
-           (when emacs (delete-process emacs))
-           (delete-process server))))))
-
-(ert-deftest backstaff-approval-in-a-frame-is-no-dialog ()
-  (backstaff-approval-tests-in-frame '((".env" . "API_KEY=hunter2\n"))
-      (list 'progn '(setq backstaff-call-timeout 60)
-            '(add-hook 'minibuffer-setup-hook
-                       (lambda () (write-region (minibuffer-prompt) nil "prompt" t 'silent)))
-            '(advice-add 'x-popup-dialog :before
-                         (lambda (&rest _) (write-region "" nil "dialog")))
-            (backstaff-approval-tests-call))
-    (dolist (word '("" "y" "yellow"))
-      (should (string-match-p backstaff-approval-tests-prompt
-                              (backstaff-approval-tests-answer "prompt")))
-      (delete-file "prompt")
-      (unless (equal word "") (press "type" word))
-      (press "key" "Return"))
-    (backstaff-approval-tests-answer "prompt")
-    (should-not (file-exists-p "answer"))
-    (press "type" "yes")
-    (press "key" "Return")
-    (should (string-search "hunter2" (backstaff-approval-tests-answer)))
-    (should-not (file-exists-p "dialog"))))
-
-
-;;; In a frame
-
 (ert-deftest backstaff-approval-in-a-frame-is-no-dialog ()
   (backstaff-test-needs "Xvfb" (executable-find "Xvfb"))
   (backstaff-test-needs "an Emacs with frames" (fboundp 'x-create-frame))
