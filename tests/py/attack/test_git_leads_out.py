@@ -131,7 +131,7 @@ WAYS: dict[str, Callable[[Path, Path], object]] = {
     "alternates of a directory behind a link": lambda r, s: (
         git(r, "init", "-q", "--bare", "in.git"),
         (r / "in.git/objects/info/alternates").write_text(f"{s}/objects\n"),
-        (r / "there").symlink_to("in.git/objects"),
+        link(r / "there", Path("in.git/objects")),
         (r / ".git/objects/info/alternates").write_text("../../there\n"),
     ),
     "core.worktree above": lambda r, s: (
