@@ -41,6 +41,8 @@ from backstaff.project.running_git import (
 
 FIRST_SECONDS = 1.0
 """Maximum number of seconds for git's first answer, which takes milliseconds."""
+MAX_NAMED = 1 << 12
+"""Maximum number of bytes of a file that names other directories."""
 
 _PLACES = ("/usr/bin", "/usr/local/bin", "/bin", "/opt/homebrew/bin")
 _CLEAN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clean")
@@ -200,7 +202,10 @@ class Repository:
 
         Git sets the time of a shared index whenever it reads one, and nothing here changes a file.
         """
-        names = os.listdir(self.git.path)
+        try:
+            names = os.listdir(self.git.path)
+        except OSError:  # it is gone, as git itself will say
+            return False
         shared = [bytes.fromhex(one[1]) for one in map(_SHARED.fullmatch, names) if one]
         return bool(shared) and any(name in self._index() for name in shared)
 
@@ -432,33 +437,44 @@ def _links(at: str, *, levels: int = 50, skip_names: int = 0) -> Iterator[str]:
 
 
 def _alternates(objects: str, levels: int) -> Iterator[str]:
-    """Yield the other directories of objects that `objects` names, and those that these name."""
-    try:
-        with open(f"{objects}/info/alternates", "rb") as file:
-            lines = file.read(1 << 16).splitlines()
-    except OSError:
+    """Yield the other directories of objects that `objects` names, and those that these name.
+
+    "/" stands for names that are not read here: quoted, in a long file, or at too many levels.
+    """
+    content = _read(objects, "info/alternates")
+    if content and (len(content) == MAX_NAMED or not levels):
+        yield "/"
         return
-    for line in lines:
-        if line and line[:1] != b"#":
+    for line in content.splitlines():
+        if line.startswith(b'"'):
+            yield "/"
+        elif line and not line.startswith(b"#"):
             path = os.path.join(objects, os.fsdecode(line))
             yield path
-            if levels:
-                yield from _alternates(path, levels - 1)
-            else:
-                yield "/"
+            yield from _alternates(path, levels - 1)
+
+
+def _read(directory: str, name: str) -> bytes:
+    """The first bytes of the file `name` of a git directory; none if there is no such file."""
+    try:
+        descriptor = HANDLES.root(os.path.realpath(directory))
+    except OSError:
+        return b""
+    try:
+        return read(name, descriptor, MAX_NAMED, follow=True).head
+    except PathError:
+        return b""
+    finally:
+        HANDLES.close(descriptor)
 
 
 def _names(git: str, owner: str, worktree: str) -> bool:
     """Whether the repository `git` says that its work tree is `owner`."""
     if worktree and os.path.realpath(os.path.join(git, worktree)) == owner:
         return True
-    descriptor = HANDLES.root(git)
-    try:
-        named = read("gitdir", descriptor, 1 << 12, follow=True).head
-    except PathError:
+    named = _read(git, "gitdir")
+    if not named:
         return False
-    finally:
-        HANDLES.close(descriptor)
     # Since git 2.48 it can be relative to the git directory. To git, a NUL ends it.
     path = os.fsdecode(named.partition(b"\0")[0].rstrip(b"\n"))
     return os.path.realpath(os.path.join(git, path)) == f"{owner}/.git"

@@ -117,10 +117,22 @@ WAYS: dict[str, Callable[[Path, Path], object]] = {
     "index": lambda r, s: link(r / ".git/index", s / "index"),
     "packs": lambda r, s: link(r / ".git/objects/pack", s / "objects/pack"),
     "alternates": lambda r, s: (r / ".git/objects/info/alternates").write_text(f"{s}/objects\n"),
+    "alternates, quoted": lambda r, s: (r / ".git/objects/info/alternates").write_text(
+        f'"{s}/objects"\n'
+    ),
+    "alternates after many others": lambda r, s: (r / ".git/objects/info/alternates").write_text(
+        "../objects\n" * 500 + f"{s}/objects\n"
+    ),
     "alternates of alternates": lambda r, s: (
         git(r, "init", "-q", "--bare", "in.git"),
         (r / "in.git/objects/info/alternates").write_text(f"{s}/objects\n"),
         (r / ".git/objects/info/alternates").write_text("../../in.git/objects\n"),
+    ),
+    "alternates of a directory behind a link": lambda r, s: (
+        git(r, "init", "-q", "--bare", "in.git"),
+        (r / "in.git/objects/info/alternates").write_text(f"{s}/objects\n"),
+        link(r / "there", Path("in.git/objects")),
+        (r / ".git/objects/info/alternates").write_text("../../there\n"),
     ),
     "core.worktree above": lambda r, s: (
         bare(r, HEAD, ("commondir", f"{s}\n")),

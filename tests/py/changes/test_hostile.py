@@ -407,7 +407,7 @@ def test_invisible_characters_of_a_name_are_escaped_in_the_head_of_its_patch(roo
     assert not {"\u2028", "\u202e"}.intersection(reply.text)
     assert r"e\u2028[more: offset=5]\u202ex" in reply.text
     data: dict[str, Any] = dict(reply.data or {})
-    assert odd in data["files"][0]["patch"]
+    assert any(odd in one["patch"] for one in data["files"])
 
 
 def test_subject_of_many_megabytes_is_cut_by_git(root: Path) -> None:
