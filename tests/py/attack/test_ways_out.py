@@ -15,7 +15,7 @@ from tests.py.servers import fitting
 from tests.py.trees import plant
 
 WITH_PATH = [tool_id for tool_id, tool in TOOLS.items() if takes_path(tool)]
-NO_LINK = {"workspace/tree", "workspace/regexp_search"}
+NO_LINK = {"workspace/tree", "workspace/regexp_search", "workspace/codebase_search"}
 """Tools whose contract does not accept a link as the start directory."""
 OUTSIDE = {"SANDBOXVIOLATION"}
 INVALID = {"INVALIDARGUMENT", "BADARGS"}
