@@ -43,8 +43,8 @@ PLACES = 3
 """Maximum number of places of a file."""
 SAME_NAME, OTHER_CASE, IN_QUESTION, FILE_NAME = 10.0, 6.0, 4.0, 4.0
 """The gain of a file with the definition that a name means, .019, .014, .009, .031 (questions that
-are a name: .050, .10); if only its case differs; if a question of more words holds the name; and of a file
-that has the name itself: .004, .004, 0."""
+are a name: .050, .10); if only its case differs; if a question of more words holds the name; and of
+a file that has the name itself: .004, .004, 0."""
 
 _DOCUMENT = re.compile(
     r"\.(?:mdx?|markdown|rst|txt|org|adoc|html|json|ya?ml|toml|lock|cfg|ini|xml|csv|svg|css|po|snap"
