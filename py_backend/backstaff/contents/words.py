@@ -31,7 +31,7 @@ under up upon us use used uses using via was we were what when where whether whi
 why will with within without work works would you your
 """
 STOP_WORDS = frozenset(_LITTLE.split())
-"""Words of questions that say little about code. Without them NDCG is .007 to .012 lower."""
+"""Words of questions that say little about code. Without this list NDCG is .007 to .019 lower."""
 
 
 @dataclass(frozen=True, slots=True)
