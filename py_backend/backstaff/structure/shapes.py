@@ -55,12 +55,13 @@ def typed_name(  # noqa: PLR0911
     if found := _OPERATOR.search(head):
         call = "()" * rest.startswith(")(")  # of `operator()(int x)`
         return "" if "=" in head[: found.start()] else f"operator{found[1].rstrip()}{call}"
+    if "<" in head:  # a tuple may be an argument of a type
+        head, _, rest = _ARGUMENTS.sub("", text).partition("(")
     is_type = not head.strip() or (of_c and len(head.split()) == 1 and head.strip() != owner)
     if is_type and (end := closing(rest, "()")) > 0 and _AFTER_MACRO.match(rest, end):
         return typed_name(rest[end:], owner, has_type=True, of_c=False)
     if of_c and head.strip() and (found := _POINTER.match(rest)):
         return "" if found[1] in _NO_NAMES else found[1]
-    head = _ARGUMENTS.sub("", head)
     words = head.split()
     if not words or words[0] in _NO_NAMES or "=" in head or _FOREIGN.search(head):
         return ""

@@ -259,6 +259,7 @@ IN_CLASS = [  # a line in a class A, and the name that it defines
     ("a.cs", "A", "[Fact] public void F() { }", "F"),
     ("a.cs", "A", '[Theory, InlineData("]")] public async Task F() { }', "F"),
     ("a.cs", "A", "public (int, string) F(int x) => (x, null);", "F"),
+    ("a.cs", "A", "public List<A<B, (C X, D Y)>> F<T>(int x) { }", "F"),
     ("A.java", "A", '@Test @Tag("a") public void f() { }', "f"),
     ("A.java", "A", "public <R> R f(B<R> x) { }", "f"),
     ("a.ts", "A", '@HostListener("x", ["y"]) onX() {\n  }', "onX"),
