@@ -44,6 +44,8 @@ With their stamps, 500,000 files take 80 MB.
 
 LIST_SECONDS = 5.0
 """Maximum number of seconds for git's list of ignored names: half a million files take less."""
+LIST_SHARE = 0.5
+"""The part of a walk's time that git may take: a fifo in a repository below makes it wait."""
 
 _DOT_GIT = ".git"
 _RULES = ".gitignore"
@@ -260,7 +262,7 @@ class _Look:
         if not git or git.is_split:
             return GitFailed("the index is split, see `git update-index --no-split-index`")
         words = ("ls-files", "-z", "--others", "--ignored", "--directory", *git.excludes)
-        budget = self.budget.at_most(LIST_SECONDS)
+        budget = self.budget.share(LIST_SHARE).at_most(LIST_SECONDS)
         return git.ask(budget, *words, *git.below, files=True)
 
     def hide(self, told: bytes | NoGit) -> None:
