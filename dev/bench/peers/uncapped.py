@@ -63,6 +63,8 @@ def run_tree(_: Nothing, context: Context) -> Result:
         max_entries=MANY,
         include_hidden=False,
         exclude=(),
+        left_out=tree.LeftOut.CONTRACT,
+        count_closed=False,
     )
     return replace(tree.run(everything, context), data={}, labels=list)
 

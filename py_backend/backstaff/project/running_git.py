@@ -265,9 +265,10 @@ def started(  # noqa: PLR0913  # all that a process is started with
     guard = [timeout, "-s", "KILL", str(MAX_SECONDS + 1)] if timeout else []
     limited = ["/bin/sh", "-c", _LIMITED, str(MAX_KIBIBYTES), *guard]
     kept = {key: os.environ[key] for key in _KEPT if key in os.environ}
-    # DEVNULL would be opened for writing, too.
-    source = subprocess.PIPE if given else os.open(os.devnull, os.O_RDONLY)
+    source = subprocess.PIPE
     try:
+        if not given:
+            source = os.open(os.devnull, os.O_RDONLY)  # DEVNULL would be opened for writing, too
         process = subprocess.Popen(  # noqa: S603 - no shell reads a word that comes from a caller
             [*limited, program, "--no-pager", *overrides, *words],
             cwd=at,
@@ -281,7 +282,7 @@ def started(  # noqa: PLR0913  # all that a process is started with
     except OSError:
         return GitFailed("git could not be started")
     finally:
-        if not given:
+        if source != subprocess.PIPE:
             os.close(source)
     return RunningGit(process, budget, given)
 

@@ -11,7 +11,7 @@ from backstaff.errors import DeadlineExceeded
 from backstaff.server import Reply
 from tests.py.servers import server_at
 from tests.py.tools.searches import as_unsaved
-from tests.py.trees import Plant
+from tests.py.trees import GIT, Plant
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_git_settings")]
 
@@ -184,6 +184,7 @@ def test_names_in_the_text_forge_no_row(tree: Plant) -> None:
 def test_files_are_those_of_regexp_search_and_the_others_are_told(tree: Plant) -> None:
     root = tree(
         {
+            **GIT,
             ".gitignore": "*.log\n",
             "x.log": "spanner",
             ".env": "spanner=1",

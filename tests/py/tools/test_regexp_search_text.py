@@ -12,7 +12,7 @@ from backstaff.tools.workspace import regexp_search
 from backstaff.tools.workspace._matches import MOST, line
 from backstaff.tools.workspace.regexp_search import Search
 from tests.py.tools.searches import SERVER, TOOL, data_of, found, search, unsaved
-from tests.py.trees import Plant
+from tests.py.trees import GIT, Plant
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_git_settings")]
 
@@ -311,7 +311,7 @@ def test_columns_count_utf_16_units_in_the_json(tree: Plant) -> None:
 
 
 def test_unsaved_text_is_searched_in_place_of_the_file_and_told(tree: Plant) -> None:
-    root = tree({"a": "on disk\n", "b": "on disk\n", ".gitignore": "c\n", "c": ""})
+    root = tree({**GIT, "a": "on disk\n", "b": "on disk\n", ".gitignore": "c\n", "c": ""})
     reply = unsaved(
         root, "on disk|new", {"a": "new text", "d/e": "new", "c": "new", "dist/x": "new"}
     )

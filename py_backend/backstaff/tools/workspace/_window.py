@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from backstaff.contents.outlines import outline
-from backstaff.errors import Fault, NotAFile, PathError, ToolError
+from backstaff.errors import DeadlineExceeded, Fault, NotAFile, PathError, ToolError
 from backstaff.fs.entry import Kind
 from backstaff.reading.source import ContentError, Source, opened
 from backstaff.reading.text import LineSink, TextFacts, read
@@ -129,7 +129,11 @@ def read_text(
             refusal.details["nearest"] = near
         raise refusal from error
     text = "".join(windows[0].all_text or ())
-    made = outline(text, source.path, context.budget) if text else None
+    try:
+        made = outline(text, source.path, context.budget) if text else None
+    except DeadlineExceeded as error:
+        problem = "the time was up before its definitions were known: allow the call more time"
+        raise DeadlineExceeded(f"The file was not read, as {problem}") from error
     return File(source, facts, text, made, windows[0].lines if facts.line_count else [])
 
 
