@@ -14,7 +14,8 @@
 ;;   or keyboard macro is under way.
 ;; - The echo area shows it for half a second before it reads a key.  A key that comes
 ;;   meanwhile goes where the user is, and the question waits again.
-;; - Then it is a prompt in the minibuffer, and takes the word "yes" or "no" with RET.
+;; - Then it is a prompt in the minibuffer, and takes the word "yes" or "no" with RET.  A yes in
+;;   its first half second was typed for something else, so the question comes again.
 ;;
 ;; `yes-or-no-p' is of no use here.  It may be a dialog or a menu with "Yes" selected, or
 ;; take a single key, as `use-dialog-box', `use-short-answers' and an alias in the user's
@@ -51,6 +52,9 @@ Then no command of the user's can end before the question is answered.")
 
 (defconst backstaff-approval--quiet-seconds 0.5
   "Seconds without a key before a question is shown, and again before it reads one.")
+
+(defvar backstaff-approval--reading-seconds 0.5
+  "Seconds after which a yes counts: nobody has read the question before.")
 
 (defvar backstaff-approval--keymap
   (let ((map (make-sparse-keymap)))
@@ -128,11 +132,15 @@ They belong to the next command."
          (answer nil))
     (unwind-protect
         (setq answer (catch tag
-                       (while (not (member (setq answer
-                                                 (read-from-minibuffer
-                                                  prompt nil backstaff-approval--keymap nil t))
-                                           '("yes" "no")))
-                         (message "Please type the whole word yes or no, then RET")
+                       (while (let ((shown (float-time)))
+                                (setq answer (read-from-minibuffer
+                                              prompt nil backstaff-approval--keymap nil t))
+                                (if (equal answer "yes")
+                                    (< (- (float-time) shown) backstaff-approval--reading-seconds)
+                                  (not (equal answer "no"))))
+                         (message (if (equal answer "yes")
+                                      "That yes came with the question: please read it first"
+                                    "Please type the whole word yes or no, then RET"))
                          (sit-for 1))
                        (equal answer "yes")))
       (when timer

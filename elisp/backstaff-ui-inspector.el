@@ -82,13 +82,18 @@ shows their descriptions."
                      (add-hook 'completion-at-point-functions complete nil t))
                  (read-from-minibuffer
                   (format "%s (%s): " (plist-get tool :id) (mapconcat #'car words " "))
-                  (if (stringp current) current (format "%S" current))
+                  ;; Point is in the first string that is still to be typed.
+                  (let ((form (if (stringp current) current (format "%S" current))))
+                    (if (string-match "\"\"" form) (cons form (match-end 0)) form))
                   (make-composed-keymap map minibuffer-local-map)
                   nil 'backstaff-inspector--history))))
     (if (string-match-p "\\`[ \t]*{" text) text
       (condition-case nil
-          (let ((arguments (read (if (string-blank-p text) "nil" text))))
-            (if (cl-evenp (length arguments)) arguments (error "No plist")))
+          (pcase-let* ((form (if (string-blank-p text) "nil" text))
+                       (`(,arguments . ,end) (read-from-string form)))
+            (if (and (cl-evenp (length arguments)) (string-blank-p (substring form end)))
+                arguments
+              (error "No plist")))
         (error (user-error "%s is no plist such as (:path \"src\"), nor JSON" text))))))
 
 ;;; Running it

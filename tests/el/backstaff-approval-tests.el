@@ -15,11 +15,17 @@
   "Regexp for the line of the screen on which the question takes keys.")
 
 (defun backstaff-approval-tests-call (&optional file)
-  "Return a form that lets a model read .env and writes what it got to FILE."
-  `(backstaff-call-async "workspace/read_file" '(:path ".env")
-                         (lambda (reply)
-                           (write-region (plist-get reply :text) nil ,(or file "answer") nil 'silent))
-                         '(:agent t :text-only t)))
+  "Return a form that lets a model read .env and writes what it got to FILE.
+Tests read the question as fast as a machine can, unless they have set how fast."
+  `(progn
+     (require 'backstaff-approval)
+     (when (equal backstaff-approval--reading-seconds 0.5)
+       (setq backstaff-approval--reading-seconds 0))
+     (backstaff-call-async "workspace/read_file" '(:path ".env")
+                           (lambda (reply)
+                             (write-region (plist-get reply :text) nil ,(or file "answer") nil
+                                           'silent))
+                           '(:agent t :text-only t))))
 
 (defmacro backstaff-approval-tests-asked (form &rest body)
   "Run BODY in a terminal where a model has asked for .env.
@@ -60,6 +66,18 @@ The user writes a text.  FORM is evaluated before."
         (backstaff-terminal-test-press "-l" "yes")
         (backstaff-terminal-test-press "Enter")
         (should (string-search "hunter2" (backstaff-approval-tests-answer)))))))
+
+(ert-deftest backstaff-approval-takes-no-yes-that-comes-with-the-question ()
+  (backstaff-approval-tests-asked '(progn (require 'backstaff-approval)
+                                          (setq backstaff-approval--reading-seconds 3600))
+    (backstaff-terminal-test-wait-for backstaff-approval-tests-prompt)
+    (backstaff-terminal-test-press "-l" "yes")
+    (backstaff-terminal-test-press "Enter")
+    (backstaff-terminal-test-wait-for "That yes came with the question")
+    (should-not (file-exists-p "answer"))
+    (backstaff-terminal-test-wait-for (concat backstaff-approval-tests-prompt "$"))
+    (backstaff-terminal-test-press "no" "Enter")
+    (should (string-search "did not approve" (backstaff-approval-tests-answer)))))
 
 (ert-deftest backstaff-approval-is-refused-by-no-and-by-a-quit ()
   (dolist (keys '(("n" "o" "Enter") ("C-g")))
@@ -134,7 +152,9 @@ The user writes a text.  FORM is evaluated before."
   (backstaff-terminal-test-in-emacs 160 24 '((".env" . "API_KEY=hunter2\n") ("text" . ""))
       '(progn
          (find-file "text")
-         (setq backstaff-approval--quiet-seconds 5 backstaff-call-timeout 60)
+         (require 'backstaff-approval)
+         (setq backstaff-approval--quiet-seconds 5 backstaff-approval--reading-seconds 0
+               backstaff-call-timeout 60)
          (global-set-key (kbd "<f5>")
                          (lambda ()
                            (interactive)
@@ -205,7 +225,8 @@ The user writes a text.  FORM is evaluated before."
 
 (defun backstaff-approval-tests-prompt-for (args)
   "Return the prompt for a call of a tool with ARGS by a caller that waits."
-  (let ((noninteractive nil) (backstaff-approval-caller-waits t) (prompt nil))
+  (let ((noninteractive nil) (backstaff-approval-caller-waits t) (prompt nil)
+        (backstaff-approval--reading-seconds 0))
     (cl-letf (((symbol-function 'sit-for) #'always)
               ((symbol-function 'read-from-minibuffer)
                (lambda (text &rest _) (setq prompt text) "yes")))

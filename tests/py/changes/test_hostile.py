@@ -369,7 +369,7 @@ def test_revision_that_is_an_expression_is_refused(root: Path, name: str) -> Non
         reply = call(root, f"workspace/{tool}", {argument: name})
         assert reply.error is not None
         assert reply.error["code"] == "INVALID_ARGUMENT"
-        assert "git_log has grep for it" in reply.text
+        assert "looks for a message" in reply.text
 
 
 def test_names_that_no_file_has_are_refused(root: Path) -> None:

@@ -124,7 +124,7 @@ def parts(asked: Range, read: Callable[[str], File], context: Context, limit: in
 
 def _parts(asked: Range, read: Callable[[str], File], context: Context) -> list[Part]:
     if not (asked.symbol.strip() or asked.path.strip()):
-        message = "Argument 'path' must not be blank, unless 'symbol' is given"
+        message = "Argument 'path' is missing; without it, give 'symbol' or 'ranges'"
         raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
     if asked.symbol.strip() and not asked.path:
         found, unread = in_project(asked.symbol, context)

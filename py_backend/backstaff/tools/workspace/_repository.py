@@ -128,7 +128,7 @@ def commit_named(name: str, argument: str, work_tree: WorkTree, context: Context
     if ".." in name:
         problem = "names a range: give its ends as base and target"
     elif ":/" in name or "^{/" in name:
-        problem = "looks for a message, which takes any amount of memory: git_log has grep for it"
+        problem = "looks for a message, which takes any amount of memory: give a commit or branch"
     elif name and not name.startswith("-") and len(name) <= MAX_NAME and name.isprintable():
         repository = work_tree.repository
         words = ("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")

@@ -71,10 +71,13 @@ class Answer:
         counts = skipped(self.files.project, self.files.choice, scan)
         nowhere = [
             word for at, word in enumerate(words) if not any(one.words[at] for one in self.found)
-        ]
+        ] * bool(scan.searched)
         told = f"words: {' '.join(map(visible, words))}"
         told += f"; in no file: {' '.join(map(visible, nowhere))}" if nowhere else ""
         notes = [Note(NoteKind.PATTERN, told)]
+        if not scan.files and (globs := self.asked.include or self.asked.exclude):
+            left = f"no file is left by include and exclude: {' '.join(map(show, globs))}"
+            notes.append(Note(NoteKind.PATTERN, left, "a glob is about the whole path: '**/*.py'"))
         if len(self.found) > len(self.best) and self.asked.max_results < MAX_RESULTS:
             most = min(2 * self.asked.max_results, MAX_RESULTS)
             notes.insert(0, Note(NoteKind.LIMIT, "more files", f"max_results={most}"))
