@@ -347,7 +347,9 @@ def test_environment_of_the_caller_does_not_count(
 def test_git_writes_and_asks_nothing_by_its_environment(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stand_in(folder, monkeypatch, f"env >{folder}/env; exit 1")
+    # Two gits run at once, and one is killed when the other has failed: it must not cut the file.
+    whole = f"env >{folder}/env.$$; /bin/mv {folder}/env.$$ {folder}/env; exit 1"
+    stand_in(folder, monkeypatch, whole)
     root = folder / "R"
     (root / ".git").mkdir(parents=True)
     assert isinstance(no_git(root), GitFailed)
