@@ -108,6 +108,7 @@ caller waits while the user is in a minibuffer."
 The key stays in the queue."
   (let ((message-log-max nil))
     (message "In a moment: %s" question)
+    ;; A key ends the wait at once.
     (prog1 (sit-for backstaff-approval--quiet-seconds)
       (message nil))))
 
@@ -141,6 +142,7 @@ They belong to the next command."
                          (message (if (equal answer "yes")
                                       "That yes came with the question: please read it first"
                                     "Please type the whole word yes or no, then RET"))
+                         ;; The next prompt would hide the message.  A key ends the wait.
                          (sit-for 1))
                        (equal answer "yes")))
       (when timer

@@ -435,7 +435,8 @@ caller gets a `quit', once."
     (unwind-protect
         (while (not (car wait))
           (if (eq (process-status process) 'stop)
-              ;; `accept-process-output' returns at once if the process is stopped.
+              ;; `accept-process-output' returns at once if the process is stopped, so
+              ;; without a pause the loop would take all of a processor.
               (sleep-for backstaff-epc--slice)
             (let ((live (process-live-p process)))
               (accept-process-output

@@ -104,6 +104,8 @@ The user writes a text.  FORM is evaluated before."
                            (interactive)
                            (write-region "" nil "begun" nil 'silent)
                            (redisplay)
+                           ;; The command stays busy until the keys are in the queue.  It
+                           ;; reads none, so only the file can tell it.
                            (while (not (file-exists-p "go")) (sleep-for 0.01))))
          (setq unread-command-events (list 'f5)))
     (backstaff-test-wait-for (file-exists-p "begun"))
