@@ -49,9 +49,8 @@ fix: setup ## correct and format the Python code as far as ruff can
 golden: setup ## write the golden cases again; review the difference like code
 	@$(BIN)/python tests/golden/regenerate.py
 
-# The manual takes tools, commands, keys and options from the code. Texinfo is made from the manual, and Info
-# from Texinfo. The Info file is committed, so that nobody who installs the package needs makeinfo.
-manual: setup ## write the autoloads, the reference in README and manual, and the Texinfo and Info files
+# The manual takes tools, commands, keys and options from the code.
+manual: setup ## write the autoloads, and the reference in README and manual
 	@$(EMACS) -Q --batch -l dev/batch.el -l dev/autoloads.el -f autoloads-batch
 	@$(BIN)/python -m dev.reference
 	@$(EMACS) -Q --batch -l dev/batch.el -L elisp -l dev/manual.el -f manual-batch

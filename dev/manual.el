@@ -1,4 +1,4 @@
-;;; manual.el --- Write the manual's reference, Texinfo and Info  -*- lexical-binding: t; -*-
+;;; manual.el --- Write the manual's reference, and the manual as Info  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -6,13 +6,6 @@
 
 ;; `make manual' runs this on docs/backstaff.org.  Commands, keys and options
 ;; come from the Elisp.  Each is written between a line BEGIN and a line END.
-;; Then Org makes docs/backstaff.texi, and makeinfo makes elisp/backstaff.info.
-;; The Info file is beside the Lisp, and so is the file `dir' that package
-;; managers look for: every way of installing the package includes both.
-;;
-;; Versions of Org write different Texinfo.  So the first line of the Texinfo
-;; holds the manual's hash, by which any Emacs sees if it is up to date.  For the
-;; same reason `dir' holds the hash of the Texinfo and the Info file.
 
 ;;; Code:
 
@@ -218,81 +211,36 @@ All but the first stand four columns deeper."
   (manual-fill "options" (manual-options))
   (manual-fill "keys" (manual-keymaps)))
 
-(defun manual-hash ()
-  "Return the mark of the Texinfo with the SHA-1 of its source."
-  (with-temp-buffer
-    (set-buffer-multibyte nil)
-    (insert-file-contents-literally (manual-file "backstaff.org"))
-    (format "@c Made by `make manual' from backstaff.org, whose SHA-1 is %s"
-            (secure-hash 'sha1 (current-buffer)))))
+;; An archive of the package has the manual as Info.  Package managers that know Org, such as
+;; package-vc with `:doc', make it themselves.
 
-(defun manual-texinfo ()
-  "Return the Texinfo of the manual, marked with its source and the version of Org.
-Each version of Org exports a little differently."
-  (let ((org-export-with-broken-links nil)
-        (org-confirm-babel-evaluate nil))
-    (with-temp-buffer
-      (insert (with-current-buffer (find-file-noselect (manual-file "backstaff.org") t)
-                (unwind-protect (org-export-as 'texinfo)
-                  (kill-buffer))))
-      ;; The first line must be Texinfo's own.
-      (goto-char (point-min))
-      (forward-line)
-      (insert (format "%s, with Org %s\n" (manual-hash) (org-version)))
-      (buffer-string))))
+(defun manual-info (folder)
+  "Write the manual as an Info file, and `dir', into FOLDER.
+This needs makeinfo and install-info (Debian: texinfo)."
+  (let* ((default-directory (file-name-as-directory (expand-file-name folder)))
+         (exec-path (append exec-path '("/usr/sbin")))
+         (texinfo (with-current-buffer (find-file-noselect (manual-file "backstaff.org") t)
+                    (unwind-protect (org-export-as 'texinfo)
+                      (kill-buffer)))))
+    (with-temp-file "backstaff.texi"
+      (insert texinfo))
+    (dolist (command '(("makeinfo" "--no-split" "--output=backstaff.info" "backstaff.texi")
+                       ("install-info" "backstaff.info" "dir")))
+      (with-temp-buffer
+        (unless (eq 0 (apply #'call-process (car command) nil t nil (cdr command)))
+          (error "%s: %s" (car command) (buffer-string)))))
+    (delete-file "backstaff.texi")))
 
-(defun manual-info-file (name)
-  "Return the file NAME beside the Lisp."
-  (expand-file-name name (expand-file-name "elisp/" manual-project)))
-
-(defun manual-info-hash ()
-  "Return the line that marks `dir' with the SHA-1 of Texinfo and Info file."
-  (with-temp-buffer
-    (set-buffer-multibyte nil)
-    (insert-file-contents-literally (manual-file "backstaff.texi"))
-    (insert-file-contents-literally (manual-info-file "backstaff.info"))
-    (format "Made by `make manual'; the SHA-1 of backstaff.info and backstaff.texi is %s\n"
-            (secure-hash 'sha1 (current-buffer)))))
-
-(defun manual-run (program &rest arguments)
-  "Run PROGRAM with ARGUMENTS beside the Lisp; an error shows its output."
-  (with-temp-buffer
-    (setq default-directory (manual-info-file ""))
-    (unless (eq 0 (apply #'call-process program nil t nil arguments))
-      (error "%s: %s" program (buffer-string)))))
-
-(defun manual-makeinfo (file)
-  "Write the Info file of the Texinfo to FILE."
-  (manual-run "makeinfo" "--no-split" (concat "--output=" file) (manual-file "backstaff.texi")))
-
-(defun manual-write-info ()
-  "Write the Info file and `dir', which Emacs reads to offer it."
-  (let ((directory (manual-info-file "dir"))
-        (exec-path (append exec-path '("/usr/sbin"))))
-    (manual-makeinfo "backstaff.info")
-    ;; install-info keeps existing lines.
-    (when (file-exists-p directory)
-      (delete-file directory))
-    (manual-run "install-info" "backstaff.info" "dir")
-    (with-temp-file directory
-      (insert-file-contents directory)
-      ;; Info does not show text above the first node.
-      (search-forward "\n\^_")
-      (backward-char)
-      (insert (manual-info-hash)))))
+(defun manual-info-batch ()
+  "Write the Info file into the folder that the command line names."
+  (manual-info (pop command-line-args-left)))
 
 (defun manual-batch ()
-  "Write the reference into the manual, then the Texinfo, then the Info file."
+  "Write the reference into the manual."
   (let ((coding-system-for-write 'utf-8-unix))
     (with-temp-buffer
       (manual-insert)
-      (write-region nil nil (manual-file "backstaff.org") nil 'silent))
-    (let ((texinfo (manual-texinfo)))
-      (with-temp-file (manual-file "backstaff.texi")
-        (insert texinfo)))
-    (if (executable-find "makeinfo")
-        (manual-write-info)
-      (message "manual: WITHOUT elisp/backstaff.info: makeinfo is missing (Debian: texinfo)"))))
+      (write-region nil nil (manual-file "backstaff.org") nil 'silent))))
 
 (provide 'manual)
 ;;; manual.el ends here
