@@ -55,11 +55,8 @@ manual: setup ## write the autoloads, and the reference in README and manual
 	@$(BIN)/python -m dev.reference
 	@$(EMACS) -Q --batch -l dev/batch.el -L elisp -l dev/manual.el -f manual-batch
 
-# CLONES are git work trees in which overviews and file names are measured; the default is this one.
-bench: setup ## measure every promised figure and its peer; draw docs/speed.svg
+bench: setup ## measure every promised figure and its peer; write docs/benchmarks
 	@$(BIN)/python -m dev.bench
-	@$(BIN)/python -m dev.bench.overview $(CLONES)
-	@$(BIN)/python -m dev.bench.find $(CLONES)
 	@$(BIN)/python -m dev.bench.ask
 
 setup: ## install missing packages and make .venv; all others do this first

@@ -75,16 +75,6 @@ class Folders:
         """The folder of the commands themselves."""
         return self.commands / ".claude" / "commands"
 
-    @property
-    def skills(self) -> Path:
-        """A project with the same number of skills."""
-        return self.path / "skills"
-
-    @property
-    def skill_heads(self) -> Path:
-        """The folder of the skills, each in a folder of its own."""
-        return self.skills / ".agents" / "skills"
-
 
 def folders(cache: Path, sizes: Sizes) -> Folders:
     """Return the folders of these `sizes` below `cache`; make them if they do not exist."""
@@ -95,7 +85,6 @@ def folders(cache: Path, sizes: Sizes) -> Folders:
     for number in range(sizes.trees):
         _once(made.forest / f"tree-{number}", partial(_tree, sizes.tree))
     _once(made.commands, partial(_commands, sizes.commands))
-    _once(made.skills, partial(_skills, sizes.commands))
     return made
 
 
@@ -140,14 +129,6 @@ def _commands(count: int, path: Path) -> None:
     heads.mkdir(parents=True)
     for number in range(count):
         (heads / f"command-{number:05d}.md").write_text(_command(number), "utf-8")
-
-
-def _skills(count: int, path: Path) -> None:
-    for number in range(count):
-        skill = path / ".agents" / "skills" / f"skill-{number:05d}"
-        skill.mkdir(parents=True)
-        head = f"---\nname: {skill.name}\ndescription: What skill {number} is good for\n---\n"
-        (skill / "SKILL.md").write_text(head + _command(number), "utf-8")
 
 
 def _command(number: int) -> str:
