@@ -88,8 +88,8 @@ def _circumstances(seconds: float) -> str:
 
 
 def _first_line(command: str) -> str:
-    if shutil.which(command.split()[0]) is None:
-        return f"no {command.split()[0]}"
+    if shutil.which(command.split(maxsplit=1)[0]) is None:
+        return f"no {command.split(maxsplit=1)[0]}"
     told = subprocess.run(  # noqa: S603  # the commands are our own
         command.split(), cwd=servers.REPOSITORY, capture_output=True, text=True, check=False
     )
