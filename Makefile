@@ -29,7 +29,7 @@ check: setup ## run the quick checks and tests of both languages, 90 s
 
 test: lint test-el test-py ## run all checks and all tests
 
-demo: ## start the server from Emacs and call tools on this repository; ALL=1 shows every reply
+demo: ## start the server from Emacs and call every tool on this repository
 	@dev/setup demo
 	@$(EMACS) -Q --batch -l dev/batch.el -L elisp -l dev/demo.el -f demo-batch
 
