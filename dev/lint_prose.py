@@ -1,8 +1,8 @@
 """Find phrases that make a reader stop, in all files that git tracks.
 
-They come from three habits: a clause without a noun ("that which it has"), an object before its verb
-("So begins a page"), and the passive "told". Each line of output is `file:line: phrase: text`. A line
-that needs such a phrase has a comment `prose: REASON`.
+They come from three habits: a clause without a noun ("that which it has"), an object before its
+verb ("So begins a page"), and the passive "told". Each line of output is `file:line: phrase: text`.
+A line that needs such a phrase has a comment `prose: REASON`.
 """
 
 import re
@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 PHRASES = {
     "of late": "lately",
     "but for": "except",
-    r"(is|are|was|were|be|been|being) told": "the reply says; the caller learns",
+    r"(?<!\) )(is|are|was|were|be|been|being) told": "the reply says; the caller learns",
     r"tells? of": "name; report",
     "that which|that of which|of which there": "a noun",
     "of what|from what|with what|by what": "a noun",
@@ -26,7 +26,7 @@ PHRASES = {
     "and be it": "even",
     "also where": "even if",
     r"(Had|, had) (it|they|one)": "if",
-    r'^\s*r?"""(As|Of|So|Such|That|Those|Why) ': "a noun first",
+    r'^\s*r?"""(As|Of|So|Such|That|Those|Why)': "a noun first",
 }
 """Regular expressions of the phrases, each with a plainer wording."""
 FILES = ("*.py", "*.el", "*.org", "*.md", "*.toml", "*.yml", "Makefile", ".ci/*", "dev/*")
