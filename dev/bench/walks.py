@@ -139,8 +139,8 @@ def _commands(server: Server, folders: Folders, turns: int) -> dict[str, list[fl
     times: dict[str, list[float]] = {"heads": [], "yaml": [], "cold": [], "warm": []}
     listed = partial(_answered, server, "commands/list_commands", {}, folders.commands)
     for _ in range(turns):
-        times["heads"].append(seconds(partial(_heads, folders.heads)))
-        times["yaml"].append(seconds(partial(_parsed, folders.heads)))
+        times["heads"].append(seconds(partial(_heads, folders.commands / ".claude" / "commands")))
+        times["yaml"].append(seconds(partial(_parsed, folders.commands / ".claude" / "commands")))
         _catalog.CACHE.clear()
         times["cold"].append(seconds(listed))
         times["warm"].append(seconds(listed))

@@ -173,7 +173,7 @@ def test_folders_hold_the_declared_files_and_are_made_once(tmp_path: Path) -> No
     files = [path for path in made.forest.rglob("*.py") if path.is_file()]
     tops, middles = QUICK.tree
     assert len(files) == QUICK.trees * (3 * (tops + tops * middles) + tops * middles * 20 * 13)
-    assert len(list(made.heads.iterdir())) == QUICK.commands
+    assert len(list((made.commands / ".claude" / "commands").iterdir())) == QUICK.commands
     (made.flat(0) / "more").touch()
     assert len(list(folders(tmp_path, QUICK).flat(0).iterdir())) == QUICK.flat[0] + 1
 
