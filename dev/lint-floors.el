@@ -32,7 +32,7 @@ whose name begins like no other floor is on the first one.")
 
 (defconst lint-floors--definition
   "^(\\(?1:\\(?:cl-\\)?def[a-z-]+\\) '?(?\\(?2:backstaff[^][ \n()\"';]*\\)\\(?3:)\\)?"
-  "Matches a definition: group 1 is the macro, 2 the name, and 3 says there is no value.")
+  "Matches a definition: the macro, the name, and `)' if there is no value.")
 
 (defun lint-floors--level (name)
   "Return the number of the floor that the file NAME stands on."
@@ -81,7 +81,8 @@ PUBLIC are those of DEFINED that a use must follow."
     (search-forward "\n  (interactive" (save-excursion (end-of-defun) (point)) t)))
 
 (defun lint-floors--own-p (file symbol)
-  "Return non-nil if SYMBOL, a private name, is one of FILE, a list of `lint-floors--read'."
+  "Return non-nil if SYMBOL, a private name, is one of FILE.
+FILE is a list of `lint-floors--read'."
   (let ((prefix (substring symbol 0 (string-search "--" symbol))))
     (or (member symbol (nth 1 file))
         (equal prefix (car file))
@@ -126,7 +127,8 @@ Each is a list of a kind, the name of a file and a text."
                               collect (list 'unused (car file) name))))))
 
 (defun lint-floors-batch ()
-  "Print the findings in this repository and leave Emacs, with failure if there are any."
+  "Print the findings in this repository and leave Emacs.
+Its exit status says whether there are any."
   (let ((findings (lint-floors-findings lint-floors--repository)))
     (pcase-dolist (`(,kind ,file ,text) findings)
       (message "floors: elisp/%s.el: %s %s" file kind text))

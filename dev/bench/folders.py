@@ -8,6 +8,7 @@ import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 MADE = ".made"
@@ -70,7 +71,7 @@ def folders(cache: Path, sizes: Sizes) -> Folders:
     """Return the folders of these `sizes` below `cache`; make them if they do not exist."""
     made = Folders(cache / f"folders-{abs(hash(sizes))}")
     for number, count in enumerate(sizes.flat):
-        _once(made.flat(number), lambda path, count=count: _files(path, count))
+        _once(made.flat(number), partial(_files, count=count))
     _once(made.path / "rows", lambda path: _files(path, sizes.rows))
     for number in range(sizes.trees):
         _once(made.forest / f"tree-{number}", lambda path: _tree(path, *sizes.tree))
