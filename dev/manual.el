@@ -20,16 +20,6 @@
   (expand-file-name "../" (file-name-directory load-file-name))
   "This repository.")
 
-(defconst manual-maps
-  '((backstaff-map "The commands, below a key of yours")
-    (backstaff-view-map "In overviews and trees")
-    (backstaff-overview-mode-map "Overviews")
-    (backstaff-tree-mode-map "Trees")
-    (backstaff-inspector-mode-map "A tool's reply")
-    (backstaff-search-mode-map "Lines that match")
-    (backstaff-changes-mode-map "Changes"))
-  "The keymaps, each with the heading of its table.")
-
 
 ;;; Commands, keys and options, read from the Elisp
 
@@ -105,88 +95,31 @@ COLUMNS are the widths of the columns for Texinfo, as parts of a line."
              (sort (manual-names "^(defcustom \\([^ \n]+\\)") #'string<)
              "\n"))
 
-(defun manual-keys (map)
-  "Return the keys that MAP itself binds: a list of (KEY . COMMAND), in order."
-  (let ((keys nil))
-    (map-keymap-internal
-     (lambda (event command)
-       (cond ((and (eq event 'remap) (keymapp command))
-              (map-keymap-internal
-               (lambda (original replacement)
-                 (push (cons (key-description
-                              ;; The last is a click on a heading, as that is where it works.
-                              (cl-some (lambda (map) (car (last (where-is-internal original (list map)))))
-                                       (list global-map)))
-                             replacement)
-                       keys))
-               command))
-             ((not (eq event 'menu-bar))
-              (push (cons (key-description (vector event)) command) keys))))
-     (symbol-value map))
-    ;; MAP may bind a key and also replace the command that the key ran before: list it once.
-    (sort (delete-dups keys) (lambda (one other) (string< (car one) (car other))))))
-
-(defun manual-keymaps ()
-  "Return the keys of all maps, a section of Org with a table for each."
+(defun manual-keys ()
+  "Return the keys of `backstaff-map' as a table of Org."
   (manual-load)
-  (mapconcat
-   (pcase-lambda (`(,map ,heading))
-     (format "*** %s\n\n~%s~:\n\n%s" heading map
-             (manual-table ".15 .4 .45"
-                           (mapcar (pcase-lambda (`(,key . ,command))
-                                     (list (format "~%s~" key) (format "~%s~" command)
-                                           (manual-first-line command)))
-                                   (manual-keys map)))))
-   manual-maps "\n\n"))
+  (let ((keys nil))
+    (map-keymap-internal (lambda (event command)
+                           (push (list (format "~%s~" (key-description (vector event)))
+                                       (format "~%s~" command) (manual-first-line command))
+                                 keys))
+                         (symbol-value 'backstaff-map))
+    (manual-table ".15 .4 .45" (sort keys (lambda (one other) (string< (car one) (car other)))))))
 
 
 ;;; Tools in Lisp
 
 (defun manual-emacs-tools ()
-  "Return the tools in Lisp as sections of Org.
-The form is that of the server's tools, which dev/reference.py writes."
+  "Return the tools in Lisp, with their descriptions, as a list of Org."
   (manual-load)
-  (mapconcat
-   (pcase-lambda (`(,id . ,_))
-     (let ((tool (backstaff-lisp-tools-find id)))
-       (format "*** =%s=\n\n#+begin_example\n%s#+end_example" id
-               (mapconcat (pcase-lambda (`(,indent . ,text)) (manual-wrapped indent text))
-                          (cons (cons "    " (plist-get tool :description))
-                                (mapcar (lambda (argument)
-                                          (cons "      " (manual-argument argument)))
-                                        (plist-get tool :arguments)))
-                          ""))))
-   backstaff-lisp-tools "\n\n"))
-
-(defun manual-argument (argument)
-  "Return ARGUMENT of a tool in Lisp as a line, with its type and limits."
-  (format "%s (%s)  %s" (plist-get argument :name)
-          (string-join
-           (delq nil
-                 (list (substring (symbol-name (plist-get argument :type)) 1)
-                       (cond ((plist-get argument :required) "required")
-                             ((not (plist-member argument :default)) "optional")
-                             (t (format "default %s"
-                                        (pcase (plist-get argument :default)
-                                          (:false "false")
-                                          (value (format "%S" value))))))
-                       (and (plist-get argument :enum)
-                            (concat "one of " (string-join (plist-get argument :enum) " ")))
-                       (and (plist-get argument :minimum)
-                            (format "minimum %s" (plist-get argument :minimum)))
-                       (and (plist-get argument :maximum)
-                            (format "maximum %s" (plist-get argument :maximum)))))
-           ", ")
-          (plist-get argument :description)))
-
-(defun manual-wrapped (indent text)
-  "Return TEXT behind INDENT, in lines of 90 columns.
-All but the first stand four columns deeper."
-  (with-temp-buffer
-    (insert indent text "\n")
-    (let ((fill-column 90) (fill-prefix (concat indent "    ")) (sentence-end-double-space nil))
-      (fill-region-as-paragraph (point-min) (point-max)))
-    (buffer-string)))
+  (mapconcat (pcase-lambda (`(,id . ,_))
+               (with-temp-buffer
+                 (insert (format "- =%s= :: %s" id
+                                 (plist-get (backstaff-lisp-tools-find id) :description)))
+                 (let ((fill-column 118) (fill-prefix "  ") (sentence-end-double-space nil))
+                   (fill-region-as-paragraph (point-min) (point-max)))
+                 (buffer-string)))
+             backstaff-lisp-tools "\n"))
 
 
 ;;; The files
@@ -209,7 +142,7 @@ All but the first stand four columns deeper."
   (manual-fill "emacs-tools" (manual-emacs-tools))
   (manual-fill "commands" (manual-commands))
   (manual-fill "options" (manual-options))
-  (manual-fill "keys" (manual-keymaps)))
+  (manual-fill "keys" (manual-keys)))
 
 ;; An archive of the package has the manual as Info.  Package managers that know Org, such as
 ;; package-vc with `:doc', make it themselves.
