@@ -129,7 +129,6 @@ ROWS = (
     Row(P.CALL, "one : jsonrpc.el", "ping", "ours", "jsonrpc", 1),
     Row(P.CALL, "one : epc:call-sync", "ping", "ours", "epc", 0.001),
     Row(P.CALL, "p95 : p50, or as the raw pipe", "ping", "ours", "pipe", 3, TAIL),
-    Row(P.CALL, "the same after a listing of 10,000", "after", "ours", "pipe", 3, TAIL),
     Row(P.CALL, "50 at once, each : one alone", "in-flight/50", "ours", "single", 0.5),
     # The handler is that of contract 000, in Emacs Lisp.
     *_listing(0, "1,000 entries", 1, 2.5, 2),
