@@ -34,13 +34,13 @@
 (defun backstaff-xref--search (root pattern flags &rest arguments)
   "Return the reply to a search in the project ROOT for PATTERN with FLAGS.
 ARGUMENTS are more arguments of the tool.  A failure is a `user-error'."
-  (let ((reply (backstaff-prompt-call-tool
+  (pcase-let (((map :ok :data :text)
+               (backstaff-prompt-call-tool
                 "workspace/regexp_search"
                 `( :pattern ,pattern :flags ,flags :context_lines 0
                    :max_results ,backstaff-xref--limit ,@arguments)
-                (list :root root))))
-    (if (plist-get reply :ok) (plist-get reply :data)
-      (user-error "%s" (string-remove-prefix "Error: " (plist-get reply :text))))))
+                root)))
+    (if ok data (user-error "%s" (string-remove-prefix "Error: " text)))))
 
 (defun backstaff-xref--rank (word name path ignore-case)
   "Return how well the definition NAME in the file PATH answers to WORD.
@@ -62,36 +62,32 @@ Case does not count if IGNORE-CASE is non-nil."
   "Return the definitions in ROOT whose names have the words of TEXT.
 The last word is in the name itself, and the others may be in the names around
 it: both \"server run\" and \"Server.run\" find Server.run.  Each is a plist
-\\=(:rank :name :path :line :column :match :line-text), the best first."
+\=(:rank :name :path :line :column :match :line-text), the best first."
   (when-let* ((words (split-string text "[ \t]+\\|\\.\\|::" t)) (word (car (last words))))
     (let* ((ignore-case (isearch-no-upper-case-p text nil))
            (flags (if ignore-case "i" ""))
            (data (backstaff-xref--search root word flags :literal t :definitions t))
-           (items (plist-get data :items)))
-      ;; Of very many, those that begin with the word are the better half.
-      (when (plist-get data :next-offset)
-        (setq items (append items (plist-get
-                                   (backstaff-xref--search
-                                    root (concat "\\b" (backstaff-prompt-quote-regexp word))
-                                    flags :definitions t)
-                                   :items))))
-      (let ((places (make-hash-table :test #'equal)))
-        (cl-sort
-         (cl-loop
-          for item in items
-          for (path line column match line-text enclosing)
-          = (mapcar (apply-partially #'plist-get item)
-                    '(:path :line :column :match :line-text :enclosing))
-          for name = (or (plist-get enclosing :qualified) "")
-          unless (or (gethash (cons path line) places)
-                     ;; Other words of the line may match, such as a parameter.
-                     (let ((case-fold-search ignore-case))
-                       (cl-loop for word in words
-                                thereis (not (string-match-p (regexp-quote word) name)))))
-          collect (list :rank (backstaff-xref--rank word name path ignore-case) :name name
-                        :path path :line line :column column :match match :line-text line-text)
-          do (puthash (cons path line) t places))
-         #'< :key (lambda (definition) (plist-get definition :rank)))))))
+           (places (make-hash-table :test #'equal)))
+      (cl-sort
+       (cl-loop
+        for item in (append (plist-get data :items)
+                            ;; Of very many, those that begin with the word are the better half.
+                            (when (plist-get data :next-offset)
+                              (plist-get (backstaff-xref--search
+                                          root (concat "\\b" (backstaff-prompt-quote-regexp word))
+                                          flags :definitions t)
+                                         :items)))
+        for (path line name) = (list (plist-get item :path) (plist-get item :line)
+                                     (or (plist-get (plist-get item :enclosing) :qualified) ""))
+        for place = (cons path line)
+        unless (or (gethash place places)
+                   ;; Other words of the line may match, such as a parameter.
+                   (let ((case-fold-search ignore-case))
+                     (cl-loop for word in words
+                              thereis (not (string-match-p (regexp-quote word) name)))))
+        collect `(:rank ,(backstaff-xref--rank word name path ignore-case) :name ,name ,@item)
+        and do (puthash place t places))
+       #'< :key (lambda (definition) (plist-get definition :rank))))))
 
 ;;; The backend of xref
 
@@ -177,23 +173,22 @@ With Consult you see each definition in its file; see `backstaff-use-consult'."
   (interactive (let ((root (backstaff-command-project)))
                  (list (backstaff-xref--read root) root)))
   (let* ((root (or root (backstaff-command-root)))
-         (place (get-text-property 0 'backstaff-place name)))
-    (cond ((string-blank-p name) (user-error "Type a part of the name"))
-          (place)
-          ;; Embark passes a candidate without its properties.
-          ((and (string-match "\\`\\(.+?\\):\\([0-9]+\\):" name)
-                (file-exists-p (concat root (match-string 1 name))))
-           (setq place (cons (match-string 1 name) (string-to-number (match-string 2 name)))))
-          (t (let ((best (car (backstaff-xref--definitions root name))))
-               (unless best
-                 (user-error "%s" (backstaff-xref--none name)))
-               (setq place (cons (plist-get best :path) (plist-get best :line))))))
+         ;; Embark passes a candidate without its properties.
+         (place (or (backstaff-xref--place name)
+                    (when-let ((best (car (backstaff-xref--definitions root name))))
+                      (cons (plist-get best :path) (plist-get best :line)))
+                    (user-error "%s" (backstaff-xref--none name)))))
     (xref-push-marker-stack)
-    (backstaff-path-visit (concat root (car place)) root nil (cdr place))
+    (backstaff-path-visit (car place) root nil (cdr place))
     (back-to-indentation)))
 
+(defun backstaff-xref--place (candidate)
+  "Return the path and the line (PATH . LINE) of CANDIDATE, or nil for other text."
+  (and (string-match "\\`\\(.+?\\):\\([0-9]+\\):" candidate)
+       (cons (match-string-no-properties 1 candidate) (string-to-number (match-string 2 candidate)))))
+
 (defun backstaff-xref--none (text)
-  "Return the words for that no definition has the words of TEXT in its name."
+  "Say that no definition has the words of TEXT in its name."
   (format "No definition in the project has %s in its name"
           (string-join (split-string text) " and ")))
 
@@ -201,37 +196,31 @@ With Consult you see each definition in its file; see `backstaff-use-consult'."
   "Read the name of a definition in the project ROOT; return its candidate."
   (let* ((default (backstaff-prompt-default))
          (answer (lambda (input)
-                   (condition-case problem
-                       (let ((text (if (string-blank-p input) (or default "") input)))
+                   (let ((text (if (string-blank-p input) (or default "") input)))
+                     (condition-case problem
                          (or (mapcar #'backstaff-xref--candidate
                                      (backstaff-xref--definitions root text))
-                             (unless (string-blank-p text) (backstaff-xref--none text))))
-                     (user-error (cadr problem)))))
+                             (unless (string-blank-p text) (backstaff-xref--none text)))
+                       (user-error (cadr problem))))))
          (annotate (lambda (candidate)
-                     (pcase (get-text-property 0 'backstaff-place candidate)
-                       (`(,path . ,line)
-                        (propertize (format "  %s:%d" (backstaff-names-show path) line)
-                                    'face 'completions-annotations)))))
+                     (pcase-let ((`(,path . ,line) (backstaff-xref--place candidate)))
+                       (propertize (format "  %s:%d" (backstaff-names-show path) line)
+                                   'face 'completions-annotations))))
          ;; On the screen, the place stands behind the name alone.
          (group (lambda (candidate transform)
-                  (if transform (backstaff-names-text
-                                 (get-text-property 0 'backstaff-query candidate))
-                    (pcase (get-text-property 0 'backstaff-rank candidate)
-                      (0 "Exactly this name") (1 "Names that begin with it")
-                      ((or 2 3) "Names that contain it") (_ "Headings of texts"))))))
+                  (and transform (backstaff-names-text
+                                  (get-text-property 0 'backstaff-query candidate))))))
     (if (backstaff-prompt-consult-p)
         (backstaff-find-with-consult "Definition: " root answer 'backstaff-xref--history
                                      :annotate annotate :group group)
-      (or (backstaff-find-read (format-prompt "Definition" default) answer
-                               'backstaff-xref--history '(category . consult-grep)
-                               (cons 'annotation-function annotate) (cons 'group-function group))
-          default ""))))
+      (backstaff-find-read (format-prompt "Definition" default) default answer
+                           'backstaff-xref--history '(category . consult-grep) (cons 'annotation-function annotate)
+                           (cons 'group-function group)))))
 
 (defun backstaff-xref--candidate (definition)
   "Return the candidate of DEFINITION, such as \"src/a.py:4:Server.run\"."
-  (pcase-let (((map :name :path :line :rank) definition))
-    (propertize (backstaff-find-line path line name) 'backstaff-place (cons path line)
-                'backstaff-query name 'backstaff-rank rank)))
+  (pcase-let (((map :name :path :line) definition))
+    (propertize (backstaff-find-line path line name) 'backstaff-query name)))
 
 (provide 'backstaff-ui-xref)
 ;;; backstaff-ui-xref.el ends here

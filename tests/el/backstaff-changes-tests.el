@@ -4,7 +4,6 @@
 
 ;;; Code:
 
-(require 'bookmark)
 (require 'backstaff-view-fixtures)
 (require 'backstaff-ui-changes)
 
@@ -200,21 +199,6 @@
     (backstaff-view-test-open #'backstaff-changes)
     (backstaff-view-test-press "b feat TAB RET")
     (should (string-match-p "^No changes since feature-x:" (buffer-string)))))
-
-(ert-deftest backstaff-changes-are-bookmarked-without-their-status ()
-  (backstaff-changes-tests-with
-    (backstaff-changes-tests-edit 5 "first\n")
-    (backstaff-view-test-open #'backstaff-changes "index")
-    (let ((bookmark (funcall bookmark-make-record-function)))
-      (should-not (plist-get (alist-get 'backstaff-state (cdr bookmark)) :status))
-      (should (equal (car bookmark) (format "changes: %s" (file-name-nondirectory
-                                                           (directory-file-name root)))))
-      (kill-buffer)
-      (save-current-buffer
-        (funcall (alist-get 'handler (cdr bookmark)) bookmark)
-        (backstaff-view-test-wait)
-        (should (string-match-p "^Changes since index:" (buffer-string)))
-        (should (string-match-p "^\\+first$" (buffer-string)))))))
 
 (ert-deftest backstaff-changes-have-the-keys-of-a-diff ()
   (backstaff-changes-tests-with

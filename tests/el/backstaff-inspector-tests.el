@@ -28,7 +28,7 @@
 (defun backstaff-inspector-tests-text (buffer)
   "Return the text of BUFFER once the call is over."
   (with-current-buffer buffer
-    (backstaff-test-wait-for (not backstaff-request--pending))
+    (backstaff-test-wait-for (not backstaff-view--calls))
     (should-not (buffer-modified-p))
     (buffer-substring-no-properties (point-min) (point-max))))
 
@@ -202,11 +202,11 @@
     (let ((buffer (backstaff-run-tool "stall" nil)))
       ;; A command that waited would return at the limit, with no request left.
       (with-current-buffer buffer
-        (should backstaff-request--pending))
+        (should backstaff-view--calls))
       (should (string-match-p "\\`Cancelled\n\nType g"
                               (backstaff-inspector-tests-type "C-g")))
       (with-current-buffer buffer
-        (should-not backstaff-request--pending))
+        (should-not backstaff-view--calls))
       (should (equal (length (backstaff-test-call-server 'cancellations nil)) 1)))))
 
 (ert-deftest backstaff-inspector-quit-keeps-the-shown-reply ()

@@ -244,7 +244,7 @@
     (with-current-buffer (get-buffer (backstaff-search-tests-name root))
       (should-not (string-match-p "finished" (buffer-string)))
       (should (string-prefix-p " Searching: 0 matches" header-line-format))
-      (backstaff-request-quit)
+      (backstaff-view-quit)
       (should (string-match-p "\\`Cancelled\n" (buffer-string)))
       (should (string-match-p "Cancelled: .* for run," header-line-format))
       (revert-buffer)

@@ -36,7 +36,7 @@ This is a pair of seconds: by the clock, and of the processor for Emacs."
         (progn (funcall function)
                ;; `sit-for' waits for a key, and only then Emacs draws the screen, which
                ;; counts.  No event follows the drawing, so three periods follow the reply.
-               (while (progn (sit-for bench-stall-period) backstaff-request--pending))
+               (while (progn (sit-for bench-stall-period) backstaff-view--calls))
                (sit-for (* 3 bench-stall-period)))
       (cancel-timer timer))
     (cons longest busiest)))
