@@ -38,11 +38,7 @@
   (setq-local minor-mode-overriding-map-alist nil ; keys of `diff-mode' that this map has
               ;; To highlight as in the files, or within lines, would run programs.
               diff-font-lock-syntax nil
-              diff-refine nil
-              next-error-function (lambda (count &optional reset)
-                                    (when reset (goto-char (point-min)))
-                                    (diff-hunk-next count)
-                                    (backstaff-changes-visit))))
+              diff-refine nil))
 
 ;;;###autoload
 (defun backstaff-changes (&optional base)
@@ -91,22 +87,14 @@ argument, ask for another commit, branch or tag, BASE, to compare with;
 (defun backstaff-changes-visit ()
   "Visit the line at point in its file."
   (interactive nil backstaff-changes-mode)
-  (let* ((root (backstaff-view-get :root)) (entry (backstaff-view-entry t))
-         (path (plist-get entry :path)) (name (concat root path)))
+  (let ((entry (backstaff-view-entry t)) (root (backstaff-view-get :root)))
     (if (not (save-excursion
                (end-of-line)
                (and (re-search-backward "^@@" nil t) (equal entry (backstaff-view-entry)))))
-        (backstaff-path-visit path root)
+        (backstaff-path-visit (plist-get entry :path) root)
       ;; This asks before a link is followed out of the project.
-      (backstaff-path-buffer name root)
-      ;; Where a folder is called "b", "b/x" in the diff could be its file.
-      (let* ((file (backstaff-path-file-name name root))
-             (diff-remembered-defdir default-directory)
-             (diff-remembered-files-alist
-              (save-excursion
-                (diff-beginning-of-file)
-                (list (cons (diff-hunk-file-names nil) file) (cons (diff-hunk-file-names t) file)))))
-        (diff-goto-source)))))
+      (backstaff-path-buffer (concat root (plist-get entry :path)) root)
+      (diff-goto-source))))
 
 (provide 'backstaff-ui-changes)
 ;;; backstaff-ui-changes.el ends here

@@ -19,11 +19,6 @@
 (require 'backstaff-ui-path)
 (require 'backstaff-ui-prompt)
 
-(declare-function consult--dynamic-collection "ext:consult" t t)
-(declare-function consult--grep-state "ext:consult" t)
-(declare-function consult--lookup-member "ext:consult" t)
-(declare-function consult--read "ext:consult" t)
-
 (defconst backstaff-find--limit 100
   "Maximum number of files that `backstaff-find-file' offers.")
 
@@ -67,7 +62,6 @@ completion metadata, such as (category . file)."
            (setq-local completion-styles '(backstaff-find)
                        completion-category-defaults nil
                        completion-category-overrides nil
-                       completions-group t ; candidates may be shown in another form
                        ;; [No match] would cover the reason.
                        completion-fail-discreetly t
                        ;; <down> would insert a candidate that does not match.
@@ -103,28 +97,6 @@ POINT is as in `completion-try-completion'."
     (`(,only) (cons only (length only)))
     (_ (cons string (length string)))))
 
-(defun backstaff-find-line (path line text)
-  "Return LINE of PATH with TEXT as a candidate such as \"src/a.py:4:TEXT\".
-It has the faces by which `consult-grep' and Embark know its parts."
-  (concat (propertize path 'face 'consult-file 'consult--prefix-group path) ":"
-          (propertize (number-to-string line) 'face 'consult-line-number) ":"
-          (backstaff-names-text text)))
-
-(defun backstaff-find-with-consult (prompt root answer history &rest options)
-  "Ask with PROMPT for a `backstaff-find-line', and show each in its file.
-ANSWER and HISTORY are as in `backstaff-find-read'.  The files are below ROOT.
-OPTIONS are those of `consult--read', which like all functions for Consult's
-asynchronous commands has no public name."
-  (let ((default-directory root))
-    (apply #'consult--read
-           (consult--dynamic-collection
-            (lambda (input)
-              (let ((candidates (funcall answer input)))
-                (if (listp candidates) candidates (ignore (message "%s" candidates))))))
-           :prompt prompt :history history :category 'consult-grep :require-match t :sort nil
-           :lookup #'consult--lookup-member :state (consult--grep-state)
-           :add-history (backstaff-prompt-default) options)))
-
 
 ;;; Files
 
@@ -153,28 +125,15 @@ input that is not a file's name visits the best match."
                         :max_results backstaff-find--limit)
                   root)))
              (or (mapcar (lambda (file) (propertize (backstaff-names-show file) 'backstaff-query file))
-                         (append (backstaff-find--unsaved root input) (plist-get data :files)))
+                         (plist-get data :files))
                  (if (not ok) (string-remove-prefix "Error: " text)
                    ;; The remedy of a note names an argument for models.
                    (mapconcat (lambda (note) (plist-get note :text))
                               (cons '(:text "No file matches") (plist-get data :notes)) "; ")))))))
     (get-text-property
      0 'backstaff-query
-     (backstaff-find-read (if (or (bound-and-true-p vertico-mode) (bound-and-true-p icomplete-mode)
-                                  (bound-and-true-p fido-mode))
-                              "Find file: "
-                            "Find file (TAB lists): ")
-                          nil answer 'backstaff-find--history '(category . project-file)))))
-
-(defun backstaff-find--unsaved (root input)
-  "Return the paths of new files in ROOT that have the words of INPUT.
-They are in a buffer and not on the disk, so the server does not know them."
-  (cl-loop for buffer in (buffer-list)
-           for file = (buffer-file-name buffer)
-           when (and file (string-prefix-p root file) (buffer-modified-p buffer)
-                     (not (file-exists-p file))
-                     (cl-loop for word in (split-string input) always (string-search word file)))
-           collect (substring file (length root))))
+     (backstaff-find-read "Find file: " nil answer 'backstaff-find--history
+                          '(category . project-file)))))
 
 (provide 'backstaff-ui-find)
 ;;; backstaff-ui-find.el ends here

@@ -14,7 +14,7 @@
 (require 'backstaff-ui-view)
 
 (defconst backstaff-inspector--limit 15000
-  "Maximum number of characters to show of the text, and of the data.")
+  "Maximum number of characters of data that are laid out and shown.")
 
 (defvar backstaff-inspector--history nil
   "The tools and the arguments that the user typed.")
@@ -71,8 +71,9 @@ CURRENT, a plist or a string, is there to edit."
                 nil nil 'backstaff-inspector--history)))
     (if (string-match-p "\\`[ \t]*{" text) text
       (condition-case nil
-          (pcase-let ((`(,arguments . ,end) (read-from-string (if (string-blank-p text) "nil" text))))
-            (unless (and (cl-evenp (length arguments)) (string-blank-p (substring text end)))
+          (pcase-let* ((form (if (string-blank-p text) "nil" text))
+                       (`(,arguments . ,end) (read-from-string form)))
+            (unless (and (cl-evenp (length arguments)) (string-blank-p (substring form end)))
               (error "No plist"))
             arguments)
         (error (user-error "%s is no plist such as (:path \"src\"), nor JSON" text))))))
@@ -169,33 +170,26 @@ argument, ask."
   (pcase-let* (((map :text :data :error :truncated :elapsed-ms :warnings) reply)
                ((map :tool :arguments :root :text-only) backstaff-view-state)
                (print-length nil) (print-level nil) (print-escape-newlines t)
-               (bytes (string-bytes text)) (limit backstaff-inspector--limit))
-    (cl-flet ((line (label text) (insert (propertize (format "%-9s" label) 'face 'backstaff-note)
-                                         text "\n"))
-              (part (form)
-                (insert (string-limit form limit)
-                        (if (> (length form) limit)
-                            (format "\n… and %d more characters" (- (length form) limit))
-                          ""))))
-      (unless text-only
-        (insert (format "(backstaff-call %S %s%S)\n\n" tool (if (consp arguments) "'" "") arguments))
-        (line "Root" (backstaff-path-shown root))
-        (line "Reply" (cond (error (propertize (format "failed: %s" (plist-get error :code)) 'face 'error))
-                            (truncated "truncated") (t "complete")))
-        (line "Time" (format "%s ms in the server, %.1f ms there and back" elapsed-ms milliseconds))
-        ;; English prose has about 4 bytes a token.  Names and numbers, of which most
-        ;; replies consist, have about 2.5.
-        (line "Length" (format "%d bytes, roughly %d to %d tokens" bytes (/ (+ bytes 3) 4)
-                               (ceiling bytes 2.5)))
-        (dolist (warning warnings)
-          (line "Warning" (backstaff-names-prose (format "%s" warning))))
-        (insert "\n"))
-      (part text)
-      (when (and data (not text-only))
-        (insert "\n" (propertize "Data" 'face 'backstaff-heading) "\n\n")
-        ;; To lay out more than is shown would take long.
-        (let ((form (prin1-to-string data)))
-          (part (if (> (length form) limit) form (pp-to-string data))))))))
+               (bytes (string-bytes text)))
+    (unless text-only
+      (insert (format "(backstaff-call %S %s%S)\n\n" tool (if (consp arguments) "'" "") arguments)
+              (format "Root      %s\n" (backstaff-path-shown root))
+              (format "Reply     %s\n" (cond (error (concat "failed: " (plist-get error :code)))
+                                             (truncated "truncated") (t "complete")))
+              (format "Time      %s ms in the server, %.1f ms there and back\n" elapsed-ms milliseconds)
+              ;; English prose has about 4 bytes a token.  Names and numbers, of which most
+              ;; replies consist, have about 2.5.
+              (format "Length    %d bytes, roughly %d to %d tokens\n"
+                      bytes (/ (+ bytes 3) 4) (ceiling bytes 2.5)))
+      (dolist (warning warnings)
+        (insert "Warning   " (backstaff-names-prose (format "%s" warning)) "\n"))
+      (insert "\n"))
+    (insert text)
+    (when (and data (not text-only))
+      (let ((form (prin1-to-string data)))
+        (insert "\n" (propertize "Data" 'face 'backstaff-heading) "\n\n"
+                (if (<= (length form) backstaff-inspector--limit) (pp-to-string data)
+                  (format "%d characters, which are too many to show\n" (length form))))))))
 
 (provide 'backstaff-ui-inspector)
 ;;; backstaff-ui-inspector.el ends here

@@ -12,13 +12,6 @@
 (require 'thingatpt)
 (require 'backstaff)
 
-(defcustom backstaff-use-consult t
-  "Whether commands show their candidates with Consult, if it is installed.
-`backstaff-search' then shows the matches as you type, and
-`backstaff-find-definition' the definitions, each in its file."
-  :type 'boolean :group 'backstaff :package-version '(backstaff . "0.1.0"))
-
-
 ;;; Directories and hosts
 
 (defun backstaff-command-root (&optional directory)
@@ -92,10 +85,6 @@ Do not ask where no server could be started."
 (defun backstaff-prompt-quote-regexp (text)
   "Return the regular expression of Python that matches TEXT."
   (replace-regexp-in-string "[^[:alnum:]_]" "\\\\\\&" text))
-
-(defun backstaff-prompt-consult-p ()
-  "Return non-nil if a command is to use Consult; see `backstaff-use-consult'."
-  (and backstaff-use-consult (require 'consult nil t)))
 
 ;;; Calls that the user waits for
 

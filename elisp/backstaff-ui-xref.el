@@ -6,7 +6,7 @@
 
 ;; The server finds definitions in the text of a project's files, unsaved text included,
 ;; without tags or a language server.  `backstaff-xref-mode' gives them to xref, and
-;; `backstaff-find-definition' reads a name with completion and visits the best one.
+;; `backstaff-find-definition' completes a name and calls xref with it.
 
 ;;; Code:
 
@@ -47,15 +47,15 @@ ARGUMENTS are more arguments of the tool.  A failure is a `user-error'."
 The best is 0: the name is WORD.  Then come names that begin with WORD, names
 with a word that does, and other names.  Headings of prose follow all code.
 Case does not count if IGNORE-CASE is non-nil."
-  (cl-flet ((match (format word ignore-case)
-              (let ((case-fold-search ignore-case))
-                (string-match-p (format format (regexp-quote word)) name))))
+  (let ((last (or (car (last (split-string name "[.:#/]" t))) "")) (case-fold-search ignore-case))
     (+ (if (string-match-p "\\.\\(?:md\\|org\\|rst\\|txt\\|adoc\\|texi\\)\\'" path) 10 0)
-       (cond ((match "\\(?:\\`\\|[.:#/]\\)%s\\'" word ignore-case) 0)
-             ((match "\\(?:\\`\\|[.:#/]\\)%s[^.:#/]*\\'" word ignore-case) 1)
-             ((match "\\(?:\\b\\|_\\)%s" word ignore-case) 2)
+       (cond ((eq t (compare-strings word nil nil last nil nil ignore-case)) 0)
+             ((string-prefix-p word last ignore-case) 1)
+             ((string-match-p (format "\\(?:\\b\\|_\\)%s" (regexp-quote word)) name) 2)
              ;; "Name" begins a word in getName.
-             ((match "[a-z0-9]%s" (upcase-initials word) nil) 2)
+             ((let ((case-fold-search nil))
+                (string-match-p (concat "[a-z0-9]" (regexp-quote (upcase-initials word))) name))
+              2)
              (t 3)))))
 
 (defun backstaff-xref--definitions (root text)
@@ -67,16 +67,14 @@ it: both \"server run\" and \"Server.run\" find Server.run.  Each is a plist
     (let* ((ignore-case (isearch-no-upper-case-p text nil))
            (flags (if ignore-case "i" ""))
            (data (backstaff-xref--search root word flags :literal t :definitions t))
+           (data (if (not (plist-get data :next-offset)) data
+                   ;; Of very many, those that begin with the word are the better half.
+                   (backstaff-xref--search root (concat "\\b" (backstaff-prompt-quote-regexp word))
+                                           flags :definitions t)))
            (places (make-hash-table :test #'equal)))
       (cl-sort
        (cl-loop
-        for item in (append (plist-get data :items)
-                            ;; Of very many, those that begin with the word are the better half.
-                            (when (plist-get data :next-offset)
-                              (plist-get (backstaff-xref--search
-                                          root (concat "\\b" (backstaff-prompt-quote-regexp word))
-                                          flags :definitions t)
-                                         :items)))
+        for item in (plist-get data :items)
         for (path line name) = (list (plist-get item :path) (plist-get item :line)
                                      (or (plist-get (plist-get item :enclosing) :qualified) ""))
         for place = (cons path line)
@@ -134,11 +132,11 @@ Each is a plist (:path :line :column :match :line-text), with numbers from 1."
                (backstaff-xref--definitions root text))))))
 
 (cl-defmethod xref-backend-definitions ((_backend (eql backstaff)) identifier)
-  "Return the definitions whose name is IDENTIFIER."
+  "Return the definitions whose name is IDENTIFIER.
+A heading counts where nothing else has the name."
   (let* ((root (backstaff-root))
          (definitions (backstaff-xref--definitions root identifier))
          (best (plist-get (car definitions) :rank)))
-    ;; A heading counts where nothing else has the name.
     (when (member best '(0 10))
       (backstaff-xref--make-all root (seq-filter (lambda (definition)
                                                    (equal best (plist-get definition :rank)))
@@ -161,66 +159,43 @@ Each is a plist (:path :line :column :match :line-text), with numbers from 1."
 
 ;;;###autoload
 (defun backstaff-find-definition (name &optional root)
-  "Visit the best definition in the project ROOT that has NAME in its name.
+  "Visit the definition of NAME in the project ROOT.
 Interactively, complete the name: the definition with exactly this name comes
 first, then names that begin with it, then names with a word that does.
-The file and the line stand beside each, and RET visits the first.  Of several
+The file and the line stand beside each, and RET takes the first.  Of several
 words the last is in the name itself, and the others may be in the names around
-it: \"server run\" finds Server.run.  Case counts only if NAME has a capital
-letter.  \\`M-,' returns to the place that you leave.
-
-With Consult you see each definition in its file; see `backstaff-use-consult'."
+it: \"server run\" finds Server.run.  Case counts only if you type a capital
+letter.  If several definitions have the name, xref lists them.  \\`M-,' returns
+to the place that you leave."
   (interactive (let ((root (backstaff-command-project)))
                  (list (backstaff-xref--read root) root)))
-  (let* ((root (or root (backstaff-command-root)))
-         ;; Embark passes a candidate without its properties.
-         (place (or (backstaff-xref--place name)
-                    (when-let ((best (car (backstaff-xref--definitions root name))))
-                      (cons (plist-get best :path) (plist-get best :line)))
-                    (user-error "%s" (backstaff-xref--none name)))))
-    (xref-push-marker-stack)
-    (backstaff-path-visit (car place) root nil (cdr place))
-    (back-to-indentation)))
-
-(defun backstaff-xref--place (candidate)
-  "Return the path and the line (PATH . LINE) of CANDIDATE, or nil for other text."
-  (and (string-match "\\`\\(.+?\\):\\([0-9]+\\):" candidate)
-       (cons (match-string-no-properties 1 candidate) (string-to-number (match-string 2 candidate)))))
-
-(defun backstaff-xref--none (text)
-  "Say that no definition has the words of TEXT in its name."
-  (format "No definition in the project has %s in its name"
-          (string-join (split-string text) " and ")))
+  (let ((xref-backend-functions (list (lambda () 'backstaff)))
+        (backstaff-root-directory (or root backstaff-root-directory)))
+    (xref-find-definitions name)))
 
 (defun backstaff-xref--read (root)
-  "Read the name of a definition in the project ROOT; return its candidate."
-  (let* ((default (backstaff-prompt-default))
-         (answer (lambda (input)
-                   (let ((text (if (string-blank-p input) (or default "") input)))
-                     (condition-case problem
-                         (or (mapcar #'backstaff-xref--candidate
-                                     (backstaff-xref--definitions root text))
-                             (unless (string-blank-p text) (backstaff-xref--none text)))
-                       (user-error (cadr problem))))))
-         (annotate (lambda (candidate)
-                     (pcase-let ((`(,path . ,line) (backstaff-xref--place candidate)))
-                       (propertize (format "  %s:%d" (backstaff-names-show path) line)
-                                   'face 'completions-annotations))))
-         ;; On the screen, the place stands behind the name alone.
-         (group (lambda (candidate transform)
-                  (and transform (backstaff-names-text
-                                  (get-text-property 0 'backstaff-query candidate))))))
-    (if (backstaff-prompt-consult-p)
-        (backstaff-find-with-consult "Definition: " root answer 'backstaff-xref--history
-                                     :annotate annotate :group group)
-      (backstaff-find-read (format-prompt "Definition" default) default answer
-                           'backstaff-xref--history '(category . consult-grep) (cons 'annotation-function annotate)
-                           (cons 'group-function group)))))
-
-(defun backstaff-xref--candidate (definition)
-  "Return the candidate of DEFINITION, such as \"src/a.py:4:Server.run\"."
-  (pcase-let (((map :name :path :line) definition))
-    (propertize (backstaff-find-line path line name) 'backstaff-query name)))
+  "Read the name of a definition in the project ROOT."
+  (let ((default (backstaff-prompt-default)))
+    (substring-no-properties
+     (backstaff-find-read
+      (format-prompt "Definition" default) default
+      (lambda (input)
+        (condition-case problem
+            (let ((text (if (string-blank-p input) (or default "") input)))
+              (or (mapcar (pcase-lambda ((map :name :path :line))
+                            (propertize name 'backstaff-place
+                                        (format "  %s:%d" (backstaff-names-show path) line)))
+                          (cl-delete-duplicates
+                           (backstaff-xref--definitions root text)
+                           :test #'equal :from-end t
+                           :key (lambda (definition) (plist-get definition :name))))
+                  (format "No definition in the project has %s in its name" text)))
+          (user-error (cadr problem))))
+      'backstaff-xref--history '(category . identifier)
+      (cons 'annotation-function
+            (lambda (name)
+              (propertize (get-text-property 0 'backstaff-place name)
+                          'face 'completions-annotations)))))))
 
 (provide 'backstaff-ui-xref)
 ;;; backstaff-ui-xref.el ends here

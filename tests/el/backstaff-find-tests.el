@@ -106,15 +106,6 @@
       (should (equal (sort (all-completions "c" minibuffer-completion-table) #'string<)
                      '("src/a.c" "x.#a.c"))))))
 
-(ert-deftest backstaff-find-file-says-that-tab-lists-if-nothing-else-does ()
-  (backstaff-view-test-project '(("a.c" . ""))
-    (pcase-dolist (`(,variable . ,prompt) '((ignore . "Find file (TAB lists): ")
-                                            (icomplete-mode . "Find file: ")
-                                            (vertico-mode . "Find file: ")))
-      (cl-progv (list variable) '(t)
-        (backstaff-find-tests-at-prompt "a"
-          (should (equal (minibuffer-prompt) prompt)))))))
-
 (ert-deftest backstaff-find-file-lists-the-matches-at-the-first-tab ()
   (backstaff-view-test-project backstaff-find-tests-tree
     (when (get-buffer "*Completions*")
@@ -318,16 +309,6 @@
   (backstaff-view-test-project backstaff-find-tests-tree
     (let ((completing-read-function (lambda (&rest _) (ert-fail "Another interface asks"))))
       (should (equal (backstaff-find-tests-type "tstprs RET") "tests/test_parser.c")))))
-
-
-;;; Files that are not on the disk
-
-(ert-deftest backstaff-find-file-knows-a-new-file-that-is-not-saved-yet ()
-  (backstaff-view-test-project backstaff-find-tests-tree
-    (with-current-buffer (find-file-noselect "src/brandnew.c")
-      (insert "new"))
-    (should (equal (backstaff-find-tests-type "brand RET") "src/brandnew.c"))
-    (set-buffer-modified-p nil)))
 
 (provide 'backstaff-find-tests)
 ;;; backstaff-find-tests.el ends here
