@@ -29,7 +29,7 @@
 
 (defconst manual-maps
   '((backstaff-map "The commands, below a key of yours")
-    (backstaff-view-map "In overviews and trees")
+    (backstaff-view-mode-map "In overviews and trees")
     (backstaff-overview-mode-map "Overviews")
     (backstaff-tree-mode-map "Trees")
     (backstaff-inspector-mode-map "A tool's reply")

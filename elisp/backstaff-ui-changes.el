@@ -33,8 +33,7 @@
               ;; Emacs draws a page of this size in less than a tenth of a second.
               (list "workspace/git_diff" (list :base base :offset (or offset 0))
                     '(:max-output-bytes 200000)))
-   :draw #'backstaff-changes--draw
-   :wrap t)
+   :draw #'backstaff-changes--draw)
   (setq-local minor-mode-overriding-map-alist nil ; keys of `diff-mode' that this map has
               ;; To highlight as in the files, or within lines, would run programs.
               diff-font-lock-syntax nil

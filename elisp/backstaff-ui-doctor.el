@@ -52,9 +52,9 @@ DIRECTORY says which project is meant; the default is the current one."
     (get-buffer "*backstaff doctor*")))
 
 (defun backstaff-doctor--check (name function &optional advice)
-  "Write into the report that the check NAME went well, if FUNCTION returns a text.
-If FUNCTION fails, write why, and what to do: ADVICE, or what the condition says.
-Return non-nil if it went well."
+  "Write the text that FUNCTION returns into the report, as check NAME.
+If FUNCTION fails, write why, and what to do: ADVICE, or what the condition
+says, and return nil."
   (message "%s" (substitute-command-keys (format "Checking: %s… (\\[keyboard-quit] stops)" name)))
   (condition-case problem
       (progn (backstaff-doctor--write (propertize "ok     " 'face 'success) name (funcall function))

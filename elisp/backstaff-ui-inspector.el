@@ -96,14 +96,14 @@ current directory.  If TEXT-ONLY is non-nil, show the text alone."
                        (list :root (or root (backstaff-command-root)) :tool id
                              :arguments arguments :text-only text-only)))
 
-(defun backstaff-inspector--show-file (id file &rest arguments)
-  "Show the text of the tool ID for FILE, with more ARGUMENTS."
+(defun backstaff-inspector--show-file (id file)
+  "Show the text of the tool ID for FILE."
   (let* ((name (expand-file-name file))
          ;; The root of a project belongs to it, not to a project around it.
          (root (backstaff-command-root (if (and (not (file-remote-p name)) (file-directory-p name))
                                            (file-name-as-directory name)
                                          (file-name-directory name)))))
-    (backstaff-run-tool id `(:path ,(backstaff-path-relative root name) ,@arguments) root t)))
+    (backstaff-run-tool id (list :path (backstaff-path-relative root name)) root t)))
 
 ;;;###autoload
 (defun backstaff-list-directory (directory)
@@ -113,14 +113,11 @@ Interactively it is the current directory; with a prefix argument, ask."
   (backstaff-inspector--show-file "agent-q/list_directory" directory))
 
 ;;;###autoload
-(defun backstaff-list-entries (directory &optional recursive)
+(defun backstaff-list-entries (directory)
   "Show the entries of DIRECTORY as JSON, by the tool forge/list_directory.
-If RECURSIVE is non-nil, also show those of the directories below; this is
-the prefix argument, with which the command asks for the directory.  The
-server's settings limit their number and depth."
-  (interactive (list (backstaff-read-directory "List directory: " #'backstaff-directory)
-                     current-prefix-arg))
-  (backstaff-inspector--show-file "forge/list_directory" directory :recursive (and recursive t)))
+Interactively it is the current directory; with a prefix argument, ask."
+  (interactive (list (backstaff-read-directory "List directory: " #'backstaff-directory)))
+  (backstaff-inspector--show-file "forge/list_directory" directory))
 
 ;;;###autoload
 (defun backstaff-file-info (file)
@@ -162,8 +159,7 @@ argument, ask."
                 (setq start (float-time))
                 (list (plist-get state :tool) (plist-get state :arguments)))
      :draw (lambda (reply) (backstaff-inspector--draw reply (* 1e3 (- (float-time) start))))
-     :draw-failures t
-     :wrap t)))
+     :draw-failures t)))
 
 (defun backstaff-inspector--draw (reply milliseconds)
   "Draw REPLY, which took MILLISECONDS, and its call, or only the text."

@@ -31,8 +31,7 @@ files, and 4 more files are beside it."
    :request (pcase-lambda ((map :path :tokens))
               (list "workspace/project_overview" (list :path path :max_tokens tokens)))
    :draw #'backstaff-overview--draw
-   :open (lambda (entry) (backstaff-tree (concat (backstaff-view-get :root) (plist-get entry :path))))
-   :wrap t)
+   :open (lambda (entry) (backstaff-tree (concat (backstaff-view-get :root) (plist-get entry :path)))))
   (setq-local imenu-generic-expression '((nil "^\\(\".*?\"/\\|[^ :\n]*/\\)\\(?: \\|$\\)" 1))))
 
 ;;;###autoload

@@ -47,16 +47,12 @@
 (define-derived-mode backstaff-search-mode grep-mode "Search"
   "Major mode for the lines that match a pattern or answer a question."
   :group 'backstaff
-  (backstaff-view-setup :request (lambda (state)
-                                   (backstaff-search--describe "Searching: ")
-                                   (backstaff-search--request state))
+  (backstaff-view-setup :request #'backstaff-search--request
                         :draw (lambda (reply)
                                 (compilation-forget-errors)
                                 (setq backstaff-search--counts '(0 0))
                                 (backstaff-search--add reply))
-                        :cancelled (lambda () (backstaff-search--describe "Cancelled: "))
-                        :draw-failures t
-                        :wrap t)
+                        :draw-failures t)
   ;; The names before the lines are for `next-error', not for who copies the lines.
   (add-function :filter-return (local 'filter-buffer-substring-function)
                 (lambda (text) (replace-regexp-in-string "^[^\0\n]*\0" "" text)))
@@ -177,7 +173,7 @@ The text in the region, or the symbol at point, is the default of a new one."
     (?t (backstaff-view-change :literal (not (backstaff-view-get :literal))))
     (?i (backstaff-view-change :ignored (not (backstaff-view-get :ignored))))
     (?c (backstaff-view-change
-         :flags (if (equal (backstaff-search--flags (backstaff-view-latest-state)) "i") "" "i")))))
+         :flags (if (equal (backstaff-search--flags backstaff-view-state) "i") "" "i")))))
 
 (defun backstaff-search-in-directory (directory)
   "Search below DIRECTORY, which is in the project."
@@ -193,25 +189,23 @@ The text in the region, or the symbol at point, is the default of a new one."
 (defun backstaff-search-edit ()
   "Edit the pattern or the question, and search again."
   (interactive nil backstaff-search-mode)
-  (backstaff-view-change :tool (backstaff-search--read (backstaff-view-latest-state)) :flags nil))
+  (backstaff-view-change :tool (backstaff-search--read backstaff-view-state) :flags nil))
 
-(defun backstaff-search--describe (stage)
-  "Write the number of matches, the search and its keys into the header line.
-STAGE is the text before them, such as \"Searching: \"."
-  (pcase-let* ((state (backstaff-view-latest-state))
-               ((map :tool :question :literal :below :include :ignored) state)
-               (`(,matches ,files . ,_) backstaff-search--counts))
+(defun backstaff-search--describe ()
+  "Write the number of matches, the search and its keys into the header line."
+  (pcase-let (((map :tool :question :literal :below :include :ignored) backstaff-view-state)
+              (`(,matches ,files . ,_) backstaff-search--counts))
     (backstaff-view-set-header
-     (propertize (format "%s%d %s in %d %s" stage matches
-                         (cond ((not question) (ngettext "match" "matches" matches))
-                               (t (ngettext "place" "places" matches)))
+     (propertize (format "%d %s in %d %s" matches
+                         (if question (ngettext "place" "places" matches)
+                           (ngettext "match" "matches" matches))
                          files (ngettext "file" "files" files))
                  'face 'backstaff-heading)
      (if literal " for the text " " for ")
      ;; As it was typed: a label would double its backslashes.
-     (string-replace "\n" "\\n" (backstaff-names-text (or tool "")))
-     (cond (question ", best first") ((equal (backstaff-search--flags state) "i") ", any case"))
-     (unless (member below '(nil "."))
+     (string-replace "\n" "\\n" (backstaff-names-text tool))
+     (cond (question ", best first") ((equal (backstaff-search--flags backstaff-view-state) "i") ", any case"))
+     (unless (equal below ".")
        (format ", in %s/" (backstaff-names-show below)))
      (and include (concat ", in " (string-replace "**/" "" (string-join include " "))))
      (and ignored ", with ignored files")
@@ -222,7 +216,7 @@ STAGE is the text before them, such as \"Searching: \"."
   (pcase-let* (((map :data :error) reply) ((map :next-offset :items :files) data))
     (backstaff-search--insert-matches
      (or items (mapcan #'backstaff-search--places files)))
-    (backstaff-search--describe (cond (next-offset "Searching: ") (error "Search failed: ") (t "")))
+    (backstaff-search--describe)
     (if next-offset (backstaff-view-add (list :offset next-offset) #'backstaff-search--add)
       (insert (if (or error (> (car backstaff-search--counts) 0)) "\n" "No matches\n\n")
               (backstaff-search--notes reply)

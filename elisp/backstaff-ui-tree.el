@@ -32,12 +32,7 @@ In \"src/ 12 …\" the directory src has 12 entries and is closed."
               (list "workspace/tree"
                     (list :path path :entry_kind "all" :max_depth depth :max_entries 1000
                           :include_hidden hidden :exclude exclude :count_closed t)))
-   :draw (lambda (reply)
-           (pcase-let (((map :depth :focus) backstaff-view-state))
-             (if (and (> depth 1) (plist-get (plist-get reply :data) :missing))
-                 ;; A level less shows all siblings before anything below them.
-                 (backstaff-view-change :depth (1- depth) :focus focus)
-               (backstaff-tree--draw reply))))
+   :draw #'backstaff-tree--draw
    :open #'backstaff-tree-toggle)
   (setq-local outline-regexp " *[^ \n]"
               outline-level (lambda () (1+ (/ (current-indentation) 2)))
@@ -61,20 +56,23 @@ DIRECTORY is the root of the project; with a prefix argument, ask."
   "Draw the tree in REPLY, as deep as it fits the window if the state has `:fit'."
   (pcase-let (((map :root :closed :missing :left-out :scanned-entries) (plist-get reply :data))
               ((map :depth :hidden :exclude :focus :fit) backstaff-view-state))
-    (backstaff-tree--insert root 0 (append closed missing))
-    (when fit
-      (cl-loop with height = (window-body-height (get-buffer-window nil t))
-               for level from (1+ depth) above 2
-               while (> (how-many (format "^ \\{0,%d\\}[^ ]" (* 2 (1- level))) (point-min)) height)
-               finally (outline-hide-sublevels level)))
-    (when focus
-      (backstaff-tree--reveal focus))
-    (backstaff-view-set-header
-     (format "%d names to depth %d" (1- scanned-entries) depth)
-     (and missing (format " · CUT: %d more" (cl-loop for one in missing sum (plist-get one :count))))
-     (if hidden " · with dot files" " · without dot files")
-     (string-replace "**/" "" (mapconcat (apply-partially #'concat ", ")
-                                         (append left-out exclude) "")))))
+    (if (and missing (> depth 1))
+        ;; A level less shows all siblings before anything below them.
+        (backstaff-view-change :depth (1- depth) :focus focus)
+      (backstaff-tree--insert root 0 (append closed missing))
+      (when fit
+        (cl-loop with height = (window-body-height (get-buffer-window nil t))
+                 for level from (1+ depth) above 2
+                 while (> (how-many (format "^ \\{0,%d\\}[^ ]" (* 2 (1- level))) (point-min)) height)
+                 finally (outline-hide-sublevels level)))
+      (when focus
+        (backstaff-tree--reveal focus))
+      (backstaff-view-set-header
+       (format "%d names to depth %d" (1- scanned-entries) depth)
+       (and missing (format " · CUT: %d more" (cl-loop for one in missing sum (plist-get one :count))))
+       (if hidden " · with dot files" " · without dot files")
+       (string-replace "**/" "" (mapconcat (apply-partially #'concat ", ")
+                                           (append left-out exclude) ""))))))
 
 (defun backstaff-tree--insert (node level counts)
   "Insert NODE, indented by LEVEL, and the nodes below it.

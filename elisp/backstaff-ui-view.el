@@ -6,9 +6,8 @@
 
 ;; A view is a buffer with a state, such as (:root "/home/me/a/" :path "src").  The
 ;; mode turns a state into a call of a tool, which returns at once.  When the reply
-;; comes, the buffer takes the new state and draws the reply.  Until then, and if the
-;; call fails, it keeps the old ones, so commands act on the text that the user sees.
-;; A project has one buffer of each mode.  The buffer owns its calls: C-g cancels them,
+;; comes, the buffer draws it.  If the call fails, the buffer keeps its text, and goes
+;; back to the state before.  A project has one buffer of each mode.  The buffer owns its calls: C-g cancels them,
 ;; also on the server, and so does killing the buffer.
 ;;
 ;; A name of a file is a button with the text property `backstaff-entry', for example
@@ -47,11 +46,12 @@
 `:root' is the absolute name of the project's root, and `:path' is a directory
 or file below the root.  `:focus' is a path to put point on, in one request.")
 
+(defvar-local backstaff-view--shown nil
+  "The state that the buffer shows.
+A call that fails or is cancelled leads back to it.")
+
 (defvar-local backstaff-view-reply nil
   "The reply that the buffer shows.")
-
-(defvar-local backstaff-view--requested nil
-  "The state for which the buffer awaits a reply, or nil.")
 
 (defvar-local backstaff-view--functions nil
   "The arguments of `backstaff-view-setup', a plist.")
@@ -67,23 +67,21 @@ It also has the keys of all views."
 
 (defvar backstaff-view-mode-map
   (backstaff-view-keymap "RET" #'backstaff-view-visit "o" #'backstaff-view-visit-other-window
-                         "w" #'backstaff-view-copy-path "^" #'backstaff-view-up
-                         "n" #'next-line "p" #'previous-line)
+                         "w" #'backstaff-view-copy-path "n" #'next-line "p" #'previous-line)
   "Keymap of the views that show names of files.")
 
 (define-derived-mode backstaff-view-mode special-mode "View"
   "Parent of the major modes that show names of files."
   :group 'backstaff)
 
-(cl-defun backstaff-view-setup (&rest functions &key wrap &allow-other-keys)
+(defun backstaff-view-setup (&rest functions)
   "Make the current buffer a view.  FUNCTIONS is a plist:
 `:request' turns a state into a list (TOOL ARGUMENTS [CONTEXT]).
 `:draw' draws a successful reply into the empty buffer.
 `:draw-failures' is non-nil if `:draw' draws the other replies as well.  If not,
   a buffer with a text keeps it, and the failure is a message.
-`:open' is called with the entry of a directory to show it (optional).
-`:wrap', WRAP, is non-nil if long lines wrap, in narrow windows as well."
-  (setq truncate-lines (not wrap) word-wrap t
+`:open' is called with the entry of a directory to show it (optional)."
+  (setq truncate-lines nil word-wrap t
         buffer-undo-list t buffer-read-only t
         bidi-paragraph-direction 'left-to-right
         fringe-indicator-alist (cons '(continuation nil nil) fringe-indicator-alist)
@@ -94,18 +92,9 @@ It also has the keys of all views."
   (add-hook 'kill-buffer-hook #'backstaff-view-cancel nil t)
   (add-hook 'change-major-mode-hook #'backstaff-view-cancel nil t))
 
-(defun backstaff-view--call (key &rest arguments)
-  "Call the mode's function KEY, if it has one, with ARGUMENTS."
-  (when-let ((function (plist-get backstaff-view--functions key)))
-    (apply function arguments)))
-
-(defun backstaff-view-latest-state ()
-  "Return the state that the buffer awaits or has."
-  (or backstaff-view--requested backstaff-view-state))
-
 (defun backstaff-view-get (key)
-  "Return the value of KEY in the latest state."
-  (plist-get (backstaff-view-latest-state) key))
+  "Return the value of KEY in the state."
+  (plist-get backstaff-view-state key))
 
 (defun backstaff-view-open (mode state)
   "Show STATE in the project's buffer in major mode MODE, and return the buffer.
@@ -159,13 +148,10 @@ area.  A changed state is shown from its top, but if CHANGES have a `:focus', a
 path that the view shows, point goes there.  An equal one leaves point alone."
   (unless backstaff-view--functions
     (user-error "This buffer is no view of Backstaff"))
-  (let ((state (map-merge 'plist (backstaff-view-latest-state) '(:focus nil) changes)))
-    (backstaff-prompt-connect (plist-get state :root))
-    (backstaff-view-cancel)
-    (setq backstaff-view--requested state)
-    (backstaff-view-call state (lambda (reply)
-                                 (setq backstaff-view--requested nil)
-                                 (backstaff-view--show state reply)))))
+  (setq backstaff-view-state (map-merge 'plist backstaff-view-state '(:focus nil) changes))
+  (backstaff-prompt-connect (backstaff-view-get :root))
+  (backstaff-view-cancel)
+  (backstaff-view-call backstaff-view-state #'backstaff-view--show))
 
 (defun backstaff-view-add (changes draw)
   "Call the tool for the state with CHANGES, and later DRAW with the reply.
@@ -187,7 +173,7 @@ DRAW inserts at the end of the buffer.  Points stay where they are."
 CALLBACK gets the reply, in this buffer, unless the user cancels the call.  It
 decides whether the state of the buffer changes.  The user made the call, so no
 policy stops it."
-  (pcase-let* ((`(,id ,arguments ,context) (backstaff-view--call :request state))
+  (pcase-let* ((`(,id ,arguments ,context) (funcall (plist-get backstaff-view--functions :request) state))
                (buffer (current-buffer)) (call (list nil))
                (answer (lambda (reply)
                          (when (buffer-live-p buffer)
@@ -228,32 +214,31 @@ policy stops it."
 
 (defun backstaff-view--cancelled ()
   "Show that the user has cancelled what the buffer waited for."
-  (if backstaff-view-state (setq backstaff-view--requested nil)
+  (if backstaff-view-reply (setq backstaff-view-state backstaff-view--shown)
     (backstaff-view--redraw (lambda () (backstaff-view--insert-text "Cancelled" 'shadow))))
-  (backstaff-view--call :cancelled)
   (message "%s" (substitute-command-keys "Cancelled; \\[revert-buffer] asks again")))
 
 ;;; Drawing
 
-(defun backstaff-view--show (state reply)
-  "Let the buffer have STATE and draw REPLY, or say that the call failed.
+(defun backstaff-view--show (reply)
+  "Draw REPLY, or say that the call failed.
 A buffer with a text keeps it then, unless its mode draws failures."
-  (pcase-let* (((map :root :path) state) ((map :ok :text) reply)
+  (pcase-let* (((map :root :path) backstaff-view-state) ((map :ok :text) reply)
                (draws (or ok (plist-get backstaff-view--functions :draw-failures)))
-               (changed (not (equal (map-merge 'plist backstaff-view-state '(:focus nil))
-                                    (map-merge 'plist state '(:focus nil))))))
-    (if (not (or draws (not (plist-get backstaff-view-reply :ok))))
-        (message "%s" text)
-      (setq backstaff-view-state state
-            backstaff-view-reply reply
-            truncate-lines (not (plist-get backstaff-view--functions :wrap))
+               (old (map-merge 'plist backstaff-view--shown '(:focus nil)))
+               (top (not (equal old (map-merge 'plist backstaff-view-state '(:focus nil))))))
+    (if (and (not draws) (plist-get backstaff-view-reply :ok))
+        (progn (setq backstaff-view-state backstaff-view--shown)
+               (message "%s" text))
+      (setq backstaff-view-reply reply
+            backstaff-view--shown backstaff-view-state
             default-directory (backstaff-path-file-name
                                (backstaff-path-absolute root (if ok (or path ".") ".") t) root))
       (backstaff-view--redraw (lambda ()
-                               (if draws (backstaff-view--call :draw reply)
+                               (if draws (funcall (plist-get backstaff-view--functions :draw) reply)
                                  (setq header-line-format nil)
                                  (backstaff-view--insert-text text 'error)))
-                             changed))))
+                             top))))
 
 (defun backstaff-view--redraw (draw &optional top)
   "Erase the buffer, and call DRAW to draw it.
@@ -281,7 +266,6 @@ number."
 
 (defun backstaff-view--insert-text (text face)
   "Insert TEXT in FACE, in place of a reply."
-  (setq truncate-lines nil)
   (insert (propertize (substring-no-properties text) 'face face)
           (substitute-command-keys "\n\nType \\[revert-buffer] to ask again.\n")))
 
@@ -365,14 +349,6 @@ With a prefix argument RELATIVE, copy its path below the project's root."
   (let ((path (plist-get (backstaff-view-entry t) :path)))
     (kill-new (if relative path (backstaff-view-file-at-point)))
     (message "Copied %s" (backstaff-names-show (current-kill 0)))))
-
-(defun backstaff-view-up ()
-  "Show the parent directory, up to the project's root."
-  (interactive nil backstaff-view-mode)
-  (let ((path (or (backstaff-view-get :path) ".")))
-    (backstaff-view-change :path (or (backstaff-path-parent path)
-                                     (user-error "This is the root of the project"))
-                           :focus path)))
 
 (defun backstaff-view-keys ()
   "Show the keys of this view on one page."

@@ -36,7 +36,7 @@
     (let ((screen (backstaff-terminal-test-wait-for " S Stop")))
       (should (cl-some (apply-partially #'string-prefix-p "Backstaff ") screen))
       ;; The last entry of each column.
-      (dolist (entry '(" g Changes since" " / Text in files" " i A file's type, size, times"))
+      (dolist (entry '(" g Changes since" " a Answers to a question" " i A file's type, size, times"))
         (should (cl-some (apply-partially #'string-search entry) screen))))))
 
 (ert-deftest backstaff-terminal-shows-an-overview-from-its-first-line ()
@@ -63,7 +63,7 @@
   (backstaff-terminal-test-in-emacs 80 24 '(("a.txt" . "")) backstaff-terminal-test-without-server
     (backstaff-terminal-test-wait-for "^Here$")
     (backstaff-terminal-test-press "C-c" "b" "f" "a" "Tab")
-    (backstaff-terminal-test-wait-for "Find file.*: a \\[Backstaff cannot start its server")))
+    (backstaff-terminal-test-wait-for "Find file: a \\[Backstaff cannot start its server")))
 
 (ert-deftest backstaff-terminal-shows-what-to-do-in-a-small-report ()
   (backstaff-terminal-test-in-emacs 80 24 '(("a.txt" . "")) backstaff-terminal-test-without-server
@@ -84,8 +84,7 @@
 (ert-deftest backstaff-terminal-shows-definitions-in-their-order ()
   (backstaff-terminal-test-in-emacs
       80 24 '(("a.py" . "def prune(): pass\n\nclass Server:\n    def run(self): pass\n"))
-      '(progn (setq backstaff-use-consult nil) (global-set-key (kbd "C-c b") backstaff-map)
-              (message "Here"))
+      '(progn (global-set-key (kbd "C-c b") backstaff-map) (message "Here"))
     (backstaff-terminal-test-wait-for "^Here$")
     (backstaff-terminal-test-press "C-c" "b" "s" "r" "u" "Tab" "Tab")
     (let ((screen (backstaff-terminal-test-wait-for "prune.*a.py:1")))

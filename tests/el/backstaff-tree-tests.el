@@ -251,15 +251,6 @@
 
 ;;; Places
 
-(ert-deftest backstaff-tree-goes-up-to-the-root ()
-  (backstaff-tree-tests-shown
-    (backstaff-view-test-open #'backstaff-tree (expand-file-name "src/deep"))
-    (backstaff-view-test-press "^")
-    (should (equal (car (backstaff-view-test-lines)) "src/ 3"))
-    (should (equal (backstaff-view-test-path) "src/deep"))
-    (backstaff-view-test-press "^")
-    (should-error (backstaff-view-up) :type 'user-error)))
-
 (ert-deftest backstaff-tree-has-an-index-of-directories ()
   (backstaff-tree-tests-shown
     (should (equal (cddr (mapcar #'car (imenu--make-index-alist t))) '("doc/" "src/" "deep/")))))
