@@ -145,7 +145,8 @@ says, and return nil."
                                  (signal 'backstaff-protocol-error '("the server describes no tools")))
                                (mapconcat
                                 (pcase-lambda (`(,policy . ,tools))
-                                  (format "policy %s: %s" policy
+                                  (concat (pcase policy (:allow "allowed: ") (:deny "denied: ")
+                                                 (_ "ask first: "))
                                           (mapconcat (lambda (tool) (plist-get tool :id)) tools ", ")))
                                 (seq-group-by (lambda (tool) (plist-get tool :policy)) tools) "\n")))))
          (when connection (backstaff-epc-close connection "the doctor is done")))

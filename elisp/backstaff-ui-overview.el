@@ -40,8 +40,10 @@ files, and 4 more files are beside it."
 Interactively this is the root of the project; with a prefix argument, ask."
   (interactive (list (backstaff-read-directory "Overview of directory: "
                                                #'backstaff-command-project)))
-  (backstaff-view-open-directory 'backstaff-overview-mode directory
-                                 :tokens backstaff-overview--tokens))
+  (let ((root (backstaff-command-root (file-name-as-directory directory))))
+    (backstaff-view-open 'backstaff-overview-mode
+                         (list :root root :path (backstaff-path-relative root directory)
+                               :tokens backstaff-overview--tokens))))
 
 (defun backstaff-overview--draw (reply)
   "Draw the overview in REPLY: its text, with buttons on the names."

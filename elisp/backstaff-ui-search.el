@@ -165,7 +165,7 @@ The text in the region, or the symbol at point, is the default of a new one."
   (compile-goto-error))
 
 (defun backstaff-search-toggle (key)
-  "Toggle what KEY stands for: t plain text, c case, i files that git ignores."
+  "Toggle plain text (KEY is t), case (c), or files that git ignores (i)."
   (interactive (list last-command-event) backstaff-search-mode)
   (when (backstaff-view-get :question)
     (user-error "This search is for words.  C-c b / or M-x backstaff-search takes a pattern"))
@@ -181,7 +181,7 @@ The text in the region, or the symbol at point, is the default of a new one."
   (backstaff-view-change :below (backstaff-path-relative (backstaff-view-get :root) directory)))
 
 (defun backstaff-search-in-files (globs)
-  "Search the files that match GLOBS, such as \"**/*.el\"; nil for all."
+  "Search the files that match GLOBS, such as *.el; empty for all."
   (interactive (list (backstaff-view-read-globs "Search" (backstaff-view-get :include)))
                backstaff-search-mode)
   (backstaff-view-change :include globs))

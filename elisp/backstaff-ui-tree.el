@@ -48,9 +48,15 @@ In \"src/ 12 …\" the directory src has 12 entries and is closed."
 It opens as deep as it fits the window, and at the current file.  Interactively
 DIRECTORY is the root of the project; with a prefix argument, ask."
   (interactive (list (backstaff-read-directory "Tree of directory: " #'backstaff-command-root)))
-  (backstaff-view-open-directory
-   'backstaff-tree-mode directory :fit t :depth backstaff-tree--depth
-   :hidden nil :exclude nil))
+  (let ((root (backstaff-command-root (file-name-as-directory directory)))
+        (name (backstaff-view-file-at-point)))
+    (backstaff-view-open
+     'backstaff-tree-mode
+     (list :root root :path (backstaff-path-relative root directory) :depth backstaff-tree--depth
+           :fit t :hidden nil :exclude nil
+           ;; To resolve the links of another host takes round trips.
+           :focus (and name (or (string-prefix-p root name) (not (file-remote-p root)))
+                       (backstaff-path-relative root name))))))
 
 (defun backstaff-tree--draw (reply)
   "Draw the tree in REPLY, as deep as it fits the window if the state has `:fit'."
@@ -152,12 +158,12 @@ Return t then, and call THEN when they are shown."
   (backstaff-tree--change :hidden (not (backstaff-view-get :hidden))))
 
 (defun backstaff-tree-set-depth (depth)
-  "Show the tree to DEPTH levels, from 0 to 12."
+  "Show DEPTH levels, from 0 to 12."
   (interactive "NDepth (0 to 12): " backstaff-tree-mode)
   (backstaff-tree--change :depth depth :fit nil))
 
 (defun backstaff-tree-exclude (globs)
-  "Leave out the files that match GLOBS, such as \"**/*.log\"; nil for none."
+  "Leave out the files that match GLOBS, such as *.log; empty for none."
   (interactive (list (backstaff-view-read-globs "Leave out" (backstaff-view-get :exclude)))
                backstaff-tree-mode)
   (backstaff-tree--change :exclude globs))

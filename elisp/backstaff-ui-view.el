@@ -120,19 +120,6 @@ A view opens another one in the same window.  Buffers have short names, such as
     (funcall (if backstaff-view--functions #'pop-to-buffer-same-window #'pop-to-buffer) buffer)
     buffer))
 
-(defun backstaff-view-open-directory (mode directory &rest state)
-  "Show DIRECTORY in major mode MODE; STATE is the rest of the state.
-Point goes to the file that the user comes from, if the view shows it."
-  (let* ((directory (file-name-as-directory directory))
-         (root (backstaff-command-root directory))
-         (name (backstaff-view-file-at-point)))
-    (backstaff-view-open
-     mode `( :root ,root :path ,(backstaff-path-relative root directory)
-             ;; To resolve the links of another host takes round trips.
-             :focus ,(and name (or (string-prefix-p root name) (not (file-remote-p root)))
-                          (backstaff-path-relative root name))
-             ,@state))))
-
 (defun backstaff-view-file-at-point ()
   "Return the file that the buffer visits, or that point is on, or nil."
   (cond (buffer-file-name)
@@ -338,7 +325,7 @@ directory."
       (backstaff-path-visit (plist-get entry :path) (backstaff-view-get :root) other-window))))
 
 (defun backstaff-view-visit-other-window ()
-  "Visit the file at point, or show the directory at point, in another window."
+  "Visit the file or the directory at point in another window."
   (interactive nil backstaff-view-mode)
   (backstaff-view-visit t))
 

@@ -57,7 +57,7 @@
                        ("Running" "no server") ("Command" "/__main__\\.py")
                        ("Handshake" "server 0\\.1\\.0, protocol 1, Python 3\\.")
                        ("Round trip" "[0-9.]+ ms for an empty call")
-                       ("Tools" "policy :allow: agent-q/.*workspace/tree")))
+                       ("Tools" "allowed: agent-q/.*workspace/tree")))
         (ert-info (name)
           (should (string-match-p regexp (nth 1 (backstaff-doctor-tests-check name report))))))
       (should (string-match-p "The log ends with:\n\n\\(?:.\\|\n\\)*connected:" report)))))
@@ -87,7 +87,7 @@
            (report (backstaff-doctor-tests-report)))
       (should (string-match-p "settings\\.toml"
                               (nth 1 (backstaff-doctor-tests-check "Settings" report))))
-      (should (string-match-p "policy :deny: forge/list_directory.*policy :prompt: workspace/"
+      (should (string-match-p "denied: forge/list_directory.*ask first: workspace/"
                               (nth 1 (backstaff-doctor-tests-check "Tools" report)))))))
 
 
