@@ -93,6 +93,8 @@ says, and return nil."
                           (signal 'backstaff-error (list (concat (funcall shown root) " cannot be entered")
                                                          "Make it a directory that you may read, or go to another one")))
                         (funcall shown root))))
+      (when host
+        (insert "\nOn this machine, for local projects\n"))
       ;; The server itself judges the settings.
       (check "Settings" (lambda ()
                           (let ((file (backstaff-server-settings-file-name)))
@@ -152,6 +154,7 @@ says, and return nil."
          (when connection (backstaff-epc-close connection "the doctor is done")))
        host
        (check "Host" (lambda ()
+                       (insert (format "\nOn %s, for this project\n" host))
                        (setq connection (backstaff-server-ensure host))
                        (concat host "\n" (plist-get (backstaff-server-start-info connection) :text))))
        (check "To the host" (apply-partially #'backstaff-doctor--round-trip connection))))))

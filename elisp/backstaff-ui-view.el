@@ -129,15 +129,15 @@ A view opens another one in the same window.  Buffers have short names, such as
              (backstaff-path-absolute root (plist-get entry :path))))))
 
 (defun backstaff-view-change (&rest changes)
-  "Request the latest state with CHANGES, a plist.
+  "Request the state with CHANGES, a plist.
 If the tool fails, keep the text of the buffer, and show the failure in the echo
 area.  A changed state is shown from its top, but if CHANGES have a `:focus', a
 path that the view shows, point goes there.  An equal one leaves point alone."
   (unless backstaff-view--functions
     (user-error "This buffer is no view of Backstaff"))
-  (setq backstaff-view-state (map-merge 'plist backstaff-view-state '(:focus nil) changes))
-  (backstaff-prompt-connect (backstaff-view-get :root))
+  (backstaff-prompt-connect (or (plist-get changes :root) (backstaff-view-get :root)))
   (backstaff-view-cancel)
+  (setq backstaff-view-state (map-merge 'plist backstaff-view-state '(:focus nil) changes))
   (backstaff-view-call backstaff-view-state #'backstaff-view--show))
 
 (defun backstaff-view-add (changes draw)
