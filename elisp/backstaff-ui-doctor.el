@@ -46,15 +46,16 @@ DIRECTORY says which project is meant; the default is the current one."
                 (if (save-excursion (re-search-forward "^FAILED " nil t))
                     "not all is well.\nDo what follows \"To do\", then type g.\n\n"
                   "all is well.\nM-x backstaff-overview shows the project on a page.\n\n"))
-        (when (re-search-forward "^FAILED " nil t)
-          (set-marker help-window-point-marker (line-beginning-position)))))
+        ;; The window shows the end of the first advice, and with it the check above.
+        (when (re-search-forward "^ +To do: .*" nil t)
+          (set-marker help-window-point-marker (point)))))
     (message nil)
     (get-buffer "*backstaff doctor*")))
 
 (defun backstaff-doctor--check (name function &optional advice)
   "Write the text that FUNCTION returns into the report, as check NAME.
-If FUNCTION fails, write why, and what to do: ADVICE, or what the condition
-says, and return nil."
+If FUNCTION fails, write why, and ADVICE or that of the condition, and return
+nil."
   (message "%s" (substitute-command-keys (format "Checking: %s… (\\[keyboard-quit] stops)" name)))
   (condition-case problem
       (progn (backstaff-doctor--write (propertize "ok     " 'face 'success) name (funcall function))

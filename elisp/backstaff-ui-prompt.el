@@ -1,4 +1,4 @@
-;;; backstaff-ui-prompt.el --- Where a command looks, and what it asks  -*- lexical-binding: t; -*-
+;;; backstaff-ui-prompt.el --- Where a command looks, and its questions  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 

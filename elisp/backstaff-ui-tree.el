@@ -85,13 +85,11 @@ DIRECTORY is the root of the project; with a prefix argument, ask."
 COUNTS are plists (:path :count) of directories whose names are not all there."
   (pcase-let* (((map :path :name :kind :children :truncated) node)
                (missing (cl-loop for one in counts
-                                 when (equal path (plist-get one :path)) return (plist-get one :count)))
-               (root (directory-file-name (backstaff-view-get :root)))
-               (name (if (equal path ".") (file-name-nondirectory root) name)))
+                                 when (equal path (plist-get one :path)) return (plist-get one :count))))
     ;; A line break at the end of the buffer would be hidden with the last name.
     (insert (if (bobp) "" "\n") (make-string (* 2 level) ?\s)
             (backstaff-view-button
-             (concat (if (equal name "") "" (bidi-string-mark-left-to-right (backstaff-names-show name)))
+             (concat (bidi-string-mark-left-to-right (backstaff-names-show name))
                      (pcase kind (:directory "/") (:symlink "@")))
              path kind)
             (propertize (concat (and (or children missing)
@@ -140,11 +138,8 @@ Return t then, and call THEN when they are shown."
 (defun backstaff-tree-toggle (&rest _)
   "Close the directory at point, or open it, and load its names if need be."
   (interactive nil backstaff-tree-mode)
-  (pcase-let (((map :path :kind) (backstaff-view-entry t)))
-    (unless (eq kind :directory)
-      (user-error "This is not a directory"))
-    (or (backstaff-tree--load path)
-        (outline-toggle-children))))
+  (or (backstaff-tree--load (plist-get (backstaff-view-entry t) :path))
+      (outline-toggle-children)))
 
 ;;; Choosing the files
 

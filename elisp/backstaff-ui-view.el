@@ -262,16 +262,10 @@ number."
 
 (defun backstaff-view-read-globs (prompt globs)
   "Ask with PROMPT for globs such as \"*.{c,h} docs/**\"; GLOBS are there to edit.
-One without a slash counts in any directory.  Blanks and commas stand between
-globs, but a comma in braces is the glob's own."
-  (let ((text (read-string (concat prompt " files (such as *.{c,h} docs/**): ")
-                           (string-join globs " ")))
-        (globs nil) (start 0))
-    (while (string-match "\\(?:{[^{}]*}\\|[^ ,]\\)+" text start)
-      (setq start (match-end 0))
-      (let ((glob (match-string 0 text)))
-        (push (if (string-search "/" glob) glob (concat "**/" glob)) globs)))
-    (nreverse globs)))
+One without a slash counts in any directory."
+  (mapcar (lambda (glob) (if (string-search "/" glob) glob (concat "**/" glob)))
+          (split-string (read-string (concat prompt " files (such as *.{c,h} docs/**): ")
+                                     (string-join globs " ")))))
 
 (defconst backstaff-view--button-map
   (let ((map (make-sparse-keymap)))

@@ -265,7 +265,7 @@ The sources of the server are a copy without an environment beside it."
     (let ((backstaff-root-directory "/nowhere/root/"))
       (should (string-match-p "FAILED Handshake " (backstaff-doctor-tests-report)))
       (with-selected-window (get-buffer-window "*backstaff doctor*")
-        (should (looking-at-p "FAILED Root"))))))
+        (should (looking-back "FAILED +Root .*\n +To do: Make it a directory .*" nil))))))
 
 (ert-deftest backstaff-doctor-is-stopped-by-a-quit ()
   (backstaff-doctor-tests-with (backstaff-test-fake-command "silent")

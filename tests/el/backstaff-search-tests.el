@@ -351,7 +351,7 @@
 
 (ert-deftest backstaff-search-globs-may-have-braces ()
   (backstaff-search-tests-found "r"
-    (backstaff-search-tests-press "f *.{c,h},docs/** RET")
+    (backstaff-search-tests-press "f *.{c,h} SPC docs/** RET")
     (should (equal (backstaff-view-get :include) '("**/*.{c,h}" "docs/**")))
     (should (equal (backstaff-search-tests-lines) '("src/a.c:1:int run;" "src/a.c:2:run run")))))
 
