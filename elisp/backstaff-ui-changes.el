@@ -24,7 +24,6 @@
     map)
   "Keymap of `backstaff-changes-mode'.")
 
-;;;###autoload
 (define-derived-mode backstaff-changes-mode diff-mode "Changes"
   "Major mode for the changes of a work tree."
   :group 'backstaff

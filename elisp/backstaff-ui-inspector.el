@@ -149,7 +149,6 @@ argument, ask."
   (backstaff-view-keymap "e" #'backstaff-inspector-edit)
   "Keymap of `backstaff-inspector-mode'.")
 
-;;;###autoload
 (define-derived-mode backstaff-inspector-mode special-mode "Tool"
   "Major mode for the reply of a Backstaff tool."
   :group 'backstaff

@@ -21,7 +21,6 @@
                          "v" #'backstaff-overview-enter "+" #'backstaff-overview-more)
   "Keymap of `backstaff-overview-mode'.")
 
-;;;###autoload
 (define-derived-mode backstaff-overview-mode backstaff-view-mode "Overview"
   "Major mode for the overview of a directory.
 A line shows a directory and names in it.  In \"lib/(900) +4\", lib/ holds 900

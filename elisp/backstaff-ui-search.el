@@ -43,7 +43,6 @@
                          "d" #'backstaff-search-in-directory "f" #'backstaff-search-in-files)
   "Keymap of `backstaff-search-mode'.")
 
-;;;###autoload
 (define-derived-mode backstaff-search-mode grep-mode "Search"
   "Major mode for the lines that match a pattern or answer a question."
   :group 'backstaff

@@ -22,7 +22,6 @@
                          "x" #'backstaff-tree-exclude)
   "Keymap of `backstaff-tree-mode'.")
 
-;;;###autoload
 (define-derived-mode backstaff-tree-mode backstaff-view-mode "Tree"
   "Major mode for the tree of a directory.
 In \"src/ 12 …\" the directory src has 12 entries and is closed."

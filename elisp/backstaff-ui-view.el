@@ -50,7 +50,7 @@ or file below the root.  `:focus' is a path to put point on, in one request.")
   "The state that the buffer shows.
 A call that fails or is cancelled leads back to it.")
 
-(defvar-local backstaff-view-reply nil
+(defvar-local backstaff-view--reply nil
   "The reply that the buffer shows.")
 
 (defvar-local backstaff-view--functions nil
@@ -89,8 +89,8 @@ It also has the keys of all views."
         backstaff-view--functions functions)
   (setq-local truncate-partial-width-windows nil
               revert-buffer-function (lambda (&rest _) (backstaff-view-change)))
-  (add-hook 'kill-buffer-hook #'backstaff-view-cancel nil t)
-  (add-hook 'change-major-mode-hook #'backstaff-view-cancel nil t))
+  (add-hook 'kill-buffer-hook #'backstaff-view--cancel nil t)
+  (add-hook 'change-major-mode-hook #'backstaff-view--cancel nil t))
 
 (defun backstaff-view-get (key)
   "Return the value of KEY in the state."
@@ -136,7 +136,7 @@ path that the view shows, point goes there.  An equal one leaves point alone."
   (unless backstaff-view--functions
     (user-error "This buffer is no view of Backstaff"))
   (backstaff-prompt-connect (or (plist-get changes :root) (backstaff-view-get :root)))
-  (backstaff-view-cancel)
+  (backstaff-view--cancel)
   (setq backstaff-view-state (map-merge 'plist backstaff-view-state '(:focus nil) changes))
   (backstaff-view-call backstaff-view-state #'backstaff-view--show))
 
@@ -186,7 +186,7 @@ policy stops it."
   (setq backstaff-view--calls (delq call backstaff-view--calls))
   (force-mode-line-update))
 
-(defun backstaff-view-cancel ()
+(defun backstaff-view--cancel ()
   "Cancel the calls of the current buffer; return nil if there are none."
   (let ((calls backstaff-view--calls))
     (setq backstaff-view--calls nil)
@@ -196,12 +196,12 @@ policy stops it."
 (defun backstaff-view-quit ()
   "Cancel the calls of the view, or quit as usual if there are none."
   (interactive)
-  (if (backstaff-view-cancel) (backstaff-view--cancelled)
+  (if (backstaff-view--cancel) (backstaff-view--cancelled)
     (keyboard-quit)))
 
 (defun backstaff-view--cancelled ()
   "Show that the user has cancelled what the buffer waited for."
-  (if backstaff-view-reply (setq backstaff-view-state backstaff-view--shown)
+  (if backstaff-view--reply (setq backstaff-view-state backstaff-view--shown)
     (backstaff-view--redraw (lambda () (backstaff-view--insert-text "Cancelled" 'shadow))))
   (message "%s" (substitute-command-keys "Cancelled; \\[revert-buffer] asks again")))
 
@@ -214,10 +214,10 @@ A buffer with a text keeps it then, unless its mode draws failures."
                (draws (or ok (plist-get backstaff-view--functions :draw-failures)))
                (old (map-merge 'plist backstaff-view--shown '(:focus nil)))
                (top (not (equal old (map-merge 'plist backstaff-view-state '(:focus nil))))))
-    (if (and (not draws) (plist-get backstaff-view-reply :ok))
+    (if (and (not draws) (plist-get backstaff-view--reply :ok))
         (progn (setq backstaff-view-state backstaff-view--shown)
                (message "%s" text))
-      (setq backstaff-view-reply reply
+      (setq backstaff-view--reply reply
             backstaff-view--shown backstaff-view-state
             default-directory (backstaff-path-file-name
                                (backstaff-path-absolute root (if ok (or path ".") ".") t) root))

@@ -91,7 +91,7 @@
   (backstaff-inspector-tests-with (backstaff-test-command)
     (dolist (keys '("M-x backstaff-list-entries RET" "C-u M-x backstaff-list-entries RET RET"))
       (let ((text (backstaff-inspector-tests-type keys)))
-        (should (equal (plist-get backstaff-view-reply :text) text))
+        (should (equal (plist-get backstaff-view--reply :text) text))
         (should (string-search "c.txt" text))
         (quit-window)))))
 

@@ -106,7 +106,7 @@
     (backstaff-view-test-open #'backstaff-overview root)
     (should (member "./ \"+9\" \"a link\"@ \"read me.md\" \"x@\" \"…\" \"two words\"/"
                     (backstaff-view-test-lines)))
-    (let ((text (split-string (plist-get backstaff-view-reply :text) "\n")))
+    (let ((text (split-string (plist-get backstaff-view--reply :text) "\n")))
       ;; The text of the first line leaves out the small number beside a directory.
       (should (member (car (last (backstaff-view-test-lines))) text)))
     (backstaff-overview-tests-go-to "\"a b.c\"")
@@ -241,7 +241,7 @@ for i in 1 2 3; do echo $i >lib/b.c; git add .; git commit -qm $i; done")))
   (backstaff-view-test-project (backstaff-overview-tests-many 60)
     (let ((backstaff-overview--tokens 200))
       (backstaff-view-test-open #'backstaff-overview root)
-      (let ((named (lambda () (plist-get (plist-get backstaff-view-reply :data) :named)))
+      (let ((named (lambda () (plist-get (plist-get backstaff-view--reply :data) :named)))
             (before nil))
         (should (string-match-p "of 60 files named: .*  \\+ names more"
                                 (buffer-string)))

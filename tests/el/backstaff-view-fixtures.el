@@ -109,12 +109,5 @@
        ,@body)
      (nreverse messages)))
 
-(defun backstaff-view-test-autoloaded ()
-  "Return the functions that backstaff-loaddefs.el autoloads."
-  (with-temp-buffer
-    (insert-file-contents (expand-file-name "elisp/backstaff-loaddefs.el" backstaff-test-repository))
-    (cl-loop while (re-search-forward "^(autoload '\\([^ ]+\\)" nil t)
-             collect (intern (match-string 1)))))
-
 (provide 'backstaff-view-fixtures)
 ;;; backstaff-view-fixtures.el ends here

@@ -115,7 +115,7 @@
         (backstaff-restart)
         (backstaff-view-test-press "g"))
       (should-not (string-match-p "Error" (buffer-string)))
-      (should (plist-get backstaff-view-reply :ok))
+      (should (plist-get backstaff-view--reply :ok))
       (kill-buffer))))
 
 (ert-deftest backstaff-view-failure-is-a-message-and-the-text-stays ()
