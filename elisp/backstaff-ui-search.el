@@ -132,7 +132,8 @@ the words.  The buffer is the one of `backstaff-search'."
       (list "workspace/regexp_search"
             (list :pattern tool :literal literal :flags (backstaff-search--flags state)
                   :root_path below :include include :include_ignored ignored
-                  :context_lines 0 :offset (or offset 0) :max_results 500
+                  ;; Emacs draws so many in less than a tenth of a second.
+                  :context_lines 0 :offset (or offset 0) :max_results 300
                   :timeout_ms backstaff-search--milliseconds)
             context))))
 
@@ -295,7 +296,7 @@ Functions for Consult's asynchronous commands have no public names."
                 (if transform (substring candidate (1+ (length file))) file))))))
 
 (defun backstaff-search--candidates (input root)
-  "Return at most 500 matches of INPUT in the project ROOT, as `consult-grep' does.
+  "Return at most 300 matches of INPUT in the project ROOT, as `consult-grep' does.
 One is such as \"src/a.py:4:TEXT\"; its faces tell Consult and Embark its parts.
 Return a message while INPUT is no regular expression."
   (pcase-let* ((`(,id ,arguments) (backstaff-search--request (list :tool input :below ".")))
