@@ -21,7 +21,8 @@
 (declare-function consult--read "ext:consult" t)
 
 (defcustom backstaff-use-consult t
-  "Whether `backstaff-search' shows matches as you type, if Consult is installed."
+  "Whether `backstaff-search' shows matches as you type, if Consult is installed.
+That needs a completion that is always on the screen: Vertico, icomplete or fido."
   :type 'boolean :group 'backstaff :package-version '(backstaff . "0.1.0"))
 
 (defconst backstaff-search--milliseconds 30000
@@ -98,7 +99,9 @@ left out.  The last lines count the files that were not searched.  The buffer
 has keys to change the search.  Modified buffers are searched as they are."
   ;; If the host is out of reach, this says so before the question.
   (interactive (let ((root (backstaff-command-project)))
-                 (list (if (and backstaff-use-consult (not current-prefix-arg) (require 'consult nil t))
+                 (list (if (and backstaff-use-consult (not current-prefix-arg)
+                                (or (bound-and-true-p vertico-mode) (bound-and-true-p icomplete-mode))
+                                (require 'consult nil t))
                            (ignore (backstaff-search--with-consult root))
                          (backstaff-search--read nil)))))
   (when pattern

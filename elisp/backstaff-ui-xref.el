@@ -83,7 +83,10 @@ it: both \"server run\" and \"Server.run\" find Server.run.  Each is a plist
                    (let ((case-fold-search ignore-case))
                      (cl-loop for word in words
                               thereis (not (string-match-p (regexp-quote word) name)))))
-        collect `(:rank ,(backstaff-xref--rank word name path ignore-case) :name ,name ,@item)
+        collect `( :name ,name
+                   ;; A heading may have several words.
+                   :rank ,(if (equal name text) 0 (backstaff-xref--rank word name path ignore-case))
+                   ,@item)
         and do (puthash place t places))
        #'< :key (lambda (definition) (plist-get definition :rank))))))
 

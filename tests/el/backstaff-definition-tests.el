@@ -89,6 +89,10 @@
     (execute-kbd-macro (kbd "M-,"))
     (should (equal (cadr (backstaff-definition-tests-here)) "    run()"))))
 
+(ert-deftest backstaff-definition-may-be-a-heading-of-several-words ()
+  (backstaff-definition-tests-with '(("notes.md" . "# Notes\n\n## How to run it\n\nText.\n") ("a.py" . "def rerun(): pass\n"))
+    (should (equal (backstaff-definition-tests-type "how SPC run TAB RET") '("notes.md" "## How to run it")))))
+
 (ert-deftest backstaff-definition-moves-no-point-where-nothing-is-chosen ()
   (backstaff-definition-tests-with backstaff-definition-tests-tree
     (insert "  text")

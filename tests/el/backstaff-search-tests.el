@@ -266,11 +266,12 @@
 ;;; Consult
 
 (declare-function consult--grep-state "ext:consult" t)
+(defvar icomplete-mode)
 
 (ert-deftest backstaff-search-shows-matches-as-one-types-with-consult ()
   (backstaff-test-needs "Consult" (require 'consult nil t))
   (backstaff-view-test-project backstaff-search-tests-tree
-    (let ((asked nil) (current-prefix-arg nil))
+    (let ((asked nil) (current-prefix-arg nil) (icomplete-mode t))
       (cl-letf (((symbol-function 'consult--read)
                  (lambda (_ &rest options) (push options asked) nil)))
         (call-interactively #'backstaff-search))
@@ -295,9 +296,9 @@
                     "(a" root)
                    "Not a valid regular expression: missing )."))))
 
-(ert-deftest backstaff-search-uses-consult-by-an-option-and-not-by-what-is-loaded ()
+(ert-deftest backstaff-search-uses-consult-by-an-option-and-with-a-completion-on-the-screen ()
   (backstaff-view-test-project backstaff-search-tests-tree
-    (let ((backstaff-use-consult nil))
+    (pcase-dolist (`(,backstaff-use-consult . ,icomplete-mode) '((nil . t) (t . nil)))
       (backstaff-test-typing "run RET" (call-interactively #'backstaff-search))
       (should (eq major-mode 'backstaff-search-mode)))))
 
