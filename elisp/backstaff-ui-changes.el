@@ -41,10 +41,9 @@
 ;;;###autoload
 (defun backstaff-changes (&optional base)
   "Show the changes of the project since its last commit.
-Text that is not saved counts, and untracked files do not.  With a prefix
-argument, ask for another commit, branch or tag, BASE, to compare with;
-\"index\" stands for the staged changes."
-  (interactive (list (and current-prefix-arg (backstaff-changes--read))))
+Text that is not saved counts, and untracked files do not.  BASE is another
+commit, branch or tag to compare with, or \"index\" for the staged changes."
+  (interactive)
   (setq next-error-last-buffer
         (backstaff-view-open 'backstaff-changes-mode
                              (list :root (backstaff-command-project) :path "."

@@ -695,7 +695,7 @@ It has printed the server's id, evaluates FORM, and waits."
       (save-window-excursion
         (backstaff-doctor)
         (with-current-buffer "*backstaff doctor*"
-          (backstaff-test-wait-for (string-match-p ": all is well" (buffer-string)))
+          (backstaff-test-wait-for (string-match-p "^All is well" (buffer-string)))
           (dolist (regexp `("^ok +Host +/ssh:host:$"
                             ,(if (eq way 'direct) "a session without a terminal"
                                "a login of TRAMP's on a terminal")
