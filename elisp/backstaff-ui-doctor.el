@@ -52,10 +52,14 @@ DIRECTORY says which project is meant; the default is the current one."
     (message nil)
     (get-buffer "*backstaff doctor*")))
 
-(defun backstaff-doctor--check (name function &optional advice)
-  "Write the text that FUNCTION returns into the report, as check NAME.
-If FUNCTION fails, write why, and ADVICE or that of the condition, and return
-nil."
+(defmacro backstaff-doctor--check (name advice &rest body)
+  "Write the text that BODY returns into the report, as check NAME.
+If BODY fails, write why, and ADVICE or that of the condition, and return nil."
+  (declare (indent 2) (debug t))
+  `(backstaff-doctor--run ,name ,advice (lambda () ,@body)))
+
+(defun backstaff-doctor--run (name advice function)
+  "Do the check NAME with ADVICE; FUNCTION is the body of the macro above."
   (message "%s" (substitute-command-keys (format "Checking: %s… (\\[keyboard-quit] stops)" name)))
   (condition-case problem
       (progn (backstaff-doctor--write (propertize "ok     " 'face 'success) name (funcall function))
@@ -66,8 +70,9 @@ nil."
       (concat (backstaff-epc-error-text problem) "\nTo do: "
               (or advice
                   ;; The rest of the advice is to call the doctor.
-                  (replace-regexp-in-string "[;,]? else type M-x backstaff-doctor\\'" ""
-                                            (string-replace "\n" " " (backstaff-server-advice problem))))))
+                  (replace-regexp-in-string
+                   "[;,]? else type M-x backstaff-doctor\\'" ""
+                   (string-replace "\n" " " (backstaff-server-advice problem))))))
      nil)))
 
 (defun backstaff-doctor--write (state name text)
@@ -81,84 +86,81 @@ nil."
 
 (defun backstaff-doctor--check-all (directory)
   "Check what calls need, for a project in DIRECTORY."
-  (let ((shown #'backstaff-path-shown) (report (current-buffer)) (host nil) (connection nil))
-    (cl-flet ((check #'backstaff-doctor--check))
-      (check "Emacs" (lambda () (format "%s, %s, %s" emacs-version system-configuration
-                                        (or window-system "text terminal"))))
-      (check "Package" (lambda () (format "Backstaff %s in %s" backstaff-server-version
-                                          (funcall shown (or backstaff-python-package-directory "no file")))))
-      (check "Root" (lambda ()
-                      (let ((root (backstaff-root directory)))
-                        (setq host (file-remote-p root))
-                        (unless (or host (file-accessible-directory-p root))
-                          (signal 'backstaff-error (list (concat (funcall shown root) " cannot be entered")
-                                                         "Make it a directory that you may read, or go to another one")))
-                        (funcall shown root))))
-      (when host
-        (insert "\nOn this machine, for local projects\n"))
-      ;; The server itself judges the settings.
-      (check "Settings" (lambda ()
-                          (let ((file (backstaff-server-settings-file-name)))
-                            (cond ((file-readable-p file) (funcall shown file))
-                                  ((or backstaff-server-settings-file (file-exists-p file))
-                                   (error "%s cannot be read" (funcall shown file)))
-                                  (t (concat "none, as there is no " (funcall shown file))))))
-             "Check `backstaff-server-settings-file' and the file's permissions")
-      (check "Running" (lambda ()
-                         (pcase (backstaff-server-status)
-                           ('unresponsive (error "The server does not respond any more"))
-                           ((and (pred integerp) pid) (format "process %s" pid))
-                           (_ "no server; the next call starts one")))
-             "Type M-x backstaff-restart")
-      ;; Each of these needs the one before.
-      (and
-       (check "Command" (lambda ()
-                          (setq backstaff-python-found nil) ; it may not work any more
-                          (string-join
-                           (backstaff-python-with-own-environment nil
-                             (backstaff-server-program
-                              (lambda (program answer)
-                                (with-current-buffer report
-                                  (backstaff-doctor--write
-                                   "note   " "Python"
-                                   (if (stringp answer) (concat (funcall shown program) " " answer)
-                                     (format "%s is %s and can run the server"
-                                             (funcall shown (plist-get answer :executable))
-                                             (plist-get answer :version))))))))
-                           " ")))
-       (unwind-protect
-           (and
-            (check "Handshake" (lambda ()
-                                 (let ((result nil))
-                                   (setq connection (backstaff-server-try
-                                                     (lambda (&rest answer) (setq result answer))
+  (let ((host nil) (connection nil))
+    (backstaff-doctor--check "Emacs" nil
+      (format "%s, %s, %s" emacs-version system-configuration (or window-system "text terminal")))
+    (backstaff-doctor--check "Package" nil
+      (format "Backstaff %s in %s" backstaff-server-version
+              (backstaff-path-shown (or backstaff-python-package-directory "no file"))))
+    (backstaff-doctor--check "Root" nil
+      (let ((root (backstaff-root directory)))
+        (setq host (file-remote-p root))
+        (unless (or host (file-accessible-directory-p root))
+          (signal 'backstaff-error
+                  (list (concat (backstaff-path-shown root) " cannot be entered")
+                        "Make it a directory that you may read, or go to another one")))
+        (backstaff-path-shown root)))
+    (when host
+      (insert "\nOn this machine, for local projects\n"))
+    ;; The server itself judges the settings.
+    (backstaff-doctor--check "Settings" "Check `backstaff-server-settings-file' and the file's permissions"
+      (let* ((file (backstaff-server-settings-file-name)) (shown (backstaff-path-shown file)))
+        (cond ((file-readable-p file) shown)
+              ((or backstaff-server-settings-file (file-exists-p file))
+               (error "%s cannot be read" shown))
+              (t (concat "none, as there is no " shown)))))
+    (backstaff-doctor--check "Running" "Type M-x backstaff-restart"
+      (pcase (backstaff-server-status)
+        ('unresponsive (error "The server does not respond any more"))
+        ((and (pred integerp) pid) (format "process %s" pid))
+        (_ "no server; the next call starts one")))
+    ;; Each of these needs the one before.
+    (and
+     (backstaff-doctor--check "Command" nil
+       (setq backstaff-python-found nil) ; it may not work any more
+       (string-join (backstaff-python-with-own-environment nil
+                      (backstaff-server-program
+                       (apply-partially #'backstaff-doctor--note-python (current-buffer))))
+                    " "))
+     (unwind-protect
+         (and
+          (backstaff-doctor--check "Handshake" nil
+            (let ((result nil))
+              (setq connection (backstaff-server-try (lambda (&rest answer) (setq result answer))
                                                      backstaff-doctor--limit))
-                                   (while (null result)
-                                     (accept-process-output nil 0.05))
-                                   (pcase-let ((`(,(map :version :protocol :python) ,condition) result))
-                                     (when condition
-                                       (signal (car condition) (cdr condition)))
-                                     (format "server %s, protocol %s, Python %s" version protocol
-                                             (or python "unknown"))))))
-            (check "Round trip" (apply-partially #'backstaff-doctor--round-trip connection))
-            (check "Tools" (lambda ()
-                             (let ((tools (backstaff-epc-call connection 'describe nil
-                                                              :timeout backstaff-doctor--limit)))
-                               (unless (and tools (cl-every (lambda (tool) (stringp (plist-get tool :id))) tools))
-                                 (signal 'backstaff-protocol-error '("the server describes no tools")))
-                               (mapconcat
-                                (pcase-lambda (`(,policy . ,tools))
-                                  (concat (pcase policy (:allow "allowed: ") (:deny "denied: ")
-                                                 (_ "ask first: "))
-                                          (mapconcat (lambda (tool) (plist-get tool :id)) tools ", ")))
-                                (seq-group-by (lambda (tool) (plist-get tool :policy)) tools) "\n")))))
-         (when connection (backstaff-epc-close connection "the doctor is done")))
-       host
-       (check "Host" (lambda ()
-                       (insert (format "\nOn %s, for this project\n" host))
-                       (setq connection (backstaff-server-ensure host))
-                       (concat host "\n" (plist-get (backstaff-server-start-info connection) :text))))
-       (check "To the host" (apply-partially #'backstaff-doctor--round-trip connection))))))
+              (while (null result)
+                (accept-process-output nil 0.05))
+              (pcase-let ((`(,(map :version :protocol :python) ,condition) result))
+                (when condition
+                  (signal (car condition) (cdr condition)))
+                (format "server %s, protocol %s, Python %s" version protocol (or python "unknown")))))
+          (backstaff-doctor--check "Round trip" nil
+            (backstaff-doctor--round-trip connection))
+          (backstaff-doctor--check "Tools" nil
+            (let ((tools (backstaff-epc-call connection 'describe nil :timeout backstaff-doctor--limit)))
+              (unless (and tools (cl-every (lambda (tool) (stringp (plist-get tool :id))) tools))
+                (signal 'backstaff-protocol-error '("the server describes no tools")))
+              (mapconcat (pcase-lambda (`(,policy . ,tools))
+                           (concat (pcase policy (:allow "allowed: ") (:deny "denied: ") (_ "ask first: "))
+                                   (mapconcat (lambda (tool) (plist-get tool :id)) tools ", ")))
+                         (seq-group-by (lambda (tool) (plist-get tool :policy)) tools) "\n"))))
+       (when connection (backstaff-epc-close connection "the doctor is done")))
+     host
+     (backstaff-doctor--check "Host" nil
+       (insert (format "\nOn %s, for this project\n" host))
+       (setq connection (backstaff-server-ensure host))
+       (concat host "\n" (plist-get (backstaff-server-start-info connection) :text)))
+     (backstaff-doctor--check "To the host" nil
+       (backstaff-doctor--round-trip connection)))))
+
+(defun backstaff-doctor--note-python (report program answer)
+  "Write into the buffer REPORT that PROGRAM gave ANSWER, a text or a plist."
+  (with-current-buffer report
+    (backstaff-doctor--write
+     "note   " "Python"
+     (if (stringp answer) (concat (backstaff-path-shown program) " " answer)
+       (format "%s is %s and can run the server" (backstaff-path-shown (plist-get answer :executable))
+               (plist-get answer :version))))))
 
 (defun backstaff-doctor--round-trip (connection)
   "Call nothing over CONNECTION, and return how long the answer took."

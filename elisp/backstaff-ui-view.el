@@ -7,8 +7,8 @@
 ;; A view is a buffer with a state, such as (:root "/home/me/a/" :path "src").  The
 ;; mode turns a state into a call of a tool, which returns at once.  When the reply
 ;; comes, the buffer draws it.  If the call fails, the buffer keeps its text, and goes
-;; back to the state before.  A project has one buffer of each mode.  The buffer owns its calls: C-g cancels them,
-;; also on the server, and so does killing the buffer.
+;; back to the state before.  A project has one buffer of each mode.  The buffer owns its
+;; calls: C-g cancels them, also on the server, and so does killing the buffer.
 ;;
 ;; A name of a file is a button with the text property `backstaff-entry', for example
 ;; (:path "src/a.c" :kind :file).  Paths are below the root and have the file's exact bytes.

@@ -102,10 +102,10 @@
             ;; So that one that never answers is soon known for it.  To start takes longer.
             (hasten (lambda (check &rest _)
                       (when (equal check name) (setq backstaff-doctor--limit 0.3)))))
-        (advice-add 'backstaff-doctor--check :before hasten)
+        (advice-add 'backstaff-doctor--run :before hasten)
         (unwind-protect
             (setq report (backstaff-doctor-tests-report))
-          (advice-remove 'backstaff-doctor--check hasten))
+          (advice-remove 'backstaff-doctor--run hasten))
         (pcase-let ((`(,state ,actual-text ,actual-advice)
                      (backstaff-doctor-tests-check name report)))
           (should (equal state "FAILED"))
