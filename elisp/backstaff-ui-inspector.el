@@ -179,7 +179,7 @@ argument, ask."
       (dolist (warning warnings)
         (insert "Warning   " (backstaff-names-prose (format "%s" warning)) "\n"))
       (insert "\n"))
-    (insert text)
+    (insert (substring-no-properties text))
     (when (and data (not text-only))
       (let ((form (prin1-to-string data)))
         (insert "\n" (propertize "Data" 'face 'backstaff-heading) "\n\n"
