@@ -22,7 +22,7 @@
 
 (defcustom backstaff-use-consult t
   "Whether `backstaff-search' shows matches as you type, if Consult is installed.
-That needs a completion that is always on the screen: Vertico, icomplete or fido."
+That needs Vertico, icomplete or fido, which keep the matches on the screen."
   :type 'boolean :group 'backstaff :package-version '(backstaff . "0.1.0"))
 
 (defconst backstaff-search--milliseconds 30000
