@@ -37,9 +37,8 @@
           (list :annotation-function
                 (lambda (id)
                   ;; The first sentence.
-                  (concat "  " (replace-regexp-in-string
-                                "\\.[ \n].*\\(?:\n.*\\)*\\'" "."
-                                (plist-get (cdr (assoc id tools)) :description)))))))
+                  (concat "  " (car (split-string (plist-get (cdr (assoc id tools)) :description)
+                                                  "\\.[ \n]")))))))
     (or (cdr (assoc (completing-read "Run tool: " tools nil t nil 'backstaff-inspector--history)
                     tools))
         (user-error "Choose a tool"))))
