@@ -22,6 +22,7 @@
       (dolist (command commands)
         (ert-info ((format "%s: %s" map command))
           (should (commandp command))
+          (autoload-do-load (symbol-function command) command)
           (should (documentation command)))))))
 
 (ert-deftest backstaff-keys-are-bound-nowhere-else ()
