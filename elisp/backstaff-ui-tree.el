@@ -4,9 +4,8 @@
 
 ;;; Commentary:
 
-;; `backstaff-tree' shows a directory as an outline: each name is a heading, indented by its
-;; level, and a button.  A directory that is deeper than the tree's depth is loaded when it is
-;; opened.  The names in a closed directory are in the buffer as well, so a search finds them.
+;; `backstaff-tree' shows a directory as an outline: each name is a heading and a button.  A
+;; directory that is deeper than the tree's depth is loaded when it is opened.
 
 ;;; Code:
 
@@ -35,7 +34,6 @@ In \"src/ 12 …\" the directory src has 12 entries and is closed."
    :open #'backstaff-tree-toggle)
   (setq-local outline-regexp " *[^ \n]"
               outline-level (lambda () (1+ (/ (current-indentation) 2)))
-              imenu-generic-expression '((nil "^ *\\(.*/\\)\\(?: [0-9]+\\)?\\(?: …\\)?$" 1))
               revert-buffer-function (lambda (&rest _) (backstaff-tree--change))
               buffer-display-table (make-display-table))
   (set-display-table-slot buffer-display-table 'selective-display (vconcat " …"))
@@ -70,11 +68,10 @@ DIRECTORY is the root of the project; with a prefix argument, ask."
                  for level from (1+ depth) above 2
                  while (> (how-many (format "^ \\{0,%d\\}[^ ]" (* 2 (1- level))) (point-min)) height)
                  finally (outline-hide-sublevels level)))
-      (when focus
-        (backstaff-tree--reveal focus))
+      (when focus (backstaff-tree--reveal focus))
       (backstaff-view-set-header
        (format "%d names to depth %d" (1- scanned-entries) depth)
-       (and missing (format " · CUT: %d more" (cl-loop for one in missing sum (plist-get one :count))))
+       (and missing ", not all")
        (if hidden " · with dot files" " · without dot files")
        (string-replace "**/" "" (mapconcat (apply-partially #'concat ", ")
                                            (append left-out exclude) ""))))))
@@ -129,8 +126,7 @@ Return t then, and call THEN when they are shown."
         (save-excursion
           (dolist (parent parents)
             (when (backstaff-view-go-to parent)
-              (outline-show-children)
-              (outline-show-entry))))
+              (outline-show-children))))
       (when-let ((parent (cl-find-if #'backstaff-view-go-to (reverse parents))))
         (backstaff-tree--load parent (lambda () (backstaff-tree--reveal path)))))))
 
@@ -139,8 +135,6 @@ Return t then, and call THEN when they are shown."
   (interactive nil backstaff-tree-mode)
   (or (backstaff-tree--load (plist-get (backstaff-view-entry t) :path))
       (outline-toggle-children)))
-
-;;; Choosing the files
 
 (defun backstaff-tree--change (&rest changes)
   "Request the tree with CHANGES; point stays on its file."
