@@ -50,8 +50,8 @@ After that the files on the disk count, and the next call sends the rest.")
   "The time after which no more texts are looked at, as `float-time', or nil.
 The others are left out.  A text that was looked at before costs nothing.")
 
-(defvar backstaff-unsaved-roots-are-true nil
-  "Non-nil if names of roots have no links in them, so that no disk is asked.")
+(defvar backstaff-unsaved-true-root nil
+  "A root whose name has no links in it, so that the disk is not asked, or nil.")
 
 (defconst backstaff-unsaved--secret
   (rx (or (: ".gpg" eos) (: (or bos "/") (or ".authinfo" ".netrc") (* nonl) eos)))
@@ -108,7 +108,7 @@ TRAMP, which did that, has noted the directory, so the host is not asked."
   "Return the names of the directory ROOT, a list.
 They are the given one and, on this host, the true one, which on another host
 would cost a round trip."
-  (if (or backstaff-unsaved-roots-are-true (file-remote-p root)) (list root)
+  (if (or (equal root backstaff-unsaved-true-root) (file-remote-p root)) (list root)
     (delete-dups (list (let ((file-name-handler-alist nil)) (file-truename root)) root))))
 
 (defun backstaff-unsaved-below (name roots)
