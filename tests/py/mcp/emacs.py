@@ -13,7 +13,7 @@ import sys
 import termios
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,6 +22,7 @@ from tests.py.epc import SOURCE
 from tests.py.processes import DEADLINE
 
 LISP = SOURCE.parent / "elisp"
+BATCH = SOURCE.parent / "dev" / "batch.el"
 COLUMNS = 250
 """No question is wrapped in so wide a terminal."""
 START = """(progn (require 'backstaff-listen) (require 'server)
@@ -67,7 +68,8 @@ class Emacs:
         if not self.pid:
             os.environ["TERM"] = "xterm"
             program = os.environ.get("EMACS", "emacs")
-            os.execvp(program, [program, "-nw", "-Q", "-l", str(SOURCE.parent / "dev" / "batch.el"), "-L", str(LISP), "--eval", form])  # noqa: S606
+            settings = ("-nw", "-Q", "-l", str(BATCH), "-L", str(LISP))
+            os.execvp(program, (program, *settings, "--eval", form))  # noqa: S606  # no shell
         size = struct.pack("HHHH", 30, COLUMNS, 0, 0)
         fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, size)
         self._shown, self._changed = b"", threading.Condition()
@@ -108,11 +110,16 @@ class Emacs:
         insert = "" if text is None else f"(goto-char 1) (insert {lisp(text)})"
         self.eval(f"(with-current-buffer (find-file-noselect {lisp(path)}) {insert} t)")
 
-    def block(self, seconds: int) -> None:
-        """Let Emacs wait for a program, in which it runs neither filters nor timers."""
-        form = f'(progn (send-string-to-terminal "BLOCKED") (call-process "sleep" nil nil nil "{seconds}"))'
-        self.press(f"\x1b:{form}\r")
-        self.shows(r"\nBLOCKED|BLOCKED(?!\")")
+    def block(self) -> Callable[[], None]:
+        """Let Emacs wait for a program, so that it runs no filter and no timer.
+
+        Return what ends the wait. `sleep-for` runs both, and would prove nothing.
+        """
+        pipe = self._control.parent / f"pipe-{time.monotonic_ns()}"
+        os.mkfifo(pipe)
+        self.eval(f'(run-at-time 0 nil #\'call-process "cat" nil nil nil {lisp(pipe)})')
+        writer = os.open(pipe, os.O_WRONLY)  # returns when cat has opened it, too
+        return lambda: os.close(writer)
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal, and wait for the end of an Emacs that it kills."""
@@ -127,8 +134,3 @@ class Emacs:
             self.signal(signal.SIGCONT)
             self.signal(signal.SIGKILL)
         os.close(self._terminal)
-
-
-def texts(items: Sequence[str]) -> str:
-    """Return `items` as lines."""
-    return "".join(f"{item}\n" for item in items)
