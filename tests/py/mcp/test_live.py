@@ -3,9 +3,12 @@
 import os
 import random
 import signal
+import socket
+import stat
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 
@@ -16,6 +19,7 @@ from backstaff.manifest import CLIENT_TOOLS, PRESET
 from backstaff.registry import discover
 from tests.py.mcp.emacs import Emacs, lisp, server_beside
 from tests.py.mcp.session import HELLO, McpClient, Message, Serve, text
+from tests.py.processes import DEADLINE
 from tests.py.project.repositories import committed
 from tests.py.trees import Plant
 
@@ -381,9 +385,7 @@ def test_calls_beside_a_blocked_emacs_are_answered_from_the_disk(
     assert "fresh" in read(client)
 
 
-def test_calls_at_once_beside_a_blocked_emacs_wait_together(
-    emacs: Start, beside: Beside, root: Path
-) -> None:
+def test_calls_at_once_beside_a_blocked_emacs_wait_together(emacs: Start, beside: Beside) -> None:
     one = emacs()
     client = beside()
     go_on = one.block()
@@ -417,7 +419,7 @@ def test_stopped_killed_and_new_emacs(emacs: Start, beside: Beside, root: Path) 
     assert two.eval('(length (directory-files (backstaff-listen--folder) nil "emacs"))') == "1"
 
 
-def test_emacs_killed_while_it_is_asked(emacs: Start, beside: Beside, root: Path) -> None:
+def test_emacs_killed_while_it_is_asked(emacs: Start, beside: Beside) -> None:
     one = emacs()
     client = beside()
     one.block()
@@ -459,3 +461,165 @@ def test_doctor_names_the_servers(emacs: Start, beside: Beside, root: Path) -> N
     assert "none outside Emacs is connected" in one.eval(report)
     one.eval("(backstaff-listen-mode -1)")
     assert "(backstaff-listen-mode 1) in" in one.eval(report)
+
+
+# ---------------------------------------------------------------------------- hostile clients
+
+
+def framed(body: str) -> bytes:
+    """Return `body` as a frame, made without the code under test."""
+    data = body.encode()
+    return f"{len(data):06x}".encode() + data
+
+
+def said_to(sockets: Path, *bodies: bytes) -> str:
+    """Return what Emacs answers to `bodies`, as far as it comes before Emacs hangs up.
+
+    The last of them must end the connection, or be answered.
+    """
+    (path,) = sockets.iterdir()
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(DEADLINE)
+        client.connect(str(path))
+        client.sendall(b"".join(bodies))
+        heard = b""
+        while heard.count(b"(return") < len(bodies) and (data := client.recv(1 << 16)):
+            heard += data
+        return heard.decode()
+
+
+HELLO_HERE = '(call 1 hello ("{root}" 1 nil nil))'
+
+
+@pytest.mark.parametrize(
+    ("request_", "refusal"),
+    [
+        ("(call 2 eval ((setq hacked t)))", "There is no such method"),
+        ("(call 2 set (hacked t))", "There is no such method"),
+        ('(call 2 (lambda nil (setq hacked t)) ("x"))', "There is no such method"),
+        ("(call 2 run ((lambda nil (setq hacked t)) nil 1000 1 nil))", "There is no such tool"),
+        ('(call 2 run ("emacs/eval" nil 1000 1 nil))', "There is no such tool"),
+        ('(call 2 ask ("emacs/context\\n(yes or no)" nil ""))', "There is no such tool"),
+        ("(call 2 unsaved)", None),
+        ("(call 2 unsaved #.(setq hacked t))", None),
+        ('(call 2 unsaved (#[0 "x" [] 1]))', None),
+        ("(call 2 unsaved #s(hash-table))", None),
+        ("(call 2 unsaved " + "(" * 200 + ")" * 200 + ")", None),
+        ("(eval (setq hacked t))", None),
+        ('(call 2 hello ("/" 1 nil nil))', "is no root"),
+        ('(call 2 hello ("{home}" 1 nil nil))', "is no root"),
+        ('(call 2 hello ("/ssh:evil.example:/" 1 nil nil))', "true name of a directory here"),
+        ('(call 2 hello ("/sudo::/etc" 1 nil nil))', "true name of a directory here"),
+        ('(call 2 hello ("{root}/../other" 1 nil nil))', "true name of a directory here"),
+        ('(call 2 hello ("~/" 1 nil nil))', "true name of a directory here"),
+    ],
+)
+def test_hostile_request_is_refused_and_evaluates_nothing(
+    hardened: tuple[Emacs, Path, Path], request_: str, refusal: str | None
+) -> None:
+    one, sockets, root = hardened
+    fill = {"{root}": str(root), "{home}": one.eval('(expand-file-name "~")').strip('"')}
+    bodies = [HELLO_HERE, request_]
+    for name, value in fill.items():
+        bodies = [body.replace(name, value) for body in bodies]
+    heard = said_to(sockets, *map(framed, bodies))
+    if refusal is None:
+        assert "return-error 2" in heard or "return 2" not in heard
+    else:
+        assert "(return-error 2" in heard
+        assert refusal in heard
+    assert one.eval("(list (boundp 'hacked) (featurep 'tramp))") == "(nil nil)"
+
+
+@pytest.fixture(scope="module")
+def hardened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Emacs, Path, Path]]:
+    """An Emacs for hostile requests, the folder of its socket, and a root."""
+    folder = tmp_path_factory.mktemp("hardened")
+    root = folder.resolve() / "root"
+    root.mkdir()
+    (root / ".env").write_text("KEY=1\n")
+    one = Emacs(folder / "sockets", folder / "control")
+    one.visit(root / ".env", "UNSAVED=2\n")
+    yield one, folder / "sockets", root
+    one.end()
+
+
+def test_client_that_did_not_ask_the_user_gets_no_secret(
+    hardened: tuple[Emacs, Path, Path],
+) -> None:
+    _, sockets, root = hardened
+    hello = HELLO_HERE.replace("{root}", str(root))
+    # The exception is not the client's to make, and saying so is no yes of the user's.
+    lifted = f'(call 1 hello ("{root}" 1 nil ("!.env")))'
+    arguments = '(:buffer ".env" :max-lines 9)'
+    for greeting in (hello, lifted):
+        asked = '(call 2 unsaved (nil ".env"))'
+        run = f'(call 3 run ("emacs/read_buffer" {arguments} 1000 1 ".env"))'
+        heard = said_to(sockets, framed(greeting), framed(asked), framed(run))
+        assert "UNSAVED" not in heard
+        assert "VU5TQVZ" not in heard, "Base64"
+        assert "APPROVAL_REQUIRED" in heard
+
+
+def test_other_connection_does_not_get_what_the_user_allowed_one(
+    emacs: Start, beside: Beside, root: Path, tmp_path: Path
+) -> None:
+    one = emacs(AT_ONCE)
+    one.visit(root / ".env", "UNSAVED=2\n")
+    asked = Asked(beside(), "read_file", path=".env")
+    one.shows(QUESTION)
+    one.press("yes\r")
+    assert "UNSAVED" in asked.text()
+    hello = framed(HELLO_HERE.replace("{root}", str(root)))
+    assert "VU5TQVZ" not in said_to(
+        tmp_path / "sockets", hello, framed('(call 2 unsaved (nil ".env"))')
+    )
+
+
+def test_clients_that_flood_stall_or_read_nothing_do_not_hold_emacs_up(
+    emacs: Start, beside: Beside, root: Path, tmp_path: Path
+) -> None:
+    one = emacs()
+    one.visit(root / "a.py", "fresh = 1\n")
+    one.eval('(with-current-buffer "a.py" (insert (make-string 900000 ?x)))')
+    (path,) = (tmp_path / "sockets").iterdir()
+    hello = framed(HELLO_HERE.replace("{root}", str(root)))
+    clients = []
+    for data in (
+        b"",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"ffffff(call " + b"a" * 300_000,
+        hello + framed("(call 2 unsaved (nil nil))") * 60,  # and nobody reads
+        *[b""] * 40,
+    ):
+        client = socket.socket(socket.AF_UNIX)
+        client.connect(str(path))
+        with suppress(BrokenPipeError):
+            client.sendall(data)
+        clients.append(client)
+    begun = time.monotonic()
+    assert one.eval("(length backstaff-listen--servers)") <= "32"
+    assert time.monotonic() - begun < LIMIT_S
+    assert "fresh = 1" in read(beside())
+    for client in clients:
+        client.close()
+
+
+def test_emacs_listens_in_no_folder_that_others_may_enter(emacs: Start, tmp_path: Path) -> None:
+    (tmp_path / "sockets").mkdir()
+    (tmp_path / "sockets").chmod(0o755)
+    one = emacs()
+    warning = one.eval('(with-current-buffer "*Warnings*" (buffer-string))')
+    assert "Agents outside of Emacs cannot reach it" in warning
+    assert "is not a safe directory because it is accessible by others (755)" in warning
+    assert one.eval("backstaff-listen-mode") == "nil"
+    assert list((tmp_path / "sockets").iterdir()) == []
+
+
+def test_socket_is_the_users_alone_and_goes_with_emacs(emacs: Start, tmp_path: Path) -> None:
+    one = emacs()
+    sockets = tmp_path / "sockets"
+    (path,) = sockets.iterdir()
+    assert [stat.S_IMODE(found.stat().st_mode) for found in (sockets, path)] == [0o700, 0o600]
+    one.eval("(backstaff-listen-mode -1)")
+    assert list(sockets.iterdir()) == []
