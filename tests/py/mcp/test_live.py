@@ -88,7 +88,7 @@ def timed(client: McpClient, path: str = "a.py") -> tuple[float, str]:
     return time.monotonic() - begun, answer
 
 
-# ---------------------------------------------------------------------------- what comes
+# ---------------------------------------------------------------------------- unsaved text
 
 
 def test_tools_that_read_files_see_text_that_is_not_saved(
@@ -146,9 +146,7 @@ def test_text_that_is_too_long_is_left_out_and_named(
     one.eval('(with-current-buffer "a.py" (insert (make-string 4200000 ?x)))')
     answer = read(beside())
     assert "def old()" in answer
-    assert answer.endswith(
-        "[as on disk, because the unsaved text is too long to take: 'a.py']\n"
-    ), answer[-200:]
+    assert answer.endswith("[as on disk: the unsaved text is too long for 'a.py']\n"), answer[-200:]
 
 
 def test_text_outside_the_root_and_of_other_projects_is_not_given(
@@ -473,7 +471,7 @@ def framed(body: str) -> bytes:
 
 
 def said_to(sockets: Path, *bodies: bytes) -> str:
-    """Return what Emacs answers to `bodies`, as far as it comes before Emacs hangs up.
+    """Return the answers of Emacs to `bodies`, as far as it comes before Emacs hangs up.
 
     The last of them must end the connection, or be answered.
     """
