@@ -63,13 +63,14 @@ Value = TypeVar("Value")
 
 def sockets() -> list[str]:
     """Return the sockets of this user's Emacsen: first that of an Emacs that this process is in."""
-    uid, found, processes = os.getuid(), list[str](), ancestors()
+    uid, found = os.getuid(), list[str]()
     for folder in (one.format(uid=uid) for one in FOLDERS):
         if _is_mine(folder, stat.S_ISDIR):
             with suppress(OSError):
                 found += [f"{folder}/{name}" for name in sorted(os.listdir(folder))]
     found = [path for path in found if _is_mine(path, stat.S_ISSOCK)]
-    found.sort(key=lambda path: path.rpartition("/emacs-")[2] not in processes)
+    nearest = [f"/emacs-{process}" for process in ancestors()]
+    found.sort(key=lambda path: [not path.endswith(name) for name in nearest])
     return found[:MAX_EMACSEN]
 
 
@@ -197,8 +198,7 @@ class Emacs:
             self.is_open = False
             for answers in self._waiting.values():
                 answers.put(None)
-            with suppress(OSError):
-                self.connection.shutdown(socket.SHUT_RDWR)
+            self.connection.close()
 
 
 # ---------------------------------------------------------------------------- answers
@@ -379,20 +379,23 @@ class LiveServer(Server):
             with self._keeping:
                 have = [[digest, self.texts.have(digest)] for digest in known]
             answer = _decoded(_Unsaved, emacs.ask(until, "unsaved", have, secret))
-            digests, problem = tuple(item.digest for item in answer.items), ""
+            digests, missing = tuple(item.digest for item in answer.items), ""
             with self._keeping:
                 try:
                     for piece in answer.pieces:
                         self.texts.keep_text(*piece)
-                    texts = self.texts.received(answer.items)
                 except (ToolError, TypeError) as error:
-                    problem = str(error)
+                    raise NoAnswer("Emacs sent a piece of no text that it named") from error
+                try:
+                    texts = self.texts.received(answer.items)
+                except ToolError as error:
+                    missing = str(error)
             emacs.digests = digests
             # Texts that Emacs had no time for come with the next answer.
-            if not problem and answer.left_out in ((), left_out):
+            if not missing and answer.left_out in ((), left_out):
                 return texts, answer
-            if problem and not answer.pieces and digests == known:
-                raise NoAnswer(problem)
+            if missing and not answer.pieces and digests == known:
+                raise NoAnswer(missing)
             known, left_out = digests, answer.left_out
 
     # ------------------------------------------------------------------------ tools of Emacs's
