@@ -1,5 +1,7 @@
 """`backstaff mcp` beside a real Emacs in a terminal (contract 010)."""
 
+import base64
+import json
 import os
 import random
 import signal
@@ -19,6 +21,7 @@ from backstaff.manifest import CLIENT_TOOLS, PRESET
 from backstaff.registry import discover
 from tests.py.mcp.emacs import Emacs, lisp, server_beside
 from tests.py.mcp.session import HELLO, McpClient, Message, Serve, text
+from tests.py.mcp.test_clients import PEERS, printed, python
 from tests.py.processes import DEADLINE
 from tests.py.project.repositories import committed
 from tests.py.trees import Plant
@@ -198,9 +201,25 @@ def test_random_edits_are_read_as_the_buffer_has_them(
 
 
 def _base64(line: str) -> str:
-    import base64
-
     return base64.b64encode(line.encode()).decode()
+
+
+@pytest.mark.parametrize(("sdk", "mode"), [(1, ""), (2, "auto")])
+def test_clients_by_others_see_unsaved_text_and_tools_of_emacs(
+    emacs: Start, root: Path, tmp_path: Path, sdk: int, mode: str
+) -> None:
+    program = python(sdk)
+    emacs().visit(root / "a.py", "def fresh():\n    return 1\n\n")
+    calls = [["read_file", {"path": "a.py"}], ["emacs_context", {}], ["outline", {"path": "a.py"}]]
+    command = [*server_beside(tmp_path / "sockets"), "mcp", "--root", str(root)]
+    asked = json.dumps({"command": command, "calls": calls, "mode": mode})
+    answers = json.loads(printed(program, str(PEERS / f"sdk_{sdk}.py"), asked))
+    assert answers["errors"] == [False] * len(calls)
+    assert "emacs_context" in answers["tools"]
+    for (shown,), expected in zip(
+        answers["texts"], ("def fresh()", "Not saved yet: a.py", "1-2 def fresh()"), strict=True
+    ):
+        assert expected in shown
 
 
 @pytest.mark.alone
