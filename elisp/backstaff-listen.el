@@ -272,7 +272,7 @@ language server, or until the user types: then the answer has no text.  SECRET
 is as in the method ask, nil if nobody was asked."
   (let* ((tool (or (backstaff-lisp-tools-find id) (error "There is no such tool")))
          (grant (car (member (list id args secret) (backstaff-listen--grants server))))
-         (backstaff-lisp-tools-names (process-get server 'names))
+         (backstaff-server-model-names (process-get server 'names))
          (reply (while-no-input
                   (backstaff-lisp-tools-run
                    tool (list :text "" :data args)

@@ -51,9 +51,12 @@ POLL_S = 0.2
 """Seconds between two looks whether the person has answered, or a tool can go on."""
 SILENT = "Emacs did not answer"
 PROTOCOL = 1
-MAX_EMACSEN = 8
+MAX_EMACSEN, MAX_ITEMS = 8, 20
+"""Maximum number of Emacsen that are asked, and of arguments that a question shows."""
 DEFAULT_LIMIT = 16384
 """Maximum number of bytes of a text of Emacs's, if the call sets none."""
+MAX_REQUEST_BYTES = 1 << 17
+"""Maximum number of bytes of a request: a socket takes so many at once."""
 READ_BYTES = 1 << 18
 FOLDERS = ("/run/user/{uid}/backstaff", "/tmp/backstaff-listen-{uid}")  # noqa: S108  # see `_is_mine`
 """The folders that may hold sockets. A project or the environment can name no other."""
@@ -149,8 +152,17 @@ class Emacs:
         if now < self.hurry_until and not self._awake.wait(min(HURRY_S, max(0, until - now))):
             raise NoAnswer(SILENT)
         uid, answers = next(self._uids), SimpleQueue[lisp.Message | None]()
+        data = frame(
+            lisp.write([Symbol("call"), uid, Symbol(method), list(arguments)], lisp.ESCAPED)
+        )
+        if len(data) > MAX_REQUEST_BYTES:
+            raise NoAnswer("The call's arguments are too long for Emacs")
         try:
-            self._send(uid, answers, [Symbol("call"), uid, Symbol(method), list(arguments)])
+            with self._lock:
+                self._waiting[uid] = answers
+                if self.connection.send(data, socket.MSG_DONTWAIT) < len(data):
+                    # Nobody knows where the next frame begins. The reader closes the connection.
+                    self.connection.shutdown(socket.SHUT_RDWR)
             message = answers.get(timeout=max(0, until - time.monotonic()))
         except OSError as error:
             raise NoAnswer(SILENT) from error
@@ -168,18 +180,6 @@ class Emacs:
                 raise NoAnswer(SILENT)
         logger.info("Emacs refused %s: %s", method, message.rest)
         raise NoAnswer(f"Emacs refused to answer: {shortened(str(message.rest[0]), MAX_ECHO)}")
-
-    def _send(
-        self, uid: int, answers: SimpleQueue[lisp.Message | None], message: list[object]
-    ) -> None:
-        data = frame(lisp.write(message, lisp.ESCAPED))
-        with self._lock:
-            if not self.is_open:
-                raise OSError("Emacs has ended")
-            self._waiting[uid] = answers
-            sent = self.connection.send(data, socket.MSG_DONTWAIT)
-            if sent < len(data):  # nobody knows where the next frame begins
-                self.connection.shutdown(socket.SHUT_RDWR)
 
     def _read(self) -> None:
         frames = FrameReader()
@@ -484,7 +484,10 @@ class LiveServer(Server):
                 arguments = self._checked(replace(call, approved=True), emacs, cancelled).data
             elif isinstance(arguments, dict):
                 # Its names are a model's, and as keywords they could pass for other Lisp.
-                arguments = [[name, str(value)] for name, value in arguments.items()]
+                arguments = [
+                    [shortened(name, MAX_ECHO), shortened(str(value), MAX_ECHO)]
+                    for name, value in list(arguments.items())[:MAX_ITEMS]
+                ]
             while not cancelled.is_set() and time.monotonic() < until:
                 asked = (call.tool_id, arguments, secret)
                 raw = emacs.ask(time.monotonic() + PATIENCE_S, "ask", *asked)

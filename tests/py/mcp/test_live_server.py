@@ -302,10 +302,11 @@ def test_names_of_a_models_arguments_cannot_pass_for_lisp(
 ) -> None:
     (Path(server.root) / ".env").write_text("KEY=1\n")
     emacs = fake(ask=":refused")
-    given = {"path": ".env", 'x ") (call 9 eval (': '") nil "'}
+    given = {"path": ".env", 'x ") (call 9 eval (': '") nil "', "long": "x" * 9_000_000}
     call = server.prepare("workspace/read_file", given, {"text_only": True})
     cancelled = threading.Event()
     refused = server.approved(call, server.run(call), cancelled)
     assert "The user did not approve of the call of read_file" in refused.text  # type: ignore[union-attr]
     (question,) = [body for body in emacs.asked if " ask " in body]
     assert r'("x \") (call 9 eval (" "\") nil \"")' in question
+    assert len(question) < 2000
