@@ -32,7 +32,7 @@ from backstaff.manifest import CLIENT_TOOLS, READS_CONTENT
 from backstaff.registry import Registry
 from backstaff.render.lines import shortened, size, some_of
 from backstaff.render.names import MAX_ECHO, quote
-from backstaff.server import Call, Reply, Server, failure
+from backstaff.server import Call, Reply, Server, failure, unexpected
 from backstaff.settings import Settings
 from backstaff.tool import Tool
 from backstaff.unsaved import Named, UnsavedText, codings, unsaved
@@ -286,8 +286,10 @@ class LiveServer(Server):
                 call, note = self._with_texts(call, until)
         except NoAnswer as error:
             return failure(call.tool_id, ToolError(ErrorCode.BUSY, f"{error}; try again"))
-        except Exception:
+        except Exception as error:
             logger.exception("Emacs cannot be asked")
+            if call.client_tool is not None:
+                return failure(call.tool_id, unexpected(error))
             note = SILENT
         if not note:
             return super().run(call, cancelled)
@@ -301,8 +303,8 @@ class LiveServer(Server):
 
     # ------------------------------------------------------------------------ Emacsen
 
-    def _greeted(self, until: float) -> tuple[list[Emacs], list[str]]:
-        """Return the Emacsen that have said hello by `until`, and the problems of the others."""
+    def _found(self) -> tuple[list[Emacs], list[str]]:
+        """Return the Emacsen that listen, and what is wrong with others. Nothing waits here."""
         problems = []
         with self._finding:
             known, found = self._emacsen, dict[str, Emacs]()
@@ -315,9 +317,18 @@ class LiveServer(Server):
                 except OSError as error:  # it was killed
                     logger.info("%s: %s", path, error)
             self._emacsen = found
-        new = [one for one in found.values() if one.tools is None]
-        problems += [told for _, told in self._each(new, lambda emacs: self._greet(emacs, until))]
-        return [one for one in found.values() if one.tools is not None and one.is_open], problems
+        return list(found.values()), problems
+
+    def _greeted(self, until: float) -> tuple[list[Emacs], list[str]]:
+        """Return the Emacsen that say hello by `until`, and the problems of the others.
+
+        If there is one, its first hello is enough. Of several, the numbers of buffers change.
+        """
+        found, problems = self._found()
+        asked = found if len(found) > 1 else [one for one in found if one.tools is None]
+        answers = self._each(asked, lambda emacs: self._greet(emacs, until))
+        silent = [emacs for emacs, (_, told) in zip(asked, answers, strict=True) if told]
+        return [one for one in found if one not in silent], problems + [told for _, told in answers]
 
     def _greet(self, emacs: Emacs, until: float) -> str:
         """Say hello to `emacs`, and note its tools and how many files it visits."""
@@ -356,7 +367,7 @@ class LiveServer(Server):
 
         Of two Emacsen with one file the first has the text.
         """
-        emacsen, problems = self._greeted(until)
+        emacsen, problems = self._found()
         answers = self._each(emacsen, lambda emacs: self._texts(emacs, call.secret or "", until))
         problems += [problem for _, problem in answers]
         texts, named, left_out = dict[str, UnsavedText](), dict[str, str](), list[str]()
@@ -374,6 +385,8 @@ class LiveServer(Server):
         self, emacs: Emacs, secret: str, until: float
     ) -> tuple[Mapping[str, UnsavedText], _Unsaved]:
         """Return the unsaved texts of `emacs`, whose bytes come in pieces. Raises NoAnswer."""
+        if emacs.tools is None:
+            self._greet(emacs, until)
         known, left_out = emacs.digests, None
         while True:
             with self._keeping:
@@ -403,8 +416,6 @@ class LiveServer(Server):
     def _best(self, until: float) -> list[Emacs]:
         """Return the Emacsen, first the one with most buffers below the root. Raises NoAnswer."""
         emacsen, problems = self._greeted(until)
-        if len(emacsen) > 1:  # their numbers may be old
-            self._each(emacsen, lambda emacs: self._greet(emacs, until))
         if not emacsen:
             raise NoAnswer(problems[0] if problems else "No Emacs listens (backstaff-listen-mode)")
         return sorted(emacsen, key=lambda emacs: -emacs.visits)

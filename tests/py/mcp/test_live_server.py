@@ -275,6 +275,29 @@ def test_late_answer_ends_the_hurry(
     assert read(server).endswith("2\t\n")
 
 
+def test_emacs_that_does_not_greet_holds_no_other_up(
+    fake: Callable[..., FakeEmacs], server: LiveServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, piece = item("fresh = 2\n")
+    tools = '(:protocol 1 :visits {} :tools ((:id "emacs/context" :description "{}")))'
+    fake("emacs-1", hello=None)
+    fake(
+        "emacs-2",
+        hello=tools.format(2, "x"),
+        unsaved=f"(:items ({one}) :pieces ({piece}))",
+        run='(:text "the second\n")',
+    )
+    monkeypatch.setattr(live, "PATIENCE_S", 0.5)
+    text = read(server)
+    assert "fresh = 2" in text
+    assert text.endswith(SILENT)
+    assert server.is_live()
+    assert server.for_models("emacs/context")["description"] == "x"
+    third = fake("emacs-3", hello=tools.format(1, "x"), run='(:text "the third\n")')
+    assert server.call("emacs/context", {}, {"text_only": True}).text == "the second\n"
+    assert not any(" run " in body for body in third.asked)
+
+
 def test_emacs_that_never_answers_one_request_is_asked_again_after_the_pause(
     fake: Callable[..., FakeEmacs], server: LiveServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
