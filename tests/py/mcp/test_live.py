@@ -341,6 +341,7 @@ def test_question_that_nobody_answers_refuses_and_goes_away(emacs: Start, beside
     assert one.eval("(minibuffer-depth)") == "0"
 
 
+@pytest.mark.alone
 def test_nobody_is_asked_in_a_blocked_emacs(emacs: Start, beside: Beside) -> None:
     one = emacs()
     client = beside()
@@ -378,6 +379,7 @@ def test_tool_that_the_policy_asks_about_is_listed_and_asked_about(
 # ---------------------------------------------------------------------------- no answer
 
 
+@pytest.mark.alone
 def test_calls_beside_a_blocked_emacs_are_answered_from_the_disk(
     emacs: Start, beside: Beside, root: Path
 ) -> None:
@@ -402,6 +404,7 @@ def test_calls_beside_a_blocked_emacs_are_answered_from_the_disk(
     assert "fresh" in read(client)
 
 
+@pytest.mark.alone
 def test_calls_at_once_beside_a_blocked_emacs_wait_together(emacs: Start, beside: Beside) -> None:
     one = emacs()
     client = beside()
@@ -416,6 +419,7 @@ def test_calls_at_once_beside_a_blocked_emacs_wait_together(emacs: Start, beside
     go_on()
 
 
+@pytest.mark.alone
 def test_stopped_killed_and_new_emacs(emacs: Start, beside: Beside, root: Path) -> None:
     one = emacs()
     one.visit(root / "a.py", "first = 1\n")
@@ -445,6 +449,7 @@ def test_emacs_killed_while_it_is_asked(emacs: Start, beside: Beside) -> None:
     assert "def old()" in asked.text()
 
 
+@pytest.mark.alone
 def test_two_emacsen(emacs: Start, beside: Beside, root: Path) -> None:
     one, two = emacs(), emacs()
     one.visit(root / "a.py", "first = 1\n")
@@ -593,6 +598,7 @@ def test_other_connection_does_not_get_what_the_user_allowed_one(
     )
 
 
+@pytest.mark.alone
 def test_clients_that_flood_stall_or_read_nothing_do_not_hold_emacs_up(
     emacs: Start, beside: Beside, root: Path, tmp_path: Path
 ) -> None:
