@@ -441,7 +441,7 @@ class LiveServer(Server):
             if done.text:
                 break
             if time.monotonic() + POLL_S > until:
-                raise NoAnswer("Emacs had no time for the tool, because the user is typing")
+                raise NoAnswer("Emacs had no time for the tool")
             (cancelled or threading.Event()).wait(POLL_S)
         return Reply(
             tool=call.tool_id,

@@ -180,10 +180,10 @@ def test_emacs_that_this_process_is_in_comes_first(
     sockets: Path, fake: Callable[..., FakeEmacs], server: LiveServer
 ) -> None:
     around = f"emacs-{os.getppid()}"
-    for name, content in (("emacs-1", "other = 1\n"), (around, "around = 1\n")):
+    for name, content in (("emacs-0", "other = 1\n"), (around, "around = 1\n")):
         one, piece = item(content)
         fake(name, unsaved=f"(:items ({one}) :pieces ({piece}))")
-    assert live.sockets() == [str(sockets / around), str(sockets / "emacs-1")]
+    assert live.sockets() == [str(sockets / around), str(sockets / "emacs-0")]
     assert "around = 1" in read(server)
 
 
