@@ -284,8 +284,7 @@ is as in the method ask, nil if nobody was asked."
       ;; A yes is for one call.
       (process-put server 'grants (assoc-delete-all grant (process-get server 'grants)))
       (let ((problem (plist-get reply :error)))
-        (list :text (plist-get reply :text) :truncated (plist-get reply :truncated)
-              :warnings (plist-get reply :warnings)
+        (list :text (plist-get reply :text)
               :code (plist-get problem :code) :secret (plist-get problem :secret))))))
 
 ;;; Questions

@@ -226,8 +226,6 @@ class _Done:
     text: str = argument(absent="")
     code: str = argument(absent="")
     secret: str = argument(absent="")
-    truncated: bool = argument(absent=False)
-    warnings: tuple[str, ...] = argument(absent=())
 
 
 def _decoded(form: type[Value], answer: object) -> Value:
@@ -443,14 +441,9 @@ class LiveServer(Server):
             if time.monotonic() + POLL_S > until:
                 raise NoAnswer("Emacs had no time for the tool")
             (cancelled or threading.Event()).wait(POLL_S)
-        return Reply(
-            tool=call.tool_id,
-            text=(done.text.removesuffix("\n") + checked.text) if checked.text else done.text,
-            error={"code": done.code, "secret": done.secret} if done.code else None,
-            truncated=done.truncated,
-            warnings=(*checked.warnings, *done.warnings),
-            elapsed_ms=round((time.monotonic() - call.arrived) * 1000),
-        )
+        text = (done.text.removesuffix("\n") + checked.text) if checked.text else done.text
+        error = {"code": done.code, "secret": done.secret} if done.code else None
+        return Reply(tool=call.tool_id, text=text, error=error)
 
     # ------------------------------------------------------------------------ questions
 
