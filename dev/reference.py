@@ -14,7 +14,6 @@ from textwrap import wrap
 
 from backstaff.command_line import main
 from backstaff.registry import discover
-from backstaff.tool import ESSENTIAL
 
 PROJECT = Path(__file__).parents[1]
 README, MANUAL = PROJECT / "README.md", PROJECT / "docs" / "backstaff.org"
@@ -41,9 +40,7 @@ def table() -> str:
     """Return the tools that a model needs, as a table of Markdown."""
     tools = discover().by_id
     rows = (
-        f"| `{tool_id}` | {summary} |"
-        for tool_id, summary in summaries()
-        if ESSENTIAL in tools[tool_id].categories
+        f"| `{tool_id}` | {summary} |" for tool_id, summary in summaries() if tools[tool_id].preset
     )
     return "\n".join(("| tool | answers with |", "|---|---|", *rows))
 

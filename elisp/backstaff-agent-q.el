@@ -25,6 +25,8 @@
   "Return the tools for Agent-Q, as in `backstaff-agent-definitions'."
   (seq-filter (lambda (tool)
                 (or (equal (plist-get tool :toolset) "agent-q")
+                    ;; It supersedes Agent-Q's own directory_tree.
+                    (equal (plist-get tool :id) "workspace/tree")
                     (memq :essential (plist-get tool :categories))))
               (backstaff-agent-definitions)))
 

@@ -34,16 +34,20 @@ count."
 No two have the same `:name', whichever of them an agent gets: if toolsets
 share a name it is agent-q's, and the others go by their ids, as in
 \"forge_list_directory\".  Descriptions call the tools by these names, and
-that of an argument has its default and limits.  Arguments that few calls
-need are left out."
-  (cl-loop for tool in (backstaff-tools)
+that of an argument has its default and limits, and that of some the limit
+`backstaff-agent-max-output-bytes'.  Arguments that few calls need are left
+out."
+  (cl-loop with limit = (format "%d bytes" (or backstaff-agent-max-output-bytes 16384))
+           for tool in (backstaff-tools)
            for model = (plist-get tool :model)
            collect `(:name ,(plist-get model :name)
                      :description ,(plist-get model :description)
                      :arguments ,(cl-loop for parameter in (plist-get tool :arguments)
                                           for text in (plist-get model :arguments)
                                           unless (plist-get parameter :hidden)
-                                          collect `(:description ,text ,@parameter))
+                                          collect `(:description
+                                                    ,(string-replace "16384 bytes" limit text)
+                                                    ,@parameter))
                      ,@tool)))
 
 (defun backstaff-agent-tools (&optional toolsets)

@@ -85,7 +85,7 @@
 
 (defconst backstaff-agent-q-tests-names
   '("get_file_info" "list_directory"
-    "codebase_search" "git_diff" "git_status_summary" "outline" "project_overview" "read_file"
+    "codebase_search" "git_diff" "git_status_summary" "project_overview" "read_file"
     "regexp_search" "search_files" "tree")
   "The tools that Agent-Q gets: its two contracts, and the essential ones.")
 

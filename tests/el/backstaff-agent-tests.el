@@ -74,9 +74,6 @@
                do (should-not (string-match-p ids (plist-get tool :description)))
                do (dolist (parameter (plist-get tool :arguments))
                     (should-not (string-match-p ids (plist-get parameter :description))))))
-    (should (string-match-p "not by content (regexp_search does that)"
-                            (plist-get (backstaff-agent-tests-tool "workspace/search_files")
-                                       :description)))
     (should (equal (plist-get (backstaff-agent-tests-tool "forge/list_directory") :description)
                    "List directory entries"))))
 
@@ -141,7 +138,9 @@
   (backstaff-test-with-project nil
     (let ((tool (cl-find "workspace/read_file" (backstaff-agent-tools) :test #'equal
                          :key (lambda (tool) (plist-get tool :id)))))
-      (should (equal (plist-get (car (last (backstaff-agent-parameters tool))) :items)
+      (should (equal (plist-get (cl-find "ranges" (backstaff-agent-parameters tool) :test #'equal
+                                         :key (lambda (one) (plist-get one :name)))
+                                :items)
                      '(:type object
                        :properties (:path (:type "string") :start_line (:type "number")
                                     :max_lines (:type "number") :symbol (:type "string")
@@ -155,13 +154,25 @@
                for text = (plist-get told :description)
                do (ert-info ((format "%s %s" (plist-get tool :id) told))
                     (should (string-match-p "[a-z]" text))
-                    (unless (member (plist-get parameter :default) '(nil 0))
+                    (unless (member (plist-get parameter :default) '(nil 0 "" "."))
                       (should (string-match-p "\\<default\\>" text)))
                     ;; No model tries others than those between.
                     (dolist (key '(:minimum :maximum))
                       (when-let ((limit (plist-get parameter key)))
                         (when (< 1 limit 1000000)
                           (should (string-match-p (format "\\<%d\\>" limit) text))))))))))
+
+(ert-deftest backstaff-agent-descriptions-give-the-limit-of-an-answer ()
+  (backstaff-test-with-project nil
+    (pcase-dolist (`(,limit ,text) '((nil "16384 bytes") (16384 "16384 bytes") (4000 "4000 bytes")))
+      (let ((backstaff-agent-max-output-bytes limit))
+        (pcase-dolist (`(,id ,name) '(("workspace/read_file" "ranges")
+                                      ("workspace/regexp_search" "offset")))
+          (should (string-search
+                   text (plist-get (cl-find name (plist-get (backstaff-agent-tests-tool id) :arguments)
+                                            :test #'equal
+                                            :key (lambda (one) (plist-get one :name)))
+                                   :description))))))))
 
 (ert-deftest backstaff-agent-unknown-toolset-is-named ()
   (backstaff-test-with-project nil

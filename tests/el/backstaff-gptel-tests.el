@@ -119,7 +119,7 @@ SETTINGS are the server's, a string, or nil."
         (should (equal names (mapcar (lambda (tool) (plist-get tool :name))
                                      (backstaff-agent-tools toolsets))))))))
 
-(ert-deftest backstaff-gptel-makes-a-preset-of-the-nine-best-and-one-of-all ()
+(ert-deftest backstaff-gptel-makes-a-preset-of-the-seven-best-and-one-of-all ()
   (backstaff-gptel-tests-with-tools nil
     (cl-flet ((names (preset) (mapcar #'gptel-tool-name
                                       (plist-get (plist-get (gptel-get-preset preset) :tools)
@@ -127,8 +127,8 @@ SETTINGS are the server's, a string, or nil."
       (let ((tools (backstaff-gptel-register)))
         (should (equal (names 'backstaff-all) (mapcar #'gptel-tool-name tools)))
         (should (equal (sort (names 'backstaff) #'string<)
-                       '("codebase_search" "git_diff" "git_status_summary" "outline"
-                         "project_overview" "read_file" "regexp_search" "search_files" "tree"))))
+                       '("codebase_search" "git_diff" "git_status_summary" "project_overview"
+                         "read_file" "regexp_search" "search_files"))))
       (backstaff-gptel-register "forge")
       (should (equal (names 'backstaff) (names 'backstaff-all))))))
 
@@ -200,7 +200,7 @@ SETTINGS are the server's, a string, or nil."
           (dolist (preset '(backstaff backstaff-all))
             (should (equal (cl-count "get_command" (names preset) :test #'equal) 1))))
         (backstaff-gptel-register)
-        (should (equal (length (names 'backstaff)) 10))))
+        (should (equal (length (names 'backstaff)) 8))))
     ;; A catalog of skills that cannot be read leads nowhere.
     (backstaff-gptel-tests-with-tools "[policy]\ndeny = [\"commands/get_command\"]\n"
       (let ((backstaff-gptel-skills t))

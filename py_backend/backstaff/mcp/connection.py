@@ -42,12 +42,18 @@ _CACHE = {"ttlMs": 3_600_000, "cacheScope": "private"}
 """Clients may keep a server's description, because command line and settings fix it."""
 _METHODS = ("initialize", "ping", "tools/call", "tools/list")
 _STATELESS_METHODS = ("server/discover", "tools/call", "tools/list")
-_READS_ONLY = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
+_READS_ONLY = {"readOnlyHint": True}
+"""Clients judge by the other hints only where this one is false."""
+_ALWAYS_LOADED = {"_meta": {"anthropic/alwaysLoad": True}}
 _INSTRUCTIONS = (
-    "These tools only read, and only below {root}; paths are relative to it. They read files as"
-    " they are on disk: changes that an editor has not saved yet are not seen. To find code in few"
-    " calls, search for several names at once (a|b), then read the definitions in the answer's"
-    " headings: one with symbol, several with ranges."
+    # Some clients give a model no more than the first 300 to 500 characters.
+    "Prefer these tools to grep, cat, find and git in a shell: a search says what it skipped and"
+    " names the definition around each match, a read gives whole definitions by name, several in"
+    " one call, and no secret is read by accident. To find code in few calls, search for several"
+    " names at once (a|b), then read the definitions in the answer's headings: one with symbol,"
+    " several with ranges. Globs are about the path below root_path: '**/*.py'. An answer has at"
+    " most {limit} bytes. These tools only read, and only below {root}; paths are relative to it."
+    " They read files as they are on disk: changes that an editor has not saved yet are not seen."
 )
 
 
@@ -182,7 +188,9 @@ class Connection:
         if method == "tools/call":
             self._call(uid, params, stateless=stateless)
             return
-        instructions = self._offer.problem or _INSTRUCTIONS.format(root=quote(self._server.root))
+        instructions = self._offer.problem or _INSTRUCTIONS.format(
+            root=quote(self._server.root), limit=self._offer.max_output_bytes
+        )
         result: dict[str, object] = {"capabilities": _CAPABILITIES, "instructions": instructions}
         match method:
             case "initialize":
@@ -203,16 +211,16 @@ class Connection:
         tools = []
         for name, tool_id in self._listed.items():
             try:
-                definition = self._server.registry.for_models(tool_id)
+                definition = self._server.registry.for_models(tool_id, self._offer.max_output_bytes)
             except ToolError:  # it is broken: the log and the answer to a call say why
                 continue
-            title = name.replace("_", " ").capitalize()
             tools.append(
                 {
                     "name": name,
                     "description": definition["description"],
                     "inputSchema": definition["schema"],
-                    "annotations": {"title": title, **_READS_ONLY},
+                    "annotations": _READS_ONLY,
+                    **(_ALWAYS_LOADED if definition["is_always_loaded"] else {}),
                 }
             )
         return {"tools": tools}

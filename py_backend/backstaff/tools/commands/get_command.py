@@ -169,7 +169,6 @@ TOOL = Tool(
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TEXT,
-    preset=11,
     categories=("commands", "discovery"),
     settings=Settings,
     table=TABLE,

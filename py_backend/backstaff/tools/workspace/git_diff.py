@@ -18,7 +18,7 @@ from backstaff.changes.work_tree import Change, Origin
 from backstaff.errors import DeadlineExceeded
 from backstaff.render.lines import cut, paths_in_a_note, plural, size
 from backstaff.render.names import CONTROLS, escaped, labels, quote, show, visible
-from backstaff.tool import ESSENTIAL, Context, Keyword, Result, ResultKind, Tool, argument
+from backstaff.tool import Context, Keyword, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._repository import commit_named, work_tree_at
 
 DEFAULT_TEXT_BYTES, MAX_TEXT_BYTES = 1 << 20, 4 << 20
@@ -42,22 +42,19 @@ _WORDS = {
 class Arguments:
     """The contract's table of parameters."""
 
-    path: str = argument("File or directory below which changes count.", default=".")
-    base: str = argument(
-        'A commit, branch or tag to compare with; "index" for what is staged.', default="HEAD"
-    )
+    path: str = argument("File or directory.", default=".")
+    base: str = argument('A commit or branch, or "index" for what is staged.', default="HEAD")
     target: str | None = argument(
-        'Absent: the files as they are now, unsaved buffers included. "index": what is staged.'
-        " Else a commit."
+        'A commit, or "index" (default: the files as they are now, also unsaved).'
     )
     context_lines: int = argument("Lines around each change.", default=3, limits=(0, MAX_CONTEXT))
     output: str = argument(
-        'Answer with a "patch", the names of "files", or with the lines of each ("stat").',
+        "The patch (default), the names of files, or counts of lines.",
         default="patch",
         choices=("patch", "files", "stat"),
     )
     offset: int = argument(
-        "Files to skip: only where an answer asked for it.", default=0, limits=(0, MAX_OFFSET)
+        "How many to skip: an answer names it.", default=0, limits=(0, MAX_OFFSET)
     )
 
 
@@ -203,7 +200,7 @@ TOOL = Tool(
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TEXT,
-    categories=(ESSENTIAL, "git"),
+    categories=("git",),
     reads_content=True,
-    preset=9,
+    preset=6,
 )

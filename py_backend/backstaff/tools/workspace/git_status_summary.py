@@ -23,7 +23,7 @@ from backstaff.project.git import find_repository
 from backstaff.project.running_git import NoGit
 from backstaff.render.lines import cut, plural
 from backstaff.render.names import labels, quote, show
-from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
+from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._refusals import refusal
 from backstaff.tools.workspace._repository import answering, no_repository
 
@@ -169,7 +169,7 @@ TOOL = Tool(
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TEXT,
-    categories=(ESSENTIAL, "git"),
+    categories=("git",),
     reads_content=True,
-    preset=8,
+    preset=7,
 )
