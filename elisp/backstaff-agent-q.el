@@ -42,16 +42,15 @@ starts with \"Error: \".  This is called in SLY's or SLIME's filter."
           ;; on the way.
           (largest (* 1024 1024)))
       (condition-case problem
-          ;; Nobody knows which directory is current in a filter.
-          (if (not (and (stringp root) (file-name-absolute-p root)))
-              (error "Agent-Q's project root is not absolute: %S" root)
+          (let ((ids (mapcar (lambda (tool) (cons (plist-get tool :name) (plist-get tool :id)))
+                             (backstaff-agent-q--tools))))
+            ;; Nobody knows which directory is current in a filter.
+            (unless (and (stringp root) (file-name-absolute-p root))
+              (error "Agent-Q's project root is not absolute: %S" root))
             (backstaff-call-text
-             (or (plist-get (cl-find name (backstaff-agent-q--tools) :test #'equal
-                                     :key (lambda (tool) (plist-get tool :name)))
-                            :id)
-                 (error "Agent-Q has no tool %s" name))
+             (or (cdr (assoc name ids)) (error "Agent-Q has no tool %s" name))
              arguments
-             (list :agent t
+             (list :agent t :offer (mapcar #'cdr ids)
                    ;; The Lisp runs on this machine, so ROOT names no host.
                    :root (file-name-quote (substring-no-properties root) t)
                    :max-output-bytes
@@ -72,19 +71,16 @@ denied, and no other tool takes its place."
         (cl-loop
          for tool in (backstaff-agent-q--tools)
          collect
-         (list :name (plist-get tool :name)
-               :description (plist-get tool :description)
-               :parameters
-               (cl-loop for parameter in (plist-get tool :arguments)
-                        for items = (plist-get parameter :items)
-                        collect (append
-                                 (cl-loop for key in '(:name :type :description :enum)
-                                          for value = (plist-get parameter key)
-                                          when value append (list key value))
-                                 (and items `(:items (:type ,items)))))
-               :required (plist-get tool :required)
-               :safety-level (plist-get tool :safety-level)
-               :categories (plist-get tool :categories)))
+         `(:parameters
+           ,(cl-loop for parameter in (plist-get tool :arguments)
+                     for items = (plist-get parameter :items)
+                     collect (append
+                              (cl-loop for key in '(:name :type :description :enum)
+                                       for value = (plist-get parameter key)
+                                       when value append (list key value))
+                              (and items `(:items (:type ,items)))))
+           ,@(cl-loop for key in '(:name :description :required :safety-level :categories)
+                      append (list key (plist-get tool key)))))
       ((error quit) (backstaff-error-text problem)))))
 
 ;;;###autoload

@@ -28,9 +28,9 @@ CLIENT is a symbol:
 `agent-shell'  an element of `agent-shell-mcp-servers';
 `mcp-hub'      an element of `mcp-hub-servers', for gptel through mcp.el;
 `copilot'      a plist to put in front of `copilot-mcp-servers';
-`json'         a string, an object of JSON as in .mcp.json.  Its keys `alwaysLoad'
-               and `deferTools' make Claude Code and the Copilot CLI show the
-               tools to the model at once;
+`json'         a string, an object of JSON as in .mcp.json, whose keys
+               `alwaysLoad' and `deferTools' make Claude Code and the Copilot
+               CLI show all tools to the model at once;
 `shell'        a string to type after \"claude mcp add backstaff --\".
 
 The tools look at nothing outside of DIRECTORY, by default the one in which

@@ -70,8 +70,8 @@ class Context:
     `max_output_bytes` bounds the text (None: the tool's own default); `available_capacity_bytes`
     is the free room of the model's window. `settings` is an instance of the tool's settings class.
     With `text_only` nobody reads the data, and a tool need not make it. `named` turns the id
-    of a tool into the name that the caller knows; sentences that point to a tool go through it, as
-    in `f"{context.named('workspace/tree')} shows its files"`.
+    of a tool into the name that the reader of the text knows, or "" if the reader does not have
+    that tool. A text that points to a tool takes the words from `hint`.
 
     `unsaved` has the texts of modified Emacs buffers, and `codings` the names of the codings of
     saved ones that are not UTF-8, both by the path below the root with all links resolved
@@ -87,6 +87,14 @@ class Context:
     unsaved: Mapping[str, UnsavedText] = field(default_factory=dict)
     codings: Mapping[str, str] = field(default_factory=dict)
     settings: Any = NoSettings()
+
+    def hint(self, words: str, tool_id: str) -> str:
+        """Return `words` with the name of a tool in place of `{}`; "" for a reader without it.
+
+        For example `context.hint("; {} shows its files", "workspace/tree")`.
+        """
+        name = self.named(tool_id)
+        return words.replace("{}", name) if name else ""
 
     def text_limit(self, default: int = DEFAULT_TEXT_BYTES) -> int:
         """Return the bytes of text allowed: the caller's limit or `default`, within the window."""

@@ -95,15 +95,15 @@
                            (backstaff-agent-q-definitions))
                    backstaff-agent-q-tests-names))
     (should (equal (backstaff-agent-q-tests-definition "list_directory")
-                   '(:name "list_directory"
-                     :description "List files and subdirectories in a directory. Returns names,\
- types, and sizes."
-                     :parameters ((:name "path" :type :string
+                   '(:parameters ((:name "path" :type :string
                                    :description "Directory path (relative to project root)")
                                   (:name "show_hidden" :type :boolean
                                    :description "Include hidden files (default false)")
                                   (:name "sort_by" :type :string
                                    :description "Sort by: name, size, modified (default: name)"))
+                     :name "list_directory"
+                     :description "List files and subdirectories in a directory. Returns names,\
+ types, and sizes."
                      :required ("path") :safety-level :safe
                      :categories (:filesystem :navigation))))))
 

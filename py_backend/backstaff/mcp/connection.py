@@ -238,6 +238,7 @@ class Connection:
             "max_output_bytes": self._offer.max_output_bytes,
             "text_only": True,
             "for_model": True,
+            "offer": list(self._listed),
         }
         running = _RunningCall(
             uid=uid,

@@ -150,7 +150,7 @@ def _head(asked: Arguments, found: Comparison, context: Context) -> str:
     count = plural(len(files), "file") if files else "nothing"
     about = f"{count} changed{within} from {show(asked.base)} to {now}"
     if not files and asked.target is None:  # else a reader takes a new file for no change
-        about += f"; {context.named('workspace/git_status_summary')} lists untracked files"
+        about += context.hint("; {} lists untracked files", "workspace/git_status_summary")
     if asked.offset and asked.offset >= len(files):
         return f"No more files: {about}\n"
     buffers = [prefix + path for path, one in files.items() if one.origin is Origin.BUFFER]
@@ -169,12 +169,12 @@ def _written(
     head = visible(_in_text(patch.head, strip=strip))
     shown, whole = patch, head + _in_text(b"".join(patch.hunks), strip=strip)
     if alone is not None and size(whole) > alone:
-        reads = context.named("workspace/read_file")
-        fewer = "context_lines=0 shows more, " if asked.context_lines else ""
+        remedies = ["context_lines=0 shows more"] * bool(asked.context_lines)
+        remedies += filter(None, [context.hint("{} shows the file", "workspace/read_file")])
 
         def end(count: int) -> str:
             left = plural(len(patch.hunks) - count, "more hunk")
-            return f"[{left}: {fewer}{reads} shows the file]\n"
+            return f"[{left}{': ' * bool(remedies)}{', '.join(remedies)}]\n"
 
         hunks = [_in_text(hunk, strip=strip) for hunk in patch.hunks]
         text, kept = cut(head, hunks, end, alone)

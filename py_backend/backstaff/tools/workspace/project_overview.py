@@ -240,7 +240,7 @@ def _notes(found: ProjectFiles, context: Context) -> Iterator[Note]:
     if found.expired:
         yield Note(NoteKind.TIME, "the time was up: not everything is counted")
     if found.ignored and not found.paths:
-        finds = f"{context.named('workspace/search_files')} with include_ignored finds it"
+        finds = context.hint("{} with include_ignored finds it", "workspace/search_files")
         yield Note(NoteKind.IGNORED, "git ignores all that is in here", finds)
     if found.not_applied:
         yield Note(NoteKind.RULE, f".gitignore is not applied, because {found.not_applied}")

@@ -110,8 +110,9 @@ def run(arguments: Arguments, context: Context) -> Result:
     notes += _not_searched(found, prefix)
     notes = [replace(note, text=shortened(note.text, MAX_NOTE)) for note in notes]
     # A person who types a name wants no other tool, so the data do not name one.
-    hint = f"{context.named('workspace/regexp_search')} searches what is in files"
-    hints = [hint] if found.paths and not matches and matches.query.globs is None else []
+    hint = context.hint("{} searches what is in files", "workspace/regexp_search")
+    is_wanted = found.paths and not matches and matches.query.globs is None
+    hints = [hint] if hint and is_wanted else []
     limit = context.text_limit(DEFAULT_TEXT_BYTES)
     head, rows, before = _head(arguments, base, len(matches), total, len(found.paths)), [], None
     for how, path in page:
