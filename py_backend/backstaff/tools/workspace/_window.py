@@ -1,5 +1,6 @@
 """The lines of a window of a text file, or of the unsaved buffer in its place, and its outline."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -118,11 +119,11 @@ def read_text(
         near = nearest(path, context) if error.fault is Fault.MISSING else []
         kind = ""
         if isinstance(error, NotAFile) and error.kind == Kind.DIRECTORY:
-            shows = ': {} shows what is in it with entry_kind="all"'
-            kind = "is a directory" + context.hint(shows, "workspace/tree")
-            if not context.named("workspace/tree"):
-                lists = all_files(path, "**", context.text_limit(), context.named)
-                kind += f": {lists} lists its files" if lists else ""
+            call = json.dumps({"path": path, "entry_kind": "all"})
+            shows = context.hint(f"{{}} {call}", "workspace/tree") or all_files(
+                path, "**", context.text_limit(), context.named
+            )
+            kind = "is a directory" + (f": {shows} shows what is in it" if shows else "")
         elif isinstance(error, NotAFile):
             describes = context.hint("; {} describes it", "agent-q/get_file_info")
             kind = f"is no regular file: {error.message}{describes}"
