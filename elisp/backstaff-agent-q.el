@@ -20,6 +20,7 @@
 ;;; Code:
 
 (require 'backstaff-agent)
+(require 'backstaff-agent-usage)
 
 (defun backstaff-agent-q--tools ()
   "Return the tools for Agent-Q, as in `backstaff-agent-definitions'."
@@ -40,22 +41,25 @@ starts with \"Error: \".  This is called in SLY's or SLIME's filter."
     (let ((debug-on-signal nil)
           ;; A message of 16 MiB would cost the connection, and an answer may take twice its size
           ;; on the way.
-          (largest (* 1024 1024)))
+          (largest (* 1024 1024)) (id nil))
       (condition-case problem
           (let ((ids (mapcar (lambda (tool) (cons (plist-get tool :name) (plist-get tool :id)))
                              (backstaff-agent-q--tools))))
             ;; Nobody knows which directory is current in a filter.
             (unless (and (stringp root) (file-name-absolute-p root))
               (error "Agent-Q's project root is not absolute: %S" root))
-            (backstaff-call-text
-             (or (cdr (assoc name ids)) (error "Agent-Q has no tool %s" name))
-             arguments
-             (list :agent t :offer (mapcar #'cdr ids)
-                   ;; The Lisp runs on this machine, so ROOT names no host.
-                   :root (file-name-quote (substring-no-properties root) t)
-                   :max-output-bytes
-                   (min (or backstaff-agent-max-output-bytes largest) largest))))
-        ((error quit) (backstaff-error-text problem))))))
+            (setq id (or (cdr (assoc name ids)) (error "Agent-Q has no tool %s" name)))
+            (backstaff-agent-usage-count
+             id (backstaff-call
+                 id arguments
+                 (list :text-only t :agent t :offer (mapcar #'cdr ids)
+                       ;; The Lisp runs on this machine, so ROOT names no host.
+                       :root (file-name-quote (substring-no-properties root) t)
+                       :max-output-bytes
+                       (min (or backstaff-agent-max-output-bytes largest) largest)))))
+        ((error quit)
+         (backstaff-agent-usage-count (or id "agent-q")
+                                      (list :text (backstaff-error-text problem))))))))
 
 ;;;###autoload
 (defun backstaff-agent-q-definitions ()

@@ -18,7 +18,7 @@
 
 ;;; Code:
 
-(require 'backstaff)
+(require 'backstaff-agent-usage)
 (require 'backstaff-names)
 
 (defcustom backstaff-agent-max-output-bytes 16384
@@ -128,7 +128,7 @@ error, after \"Error: \".  If the callback signals an error, a message says so."
                              ((not (memq value '(nil :null))) (list key value))))
        (lambda (reply)
          (condition-case problem
-             (funcall callback (plist-get reply :text))
+             (funcall callback (backstaff-agent-usage-count id reply))
            (error (message "%s's callback for %s failed: %s" library id
                            (error-message-string problem)))))
        `(:text-only t :agent t :offer ,(if (functionp offer) (funcall offer) offer)
