@@ -173,17 +173,11 @@ Signal a `user-error' if the server lists nothing.  The text has at most
            while (plist-get (plist-get data :pagination) :has-next)
            finally return skills))
          (head "Skills, each with its file. When a task fits one, first read it with get_command,\
- and do as it says. The files that it names are beside its own; no tool here reads those of a skill\
- outside the project.\n")
-         (fitting (if backstaff-agent-max-output-bytes
-                      (backstaff-lisp-tools-fitting
-                       skills (- backstaff-agent-max-output-bytes (string-bytes head) 80))
-                    skills))
-         (missing (- (length skills) (length fitting))))
+ and do as it says; search_commands finds those that have no room here. The files that a skill names\
+ are beside its own; no tool here reads those of a skill outside the project.\n"))
     (and skills
-         (concat head (apply #'concat fitting)
-                 (and (> missing 0)
-                      (format "[%d more left out: search_commands finds them]\n" missing))))))
+         (backstaff-lisp-tools-clipped (apply #'concat head skills)
+                                       (or backstaff-agent-max-output-bytes most-positive-fixnum)))))
 
 (provide 'backstaff-agent)
 ;;; backstaff-agent.el ends here
