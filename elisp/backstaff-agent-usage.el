@@ -39,7 +39,7 @@ something, for the limit in bytes or another one."
 
 ;;;###autoload
 (defun backstaff-usage ()
-  "Show how often agents in this Emacs called each tool, with what outcome.
+  "Show how often agents in this Emacs called each tool, and how the calls ended.
 The figures are those of gptel, llm and Agent-Q since Backstaff was loaded."
   (interactive)
   (let ((help-window-select t) (rows nil))
