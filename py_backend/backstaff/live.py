@@ -267,12 +267,12 @@ class LiveServer(Server):
         """Whether an Emacs answers."""
         return bool(self._greeted(time.monotonic() + PATIENCE_S)[0])
 
-    def for_models(self, tool_id: str) -> dict[str, object]:
+    def for_models(self, tool_id: str, limit: int) -> dict[str, object]:
         """Return a definition as `Server.for_models` does, also that of a tool of Emacs's."""
         tools = ChainMap({}, *(dict(emacs.tools or {}) for emacs in self._emacsen.values()))
         if tool_id in CLIENT_TOOLS and tool_id not in tools:
             raise ToolError(ErrorCode.UNKNOWN_TOOL, f"No Emacs offers {tool_id} now")
-        return self.registry.for_models(tool_id, tools)
+        return self.registry.for_models(tool_id, limit, tools)
 
     def run(self, call: Call, cancelled: threading.Event | None = None) -> Reply:
         """Run `call` as `Server.run` does, with the facts of Emacs. Never raises."""
@@ -434,7 +434,7 @@ class LiveServer(Server):
         secret = (call.secret or "") if call.approved else None
         while True:
             left = until - time.monotonic()
-            asked = (call.tool_id, checked.data, limit, left * 0.8, secret)
+            asked = (call.tool_id, checked.data, limit, left * 0.8, secret, call.offer)
             done = _decoded(_Done, emacs.ask(until, "run", *asked))
             if done.text:
                 break
