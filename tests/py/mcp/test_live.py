@@ -98,7 +98,7 @@ def test_tools_that_read_files_see_text_that_is_not_saved(
     emacs: Start, beside: Beside, root: Path
 ) -> None:
     emacs().visit(root / "a.py", "def fresh():\n    return 1\n\n")
-    client = beside()
+    client = beside("--toolsets", "workspace")
     for name, arguments in (
         ("read_file", {"path": "a.py"}),
         ("regexp_search", {"pattern": "def f.*"}),
@@ -211,7 +211,8 @@ def test_clients_by_others_see_unsaved_text_and_tools_of_emacs(
     program = python(sdk)
     emacs().visit(root / "a.py", "def fresh():\n    return 1\n\n")
     calls = [["read_file", {"path": "a.py"}], ["emacs_context", {}], ["outline", {"path": "a.py"}]]
-    command = [*server_beside(tmp_path / "sockets"), "mcp", "--root", str(root)]
+    toolsets = ("--toolsets", "workspace,emacs")
+    command = [*server_beside(tmp_path / "sockets"), "mcp", "--root", str(root), *toolsets]
     asked = json.dumps({"command": command, "calls": calls, "mode": mode})
     answers = json.loads(printed(program, str(PEERS / f"sdk_{sdk}.py"), asked))
     assert answers["errors"] == [False] * len(calls)
@@ -361,7 +362,7 @@ def test_tool_that_the_policy_asks_about_is_listed_and_asked_about(
     config = tmp_path / "config.toml"
     config.write_text('[policy]\nprompt = ["workspace/tree", "emacs/context"]\n')
     config.chmod(0o600)
-    client = beside("--config", str(config))
+    client = beside("--config", str(config), "--toolsets", "workspace,emacs")
     assert "tree" not in names(client)
     assert "needs the approval of a person" in text(client.tool("tree"))
     one = emacs(AT_ONCE)
