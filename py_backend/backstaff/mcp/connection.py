@@ -118,7 +118,7 @@ class Connection:
         self._names = {server.registry.model_name(tool_id): tool_id for tool_id in offer.tools}
         # Some text that a model reads, such as a skill, may call a tool by its id.
         self._heard = self._listed(is_live=False)
-        """The names of the tools that the client was told."""
+        """The names of the tools that the client has heard of."""
         self._ids = self._names | {tool_id: tool_id for tool_id in offer.tools}
         self._running: set[_RunningCall] = set()
         self._ending = threading.Lock()
