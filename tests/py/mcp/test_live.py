@@ -136,7 +136,11 @@ def test_a_text_of_a_megabyte_comes_in_pieces(emacs: Start, beside: Beside, root
     client = beside()
     for comment in ("", "# another digest"):
         one.eval(f'(with-current-buffer "a.py" (goto-char 1) (insert "{comment}"))')
-        answer = text(client.tool("read_file", {"path": "a.py", "start_line": 11501}))
+        # On a machine that is busy, the pieces may take more than one call's two seconds.
+        for _ in range(10):
+            answer = text(client.tool("read_file", {"path": "a.py", "start_line": 11501}))
+            if "as on disk" not in answer:
+                break
         assert "11501\tlast_line" in answer
         assert "as on disk" not in answer
 
@@ -267,6 +271,7 @@ def test_tool_of_emacs_without_an_emacs_says_so(emacs: Start, beside: Beside) ->
     one = emacs()
     client = beside()
     one.signal(signal.SIGKILL)
+    client.tool("emacs_context")  # the server may not have seen the end yet
     result = client.tool("emacs_context")
     assert result["isError"]
     assert "No Emacs listens (backstaff-listen-mode)" in text(result)
