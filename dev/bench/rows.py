@@ -14,7 +14,6 @@ class Promise(StrEnum):
     LISTING = "listing, text and plist, seen from Emacs"
     FIRST_200 = "first 200 entries"
     WALK = "sandboxed walk of 125,000 files, names and kinds"
-    STALL = "longest in which Emacs looks at no key: a tree of 50,000 files"
     COMMANDS = "list_commands, 10,000 files"
     OUTLINE = "definitions of a MiB of Python"
     START = "start to first answer"
@@ -148,8 +147,6 @@ ROWS = (
     Row(P.WALK, "no globs : os.scandir", "walk", "ours", "scandir", 1.5),
     Row(P.WALK, "no globs : find", "walk", "ours", "find"),
     Row(P.WALK, "12 globs : os.scandir", "walk", "globs", "scandir", 2.5),
-    Row(P.STALL, "opened, refreshed, filtered : 100 ms", "stall", "ours-processor", "limit", 1),
-    Row(P.STALL, "the same : Dired, shown alone", "stall", "ours", "dired", 0.2),
     Row(P.COMMANDS, "first call : PyYAML on each head", "commands", "cold", "yaml", 1.5),
     Row(P.COMMANDS, "second call : 4 KiB of each file", "commands", "warm", "heads", 2),
     Row(P.OUTLINE, "the standard library : 60 ms", "outline", "ours", "limit", 1),
