@@ -18,6 +18,8 @@
 (require 'backstaff-names)
 (require 'backstaff-ui-path)
 
+(declare-function backstaff-listen-servers "backstaff-listen" ())
+
 (defconst backstaff-doctor--limit 5
   "Maximum number of seconds for each check of a server.")
 
@@ -114,6 +116,15 @@ If BODY fails, write why, and ADVICE or that of the condition, and return nil."
         ('unresponsive (error "The server does not respond any more"))
         ((and (pred integerp) pid) (format "process %s" pid))
         (_ "no server; the next call starts one")))
+    (backstaff-doctor--check "Agents" nil
+      (cond ((not (bound-and-true-p backstaff-listen-mode))
+             "those outside Emacs see files as on disk; with (backstaff-listen-mode 1) in\
+ your init file they see unsaved text, and you are asked before they read secrets")
+            ((mapconcat (lambda (server)
+                          (format "process %d for %s asked last at %s" (plist-get server :pid)
+                                  (backstaff-path-shown (plist-get server :root))
+                                  (format-time-string "%T" (plist-get server :last))))
+                        (backstaff-listen-servers) "\n"))))
     ;; Each of these needs the one before.
     (and
      (backstaff-doctor--check "Command" nil
