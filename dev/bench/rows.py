@@ -193,10 +193,8 @@ ROWS = (
     Row(Promise.STALL, "the same : Dired, shown alone", "stall", "ours", "dired", 0.1),
     Row(Promise.GLOBS, "12 globs : the bare walk", "walk", "globs", "scandir", 2.5),
     # PyYAML without its C part, as in a default installation, takes 0.15 ms for three fields.
-    Row(Promise.COMMANDS, "first call : 4 KiB of each", "commands", "cold", "heads", 25),
-    Row(Promise.COMMANDS, "second call : 4 KiB of each", "commands", "warm", "heads", 1.5),
-    # Each skill's folder is opened from the root, link by link, which a few hundred do not feel.
-    Row(Promise.SKILLS, "second call : 4 KiB of each", "skills", "warm", "heads", 8),
+    Row(Promise.COMMANDS, "ours : 4 KiB of each", "commands", "ours", "heads", 30),
+    Row(Promise.SKILLS, "ours : 4 KiB of each", "skills", "ours", "heads", 40),
     Row(Promise.READING, "10 kB : insert-file-contents", "reading/10kB", "ours", "native", 15),
     Row(Promise.READING, "of 1 MB : insert-file-contents", "reading/1MB", "ours", "native", 2.2),
     Row(Promise.READING, "beside 20 unsaved buffers : alone", "unsaved", "ours", "alone", 1.5),

@@ -17,10 +17,11 @@ from backstaff.globs.globs import Globs, compile_globs
 from backstaff.registry import discover
 from backstaff.server import Server
 from backstaff.settings import Settings
-from backstaff.tools.commands import _catalog, _directories
+from backstaff.tools.commands._commands import TABLE
+from backstaff.tools.commands._commands import Settings as CommandSettings
 from dev.bench.folders import Folders
 from dev.bench.peers.uncapped import folders_below
-from dev.bench.timing import Measures, in_turns, seconds
+from dev.bench.timing import Measures, in_turns
 
 HEAD_BYTES = 4096
 GLOBS = (
@@ -58,7 +59,7 @@ def measure(folders: Folders, turns: int) -> Measures:
 
 
 def _server(folders: Folders, directory: str = ".claude/commands") -> Server:
-    tables = {_directories.TABLE: _directories.Settings(directory)}
+    tables = {TABLE: CommandSettings(directory)}
     return Server(discover(), Settings(tables), str(folders.path))
 
 
@@ -137,18 +138,9 @@ def _kind(entry: os.DirEntry[str]) -> str:
 def _commands(
     server: Server, project: Path, heads: Path, file: str, turns: int
 ) -> dict[str, list[float]]:
-    """Measure cold, warm and bare in turns, so that each warm call follows a cold one.
-
-    `file` is appended to each name in `heads`: "" or "/SKILL.md".
-    """
-    times: dict[str, list[float]] = {"heads": [], "cold": [], "warm": []}
+    """Measure ours and bare in turns. `file` is appended to each name: "" or "/SKILL.md"."""
     listed = partial(_answered, server, "commands/list_commands", {}, project)
-    for _ in range(turns):
-        times["heads"].append(seconds(partial(_heads, heads, file)))
-        _catalog.CACHE.clear()
-        times["cold"].append(seconds(listed))
-        times["warm"].append(seconds(listed))
-    return times
+    return in_turns(turns, {"heads": partial(_heads, heads, file), "ours": listed})
 
 
 def _heads(path: Path, file: str) -> None:

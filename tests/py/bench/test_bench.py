@@ -98,7 +98,7 @@ def test_missed_row_is_called_missed_and_named_below_the_table() -> None:
     assert missed > len(ROWS) / 2
     assert missed == len(report.missed())
     assert sum(line.startswith("MISSED: ") for line in lines) == missed
-    assert "MISSED: list_commands, 10,000 files, second call : 4 KiB of each: " in "\n".join(lines)
+    assert "MISSED: list_commands, 10,000 files, ours : 4 KiB of each: " in "\n".join(lines)
 
 
 def test_row_without_a_limit_is_neither_reached_nor_missed() -> None:

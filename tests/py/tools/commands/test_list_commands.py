@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backstaff.tools.commands import _command
+from backstaff.tools.commands import _commands
 from tests.py.examples import examples
 from tests.py.replies import code
 from tests.py.tools.commands.project import LIST, REGISTRY, Project, output, rows
@@ -114,7 +114,7 @@ def test_the_next_page_is_asked_for_as_the_text_says(project: Project) -> None:
     ],
 )
 def test_last_modified_tells_every_time_that_a_file_can_have(nanoseconds: int, shown: str) -> None:
-    assert _command.utc(nanoseconds) == shown
+    assert _commands.utc(nanoseconds) == shown
 
 
 @pytest.mark.parametrize(
