@@ -245,7 +245,7 @@ def test_command_that_was_meant_is_one(tree: Plant) -> None:
     long = "".join(f"{number:02}" for number in range(10, 99)) + "-" + "abcdefghijklm" * 3
     server = server_at(tree({f".claude/commands/{long}.md": "", "x": ""}))
     reply = server.call("commands/get_command", {"command_name": long[:-1]})
-    found = re.search(r"did you mean '(.*)'\?$", reply.text)
+    found = re.search(r"; the nearest: (.*)$", reply.text)
     assert found, reply.text
     assert server.call("commands/get_command", {"command_name": found[1]}).ok
 

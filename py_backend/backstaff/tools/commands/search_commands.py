@@ -78,7 +78,9 @@ def run(arguments: Arguments, context: Context) -> Result:
 
     notes = [] if is_complete else ["the time was up: there may be better ones"]
     if len(matches) > most:
-        notes.append(f"{len(matches) - most} more match: raise max_results (at most {MAX_RESULTS})")
+        raised = f"raise max_results (at most {MAX_RESULTS})"
+        remedy = "list_commands tells all" if most == MAX_RESULTS else raised
+        notes.append(f"{len(matches) - most} more match: {remedy}")
     last = bracketed([*notes, *catalog.notes()])
     head = f"{plural(len(best), 'command')} for {quote(query)}, the best first"
     head = head if best else f"No command matches {quote(query)}; list_commands tells all"
