@@ -193,7 +193,7 @@ def begun(pool: Workers, disk: DeadDisk, count: int, **job: Any) -> list[Doing]:
     return jobs
 
 
-@pytest.mark.parametrize("slow", [MAX_RUNNING, 30, 200])
+@pytest.mark.parametrize("slow", [MAX_RUNNING, 60, 200])
 def test_any_number_of_slow_jobs_holds_up_no_job_of_another_tool(
     pool: Workers, disk: DeadDisk, slow: int
 ) -> None:
