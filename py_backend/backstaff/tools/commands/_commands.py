@@ -275,8 +275,8 @@ def first_paragraph(text: str) -> str:
 
 
 def _one_line(value: Value) -> str:
-    """Return `value` on one line if it is text, and "" for anything else, also for a `Number`."""
-    return " ".join(value.split()) if type(value) is str else ""
+    """Return `value` on one line if it is text, and "" for anything else."""
+    return " ".join(value.split()) if isinstance(value, str) else ""
 
 
 def _shortened(line: str, most: int) -> str:

@@ -128,7 +128,7 @@ def _line(
     there: Survey, path: str, names: Sequence[str], below: Sequence[str], more: int
 ) -> tuple[str, Row]:
     """The line of the directory `path` with `names` in it; `more` counts these and the rest."""
-    row = {
+    row: Row = {
         "path": (there.prefix + path).rstrip("/") or ".",
         "names": sorted(names),
         "links": [name for name in sorted(names) if name in there.directories[path].links],

@@ -123,7 +123,7 @@ def test_last_modified_tells_every_time_that_a_file_can_have(nanoseconds: int, s
         ("---\ndescription: Given\n---\nText.", "Given"),
         ("---\ndescription: |\n  On\n  two lines\n---\nText.", "On two lines"),
         ("---\ndescription:\n---\nText.", "Text."),
-        ("---\ndescription: 42\n---\nText.", "Text."),
+        ("---\ndescription: 42\n---\nText.", "42"),
         ("---\ndescription: true\n---\nText.", "Text."),
         ("---\ndescription: '  '\n---\nText.", "Text."),
         ("---\ndescription: [a]\n---\nText.", "Text."),
