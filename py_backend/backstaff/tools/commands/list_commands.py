@@ -17,7 +17,13 @@ from dataclasses import dataclass
 
 from backstaff.render.lines import bracketed, cut, left_out
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
-from backstaff.tools.commands._commands import TABLE, Settings, open_directories, read_catalog
+from backstaff.tools.commands._commands import (
+    TABLE,
+    Settings,
+    command_labels,
+    open_directories,
+    read_catalog,
+)
 
 OUTPUT = ("name", "description", "size", "last_modified")
 
@@ -68,6 +74,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         },
         truncated=shown < len(page) or not catalog.complete,
         warnings=catalog.warnings,
+        labels=lambda: command_labels(page),
     )
 
 

@@ -24,6 +24,7 @@ from backstaff.tools.commands._commands import (
     TABLE,
     Command,
     Settings,
+    command_labels,
     open_directories,
     read_catalog,
 )
@@ -97,6 +98,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         output={**answer, "results": [match.facts() for match in best]},
         truncated=shown < len(best) or not is_complete,
         warnings=catalog.warnings,
+        labels=lambda: command_labels([match.command for match in best]),
     )
 
 
