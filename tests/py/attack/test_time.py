@@ -20,7 +20,6 @@ from backstaff.errors import Cancelled
 from backstaff.frontmatter.block import parse
 from backstaff.fs.handles import HANDLES, Descriptors
 from backstaff.globs.globs import STRIDE, Globs, compile_globs
-from backstaff.names import ranking, suggestions
 from backstaff.project.files import Directory
 from backstaff.server import Reply
 from backstaff.tools.commands import _commands
@@ -175,21 +174,6 @@ def test_statuses_are_asked_while_there_is_time(
     assert reply.truncated
     assert reply.text.count("(size unknown)") > 1000
     assert "the time was up" in reply.text
-
-
-def test_names_like_a_command_are_looked_for_while_there_is_time(
-    tree: Plant, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root = tree({f".claude/commands/command-{number:04}.md": "" for number in range(3000)})
-    server, wanted = server_at(root), {"command_name": "command-x0001"}
-    assert "; the nearest: command-0001" in server.call("commands/get_command", wanted).text
-    monkeypatch.setattr(suggestions, "name_of", clock.costing(ranking.name_of))
-    reply = ended_in_time(
-        clock,
-        lambda: server.call("commands/get_command", wanted, {"deadline_ms": 100}),
-        more_ms=Budget.STRIDE,
-    )
-    assert reply.text == "Error: Command 'command-x0001' not found"
 
 
 def test_each_command_that_has_to_be_read_is_a_look_at_the_clock(

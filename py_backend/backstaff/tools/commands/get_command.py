@@ -13,23 +13,13 @@ it is the file's. So no content can pass for a note of the tool.
 import codecs
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 
-from backstaff.budget import Budget
-from backstaff.errors import (
-    DeadlineExceeded,
-    ErrorCode,
-    NotADirectory,
-    NotFound,
-    PathError,
-    ToolError,
-)
+from backstaff.errors import ErrorCode, NotADirectory, NotFound, PathError, ToolError
 from backstaff.fs.file import Content
-from backstaff.names import suggestions
 from backstaff.render.lines import fit, plural, size
-from backstaff.render.names import prose, quote, show, visible, word
+from backstaff.render.names import prose, quote, show, visible
 from backstaff.render.sizes import show_size
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.commands._commands import (
@@ -44,12 +34,10 @@ from backstaff.tools.commands._commands import (
     is_command,
     is_skill,
     open_directories,
-    read_catalog,
 )
 
 MAX_CONTENT_BYTES = 1 << 19
 """A byte is up to six as an escape, in the text, the data and the output: a frame holds 16 MiB."""
-LEAST_SIMILARITY = 0.5
 INVALID_COMMAND_NAME, COMMAND_NOT_FOUND = "INVALID_COMMAND_NAME", "COMMAND_NOT_FOUND"
 """The errors of this tool."""
 OUTPUT = ("path", "size", "last_modified", "description")
@@ -70,7 +58,7 @@ class Arguments:
 def run(arguments: Arguments, context: Context) -> Result:
     """Find the command, read its file, and return metadata and content."""
     with open_directories(context) as (directories, _):
-        command, content = _find(arguments.command_name, directories, context.budget)
+        command, content = _find(arguments.command_name, directories)
     # The bytes of a last character that is cut in two are dropped.
     written, _ = codecs.utf_8_decode(content.head, "replace", content.whole)
     written = written.removeprefix("\ufeff")
@@ -103,7 +91,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     )
 
 
-def _find(name: str, directories: Sequence[Directory], budget: Budget) -> tuple[Command, Content]:
+def _find(name: str, directories: Sequence[Directory]) -> tuple[Command, Content]:
     """Find the command or skill `name`, and read it. Raises `ToolError`.
 
     `a.md` may mean the command in `a.md.md`, and else the one in `a.md`.
@@ -128,13 +116,8 @@ def _find(name: str, directories: Sequence[Directory], budget: Budget) -> tuple[
         code = failures[0].code if failures[0].code in faults else COMMAND_NOT_FOUND
         message = f"Command {quote(name)} cannot be read: {failures[0].message}"
         raise ToolError(code, message, **failures[0].details)
-    nearest = ""
-    with suppress(DeadlineExceeded):
-        known = [one.name for one in read_catalog(directories, (), budget).commands]
-        wanted, at_most = name.removesuffix(MARKDOWN), budget.at_most(suggestions.SECONDS)
-        similar = suggestions.similar(wanted, known, at_most, LEAST_SIMILARITY)
-        nearest = f"; the nearest: {' '.join(map(word, similar))}" if similar else ""
-    raise ToolError(COMMAND_NOT_FOUND, f"Command {quote(name)} not found{nearest}")
+    message = f"Command {quote(name)} not found: list_commands tells the names"
+    raise ToolError(COMMAND_NOT_FOUND, message)
 
 
 TOOL = Tool(

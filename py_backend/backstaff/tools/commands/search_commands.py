@@ -1,10 +1,10 @@
 """commands/search_commands: the commands that match a query, the best first.
 
-The query is split into words, whatever their case. A word scores by the best place that holds it
+The query is split into words, whatever their case. A word counts by the best place that holds it
 (`SCORES`), also as a part of a longer word. A command matches if it holds at least half of the
-words, and its score is the mean over all words. Commands with the same score stand by name. The
-content, of which the first 64 KiB are searched, is read for the words that are nowhere else.
-Dependencies are hidden, as in list_commands.
+words, and its score is the mean over all words. Of those with the same score, the shorter name
+comes first. The content, of which the first 64 KiB are searched, is read for the words that are
+nowhere else. Dependencies are hidden, as in list_commands.
 """
 
 import re
@@ -33,8 +33,6 @@ MAX_WORDS, MAX_RESULTS = 16, 100
 LEAST_SHARE = 0.5
 """The share of the words that a command holds at least."""
 SCORES = {"name": 1.0, "description": 0.7, "content": 0.3}
-PART_OF_NAME = 0.1
-"""The loss of a word that is only a part of a word of the name."""
 INVALID_QUERY = "INVALID_QUERY"
 """The error code of this tool."""
 
@@ -74,8 +72,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         catalog = read_catalog(directories, problems, context.budget)
         matches = list(_matches(catalog.commands, words, context.budget))
     is_complete, searched = not context.budget.expired(), len(catalog.commands)
-    # The commands stand by name, and sorting keeps that order among equals.
-    best = sorted(matches, key=lambda match: -match.score)[:most]
+    best = sorted(matches, key=lambda match: (-match.score, len(match.command.name)))[:most]
 
     notes = [] if is_complete else ["the time was up: there may be better ones"]
     if len(matches) > most:
@@ -114,13 +111,9 @@ def _matches(commands: Sequence[Command], words: Sequence[str], budget: Budget) 
         # The places stand in the order of their scores.
         hits = [next((place for place in places if word in places[place]), "") for word in words]
         if hits.count("") <= (1 - LEAST_SHARE) * len(words):
-            whole = _WORD.findall(places["name"])
-            scores = [
-                SCORES.get(hit, 0.0) - PART_OF_NAME * (hit == "name" and word not in whole)
-                for word, hit in zip(words, hits, strict=True)
-            ]
-            score, held = round(sum(scores) / len(words), 3), filter(hits.count, SCORES)
-            yield Match(command, score, tuple(map(Keyword, held)))
+            score = sum(SCORES.get(hit, 0.0) for hit in hits) / len(words)
+            held = tuple(Keyword(place) for place in SCORES if place in hits)
+            yield Match(command, round(score, 3), held)
 
 
 TOOL = Tool(

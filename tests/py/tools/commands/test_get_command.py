@@ -57,13 +57,6 @@ def test_what_is_no_command_is_not_found(project: Project, name: str) -> None:
     assert code(project.call(GET, command_name=name)) == "COMMAND_NOT_FOUND"
 
 
-def test_nearest_names_are_suggested(project: Project) -> None:
-    for name in ("Deploy", "deploy-docs", "review", "deplete"):
-        project.write(f"{name}.md", "Text.")
-    reply = project.call(GET, command_name="deplpy.md")
-    assert reply.text == "Error: Command 'deplpy.md' not found; the nearest: Deploy deplete"
-
-
 @pytest.mark.parametrize(
     "fill", [*("x" * 99 + "\n", "é", "日", "\U0001f525", "\u200b", "'\"\n", "\0")]
 )

@@ -31,8 +31,8 @@ def test_places_and_ways_rank_as_the_table_says(library: Project) -> None:
     told = [(it["name"], [*it["matched_in"]], it["score"]) for it in results(reply)]
     assert told == [
         ("deploy", ["name"], 1.0),
-        ("deployment", ["name"], 0.9),
-        ("redeploy", ["name"], 0.9),
+        ("redeploy", ["name"], 1.0),
+        ("deployment", ["name"], 1.0),
         ("described", ["description"], 0.7),
         ("content", ["content"], 0.3),
     ]
@@ -66,7 +66,7 @@ def test_contents_are_read_only_for_words_that_are_missing(
         ("out, roll!", ["deploy"]),
         ("first things nowhere", ["content"]),
         ("things nowhere never", []),
-        ("depl", ["deploy", "deployment", "redeploy"]),
+        ("depl", ["deploy", "redeploy", "deployment"]),
         ("deployed", []),
         ("depot", []),
         ("zzz", []),
@@ -107,6 +107,6 @@ def test_results_are_the_first_of_all_and_in_order(
     everything = project.call(SEARCH, query=query or "x", max_results=100)
     some = project.call(SEARCH, query=query or "x", max_results=most)
     assert results(some) == results(everything)[:most]
-    ranks = [(-it["score"], it["name"]) for it in results(everything)]
+    ranks = [(-it["score"], len(it["name"]), it["name"]) for it in results(everything)]
     assert ranks == sorted(ranks)
     assert all(0 <= it["score"] <= 1 for it in results(everything))
