@@ -35,7 +35,7 @@ DIRECTORY_NOT_FOUND = "DIRECTORY_NOT_FOUND"
 """The contract's error code where no directory of commands exists."""
 HEAD_BYTES = 64 * 1024
 """The part of a file that may tell about it."""
-MAX_DESCRIPTION, MAX_SKILL_DESCRIPTION, MAX_WARNINGS = 200, 1024, 50
+MAX_DESCRIPTION, MAX_SKILL_DESCRIPTION = 200, 1024
 NO_DESCRIPTION = "No description available"
 
 
@@ -130,10 +130,13 @@ class Catalog(NamedTuple):
     warnings: tuple[str, ...]
     complete: bool
 
-    def notes(self) -> list[str]:
-        """Return the number of warnings and the first, because a model sees only the text."""
-        count = plural(len(self.warnings), "warning", "warnings, the first")
-        return [f"{count}: {prose(self.warnings[0])}"] if self.warnings else []
+    def notes(self) -> Iterator[str]:
+        """Yield what a model has to know: it sees only the text, and not the warnings."""
+        if not self.complete:
+            yield "the time was up before all commands were read: some are missing"
+        if self.warnings:
+            count = plural(len(self.warnings), "warning", "warnings, the first")
+            yield f"{count}: {prose(self.warnings[0])}"
 
 
 def is_command(name: str) -> bool:
@@ -212,12 +215,7 @@ def read_catalog(
     listed = [command for command in by_name.values() if not command.is_dependency]
     # By name without regard to case, and `Go` before `go`.
     listed.sort(key=lambda one: (one.name.casefold(), one.name))
-    if (more := len(skipped) - MAX_WARNINGS) > 0:
-        skipped[MAX_WARNINGS:] = [f"{more} more files have problems"]
-    complete = not budget.expired()
-    if not complete:
-        skipped.append("The time was up before all commands were read: some are missing")
-    return Catalog(listed, tuple(skipped), complete)
+    return Catalog(listed, tuple(skipped), not budget.expired())
 
 
 def command_of(file: str, directory: Directory, path: str, content: Content) -> Command:

@@ -53,8 +53,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         "has_next": number < pages,
         "has_prev": number > 1,
     }
-    late = "the time was up before all commands were read: some are missing"
-    last = bracketed([*[late] * (not catalog.complete), *catalog.notes()])
+    last = bracketed(catalog.notes())
     text, shown = cut(
         _head(pagination, len(page)),
         [f"{command}\n" for command in page],

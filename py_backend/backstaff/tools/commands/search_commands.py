@@ -71,15 +71,16 @@ def run(arguments: Arguments, context: Context) -> Result:
     with open_directories(context) as (directories, problems):
         catalog = read_catalog(directories, problems, context.budget)
         matches = list(_matches(catalog.commands, words, context.budget))
-    is_complete, searched = not context.budget.expired(), len(catalog.commands)
+        catalog = catalog._replace(complete=not context.budget.expired())
+    searched = len(catalog.commands)
     best = sorted(matches, key=lambda match: (-match.score, len(match.command.name)))[:most]
 
-    notes = [] if is_complete else ["the time was up: there may be better ones"]
+    notes = list(catalog.notes())
     if len(matches) > most:
         raised = f"raise max_results (at most {MAX_RESULTS})"
         remedy = "list_commands tells all" if most == MAX_RESULTS else raised
         notes.append(f"{len(matches) - most} more match: {remedy}")
-    last = bracketed([*notes, *catalog.notes()])
+    last = bracketed(notes)
     head = f"{plural(len(best), 'command')} for {quote(query)}, the best first"
     head = head if best else f"No command matches {quote(query)}; list_commands tells all"
     text, shown = cut(
@@ -93,7 +94,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         text=text,
         data={**answer, "results": [match.facts("path") for match in best]},
         output={**answer, "results": [match.facts() for match in best]},
-        truncated=shown < len(best) or not is_complete,
+        truncated=shown < len(best) or not catalog.complete,
         warnings=catalog.warnings,
         labels=lambda: command_labels([match.command for match in best]),
     )

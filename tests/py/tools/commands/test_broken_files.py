@@ -147,14 +147,6 @@ def _it(words: str) -> str:
     return f"it {words}" if words.startswith("does") else words
 
 
-def test_many_warnings_are_counted_instead(project: Project) -> None:
-    for number in range(_commands.MAX_WARNINGS + 7):
-        os.mkfifo(project.commands / f"{number:03}.md")
-    warnings = project.listing().warnings
-    assert len(warnings) == _commands.MAX_WARNINGS + 1
-    assert warnings[-1] == "7 more files have problems"
-
-
 BROKEN = {
     # the front matter; words of the warning
     "is_dependency: true\ndescription: a: b": "mapping values",

@@ -186,5 +186,5 @@ def test_when_the_time_is_up_some_are_missing(project: Project, skills: Path) ->
         context = Context(root=root, budget=Budget(deadline=0), settings=Settings(SKILLS))
         answer = list_commands.run(list_commands.Arguments(1, 50), context)
     assert answer.truncated
-    assert "some are missing" in answer.warnings[-1]
+    assert "some are missing" in answer.text
     assert project.described() == {"a": "D"}
