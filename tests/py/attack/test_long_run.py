@@ -14,7 +14,7 @@ import pytest
 
 from backstaff.contents.regexp import PROCESSES
 from backstaff.render.canonical import to_json
-from backstaff.workers import MAX_RUNNING
+from backstaff.workers import MAX_COMPUTING
 from tests.py.attack.attackers import BUG, MARKS, SWAPS, TOOLS, random_arguments, with_a_secret
 from tests.py.attack.figures import seconds, tally
 from tests.py.epc import Client, Start
@@ -95,7 +95,7 @@ class Talker:
 
     def call_some(self) -> None:
         """Make some calls at the same time. Each must be answered once, and correctly."""
-        asked = {self.calls + number: self.question() for number in range(MAX_RUNNING + 2)}
+        asked = {self.calls + number: self.question() for number in range(MAX_COMPUTING + 2)}
         self.calls += len(asked)
         self.client.send(
             *(
@@ -179,6 +179,6 @@ def test_nothing_grows_and_no_answer_is_wrong_or_lost(talkers: list[Talker]) -> 
     for talker, (memory, descriptors, threads) in zip(talkers, before, strict=True):
         now = vitals(talker.client)
         assert now[0] - memory < GROWTH, f"{now[0] - memory} bytes more after {talker.calls} calls"
-        assert now[1] <= descriptors + 3 * MAX_RUNNING, "descriptors stay open"
+        assert now[1] <= descriptors + 3 * MAX_COMPUTING, "descriptors stay open"
         # A thread waits for each process that was killed at its deadline.
-        assert now[2] <= max(threads, MAX_RUNNING + 2 + PROCESSES), "threads stay"
+        assert now[2] <= max(threads, MAX_COMPUTING + 2 + PROCESSES), "threads stay"
