@@ -131,7 +131,7 @@ class Catalog(NamedTuple):
     complete: bool
 
     def notes(self) -> Iterator[str]:
-        """Yield what a model has to know: it sees only the text, and not the warnings."""
+        """Yield the facts that the text has to tell: a model does not see the warnings."""
         if not self.complete:
             yield "the time was up before all commands were read: some are missing"
         if self.warnings:
