@@ -31,7 +31,7 @@ from backstaff.names.ranking import (
 MAX_QUERY_CHARACTERS = 1024
 MAX_WORDS = 16
 MIN_RANKED = 300
-"""Minimum number of matches to rank at once, so that the next pages need no ranking."""
+"""Minimum number of matches that are ranked, so that the guesses are the same for each page."""
 GUESS_SECONDS = 1.0
 """Maximum number of seconds for all guesses."""
 FEW = 5
@@ -132,56 +132,58 @@ class Query:
         return Matches(index, self, gapped if fuzzy else whole)
 
 
-@dataclass(slots=True)
-class Matches:
-    """The positions of the paths that match a query, and the guesses beside them.
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The best files, each with the way it was found; the number of guesses among all.
 
-    `guesses_cut` says that the time for guesses was up; then the next `best` guesses anew.
+    `is_cut` says that the time for guesses was up.
     """
+
+    files: Sequence[tuple[MatchKind, str]]
+    guesses: int = 0
+    is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """The positions of the paths that match a query."""
 
     index: Index
     query: Query
     positions: Sequence[int]
-    _ranked: Sequence[Ranked] = field(default=())
-    _guesses: list[Ranked] | None = None
-    guesses_cut: bool = False
 
     def __len__(self) -> int:
         """Count the matches."""
         return len(self.positions)
 
-    def best(self, count: int, budget: Budget, heat: Heat = NO_HEAT) -> list[tuple[MatchKind, str]]:
-        """Return the `count` best paths, the best first, and how each was found.
+    def best(self, count: int, budget: Budget, heat: Heat = NO_HEAT) -> Best:
+        """Return the `count` best paths, the best first, with guesses beside the matches.
 
         `heat` breaks ties. All matches of a glob are equally good, so they keep the order of the
         index. Raises `DeadlineExceeded`.
         """
-        paths = self.index.paths
+        paths, matching = self.index.paths, self.positions
         if self.query.globs is not None:
-            return [(MatchKind.GLOB, paths[position]) for position in self.positions[:count]]
-        ranked = self._ranked  # read once: another call may replace it meanwhile
-        if len(ranked) < min(count, len(self.positions)):
-            ranked = self._ranked = self.ranked(max(count, MIN_RANKED), budget, heat)
-        if self.query.kind is SearchKind.FUZZY:
-            if self._guesses is None or self.guesses_cut:
-                guesses: list[Ranked] = []
-                self._guesses, self.guesses_cut = guesses, True
-                with suppress(DeadlineExceeded):
-                    guesses += self._guess(ranked, heat, budget.at_most(GUESS_SECONDS))
-                    self.guesses_cut = False
-            ranked = _merged(ranked, self._guesses)
-        return [(how, paths[position]) for how, position in ranked[:count]]
+            return Best([(MatchKind.GLOB, paths[position]) for position in matching[:count]])
+        ranked = self.ranked(max(count, MIN_RANKED), budget, heat)
+        guesses, is_cut = list[Ranked](), self.query.kind is SearchKind.FUZZY
+        if is_cut:
+            with suppress(DeadlineExceeded):
+                guesses.extend(self._guess(ranked, heat, budget.at_most(GUESS_SECONDS)))
+                is_cut = False
+        known = set(matching) if guesses else set()
+        others = sum(position not in known for _, position in guesses)
+        merged: dict[int, MatchKind] = {}
+        for kind, position in sorted((*ranked, *guesses), key=lambda match: match[0].order):
+            merged.setdefault(position, kind)
+        files = [(kind, paths[position]) for position, kind in merged.items()]
+        return Best(files[:count], others, is_cut)
 
     def ranked(self, count: int, budget: Budget, heat: Heat) -> list[Ranked]:
         """Return the `count` best of the positions, without guesses. Raises `DeadlineExceeded`."""
         query, index = self.query, self.index
         paths = index.folded if query.ignore_case else index.composed
         return Ranking(query.words, paths, index.paths, heat).best(self.positions, count, budget)
-
-    def guesses(self) -> int:
-        """Count the guesses of `best` that match in no other way."""
-        matching = set(self.positions) if self._guesses else set()
-        return sum(position not in matching for _, position in self._guesses or ())
 
     def _guess(self, ranked: Sequence[Ranked], heat: Heat, budget: Budget) -> Iterator[Ranked]:
         """Yield guesses, until `FEW` files are found by them or are close matches in `ranked`.
@@ -215,14 +217,6 @@ class Matches:
         found = replace(self.query, words=words, ignore_case=True).match(self.index, budget)
         ranked = found.ranked(MOST, budget, heat)
         return [position for how, position in ranked if how in (*CLOSE, MatchKind.INITIALS)]
-
-
-def _merged(ranked: Sequence[Ranked], guesses: Sequence[Ranked]) -> Sequence[Ranked]:
-    """Return the `ranked` and the `guesses` in the order of their kinds, the surest first."""
-    merged: dict[int, MatchKind] = {}
-    for kind, position in sorted((*ranked, *guesses), key=lambda found: found[0].order):
-        merged.setdefault(position, kind)
-    return [(kind, position) for position, kind in merged.items()]
 
 
 def composed(text: str) -> str:

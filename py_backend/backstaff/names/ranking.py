@@ -10,8 +10,8 @@ A word that a path holds whole scores by the best of these classes that applies:
 
 At the start of a word of a directory's name, as in `my_trees/leaf.py`, the class is WORD_START.
 
-Other paths have gaps. A query of one word may be their initials, or glued (`Ranking`). Else each of
-its words has a cost (`_cost`).
+Other paths have gaps. A query of one word may be their initials. Else each of its words has a cost
+(`_cost`).
 
 The kind comes first (`MatchKind`): a path with gaps in a word stands after all without. Then the
 sum of the classes or of the costs decides, recent edits, the length of the path, and its position.
@@ -29,8 +29,6 @@ from backstaff.budget import Budget
 
 WHOLE_NAME, NAME_PREFIX, WORD_START, IN_NAME, IN_PATH = range(5)
 
-SHORTEST_PIECE = 2
-"""Minimum number of characters in each part of a glued word."""
 BEGINS, WITHIN, NOT_IN_NAME = 3, 2, 2
 """The costs of a run at the start of a word, of one further on in it, and of a directory's name.
 
@@ -64,8 +62,7 @@ class MatchKind(StrEnum):
     NAME      the word stands in the name
     PATH      each word stands in the path
     CASE      `DirEntry` in dir_entry_tests.rs: few match with their capitals
-    INITIALS  in pieces that begin all words of the name, as `sfi` in search_files.py, or a
-              directory and the name, as `utilog` in utils/log.py
+    INITIALS  in pieces that begin all words of the name, as `sfi` in search_files.py
     SPELLING  `prnitf`: no path holds the word, and a part of the name printf.c is one edit away
     PIECES    in runs, each at the start of a word or further on in the word of the run before, as
               `hdrs` in headers.go and `revproxy` in reverseproxy/
@@ -146,7 +143,7 @@ class Ranking:
         left = sorted(set(positions).difference(whole)) if len(keys) < count else []
         steps: list[Step] = [self._with_gaps]
         if len(words) == 1:
-            steps = [self._initials(words[0]), self._glued(words[0]), self._with_gaps]
+            steps = [self._initials(words[0]), self._with_gaps]
         # The paths of a step go before those of the next, which takes more time.
         for step in steps:
             if len(keys) < count:
@@ -170,34 +167,6 @@ class Ranking:
             begins, most = _words_of_name(path, self._starts(at))
             found = most and _are_initials(word, path, begins, most)
             return self._key(MatchKind.INITIALS, 0, at) if found else None
-
-        return step
-
-    def _glued(self, word: str) -> Step:
-        """Make the step for paths of which `word` is glued: a directory's word, and the name.
-
-        The fewer directories apart these begin, the better: `srctree` in `src/tree.py`, then
-        `utilog` in `utils/one/log.py`.
-        """
-        cuts = range(SHORTEST_PIECE, len(word) - SHORTEST_PIECE + 1)
-        ends = tuple(word[cut:] for cut in cuts)
-
-        def step(at: int) -> Key | None:
-            path = self.paths[at]
-            name = path.rfind("/") + 1
-            if not path.startswith(ends, name):
-                return None
-            starts = self._starts(at)
-            places = [
-                start
-                for cut in cuts
-                if path.startswith(word[cut:], name)
-                for start in starts
-                if path.startswith(word[:cut], start, name)
-            ]
-            if not places:
-                return None
-            return self._key(MatchKind.INITIALS, path.count("/", max(places), name), at)
 
         return step
 

@@ -6,7 +6,7 @@ even if git tracks them or `include` names them; to search one, it is given as `
 as `root_path` is searched alone, wherever it is.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -31,6 +31,7 @@ from backstaff.fs.contents import Contents
 from backstaff.fs.entry import Kind
 from backstaff.fs.root import Place
 from backstaff.globs.globs import BadGlob, Globs, compile_globs
+from backstaff.project.file_kinds import is_test_file
 from backstaff.project.files import Directory, ProjectFiles, project_files
 from backstaff.project.running_git import NoGit
 from backstaff.render.lines import paths_in_a_note
@@ -48,7 +49,7 @@ from backstaff.tools.workspace._texts import (
 
 WALK_SHARE = 0.75
 """The part of the time for finding the files."""
-REBASED = "'include' matches no file from the workspace on: here it counts from"
+REBASED = "no file matches 'include' from the workspace on, so here it counts from"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +69,8 @@ class Searched:
     contents: Contents
     codings: Mapping[str, str]
     notes: Sequence[Note]
-    unwanted: int
-    """The number of files of the choice that were not wanted."""
+    tests: int
+    """The number of files of tests that are left out."""
 
     def scan(self, job: Job, files: Sequence[str] | None = None, *, most: float = inf) -> Scan:
         """Return a pass through all chosen files or some `files`."""
@@ -163,12 +164,12 @@ def searched(  # noqa: PLR0913 - the arguments of a caller, and the limits
     budget: Budget,
     *,
     include_ignored: bool = False,
-    is_wanted: Callable[[str], bool] | None = None,
+    exclude_tests: bool = False,
 ) -> Iterator[Searched]:
     """Choose the files below `root_path`. Raises `PathError`, `DeadlineExceeded` and `Cancelled`.
 
-    Where `include` leaves no file from the workspace on, it counts from `root_path`. Of the files
-    that are left, those for which `is_wanted` is false are left out as well.
+    Where `include` leaves no file from the workspace on, it counts from `root_path`. With
+    `exclude_tests`, files of tests are left out as well.
     """
     place, alone = _place(root_path, context)
     with place:
@@ -189,12 +190,14 @@ def searched(  # noqa: PLR0913 - the arguments of a caller, and the limits
                 choice = below if below.files else choice
                 counted_from = Note(NoteKind.PATTERN, f"{REBASED} {show(prefix)}")
                 notes += [counted_from] * bool(below.files)
-            wanted = list(filter(is_wanted, choice.files)) if is_wanted else choice.files
-            unwanted = len(choice.files) - len(wanted)
-            choice = replace(choice, files=wanted) if is_wanted else choice
+            chosen = len(choice.files)
+            if exclude_tests:
+                files = [path for path in choice.files if not is_test_file(path)]
+                choice = replace(choice, files=files)
+            tests = chosen - len(choice.files)
             base = prefix + alone if alone else place.relative
             known = codings(prefix, context)
-            yield Searched(place, base, project, rules, choice, contents, known, notes, unwanted)
+            yield Searched(place, base, project, rules, choice, contents, known, notes, tests)
 
 
 def _place(root_path: str, context: Context) -> tuple[Place, str]:

@@ -21,7 +21,6 @@ from backstaff.contents.scan import Hits, Scan
 from backstaff.contents.words import Question, question
 from backstaff.contents.worth import Place, Worthy
 from backstaff.errors import DeadlineExceeded, ErrorCode, PathError, ToolError
-from backstaff.project.file_kinds import is_test_file
 from backstaff.render.lines import bracketed, counted, fit, shortened, size
 from backstaff.render.names import MAX_ECHO, labels, quote, show, visible
 from backstaff.result import Note, NoteKind
@@ -192,13 +191,18 @@ def run(arguments: Arguments, context: Context) -> Result:
         problem = f"is longer than {MAX_QUERY_CHARACTERS} characters"
     if problem:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument 'query' {problem}")
-    no_tests = (lambda path: not is_test_file(path)) if arguments.exclude_tests else None
     limit = min(context.text_limit(MAX_TEXT_BYTES), MAX_TEXT_BYTES)
     budget, found = context.budget, list[Hits]()
     try:
         with (
             Matchers(budget.share(PASS_SHARE)) as matchers,
-            searched(arguments.root_path, rules, context, budget, is_wanted=no_tests) as files,
+            searched(
+                arguments.root_path,
+                rules,
+                context,
+                budget,
+                exclude_tests=arguments.exclude_tests,
+            ) as files,
         ):
             scan = files.scan(Job((), words=asked.forms()))
             with suppress(DeadlineExceeded):
