@@ -24,7 +24,7 @@ from zipimport import zipimporter
 
 from backstaff_remote.memory import FOLDER
 
-PACKAGES = ("backstaff", "backstaff_remote", "bracex", "sexpdata", "yaml")
+PACKAGES = ("backstaff", "backstaff_remote", "bracex", "pathspec", "sexpdata", "yaml")
 """All that the host imports; only TCP uses epc."""
 START = """\
 import gc, marshal, sys

@@ -134,7 +134,7 @@ def test_start_imports_only_modules_of_the_first_call(tmp_path: Path) -> None:
         "backstaff.tools.agent_q",
         "backstaff.tools.agent_q.get_file_info",
     }
-    assert not loaded & {"bracex", "epc", "pathlib", "shutil", "tomllib", "yaml"}
+    assert not loaded & {"epc", "pathlib", "pathspec", "shutil", "tomllib", "yaml"}
 
 
 def registry(*ids: str) -> Registry:

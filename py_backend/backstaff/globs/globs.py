@@ -11,27 +11,21 @@ of that path, as routers of the web have it, beside `app/i/page.tsx`.
 A bracket that belongs to no class stands for itself, as in a shell, if the pattern has as many `[`
 as `]`: in `[[id]].ts` the class is `[[id]`, in `a[/]b` there is none, as no class holds a slash.
 
-bracex expands the braces. The expressions are made of tokens (`globs.wildcards`), and none of them
-backtracks.
+pathspec decides which of several patterns match, and bracex expands the braces. The expressions are
+ours (`globs.wildcards`): those that pathspec makes of `*a*a*a*a*b` backtrack for minutes on a long
+name.
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from backstaff.budget import Budget
-from backstaff.globs.wildcards import (
-    ANY,
-    REST,
-    SLASH,
-    SPAN,
-    STAR,
-    Token,
-    literal,
-    longest_literal,
-    regex,
-)
+
+if TYPE_CHECKING:  # pathspec takes 40 ms to load, and most starts never see a glob
+    from backstaff.globs.glob_pattern import GlobPattern
 
 MAX_PATTERNS = 100
 MAX_PATTERN_CHARACTERS = 1024
@@ -39,13 +33,11 @@ MAX_EXPANSIONS = 1000
 MAX_EXPANDED_CHARACTERS = 32_768
 MAX_ECHO = 200
 """Maximum number of characters of a pattern in a message."""
+TOGETHER = 4096
+"""Maximum number of names in one text: a mebibyte, because no other thread runs meanwhile."""
 STRIDE = 16
 """Number of paths between two looks at the clock: one of 4 KB can take 10 milliseconds."""
 
-_CLASS = r"\[[!^]?+\]?+(?:\\[^/]|[^\\\]/])*\]"
-_TOKEN = re.compile(rf"\\(?P<escaped>.)|(?P<class>{_CLASS})|(?P<plain>[^\\])", re.DOTALL)
-_SEGMENT = re.compile(rf"((?:\\[^/]|{_CLASS}|[^/\\])*)(\\?/|\Z|\\\Z)", re.DOTALL)
-_MEMBER = re.compile(r"\\?(?P<first>.)(?:-\\?(?P<last>.))?", re.DOTALL)
 _ESCAPE = re.compile(r"\\.", re.DOTALL)
 
 
@@ -66,43 +58,60 @@ def compile_globs(patterns: tuple[str, ...]) -> "Globs":
     return Globs([_compiled(pattern, plain) for pattern, plain in expanded])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Globs:
-    """Compiled patterns: of each, a literal that stands in all matching paths, and its regex."""
+    """Compiled patterns."""
 
-    patterns: Sequence[tuple[str, re.Pattern[str]]]
+    def __init__(self, patterns: Sequence["GlobPattern"]) -> None:
+        """Match the paths that any of `patterns` matches."""
+        from pathspec import PathSpec
+
+        self._patterns = patterns
+        self._spec = PathSpec(patterns, backend="simple")
+        self._in_names = {pattern.name_literal for pattern in patterns}
 
     def match(self, path: str) -> bool:
         """Return whether any pattern matches the relative `path`, such as `a/b`.
 
         The cost is linear in the length of the path for each pattern.
         """
-        return any(expression.match(path + "/") for _, expression in self.patterns)
+        return self._spec.match_file(path + "/")
 
-    def among(self, prefix: str, names: Sequence[str], budget: Budget) -> set[str]:
+    def among(self, prefix: str, names: Sequence[str], budget: Budget) -> AbstractSet[str]:
         """The `names` that match as `PREFIX + name`. `prefix` is empty or a directory and a slash.
 
-        Raises `DeadlineExceeded`.
+        Only a name that holds one of the literals is tried, and most directories have none. Raises
+        `DeadlineExceeded`.
         """
-        matching = self.files([f"{prefix}{name}/" for name in names], budget)
-        return {names[number] for number in matching}
+        matches_prefix = bool(prefix) and self._spec.match_file(prefix)
+        found: set[str] = set()
+        for first in range(0, len(names), TOGETHER):
+            budget.check()
+            tried = names[first : first + TOGETHER]
+            if not matches_prefix:
+                together = "\n".join(tried)
+                literals = [literal for literal in self._in_names if literal in together]
+                tried = [name for name in tried if any(map(name.__contains__, literals))]
+            checked = budget.checked(tried, STRIDE)
+            found.update(name for name in checked if self.match(prefix + name))
+        return found
 
     def files(self, paths: Sequence[str], budget: Budget) -> list[int]:
         """The positions in `paths` of the files that match. Raises `DeadlineExceeded`.
 
         Only a path that holds the literal of a pattern is tried, which is a tenth of the work.
         """
-        matching: set[int] = set()
-        for part, expression in self.patterns:
+        found: set[int] = set()
+        for pattern in self._patterns:
+            matches, literal = pattern.regex.match, pattern.literal
             budget.check()
-            tried = [(number, path) for number, path in enumerate(paths) if part in path]
+            tried = [(number, path) for number, path in enumerate(paths) if literal in path]
             checked = budget.checked(tried, STRIDE)
-            matching.update([number for number, path in checked if expression.match(path)])
-        return sorted(matching)
+            found.update([number for number, path in checked if matches(path)])
+        return sorted(found)
 
 
 def _expanded(pattern: str) -> Sequence[str]:
-    import bracex  # most starts never see a glob
+    import bracex
 
     plain = pattern.removeprefix("./")
     if not plain:
@@ -129,71 +138,17 @@ def _is_balanced(pattern: str, pair: str) -> bool:
     return depth == 0
 
 
-def _compiled(pattern: str, plain: str) -> tuple[str, re.Pattern[str]]:
-    """Return the literal and the regex of `plain`, one of the expansions of `pattern`.
+def _compiled(pattern: str, plain: str) -> "GlobPattern":
+    """Return `plain`, one of the expansions of `pattern`, ready to match."""
+    from backstaff.globs.glob_pattern import TOKEN, GlobPattern
 
-    The regex matches paths with or without a slash at their end.
-    """
-    alone = any(match["plain"] in ("[", "]") for match in _TOKEN.finditer(plain))
+    alone = any(match["plain"] in ("[", "]") for match in TOKEN.finditer(plain))
     if alone and not _is_balanced(plain, "[]"):
         raise _bad(pattern, "has unbalanced brackets")
     try:
-        tokens = list(_tokens(plain))
-        return longest_literal(tokens), re.compile(rf"\A(?:{regex(tokens)})/?\Z")
+        return GlobPattern(plain)
     except (re.error, ValueError, RecursionError, OverflowError) as error:
         raise _bad(pattern, str(error)) from error
-
-
-def _tokens(glob: str) -> Iterator[Token]:
-    segments = list(_segments(glob))
-    for number, segment in enumerate(segments, 1):
-        last = number == len(segments)
-        if segment == "**":
-            yield REST if last else SPAN
-            continue
-        if segment and not segment.strip("*"):
-            yield ANY  # a name is never empty, so `src/*` does not match `src/`
-        parts = list(_TOKEN.finditer(segment))
-        has_star = any(match["plain"] == "*" for match in parts)
-        for match in parts:
-            if match["class"]:
-                # Where a star precedes, no chunk may have two lengths (`globs.wildcards`).
-                itself = "" if has_star else f"{re.escape(match['class'])}|"
-                yield Token(f"(?:{itself}{_class_regex(match['class'])})")
-            elif match["plain"] == "*":
-                yield STAR
-            elif match["plain"] == "?":
-                yield ANY
-            else:
-                yield literal(match["escaped"] or match["plain"])
-        if not last:
-            yield SLASH
-
-
-def _segments(glob: str) -> Iterator[str]:
-    """Yield the parts between the slashes; a class holds none."""
-    end = -1
-    while end < len(glob):
-        match = _SEGMENT.match(glob, end + 1)
-        if match is None or match[2] == "\\":
-            raise ValueError("ends with a backslash")
-        yield match[1]
-        end = match.end() - 1 if match[2] else match.end()
-
-
-def _class_regex(text: str) -> str:
-    """The expression for a class such as `[!a-z_]`."""
-    negated = text[1] in "!^"
-    members = text[2:-1] if negated else text[1:-1]
-    if "[:" in members:
-        raise ValueError("uses a named character class, which is not supported")
-    ranges = ""
-    for match in _MEMBER.finditer(members):
-        first, last = match["first"], match["last"]
-        if last is not None and last < first:
-            raise ValueError(f"has a range that runs backwards: {match[0]!r}")
-        ranges += re.escape(first) + (f"-{re.escape(last)}" if last else "")
-    return f"(?!/)[{'^' if negated else ''}{ranges}]"
 
 
 def _bad(pattern: str, reason: str) -> BadGlob:

@@ -2,6 +2,8 @@
 
 import re
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
@@ -393,3 +395,34 @@ def slow_matches() -> list[tuple[str, str, float]]:
 
 def test_no_pattern_is_slow_on_any_path() -> None:
     assert in_child(slow_matches) == []
+
+
+TWO_IMPORTS = """
+import sys, threading
+import _frozen_importlib as importing
+from backstaff.globs.globs import compile_globs
+
+other = threading.Thread(target=lambda: __import__("backstaff.globs.glob_pattern"))
+
+def meet(event, arguments):
+    # This thread is importing pathspec; let the other want it now.
+    if event == "import" and arguments[0].startswith("pathspec.") and not other.ident:
+        other.start()
+        while other.ident not in importing._blocking_on:
+            pass
+
+sys.addaudithook(meet)
+compile_globs(("*.o",))
+other.join()
+"""
+
+
+def test_two_threads_that_need_patterns_first_both_get_them() -> None:
+    done = subprocess.run(  # noqa: S603  # the program of this test
+        [sys.executable, "-c", TWO_IMPORTS],
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
