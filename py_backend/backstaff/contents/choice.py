@@ -132,13 +132,15 @@ def above_excluded(path: str, excluded: frozenset[str]) -> str:
 def told_by_name(by_name: Counter[str], prefix: str, remedy: str) -> Iterator[str]:
     """Yield which paths are left out `by_name`, as in `Choice`: `3 in build/ src/dist/`.
 
-    `prefix` stands before each path, and the `remedy` behind those of directories.
+    `prefix` stands before each path, and the `remedy` behind those of directories. Of several with
+    one name it is that name: `**/build/`.
     """
-    directories = sorted(path for path in by_name if path.endswith("/"))
-    if directories:
-        count = sum(by_name[path] for path in directories)
-        yield f"{count:,} in {first_of(directories, prefix)}{remedy}"
-    if files := sorted(path for path in by_name if not path.endswith("/")):
+    names = {path: path.split("/")[-2] for path in by_name if path.endswith("/")}
+    if names:
+        count, several = sum(by_name[path] for path in names), Counter(names.values())
+        shown = {path if several[name] == 1 else f"**/{name}/" for path, name in names.items()}
+        yield f"{count:,} in {first_of(sorted(shown), prefix)}{remedy}"
+    if files := sorted(path for path in by_name if path not in names):
         yield f"{len(files):,} named {first_of(files, prefix)}"
 
 

@@ -6,9 +6,9 @@ A query is a glob, or words. A word matches as a substring, or fuzzily: `parnod`
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import compress
 from types import MappingProxyType
 from typing import Self
@@ -17,7 +17,7 @@ from unicodedata import normalize
 from backstaff.budget import Budget
 from backstaff.errors import DeadlineExceeded, ErrorCode, ToolError
 from backstaff.globs.globs import BadGlob, Globs, compile_globs
-from backstaff.names.guesses import MOST, Guesses
+from backstaff.names.guesses import Guesses
 from backstaff.names.ranking import (
     CLOSE,
     MatchKind,
@@ -58,29 +58,22 @@ class Index:
     paths: Sequence[str]
 
     @cached_property
-    def composed(self) -> Sequence[str]:
-        """The same paths with letters in their composed form: `é` is one character."""
-        return list(map(composed, self.paths))
-
-    @cached_property
     def folded(self) -> Sequence[str]:
-        """The same with their case folded."""
-        return list(map(str.casefold, self.composed))
+        """The same paths with composed letters (`é` is one character) and their case folded."""
+        return [composed(path).casefold() for path in self.paths]
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
     """A parsed query.
 
-    `words` are distinct, and case-folded where `ignore_case` holds. `globs` replaces them for a
-    glob.
+    `words` are distinct and case-folded. `globs` replaces them for a glob.
     """
 
     text: str
     kind: SearchKind
-    words: Sequence[str] = field(compare=False)
-    ignore_case: bool = field(compare=False)
-    globs: Globs | None = field(compare=False)
+    words: Sequence[str]
+    globs: Globs | None = None
 
     @classmethod
     def parse(cls, text: str, kind: str) -> Self:
@@ -92,19 +85,18 @@ class Query:
         if "\0" in text:
             raise _invalid("holds a NUL character, which is in no path")
         if kind == SearchKind.GLOB:
-            return cls(text, SearchKind.GLOB, (), ignore_case=False, globs=parse_glob(text))
+            return cls(text, SearchKind.GLOB, (), parse_glob(text))
         text = composed(text)
-        ignore_case = text == text.lower()
-        words = tuple(dict.fromkeys((text.casefold() if ignore_case else text).split()))
+        words = tuple(dict.fromkeys(text.casefold().split()))
         if len(words) > MAX_WORDS:
             raise _invalid(f"has {len(words)} words, more than {MAX_WORDS}")
-        return cls(text, SearchKind(kind), words, ignore_case, None)
+        return cls(text, SearchKind(kind), words)
 
     def match(self, index: Index, budget: Budget) -> "Matches":
         """Find the paths of `index` that match. Raises `DeadlineExceeded`."""
         if self.globs is not None:
             return Matches(index, self, self.globs.files(index.paths, budget))
-        paths = index.folded if self.ignore_case else index.composed
+        paths = index.folded
         # The longest word first: it leaves the fewest paths for the others.
         in_order = sorted(self.words, key=len, reverse=True)
         tests = [subsequence(word).match for word in in_order]
@@ -181,9 +173,10 @@ class Matches:
 
     def ranked(self, count: int, budget: Budget, heat: Heat) -> list[Ranked]:
         """Return the `count` best of the positions, without guesses. Raises `DeadlineExceeded`."""
-        query, index = self.query, self.index
-        paths = index.folded if query.ignore_case else index.composed
-        return Ranking(query.words, paths, index.paths, heat).best(self.positions, count, budget)
+        index, text = self.index, self.query.text
+        exact = text if text != text.lower() else ""
+        ranking = Ranking(self.query.words, index.folded, index.paths, heat, exact)
+        return ranking.best(self.positions, count, budget)
 
     def _guess(self, ranked: Sequence[Ranked], heat: Heat, budget: Budget) -> Iterator[Ranked]:
         """Yield guesses, until `FEW` files are found by them or are close matches in `ranked`.
@@ -196,13 +189,12 @@ class Matches:
         is_named = bool(ranked) and is_whole_name(query.text, index.paths[ranked[0][1]])
         known = {position for how, position in ranked if how in CLOSE}
         initials = [position for how, position in ranked if how is MatchKind.INITIALS]
-        alone, with_case = not known, not query.ignore_case
+        alone, is_symbol = not known, query.text != query.text.lower()
         steps = (
-            (with_case and not is_named, MatchKind.SAME, guesses.same_name),
-            (with_case, MatchKind.CASE, partial(self._without_case, heat, budget)),
+            (is_symbol and not is_named, MatchKind.SAME, guesses.same_name),
             (alone and not several and len(initials) < FEW, MatchKind.SPELLING, guesses.misspelt),
             (alone, MatchKind.FOLDER, guesses.elsewhere),
-            (alone and (not ranked or several or with_case), MatchKind.WORDS, guesses.some_words),
+            (alone and (not ranked or several or is_symbol), MatchKind.WORDS, guesses.some_words),
         )
         for applies, how, step in steps:
             if applies and (len(known) < FEW or how is MatchKind.SAME):
@@ -210,13 +202,6 @@ class Matches:
                     if how is MatchKind.SAME or position not in known:
                         known.add(position)
                         yield how, position
-
-    def _without_case(self, heat: Heat, budget: Budget) -> Sequence[int]:
-        """Return the best positions that match closely without regard to case."""
-        words = tuple(map(str.casefold, self.query.words))
-        found = replace(self.query, words=words, ignore_case=True).match(self.index, budget)
-        ranked = found.ranked(MOST, budget, heat)
-        return [position for how, position in ranked if how in (*CLOSE, MatchKind.INITIALS)]
 
 
 def composed(text: str) -> str:

@@ -61,7 +61,6 @@ class MatchKind(StrEnum):
     SAME      `DirEntry` has the letters of dir_entry.rs, and no name is the query itself
     NAME      the word stands in the name
     PATH      each word stands in the path
-    CASE      `DirEntry` in dir_entry_tests.rs: few match with their capitals
     INITIALS  in pieces that begin all words of the name, as `sfi` in search_files.py
     SPELLING  `prnitf`: no path holds the word, and a part of the name printf.c is one edit away
     PIECES    in runs, each at the start of a word or further on in the word of the run before, as
@@ -77,7 +76,6 @@ class MatchKind(StrEnum):
     SAME = "same", "the name in another case"
     NAME = "name", "in the name"
     PATH = "path", "in the path"
-    CASE = "case", "in another case"
     INITIALS = "initials", "beginnings of words"
     SPELLING = "spelling", "one letter differs"
     PIECES = "pieces", "parts of words"
@@ -100,23 +98,25 @@ _STARTS = re.compile(rf"{_BEGINNING}|[\W_]").finditer
 
 Ranked = tuple[MatchKind, int]
 """The kind of the match, and the position of the path."""
-Key = tuple[int, int, float, int, int, MatchKind]
-"""The order of a path: its kind, how well it matches, its edits, its length and its position."""
+Key = tuple[int, int, bool, float, int, int, MatchKind]
+"""The order of a path: kind, how well it matches, case, edits, length and position."""
 Step = Callable[[int], Key | None]
 """Returns the key of the path at a position if it matches in the way of the step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Ranks `paths` for `words`. `originals` are the paths before their case was folded, if it was.
+    """Ranks `paths` for `words`. `originals` are the paths before their case was folded.
 
-    `heat` says how much some of the originals were edited recently.
+    Of equally good ones, those stand first that hold `exact`, and then those that were edited more
+    recently, as `heat` says of some originals.
     """
 
     words: Sequence[str]
     paths: Sequence[str]
     originals: Sequence[str]
     heat: Mapping[str, float]
+    exact: str = ""
 
     def best(self, positions: Sequence[int], count: int, budget: Budget) -> list[Ranked]:
         """Return the `count` best of the matching `positions`. Raises `DeadlineExceeded`."""
@@ -153,8 +153,9 @@ class Ranking:
         return [(kind, at) for *_, at, kind in nsmallest(count, keys)]
 
     def _key(self, kind: MatchKind, badness: int, at: int) -> Key:
-        heat = -self.heat.get(self.originals[at], 0.0) if self.heat else 0.0
-        return kind.order, badness, heat, len(self.paths[at]), at, kind
+        original = self.originals[at]
+        tie = self.exact not in original, -self.heat.get(original, 0.0)
+        return kind.order, badness, *tie, len(self.paths[at]), at, kind
 
     def _initials(self, word: str) -> Step:
         """Make the step for paths of which `word` is initials."""

@@ -64,7 +64,7 @@ def is_part(query: str, path: str) -> bool:
 @given(paths, queries, st.sampled_from(["fuzzy", "substring"]))
 def test_what_matches_is_what_the_words_say(given: list[str], text: str, kind: str) -> None:
     query, index = Query.parse(text, kind), index_of(given)
-    wanted = shown(text.split(), index.paths, kind, smart=text == text.lower())
+    wanted = shown(text.lower().split(), index.paths, kind)
     assert told_by(query, index) == sorted(wanted)
 
 
@@ -89,10 +89,10 @@ def test_the_best_few_are_the_first_of_all(given: list[str], text: str, few: int
         assert query.match(index_of(given), ENDLESS).best(few, ENDLESS).files == everything[:few]
 
 
-def shown(words: list[str], given: Sequence[str], kind: str, *, smart: bool) -> list[str]:
+def shown(words: list[str], given: Sequence[str], kind: str) -> list[str]:
     """Which of `given` match `words`: beside a name that begins so, only those without a gap."""
     inside = is_within if kind == "fuzzy" else is_part
-    folded = [one.lower() if smart else one for one in given]
+    folded = [one.lower() for one in given]
     matching = [one for one in folded if all(inside(word, one) for word in words)]
     names = [one.rpartition("/")[2] for one in matching]
     begun = [one for one in names if one.startswith(tuple(words))]
@@ -101,9 +101,9 @@ def shown(words: list[str], given: Sequence[str], kind: str, *, smart: bool) -> 
     return [one for one, same in zip(given, folded, strict=True) if same in set(matching)]
 
 
-def badness(words: list[str], path: str, *, smart: bool) -> tuple[int, int, int]:
-    """How bad a match `path` is, as the tool has it. `smart`, case is no matter."""
-    folded = path.lower() if smart else path
+def badness(words: list[str], path: str) -> tuple[int, int, int]:
+    """How bad a match `path` is, as the tool has it, without regard to case."""
+    folded = path.lower()
     name = folded.rpartition("/")[2]
     if all(word in folded for word in words):
         classes = [class_of(word, name) for word in words]
@@ -113,8 +113,8 @@ def badness(words: list[str], path: str, *, smart: bool) -> tuple[int, int, int]
         return int(kind), sum(classes), len(path)
     word = words[0]
     if len(words) == 1 and len(word) <= 32:
-        read_in_name = read(word, path, path.rfind("/") + 1, smart=smart)
-        if read_in_name and not passed_over(word, path, smart=smart):
+        read_in_name = read(word, path, path.rfind("/") + 1)
+        if read_in_name and not passed_over(word, path):
             return 2, 0, len(path)
     costs = [cost_of(word, path, folded) for word in words]
     scattered = any(cost[0] and word not in folded for cost, word in zip(costs, words, strict=True))
@@ -172,7 +172,7 @@ def is_start(path: str, at: int) -> bool:
     return not here.isalnum() or not before.isalnum() or camel
 
 
-def read(one: str, path: str, begin: int, *, smart: bool) -> list[int]:
+def read(one: str, path: str, begin: int) -> list[int]:
     """The places where the characters of `one` are read from `begin` on; none if they cannot be.
 
     The first is read at the start of a word. The next one is read where it follows, else at the
@@ -180,7 +180,7 @@ def read(one: str, path: str, begin: int, *, smart: bool) -> list[int]:
     """
 
     def same(at: int, character: str) -> bool:
-        return at < len(path) and (path[at].lower() if smart else path[at]) == character
+        return at < len(path) and path[at].lower() == character
 
     for first in (n for n in range(begin, len(path)) if same(n, one[0]) and is_start(path, n)):
         places = [first]
@@ -199,12 +199,12 @@ def read(one: str, path: str, begin: int, *, smart: bool) -> list[int]:
     return []
 
 
-def passed_over(one: str, path: str, *, smart: bool) -> int:
+def passed_over(one: str, path: str) -> int:
     """How many words of the name no piece of `one` begins; those of the extension do not count."""
     at = path.rfind("/") + 1
     dot = path.rfind(".", at + 1)
     words = [n for n in range(at, len(path)) if is_start(path, n) and path[n].isalnum()]
-    begun = set(words) & set(read(one, path, at, smart=smart))
+    begun = set(words) & set(read(one, path, at))
     return max(0, sum(n < (dot if dot > 0 else len(path)) for n in words) - len(begun))
 
 
@@ -215,17 +215,21 @@ def passed_over(one: str, path: str, *, smart: bool) -> int:
 )
 def test_the_best_are_those_found_best(given: list[str], text: str, kind: str) -> None:
     query, index = Query.parse(text, kind), index_of(given)
-    smart = text == text.lower()
-    wanted = shown(text.split(), index.paths, kind, smart=smart)
+    wanted = shown(text.lower().split(), index.paths, kind)
     matching = query.match(index, ENDLESS)
     answer = [
         (how, path) for how, path in matching.best(len(given), ENDLESS).files if path in wanted
     ]
     told = [path for how, path in answer if how in MATCHES]
-    expected = sorted(wanted, key=lambda one: badness(text.split(), one, smart=smart))
+
+    def order(path: str) -> tuple[int, int, bool, int]:
+        kind, cost, length = badness(text.lower().split(), path)
+        return kind, cost, text != text.lower() and text not in path, length
+
+    expected = sorted(wanted, key=order)
     assert told == [path for path in expected if path in told]
     guessed = [path for how, path in answer if how not in MATCHES and how is not MatchKind.SAME]
-    assert all(badness(text.split(), one, smart=smart)[0] > 1 for one in guessed)
+    assert all(badness(text.lower().split(), one)[0] > 1 for one in guessed)
 
 
 @given(paths, st.integers(1, 200), st.sampled_from(["fuzzy", "substring"]))
@@ -234,7 +238,7 @@ def test_long_word_matches_as_a_short_one_does(given: list[str], times: int, kin
     index = index_of(sorted(set(given)))
     for word in ("ab" * times, "b/a" * times):
         told = told_by(Query.parse(word, kind), index)
-        assert told == sorted(shown([word], index.paths, kind, smart=True))
+        assert told == sorted(shown([word], index.paths, kind))
 
 
 @pytest.mark.parametrize(
@@ -299,7 +303,7 @@ FILES = (
         ("printtf", "spelling", "src/printf.c"),
         ("prontf", "spelling", "src/printf.c"),
         ("DirEntry", "same", "src/dir_entry.rs"),
-        ("DirEnt", "case", "src/dir_entry.rs"),
+        ("DirEnt", "initials", "src/dir_entry.rs"),
         ("Config", "name", "app/Config.md"),
         ("app/walk.py", "folder", "lib/tree/walk.py"),
         ("parsing the HTML", "words", "html/parser.c"),
@@ -330,10 +334,11 @@ def test_words_under_four_letters_are_not_corrected() -> None:
 
 def test_guess_never_stands_among_close_matches() -> None:
     found = Query.parse("Config", "fuzzy").match(index_of(FILES), ENDLESS).best(50, ENDLESS).files
-    assert found == [(MatchKind.NAME, "app/Config.md"), (MatchKind.CASE, "src/config.rs")]
+    assert found == [(MatchKind.NAME, "app/Config.md"), (MatchKind.NAME, "src/config.rs")]
     many = index_of([f"{number}/Config" for number in range(5)] + ["config.rs"])
     found = Query.parse("Config", "fuzzy").match(many, ENDLESS).best(50, ENDLESS).files
-    assert [how for how, _ in found] == [MatchKind.NAME] * 5
+    assert [how for how, _ in found] == [MatchKind.NAME] * 6
+    assert found[5][1] == "config.rs"
 
 
 @pytest.mark.parametrize("kind", ["substring", "glob"])

@@ -57,7 +57,7 @@ def not_searched(counts: Mapping[str, int], searched: Searched, scan: Scan) -> N
     parts += [plural(searched.tests, "file of tests", "files of tests")] * bool(searched.tests)
     later = len(scan.files) - scan.looked_at
     parts += [f"{later:,} left for later pages"] * (later > 0)
-    parts += told_by_name(_merged(choice.by_name), prefix, _MARK)
+    parts += told_by_name(choice.by_name, prefix, _MARK)
     own = ["outside include"] * bool(choice.by_include) + ["in exclude"] * bool(choice.by_exclude)
     nothing = f"files {' or '.join(own)}" if own else "nothing"
     return _note(parts, searched.project, prefix, "root_path", nothing)
@@ -89,13 +89,3 @@ def _note(
     remedy = f"to be given as {argument}" if _MARK in text else ""
     line = text.replace(_MARK, f", {remedy}")
     return Note(NoteKind.NOT_SEARCHED, text.replace(_MARK, ""), remedy, line)
-
-
-def _merged(by_name: Counter[str]) -> Counter[str]:
-    """Return `by_name` with `**/build/` for several directories that have one name."""
-    ends = {path: f"/{path}".split("/")[-2] for path in by_name if path.endswith("/")}
-    merged, named = Counter[str](), Counter(ends.values())
-    for path, count in by_name.items():
-        several = path in ends and named[ends[path]] > 1
-        merged[f"**/{ends[path]}/" if several else path] += count
-    return merged

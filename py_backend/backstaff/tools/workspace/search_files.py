@@ -15,8 +15,7 @@ Beside a name that holds all words and begins with one of them, only paths that 
 are an answer: with gaps, other paths match by accident.
 In a step, the better fit comes first (`names.ranking`), and of equals the file that people edited
 more in the last 1,000 commits. Words end at blanks; at most `MAX_WORDS` different ones count.
-Case matters only if the query has a capital letter (smart case). Otherwise letters are equal as
-Unicode folds them: `ss` finds `ß`.
+Case does not matter, except in a glob: letters are equal as Unicode folds them, so `ss` finds `ß`.
 """
 
 from collections.abc import Callable, Iterator
@@ -190,12 +189,6 @@ class Search:
             reason = suggestions.shallow_glob(query.text, partial(count, SearchKind.GLOB))
         elif query.globs is not None:  # globs of other tools count from the workspace
             reason = suggestions.nearest_glob(query.text, searched, prefix)
-        elif query.kind is SearchKind.SUBSTRING and (
-            any_case := count(query.kind, query.text.lower())
-        ):
-            reason = (
-                f"{_matching(any_case)} without regard to case: {quote(query.text.lower(), None)}"
-            )
         elif set("*?[{") & set(query.text):
             # A glob is about the whole path, so `*.py` may find nothing where `**/*.py` does.
             reason = _as_glob(query.text, partial(count, SearchKind.GLOB))
