@@ -4,7 +4,7 @@ Each function uses only the paths that the search has already read, and gives up
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from heapq import nsmallest
@@ -82,19 +82,16 @@ def deeper_globs(pattern: str) -> Sequence[str]:
     return list(dict.fromkeys((f"**/{plain}", below)))
 
 
-def shallow_glob(pattern: str, count: Callable[[str], int]) -> str | None:
-    """Say that a deeper glob matches more files: `'*.c' matches 1 file, '**/*.c' 9`.
-
-    `count` returns how many files a glob matches.
-    """
-    if pattern.startswith("**/"):
-        return None
-    counts = {glob: count(glob) for glob in (pattern, *deeper_globs(pattern))}
-    most = max(counts, key=counts.__getitem__)
-    if most == pattern:
-        return None
-    matches = f"{quote(pattern, None)} matches {plural(counts[pattern], 'file')}"
-    return f"{matches}, {quote(most, None)} {counts[most]:,}"
+def shallow_glob(pattern: str, searched: Searched) -> str | None:
+    """Say that a deeper glob matches more files: `'*.c' matches 1 file, '**/*.c' 9`."""
+    globs = (pattern, *deeper_globs(pattern))
+    with suppress(DeadlineExceeded):
+        counts = {glob: len(_matching(glob, searched)) for glob in globs}
+        most = max(counts, key=counts.__getitem__)
+        if most != pattern and not pattern.startswith("**/"):
+            matches = f"{quote(pattern, None)} matches {plural(counts[pattern], 'file')}"
+            return f"{matches}, {quote(most, None)} {counts[most]:,}"
+    return None
 
 
 def nearest_names(text: str, searched: Searched) -> str | None:

@@ -16,7 +16,6 @@ from backstaff.contents.regexp_worker import Job, Pattern
 from backstaff.contents.scan import Hits, Scan
 from backstaff.contents.words import question
 from backstaff.errors import DeadlineExceeded
-from backstaff.globs.globs import BadGlob, compile_globs
 from backstaff.names import suggestions
 from backstaff.project.files import Closed, project_files
 from backstaff.render.lines import paths_in_a_note, plural
@@ -80,28 +79,36 @@ def reads_as_glob(pattern: str) -> bool:
 
 
 def about_globs(
-    searched: Searched, include: Sequence[str], exclude: Sequence[str], within: Matchers
+    searched: Searched,
+    include: Sequence[str],
+    exclude: Sequence[str],
+    within: Matchers,
+    *,
+    is_empty: bool,
 ) -> Iterator[Note]:
-    """Say that the globs of `include` leave no file, or those of `exclude` all, and which would.
+    """Say that `include` leaves no file, or `exclude` all, and which glob would do otherwise.
 
+    If the answer `is_empty`, say as well which glob of `include` would match more files deeper.
     That excluded directories have such files, the last line of the answer says.
     """
-    prefix, excluded = searched.prefix, searched.rules.excluded
-    is_idle = bool(exclude) and not searched.choice.by_exclude and bool(searched.project.paths)
-    wrong = [("include", include)] * bool(include and not searched.choice.files)
-    for name, globs in [*wrong, *[("exclude", exclude)] * is_idle]:
-        files = [
-            prefix + one for one in searched.project.paths if not above_excluded(one, excluded)
-        ]
-        # An absolute path is no glob here, but its author may know no other.
-        root = searched.place.path.removesuffix(prefix.removesuffix("/")).rstrip("/") + "/"
-        budget = within.budget.at_most(suggestions.SECONDS)
-        near = suggestions.Searched(files, budget)
+    prefix, choice, excluded = searched.prefix, searched.choice, searched.rules.excluded
+    wrong = [("include", include)] * bool(include and not (choice.files or searched.tests))
+    wrong += [("exclude", exclude)] * bool(exclude and choice.files and not choice.by_exclude)
+    if not (wrong or is_empty):
+        return
+    files = [prefix + one for one in searched.project.paths if not above_excluded(one, excluded)]
+    near = suggestions.Searched(files, within.budget.at_most(suggestions.SECONDS))
+    # An absolute path is no glob here, but its author may know no other.
+    root = searched.place.path.removesuffix(prefix.removesuffix("/")).rstrip("/") + "/"
+    for name, globs in wrong:
+        below = prefix + globs[0].removeprefix("./") if prefix else ""
         why = suggestions.nearest_glob(globs[0], near, root)
-        if not why and prefix:
-            why = suggestions.nearest_glob(prefix + globs[0].removeprefix("./"), near)
+        why = why or (suggestions.nearest_glob(below, near, root) if below else None)
         text = f"no file matches {name} {quote(globs[0])}"
         yield Note(NoteKind.PATTERN, text + (f": {why}" if why else ""))
+    if is_empty and choice.files and not choice.by_exclude:
+        told = filter(None, (suggestions.shallow_glob(glob, near) for glob in include))
+        yield from (Note(NoteKind.PATTERN, one) for one in list(told)[:1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,14 +120,12 @@ class Near:
     scan: Scan
     matchers: Matchers
 
-    def reasons(self, include: Sequence[str], *, ignored: bool) -> Iterator[Note]:
+    def reasons(self, *, ignored: bool) -> Iterator[Note]:
         """Yield reasons why nothing matches, as long as there is time.
 
-        They are about the globs of `include`, about other patterns and, if `ignored`, about the
-        files that git ignores. Raises `Cancelled`.
+        They are about other patterns and, if `ignored`, about the files that git ignores. Raises
+        `Cancelled`.
         """
-        if self.scan.files and (shallow := self._shallow_include(include)):
-            yield Note(NoteKind.PATTERN, shallow)
         if not self.wording.literal and reads_as_glob(self.wording.pattern):
             glob = f'include=["{visible(self.wording.pattern)}"]'
             yield Note(NoteKind.PATTERN, "the pattern reads as a glob", f"{glob} chooses files")
@@ -196,16 +201,3 @@ class Near:
     def _within_seconds(self) -> Matchers:
         """Return the same processes, for `SECONDS` at most."""
         return replace(self.matchers, budget=self.matchers.budget.at_most(SECONDS))
-
-    def _shallow_include(self, patterns: Sequence[str]) -> str | None:
-        """Say which pattern of `include` would match more files at any depth."""
-        budget, searched = self.matchers.budget.at_most(suggestions.SECONDS), self.searched
-
-        def count(glob: str) -> int:
-            rules = replace(searched.rules, include=compile_globs((glob,)))
-            return len(choose(searched.project, rules, budget).files)
-
-        with suppress(DeadlineExceeded, BadGlob):  # it became too long
-            told = (suggestions.shallow_glob(pattern, count) for pattern in patterns)
-            return next(filter(None, told), None)
-        return None

@@ -307,13 +307,14 @@ class Search:
         if (asked.context_lines or 0) > MAX_CONTEXT:
             told = f"context_lines {asked.context_lines} is more than {MAX_CONTEXT}"
             notes.append(Note(NoteKind.LIMIT, f"{told}: {MAX_CONTEXT} are shown"))
-        notes += about_globs(files, asked.include, asked.exclude, self.matchers)
+        globs, is_empty = (asked.include, asked.exclude), not found.hits
+        notes += about_globs(files, *globs, self.matchers, is_empty=is_empty)
         if found.hits and not shown:
             text = f"offset {asked.offset} is after the last of {found.counted:,}"
             notes.append(Note(NoteKind.PATTERN, text))
         elif not found.hits:
             near = Near(self.wording, files, found.scan, self.matchers)
-            notes += near.reasons(asked.include, ignored=not asked.include_ignored)
+            notes += near.reasons(ignored=not asked.include_ignored)
         notes += self.wording.about_empty(shown)
         made, texts = dict[str, Outline](), {one.path: one.text for one in shown if one.text}
         try:

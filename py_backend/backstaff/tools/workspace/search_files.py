@@ -18,17 +18,15 @@ more in the last 1,000 commits. Words end at blanks; at most `MAX_WORDS` differe
 Case does not matter, except in a glob: letters are equal as Unicode folds them, so `ss` finds `ß`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 
-from backstaff.budget import Budget
-from backstaff.errors import Cancelled, DeadlineExceeded, PathError, ToolError
+from backstaff.errors import DeadlineExceeded, PathError
 from backstaff.fs.root import Place
 from backstaff.names import suggestions
 from backstaff.names.query import Best, Index, Matches, Query, SearchKind
 from backstaff.project.edits import Edits, edits
-from backstaff.project.files import Closed, ProjectFiles, project_files
+from backstaff.project.files import ProjectFiles, project_files
 from backstaff.render.lines import (
     MAX_NOTE,
     bracketed,
@@ -50,8 +48,6 @@ FEW = 3
 """Maximum number of matches of a glob with a note about deeper globs."""
 WALK_SHARE = 0.75
 """The part of the time for collecting paths; the rest is for the query."""
-IGNORED_SECONDS = 0.5
-"""Maximum number of seconds for ignored files, where no other file matches."""
 MIN_SECONDS = 0.5
 """Minimum number of seconds for the query."""
 
@@ -177,41 +173,24 @@ class Search:
 
     def reasons(self, matches: Matches, best: Best) -> Iterator[Note]:
         """Say why nothing matches, or which glob would match more."""
-        query, project, prefix = matches.query, self.project, self.place.prefix
-        if matches and (query.globs is None or len(matches) > FEW):
-            return
-        if not matches:
-            yield from self._ignored(query)
+        query, paths, reason = matches.query, self.project.paths, None
         budget = self.context.budget.at_most(suggestions.SECONDS)
-        reason, searched = None, suggestions.Searched(project.paths, budget, prefix)
-        count = partial(_count, index=matches.index, budget=budget)
-        if matches:
-            reason = suggestions.shallow_glob(query.text, partial(count, SearchKind.GLOB))
-        elif query.globs is not None:  # globs of other tools count from the workspace
-            reason = suggestions.nearest_glob(query.text, searched, prefix)
-        elif set("*?[{") & set(query.text):
-            # A glob is about the whole path, so `*.py` may find nothing where `**/*.py` does.
-            reason = _as_glob(query.text, partial(count, SearchKind.GLOB))
+        searched = suggestions.Searched(paths, budget, self.place.prefix)
+        if not matches and self.project.ignored and not self.asked.include_ignored:
+            which = "name that git ignores was", "names that git ignores were"
+            text = f"{plural(self.project.ignored, *which)} not searched"
+            yield Note(NoteKind.IGNORED, text, "include_ignored=true")
+        if query.globs is None:
+            is_glob = not matches and set("*?[{") & set(query.text)
+            reason = "the query reads as a glob: kind=glob" if is_glob else None
+        elif not matches:  # globs of other tools count from the workspace
+            reason = suggestions.nearest_glob(query.text, searched, self.place.prefix)
+        elif len(matches) <= FEW:
+            reason = suggestions.shallow_glob(query.text, searched)
         if not (reason or matches or best.guesses):
             reason = suggestions.nearest_names(query.text, searched)
         if reason:
             yield Note(NoteKind.PATTERN, reason)
-
-    def _ignored(self, query: Query) -> Iterator[Note]:
-        """Say how many ignored files match `query`, which no other file does.
-
-        An environment or a cache in the project may hold more files than there is time for.
-        """
-        hidden = self.project.ignored or self.project.closed(Closed.REPOSITORY)
-        if not hidden or self.asked.include_ignored or self.project.expired:
-            return
-        budget = self.context.budget.at_most(IGNORED_SECONDS)
-        walked = project_files(self.place, budget.share(WALK_SHARE), include_ignored=True)
-        count = _count(query.kind, query.text, Index(walked.paths), budget)
-        text = "at least " * walked.expired + _matching(count, "ignored ")
-        if count or walked.expired:
-            text = text if count else "not all ignored files were searched"
-            yield Note(NoteKind.IGNORED, text, "include_ignored shows them")
 
 
 def from_there(text: str, path: str) -> str:
@@ -228,32 +207,8 @@ def _head(asked: Arguments, base: str, matching: int, total: int, searched: int)
         return f"No file matches {quote(asked.query)}{exactly} ({asked.kind}; {among})\n"
     more = f", and {guesses}" if guesses else ""
     order = "" if asked.kind == SearchKind.GLOB else ", the best first"
-    found = f"{_matching(matching)} {quote(asked.query)}{more}"
+    found = f"{plural(matching, 'file matches', 'files match')} {quote(asked.query)}{more}"
     return f"{found} ({asked.kind}{order}; {among})\n"
-
-
-def _matching(count: int, which: str = "") -> str:
-    return plural(count, f"{which}file matches", f"{which}files match")
-
-
-def _as_glob(text: str, count: Callable[[str], int]) -> str | None:
-    """Say that `text` matches files as a glob, or deeper: `3 files match '**/*.py' as a glob`."""
-    counts = {glob: count(glob) for glob in (text, f"**/{text}")}
-    glob = next((glob for glob, files in counts.items() if files), None)
-    return f"{_matching(counts[glob])} {quote(glob, None)} as a glob: kind=glob" if glob else None
-
-
-def _count(kind: str, text: str, index: Index, budget: Budget) -> int:
-    """Count the files in `index` that `text` matches as a query of `kind`.
-
-    The count is 0 if `text` cannot be one, such as an unbalanced glob, or if the time was up.
-    """
-    try:
-        return len(Query.parse(text, kind).match(index, budget))
-    except Cancelled:
-        raise
-    except ToolError:
-        return 0
 
 
 TOOL = Tool(
