@@ -68,12 +68,13 @@ class Answer:
         """Say how to see more, which words were looked for, and in which files they were not."""
         words, scan = self.question.words, self.scan
         counts = skipped(self.files.project, self.files.choice, scan)
-        nowhere = [
-            word for at, word in enumerate(words) if not any(one.words[at] for one in self.found)
-        ] * bool(scan.searched)
-        told = f"words: {' '.join(map(visible, words))}"
-        told += f"; in no file: {' '.join(map(visible, nowhere))}" if nowhere else ""
-        notes = [Note(NoteKind.PATTERN, told)]
+        having = [any(one.words[at] for one in self.found) for at in range(len(words))]
+        told = [visible(self.question.shown(word)) for word in words]
+        nowhere = [word for word, found in zip(told, having, strict=True) if not found]
+        nowhere *= bool(scan.searched)
+        text = f"words: {' '.join(told)}"
+        text += f"; in no file: {' '.join(nowhere)}" if nowhere else ""
+        notes = [Note(NoteKind.PATTERN, text)]
         if not scan.files and (globs := self.asked.include or self.asked.exclude):
             left = f"no file is left by include and exclude: {' '.join(map(show, globs))}"
             notes.append(Note(NoteKind.PATTERN, left, "a glob is about the whole path: '**/*.py'"))
