@@ -125,12 +125,22 @@ def test_matches_below_their_definition_are_counted_after_eight(tree: Plant) -> 
 
 
 def test_matches_that_are_counted_are_counted_once_and_stand_nowhere_else(tree: Plant) -> None:
-    comments = "".join(f"# x{number}\n" for number in range(10))
-    several = "def f():\n" + "    x\n" * 7 + "    x x x\n    x\n    x x\n"
-    root = tree({"a.py": comments + "def x():\n    x\n" * 2, "b.py": several})
+    calls = "".join(f"x{number}\n" for number in range(10))
+    several = "def f():\n" + "    x\n" * 7 + "    x x x\n    x\n    x x\n    x\n"
+    root = tree({"a.py": "# f\n" + calls + "def x():\n    x\n" * 2, "b.py": several})
     found = server_at(root).call(SEARCH, {"pattern": "x", "context_lines": 0}).text
-    assert "\n8: # x7\n+4 more in it: 9 10 11 12\n13-14: def x():\n" in found, found
-    assert "\n9:     x x x\n+3 more in it: 10 11\n" in found, found
+    assert "\n9: x7\n10: x8\n11: x9\n12-13: def x():\n" in found, found
+    assert "\n9:     x x x\n+4 more in it: 10 11 12\n" in found, found
+
+
+@pytest.mark.parametrize("count", [9, 10, 11])
+def test_the_last_one_or_two_matches_in_a_definition_are_shown_instead_of_counted(
+    tree: Plant, count: int
+) -> None:
+    text = "def f():\n" + "    x\n" * count + "x\n" * 5
+    found = server_at(tree({"a.py": text})).call(SEARCH, {"pattern": "x", "context_lines": 0}).text
+    assert ("+3 more in it: 10 11 12\n" in found) == (count > 10), found
+    assert found.count(":     x\n") == (8 if count > 10 else count), found
 
 
 def test_three_definitions_are_shown_whole_and_more_by_their_own_lines(tree: Plant) -> None:

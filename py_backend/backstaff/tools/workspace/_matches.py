@@ -6,7 +6,7 @@
     41: the line
     57:5120: …a long line, cut around the match in column 5120…
     70-75: def stop(
-    src/b.py
+    comments: 12 39
     imports: 3 14
 
 A path that looks like one of these lines is quoted. A line with several matches stands once, unless
@@ -14,15 +14,17 @@ it was cut. The name of a definition and its lines, with the comments and decora
 once, above the first match in it: a match is in the innermost definition whose lines hold it, and
 in none if no lines above it do. The line of a definition has its last line, too, and stands below
 the definition around it. Of many matches in one definition, the last row counts the later ones and
-lists their lines: `+3 more in it: 80 81`. Among many matches, those of a file that stand in imports
-share a row, and so do those in tests and in headed text such as Markdown, if any are in other code:
-`tests: 322 336` or `docs: 58`.
+lists their lines: `+3 more in it: 80 81 92`. Among many matches, those of a file that stand in
+imports share a row below the others, unless the word `import` itself matches. So do those in tests,
+in comments and docstrings, and in headed text such as Markdown, if any are in other code: `tests:
+322 336` or `docs: 58`.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from backstaff.contents.regexp_worker import Match
 from backstaff.contents.scan import Hits
@@ -36,7 +38,7 @@ from backstaff.tools.workspace._symbols import lines_of
 from backstaff.tools.workspace._wanted import in_test
 from backstaff.tools.workspace._window import first_bytes
 
-_LIKE_A_ROW = re.compile(r"\d+[:-]|--|\+\d|(?:imports|tests|docs): |in .*:\Z")
+_LIKE_A_ROW = re.compile(r"\d+[:-]|--|\+\d|(?:imports|tests|docs|comments): |in .*:\Z")
 _IMPORTS = {
     language: re.compile(pattern)
     for pattern, languages in {
@@ -52,7 +54,9 @@ _IMPORTS = {
     for language in languages
 }
 """Lines that import, by language."""
-IMPORTS, TESTS, DOCS = "imports", "tests", "docs"
+_AIMED = re.compile(r"\b(?:import|from|use|include|using|require(?:_relative)?)\b")
+"""A word in a match, by which the pattern aims at imports."""
+IMPORTS, TESTS, DOCS, COMMENTS = "imports", "tests", "docs", "comments"
 """The words that begin a row for several matches."""
 MOST = 300
 """Maximum number of bytes of a line; a longer one is cut around its match."""
@@ -64,13 +68,15 @@ TO_ENDS, ENDS_SHARE, WANTED_SHARE = 3, 4, 2
 """Maximum number of matches that are shown with all of the definition around them, where that takes
 at most this part, a quarter, of the limit: with a half, the mean answer had 40 % more bytes. Where
 definitions are searched for, it may take a half."""
-MOST_IN_ONE, MOST_LISTED = 8, 20
+MOST_IN_ONE, MOST_LISTED, LAST = 8, 20, 2
 """Maximum number of matches in one definition that are shown where no lines are shown around them,
-and of the others' lines that are listed."""
+and of the others' lines that are listed. Of at most two others the lines are shown themselves."""
 
 ENCLOSING = ("qualified", "line", "last_line")
 """The data of the definition around a match."""
 
+Row = tuple[str, str]
+"""The text of a match, and what follows it if the page ends there: rows that matches share."""
 Item = tuple[dict[str, object], dict[str, int]]
 """A match or a file for the data, and its parts that differ in the JSON."""
 
@@ -123,18 +129,18 @@ def rows_within(
     around: Around | None,
     room: int,
     most: int,
-) -> tuple[list[str], bool]:
-    """Return the text of each match, and whether lines around the matches have no `room`.
+) -> tuple[list[Row], bool]:
+    """Return the row of each match, and whether lines around the matches have no `room`.
 
     Where `around` is None, few matches have lines around them, as far as there is room. Whole
     definitions take at most `most` bytes of it.
     """
 
-    def rows(around: Around, folded: Sequence[Mapping[int, str]]) -> list[str]:
+    def rows(around: Around, folded: Sequence[Mapping[int, str]]) -> list[Row]:
         return [
             row
             for one, words in zip(found, folded, strict=True)
-            for row in _rows_of(one, around, outlines.get(one.path), words)
+            for row in _rows_and_ends(one, around, outlines.get(one.path), words)
         ]
 
     count = sum(len(one.matches) for one in found)
@@ -146,10 +152,10 @@ def rows_within(
     lines = AUTOMATIC if count == 1 else min(SOME, ROWS // count)
     beside = Around(lines, lines, within=True)
     whole = rows(replace(beside, to_ends=count <= TO_ENDS), none)
-    if sum(map(size, whole)) <= min(room, most):
+    if sum(size(row) for row, _ in whole) <= min(room, most):
         return whole, False
     some = rows(beside, none)
-    has_room = sum(map(size, some)) <= room
+    has_room = sum(size(row) for row, _ in some) <= room
     return (some if has_room else bare), not has_room
 
 
@@ -162,14 +168,16 @@ def _folded(found: Sequence[Hits], outlines: Mapping[str, Outline]) -> Sequence[
     for one in found:
         made, words = outlines.get(one.path), dict[int, str]()
         for position, match in enumerate(one.matches):
-            number, _, _, left, _, part, _ = match
+            number, start, end, left, _, part, _ = match
             if is_test_file(one.path) or (made and in_test(number, made)):
                 words[position] = TESTS
             elif made and made.language in HEADINGS:
                 words[position] = DOCS
+            elif made and made.in_comment(number):
+                words[position] = COMMENTS
             elif made and not (left or made.around(number)):
                 pattern = _IMPORTS.get(made.language)
-                if pattern and pattern.match(part):
+                if pattern and pattern.match(part) and not _AIMED.search(part, start, end):
                     words[position] = IMPORTS
         has_code = has_code or (made is not None and len(words) < len(one.matches))
         folded.append(words)
@@ -178,20 +186,35 @@ def _folded(found: Sequence[Hits], outlines: Mapping[str, Outline]) -> Sequence[
     return [{at: word for at, word in words.items() if word == IMPORTS} for words in folded]
 
 
-def _rows_of(
+def _rows_and_ends(
     found: Hits, around: Around, outline: Outline | None, folded: Mapping[int, str]
-) -> Iterator[str]:
+) -> Iterator[Row]:
+    """Yield the row of each match. Those `folded` under a word share one below the others."""
+    others = [match for at, match in enumerate(found.matches) if at not in folded]
+    rows = _rows_of(replace(found, matches=others), around, outline)
+    head, shared = f"{path_in_text(found.path)}\n", dict[str, dict[int, None]]()
+    for position, match in enumerate(found.matches):
+        row = ""
+        if word := folded.get(position):
+            shared.setdefault(word, {})[match[0]] = None  # each line is shown once
+        else:
+            row, head = next(rows), ""
+        end = "".join(
+            f"{word}: {some_of(map(str, lines), len(lines), most=MOST_LISTED)}\n"
+            for word, lines in shared.items()
+        )
+        end = end and head + end
+        yield (row, end) if position + 1 < len(found.matches) else (row + end, "")
+
+
+def _rows_of(found: Hits, around: Around, outline: Outline | None) -> Iterator[str]:
     """Yield the text of each match, with the file's path before the first, and lines `around` it.
 
-    It is "" for a match that the text of one before shows: those `folded` under a word share a row.
+    It is "" for a match that the text of one before shows.
     """
     lines = _lines(found) if around != Around() else []
     numbers = [match[0] for match in found.matches]
     holders = [_holder(number, outline) for number in numbers]
-    rows = {  # each is shown once
-        word: [*dict.fromkeys(numbers[at] for at, its in folded.items() if its == word)]
-        for word in {*folded.values()}
-    }
     last = 0  # the last line that was shown
     shown = range(0)  # the part of the last line with a match that stands in text
     head = f"{path_in_text(found.path)}\n"
@@ -206,18 +229,14 @@ def _rows_of(
     for position, match in enumerate(found.matches):
         number, start, end = match[:3]
         holder, own = named(position), holders[position][1]
-        if word := folded.get(position):
-            lines_of_word = rows.pop(word, [])
-            listed = some_of(map(str, lines_of_word), len(lines_of_word), most=MOST_LISTED)
-            yield listed and f"{head}{word}: {listed}\n"
-            head = ""
-            continue
         in_one = in_one + 1 if holder is inner else 1
         inner = holder
         if number == last and start >= shown.start and end <= shown.stop:
             yield ""
             continue
-        if not lines and holder and in_one > MOST_IN_ONE:
+        same = (numbers[at] for at in range(position, len(numbers)) if named(at) is holder)
+        is_many = hidden or (in_one > MOST_IN_ONE and len([*islice(same, LAST + 1)]) > LAST)
+        if not lines and holder and is_many:
             hidden.append(number)
             if position + 1 < len(numbers) and named(position + 1) is holder:
                 yield ""

@@ -452,13 +452,14 @@ class Answer:
             rows, is_bare = rows_within(found, self.outlines, lines, room, most)
         else:
             count = asked.output == Output.COUNT
-            rows = [path_in_text(one.path) + f": {one.count}" * count + "\n" for one in found]
+            rows = [(f"{path_in_text(one.path)}{f': {one.count}' * count}\n", "") for one in found]
         # How many matches each row stands for, with those that it counts.
         worth, at = [1] * len(rows), -1
         for one in found:
             at += len(one.matches) or 1
             if others := self.folded[one.path.removeprefix(files.prefix)]:
-                rows[at] += f"+{others} more in this file: give it as root_path\n"
+                row, _ = rows[at]
+                rows[at] = f"{row}+{others} more in this file: give it as root_path\n", ""
                 worth[at] += others
 
         def offset(shown: int) -> int | None:
@@ -467,15 +468,15 @@ class Answer:
             return asked.offset + sum(worth[:done]) if more or done < len(rows) else None
 
         def text(shown: int) -> str:
-            end, following = "", offset(shown)
+            end, following = rows[shown - 1][1] if shown else "", offset(shown)
             if rows and not shown:
-                end = f"[a match of {size(rows[0])} bytes is left out for {limit} bytes]\n"
+                end = f"[a match of {size(rows[0][0])} bytes is left out for {limit} bytes]\n"
             if following is not None:
                 end += self._more(following, items[: max(shown, 1)], worth, limit)
             head = self._head(sum(worth[:shown]), more=following is not None)
-            return "".join((head, *rows[:shown], end, last))
+            return "".join((head, *(row for row, _ in rows[:shown]), end, last))
 
-        answer, shown = fit(text, len(rows), map(size, rows), limit)
+        answer, shown = fit(text, len(rows), (size(row) for row, _ in rows), limit)
         next_offset = offset(shown)
         output = {
             "query": {"pattern": asked.pattern, "flags": asked.flags},
