@@ -15,9 +15,9 @@ once, above the first match in it: a match is in the innermost definition whose 
 in none if no lines above it do. The line of a definition has its last line, too, and stands below
 the definition around it. Of many matches in one definition, the last row counts the later ones and
 lists their lines: `+3 more in it: 80 81 92`. Among many matches, those of a file that stand in
-imports share a row below the others, unless the word `import` itself matches. So do those in tests,
-in comments and docstrings, and in headed text such as Markdown, if any are in other code: `tests:
-322 336` or `docs: 58`.
+imports share a row below the others, unless the word `import` itself matches. Matches in tests, in
+comments and docstrings, and in headed text such as Markdown share rows, too, if any are in other
+code: `tests: 322 336` or `docs: 58`.
 """
 
 import re
@@ -76,7 +76,7 @@ ENCLOSING = ("qualified", "line", "last_line")
 """The data of the definition around a match."""
 
 Row = tuple[str, str]
-"""The text of a match, and what follows it if the page ends there: rows that matches share."""
+"""The text of a match, and the rows that matches share, for a page that ends there."""
 Item = tuple[dict[str, object], dict[str, int]]
 """A match or a file for the data, and its parts that differ in the JSON."""
 
