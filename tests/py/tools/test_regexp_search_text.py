@@ -221,11 +221,51 @@ def test_imports_share_a_row_among_many_matches(tree: Plant) -> None:
         }
     )
     text = told(root, "budget")
-    assert "a.py\nimports: 1 2 5\n4: budget = 2\nb.py\n" in text
+    assert "a.py\n4: budget = 2\nimports: 1 2 5\nb.py\n" in text
     assert "c.md\ndocs: 1\nd.py\nimports: 1\n" in text
     assert "1: import budget\n2: from" in told(root, "budget", include=["a.py"]), "few are shown"
     whole = told(root, "budget", context_lines=1)
     assert "imports:" not in whole
+
+
+def test_imports_are_shown_where_the_pattern_aims_at_them(tree: Plant) -> None:
+    root = tree(
+        {"a.py": "from budget import Budget\nimport budget\nbudget()\n", "b.py": "budget\n" * 9}
+    )
+    text = told(root, "import .udget|budget\\(|budget$")
+    assert "a.py\n1: from budget import Budget\n2: import budget\n3: budget()\nb.py\n" in text
+
+
+def test_matches_in_comments_and_docstrings_share_a_row_below_those_in_code(tree: Plant) -> None:
+    doc = "/**\n * hit\n * hit too\n */\nfunction a() {\n  hit();\n}\n// hit\n"
+    python = 'def hit():\n    """Say hit.\n\n    hit\n    """\n    hit  # hit\n'
+    root = tree({"a.js": doc, "b.py": python, "c.py": "# hit\n" * 2, "d.py": "hit\n" * 3})
+    text = told(root, "hit")
+    assert text.startswith(
+        "14 matches in 4 files for /hit/ (4 files searched)\n"
+        "a.js\nin a 1-7:\n6:   hit();\ncomments: 2 3 8\n"
+        "b.py\n1-6: def hit():\n6:     hit  # hit\ncomments: 2 4\n"
+        "c.py\ncomments: 1 2\nd.py\n"
+    ), text
+    assert "1: # hit\n2: # hit\n" in told(root, "hit", include=["c.py"])
+
+
+def test_page_that_ends_within_a_file_has_the_rows_that_matches_before_its_end_share(
+    tree: Plant,
+) -> None:
+    root = tree({"a.py": "# hit\n" + "hit = 'a long enough line'\n# hit\n" * 40})
+    seen, text, offset = set[int](), "[more: offset=0]", 0
+    while f"[more: offset={offset}" in text and len(seen) < 200:
+        given = {"pattern": "hit", "offset": offset}
+        limits = {"root": str(root), "text_only": True, "max_output_bytes": 600}
+        text = SERVER.call(TOOL, given, limits).text
+        numbers = re.findall(r"^(\d+): |^comments: ([\d ]+)", text, re.MULTILINE)
+        new = {int(one) for pair in numbers for part in pair for one in part.split()}
+        assert not new & seen
+        assert new, text
+        seen |= new
+        offset = len(seen)
+    assert seen == set(range(1, 82))
 
 
 def test_tests_and_documents_share_a_row_among_many_matches_in_code(tree: Plant) -> None:

@@ -6,7 +6,7 @@
     41: the line
     57:5120: …a long line, cut around the match in column 5120…
     70-75: def stop(
-    src/b.py
+    comments: 12 39
     imports: 3 14
 
 A path that looks like one of these lines is quoted. A line with several matches stands once, unless
@@ -14,7 +14,8 @@ it was cut. The name of a definition and its lines, with the comments and decora
 once, above the first match in it: a match is in the innermost definition whose lines hold it, and
 in none if no lines above it do. The line of a definition has its last line, too, and stands below
 the definition around it. Among more than `FEW` matches, those of a file that stand in imports share
-a row, and so do those in tests and in headed text such as Markdown, if any are in other code:
+a row below the others, unless the word `import` itself matches. Matches in tests, in comments and
+docstrings, and in headed text such as Markdown share rows, too, if any are in other code:
 `tests: 322 336` or `docs: 58`.
 """
 
@@ -32,7 +33,7 @@ from backstaff.structure.outline import Definition, Outline
 from backstaff.tools.workspace._symbols import lines_of
 from backstaff.tools.workspace._window import first_bytes
 
-_LIKE_A_ROW = re.compile(r"\d+[:-]|--|\+\d|(?:imports|tests|docs): |in .*:\Z")
+_LIKE_A_ROW = re.compile(r"\d+[:-]|--|\+\d|(?:imports|tests|docs|comments): |in .*:\Z")
 _IMPORTS = {
     language: re.compile(pattern)
     for pattern, languages in {
@@ -48,7 +49,9 @@ _IMPORTS = {
     for language in languages
 }
 """Lines that import, by language."""
-IMPORTS, TESTS, DOCS = "imports", "tests", "docs"
+_AIMED = re.compile(r"\b(?:import|from|use|include|using|require(?:_relative)?)\b")
+"""A word in a match, by which the pattern aims at imports."""
+IMPORTS, TESTS, DOCS, COMMENTS = "imports", "tests", "docs", "comments"
 """The words that begin a row for several matches."""
 MOST = 300
 """Maximum number of bytes of a line; a longer one is cut around its match."""
@@ -62,6 +65,8 @@ WHOLE_SHARE = 2
 ENCLOSING = ("qualified", "line", "last_line")
 """The data of the definition around a match."""
 
+Row = tuple[str, str]
+"""The text of a match, and the rows that matches share, for a page that ends there."""
 Item = tuple[dict[str, object], dict[str, int]]
 """A match or a file for the data, and its parts that differ in the JSON."""
 
@@ -106,8 +111,8 @@ def items(found: Sequence[Hits], outlines: Mapping[str, Outline]) -> Iterator[It
 
 def rows(
     found: Sequence[Hits], outlines: Mapping[str, Outline], lines: int | None, limit: int
-) -> list[str]:
-    """Return the text of each match, with so many `lines` around it.
+) -> list[Row]:
+    """Return the row of each match, with so many `lines` around it.
 
     If `lines` is None, up to three matches have lines of the definition around them as far as they
     take no more than `limit` bytes; those that begin one have all of it if it takes a half.
@@ -118,12 +123,12 @@ def rows(
         for around, most in (replace(beside, whole=True), limit // WHOLE_SHARE), (beside, limit):
             made = [row for one in found for row in _rows_of(one, around, outlines.get(one.path))]
             if sum(map(size, made)) <= most:
-                return made
+                return [(row, "") for row in made]
     shared = _shared(found, outlines) if count > FEW and not lines else [{} for _ in found]
     return [
         row
         for one, words in zip(found, shared, strict=True)
-        for row in _rows_of(one, Around(lines or 0), outlines.get(one.path), words)
+        for row in _with_ends(one, Around(lines or 0), outlines.get(one.path), words)
     ]
 
 
@@ -136,14 +141,16 @@ def _shared(found: Sequence[Hits], outlines: Mapping[str, Outline]) -> list[dict
     for one in found:
         made, words = outlines.get(one.path), dict[int, str]()
         for position, match in enumerate(one.matches):
-            number, _, _, left, _, part, _ = match
+            number, start, end, left, _, part, _ = match
             if is_test_file(one.path) or (made and _in_test(number, made)):
                 words[position] = TESTS
             elif made and made.language in HEADINGS:
                 words[position] = DOCS
+            elif made and made.in_comment(number):
+                words[position] = COMMENTS
             elif made and not (left or made.around(number)):
                 pattern = _IMPORTS.get(made.language)
-                if pattern and pattern.match(part):
+                if pattern and pattern.match(part) and not _AIMED.search(part, start, end):
                     words[position] = IMPORTS
         has_code = has_code or (made is not None and len(words) < len(one.matches))
         shared.append(words)
@@ -157,32 +164,39 @@ def _in_test(number: int, made: Outline) -> bool:
     return inner is not None and any(one.is_test for one in (*made.above(inner), inner))
 
 
-_NO_WORDS: Mapping[int, str] = {}
+def _with_ends(
+    found: Hits, around: Around, outline: Outline | None, shared: Mapping[int, str]
+) -> Iterator[Row]:
+    """Yield the row of each match. Those with one word of `shared` share a row below the others."""
+    others = [match for at, match in enumerate(found.matches) if at not in shared]
+    rows = _rows_of(replace(found, matches=others), around, outline)
+    head, listed = f"{path_in_text(found.path)}\n", dict[str, dict[int, None]]()
+    for position, match in enumerate(found.matches):
+        row = ""
+        if word := shared.get(position):
+            listed.setdefault(word, {})[match[0]] = None  # each line is shown once
+        else:
+            row, head = next(rows), ""
+        end = "".join(
+            f"{word}: {some_of(map(str, lines), len(lines), most=MOST_LISTED)}\n"
+            for word, lines in listed.items()
+        )
+        end = end and head + end
+        yield (row, end) if position + 1 < len(found.matches) else (row + end, "")
 
 
-def _rows_of(
-    found: Hits, around: Around, outline: Outline | None, shared: Mapping[int, str] = _NO_WORDS
-) -> Iterator[str]:
+def _rows_of(found: Hits, around: Around, outline: Outline | None) -> Iterator[str]:
     """Yield the text of each match, with the file's path before the first, and lines `around` it.
 
-    It is "" for a match that the text of one before shows: those with one word of `shared` share a
-    row.
+    It is "" for a match that the text of one before shows.
     """
     lines = _lines(found) if around != Around() else []
     numbers = [match[0] for match in found.matches]
-    rows_left = dict.fromkeys(shared.values())
     head = f"{path_in_text(found.path)}\n"
     last, columns = 0, range(0)  # the last line that was shown, and its part
     named = set[Definition]()  # those whose name is shown, by a heading or their own line
     for position, match in enumerate(found.matches):
         number, start, end = match[:3]
-        if word := shared.get(position):
-            listed = dict.fromkeys(numbers[at] for at, its in shared.items() if its == word)
-            told = some_of(map(str, listed), len(listed), most=MOST_LISTED)
-            yield f"{head}{word}: {told}\n" if word in rows_left else ""
-            rows_left.pop(word, None)
-            head = ""
-            continue
         if number == last and start >= columns.start and end <= columns.stop:
             yield ""
             continue

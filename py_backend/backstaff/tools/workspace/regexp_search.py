@@ -47,7 +47,7 @@ from backstaff.render.names import MAX_ECHO, labels, quote, show, visible
 from backstaff.result import Note, NoteKind
 from backstaff.structure.outline import Outline
 from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
-from backstaff.tools.workspace._matches import Item, path_in_text
+from backstaff.tools.workspace._matches import Item, Row, path_in_text
 from backstaff.tools.workspace._matches import items as items_of
 from backstaff.tools.workspace._matches import rows as rows_of
 from backstaff.tools.workspace._near import Near, Wording, about_globs
@@ -404,7 +404,8 @@ class Page:
         for one in found:
             at += len(one.matches) or 1
             if others := self.folded[one.path.removeprefix(files.prefix)]:
-                rows[at] += f"+{others} more in this file: give it as root_path\n"
+                row = f"{rows[at][0]}+{others} more in this file: give it as root_path\n"
+                rows[at] = row, ""
                 worth[at] += others
 
         def offset(shown: int) -> int | None:
@@ -413,15 +414,15 @@ class Page:
             return asked.offset + sum(worth[:done]) if more or done < len(rows) else None
 
         def text(shown: int) -> str:
-            end, following = "", offset(shown)
+            end, following = rows[shown - 1][1] if shown else "", offset(shown)
             if rows and not shown:
-                end = f"[a match of {size(rows[0])} bytes is left out for {limit} bytes]\n"
+                end = f"[a match of {size(rows[0][0])} bytes is left out for {limit} bytes]\n"
             if following is not None:
                 end += f"[more: offset={following}]\n"
             head = self._head(sum(worth[:shown]), more=following is not None)
-            return "".join((head, *rows[:shown], end, last))
+            return "".join((head, *(row for row, _ in rows[:shown]), end, last))
 
-        answer, shown = fit(text, len(rows), map(size, rows), limit)
+        answer, shown = fit(text, len(rows), (size(row) for row, _ in rows), limit)
         next_offset = offset(shown)
         output = {
             "query": {"pattern": asked.pattern, "flags": asked.flags},
@@ -459,12 +460,12 @@ class Page:
         keys = ("path", "count")[: 1 + (self.asked.output == Output.COUNT)]
         return [({key: getattr(one, key) for key in keys}, {}) for one in self.shown]
 
-    def _rows(self, limit: int) -> list[str]:
-        """Return the text of each match, or of each file. Only a whole answer has lines unasked."""
+    def _rows(self, limit: int) -> list[Row]:
+        """Return the row of each match, or of each file. Only a whole answer has lines unasked."""
         if self.asked.output != Output.CONTENT:
             count = self.asked.output == Output.COUNT
             told = ((path_in_text(one.path), f": {one.count}" * count) for one in self.shown)
-            return [f"{path}{number}\n" for path, number in told]
+            return [(f"{path}{number}\n", "") for path, number in told]
         lines = self.asked.context_lines
         if lines is None and (self._is_cut() or self.asked.offset):
             lines = 0
