@@ -231,7 +231,7 @@ class _Worker:
         data = len(packed).to_bytes(4) + packed
         self.asked, asked.is_sent = asked, True
         with suppress(BrokenPipeError, ConnectionResetError):
-            has_directory = bool(asked.job.paths)
+            has_directory = asked.directory >= 0  # else the texts are in the job
             sent = has_directory and socket.send_fds(self.socket, [data], [asked.directory])
             self.socket.sendall(data[sent:])
 

@@ -15,8 +15,6 @@ MOST_LITERALS = 16
 LONGEST_RUN = 16
 """Maximum number of classes in a run. More leave hardly a line out, and each takes time to make."""
 _NEWLINE = 10
-FOLDED = "\u0130\u0131\u017f\u212a"
-"""The characters beyond ASCII that are i, s or k in another case."""
 _ONE_CHARACTER = (op.LITERAL, op.NOT_LITERAL, op.ANY, op.ANY_ALL, op.IN)
 _REPEATS = (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT)
 

@@ -100,8 +100,6 @@ Ranked = tuple[MatchKind, int]
 """The kind of the match, and the position of the path."""
 Key = tuple[int, int, bool, float, int, int, MatchKind]
 """The order of a path: kind, how well it matches, case, edits, length and position."""
-Step = Callable[[int], Key | None]
-"""Returns the key of the path at a position if it matches in the way of the step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +139,7 @@ class Ranking:
             in_path = len(words) > 1 or words[0] not in name_of(paths[at])
             keys.append(self._key(CLOSE[in_path], badness, at))
         left = sorted(set(positions).difference(whole)) if len(keys) < count else []
-        steps: list[Step] = [self._with_gaps]
-        if len(words) == 1:
-            steps = [self._initials(words[0]), self._with_gaps]
+        steps = (self._initials, self._with_gaps) if len(words) == 1 else (self._with_gaps,)
         # The paths of a step go before those of the next, which takes more time.
         for step in steps:
             if len(keys) < count:
@@ -157,19 +153,12 @@ class Ranking:
         tie = self.exact not in original, -self.heat.get(original, 0.0)
         return kind.order, badness, *tie, len(self.paths[at]), at, kind
 
-    def _initials(self, word: str) -> Step:
-        """Make the step for paths of which `word` is initials."""
-        in_order = subsequence(word).match
-
-        def step(at: int) -> Key | None:
-            path = self.paths[at]
-            if not in_order(path, path.rfind("/") + 1):
-                return None
-            begins, most = _words_of_name(path, self._starts(at))
-            found = most and _are_initials(word, path, begins, most)
-            return self._key(MatchKind.INITIALS, 0, at) if found else None
-
-        return step
+    def _initials(self, at: int) -> Key | None:
+        """The key of a path of which the only word is initials, or None."""
+        path, word = self.paths[at], self.words[0]
+        begins, most = _words_of_name(path, self._starts(at))
+        found = most and _are_initials(word, path, begins, most)
+        return self._key(MatchKind.INITIALS, 0, at) if found else None
 
     def _with_gaps(self, at: int) -> Key:
         """The key of a path that does not hold all of the words whole."""

@@ -68,7 +68,7 @@ MAX_RESULTS, MAX_OFFSET, MAX_TIMEOUT_MS = 500, 1_000_000, 30_000
 MAX_CONTEXT = 10
 """Maximum number of lines that a caller gets on each side of a match."""
 FILES_A_PAGE, LEAST_SHARE = 5, 10
-"""Number of files that share a full page, and the minimum of matches that each shows."""
+"""Number of files that share a full page at least, and the minimum of matches for each."""
 MOST_TEXT_BYTES = 32 << 20
 """Maximum number of bytes of the texts that are kept for the matches of a page."""
 WEIGH_SHARE = 0.6
@@ -338,10 +338,11 @@ class Search:
         The third value is True if matches are left for later pages.
         """
         asked, pattern = self.asked, self.wording.python()
-        least = max(LEAST_SHARE, asked.max_results // FILES_A_PAGE)
+        most = max(LEAST_SHARE, asked.max_results // FILES_A_PAGE)
+        if not self.context.text_only:  # programs and people get all matches
+            most = asked.max_results
         counts = [(one.path, one.count) for one in found.hits]
-        least *= self.context.text_only  # programs and people get all matches
-        shares, has_more = page_of(counts, asked.offset, asked.max_results, least=least)
+        shares, has_more = page_of(counts, asked.offset, asked.max_results, most=most)
         windows = {one.path: (one.passed, one.shown) for one in shares}
         job = Job((pattern,), output="content", windows=windows, with_text=True)
         if asked.definitions:
