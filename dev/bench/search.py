@@ -107,4 +107,3 @@ def search(root: str, kind: str, query: str, offset: int) -> int:
 def forget() -> None:
     """Empty the caches, as in a server that has just started."""
     project_files.KEPT.clear()
-
