@@ -88,7 +88,7 @@ def weights(question: Question, found: Sequence[Hits], searched: int) -> dict[st
 def by_words(
     question: Question, found: Sequence[Hits], weight: Mapping[str, float]
 ) -> list[Worthy]:
-    """Return the files in the order of their worth, without their definitions."""
+    """Return the files with their worth, in their order, without their definitions."""
     usual = sum(one.size_bytes for one in found) / max(1, len(found)) or 1.0
     worthy = list[Worthy]()
     for one in found:
@@ -97,7 +97,7 @@ def by_words(
         for word, count in zip(question.words, one.words, strict=True):
             score += weight[word] * count * (SATURATION + 1) / (count + SATURATION * length)
         worthy.append(Worthy(one, score * share(one.path)))
-    return in_order(worthy)
+    return worthy
 
 
 def has_word(path: str, question: Question) -> bool:
@@ -107,10 +107,8 @@ def has_word(path: str, question: Question) -> bool:
 
 
 def in_order(worthy: Sequence[Worthy]) -> list[Worthy]:
-    """Return the best first. Ties are by path in UTF-16 units."""
-    return sorted(
-        worthy, key=lambda one: (-one.score, one.hits.path.encode("utf-16-be", "surrogatepass"))
-    )
+    """Return the best first. Ties keep their order, which is by path."""
+    return sorted(worthy, key=lambda one: -one.score)
 
 
 def share(path: str) -> float:

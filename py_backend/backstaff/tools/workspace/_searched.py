@@ -77,39 +77,41 @@ class Searched:
         files = self.choice.files if files is None else files
         return Scan(files, job, self.contents, self.codings, most)
 
-    def named(self, question: Question, found: Sequence[Hits], scan: Scan) -> list[Hits]:
-        """Return the files without hits whose names have a word of the question."""
-        known = {one.path for one in found} | {path for path, _ in scan.unread_files()}
+    def with_names(self, question: Question, found: Sequence[Hits], scan: Scan) -> list[Hits]:
+        """Return `found` and the files without hits whose names have a word of the question."""
+        hits = {one.path: one for one in found}
+        unread = {path for path, _ in scan.unread_files()}
         nothing = [0] * len(question.words)
         return [
-            Hits(path, 0, words=nothing)
+            hits.get(path) or Hits(path, 0, words=nothing)
             for path in scan.files[: scan.looked_at]
-            if path not in known and has_word(path, question)
+            if path in hits or (path not in unread and has_word(path, question))
         ]
 
     def weighed(
         self, question: Question, found: Sequence[Hits], scan: Scan, budget: Budget
     ) -> list[Worthy]:
-        """Return the files `found` by `scan`, the best first (`contents.worth`).
+        """Return the files `found` by `scan`, the best first (`contents.worth`); ties are by path.
 
         Those with matches are returned, or all if the scan had no pattern. The best are cut into
         definitions, as far as there is time. Raises `Cancelled`.
         """
         weight, patterns = weights(question, found, scan.searched), scan.job.patterns
         files = [one for one in found if one.count] if patterns else found
-        best = by_words(question, files, weight)
+        worthy = by_words(question, files, weight)
+        best = in_order(worthy)[:CUT_FILES]
         texts, made = dict[str, str](), dict[str, Outline | None]()
         cut = dict[str, Worthy]()
         with suppress(DeadlineExceeded):
-            for one in best[:CUT_FILES]:
+            for one in best:
                 budget.check()
                 texts[one.hits.path] = text(one.hits.path, self.contents, self.codings) or ""
             made.update(outlines(texts, budget))
-            for one in best[:CUT_FILES]:
+            for one in best:
                 budget.check()
                 path = one.hits.path
                 cut[path] = with_places(one, question, weight, texts[path], made[path])
-        return in_order([cut.get(one.hits.path, one) for one in best])
+        return in_order([cut.get(one.hits.path, one) for one in worthy])
 
     @property
     def prefix(self) -> str:

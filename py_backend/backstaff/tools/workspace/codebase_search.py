@@ -208,7 +208,7 @@ def run(arguments: Arguments, context: Context) -> Result:
             scan = files.scan(Job((), words=asked.forms()))
             with suppress(DeadlineExceeded):
                 found.extend(scan.hits(matchers))
-            found += files.named(asked, found, scan)
+            found = files.with_names(asked, found, scan)
             best = files.weighed(asked, found, scan, budget)[: arguments.max_results]
             return Answer(arguments, asked, files, scan, found, best).result(limit)
     except DeadlineExceeded as error:
