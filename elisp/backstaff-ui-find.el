@@ -28,7 +28,7 @@
   "Maximum number of files that `backstaff-find-file' offers.")
 
 (defconst backstaff-find--guesses
-  '( :same "In another case" :case "In another case" :spelling "Spelt in another way"
+  '( :same "In another case" :spelling "Spelt in another way"
      :folder "In another directory" :words "With some of the words")
   "The title above the files that do not match, by the way they were found.")
 
