@@ -75,10 +75,13 @@ class Globs:
     def among(self, prefix: str, names: Sequence[str], budget: Budget) -> set[str]:
         """The `names` that match as `PREFIX + name`. `prefix` is empty or a directory and a slash.
 
-        Raises `DeadlineExceeded`.
+        Only a name that holds the literal of a pattern is tried. Raises `DeadlineExceeded`.
         """
-        matching = self.files([f"{prefix}{name}/" for name in names], budget)
-        return {names[number] for number in matching}
+        budget.check()
+        literals = [pattern.literal for pattern in self._patterns]
+        tried = [name for name in names if any(one in prefix + name for one in literals)]
+        checked = budget.checked(tried, STRIDE)
+        return {name for name in checked if self.match(prefix + name)}
 
     def files(self, paths: Sequence[str], budget: Budget) -> list[int]:
         """The positions in `paths` of the files that match. Raises `DeadlineExceeded`.

@@ -3,14 +3,17 @@
 import json
 import os
 import string
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from backstaff.budget import Budget
+from backstaff.fs.root import Place
 from backstaff.names import suggestions
 from backstaff.names.ranking import MatchKind
+from backstaff.project.files import ProjectFiles, project_files
 from backstaff.render.names import show
 from backstaff.server import Reply
 from backstaff.tools.workspace import search_files
@@ -335,9 +338,31 @@ def test_json_is_the_data(tree: Plant) -> None:
 
 def test_only_ignored_files_match_is_told(tree: Plant) -> None:
     root = tree({**GIT, ".gitignore": "*.o\n", "main.o": "", "x": ""})
-    assert notes(search(root, "main"))[0] == (
-        "[1 name that git ignores was not searched: include_ignored=true]"
-    )
+    assert notes(search(root, "main"))[0] == "[1 ignored file matches: include_ignored shows them]"
+
+
+def test_ignored_files_are_searched_for_a_moment_and_the_rest_is_told(
+    tree: Plant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ignored = {f".venv/lib/m{n}.py": "" for n in range(9)}
+    root = tree({**GIT, ".gitignore": ".venv\n", "x": "", **ignored})
+    with monkeypatch.context() as patch:
+        patch.setattr(search_files, "IGNORED_SECONDS", 0.0)
+        said = "[not all ignored files were searched: include_ignored shows them]"
+        assert notes(search(root, "m1.py"))[0] == said
+    assert notes(search(root, "m1.py"))[0].startswith("[1 ignored file matches: ")
+    walk = project_files
+
+    def walk_in_part(
+        place: Place, budget: Budget, *, include_ignored: bool = False
+    ) -> ProjectFiles:
+        assert not include_ignored or budget.left() <= search_files.IGNORED_SECONDS
+        found = walk(place, budget, include_ignored=include_ignored)
+        return replace(found, expired=include_ignored)
+
+    monkeypatch.setattr(search_files, "project_files", walk_in_part)
+    said = "[at least 9 ignored files match: include_ignored shows them]"
+    assert notes(search(root, "m .py"))[0] == said
 
 
 def test_glob_that_would_match_deeper_is_told(tree: Plant) -> None:

@@ -19,6 +19,7 @@ Case does not matter, except in a glob: letters are equal as Unicode folds them,
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from backstaff.errors import DeadlineExceeded, PathError
@@ -26,7 +27,7 @@ from backstaff.fs.root import Place
 from backstaff.names import suggestions
 from backstaff.names.query import Best, Index, Matches, Query, SearchKind
 from backstaff.project.edits import Edits, edits
-from backstaff.project.files import ProjectFiles, project_files
+from backstaff.project.files import Closed, ProjectFiles, project_files
 from backstaff.render.lines import (
     MAX_NOTE,
     bracketed,
@@ -46,6 +47,8 @@ MAX_RESULTS = 1000
 MAX_OFFSET = 1_000_000
 FEW = 3
 """Maximum number of matches of a glob with a note about deeper globs."""
+IGNORED_SECONDS = 0.5
+"""Maximum number of seconds for ignored files, where no other file matches."""
 WALK_SHARE = 0.75
 """The part of the time for collecting paths; the rest is for the query."""
 MIN_SECONDS = 0.5
@@ -176,10 +179,8 @@ class Search:
         query, paths, reason = matches.query, self.project.paths, None
         budget = self.context.budget.at_most(suggestions.SECONDS)
         searched = suggestions.Searched(paths, budget, self.place.prefix)
-        if not matches and self.project.ignored and not self.asked.include_ignored:
-            which = "name that git ignores was", "names that git ignores were"
-            text = f"{plural(self.project.ignored, *which)} not searched"
-            yield Note(NoteKind.IGNORED, text, "include_ignored=true")
+        if not matches:
+            yield from self._ignored(query)
         if query.globs is None:
             is_glob = not matches and set("*?[{") & set(query.text)
             reason = "the query reads as a glob: kind=glob" if is_glob else None
@@ -191,6 +192,24 @@ class Search:
             reason = suggestions.nearest_names(query.text, searched)
         if reason:
             yield Note(NoteKind.PATTERN, reason)
+
+    def _ignored(self, query: Query) -> Iterator[Note]:
+        """Say how many ignored files match `query`, which no other file does.
+
+        An environment or a cache in the project may hold more files than there is time for.
+        """
+        hidden = self.project.ignored or self.project.closed(Closed.REPOSITORY)
+        if not hidden or self.asked.include_ignored or self.project.expired:
+            return
+        budget, count = self.context.budget.at_most(IGNORED_SECONDS), 0
+        walked = project_files(self.place, budget.share(WALK_SHARE), include_ignored=True)
+        with suppress(DeadlineExceeded):
+            count = len(query.match(Index(walked.paths), budget))
+        text = plural(count, "ignored file matches", "ignored files match")
+        text = "at least " * walked.expired + text
+        if count or walked.expired:
+            text = text if count else "not all ignored files were searched"
+            yield Note(NoteKind.IGNORED, text, "include_ignored shows them")
 
 
 def from_there(text: str, path: str) -> str:
