@@ -55,8 +55,9 @@
 
 (defun backstaff-emacs-find-symbol--fail (code format &rest values)
   "Fail with CODE and FORMAT with VALUES, and point to the search in texts."
-  (backstaff-lisp-tools-fail code "%s; use %s" (apply #'format format values)
-                             (backstaff-lisp-tools-name "workspace/regexp_search")))
+  (backstaff-lisp-tools-fail
+   code "%s" (concat (apply #'format format values)
+                     (backstaff-lisp-tools-hint "; use %s" "workspace/regexp_search"))))
 
 (defun backstaff-emacs-find-symbol--run (arguments context)
   "Do the work of emacs/find_symbol with ARGUMENTS in CONTEXT."
@@ -160,17 +161,18 @@ OPEN has the path below ROOTS and the buffer of the file that is asked in."
        (rows (delete-dups rows))
        (by (if (eq backend 'eglot) "eglot"
              (format "the xref back end %s" (backstaff-names-show (format "%s" backend)))))
-       (noun (if references "reference" "definition"))
-       (search (backstaff-lisp-tools-name "workspace/regexp_search")))
+       (noun (if references "reference" "definition")))
     (backstaff-emacs-answer
      limit
      (format "%s of %s, asked of %s in %s"
              (if rows (backstaff-emacs-plural (length rows) noun) (format "No %s" noun))
              (backstaff-emacs-quote symbol) by (backstaff-names-show (car open)))
      rows
-     :most 100 :more (concat "%d more: use " search)
+     :most 100
+     :more (concat "%d more" (backstaff-lisp-tools-hint ": use %s" "workspace/regexp_search"))
      :notes (list (and (> outside 0) (format "%d outside the workspace left out" outside))
-                  (and (null items) (concat search " may find more")))
+                  (unless items
+                    (backstaff-lisp-tools-hint "%s may find more" "workspace/regexp_search")))
      :data (lambda (places)
              (list :places places :total (length rows) :outside outside :back-end by)))))
 

@@ -90,10 +90,10 @@ Fail if there is none, or if it belongs to no root."
         (shown (backstaff-emacs-quote name)))
     (cond ((null buffer)
            (backstaff-lisp-tools-fail
-            "NOT_FOUND" "There is no buffer %s, and no buffer visits a file %s below the root;\
- %s names buffers, %s reads files" shown shown
-            (backstaff-lisp-tools-name "emacs/context")
-            (backstaff-lisp-tools-name "workspace/read_file")))
+            "NOT_FOUND" "There is no buffer %s, and no buffer visits a file %s below the root%s"
+            shown shown
+            (concat (backstaff-lisp-tools-hint "; %s names buffers" "emacs/context")
+                    (backstaff-lisp-tools-hint "; %s reads files" "workspace/read_file"))))
           ((backstaff-emacs-hidden-p buffer)
            (backstaff-lisp-tools-fail
             "SANDBOX_VIOLATION"

@@ -25,8 +25,8 @@
 ;; It returns a plist: `:text', `:data', `:truncated' and `:warnings', or for a failure
 ;; `:code' and `:message'.  It may also signal a failure with `backstaff-lisp-tools-fail',
 ;; or return t to be called again half a second later, while the caller waits.  A text or
-;; message that points to another tool names it with `backstaff-lisp-tools-name', as
-;; models know tools by other names than people.
+;; message that points to another tool takes the words from `backstaff-lisp-tools-hint', as
+;; models know tools by other names than people, and not all of them.
 
 ;;; Code:
 
@@ -46,13 +46,18 @@ The policy in the server's settings may name these ids.")
   "End the call of a tool with CODE and a message, FORMAT with VALUES."
   (signal 'backstaff-lisp-tools-failure (list code (apply #'format format values))))
 
-(defvar backstaff-lisp-tools--for-model nil
-  "Non-nil while the function of a tool runs for a model.")
+(defvar backstaff-lisp-tools--context nil
+  "The context of the call for which the function of a tool runs.")
 
-(defun backstaff-lisp-tools-name (id)
-  "Return the name of the tool ID for the reader of a text.
-People read the id, models read their own name for the tool."
-  (if backstaff-lisp-tools--for-model (backstaff-server-model-name id) id))
+(defun backstaff-lisp-tools-hint (format id)
+  "Return FORMAT with the name of the tool ID for the reader of a text.
+People read the id, models read their own name for the tool.  Return nil if
+the reader has no such tool: `:offer' in the context of the call has the ids
+or names of all that it has, or is nil if it has all."
+  (let ((name (backstaff-server-model-name id))
+        (offer (plist-get backstaff-lisp-tools--context :offer)))
+    (when (or (null offer) (member id offer) (member name offer))
+      (format format (if (plist-get backstaff-lisp-tools--context :text-only) name id)))))
 
 (defun backstaff-lisp-tools-find (id)
   "Return the definition of the tool ID, or nil if Lisp has none of that id."
@@ -90,7 +95,7 @@ ARGS and CONTEXT are as in `backstaff-call'."
   "Run TOOL and return the reply, or nil if it is to be run again.
 CHECKED is the server's answer to `check'.  CONTEXT is as in `backstaff-call';
 the caller waits for TIMEOUT seconds from BEGUN on, or for ever if that is nil."
-  (let* ((backstaff-lisp-tools--for-model (plist-get context :text-only))
+  (let* ((backstaff-lisp-tools--context context)
          ;; A last line for a model about arguments that were ignored, or empty.
          (note (plist-get checked :text))
          (limit (- (backstaff-lisp-tools--room context) (string-bytes note)))
@@ -117,7 +122,7 @@ the caller waits for TIMEOUT seconds from BEGUN on, or for ever if that is nil."
         `(:ok ,(not code) :tool ,(plist-get tool :id)
           :text ,(if (or code (string-empty-p note)) clipped
                    (concat (string-remove-suffix "\n" clipped) note))
-          :data ,(and (not backstaff-lisp-tools--for-model) (plist-get result :data))
+          :data ,(and (not (plist-get context :text-only)) (plist-get result :data))
           ,@(and code `(:error (:code ,code :message ,message
                                       ,@(and secret (list :secret secret)))))
           :truncated ,(or (plist-get result :truncated) (not (eq clipped text)))

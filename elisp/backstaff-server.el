@@ -219,8 +219,24 @@ One project that brings it down must not take the tools from all others.")
   "The ids of the tools that read the contents of files.
 It is the symbol `unknown' until a server has shaken hands.")
 
-(defvar backstaff-server-secrets nil
-  "Globs of the files that may hold secrets, from the server's handshake.
+;; `make manual' writes the list.
+(defvar backstaff-server-secrets
+  '(;; BEGIN secrets
+
+    ".authinfo*" ".netrc*" "_netrc" ".pgpass" ".my.cnf" ".git-credentials"
+    ".config/git/credentials" ".git/config" ".git/config.worktree" ".git/modules/"
+    ".git/worktrees/*/config.worktree" ".ssh/" ".gnupg/" ".password-store/" "id_rsa"
+    "id_dsa" "id_ecdsa*" "id_ed25519*" ".env" ".env.*" ".envrc" ".npmrc" ".pypirc"
+    ".htpasswd" ".vault-token" ".aws/credentials" ".azure/" ".config/gcloud/"
+    ".config/gh/hosts.yml" ".kube/config" ".docker/config.json" ".cargo/credentials*"
+    ".gem/credentials" ".terraformrc" "*.pem" "*.key" "*.p12" "*.pfx" "*.ppk" "*.jks"
+    "*.keystore" "*.kdbx" "*.keyring" "*.keychain" "*.keychain-db" "keyrings/" "!*.pub"
+    "!.env.example" "!.env.sample" "!.env.template" "!.env.dist"
+
+    ;; END secrets
+    )
+  "Globs of the files that may hold secrets.
+These are the server's own ones until a handshake brings those of the settings.
 A glob that starts with an exclamation mark names exceptions: \"!.env.example\".")
 
 (defun backstaff-server-status ()
@@ -443,20 +459,17 @@ returns nil if the call had ended before."
   "The server that described its tools last, and the description, a cons.
 It outlives the server, because agents keep the tools that they were given.")
 
-(defun backstaff-server--fact (id &rest keys)
-  "Return the value in the last description of the tool ID at the path KEYS."
-  (cl-reduce #'plist-get keys
-             :initial-value (cl-find id (cdr backstaff-server--described) :test #'equal
-                                     :key (lambda (tool) (plist-get tool :id)))))
+(defvar backstaff-server-model-names nil
+  "An alist of the ids of tools and the names that a model knows.
+It goes before the server's description, for models of another server.")
 
 (defun backstaff-server-model-name (id)
   "Return the name that models know of the tool ID; ID if none was described."
-  (or (backstaff-server--fact id :model :name) id))
-
-(defun backstaff-server-policy (id)
-  "Return the policy's verdict on the tool ID, nil if the server was not asked."
-  (and (eq (car backstaff-server--described) (cdr (assoc nil backstaff-server--servers)))
-       (backstaff-server--fact id :policy)))
+  (let ((tool (cl-find id (cdr backstaff-server--described) :test #'equal
+                       :key (lambda (tool) (plist-get tool :id)))))
+    (or (cadr (assoc id backstaff-server-model-names))
+        (plist-get (plist-get tool :model) :name)
+        id)))
 
 (defun backstaff-server-tools (timeout &optional definitions)
   "Return the server's description of its tools; ask for it once a server.

@@ -695,12 +695,12 @@ It has printed the server's id, evaluates FORM, and waits."
       (save-window-excursion
         (backstaff-doctor)
         (with-current-buffer "*backstaff doctor*"
-          (backstaff-test-wait-for (string-match-p "All is well" (buffer-string)))
+          (backstaff-test-wait-for (string-match-p "^All is well" (buffer-string)))
           (dolist (regexp `("^ok +Host +/ssh:host:$"
                             ,(if (eq way 'direct) "a session without a terminal"
                                "a login of TRAMP's on a terminal")
                             "Python 3\\.[0-9]+, sources \\(?:sent\\|cached\\)"
-                            "^ok +To the host +[0-9.]+ to [0-9.]+ ms for an empty call"))
+                            "^ok +To the host +[0-9.]+ ms for an empty call"))
             (should (string-match-p regexp (buffer-string))))
           ;; The place of each word must be plain.
           (should (string-match-p
@@ -715,7 +715,7 @@ It has printed the server's id, evaluates FORM, and waits."
       (save-window-excursion
         (backstaff-doctor)
         (with-current-buffer "*backstaff doctor*"
-          (backstaff-test-wait-for (string-match-p "failed: Host\\." (buffer-string)))
+          (backstaff-test-wait-for (string-match-p "^FAILED +Host" (buffer-string)))
           (should (string-match-p
                    "^FAILED +Host +Backstaff cannot start its server: on /ssh:host:, Python 3\\.11 or newer is needed: .*\n +To do: Install one on that host"
                    (buffer-string))))))))

@@ -164,12 +164,11 @@ def _possible_names(name: str) -> list[str]:
 TOOL = Tool(
     description=(
         "Get one of the project's slash commands (a prompt, not a program) by its name: its whole"
-        " content, path and size. list_commands tells the names."
+        " content, path and size."
     ),
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TEXT,
-    preset=11,
     categories=("commands", "discovery"),
     settings=Settings,
     table=TABLE,

@@ -117,7 +117,6 @@ TOOL = Tool(
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.COMMANDS,
-    preset=10,
     categories=("commands", "discovery"),
     settings=Settings,
     table=TABLE,

@@ -114,17 +114,18 @@ def run(arguments: Arguments, context: Context) -> Result:
     found = [match.command for match in best]
     warnings = catalog.warnings(found)
     notes = [] if catalog.complete else ["the time was up: there may be better ones"]
-    all_told = "list_commands tells all"
+    all_told = context.hint("{} tells all", "commands/list_commands")
     if len(best) == most:
         raised = f"raise max_results (at most {MAX_RESULTS})"
-        notes.append(f"there may be more: {all_told if most == MAX_RESULTS else raised}")
+        remedy = all_told if most == MAX_RESULTS else raised
+        notes.append("there may be more" + f": {remedy}" * bool(remedy))
     if large := sum(command.size > HEAD_BYTES for command in commands):
         which = plural(large, "command is", "commands are")
         notes.append(f"{which} searched in the first {HEAD_BYTES >> 10} KiB only")
     among = f"({len(commands)} searched)"
     head = f"{plural(len(best), 'command')} for {quote(query)}, the best first {among}\n"
     if not best:
-        head = f"No command matches {quote(query)} {among}; {all_told}\n"
+        head = f"No command matches {quote(query)} {among}{'; ' * bool(all_told)}{all_told}\n"
     rows = [
         f"{match.score:.3f} {match.command.summary(several=several)} [{match.reason()}]\n"
         for match in best
@@ -212,8 +213,7 @@ def _folded(text: str) -> str:
 TOOL = Tool(
     description=(
         "Search the project's slash commands, which are prompts in Markdown, not programs: by name,"
-        " title, description, tags and content. Take this where a few words say what is needed;"
-        " list_commands pages through all, and get_command returns one."
+        " title, description, tags and content. Take this where a few words say what is needed."
     ),
     arguments=Arguments,
     run=run,

@@ -27,7 +27,7 @@ from backstaff.render.lines import all_files, bracketed, fitting, plural, size
 from backstaff.render.names import labels, show, word
 from backstaff.render.tokens import tokens
 from backstaff.result import Note, NoteKind
-from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
+from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._best_map import FEW, Cost, Row, Survey, best_map, map_word, survey
 from backstaff.tools.workspace._refusals import refusal
 
@@ -66,11 +66,9 @@ TEST_COMMANDS = (
 class Arguments:
     """A directory, and how long its overview may be."""
 
-    path: str = argument(
-        "Directory to show, relative to the workspace (default: all of it).", default="."
-    )
+    path: str = argument("Directory (default: all).", default=".")
     max_tokens: int = argument(
-        "The most that the answer may cost (default: 1000).",
+        "Most tokens of the answer (default: 1000).",
         integer=True,
         default=1000,
         maximum=MOST_TOKENS,
@@ -242,7 +240,7 @@ def _notes(found: ProjectFiles, context: Context) -> Iterator[Note]:
     if found.expired:
         yield Note(NoteKind.TIME, "the time was up: not everything is counted")
     if found.ignored and not found.paths:
-        finds = f"{context.named('workspace/search_files')} with include_ignored finds it"
+        finds = context.hint("{} with include_ignored finds it", "workspace/search_files")
         yield Note(NoteKind.IGNORED, "git ignores all that is in here", finds)
     if found.not_applied:
         yield Note(NoteKind.RULE, f".gitignore is not applied, because {found.not_applied}")
@@ -255,14 +253,12 @@ def _notes(found: ProjectFiles, context: Context) -> Iterator[Note]:
 
 TOOL = Tool(
     description=(
-        "Call this first in an unknown project, before any listing: its size, what to read first,"
-        " what builds and tests it, what was committed lately, and a map of the directories that"
-        " matter most; `dir/(N)` is a path to call it with again. Leaves out what git"
-        " ignores."
+        "Read this first in an unknown project: its size, what to read, what builds and tests it,"
+        " the latest commits, and a map of the directories that matter."
     ),
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TEXT,
-    preset=1,
-    categories=(ESSENTIAL, "filesystem", "navigation"),
+    preset=5,
+    categories=("filesystem", "navigation"),
 )

@@ -48,7 +48,7 @@ from backstaff.render.lines import (
 from backstaff.render.names import labels, literal, quote, show, word, words
 from backstaff.render.refusals import TREE
 from backstaff.result import Note, NoteKind
-from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
+from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._refusals import refusal
 from backstaff.tools.workspace._texts import EXCLUDED
 
@@ -402,6 +402,5 @@ TOOL = Tool(
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TREE,
-    preset=2,
-    categories=(ESSENTIAL, "filesystem", "navigation"),
+    categories=("filesystem", "navigation"),
 )
