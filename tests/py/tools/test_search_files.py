@@ -413,8 +413,9 @@ def test_glob_that_matches_nothing_is_told_with_one_that_does(
 
 def test_words_that_are_a_glob_are_told(tree: Plant) -> None:
     root = tree(PROJECT)
-    for query in ("**/*.md", "*.md", f"{root}/docs/*.md"):
-        assert notes(search(root, query)) == ["[the query reads as a glob: kind=glob]"]
+    for query, glob in (("**/*.md", "**/*.md"), ("*.md", "**/*.md"), (f"{root}/d/*.c", "d/*.c")):
+        told = [f"[the query reads as a glob: '{glob}' with kind=glob]"]
+        assert notes(search(root, query)) == told
 
 
 def test_examples_in_a_note_are_few_and_short(tree: Plant) -> None:

@@ -172,14 +172,18 @@ class Search:
 
     def reasons(self, matches: Matches, best: Best) -> Iterator[Note]:
         """Say why nothing matches, or which glob would match more."""
-        query, paths, reason = matches.query, self.project.paths, None
+        query, paths = matches.query, self.project.paths
+        reason: str | None = None
         budget = self.context.budget.at_most(suggestions.SECONDS)
         searched = suggestions.Searched(paths, budget, self.place.prefix)
         if not matches:
             yield from self._ignored(query)
         if query.globs is None:
             is_glob = not matches and set("*?[{") & set(query.text)
-            reason = "the query reads as a glob: kind=glob" if is_glob else None
+            glob = query.text if "/" in query.text else f"**/{query.text}"
+            reason = f"the query reads as a glob: {quote(glob, None)} with kind=glob" * bool(
+                is_glob
+            )
         elif not matches:  # globs of other tools count from the workspace
             reason = suggestions.nearest_glob(query.text, searched, self.place.prefix)
         elif len(matches) <= FEW:
