@@ -102,4 +102,3 @@ def search(root: str, kind: str, query: str, offset: int) -> int:
 def forget() -> None:
     """Empty the caches, as in a server that has just started."""
     project_files.KEPT.clear()
-    search_files._LATEST.clear()  # noqa: SLF001 - the files of the latest search

@@ -73,32 +73,24 @@ def choose(project: ProjectFiles, rules: Rules, budget: Budget, new: Sequence[st
 
 
 def _chosen(project: ProjectFiles, rules: Rules, budget: Budget, new: Sequence[str]) -> Choice:
-    prefix, files = rules.prefix, list[str]()
-    named: dict[str, list[str]] = {}  # the files that an excluded name keeps out, by that name
-    excluded: set[str] = set()  # directories
-    by_exclude = 0
-    for directory in budget.checked(project.directories):
-        path, paths = directory.path, list(directory.paths)
-        if kept_out := above_excluded(f"{path}/", rules.excluded):
-            named.setdefault(kept_out, []).extend(paths)
-            continue
-        above = path.rpartition("/")[0]
-        if rules.exclude and path and (above in excluded or rules.exclude.match(prefix + path)):
-            excluded.add(path)
-            by_exclude += len(paths)
-            continue
-        inside = f"{path}/" if path else ""
-        if not {inside + name for name in rules.excluded}.isdisjoint(paths):
-            names = rules.excluded.intersection(directory.names())
-            named |= {inside + name: [inside + name] for name in names}
-            paths = [one for one in paths if one.rpartition("/")[2] not in rules.excluded]
-        files += paths
-    files += [one for one in new if rules.excluded.isdisjoint(one.split("/"))]
+    """Return the files that no excluded name, no glob of `exclude` and no missing one keeps out."""
+    files, named, by_exclude = list[str](), dict[str, list[str]](), 0
+    for path in budget.checked((*project.paths, *new)):
+        kept_out = above_excluded(path, rules.excluded)
+        (named.setdefault(kept_out, []) if kept_out else files).append(path)
     if rules.exclude:
-        from_root = [prefix + one for one in files] if prefix else files
+        excluded = set[str]()  # directories
+        for path in budget.checked([one.path for one in project.directories if one.path]):
+            if path.rpartition("/")[0] in excluded or rules.exclude.match(rules.prefix + path):
+                excluded.add(path)
+        from_root = [rules.prefix + one for one in files]
         matching = set(rules.exclude.files(from_root, budget))
-        files = [one for at, one in enumerate(files) if at not in matching]
-        by_exclude += len(matching)
+        left = [
+            one
+            for at, one in enumerate(files)
+            if at not in matching and one.rpartition("/")[0] not in excluded
+        ]
+        files, by_exclude = left, len(files) - len(left)
     by_name = +Counter({name: len(rules.included(paths, budget)) for name, paths in named.items()})
     chosen = rules.included(files, budget)
     by_include = len(files) - len(chosen) + sum(map(len, named.values())) - by_name.total()
@@ -132,13 +124,15 @@ def above_excluded(path: str, excluded: frozenset[str]) -> str:
 def told_by_name(by_name: Counter[str], prefix: str, remedy: str) -> Iterator[str]:
     """Yield which paths are left out `by_name`, as in `Choice`: `3 in build/ src/dist/`.
 
-    `prefix` stands before each path, and the `remedy` behind those of directories.
+    `prefix` stands before each path, and the `remedy` behind those of directories. Of several with
+    one name it is that name: `**/build/`.
     """
-    directories = sorted(path for path in by_name if path.endswith("/"))
-    if directories:
-        count = sum(by_name[path] for path in directories)
-        yield f"{count:,} in {first_of(directories, prefix)}{remedy}"
-    if files := sorted(path for path in by_name if not path.endswith("/")):
+    names = {path: path.split("/")[-2] for path in by_name if path.endswith("/")}
+    if names:
+        count, several = sum(by_name[path] for path in names), Counter(names.values())
+        shown = {path if several[name] == 1 else f"**/{name}/" for path, name in names.items()}
+        yield f"{count:,} in {first_of(sorted(shown), prefix)}{remedy}"
+    if files := sorted(path for path in by_name if path not in names):
         yield f"{len(files):,} named {first_of(files, prefix)}"
 
 

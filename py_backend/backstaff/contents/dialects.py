@@ -12,8 +12,6 @@ _JAVASCRIPT = re.compile(
     r"|\\.",
     re.DOTALL,
 )
-_PARTS = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]|\\.|.", re.DOTALL)
-"""A class, an escape or another character."""
 
 
 class BadRegexp(ValueError):
@@ -48,20 +46,3 @@ def translated(pattern: str) -> str:
         return found[0]
 
     return _JAVASCRIPT.sub(python, pattern)
-
-
-def alternatives(pattern: str) -> list[str]:
-    r"""Return the alternatives of `pattern` at its top level: those of `a(b|c)|[|]` are two.
-
-    A pattern with flags or numbers of groups has one, as its parts would mean something else alone.
-    """
-    if re.search(r"\\[1-9]|\A\(\?[aiLmsux]+\)", pattern):
-        return [pattern]
-    parts, level = [""], 0
-    for part in _PARTS.findall(pattern):
-        level += (part == "(") - (part == ")")
-        if part == "|" and not level:
-            parts.append("")
-        else:
-            parts[-1] += part
-    return parts

@@ -11,7 +11,7 @@ from backstaff.budget import Budget
 from backstaff.cache import LRUCache
 from backstaff.contents.dialects import BadRegexp
 from backstaff.contents.regexp import Asked, Matchers, NoMatcher
-from backstaff.contents.regexp_worker import LINES, OUTLINE, Job
+from backstaff.contents.regexp_worker import OUTLINE, Job
 from backstaff.errors import DeadlineExceeded
 from backstaff.structure.languages import language_of
 from backstaff.structure.outline import Definition, Outline, is_small
@@ -71,15 +71,17 @@ def lines_matching(text: str, pattern: str, budget: Budget, *, ignore_case: bool
 
     Raises `BadRegexp` and as `Matchers.answer` does.
     """
-    data = {"": text.encode("utf-8", "surrogatepass")}
-    job = Asked(Job(((pattern, ignore_case),), texts=data, output=LINES), -1)
-    numbers = list[int]()
+    data, most = {"text": text.encode(errors="replace")}, (0, len(text) + 1)
+    job = Job(((pattern, ignore_case),), "text", texts=data, output="lines", window=most)
+    asked, numbers = Asked(job, -1), list[int]()
     with Matchers(budget) as matchers:
         while True:
-            word, value = matchers.answer([job])
+            word, value = matchers.answer([asked])
             if word == "done":
                 return numbers
-            numbers += value
+            if word == "found":
+                _, _, matches, *_ = value
+                numbers = [match[0] for match in matches]
 
 
 def _job(path: str, text: str) -> Asked:

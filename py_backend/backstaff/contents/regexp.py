@@ -33,7 +33,7 @@ PROGRAM = (
     *("backstaff.fs.secrets", "backstaff.fs.handles", "backstaff.fs.entry", "backstaff.fs.file"),
     *("backstaff.fs.contents", "backstaff.contents.requirements", "backstaff.structure.pieces"),
     *("backstaff.structure.language", "backstaff.structure.languages"),
-    *("backstaff.structure.shapes", "backstaff.structure.spans", "backstaff.structure.walker"),
+    *("backstaff.structure.shapes", "backstaff.structure.code", "backstaff.structure.walker"),
     *("backstaff.structure.headings", "backstaff.structure.outline"),
     "backstaff.contents.regexp_worker",
 )
@@ -231,7 +231,7 @@ class _Worker:
         data = len(packed).to_bytes(4) + packed
         self.asked, asked.is_sent = asked, True
         with suppress(BrokenPipeError, ConnectionResetError):
-            has_directory = bool(asked.job.paths)
+            has_directory = asked.directory >= 0  # else the texts are in the job
             sent = has_directory and socket.send_fds(self.socket, [data], [asked.directory])
             self.socket.sendall(data[sent:])
 

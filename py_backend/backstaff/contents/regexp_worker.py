@@ -21,10 +21,6 @@ A job with the output `OUTLINE` has one text, of which it answers the definition
     ("definitions", ROWS)                    some of them, the values of each
     ("done", (LANGUAGE, COMMENTS))           these were all
 
-A job with the output `LINES` has one text as well, and answers the lines that match in it:
-
-    ("lines", NUMBERS)                       some of them, from 1
-
 LIKELY are the files in which a line can match another pattern than the first. It ends early where
 enough is found, or where the answers are large. After the seconds the kernel ends this process,
 even if nobody is left who could.
@@ -45,7 +41,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from backstaff.budget import Budget
-from backstaff.contents.requirements import FOLDED, in_bytes, parsed_by_re, required, runs
+from backstaff.contents.requirements import in_bytes, parsed_by_re, required, runs
 from backstaff.fs.contents import Contents, Unread
 from backstaff.fs.secrets import Guard
 from backstaff.structure.outline import outline
@@ -57,11 +53,8 @@ Some patterns need a hundred for each character of a line.
 """
 OUTLINE = "outline"
 """The `output` of a job that has no pattern: the definitions of its only text."""
-LINES = "lines of a text"
-"""The `output` of a job for the numbers of the lines that match in its only text."""
 ROWS = 1000
 """Number of definitions in an answer: reading more at once would hold up the server."""
-ASCII = bytes(range(128))
 SHORTEST_PART = 3
 """Number of characters of the part of a literal that is looked for."""
 WIDTH = 1000
@@ -146,16 +139,14 @@ class Search:
             parts = [max(re.split("[iks]", one), key=len) for one in literals]
             literals = parts if min(map(len, parts), default=0) >= SHORTEST_PART else literals
         self.literals = [one.encode("utf-8", "surrogatepass") for one in literals]
-        self._has_folded = any(not set("iks").isdisjoint(one) for one in literals)
+        folded = self.ignore_case and any(not set("iks").isdisjoint(one) for one in literals)
+        self._has_folded = folded  # letters beyond ASCII are i, s or k in another case
         folding = re.IGNORECASE if self.ignore_case else re.NOFLAG
         self._literal = re.compile(b"|".join(map(re.escape, self.literals)), folding)
 
     def has_literals(self, text: bytes) -> bool:
         """Whether each match in `text` holds one of `literals`, in ASCII if case is ignored."""
-        if not (self.literals and self.ignore_case and self._has_folded) or text.isascii():
-            return bool(self.literals)
-        beyond = text.translate(None, ASCII)
-        return not any(one.encode() in beyond for one in FOLDED)
+        return bool(self.literals) and (not self._has_folded or text.isascii())
 
     def likely(self, together: bytes, ends: Sequence[int]) -> list[int]:
         """Return the numbers of the texts in which a line can match; they end at `ends`.
@@ -373,24 +364,6 @@ def definitions(job: Job) -> Iterator[tuple[str, Any]]:
     yield "done", (made.language, made.comments) if made else ("", ())
 
 
-def numbers(job: Job) -> Iterator[tuple[str, Any]]:
-    """Yield the numbers of the lines that match in the only text of `job`."""
-    ((text,), ((pattern, ignore_case),)) = job.texts.values(), job.patterns
-    try:
-        search = compiled(pattern, ignore_case=ignore_case).regexp.search
-        lines = str(text, "utf-8", "replace").split("\n") if isinstance(text, bytes) else ()
-        found = [at for at, line in enumerate(lines, 1) if search(line)]
-    except re.error as error:
-        yield "bad", (error.msg, error.pos)
-        return
-    except (MemoryError, RecursionError, OverflowError):
-        yield "bad", ("it takes too much memory", None)
-        return
-    for at in range(0, len(found), ROWS):
-        yield "lines", found[at : at + ROWS]
-    yield "done", None
-
-
 def main() -> None:
     """Answer until the socket, which is stdin, is closed."""
     import _socket
@@ -416,17 +389,13 @@ def main() -> None:
             asked = connection.recv(int.from_bytes(length), all_of_it)
             *words, seconds = marshal.loads(asked)  # noqa: S302
             job = Job(*words)
-            directory = int.from_bytes(rights[0][2], sys.byteorder) if job.paths else -1
+            directory = int.from_bytes(rights[0][2], sys.byteorder) if rights else -1
             signal.setitimer(signal.ITIMER_REAL, seconds)
-            if job.output == OUTLINE:
-                wanted = definitions(job)
-            else:
-                wanted = numbers(job) if job.output == LINES else answers(job, directory)
-            for answer in wanted:
+            for answer in definitions(job) if job.output == OUTLINE else answers(job, directory):
                 # Whoever kills this process wants to know the file that takes so long.
                 if answer[0] not in {"done", "bad"}:
                     send(answer, now=answer[0] == "at")
             signal.setitimer(signal.ITIMER_REAL, 0)
-            if job.paths:
+            if rights:
                 os.close(directory)
             send(answer, now=True)  # the last: whoever gets it may rely on a closed directory

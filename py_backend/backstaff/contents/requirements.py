@@ -4,7 +4,6 @@ Both come from the pattern as `re` has parsed it. This module runs in the proces
 (`regexp.PROGRAM`).
 """
 
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 from re import _compiler as compiler  # type: ignore[attr-defined]
@@ -15,11 +14,7 @@ from typing import Any
 MOST_LITERALS = 16
 LONGEST_RUN = 16
 """Maximum number of classes in a run. More leave hardly a line out, and each takes time to make."""
-_NEWLINE, _LAST_OF_ASCII = 10, 127
-_BEYOND = rb"\xc2-\xf4", rb"[\x80-\xbf]*"
-"""The first and the other bytes of a character that is not ASCII, in UTF-8."""
-FOLDED = "\u0130\u0131\u017f\u212a"
-"""The characters beyond ASCII that are i, s or k in another case."""
+_NEWLINE = 10
 _ONE_CHARACTER = (op.LITERAL, op.NOT_LITERAL, op.ANY, op.ANY_ALL, op.IN)
 _REPEATS = (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT)
 
@@ -94,39 +89,28 @@ def runs(parts: Iterable[Part]) -> Iterator[list[Part]]:
 def in_bytes(found: Iterable[Sequence[Part]], flags: int) -> bytes:
     """Return a pattern of bytes for the rarest of the runs `found` under `flags`, or b"".
 
-    It matches in each line of UTF-8 that holds the run. A class counts as rare if it has few
-    characters and no blank. The pattern begins with the rarest class: `re` finds that quickly.
+    It matches in each line of UTF-8 that holds the run: each class lets all characters beyond ASCII
+    through. A class counts as rare if it has few characters of ASCII and no blank. The pattern
+    begins with the rarest class: `re` finds that quickly.
     """
     best, least = b"", 1.0
     for run in filter(None, found):
-        classes = [_class(kind, value, flags) for kind, value in run[:LONGEST_RUN]]
-        shares = [1.0 if ord(" ") in codes else len(codes) / 128 for codes, _ in classes]
+        classes = [_ascii(kind, value, flags) for kind, value in run[:LONGEST_RUN]]
+        shares = [1.0 if ord(" ") in codes else len(codes) / 128 for codes in classes]
         first = shares.index(min(shares))
         if (share := prod(shares[first:])) < least:
             best, least = b"".join(map(_expression, classes[first:])), share
     return best
 
 
-def _class(kind: object, value: Any, flags: int) -> tuple[list[int], bool]:  # noqa: ANN401 - as `re` has it
-    """Return the ASCII characters that a part matches, and whether it may match others."""
+def _ascii(kind: object, value: Any, flags: int) -> list[int]:  # noqa: ANN401 - as `re` has it
+    """Return the ASCII characters that a part matches."""
     state = parser.State()
     state.flags = flags
     one = compiler.compile(parser.SubPattern(state, [(kind, value)]), flags)
-    codes = [code for code in range(128) if code != _NEWLINE and one.match(chr(code))]
-    return codes, _names_beyond(kind, value) or any(map(one.match, FOLDED))
+    return [code for code in range(128) if code != _NEWLINE and one.match(chr(code))]
 
 
-def _expression(characters: tuple[list[int], bool]) -> bytes:
-    codes, beyond = characters
-    ascii_part = b"".join(rb"\x%02x" % code for code in codes)
-    if beyond:
-        return b"[%s%s]%s" % (ascii_part, *_BEYOND)
-    return b"[%s]" % ascii_part if codes else b"(?!)"
-
-
-def _names_beyond(kind: object, value: Any) -> bool:  # noqa: ANN401 - as `re` has it
-    """Whether a part names more than characters of ASCII and ranges of these."""
-    if kind is op.IN:
-        return any(_names_beyond(*part) for part in value)
-    last = value[1] if kind is op.RANGE else value if kind is op.LITERAL else sys.maxunicode
-    return bool(last > _LAST_OF_ASCII)
+def _expression(codes: Sequence[int]) -> bytes:
+    """Return a pattern for one of these characters, or for any that is not ASCII, in UTF-8."""
+    return rb"[%s\xc2-\xf4][\x80-\xbf]*" % b"".join(rb"\x%02x" % code for code in codes)

@@ -38,17 +38,23 @@ STOP_WORDS = frozenset(_LITTLE.split())
 class Question:
     """A question's `words`, as looked for, and the identifiers in it, whole.
 
-    In a question that is a name, such as `Server.run`, that is its last part.
+    In a question that is a name, such as `Server.run`, that is its last part. `stems` are those of
+    the words that are the beginning of a longer one.
     """
 
     text: str
     words: tuple[str, ...]
     identifiers: tuple[str, ...]
+    stems: frozenset[str] = frozenset()
 
     @property
     def is_name(self) -> bool:
         """Whether the question is a single name."""
         return len(self.text.split()) == 1
+
+    def shown(self, word: str) -> str:
+        """Return a word for people: a stem with `*`, as in `connect*`."""
+        return f"{word}*" if word in self.stems else word
 
     def forms(self) -> list[list[bytes]]:
         """Return each word in the forms in which a text may have it, as `Job.words` wants them.
@@ -74,8 +80,13 @@ def question(text: str) -> Question:
     telling = [one for one in parts if len(one) >= SHORTEST]
     if not is_name:
         telling = [one for one in telling if one not in STOP_WORDS] or telling
-    words = [stem(one) if len(one) >= SHORTEST_STEMMED else one for one in telling or parts]
-    return Question(text, tuple(dict.fromkeys(words))[:MOST_WORDS], tuple(identifiers))
+    telling = telling or parts
+    looked_for = [stem(one) if len(one) >= SHORTEST_STEMMED else one for one in telling]
+    # An identifier says more than its parts: `with_places` stands in fewer files than `plac`.
+    whole = [one.lower() for one in identifiers if one.lower() not in parts]
+    stems = frozenset(looked_for) - frozenset(telling)
+    words = tuple(dict.fromkeys((*looked_for, *whole)))[:MOST_WORDS]
+    return Question(text, words, tuple(identifiers), stems)
 
 
 def question_of(pattern: str, *, literal: bool) -> Question:

@@ -10,7 +10,7 @@ were made, on the same with their tests and documents, on 10 others, and on 6 mo
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import accumulate
@@ -41,10 +41,9 @@ IN_NAME, IN_HEAD = 1.0, 0.5
 HEAD_LINES = 4
 PLACES = 3
 """Maximum number of places of a file."""
-SAME_NAME, OTHER_CASE, IN_QUESTION, FILE_NAME = 10.0, 6.0, 4.0, 4.0
+SAME_NAME, OTHER_CASE, IN_QUESTION = 10.0, 6.0, 4.0
 """The gain of a file with the definition that a name means, .019, .014, .009, .031 (questions that
-are a name: .050, .10); if only its case differs; if a question of more words holds the name; and of
-a file that has the name itself: .004, .004, 0."""
+are a name: .050, .10); if only its case differs; and if a question of more words holds the name."""
 
 _DOCUMENT = re.compile(
     r"\.(?:mdx?|markdown|rst|txt|org|adoc|html|json|ya?ml|toml|lock|cfg|ini|xml|csv|svg|css|po|snap"
@@ -89,7 +88,7 @@ def weights(question: Question, found: Sequence[Hits], searched: int) -> dict[st
 def by_words(
     question: Question, found: Sequence[Hits], weight: Mapping[str, float]
 ) -> list[Worthy]:
-    """Return the files in the order of their worth, without their definitions."""
+    """Return the files with their worth, in their order, without their definitions."""
     usual = sum(one.size_bytes for one in found) / max(1, len(found)) or 1.0
     worthy = list[Worthy]()
     for one in found:
@@ -98,7 +97,7 @@ def by_words(
         for word, count in zip(question.words, one.words, strict=True):
             score += weight[word] * count * (SATURATION + 1) / (count + SATURATION * length)
         worthy.append(Worthy(one, score * share(one.path)))
-    return in_order(worthy)
+    return worthy
 
 
 def has_word(path: str, question: Question) -> bool:
@@ -108,10 +107,8 @@ def has_word(path: str, question: Question) -> bool:
 
 
 def in_order(worthy: Sequence[Worthy]) -> list[Worthy]:
-    """Return the best first. Ties are by path in UTF-16 units."""
-    return sorted(
-        worthy, key=lambda one: (-one.score, one.hits.path.encode("utf-16-be", "surrogatepass"))
-    )
+    """Return the best first. Ties keep their order, which is by path."""
+    return sorted(worthy, key=lambda one: -one.score)
 
 
 def share(path: str) -> float:
@@ -146,19 +143,36 @@ def with_places(
     words = _Words(text, {word: weight[word] for word in question.words if weight[word]})
     meant = {id(one) for one in made.named(question.text)} if made and question.is_name else set()
     best, exact, scored = 0.0, 0.0, list[tuple[float, Definition]]()
-    for one in made.definitions if made else ():
+    for one in (*(made.definitions if made else ()), *_constants(text, question)):
         score = words.score(one)
         gain = _exactness(one, question, is_meant=id(one) in meant)
         best, exact = max(best, score), max(exact, gain)
         if score or gain:
             scored.append((-score - 100 * gain, one))
     score = DEFINITION_SHARE * best + exact
-    if question.is_name and question.identifiers:
-        own = _NO_LETTER.sub("", question.identifiers[-1].lower())
-        score += FILE_NAME if _bare(worthy.hits.path) == own else 0.0
     nearest = nsmallest(PLACES, scored, key=lambda pair: (pair[0], pair[1].line))
     places = [Place(one, *words.best_line(one)) for _, one in nearest]
     return Worthy(worthy.hits, worthy.score + share(worthy.hits.path) * score, places)
+
+
+def _constants(text: str, question: Question) -> Iterator[Definition]:
+    """Yield the constants that the question names, which no outline has: `MAX_SIZE = 3`.
+
+    Those with a small letter stand at the start of their line, because others may be variables.
+    """
+    for name in map(re.escape, filter(text.__contains__, question.identifiers)):
+        indent = "[ \t]*" if name.isupper() else ""
+        words = r"(?:[\w.:<>\[\]*&]+[ \t]+){0,5}"
+        found = re.search(
+            rf"^{indent}(?:#[ \t]*define[ \t]+{name}\b|\(def\w+[ \t]+{name}[ \t]"
+            rf"|{words}{name}[ \t]*(?::[^=\n]*)?=(?![=>])).*",
+            text,
+            re.MULTILINE,
+        )
+        if found:
+            line = text.count("\n", 0, found.start()) + 1
+            own = found[0].strip()
+            yield Definition(name, "constant", line, line, line, 0, -1, name, own, is_test=False)
 
 
 def _exactness(one: Definition, question: Question, *, is_meant: bool) -> float:

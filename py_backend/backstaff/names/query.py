@@ -6,9 +6,9 @@ A query is a glob, or words. A word matches as a substring, or fuzzily: `parnod`
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import compress
 from types import MappingProxyType
 from typing import Self
@@ -17,7 +17,7 @@ from unicodedata import normalize
 from backstaff.budget import Budget
 from backstaff.errors import DeadlineExceeded, ErrorCode, ToolError
 from backstaff.globs.globs import BadGlob, Globs, compile_globs
-from backstaff.names.guesses import MOST, Guesses
+from backstaff.names.guesses import Guesses
 from backstaff.names.ranking import (
     CLOSE,
     MatchKind,
@@ -31,7 +31,7 @@ from backstaff.names.ranking import (
 MAX_QUERY_CHARACTERS = 1024
 MAX_WORDS = 16
 MIN_RANKED = 300
-"""Minimum number of matches to rank at once, so that the next pages need no ranking."""
+"""Minimum number of matches that are ranked, so that the guesses are the same for each page."""
 GUESS_SECONDS = 1.0
 """Maximum number of seconds for all guesses."""
 FEW = 5
@@ -58,29 +58,22 @@ class Index:
     paths: Sequence[str]
 
     @cached_property
-    def composed(self) -> Sequence[str]:
-        """The same paths with letters in their composed form: `é` is one character."""
-        return list(map(composed, self.paths))
-
-    @cached_property
     def folded(self) -> Sequence[str]:
-        """The same with their case folded."""
-        return list(map(str.casefold, self.composed))
+        """The same paths with composed letters (`é` is one character) and their case folded."""
+        return [composed(path).casefold() for path in self.paths]
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
     """A parsed query.
 
-    `words` are distinct, and case-folded where `ignore_case` holds. `globs` replaces them for a
-    glob.
+    `words` are distinct and case-folded. `globs` replaces them for a glob.
     """
 
     text: str
     kind: SearchKind
-    words: Sequence[str] = field(compare=False)
-    ignore_case: bool = field(compare=False)
-    globs: Globs | None = field(compare=False)
+    words: Sequence[str]
+    globs: Globs | None = None
 
     @classmethod
     def parse(cls, text: str, kind: str) -> Self:
@@ -92,19 +85,18 @@ class Query:
         if "\0" in text:
             raise _invalid("holds a NUL character, which is in no path")
         if kind == SearchKind.GLOB:
-            return cls(text, SearchKind.GLOB, (), ignore_case=False, globs=parse_glob(text))
+            return cls(text, SearchKind.GLOB, (), parse_glob(text))
         text = composed(text)
-        ignore_case = text == text.lower()
-        words = tuple(dict.fromkeys((text.casefold() if ignore_case else text).split()))
+        words = tuple(dict.fromkeys(text.casefold().split()))
         if len(words) > MAX_WORDS:
             raise _invalid(f"has {len(words)} words, more than {MAX_WORDS}")
-        return cls(text, SearchKind(kind), words, ignore_case, None)
+        return cls(text, SearchKind(kind), words)
 
     def match(self, index: Index, budget: Budget) -> "Matches":
         """Find the paths of `index` that match. Raises `DeadlineExceeded`."""
         if self.globs is not None:
             return Matches(index, self, self.globs.files(index.paths, budget))
-        paths = index.folded if self.ignore_case else index.composed
+        paths = index.folded
         # The longest word first: it leaves the fewest paths for the others.
         in_order = sorted(self.words, key=len, reverse=True)
         tests = [subsequence(word).match for word in in_order]
@@ -132,56 +124,59 @@ class Query:
         return Matches(index, self, gapped if fuzzy else whole)
 
 
-@dataclass(slots=True)
-class Matches:
-    """The positions of the paths that match a query, and the guesses beside them.
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The best files, each with the way it was found; the number of guesses among all.
 
-    `guesses_cut` says that the time for guesses was up; then the next `best` guesses anew.
+    `is_cut` says that the time for guesses was up.
     """
+
+    files: Sequence[tuple[MatchKind, str]]
+    guesses: int = 0
+    is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """The positions of the paths that match a query."""
 
     index: Index
     query: Query
     positions: Sequence[int]
-    _ranked: Sequence[Ranked] = field(default=())
-    _guesses: list[Ranked] | None = None
-    guesses_cut: bool = False
 
     def __len__(self) -> int:
         """Count the matches."""
         return len(self.positions)
 
-    def best(self, count: int, budget: Budget, heat: Heat = NO_HEAT) -> list[tuple[MatchKind, str]]:
-        """Return the `count` best paths, the best first, and how each was found.
+    def best(self, count: int, budget: Budget, heat: Heat = NO_HEAT) -> Best:
+        """Return the `count` best paths, the best first, with guesses beside the matches.
 
         `heat` breaks ties. All matches of a glob are equally good, so they keep the order of the
         index. Raises `DeadlineExceeded`.
         """
-        paths = self.index.paths
+        paths, matching = self.index.paths, self.positions
         if self.query.globs is not None:
-            return [(MatchKind.GLOB, paths[position]) for position in self.positions[:count]]
-        ranked = self._ranked  # read once: another call may replace it meanwhile
-        if len(ranked) < min(count, len(self.positions)):
-            ranked = self._ranked = self.ranked(max(count, MIN_RANKED), budget, heat)
-        if self.query.kind is SearchKind.FUZZY:
-            if self._guesses is None or self.guesses_cut:
-                guesses: list[Ranked] = []
-                self._guesses, self.guesses_cut = guesses, True
-                with suppress(DeadlineExceeded):
-                    guesses += self._guess(ranked, heat, budget.at_most(GUESS_SECONDS))
-                    self.guesses_cut = False
-            ranked = _merged(ranked, self._guesses)
-        return [(how, paths[position]) for how, position in ranked[:count]]
+            return Best([(MatchKind.GLOB, paths[position]) for position in matching[:count]])
+        ranked = self.ranked(max(count, MIN_RANKED), budget, heat)
+        guesses, is_cut = list[Ranked](), self.query.kind is SearchKind.FUZZY
+        if is_cut:
+            with suppress(DeadlineExceeded):
+                guesses.extend(self._guess(ranked, heat, budget.at_most(GUESS_SECONDS)))
+                is_cut = False
+        known = set(matching) if guesses else set()
+        others = sum(position not in known for _, position in guesses)
+        merged: dict[int, MatchKind] = {}
+        for kind, position in sorted((*ranked, *guesses), key=lambda match: match[0].order):
+            merged.setdefault(position, kind)
+        files = [(kind, paths[position]) for position, kind in merged.items()]
+        return Best(files[:count], others, is_cut)
 
     def ranked(self, count: int, budget: Budget, heat: Heat) -> list[Ranked]:
         """Return the `count` best of the positions, without guesses. Raises `DeadlineExceeded`."""
-        query, index = self.query, self.index
-        paths = index.folded if query.ignore_case else index.composed
-        return Ranking(query.words, paths, index.paths, heat).best(self.positions, count, budget)
-
-    def guesses(self) -> int:
-        """Count the guesses of `best` that match in no other way."""
-        matching = set(self.positions) if self._guesses else set()
-        return sum(position not in matching for _, position in self._guesses or ())
+        index, text = self.index, self.query.text
+        exact = text if text != text.lower() else ""
+        ranking = Ranking(self.query.words, index.folded, index.paths, heat, exact)
+        return ranking.best(self.positions, count, budget)
 
     def _guess(self, ranked: Sequence[Ranked], heat: Heat, budget: Budget) -> Iterator[Ranked]:
         """Yield guesses, until `FEW` files are found by them or are close matches in `ranked`.
@@ -194,13 +189,12 @@ class Matches:
         is_named = bool(ranked) and is_whole_name(query.text, index.paths[ranked[0][1]])
         known = {position for how, position in ranked if how in CLOSE}
         initials = [position for how, position in ranked if how is MatchKind.INITIALS]
-        alone, with_case = not known, not query.ignore_case
+        alone, is_symbol = not known, query.text != query.text.lower()
         steps = (
-            (with_case and not is_named, MatchKind.SAME, guesses.same_name),
-            (with_case, MatchKind.CASE, partial(self._without_case, heat, budget)),
+            (is_symbol and not is_named, MatchKind.SAME, guesses.same_name),
             (alone and not several and len(initials) < FEW, MatchKind.SPELLING, guesses.misspelt),
             (alone, MatchKind.FOLDER, guesses.elsewhere),
-            (alone and (not ranked or several or with_case), MatchKind.WORDS, guesses.some_words),
+            (alone and (not ranked or several or is_symbol), MatchKind.WORDS, guesses.some_words),
         )
         for applies, how, step in steps:
             if applies and (len(known) < FEW or how is MatchKind.SAME):
@@ -208,21 +202,6 @@ class Matches:
                     if how is MatchKind.SAME or position not in known:
                         known.add(position)
                         yield how, position
-
-    def _without_case(self, heat: Heat, budget: Budget) -> Sequence[int]:
-        """Return the best positions that match closely without regard to case."""
-        words = tuple(map(str.casefold, self.query.words))
-        found = replace(self.query, words=words, ignore_case=True).match(self.index, budget)
-        ranked = found.ranked(MOST, budget, heat)
-        return [position for how, position in ranked if how in (*CLOSE, MatchKind.INITIALS)]
-
-
-def _merged(ranked: Sequence[Ranked], guesses: Sequence[Ranked]) -> Sequence[Ranked]:
-    """Return the `ranked` and the `guesses` in the order of their kinds, the surest first."""
-    merged: dict[int, MatchKind] = {}
-    for kind, position in sorted((*ranked, *guesses), key=lambda found: found[0].order):
-        merged.setdefault(position, kind)
-    return [(kind, position) for position, kind in merged.items()]
 
 
 def composed(text: str) -> str:

@@ -10,8 +10,8 @@ A word that a path holds whole scores by the best of these classes that applies:
 
 At the start of a word of a directory's name, as in `my_trees/leaf.py`, the class is WORD_START.
 
-Other paths have gaps. A query of one word may be their initials, or glued (`Ranking`). Else each of
-its words has a cost (`_cost`).
+Other paths have gaps. A query of one word may be their initials. Else each of its words has a cost
+(`_cost`).
 
 The kind comes first (`MatchKind`): a path with gaps in a word stands after all without. Then the
 sum of the classes or of the costs decides, recent edits, the length of the path, and its position.
@@ -29,8 +29,6 @@ from backstaff.budget import Budget
 
 WHOLE_NAME, NAME_PREFIX, WORD_START, IN_NAME, IN_PATH = range(5)
 
-SHORTEST_PIECE = 2
-"""Minimum number of characters in each part of a glued word."""
 BEGINS, WITHIN, NOT_IN_NAME = 3, 2, 2
 """The costs of a run at the start of a word, of one further on in it, and of a directory's name.
 
@@ -63,9 +61,7 @@ class MatchKind(StrEnum):
     SAME      `DirEntry` has the letters of dir_entry.rs, and no name is the query itself
     NAME      the word stands in the name
     PATH      each word stands in the path
-    CASE      `DirEntry` in dir_entry_tests.rs: few match with their capitals
-    INITIALS  in pieces that begin all words of the name, as `sfi` in search_files.py, or a
-              directory and the name, as `utilog` in utils/log.py
+    INITIALS  in pieces that begin all words of the name, as `sfi` in search_files.py
     SPELLING  `prnitf`: no path holds the word, and a part of the name printf.c is one edit away
     PIECES    in runs, each at the start of a word or further on in the word of the run before, as
               `hdrs` in headers.go and `revproxy` in reverseproxy/
@@ -80,7 +76,6 @@ class MatchKind(StrEnum):
     SAME = "same", "the name in another case"
     NAME = "name", "in the name"
     PATH = "path", "in the path"
-    CASE = "case", "in another case"
     INITIALS = "initials", "beginnings of words"
     SPELLING = "spelling", "one letter differs"
     PIECES = "pieces", "parts of words"
@@ -103,23 +98,23 @@ _STARTS = re.compile(rf"{_BEGINNING}|[\W_]").finditer
 
 Ranked = tuple[MatchKind, int]
 """The kind of the match, and the position of the path."""
-Key = tuple[int, int, float, int, int, MatchKind]
-"""The order of a path: its kind, how well it matches, its edits, its length and its position."""
-Step = Callable[[int], Key | None]
-"""Returns the key of the path at a position if it matches in the way of the step."""
+Key = tuple[int, int, bool, float, int, int, MatchKind]
+"""The order of a path: kind, how well it matches, case, edits, length and position."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Ranks `paths` for `words`. `originals` are the paths before their case was folded, if it was.
+    """Ranks `paths` for `words`. `originals` are the paths before their case was folded.
 
-    `heat` says how much some of the originals were edited recently.
+    Of equally good ones, those stand first that hold `exact`, and then those that were edited more
+    recently, as `heat` says of some originals.
     """
 
     words: Sequence[str]
     paths: Sequence[str]
     originals: Sequence[str]
     heat: Mapping[str, float]
+    exact: str = ""
 
     def best(self, positions: Sequence[int], count: int, budget: Budget) -> list[Ranked]:
         """Return the `count` best of the matching `positions`. Raises `DeadlineExceeded`."""
@@ -144,9 +139,7 @@ class Ranking:
             in_path = len(words) > 1 or words[0] not in name_of(paths[at])
             keys.append(self._key(CLOSE[in_path], badness, at))
         left = sorted(set(positions).difference(whole)) if len(keys) < count else []
-        steps: list[Step] = [self._with_gaps]
-        if len(words) == 1:
-            steps = [self._initials(words[0]), self._glued(words[0]), self._with_gaps]
+        steps = (self._initials, self._with_gaps) if len(words) == 1 else (self._with_gaps,)
         # The paths of a step go before those of the next, which takes more time.
         for step in steps:
             if len(keys) < count:
@@ -156,50 +149,16 @@ class Ranking:
         return [(kind, at) for *_, at, kind in nsmallest(count, keys)]
 
     def _key(self, kind: MatchKind, badness: int, at: int) -> Key:
-        heat = -self.heat.get(self.originals[at], 0.0) if self.heat else 0.0
-        return kind.order, badness, heat, len(self.paths[at]), at, kind
+        original = self.originals[at]
+        tie = self.exact not in original, -self.heat.get(original, 0.0)
+        return kind.order, badness, *tie, len(self.paths[at]), at, kind
 
-    def _initials(self, word: str) -> Step:
-        """Make the step for paths of which `word` is initials."""
-        in_order = subsequence(word).match
-
-        def step(at: int) -> Key | None:
-            path = self.paths[at]
-            if not in_order(path, path.rfind("/") + 1):
-                return None
-            begins, most = _words_of_name(path, self._starts(at))
-            found = most and _are_initials(word, path, begins, most)
-            return self._key(MatchKind.INITIALS, 0, at) if found else None
-
-        return step
-
-    def _glued(self, word: str) -> Step:
-        """Make the step for paths of which `word` is glued: a directory's word, and the name.
-
-        The fewer directories apart these begin, the better: `srctree` in `src/tree.py`, then
-        `utilog` in `utils/one/log.py`.
-        """
-        cuts = range(SHORTEST_PIECE, len(word) - SHORTEST_PIECE + 1)
-        ends = tuple(word[cut:] for cut in cuts)
-
-        def step(at: int) -> Key | None:
-            path = self.paths[at]
-            name = path.rfind("/") + 1
-            if not path.startswith(ends, name):
-                return None
-            starts = self._starts(at)
-            places = [
-                start
-                for cut in cuts
-                if path.startswith(word[cut:], name)
-                for start in starts
-                if path.startswith(word[:cut], start, name)
-            ]
-            if not places:
-                return None
-            return self._key(MatchKind.INITIALS, path.count("/", max(places), name), at)
-
-        return step
+    def _initials(self, at: int) -> Key | None:
+        """The key of a path of which the only word is initials, or None."""
+        path, word = self.paths[at], self.words[0]
+        begins, most = _words_of_name(path, self._starts(at))
+        found = most and _are_initials(word, path, begins, most)
+        return self._key(MatchKind.INITIALS, 0, at) if found else None
 
     def _with_gaps(self, at: int) -> Key:
         """The key of a path that does not hold all of the words whole."""

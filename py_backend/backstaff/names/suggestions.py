@@ -4,14 +4,14 @@ Each function uses only the paths that the search has already read, and gives up
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from heapq import nsmallest
 
 from backstaff.budget import Budget
-from backstaff.errors import DeadlineExceeded, ToolError
-from backstaff.globs.globs import BadGlob, Globs
+from backstaff.errors import DeadlineExceeded
+from backstaff.globs.globs import BadGlob, compile_globs
 from backstaff.names.ranking import name_of
 from backstaff.render.lines import EXAMPLES, plural, some_of
 from backstaff.render.names import quote, word
@@ -26,9 +26,6 @@ MIN_SIMILARITY = 0.4
 _SPECIAL_OR_BLANK = re.compile(r"[*?\[\]{}\\\s]")
 _BETWEEN_GLOBS = re.compile(r"\s*[,|;]\s*|\s+")
 
-CompileGlob = Callable[[str], Globs]
-"""Compiles a pattern as the tool reads it. Raises `ToolError` or `BadGlob`."""
-
 
 @dataclass(frozen=True, slots=True)
 class Searched:
@@ -42,44 +39,35 @@ class Searched:
     prefix: str = ""
 
 
-def nearest_glob(
-    pattern: str, compile_glob: CompileGlob, searched: Searched, rebased: str = ""
-) -> str | None:
+def nearest_glob(pattern: str, searched: Searched, *starts: str) -> str | None:
     """Say which glob like `pattern`, which matches no file, does: `'**/*.c' matches 9 files`.
 
-    `rebased` is the pattern of an author who took another directory for its start. Of the globs of
-    one kind, the one with most matches is named. The last kind is another case.
+    Before the glob may stand one of `starts`, such as a directory that its author took for the
+    start. The last glob tried ignores case.
     """
-    bare = pattern.replace("\\", "/").removeprefix("./").lstrip("/")
-    several = [one for one in _BETWEEN_GLOBS.split(bare) if one]
-    kinds = [
-        [rebased, f"{rebased.rstrip('/')}/**" if rebased else ""],
-        [bare, f"{bare.rstrip('/')}/**"],
-        deeper_globs(bare),
-        [f"{{{','.join(several)}}}", f"**/{{{','.join(several)}}}"] if len(several) > 1 else [],
-    ]
+    bare = pattern.replace("\\", "/").removeprefix("./")
+    for start in starts:
+        bare = bare.removeprefix(start)
+    bare = bare.lstrip("/")
+    several = ",".join(one for one in _BETWEEN_GLOBS.split(bare) if one)
+    in_braces = (f"{{{several}}}", f"**/{{{several}}}") if "," in several else ()
     with suppress(DeadlineExceeded):
-        for globs in kinds:
-            tried = [glob for glob in globs if glob.strip("*/") and glob != pattern]
-            counts = {glob: len(_matching(glob, compile_glob, searched)) for glob in tried}
-            most = max(counts, key=counts.__getitem__, default="")
-            if counts.get(most):
-                return f"{quote(most, None)} matches {plural(counts[most], 'file')}"
+        for glob in (bare, f"{bare.rstrip('/')}/**", *deeper_globs(bare), *in_braces):
+            if glob.strip("*/") and glob != pattern and (files := _matching(glob, searched)):
+                return f"{quote(glob, None)} matches {plural(len(files), 'file')}"
         for glob in (pattern, f"**/{bare}"):
-            if found := _matching(glob, compile_glob, searched, ignore_case=True):
-                matches = f"{quote(glob)} matches {plural(len(found), 'file')}"
-                return f"{matches} without regard to case{_examples(found, searched)}"
+            if files := _matching(glob, searched, ignore_case=True):
+                shown = some_of((word(searched.prefix + path) for path in files), len(files))
+                matches = f"{quote(glob)} matches {plural(len(files), 'file')} without regard to"
+                return f"{matches} case" + (f": {shown}" if shown else "")
     return None
 
 
-def _matching(
-    glob: str, compile_glob: CompileGlob, searched: Searched, *, ignore_case: bool = False
-) -> list[str]:
+def _matching(glob: str, searched: Searched, *, ignore_case: bool = False) -> list[str]:
     """Return the files that `glob` matches; none if it is no glob. Raises `DeadlineExceeded`."""
     try:
-        globs = compile_glob(glob.casefold() if ignore_case else glob)
-    except (ToolError, BadGlob):
-        # It became too long, or a range such as [_-Z] runs backwards as [_-z].
+        globs = compile_globs((glob.casefold() if ignore_case else glob,))
+    except BadGlob:  # it became too long, or a range such as [_-Z] runs backwards as [_-z]
         return []
     files, budget = searched.files, searched.budget
     folded = [path.casefold() for path in budget.checked(files)] if ignore_case else files
@@ -94,28 +82,25 @@ def deeper_globs(pattern: str) -> Sequence[str]:
     return list(dict.fromkeys((f"**/{plain}", below)))
 
 
-def shallow_glob(pattern: str, count: Callable[[str], int]) -> str | None:
-    """Say that a deeper glob matches more files: `'*.c' matches 1 file, '**/*.c' 9`.
-
-    `count` returns how many files a glob matches.
-    """
-    if pattern.startswith("**/"):
-        return None
-    counts = {glob: count(glob) for glob in (pattern, *deeper_globs(pattern))}
-    most = max(counts, key=counts.__getitem__)
-    if most == pattern:
-        return None
-    matches = f"{quote(pattern, None)} matches {plural(counts[pattern], 'file')}"
-    return f"{matches}, {quote(most, None)} {counts[most]:,}"
+def shallow_glob(pattern: str, searched: Searched) -> str | None:
+    """Say that a deeper glob matches more files: `'*.c' matches 1 file, '**/*.c' 9`."""
+    globs = (pattern, *deeper_globs(pattern))
+    with suppress(DeadlineExceeded):
+        counts = {glob: len(_matching(glob, searched)) for glob in globs}
+        most = max(counts, key=counts.__getitem__)
+        if most != pattern and not pattern.startswith("**/"):
+            matches = f"{quote(pattern, None)} matches {plural(counts[pattern], 'file')}"
+            return f"{matches}, {quote(most, None)} {counts[most]:,}"
+    return None
 
 
 def nearest_names(text: str, searched: Searched) -> str | None:
     """Name the files whose names are most similar to the last name in `text`."""
-    try:
-        examples = _examples(similar(text, searched.files, searched.budget), searched)
-    except DeadlineExceeded:
-        return None
-    return f"the nearest names{examples}" if examples else None
+    with suppress(DeadlineExceeded):
+        near = similar(text, searched.files, searched.budget)
+        shown = some_of((word(searched.prefix + path) for path in near), len(near))
+        return f"the nearest names: {shown}" if shown else None
+    return None
 
 
 def similar(
@@ -137,9 +122,3 @@ def similar(
     )
     likely = nsmallest(EXAMPLES, (one for one in scored if -one[0] >= minimum))
     return [paths[position] for _, position in likely]
-
-
-def _examples(paths: Sequence[str], searched: Searched) -> str:
-    """List the first `paths` that fit, and count the others: `: a.py b.py and 3 more`."""
-    shown = some_of((word(searched.prefix + path) for path in paths), len(paths))
-    return f": {shown}" if shown else ""

@@ -29,7 +29,7 @@ def sections(text: str, language: str) -> list[Block]:
             while last > block.line and not lines[last - 1]:
                 last -= 1
             block.last = last
-        result.append(Block(name, "heading", number, number, 0, name, first=number))
+        result.append(Block(name, "heading", number, number, name, first=number))
         above.append((level, result[-1]))
     return result[:-1]
 

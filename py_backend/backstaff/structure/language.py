@@ -6,7 +6,7 @@ loses matches where groups are.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, cached_property
@@ -21,6 +21,8 @@ CONTAINERS = frozenset(
 """Kinds of definitions that have members."""
 Match = Callable[..., re.Match[str] | None]
 ESCAPED = r"\\."
+_WITHIN = r"\\.|\$(?!\()|"
+"""Escapes in a string on one line, in which no `$(` of the shell stands."""
 
 
 class Ends(StrEnum):
@@ -81,7 +83,8 @@ class Language:
     With "" any line may define something.
     """
     ends: Ends = Ends.BRACKET
-
+    end: str = r"end(?!\w)"
+    """A pattern for the beginning of a line that ends a definition, where a word does."""
     bare: bool = False
     """Functions have no keyword, but modifiers at most: `async name(...) {`."""
     typed: frozenset[Where] = frozenset()
@@ -90,8 +93,6 @@ class Language:
     """A typed function has a body, or is a prototype. Macros stand for types and functions."""
     anonymous: bool = False
     """`new Type() {` and constants of an enum have members."""
-    flat: frozenset[str] = frozenset()
-    """Kinds whose members may stand at their own indentation."""
     group: str = ""
     """A pattern for a member of a nameless definition, such as `type (`; its group is the name."""
     owner: str = ""
@@ -143,50 +144,43 @@ class Language:
         return matcher("|".join(filter(None, (self.above, self.attributes))))
 
     @cached_property
-    def comment(self) -> Match:
-        """Matches a line that is a comment."""
-        star = r"\*\s" if self.bare else r"\*"  # JavaScript has methods such as `*name() {`
-        inner = (r"/\*", r"\*/", star) if "//" in self.comments else ()
-        return matcher("|".join((*(one.strip() for one in self.comments), *inner)))
-
-    @cached_property
-    def plain_comments(self) -> tuple[str, ...]:
-        """The beginnings of comments that end with the line, where they are no pattern."""
-        return tuple(one.strip() for one in self.comments if re.escape(one) in (one, rf"\{one}"))
-
-    @cached_property
-    def comment_marks(self) -> frozenset[str]:
-        """The first characters of lines that may be comments."""
-        marks = {one.strip()[0] for one in self.comments}
-        return frozenset(marks | set("/*") if "//" in self.comments else marks)
-
-    @cached_property
     def all_long(self) -> tuple[Long, ...]:
         """All tokens that may go on over lines."""
         comment = (plain("/*", "*/"),) if "//" in self.comments else ()
         return (*self.long, *self.long_quotes, *comment)
 
+    def closer(self, mark: str) -> tuple[str, re.Pattern[str] | None]:
+        """Return the end of the token that `mark` begins, and a pattern for it and the escapes."""
+        end, escape = next(filter(None, (one.closer(mark) for one in self.all_long)))
+        return end, re.compile(f"{escape}|{re.escape(end)}", re.DOTALL) if escape else None
+
     @cached_property
     def token(self) -> Match:
-        """Finds the next token that hides brackets and words, or the end of the line."""
-        quotes = set(self.quotes) - {one.hint for one in self.long_quotes}
-        strings = (rf"{q}(?:[^{q}\\\n]|\\.){{0,400}}{q}?" for q in sorted(quotes))
-        comments = (rf"{mark}[^\n]*+" for mark in self.comments)
-        long = (
-            re.sub(r"\((?!\?)", "(?:", one.begin.replace(r"\(", r"\x28")) for one in self.all_long
-        )
-        parts = (r"\n", self.opaque, *long, *comments, *strings)
+        """Finds the next token that hides brackets and words.
+
+        The name of its last group begins with `c` for a comment, with `l` for the mark of a token
+        that may go on over lines, and with `h` for that of a here-document. Each alternative begins
+        with a character, because `re` finds these many times faster.
+        """
+        longer = {one.hint: one.escape for one in self.long_quotes}
+        quotes = sorted({*self.quotes, *longer})
+        others = [one for one in self.all_long if one not in self.long_quotes]
+        begins = [re.sub(r"\((?!\?)", "(?:", one.begin.replace(r"\(", r"\x28")) for one in others]
+        parts = [
+            self.opaque,
+            *(f"{begin}(?P<l{at}>)" for at, begin in enumerate(begins)),
+            *(rf"{q}(?:{_WITHIN if longer.get(q, '.') else ''}[^{q}\\\n$])*{q}" for q in quotes),
+            *(f"{q}(?P<long{at}>)" for at, q in enumerate(longer)),
+            *(rf"{mark}[^\n]*+(?P<c{at}>)" for at, mark in enumerate(self.comments)),
+            "<<(?P<h>)" * bool(self.here_document),
+            *(rf"{q}(?:\\.|[^{q}\\\n])*" for q in quotes if q not in longer),
+        ]
         return re.compile("|".join(filter(None, parts))).search
 
     @cached_property
-    def line_words(self) -> tuple[str, ...]:
-        """The `words`, as they stand in a line."""
-        return tuple(word.replace("~", " ") for word in self.words.split())
-
-    @cached_property
-    def line_comments(self) -> tuple[tuple[str, re.Pattern[str]], ...]:
-        """The patterns of `comments`, each with a text that such a comment has."""
-        return tuple((re.sub(r"\(.*", "", one).strip(), re.compile(one)) for one in self.comments)
+    def here(self) -> Callable[..., Iterator[re.Match[str]]]:
+        """Finds the beginnings of here-documents."""
+        return re.compile(self.here_document or "(?!)").finditer
 
 
 @cache

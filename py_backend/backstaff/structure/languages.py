@@ -54,7 +54,7 @@ _JAVASCRIPT_RULES = (
         {"const A = class {": "A", "a.B = class extends C {": "a.B"},
     ),
     rule(
-        rf"()(?:const|let|var)\s++([\w$]++)(?=\s*+(?::(?:[^=]|=>)*)?=\s*+{_FUNCTION}|\s*+:[^=]*[<({{]$)",
+        rf"()(?:const|let|var)\s++([\w$]++)(?=\s*+(?::(?:[^=]|=>)*)?=\s*+{_FUNCTION}|\s*+:(?:[^=]|=>)*[<({{]$)",
         {"const a = (b) => c": "a", "let a: B = async () => {": "a", "const a: A<": "a"},
     ),
     rule(
@@ -73,28 +73,31 @@ _JAVASCRIPT_RULES = (
 _JAVASCRIPT = Language(files=".js .jsx .mjs .cjs", modes="node", rules=_JAVASCRIPT_RULES,
     modifiers="export default declare async abstract const(?=\\s++enum) public private protected"
     " static readonly override accessor get set", attributes=AT_SIGN, bare=True,
-    long=(_TEMPLATE,), opaque=r"(?:[=(,:;!&|?\[{}>]|\breturn)\s*+/(?![*/])"
+    long=(_TEMPLATE,), opaque=r"/(?![*/])(?:(?<=[=(,:;!&|?\[{}>]/)|(?<=[=(,:;!&|?\[{}>\s]\s/)|(?<=return /))"
     r"(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.){0,60}\]){1,99}/", goes_on=r"(?:extends|implements)\b")
 _MACRO = piece(r"[A-Z_]{4,}[A-Z0-9_]*+(?:\([^)]*+\))?", "FMT_API", "EXPORT_AS(x)")
 _BEFORE_NAME = rf"(?:(?:{_MACRO}|{ATTRIBUTE_C})\s++)*"
+_PREPROCESSOR = r"#(?![ \t]*+(?:if|el|en))(?:\\(?s:.)|/\*(?:[^*]|\*(?!/))*+\*/|[^\\\n])*|'(?<=\d')(?=\d)"
 _C = Language(files=".c .h", rules=(
         rule(rf"(?:typedef\s++)?(struct|union|enum)\s++{_BEFORE_NAME}(\w++)(?=\s*+(?:\{{|$))",
              {"struct a {": "a", "typedef enum B": "B", "union __attribute__((packed)) c {": "c"}),
         rule(r"typedef\s++(struct|union|enum)\b()(?=\s*+(?:\{|$))", {"typedef struct {": ""}),
-    ), modifiers='static const extern(?:\\s*+"C")? inline', attributes=ATTRIBUTE_C,
+        rule(r'(extern)\s*+"[^"]*+"()(?=\s*+(?:\{|$))', {'extern "C" {': ""}),
+    ), modifiers='static const extern(?:\\s*+"_++")? inline', attributes=ATTRIBUTE_C,
     words="struct union enum", typed=frozenset((Where.MEMBER, Where.TOP)), of_c=True,
+    opaque=_PREPROCESSOR,
     neutral=r"#|\w++\s*+:(?!:)\s*+$", above=r"(?!\w++\s*+:$)[A-Za-z_][\w:<>,*& ]*+$|__attribute__|\[\[",
     goes_on=r"\w[\w\s*,\[\]]*+;$|(?:throw|noexcept|const|requires)\b|__")
 _CPP = replace(_C, modes="c++", files=".cc .cpp .cxx .c++ .hh .hpp .hxx .h++ .ipp .inl .tpp .cu .cuh .ino", rules=(
         rule(rf"(?:typedef\s++)?(struct|union|class|enum(?:\s++(?:class|struct))?)\s++{_BEFORE_NAME}"
              r"((?:\w++::)*\w++)(?=\s*+(?:<[^;{]*>)?\s*+(?:\{|$|final\b|:(?!:)))",
              {"class A : B {": "A", "struct FMT_API a final": "a", "enum class X : int {": "X",
-              "class [[nodiscard]] A {": "A", "struct hash<A> {": "hash"}), _C.rules[1],
+              "class [[nodiscard]] A {": "A", "struct hash<A> {": "hash"}), *_C.rules[1:],
         rule(r"(namespace)\s++(?:\[\[\w++\]\]\s*+)?((?:\w++(?:::)?)+)(?!\s*+=)", {"namespace a::b {": "a::b"}),
         rule(r"(namespace)()(?=\s*+(?:\{|$))", {"namespace {": ""}),
         rule(r"(concept)\s++(\w++)(?=\s*+=|$)", {"concept A = B<T>;": "A"}),
-    ), modifiers='static const extern(?:\\s*+"C[+]*")? inline virtual constexpr consteval constinit friend explicit',
-    attributes=f"{TEMPLATE}|{ATTRIBUTE_C}", words="struct class union enum", flat=frozenset(("namespace",)),
+    ), modifiers='static const extern(?:\\s*+"_++")? inline virtual constexpr consteval constinit friend explicit',
+    attributes=f"{TEMPLATE}|{ATTRIBUTE_C}", words="struct class union enum",
     long=(Long('R"', r'R"([^()\\\s]{0,16})\(', r')\1"'),),
     neutral=r"#|\w++\s*+:(?!:)\s*+$|(?:public|private|protected)(?:\s++\w++)?\s*+:(?!:)",
     above=_C.above + r"|template\b|requires\b")
@@ -109,7 +112,7 @@ _LISP = Language(files=".el", modes="emacs-lisp", rules=(rule(
         r"def(?!ault|ines|key\b|ine-(?:key|abbrev|word))[^\s()]*+|(?:transient|evil|magit)-def"
         r"[^\s()]*+)\s++'?+\(?+(?:setf\s++)?([^\s()\"';,]++)",
         {"(defun a-b (c)": "a-b", "(cl-defstruct (x": "x", "(ert-deftest t ()": "t"}),),
-    words="(def -def", ends=Ends.INDENT, comments=(";",), quotes='"', long_quotes=(_QUOTED['"'],),
+    words="\\(def -def", ends=Ends.INDENT, comments=(";",), quotes='"', long_quotes=(_QUOTED['"'],),
     resumes=True, opaque=r"\\.|\?\\?+.", goes_on=r"[^(#]|#[^|+-]")
 _GENERIC = Language(files=".scala .sc .groovy .gradle .dart .zig .d .v .cr .jl .proto .thrift .graphql .sol .m .mm",
     rules=(rule(r"(def|class|fn|func|fun|function|struct|enum|trait|impl|interface|protocol|extension"
@@ -156,15 +159,17 @@ LANGUAGES: dict[str, Language] = {
         modifiers="public private protected internal open abstract sealed final override inline"
         " suspend data value annotation enum inner operator infix tailrec external expect actual"
         " fun(?=\\s++interface) const lateinit",
-        words="fun~ class~ interface~ object typealias~ constructor", comments=("//",), above=r"@"),
+        words="fun~ class~ interface~ object typealias~ constructor", comments=("//",), above=r"@",
+        opaque=r"`[^`\n]*+`(?P<h>)"),
     "csharp": replace(_JAVA, files=".cs", rules=(rule(
             r"(class|struct|interface|enum|record(?:\s++(?:class|struct))?|namespace"
             r"|delegate(?=\s))\s++(?:[\w<>\[\],.?]++\s++(?=\w++(?:<[^>]*+>)?\())?([\w.]++)",
             {"record struct A(int B);": "A", "delegate void H(int x);": "H", "namespace A.B": "A.B"}),),
         modifiers="public private protected internal static sealed abstract partial readonly ref"
         " unsafe new file override virtual async extern required",
-        attributes=rf"(?:{BRACKETS})(?!\s*+[=.;])", words="",
-        anonymous=False, typed=frozenset((Where.MEMBER, Where.LOCAL)), long=(Long('"""', r'\${0,9}+("{3,}+)', r"\1"),
+        attributes=rf"(?:{BRACKETS})(?!\s*+[=.;])",
+        words=r"class~ struct~ interface~ enum~ record~ namespace~ delegate~ \)$ \)~=> \)~?\{",
+        anonymous=False, typed=frozenset((Where.MEMBER, Where.LOCAL)), long=(Long('"""', r'""("++)', r'""\1'),
               *(plain(mark, '"', '""') for mark in ('$@"', '@$"', '@"'))),
         neutral=r"#|[A-Z_]\w*+:$", above=r"\[", goes_on=r"where\b"),
     "ruby": Language(files=".rb .rake .gemspec .ru Rakefile Gemfile Vagrantfile", modes="ruby", rules=(
@@ -175,30 +180,30 @@ LANGUAGES: dict[str, Language] = {
                  {"class A::B < C": "A::B", "class << self": ""}),
         ), modifiers="private public protected module_function memoize private_class_method",
         words="def~ class~ module~", ends=Ends.WORD,
-        neutral=r"(?:private|protected|public|module_function)$", comments=("#",),
-        long=(Long("=begin", "(?<![^\n])=begin", "\n=end"),),
+        comments=("#",),
+        long=(Long("=begin", "=begin(?<![^\n]=begin)", "\n=end"),),
         here_document=r"<<(?P<indented>[~-])?(?P<q>[\"'`]?)(?P<word>[A-Z_]\w*+)(?P=q)",
-        goes_on=r"(?:rescue|ensure|else|elsif|when|in)\b|[)\]}.]"),
+        goes_on=r"(?:rescue|ensure|else|elsif|when|in)\b|[)\]}.]|(?:private|protected|public|module_function)$"),
     "elixir": Language(files=".ex .exs", modes="elixir", rules=(
             rule(r"(defmodule|defprotocol|defimpl)\s++([\w.]++)", {"defmodule A.B do": "A.B"}),
             rule(r"(def(?:p|macrop?|guardp?|delegate)?)(?:\s++|\()([a-z_]\w*+[?!]?+)(?![.:]|\s*+(?:[-+*/<>=|^&~]|and\b|or\b|in\b))",
                  {"def a?(b), do: b": "a?", "defmacrop c(d) do": "c", "def e when f": "e"}),
         ), words="def", ends=Ends.WORD, comments=("#",),
         long=(_TRIPLE, _TRIPLE_SINGLE), long_quotes=(_QUOTED['"'],), quotes='"', above=r"@\w",
-        opaque=r"\?\\?+.|~[a-zA-Z]++(?!'''|\"\"\")(?:/(?:[^/\\\n]|\\.){0,300}/|\{[^{}\n]*+\}|\([^()\n]*+\)|\[[^\[\]\n]*+\]|\|[^|\n]*+\||'[^'\n]*+')",
+        opaque=r"\?(?<!\w\?)\\?+.|~[a-zA-Z]++(?!'''|\"\"\")(?:/(?:[^/\\\n]|\\.){0,300}/|\{[^{}\n]*+\}|\([^()\n]*+\)|\[[^\[\]\n]*+\]|\|[^|\n]*+\||'[^'\n]*+')",
         goes_on=r"(?:rescue|after|else|catch)\b|[)\]}|]"),
     "lua": Language(files=".lua", modes="lua", rules=(
             rule(r"(?:local\s++)?(function)\s++([\w.:]++)", {"local function a(b)": "a", "function A:b()": "A:b"}),
             rule(r"()(?:local\s++|[^=]*\)\.)?([\w.]++)(?=\s*+=\s*+function\b)", {"local a = function()": "a"}),
         ), words="function", ends=Ends.WORD, comments=("--",), long=(
-            Long("[[", r"(?:--)?\[\[", "]]"), Long("[=", r"(?:--)?\[(=++)\[", r"]\1]")), goes_on=r"[)\]}]"),
+            *(Long("[[", rf"{c}\[\[", "]]") for c in ("", "--")), *(Long("[=", rf"{c}\[(=++)\[", r"]\1]") for c in ("", "--"))), goes_on=r"[)\]}]"),
     "shell": Language(files=".sh .bash .zsh .ksh .bats", modes="sh bash zsh ksh shell-script",
         rules=(rule(r"(function)\s++([\w:.+@-]++)", {"function a-b {": "a-b"}),
-               rule(r"()([\w:.+@-]++)(?=\s*+\(\s*+\))", {"c.d () {": "c.d"})), words="function~ )", comments=("#",),
-        long=(Long('"$(', '"', '"', _COMMAND),), long_quotes=(plain('"', escape=_COMMAND), plain("'")), resumes=True,
+               rule(r"()([\w:.+@-]++)(?=\s*+\(\s*+\))", {"c.d () {": "c.d"})), words="function~ \\)", comments=("#",),
+        long_quotes=(plain('"', escape=_COMMAND), plain("'")), resumes=True,
         here_document=r"(?<!<)<<(?P<indented>-)?(?!<)[ \t]*+"
         r"(?:(?P<quoted>'[^'\n]*+'(?![^\s;&|<>()])|\"[^\"\n]*+\"(?![^\s;&|<>()]))|(?P<word>[^\s;&|<>()`]++))",
-        opaque=r"\\.|\$#|\$\{[^}\n]{0,400}+\}", goes_on=r"\("),
+        opaque=r"\\.|\$#|\$\{[^}\n]{0,400}+\}", ends=Ends.WORD, end=r"\}", goes_on=r"[({)]"),
     "php": Language(files=".php .phtml", modes="php",
         rules=(rule(r"(function)\s++&?+\s*+(\w++)", {"function &a($b) {": "a"}),
                rule(r"(class|interface|trait|enum)\s++(\w++)", {"class A extends B": "A"})),
@@ -210,12 +215,13 @@ LANGUAGES: dict[str, Language] = {
             rule(r"(sub|package(?=[^;{]*+\{))\s++((?:\w++(?:::|'(?=\w))?)+)", {"sub a {": "a", "package A::B {": "A::B"}),
         ), words="sub~ package~", comments=(" #",),
         here_document=r"<<(?P<indented>~)?(?:\s*+[\"'](?P<quoted>[^\"'\n]++)[\"']|(?P<word>[A-Z_]\w*+))",
-        long=(*(Long(f"={w}", f"(?<![^\n])={w}", "\n=cut") for w in "head pod over item begin encoding for".split()),
+        long=(*(Long(f"={w}", f"={w}(?<![^\n]={w})", "\n=cut") for w in "head pod over item begin encoding for".split()),
               *(plain(f"{q}{a}", b, rf"{ESCAPED}|\{a}(?:\\.|[^\\\{a}\{b}]|\{a}[^\{a}\{b}]*+\{b})*\{b}")
                 for q in ("qq", "qw", "q") for a, b in ("{}", "[]", "()"))),
-        long_quotes=(*_QUOTED.values(),), resumes=True, braced=True, opaque=r"\$[#'\"`]|\\.|\w'(?=\w)"
-        r"|(?<![\w$@%])(?:[msqy]|q[rqw]|tr)([/!|,#^~])(?:\\.|(?!\1)[^\\\n]){0,400}\1"
-        r"|(?:[=(,;&|{}~]|\b(?:split|if|unless|and|or|not|grep))\s*+/(?:\\.|[^/\\\n]){1,200}/"),
+        long_quotes=(*_QUOTED.values(),), resumes=True, braced=True, ends=Ends.WORD, end=r"\}", goes_on=r"\{", opaque=r"\$[#'\"`]|\\.|'(?<=\w')(?=\w)|"
+        + "|".join(rf"{w}(?<![\w$@%]{w})(?P<d{w}>[/!|,#^~])(?:\\.|(?!(?P=d{w}))[^\\\n]){{0,400}}(?P=d{w})"
+                   for w in "m s q y qr qq qw tr".split())
+        + r"|/(?:(?<=[=(,;&|{}~]/)|(?<=[=(,;&|{}~]\s/)|(?<=(?:plit|less) /)|(?<=(?:if|or) /)|(?<=(?:and|not|rep) /))(?:\\.|[^/\\\n]){1,200}/"),
     "swift": replace(_GENERIC, files=".swift", rules=(
             rule(r"(class|struct|enum|protocol|extension|actor|func|typealias|macro)\s++"
                  r"`?+((?<=`)[^`]++|(?:\w++\.)*\w++|\[[\w.]++\]|[^\w\s(\[]++)",
@@ -230,8 +236,8 @@ LANGUAGES: dict[str, Language] = {
     "lisp": replace(_LISP, files=".lisp .lsp .cl .asd", modes="lisp sbcl", rules=(
             r"\((?:[\w*+!%/-]++:{1,2}+)?(def[^\s()]*+)\s++"
             r"(\(setf\s++[^\s()]++\)|\(?+[^\s()\"';]++)",
-        ), words="def", long=(plain("#|", "|#"),), opaque=r"#?\\.|\|(?!#)[^|\n]*+\|", above=r"#[+-]"),
-    "scheme": replace(_LISP, files=".scm .ss .sld .rkt", modes="scheme guile", words="(define",
+        ), words="def", long=(plain("#|", "|#"),), opaque=r"#\\.|\\.|\|(?!#)[^|\n]*+\|", above=r"#[+-]"),
+    "scheme": replace(_LISP, files=".scm .ss .sld .rkt", modes="scheme guile", words="\\(define",
         rules=(r"\((define[^\s()]*+)\s++\(*+([^\s()\"';]++)",), long=(plain("#|", "|#"),),
         opaque=r"#\\.|\|(?!#)[^|\n]*+\|")}
 # fmt: on

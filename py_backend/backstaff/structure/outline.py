@@ -114,7 +114,7 @@ def outline(text: str, path: str, budget: Budget) -> Outline | None:
         return Outline(language, _definitions(sections(text, language), language, text.split("\n")))
     walk = Walk(text, facts)
     found = _definitions(walk.run(budget), language, walk.lines)
-    return Outline(language, found, comments=walk.comments)
+    return Outline(language, found, comments=walk.comments())
 
 
 def _definitions(found: Sequence[Block], language: str, lines: Sequence[str]) -> list[Definition]:

@@ -46,7 +46,6 @@ AT_SIGN = piece(
     rf"@(?!interface\b)(?:[\w.:]++(?:\s?{PARENTHESES})?|{BRACKETS})", "@a.B", "@A(b = {1})"
 )
 HASH = piece(rf"#!?{BRACKETS}", "#[test]", "#![allow(a)]", "#[derive(A, B)]", '#[doc = "]"]')
-SQUARE = piece(BRACKETS, "[Fact]", '[Theory, InlineData("]")]')
 TEMPLATE = piece(
     rf"template\s*{ANGLES}(?:\s*requires\s*(?:{PARENTHESES}|[\w:]++(?:{ANGLES})?"
     rf"(?:\s*(?:&&|\|\|)\s*[\w:]++(?:{ANGLES})?)*(?=\s*$)))?",

@@ -1,417 +1,386 @@
-"""One walk over the lines of a text finds its definitions. A stack holds the open ones.
+"""One walk over the lines of code of a text finds its definitions. A stack holds the open ones.
 
-`TABLE` has the effect of a line, by its relation to the innermost open definition and by how far
-that one is. Blank lines and comments have none. A line that only may define something, such as a
-prototype or a macro, is on the stack as well, and is dropped unless a body follows.
+In a language with brackets, the head of a definition is read up to its body, and the body ends with
+the partner of its bracket. In other languages, indentation ends it.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import IntEnum, auto
 
 from backstaff.budget import Budget
+from backstaff.structure.code import BLANKS, Code
 from backstaff.structure.language import CONTAINERS, LONGEST, Ends, Language, Where, matcher
 from backstaff.structure.shapes import bare_name, typed_name
-from backstaff.structure.spans import Spans
 
 STRIDE = 1000
 """Number of lines between two looks at the clock."""
-MAX_ABOVE = 100
-"""Maximum number of lines above a definition that may belong to it."""
-_TAB, _CLOSERS = 8, "})]"
-_OPENERS = ("{", "(", "[", "=>", "<", "=", "&", "|", ":", " is")
-"""Ends of lines that go on."""
+MAX_ABOVE, MAX_HEAD = 100, 100
+"""Maximum number of lines above a definition that may belong to it, and of lines of its head."""
+_TAB = 8
 _HEADS, _NO_TYPE, _NO_METHOD = "{)]>:,=?|&.-<", "}#{[:,.+-*/|&?!\"'`", "@}{:,.+-/|&?!<(\"'`"
 """Beginnings of lines that go on with a head; and that define no function without a keyword, typed
 or bare."""
-_ARROW = re.compile(
-    r"[)}\]>]++\s*+(?:(?:(?::|&(?!&)|\|(?!\|))(?:[^=]|= ?\{})*+)?=>"
-    r"|=\s*+(?:async\s*+)?(?:function\b|(?:[(<].*|[\w$]++\s*+)=>))"
-    r"|\)(?::[^=]*)? ?\{$"
+_SIGNS = re.compile(r"[][(){};,\n]|=>|(?<![=!<>])=(?!=)")
+"""Signs in a head, or at its end."""
+_VALUES = frozenset("type typealias fun def concept".split())
+"""Kinds of definitions that may be a value behind `=`."""
+_TYPES = frozenset(("type", "interface"))
+"""Kinds with members in all braces within them: `type A = {b: {c(): void}}`."""
+_PARTS = frozenset(("", "namespace", "extern"))
+"""Kinds that have functions as the text has them."""
+_INITIALIZERS = re.compile(r"\)[\w\s]*+:(?!:)")
+"""The beginning of the initializers before a body in C++: `: x{1}, y(2) {`."""
+_BEFORE_TYPE = re.compile(r".*(?:[:|&<,?(=]|\b(?:is|extends|keyof|readonly))\s*\Z", re.DOTALL)
+"""Signs and words before the brace of a type in TypeScript."""
+_TYPEDEF = re.compile(r"}[^;\n\w]*+(\w++)")
+_METHOD = re.compile(r"[*#]*+(?:[\w$]++|\[[^\]]*+\])\s*+\??\s*+[(<]")
+_ARROW = re.compile(r"=>\s*+\{")
+_STATEMENT = re.compile(
+    r"[^\w$@#*\"'\[(]|(?:if|for|while|return|switch|throw|await|case|else)\b(?! *+[=:])"
 )
-"""The end of parameters or of a type over lines, after which a function begins."""
-_BODY = re.compile(r"\)(?::[^=]*)? ?\{")
+"""The beginning of a line of JavaScript that defines nothing."""
 
 
-class Is(IntEnum):
-    """The relation of a line to the innermost open definition."""
-
-    INNER = auto()  # it is indented more
-    ON = auto()  # as deep, it goes on with head or body: `{`, `) {`, `} else {`, `rescue`
-    CLOSING = auto()  # as deep, it has the bracket or the word that ends the definition
-    NEXT = auto()  # as deep, it is anything else
-    OUTER = auto()  # it is indented less
-
-
-class Now(IntEnum):
-    """How far an open definition is."""
-
-    HEAD = auto()  # its body has not begun
-    BODY = auto()
-    FLAT = auto()  # the members in its body are indented as it is, as in a namespace of C++
-
-
-class Do(IntEnum):
-    """The effect of a line."""
-
-    LOOK = auto()  # see whether the body begins on it, or all of the definition ends
-    DEFINE = auto()  # see whether it begins a definition
-    END = auto()  # the definition ends with it
-    LEAVE = auto()  # the definition ended with the last line of code above: look at the next one
-
-
-# fmt: off
-_EFFECTS = {
-    #           INNER                ON           CLOSING    NEXT          OUTER
-    Now.HEAD: ((Do.LOOK, Do.DEFINE), (Do.LOOK,), (Do.END,), (Do.LEAVE,), (Do.LEAVE,)),
-    Now.BODY: ((Do.DEFINE,),         (),         (Do.END,), (Do.LEAVE,), (Do.LEAVE,)),
-    Now.FLAT: ((Do.DEFINE,),         (),         (Do.END,), (Do.DEFINE,), (Do.LEAVE,)),
-}
-# fmt: on
-TABLE = {(now, it): does for now, row in _EFFECTS.items() for it, does in zip(Is, row, strict=True)}
-"""The effects of a line: those of its relation to the innermost definition, and of that one."""
-
-
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Block:
-    """A definition, or a line that may be one. Lines count from 1; 0 means not yet.
+    """A definition. Lines count from 1; 0 means not yet.
 
-    Its body begins on the line `opened`, ends with the bracket `closer` where that is a brace, and
-    has members at the indentation `inner`. An `unsure` one defines nothing unless it has a body. In
-    a `flat` one other brackets may be open; `inside` counts them. A `loose` one does not indent its
-    body.
+    In a language with brackets its body, if it has one, begins at the place `opened` of the code,
+    and it ends at the place `end`. In others the lines within it are indented more than `indent`.
     """
 
     name: str
     kind: str
     line: int
     last: int
-    indent: int
     text: str
     first: int = 0
-    opened: int = 0
-    closer: str = ""
-    unsure: bool = False
-    inner: int = -1
-    flat: bool = False
-    inside: int = 0
-    loose: bool = False
+    indent: int = -1
+    opened: int = -1
+    end: int = -1
 
     @property
-    def now(self) -> Now:
-        """How far it is."""
-        return Now.FLAT if self.flat else Now.BODY if self.opened else Now.HEAD
+    def is_container(self) -> bool:
+        """Return True if it has members, or is all of the text."""
+        return not self.kind or self.kind in CONTAINERS or self.kind in _PARTS
 
 
 @dataclass(slots=True)
 class Line:
-    """A line of code: `body` has no blanks around it, and `tail` no comment at its end either.
+    """A line of code, the `at`-th: `body` has no blanks around it, and begins at `place`.
 
-    The last token that begins on it ends on the line `last`. `start` is the place in `body` behind
-    attributes and modifiers, and `found` the match of a rule there.
+    `start` is the place in `body` behind attributes and modifiers, and `found` the match of a rule
+    there.
     """
 
+    at: int
     number: int
-    last: int
     indent: int
+    place: int
     body: str
-    tail: str
     start: int
     found: re.Match[str] | None
-
-    def block(self, name: str, kind: str, *, unsure: bool = False) -> Block:
-        """Return the definition that begins on this line."""
-        return Block(name, kind, self.number, self.last, self.indent, self.tail, unsure=unsure)
 
 
 class Walk:
     """A walk over `text`."""
 
     def __init__(self, text: str, language: Language) -> None:
-        self.lines = text.split("\n")
-        self.language = language
-        self.spans = Spans(text, self.lines, language)
-        self.stack = [Block("", "", 0, 0, -1, "", opened=1)]  # all of the text
+        self.lines, self.language = text.split("\n"), language
+        self.code = Code(text, language)
+        self.stack = [Block("", "", 0, 0, "", end=len(self.code.text))]  # all of the text
         self.found: list[Block] = []
-        self.code = 0
-        """The last line of code so far."""
-        self.comments: list[tuple[int, int]] = []
-        """The first and the last line of each run of comments and of texts such as docstrings."""
+        self.beyond = 0
+        """Lines above this one belong to a head that does not end."""
 
-    # One function, because a call for each line would cost as much as the rest for most lines.
-    def run(self, budget: Budget) -> list[Block]:  # noqa: C901, PLR0912, PLR0915
+    # One step a comment; a line leaves at the first that says that it defines nothing.
+    def run(self, budget: Budget) -> list[Block]:  # noqa: C901, PLR0912
         """Return the definitions in the order of their lines. Raises as `budget` does."""
-        lines, language, stack, spans = self.lines, self.language, self.stack, self.spans
-        marks, comment, words = language.comment_marks, language.comment, language.line_words
-        has_words, likely = bool(words), spans.having(words)
-        is_local = language.bare or Where.LOCAL in language.typed
-        plain_comments = language.plain_comments
-        before, rule, ends = language.before, language.rule, language.ends
-        beginnings, quotes = spans.beginnings, [one.hint for one in language.long_quotes]
-        has_two = len(quotes) > 1
-        texts = tuple(one.hint for one in language.long if one.hint == one.end)
-        text_marks = {one[0] for one in texts}
-        strings = (*(one.hint for one in language.all_long), "<<")
-        strings = strings if ends is not Ends.INDENT else ()
-        has_shapes = language.bare or language.typed or language.group
-        at, total, in_macro = 0, len(lines), False
-        for number, line in enumerate(lines, 1):
-            if number % STRIDE == 1:
-                budget.check()
-            if number <= at or not (body := line.strip()):
-                continue
-            at = number
-            if in_macro:  # its lines end with a backslash
-                in_macro = body[-1] == "\\"
-                continue
-            # Few lines are looked at token by token.
-            if number - 1 in beginnings or (
-                quotes and (line.count(quotes[0]) | (has_two and line.count(quotes[1]))) & 1
-            ):
-                at = spans.end(number - 1) + 1
-            indent = line.find(body[0])
-            if indent and line[0] == "\t":
-                indent = len(line[:indent][:LONGEST].expandtabs(_TAB))
-            if body[0] in marks:
-                if at == number and body.startswith(plain_comments):
-                    self._comment(number, at)
-                    continue
-                if comment(body + " "):
-                    body = body.rpartition("*/")[2].lstrip() if at == number else ""
-                    if not body or comment(body + " "):
-                        self._comment(number, at)
-                        continue
-            elif body[0] in text_marks and body.startswith(texts):
-                self._comment(number, at)
-            top = stack[-1]
-            is_inner = indent > top.indent and top.opened
-            # Most lines stand in the midst of a function, and define nothing.
-            if is_inner and top.indent >= 0 and top.kind not in CONTAINERS:
-                if has_words and number - 1 not in likely:
-                    self.code = at
-                    continue
-                if is_local and not ("(" in line or "{" in line or "=" in line or "type " in line):
-                    self.code = at
-                    continue
-            if at > number and body.startswith(strings):
-                self.code = at  # a string at the margin ends nothing
-                continue
-            if body[-1] == "=" and language.bare and at < total and "type " not in body:
-                body = f"{body} {lines[at].strip()}"  # a function may begin there
-            body = tail = body[:LONGEST]
-            for mark, pattern in language.line_comments:
-                if mark in body and (cut := pattern.search(body)) and cut.start():
-                    tail = body[: cut.start()].rstrip() or body
-            start = begun.end() if before and (begun := before(body)) else 0
-            found = rule(tail, start)
-            if found and not found.lastindex:  # a neutral line
-                in_macro = body[0] == "#" and body[-1] == "\\"
-                continue
-            if is_inner and top.inner < 0 and top.opened < number:
-                top.inner = indent
-            is_likely = has_shapes and self._may_define(body, indent, top)
-            if found or not is_inner or is_likely:
-                self._take(Line(number, at, indent, body, tail, start, found))
-            self.code = at
-        for block in stack:
-            block.last = max(block.last, self.code)
-        return [one for one in self.found if one.name and (one.opened or not one.unsure)]
-
-    def _comment(self, first: int, last: int) -> None:
-        if self.comments and self.comments[-1][1] >= first - 1:
-            first = self.comments.pop()[0]
-        self.comments.append((first, last))
-
-    def _may_define(self, body: str, indent: int, top: Block) -> bool:
-        """Return True if `body`, within `top`, may define something without a keyword."""
-        language = self.language
-        is_member = indent == top.inner and top.kind in CONTAINERS
+        code, language, stack = self.code, self.language, self.stack
+        lines, likely, starts, numbers = code.lines, self._likely(), code.starts, code.numbers
+        has_brackets, has_shapes = language.ends is Ends.BRACKET, language.bare or language.typed
         is_local = Where.LOCAL in language.typed
-        if is_member or "(" not in body or (body[-1] == ";" and not (is_local and ") =>" in body)):
-            return is_member
-        if language.bare:
-            return body[-1] in "({},"
-        is_top = Where.TOP in language.typed and top.indent < 0
-        return is_local or body[-1] == "{" or is_top
+        last = looked_at = next_likely = 0  # `last` is the line of code above
+        at, total = -1, len(lines)
+        while (at := at + 1) < total:
+            if at >= looked_at:
+                budget.check()
+                looked_at = at + STRIDE
+            while starts[at] > stack[-1].end >= 0:
+                stack.pop()
+            while likely[next_likely] < at:
+                next_likely += 1
+            top, is_likely = stack[-1], likely[next_likely] == at
+            has_members = top.is_container and (top.kind or not language.bare)
+            is_sparse = not (has_members and (has_shapes or (language.group and not top.name)))
+            if has_brackets and is_sparse and not is_likely:
+                # Most lines stand in the midst of a function, and define nothing.
+                at = min(likely[next_likely] - 1, code.line_at(top.end))
+                continue
+            body = (line := lines[at]).strip(BLANKS)
+            is_shape = not has_brackets or is_likely or "(" in body or body[-1:] in ("{", "<")
+            if not body or at < self.beyond or not (is_shape or language.group):
+                continue
+            first = indent = line.find(body[0])
+            if first and (line[0] == "\t" or "\0" in line[:first]):
+                before = line[:first].rpartition("\0")[2][:LONGEST]
+                indent = len(before.expandtabs(_TAB))
+            if not has_brackets:
+                above, last = last, at
+                is_string = "\0" in line and body[0] in "\"'<"  # at the margin, it ends nothing
+                is_out = indent <= top.indent and not is_string
+                if (is_out and self._goes_on(body, indent, above, at)) or not is_likely:
+                    continue
+            elif (language.bare or is_local) and not has_members and _STATEMENT.match(body):
+                continue
+            body = body[:LONGEST]
+            if language.bare and body[-1] == "=" and at + 1 < total:
+                body = f"{body} {lines[at + 1].strip(BLANKS)}"  # a function may begin there
+            start = begun.end() if language.before and (begun := language.before(body)) else 0
+            found = language.rule(body, start)
+            if found.lastindex if found else not language.bare or _METHOD.match(body, start):
+                number = numbers[at] + line.count("\0", 0, first)
+                self._take(Line(at, number, indent, starts[at] + first, body, start, found))
+        for block in stack:
+            block.last = block.last or numbers[last + 1] - 1
+        return [one for one in self.found if one.name]
 
-    def _take(self, line: Line) -> None:
-        """Let `line` have the effects in `TABLE`."""
-        stack = self.stack
-        while True:
-            top = stack[-1]
-            relation = self._relation(line, top)
-            steps = TABLE[top.now, relation]
-            if Do.LEAVE not in steps:
-                break
-            top.last = max(top.last, self.code)
+    def comments(self) -> list[tuple[int, int]]:
+        """Return the first and the last line of each run of comments and docstrings."""
+        result, numbers, lines = list[tuple[int, int]](), self.code.numbers, self.code.lines
+        # A string on a line of its own is a docstring, where no brackets are.
+        marks = "\"'" if self.language.ends is Ends.INDENT else "\0"
+        for at in [at for at, line in enumerate(lines) if line.strip(BLANKS)[:1] in marks]:
+            first, last = numbers[at], numbers[at + 1] - 1
+            if self.lines[first - 1].strip():
+                if result and result[-1][1] == first - 1:
+                    first = result.pop()[0]
+                result.append((first, last))
+        return result
+
+    def _likely(self) -> Sequence[int]:
+        """Return the lines in which one of the `words` stands; all if there are none.
+
+        The last one is behind the text.
+        """
+        total = len(self.code.lines)
+        words = [one.replace("~", " ") for one in self.language.words.split()]
+        found = (
+            match.start()
+            for word in words
+            for match in re.finditer(word, self.code.text, re.MULTILINE)
+        )
+        return sorted({*map(self.code.line_at, found), total}) if words else range(total + 1)
+
+    def _goes_on(self, body: str, indent: int, above: int, at: int) -> bool:
+        """Close the definitions that end above the `at`-th line by its indentation, or with it.
+
+        Return True if the line only goes on with a definition, or ends one. The code before it is
+        on the line `above`.
+        """
+        language, stack, numbers = self.language, self.stack, self.code.numbers
+        while indent <= (top := stack[-1]).indent:
+            if indent == top.indent:
+                if language.ends is Ends.WORD and matcher(language.end)(body):
+                    top.last = numbers[at + 1] - 1
+                    stack.pop()
+                    return True
+                if matcher(language.goes_on)(body) or (language.braced and not language.rule(body)):
+                    return True
+            top.last = numbers[above + 1] - 1
             stack.pop()
-        if Do.END in steps:
-            top.last = line.last
-            if not top.name and (found := matcher(r"}\s*+(\w++)")(line.body)):
-                top.name = found[1]  # of a typedef
-            stack.pop()
-        if Do.LOOK in steps:
-            self._look(top, line, is_on=relation is Is.ON)
-        if relation is Is.INNER and top.inner < 0 and 0 < top.opened < line.number:
-            top.inner = line.indent
-        if Do.DEFINE in steps and (top is stack[-1] or Do.LOOK not in steps):
-            self._define(line, stack[-1])
+        return False
 
-    # One return a case, in the order in which they are known.
-    def _relation(self, line: Line, top: Block) -> Is:  # noqa: PLR0911
-        """Return the relation of `line` to `top`; find out whether that is a flat one."""
-        language, body, tail = self.language, line.body, line.tail
-        if line.indent != top.indent:
-            return Is.INNER if line.indent > top.indent else Is.OUTER
-        goes_on = bool(matcher(language.goes_on)(body))
-        if language.ends is not Ends.BRACKET:
-            is_end = language.ends is Ends.WORD and re.match(r"end(?!\w)", body)
-            return Is.ON if goes_on else Is.CLOSING if is_end else Is.NEXT
-        closes = body[0] in _CLOSERS
-        if top.flat:
-            ends = closes and not top.inside and tail[-1] not in ";,)"
-            top.inside -= closes and top.inside > 0
-            return Is.CLOSING if ends else Is.NEXT
-        if closes and top.kind == "type":
-            return Is.CLOSING if tail[-1] == ";" else Is.ON  # `? A : B` may follow
-        has_body = top.opened and (body[0] != "{" or self.code > top.opened)
-        if not has_body and (body[0] in _HEADS or goes_on):
-            is_over = closes and language.bare and not tail.endswith(_OPENERS)
-            return Is.CLOSING if is_over else Is.ON
-        if closes:
-            goes_on = (len(tail) > 1 and tail.endswith(_OPENERS)) or (
-                # A bracket of an argument is not that of a body with braces.
-                bool(top.closer) and body[0] != top.closer
-            )
-            return Is.ON if goes_on else Is.CLOSING
-        is_open = top.closer and self.code == top.opened and top.kind not in CONTAINERS
-        if is_open and not language.bare:
-            top.loose = True
-        if top.loose or (language.braced and top.opened and not line.found):
-            return Is.ON
-        top.flat = top.kind in language.flat and self.code == top.opened > 0
-        return Is.NEXT
-
-    def _look(self, top: Block, line: Line, *, is_on: bool) -> None:
-        """See whether the body of `top` begins, or all of it ends, on `line`."""
-        tail, language = line.tail, self.language
-        if is_on and top.unsure and line.indent == top.indent and _ARROW.match(line.body):
-            top.unsure = False
-        is_parameter = line.indent > top.indent and top.text[-1] in "(<"
-        if language.bare and (
-            is_parameter or (top.unsure and (top.kind == "function" or line.number > top.line))
-        ):
-            return  # or a type
-        opening, closed = tail.count("{"), tail.count("}")
-        ends = ("}", ";", ",") if top.line == line.number else ("}", "};")
-        if opening > closed or tail.endswith(("{", "=> (", "=>")):
-            top.opened = line.number
-            top.closer = "}" if tail[-1] == "{" else ""
-        elif is_parameter and tail.count(")") <= tail.count("("):
-            return  # `{}` may be the value of a parameter
-        elif opening and opening == closed and tail.endswith(ends):
-            if is_on or not language.bare:
-                top.opened = top.last = line.number
-                if top.kind != "type" or tail[-1] == ";":
-                    self.stack.pop()
-        elif tail[-1] == ";":
-            # In old C, the types of parameters stand behind them: `int f(a) int a; {`.
-            is_old = language.of_c and top.unsure and top.text[-1] == ")" and line.number > top.line
-            if not (is_old and matcher(language.goes_on)(line.body)):
-                top.last = line.number
-                self.stack.pop()
-
-    def _define(self, line: Line, owner: Block) -> None:
+    # A definition begins in one of four ways, and ends in one of two.
+    def _take(self, line: Line) -> None:  # noqa: C901, PLR0912
         """Put the definition that `line` begins, if any, on the stack."""
-        language, tail = self.language, line.tail
-        is_flat = owner.flat and line.indent == owner.indent
-        is_member = owner.kind in CONTAINERS and (is_flat or line.indent == owner.inner)
-        block = self._by_rule(line, line.found) if line.found else None
-        if block is None and (language.bare or language.typed):
+        language, code, body, owner = self.language, self.code, line.body, self.stack[-1]
+        is_member = owner.kind in _TYPES if language.bare else owner.is_container
+        if not line.found and not (is_member and language.bare):
+            is_member = owner.is_container and code.opener(line.place) == owner.opened
+            is_member = is_member and not (language.bare and owner.kind in _PARTS)
+        place, needs_body, block = line.place + line.start, False, None
+        if line.found:
+            at = line.found.lastindex or 0
+            kind, name = line.found.group(at - 1, at)
+            needs_body = (language.bare and not kind) or (
+                language.of_c and kind.startswith(("struct", "union", "enum", "class"))
+            )
+            is_group = name == "("
+            block = self._block(line, "" if is_group else name.strip(), kind or "function")
+            place = line.place + line.found.end() - is_group
+        elif language.bare or language.typed:
             block = self._by_shape(line, owner, is_member=is_member)
-        if block is None and is_member and not owner.name:
-            found = matcher(language.group)(line.body)
-            block = line.block(found[1], owner.kind) if found else None
-        is_body = tail[-1] == "{" and ("new " in tail or owner.kind == "enum")
-        if block is None and language.anonymous and is_body:
-            block = line.block("", "class")
-        if block is None:
-            owner.inside += is_flat and tail[-1] == "{"
+            needs_body = language.of_c or not is_member
+        if (
+            not block
+            and owner.kind == "type"
+            and not owner.name
+            and (found := matcher(language.group)(body))
+        ):
+            block = self._block(line, found[1], owner.kind)
+        if not block and language.anonymous and body[-1] == "{":
+            is_body = "new " in body and body[:-1].rstrip()[-1:] == ")"
+            if is_body or owner.kind == "enum":
+                block, place = self._block(line, "", "class"), line.place + len(body) - 1
+        if not block:
             return
+        if language.ends is Ends.BRACKET:
+            has_body = self._extend(block, line, place)
+            is_called = language.bare and code.text.startswith("(", block.end + 1)
+            if (needs_body and not has_body) or is_called:
+                return
+            if language.of_c and not block.name and (found := _TYPEDEF.match(code.text, block.end)):
+                block.name = found[1]
+            end = code.line_at(block.end)
+            block.last = code.numbers[end] + code.text.count("\0", code.starts[end], block.end)
+        else:
+            block.indent = line.indent
+            if language.braced and 0 < body.count("{") == body.count("}"):
+                block.last = line.number
         block.first = self._first_line(line, owner)
         self.found.append(block)
-        self.stack.append(block)
-        if language.ends is not Ends.BRACKET or (
-            tail[-1] == "(" and (language.here_document or not block.name)
-        ):
-            block.opened = line.number
-        else:
-            self._look(block, line, is_on=True)
+        if not block.last or language.ends is Ends.BRACKET:
+            self.stack.append(block)
 
-    def _by_rule(self, line: Line, found: re.Match[str]) -> Block | None:
-        language, tail = self.language, line.tail
-        at = found.lastindex or 0
-        kind, name = found.group(at - 1, at)
-        # `struct s *` may be a type.
-        unsure = language.of_c and kind.startswith(("struct", "union", "enum", "class"))
-        if language.bare and not kind and tail[-1] != ",":
-            # Parameters or a type may follow.
-            unsure = not any(sign in tail for sign in ("=>", " function", "= <"))
-        return line.block("" if name == "(" else name.strip(), kind or "function", unsure=unsure)
+    def _block(self, line: Line, name: str, kind: str) -> Block:
+        """Return the definition that begins on `line`."""
+        code, own = self.code.lines[line.at], self.lines[line.number - 1]
+        if "\0" not in code:
+            own = own[: len(code.rstrip())]
+            if '"' in name:
+                at = code.find(name)
+                name = own[at : at + len(name)]
+        return Block(name, kind, line.number, 0, own.strip())
 
-    # A line can fail in many ways to be a function.
-    def _by_shape(  # noqa: PLR0911
-        self, line: Line, owner: Block, *, is_member: bool
-    ) -> Block | None:
+    def _by_shape(self, line: Line, owner: Block, *, is_member: bool) -> Block | None:
         """Return the function that has no keyword, or None."""
-        language, body, tail = self.language, line.body[line.start :], line.tail
+        language, body = self.language, line.body[line.start :]
+        if language.bare:
+            is_other = not body or body[0] in _NO_METHOD or not (is_member or body[-1] in "({},")
+            name = "" if is_other else bare_name(body, is_member=is_member)
+            return self._block(line, name, "method") if name else None
         about = owner.name.partition("<")[0].rpartition("::")[2]
         if is_member and owner.kind == "record" and body == f"{about} {{":
-            return line.block(about, "method")  # a constructor of Java without parameters
-        if not body or ("(" not in body and not (language.bare and tail[-1] == "<")):
+            return self._block(line, about, "method")  # a constructor of Java without parameters
+        is_top = owner.kind in _PARTS
+        if is_member:
+            is_known = Where.TOP in language.typed or not is_top
+        else:
+            is_known = Where.LOCAL in language.typed and not owner.is_container
+        if not is_known or "(" not in body or body[0] in _NO_TYPE or (is_top and body[-1] == ";"):
             return None
-        if language.bare:
-            # Calls look the same, so outside classes only a line with a body is looked at.
-            has_body = _BODY.search(tail) and tail.count("(") == tail.count(")")
-            if body[0] in _NO_METHOD or not (is_member or has_body or tail[-1] == "("):
-                return None
-            name = bare_name(body, is_member=is_member)
-            return line.block(name, "method", unsure=not is_member) if name else None
-        is_top = Where.TOP in language.typed and (owner.indent < 0 or owner.flat)
-        is_local = Where.LOCAL in language.typed and owner.indent >= 0 and bool(owner.opened)
-        has_value = is_local and ") =>" in tail  # `int f(int x) => x + 1;`
-        is_other = (is_top or is_local) and (tail[-1] != ";" or has_value)
-        if body[0] in _NO_TYPE or not (is_member or is_other):
-            return None
-        if language.of_c and tail[-1] == ";" and "}" not in tail:
-            return None
-        has_type = language.of_c and (
-            owner.flat or not is_member or self._first_line(line, owner) < line.number
-        )
-        name = typed_name(body, about, has_type=has_type, of_c=language.of_c)
-        kind = "method" if is_member else "function"
-        unsure = language.of_c or not (is_member or has_value)
-        return line.block(name, kind, unsure=unsure) if name else None
+        is_c = language.of_c
+        name = typed_name(body, about, has_type=is_c and is_top, of_c=is_c)
+        if not name and is_c and not is_top and self._first_line(line, owner) < line.number:
+            name = typed_name(body, about, has_type=True, of_c=is_c)  # the type is above
+        kind = "method" if is_member and not is_top else "function"
+        return self._block(line, name, kind) if name else None
+
+    # One branch a sign.
+    def _extend(self, block: Block, line: Line, place: int) -> bool:  # noqa: C901, PLR0912
+        """Find the body and the end of `block`, whose head goes on at `place`.
+
+        Return True if it has a body.
+        """
+        code, text, language = self.code, self.code.text, self.language
+        start, final, depth = place, line.at + MAX_HEAD, 0
+        is_value, is_over = False, False
+        while not is_over and (found := _SIGNS.search(text, place)):
+            sign, place = found[0], found.start()
+            if sign in "([":
+                if place == start and not block.name:
+                    block.opened = start  # of Go: `type (`
+                depth += 1
+            elif sign in ")]":
+                depth -= 1
+                # It belongs to a bracket around the head, or it closes the body.
+                is_over = depth < 0 or (depth == 0 and block.opened == start)
+            elif sign == "}":
+                is_over = True
+            elif sign == "{":
+                if not (depth or is_value or self._is_type(block, start, place)):
+                    block.opened, block.end = place, code.closing.get(place, len(text))
+                    return True
+                place = code.closing.get(place, len(text))
+            elif sign == "\n":
+                at = code.line_at(place) + 1
+                if at > final and block.opened != start:
+                    is_over, self.beyond = True, at
+                else:
+                    is_over = not (depth or self._is_head(line.indent, at))
+            elif depth:
+                pass
+            elif sign == ";":
+                # In old C, the types of parameters stand behind them: `int f(a) int a; {`.
+                is_old = language.of_c and line.body[-1] == ")" and code.line_at(place) > line.at
+                own = code.lines[code.line_at(place)].strip(BLANKS) if is_old else ""
+                is_over = not (is_old and matcher(language.goes_on)(own))
+            elif sign == ",":
+                is_item = is_value and language.bare and block.kind != "type"
+                is_over = is_item and text.startswith("\n", place + 1)
+            elif sign == "=>" and language.bare and block.kind == "method":
+                pass  # it is in a type
+            elif sign == "=>" or (sign == "=" and block.kind in _VALUES):
+                body = _ARROW.match(text, place) if language.bare else None
+                if body and block.kind != "type":
+                    block.opened = body.end() - 1
+                    block.end = code.closing.get(block.opened, len(text))
+                    return True
+                is_value, block.opened = True, place
+            else:
+                is_value, block.opened = False, -1
+            place += 1
+        block.end = place - 2 if is_over else len(text) - 1
+        while block.end > start and text[block.end] in " \n\t\0":
+            block.end -= 1
+        return block.opened >= 0
+
+    def _is_type(self, block: Block, start: int, place: int) -> bool:
+        """Return True if the brace at `place` begins no body, but a type or a value."""
+        text, before = self.code.text, self.code.text[max(start, place - 20) : place].rstrip()
+        if self.language.bare:
+            return block.kind == "type" or bool(_BEFORE_TYPE.match(before))
+        if self.language.of_c and block.kind in ("function", "method"):
+            return before[-1:] not in ")}" and bool(_INITIALIZERS.search(text, start, place))
+        return block.kind == "func" and before.endswith(("interface", "struct"))
+
+    def _is_head(self, indent: int, at: int) -> bool:
+        """Return True if the next line of code from the `at`-th on goes on with a head."""
+        lines = self.code.lines
+        while at < len(lines) and not (body := lines[at].strip(BLANKS)):
+            at += 1
+        if at == len(lines):
+            return False
+        deep = len(lines[at][: lines[at].find(body[0])][:LONGEST].expandtabs(_TAB))
+        return deep > indent or body[0] in _HEADS or bool(matcher(self.language.goes_on)(body))
 
     def _first_line(self, line: Line, owner: Block) -> int:
         """Return the first line above `line` that belongs to it: comment, decorator, attribute.
 
         No line of another definition does.
         """
-        language, first = self.language, line.number
-        lowest = max(owner.line, line.number - MAX_ABOVE, self.found[-1].last if self.found else 0)
+        language, code, first = self.language, self.code, line.number
+        before = self.found[-1].last if self.found else 0
+        lowest = max(owner.line, before if before < line.number else 0)
         within = False  # the last lines of a decorator, whose first has not been seen
-        for at in range(line.number - 1, lowest, -1):
-            above = self.lines[at - 1]
-            if not (body := above.strip()):
+        for at in range(line.at - 1, max(-1, line.at - MAX_ABOVE), -1):
+            number = code.numbers[at]
+            own = code.lines[at]
+            if number <= lowest:
                 break
-            indent = len(above[: above.find(body[0])][:LONGEST].expandtabs(_TAB))
-            if indent >= line.indent and language.comment(body + " "):
-                first = first if within else at
-            elif indent == line.indent and language.is_attribute(body[:LONGEST]):
-                first, within = at, False
+            body = own.strip(BLANKS)
+            shown = own if body else self.lines[number - 1]
+            if not shown.strip():
+                break
+            indent = len(shown[: len(shown) - len(shown.lstrip())][:LONGEST].expandtabs(_TAB))
+            if not body and indent >= line.indent:
+                first = first if within else number
+            elif indent == line.indent and body and language.is_attribute(body[:LONGEST]):
+                first, within = number, False
             # A decorator ends with its arguments, but `}` alone ends another definition.
-            elif (indent == line.indent and body[0] in _CLOSERS and body.strip("};")) or (
+            elif (indent == line.indent and body[:1] in "})]" and body.strip("};")) or (
                 indent > line.indent and (within or body.endswith((")", "]")))
             ):
                 within = True

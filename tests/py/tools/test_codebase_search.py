@@ -50,8 +50,12 @@ def paths(reply: Reply) -> list[str]:
     ("text", "words", "identifiers"),
     [
         ("How are requests routed?", ("request", "rout"), ()),
-        ("CookieJar.filter_cookies", ("cooki", "jar", "filt", "cook"), ("filter_cookies",)),
-        ("where is parseHTML2 used", ("pars", "html"), ("parseHTML2",)),
+        (
+            "CookieJar.filter_cookies",
+            ("cooki", "jar", "filt", "cook", "filter_cookies"),
+            ("filter_cookies",),
+        ),
+        ("where is parseHTML2 used", ("pars", "html", "parsehtml2"), ("parseHTML2",)),
         ("the", ("the",), ("the",)),
         ("how is it", ("how", "is", "it"), ()),
         ("a b", ("a", "b"), ()),
@@ -78,7 +82,33 @@ def test_words_of_a_pattern_are_its_literals(pattern: str, words: tuple[str, ...
     assert question_of(pattern, literal=False).words[: len(words)] == words
 
 
+def test_stems_are_marked_and_an_identifier_is_looked_for_whole(tree: Plant) -> None:
+    root = tree({"a.py": "def drain_all():\n    pass\n", "b.py": "drain\nall\n" * 9})
+    reply = ask(root, "what drains in drain_all")
+    assert "[words: drain drain_all]" in reply.text
+    assert "[words: connect* clos*; in no file: " in ask(root, "connections closing").text
+    assert paths(reply)[0] == "a.py"
+
+
 # ---------------------------------------------------------------------------- the order (rule 3)
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("a.py", "MAX_SIZE: int = 30"),
+        ("A.java", "    public static final int MAX_SIZE = 3;"),
+        ("a.c", "#define MAX_SIZE 3"),
+        ("a.ts", "export const MAX_SIZE = 3"),
+        ("a.el", "(defconst MAX_SIZE 3)"),
+    ],
+)
+def test_constant_that_is_named_comes_first(tree: Plant, path: str, line: str) -> None:
+    users = {f"b{n}{path[1:]}": "use(MAX_SIZE)\nif x == MAX_SIZE: y\n" * 9 for n in range(9)}
+    reply = ask(tree(users | {path: f"x\n{line}\n" + "filler text\n" * 99}), "MAX_SIZE")
+    best = data_of(reply)["files"][0]
+    assert best["path"] == path
+    assert (best["definitions"][0]["kind"], best["definitions"][0]["line"]) == ("constant", 2)
 
 
 def test_sources_stand_before_tests_and_documents(tree: Plant) -> None:
@@ -141,7 +171,7 @@ def test_whole_definition_of_a_name_stands_if_it_has_room(tree: Plant) -> None:
 
 def test_word_that_no_file_has_is_named_with_those_looked_for(tree: Plant) -> None:
     text = ask(tree(PROJECT), "drain the submarines").text
-    assert "\n[words: drain submarin; in no file: submarin]\n" in text
+    assert "\n[words: drain submarin*; in no file: submarin*]\n" in text
     nothing = ask(tree(PROJECT, "N"), "submarines")
     assert nothing.text.startswith("No file has a word of 'submarines', of 5 searched\n")
     assert paths(nothing) == []

@@ -148,53 +148,28 @@ def test_error_of_the_deadline_names_the_file_that_takes_long_and_those_that_mat
     tree: Plant,
 ) -> None:  # search 5
     root = tree({"d/a": "aac\naac", "d/b": HOPELESS, "d/c": "aac"})
-    told = "file 2 of 3, d/b, with 2 matches so far (d/a); give an"
+    told = "file 2 of 3, d/b, with 2 matches so far (d/a); give a root_path, include or exclude"
     says(told, root, "(a|aa)+(?=c)", root_path="d")
     told = "file 1 of 1, d/b, with 0 matches so far; give a"
     says(told, root, "(a+)+(?=c)", include=["d/b"])
 
 
-def test_error_of_the_deadline_advises_what_helps(tree: Plant) -> None:
+def test_error_of_the_deadline_names_timeout_ms_only_where_it_would_help(tree: Plant) -> None:
     root = tree({"b": HOPELESS})
-    places = "give a root_path or include"
 
     def error(timeout_ms: int, deadline_ms: int) -> str:
         context = {"root": str(root), "deadline_ms": deadline_ms}
         asked = {"pattern": "(a+)+(?=c)", "timeout_ms": timeout_ms}
         reply = SERVER.call(TOOL, asked, context)
         assert (reply.error or {})["code"] == "TIMEOUT"
+        passed = re.search(r"\(after (\d+) ms\), ", reply.text)
+        assert passed
+        assert 300 <= int(passed[1]) < 10_000
         return reply.text
 
-    text = error(300, 10_000)
-    passed = re.search(r"\(after (\d+) ms\), ", text)
-    assert passed
-    assert 300 <= int(passed[1]) < 10_000
-    assert f"; {places}, a simpler pattern, or a higher timeout_ms" in text
+    assert error(300, 10_000).endswith(", a simpler pattern, or a higher timeout_ms")
     # The caller's deadline ends it, so a higher timeout_ms would change nothing.
-    text = error(20_000, 400)
-    limit = re.search(
-        r"\(after (\d+) ms: the caller waits no longer, whatever timeout_ms 20000 ", text
-    )
-    assert limit
-    assert int(limit[1]) < 10_000
-    assert f"; {places}, or a simpler pattern" in text
-    assert "higher" not in text
-
-
-@pytest.mark.parametrize(
-    ("given", "advice"),
-    [
-        ({}, "give a root_path or include, a simpler"),
-        ({"root_path": "d"}, "give an include, a simpler"),
-        ({"include": ["d/*"]}, "give a root_path, a simpler"),
-        ({"root_path": "d", "include": ["d/*"]}, "exclude that file, a simpler"),
-    ],
-)
-def test_error_of_the_deadline_advises_nothing_that_was_given(
-    tree: Plant, given: dict[str, object], advice: str
-) -> None:
-    root = tree({"d/b": HOPELESS})
-    says(f"file 1 of 1, d/b, with 0 matches so far; {advice}", root, "(a+)+(?=c)", **given)
+    assert error(20_000, 400).endswith(" fewer files, a simpler pattern")
 
 
 def test_file_that_takes_for_ever_behind_a_page_does_not_keep_the_page_back(tree: Plant) -> None:
@@ -327,7 +302,7 @@ def test_two_processes_stay_for_the_next_calls(
     ("pattern", "likely"),
     [
         (r"[a-z]+[-_]\d\d+", ["ab-12", "é_34"]),
-        (r"(?:[a-z]+)[0-9]", ["a1 b", "ab-12", "é_34"]),
+        (r"(?:[a-z]+)[0-9]", ["a1 b", "ab-12", "é_34", "éb", "\u212a"]),
         (r"\s\w", ["a1 b", "ab-12", "é_34", "éb", "\u212a", "ab c"]),
         (r"\w\d", ["a1 b", "ab-12", "é_34", "éb", "\u212a"]),
         (r"[a-z]_\d", ["é_34"]),

@@ -12,7 +12,6 @@ import pytest
 from backstaff.budget import Budget
 from backstaff.fs.root import Place
 from backstaff.names import suggestions
-from backstaff.names.query import Query
 from backstaff.names.ranking import MatchKind
 from backstaff.project.files import ProjectFiles, project_files
 from backstaff.render.names import show
@@ -20,7 +19,6 @@ from backstaff.server import Reply
 from backstaff.tools.workspace import search_files
 from tests.py.processes import NOBODY, as_root, unprivileged
 from tests.py.project.repositories import commit_each, git
-from tests.py.project.test_files import settle
 from tests.py.servers import server_at
 from tests.py.trees import GIT, Plant
 
@@ -87,14 +85,11 @@ def test_substring_allows_no_gaps(tree: Plant) -> None:
     assert len(everything) == 6
 
 
-def test_capital_letter_makes_case_count(tree: Plant) -> None:
+def test_case_decides_only_among_equals(tree: Plant) -> None:
     root = tree(PROJECT)
-    assert found(root, "Tree", kind="substring") == ["docs/Tree.md"]
     assert found(root, "Tree")[:2] == ["docs/Tree.md", "src/tree.py"]
-    assert search(root, "Tree").text.startswith(
-        "1 file matches 'Tree', and 5 guesses (fuzzy, the best first; 8 searched in ./)\n"
-        "[in the name]\ndocs/Tree.md\n[in another case]\nsrc/tree.py\n"
-    )
+    assert set(found(root, "TREE")) == set(found(root, "tree"))
+    assert found(root, "Tree", kind="substring")[0] == "docs/Tree.md"
     assert found(root, "README") == found(root, "readme") == ["README.md"]
 
 
@@ -191,8 +186,8 @@ def test_guesses_are_no_matches_and_stand_below_their_step(tree: Plant) -> None:
         "[in another directory]\nlib/walk.py\n[some of the words]\napp/x\n"
         "[workspace/regexp_search searches what is in files]\n"
     )
-    one = search(root, "Walk.Py").text.splitlines()[0]
-    assert one == "No file matches 'Walk.Py' exactly: 1 guess (fuzzy; 2 searched in ./)"
+    one = search(root, "wlak.py").text.splitlines()[0]
+    assert one == "No file matches 'wlak.py' exactly: 1 guess (fuzzy; 2 searched in ./)"
     assert data_of(reply)["total"] == 2
     page = search(root, "app/walk.py", max_results=1)
     assert notes(page) == ["[1 more: offset=1]"]
@@ -385,11 +380,6 @@ def test_glob_that_matches_few_files_and_more_deeper_is_told(tree: Plant) -> Non
         assert notes(search(root, glob, kind="glob")) == []
 
 
-@pytest.mark.parametrize("query", ["*.py", "**/*.py"])
-def test_glob_that_is_not_said_to_be_one_is_told(tree: Plant, query: str) -> None:
-    assert notes(search(tree(PROJECT), query)) == ["[6 files match '**/*.py' as a glob: kind=glob]"]
-
-
 def test_glob_that_would_match_in_another_case_is_told(tree: Plant) -> None:
     root = tree({"src/Read.ME": "", "src/b": ""})
     for glob in ("src/read.me", "SRC/R*.me"):
@@ -423,10 +413,9 @@ def test_glob_that_matches_nothing_is_told_with_one_that_does(
 
 def test_words_that_are_a_glob_are_told(tree: Plant) -> None:
     root = tree(PROJECT)
-    assert notes(search(root, "**/*.md")) == ["[2 files match '**/*.md' as a glob: kind=glob]"]
-    below = notes(search(root, f"{root}/docs/*.md"))
-    assert below == ["[1 file matches 'docs/*.md' as a glob: kind=glob]"]
-    assert notes(search(root, "[zz")) == []
+    for query, glob in (("**/*.md", "**/*.md"), ("*.md", "**/*.md"), (f"{root}/d/*.c", "d/*.c")):
+        told = [f"[the query reads as a glob: '{glob}' with kind=glob]"]
+        assert notes(search(root, query)) == told
 
 
 def test_examples_in_a_note_are_few_and_short(tree: Plant) -> None:
@@ -444,8 +433,9 @@ def test_what_is_said_in_the_text_is_no_warning_too(tree: Plant) -> None:
         reply = search(root, query)
         assert reply.warnings == ()
         for note, line in zip(data_of(reply)["notes"], notes(reply), strict=True):
-            assert line in {f"[{note['text']}]", f"[{note['text']}: {note['remedy']}]"}
-        assert "repositories of their own" in notes(reply)[-1]
+            assert line.startswith(f"[{note['text'][:20]}")
+            assert note["remedy"] in line
+        assert "1 repository within" in notes(reply)[-1]
 
 
 @pytest.mark.parametrize(("query", "kind"), [("parser2.py", "substring"), ("**/PARSER.py", "glob")])
@@ -466,21 +456,8 @@ def test_guesses_are_made_only_in_time(tree: Plant, monkeypatch: pytest.MonkeyPa
         assert data_of(reply)["files"] == []
         assert "[the time for guesses was up: there may be more, so ask again]" in notes(reply)
         assert found(root, "parse") == ["src/parser.py"]
-        assert found(root, "parsxr.py") == []
-    assert found(root, "parsxr.py") == ["src/parser.py"], "the cut guesses were kept"
+    assert found(root, "parsxr.py") == ["src/parser.py"]
     assert not any("time" in note for note in notes(search(root, "parsxr.py")))
-
-
-def test_answer_of_guesses_alone_is_kept_for_its_next_page(
-    tree: Plant, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root = tree({"src/parser.py": "", "lib/parser.py": ""})
-    settle(root)
-    first = found(root, "parsxr.py", max_results=1)
-    monkeypatch.setattr(Query, "match", pytest.fail)
-    assert {*first, *found(root, "parsxr.py", max_results=1, offset=1)} == {
-        *("src/parser.py", "lib/parser.py")
-    }
 
 
 def test_nearest_names_are_told(tree: Plant) -> None:
@@ -499,8 +476,7 @@ def test_repository_within_is_told(tree: Plant) -> None:
     git(root, "init", "-q")
     git(root / "inner", "init", "-q")
     told = notes(search(root, "main"))
-    assert told[0].startswith("[1 ignored file matches")
-    assert told[-1] == "[repositories of their own, to be searched by giving one as path: inner/]"
+    assert told[-1] == "[not searched: 1 repository within, to be given as path: inner/]"
     assert found(root, "main", path="inner") == ["inner/main"]
 
 
@@ -605,7 +581,7 @@ def test_closed_directory_is_named_from_the_root(tree: Plant) -> None:
     def told() -> list[str]:
         return notes(search(root, "a", path="sub"))
 
-    assert unprivileged(told) == ["[cannot be read: sub/locked/]"]
+    assert unprivileged(told) == ["[not searched: 1 directory that is unreadable (sub/locked/)]"]
 
 
 @as_root
@@ -615,7 +591,7 @@ def test_repository_of_another_user_is_told(tree: Plant) -> None:
     git(root, "add", "-f", ".")
     os.chown(root, NOBODY, NOBODY)
     (note,) = notes(search(root, "x"))
-    assert note.startswith("[.gitignore is not applied, because git refuses this repository")
+    assert "; .gitignore is not applied, because git refuses this repository" in note
 
 
 def test_words_that_stand_joined_in_a_name_find_it_first(tree: Plant) -> None:

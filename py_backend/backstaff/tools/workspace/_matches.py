@@ -6,22 +6,21 @@
     41: the line
     57:5120: …a long line, cut around the match in column 5120…
     70-75: def stop(
-    src/b.py
+    comments: 12 39
     imports: 3 14
 
 A path that looks like one of these lines is quoted. A line with several matches stands once, unless
 it was cut. The name of a definition and its lines, with the comments and decorators above it, stand
 once, above the first match in it: a match is in the innermost definition whose lines hold it, and
 in none if no lines above it do. The line of a definition has its last line, too, and stands below
-the definition around it. Of many matches in one definition, the last row counts the later ones and
-lists their lines: `+3 more in it: 80 81`. Among many matches, those of a file that stand in imports
-share a row, and so do those in tests and in headed text such as Markdown, if any are in other code:
+the definition around it. Among more than `FEW` matches, those of a file that stand in imports share
+a row below the others, unless the word `import` itself matches. Matches in tests, in comments and
+docstrings, and in headed text such as Markdown share rows, too, if any are in other code:
 `tests: 322 336` or `docs: 58`.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from backstaff.contents.regexp_worker import Match
@@ -30,13 +29,11 @@ from backstaff.project.file_kinds import is_test_file
 from backstaff.render.lines import shortened, size, some_of
 from backstaff.render.names import literal, show, visible
 from backstaff.structure.headings import HEADINGS
-from backstaff.structure.language import CONTAINERS
 from backstaff.structure.outline import Definition, Outline
 from backstaff.tools.workspace._symbols import lines_of
-from backstaff.tools.workspace._wanted import in_test
 from backstaff.tools.workspace._window import first_bytes
 
-_LIKE_A_ROW = re.compile(r"\d+[:-]|--|\+\d|(?:imports|tests|docs): |in .*:\Z")
+_LIKE_A_ROW = re.compile(r"\d+[:-]|--|\+\d|(?:imports|tests|docs|comments): |in .*:\Z")
 _IMPORTS = {
     language: re.compile(pattern)
     for pattern, languages in {
@@ -52,41 +49,39 @@ _IMPORTS = {
     for language in languages
 }
 """Lines that import, by language."""
-IMPORTS, TESTS, DOCS = "imports", "tests", "docs"
+_AIMED = re.compile(r"\b(?:import|from|use|include|using|require(?:_relative)?)\b")
+"""A word in a match, by which the pattern aims at imports."""
+IMPORTS, TESTS, DOCS, COMMENTS = "imports", "tests", "docs", "comments"
 """The words that begin a row for several matches."""
 MOST = 300
 """Maximum number of bytes of a line; a longer one is cut around its match."""
-SHORT = 30
-"""Maximum number of lines of a class that is shown whole around a match in it."""
-AUTOMATIC, SOME, FEW, ROWS = 15, 5, 10, 20
-"""Lines on each side of the only match; on each side of one of at most `FEW`; and in all."""
-TO_ENDS, ENDS_SHARE, WANTED_SHARE = 3, 4, 2
-"""Maximum number of matches that are shown with all of the definition around them, where that takes
-at most this part, a quarter, of the limit: with a half, the mean answer had 40 % more bytes. Where
-definitions are searched for, it may take a half."""
-MOST_IN_ONE, MOST_LISTED = 8, 20
-"""Maximum number of matches in one definition that are shown where no lines are shown around them,
-and of the others' lines that are listed."""
+ALONE, ONE_OF_THREE, THREE = 15, 5, 3
+"""Lines on each side of the only match, and of one of up to three, where none are asked for."""
+FEW, MOST_LISTED = 10, 20
+"""Number of matches from which some share a row, and maximum number of lines in such a row."""
+WHOLE_SHARE = 2
+"""Up to three definitions that are searched for stand whole if they take a half of the limit."""
 
 ENCLOSING = ("qualified", "line", "last_line")
 """The data of the definition around a match."""
 
+Row = tuple[str, str]
+"""The text of a match, and the rows that matches share, for a page that ends there."""
 Item = tuple[dict[str, object], dict[str, int]]
 """A match or a file for the data, and its parts that differ in the JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """The lines to show `before` and `after` a match.
+    """The number of `lines` to show before and after a match.
 
-    With `within` these are lines of the definition it is in, not blank at the ends, and with
-    `to_ends` all of them.
+    With `within` these are lines of the definition it is in, not blank at the ends; with `whole`
+    they are all lines of the definition that the match begins.
     """
 
-    before: int = 0
-    after: int = 0
+    lines: int = 0
     within: bool = False
-    to_ends: bool = False
+    whole: bool = False
 
 
 def path_in_text(path: str) -> str:
@@ -94,151 +89,130 @@ def path_in_text(path: str) -> str:
     return literal(path) if _LIKE_A_ROW.match(path) else show(path)
 
 
-def items(
-    found: Sequence[Hits], outlines: Mapping[str, Outline], *, enclosing: bool
-) -> Iterator[Item]:
+def items(found: Sequence[Hits], outlines: Mapping[str, Outline]) -> Iterator[Item]:
     """Yield each match for the data, and its parts that differ in the JSON.
 
-    With `enclosing`, a match has the definition around it; `outlines` are by path.
+    A match has the definition around it; `outlines` are by path.
     """
     for one in found:
         made = outlines.get(one.path)
         for number, start, end, left, _, part, units in one.matches:
+            inner = made.around(number) if made else None
             item: dict[str, object] = {
                 "path": one.path,
                 "line": number,
                 "column": start + 1,
                 "match": part[start - left : end - left],
                 "line_text": part,
+                "enclosing": inner and {key: getattr(inner, key) for key in ENCLOSING},
             }
-            if enclosing:
-                inner = made.around(number) if made else None
-                item["enclosing"] = inner and {key: getattr(inner, key) for key in ENCLOSING}
             yield item, {"column": units + 1}
 
 
-def rows_within(
-    found: Sequence[Hits],
-    outlines: Mapping[str, Outline],
-    around: Around | None,
-    room: int,
-    most: int,
-) -> tuple[list[str], bool]:
-    """Return the text of each match, and whether lines around the matches have no `room`.
+def rows(
+    found: Sequence[Hits], outlines: Mapping[str, Outline], lines: int | None, limit: int
+) -> list[Row]:
+    """Return the row of each match, with so many `lines` around it.
 
-    Where `around` is None, few matches have lines around them, as far as there is room. Whole
-    definitions take at most `most` bytes of it.
+    If `lines` is None, up to three matches have lines of the definition around them as far as they
+    take no more than `limit` bytes; those that begin one have all of it if it takes a half.
     """
-
-    def rows(around: Around, folded: Sequence[Mapping[int, str]]) -> list[str]:
-        return [
-            row
-            for one, words in zip(found, folded, strict=True)
-            for row in _rows_of(one, around, outlines.get(one.path), words)
-        ]
-
     count = sum(len(one.matches) for one in found)
-    none: list[dict[int, str]] = [{}] * len(found)
-    folds = count > FEW and around in (None, Around())
-    bare = rows(around or Around(), _folded(found, outlines) if folds else none)
-    if around or not 0 < count <= FEW:
-        return bare, False
-    lines = AUTOMATIC if count == 1 else min(SOME, ROWS // count)
-    beside = Around(lines, lines, within=True)
-    whole = rows(replace(beside, to_ends=count <= TO_ENDS), none)
-    if sum(map(size, whole)) <= min(room, most):
-        return whole, False
-    some = rows(beside, none)
-    has_room = sum(map(size, some)) <= room
-    return (some if has_room else bare), not has_room
+    if lines is None and 0 < count <= THREE:
+        beside = Around(ALONE if count == 1 else ONE_OF_THREE, within=True)
+        for around, most in (replace(beside, whole=True), limit // WHOLE_SHARE), (beside, limit):
+            made = [row for one in found for row in _rows_of(one, around, outlines.get(one.path))]
+            if sum(map(size, made)) <= most:
+                return [(row, "") for row in made]
+    shared = _shared(found, outlines) if count > FEW and not lines else [{} for _ in found]
+    return [
+        row
+        for one, words in zip(found, shared, strict=True)
+        for row in _with_ends(one, Around(lines or 0), outlines.get(one.path), words)
+    ]
 
 
-def _folded(found: Sequence[Hits], outlines: Mapping[str, Outline]) -> Sequence[Mapping[int, str]]:
+def _shared(found: Sequence[Hits], outlines: Mapping[str, Outline]) -> list[dict[int, str]]:
     """Return the matches of each file that share a row: the word that begins it, by their numbers.
 
     Those in tests and in headed text do so only if other code has matches.
     """
-    folded, has_code = list[dict[int, str]](), False
+    shared, has_code = list[dict[int, str]](), False
     for one in found:
         made, words = outlines.get(one.path), dict[int, str]()
         for position, match in enumerate(one.matches):
-            number, _, _, left, _, part, _ = match
-            if is_test_file(one.path) or (made and in_test(number, made)):
+            number, start, end, left, _, part, _ = match
+            if is_test_file(one.path) or (made and _in_test(number, made)):
                 words[position] = TESTS
             elif made and made.language in HEADINGS:
                 words[position] = DOCS
+            elif made and made.in_comment(number):
+                words[position] = COMMENTS
             elif made and not (left or made.around(number)):
                 pattern = _IMPORTS.get(made.language)
-                if pattern and pattern.match(part):
+                if pattern and pattern.match(part) and not _AIMED.search(part, start, end):
                     words[position] = IMPORTS
         has_code = has_code or (made is not None and len(words) < len(one.matches))
-        folded.append(words)
+        shared.append(words)
     if has_code:
-        return folded
-    return [{at: word for at, word in words.items() if word == IMPORTS} for words in folded]
+        return shared
+    return [{at: word for at, word in words.items() if word == IMPORTS} for words in shared]
 
 
-def _rows_of(
-    found: Hits, around: Around, outline: Outline | None, folded: Mapping[int, str]
-) -> Iterator[str]:
+def _in_test(number: int, made: Outline) -> bool:
+    inner = made.around(number)
+    return inner is not None and any(one.is_test for one in (*made.above(inner), inner))
+
+
+def _with_ends(
+    found: Hits, around: Around, outline: Outline | None, shared: Mapping[int, str]
+) -> Iterator[Row]:
+    """Yield the row of each match. Those with one word of `shared` share a row below the others."""
+    others = [match for at, match in enumerate(found.matches) if at not in shared]
+    rows = _rows_of(replace(found, matches=others), around, outline)
+    head, listed = f"{path_in_text(found.path)}\n", dict[str, dict[int, None]]()
+    for position, match in enumerate(found.matches):
+        row = ""
+        if word := shared.get(position):
+            listed.setdefault(word, {})[match[0]] = None  # each line is shown once
+        else:
+            row, head = next(rows), ""
+        end = "".join(
+            f"{word}: {some_of(map(str, lines), len(lines), most=MOST_LISTED)}\n"
+            for word, lines in listed.items()
+        )
+        end = end and head + end
+        yield (row, end) if position + 1 < len(found.matches) else (row + end, "")
+
+
+def _rows_of(found: Hits, around: Around, outline: Outline | None) -> Iterator[str]:
     """Yield the text of each match, with the file's path before the first, and lines `around` it.
 
-    It is "" for a match that the text of one before shows: those `folded` under a word share a row.
+    It is "" for a match that the text of one before shows.
     """
     lines = _lines(found) if around != Around() else []
     numbers = [match[0] for match in found.matches]
-    holders = [_holder(number, outline) for number in numbers]
-    rows = {  # each is shown once
-        word: [*dict.fromkeys(numbers[at] for at, its in folded.items() if its == word)]
-        for word in {*folded.values()}
-    }
-    last = 0  # the last line that was shown
-    shown = range(0)  # the part of the last line with a match that stands in text
     head = f"{path_in_text(found.path)}\n"
-    said = set[Definition | None]()  # those whose lines are shown, by a heading or their own line
-    inner: Definition | None = None
-    in_one, hidden = 0, list[int]()
-
-    def named(position: int) -> Definition | None:
-        holder, own = holders[position]
-        return own if own in said else holder  # comments above its own line have said its name
-
+    last, columns = 0, range(0)  # the last line that was shown, and its part
+    named = set[Definition]()  # those whose name is shown, by a heading or their own line
     for position, match in enumerate(found.matches):
         number, start, end = match[:3]
-        holder, own = named(position), holders[position][1]
-        if word := folded.get(position):
-            lines_of_word = rows.pop(word, [])
-            listed = some_of(map(str, lines_of_word), len(lines_of_word), most=MOST_LISTED)
-            yield listed and f"{head}{word}: {listed}\n"
-            head = ""
-            continue
-        in_one = in_one + 1 if holder is inner else 1
-        inner = holder
-        if number == last and start >= shown.start and end <= shown.stop:
+        if number == last and start >= columns.start and end <= columns.stop:
             yield ""
             continue
-        if not lines and holder and in_one > MOST_IN_ONE:
-            hidden.append(number)
-            if position + 1 < len(numbers) and named(position + 1) is holder:
-                yield ""
-                continue
-            few = [*map(str, dict.fromkeys(hidden))]
-            few[MOST_LISTED:] = ["…"] * (len(few) > MOST_LISTED)
-            yield f"+{len(hidden)} more in it: {' '.join(few)}\n"
-            hidden = []
-            continue
-        if holder and holder not in said:
-            head += f"in {lines_of(holder)}:\n"
-        said |= {holder, own} - {None}
-        text, shown = line(match, own.last_line if own else 0)
+        holder, own = _holder(number, outline)
+        if own and own in named:  # a comment above its own line has said its name
+            holder = own
+        heading = f"in {lines_of(holder)}:\n" if holder and holder not in named else ""
+        named |= {one for one in (holder, own) if one}
+        text, columns = line(match, own.last_line if own else 0)
         first, final = _ends(number, around, own or holder, lines)
-        before = range(max(last + 1, first, 1), number)
         later = numbers[position + 1] if position + 1 < len(numbers) else final + 1
+        before = range(max(last + 1, first, 1), number)
         after = range(number + 1, min(final + 1, later, len(lines) + 1))
-        is_apart = lines and last and not head and before.start > last + 1
-        gap = "--\n" if is_apart else ""
-        pieces = [head, gap, *_context(lines, before), text, *_context(lines, after)]
-        yield "".join(pieces)
+        gap = "--\n" if lines and last and not (head or heading) and before.start > last + 1 else ""
+        context = _context(lines, before), text, _context(lines, after)
+        yield "".join((head, heading, gap, *context))
         head, last = "", max(number, after.stop - 1)
 
 
@@ -249,12 +223,11 @@ def _ends(
 
     The first one may be before the first of all, and the last one after the last.
     """
-    first, final = number - around.before, number + around.after
+    first, final = number - around.lines, number + around.lines
     if not around.within:
         return first, final
     if inner:
-        is_short = inner.last_line - inner.first_line < SHORT
-        is_whole = around.to_ends and (inner.kind not in CONTAINERS or is_short)
+        is_whole = around.whole and number == inner.line
         first = inner.first_line if is_whole else max(first, inner.first_line)
         final = inner.last_line if is_whole else min(final, inner.last_line)
     shown = [at for at in range(max(first, 1), final + 1) if "".join(lines[at - 1 : at]).strip()]
@@ -274,31 +247,9 @@ def _lines(found: Hits) -> Sequence[str]:
     return found.text.decode().removesuffix("\n").split("\n")
 
 
-def lines_near(
-    found: Sequence[Hits], around: Around | None, paths: AbstractSet[object]
-) -> list[dict[str, object]]:
-    """Return the lines `around` the matches for the data, of the files with these `paths`."""
-    if around is None or not (around.before or around.after):
-        return []
-    near: list[dict[str, object]] = []
-    for one in (one for one in found if one.path in paths):
-        lines = _lines(one)
-        numbers = {
-            number
-            for at, *_ in one.matches
-            for number in range(max(1, at - around.before), min(len(lines), at + around.after) + 1)
-        }
-        told = [
-            {"line": number, "text": shortened(lines[number - 1], MOST)}
-            for number in sorted(numbers)
-        ]
-        near.append({"path": one.path, "lines": told})
-    return near
-
-
-def _context(lines: Sequence[str], numbers: range) -> Iterator[str]:
-    for number in numbers:
-        yield f"{number}- {shortened(visible(lines[number - 1]), MOST)}".rstrip() + "\n"
+def _context(lines: Sequence[str], numbers: range) -> str:
+    rows = (f"{at}- {shortened(visible(lines[at - 1]), MOST)}".rstrip() for at in numbers)
+    return "".join(f"{row}\n" for row in rows)
 
 
 def line(match: Match, to: int = 0) -> tuple[str, range]:

@@ -10,16 +10,15 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from backstaff.contents.choice import above_excluded, choose
-from backstaff.contents.dialects import BadRegexp, alternatives, translated
+from backstaff.contents.dialects import BadRegexp, translated
 from backstaff.contents.regexp import Matchers, NoMatcher
 from backstaff.contents.regexp_worker import Job, Pattern
 from backstaff.contents.scan import Hits, Scan
 from backstaff.contents.words import question
 from backstaff.errors import DeadlineExceeded
-from backstaff.globs.globs import BadGlob, compile_globs
 from backstaff.names import suggestions
 from backstaff.project.files import Closed, project_files
-from backstaff.render.lines import paths_in_a_note, plural, some_of
+from backstaff.render.lines import paths_in_a_note, plural
 from backstaff.render.names import quote, visible
 from backstaff.result import Note, NoteKind
 from backstaff.tools.workspace._searched import WALK_SHARE, Searched
@@ -30,8 +29,6 @@ MANY = 20
 """Maximum number of files that such a search counts."""
 BEST_FILES = 3
 """Number of files that are named for a pattern of several words."""
-MAX_NAMED = 20
-"""Maximum number of alternatives without matches that are named."""
 
 _OVER_LINES = re.compile(r"\n|\\[nsWDS]|\[\^|\(\?[a-z]*s")
 """A part of each pattern that can match an end of a line."""
@@ -81,58 +78,68 @@ def reads_as_glob(pattern: str) -> bool:
     return bool(_GLOB.fullmatch(pattern))
 
 
+def about_globs(
+    searched: Searched,
+    include: Sequence[str],
+    exclude: Sequence[str],
+    within: Matchers,
+    *,
+    is_empty: bool,
+) -> Iterator[Note]:
+    """Say that `include` leaves no file, or `exclude` all, and which glob would do otherwise.
+
+    If the answer `is_empty`, say as well which glob of `include` would match more files deeper.
+    That excluded directories have such files, the last line of the answer says.
+    """
+    prefix, choice, excluded = searched.prefix, searched.choice, searched.rules.excluded
+    wrong = [("include", include)] * bool(include and not (choice.files or searched.tests))
+    wrong += [("exclude", exclude)] * bool(exclude and choice.files and not choice.by_exclude)
+    if not (wrong or is_empty):
+        return
+    files = [prefix + one for one in searched.project.paths if not above_excluded(one, excluded)]
+    near = suggestions.Searched(files, within.budget.at_most(suggestions.SECONDS))
+    # An absolute path is no glob here, but its author may know no other.
+    root = searched.place.path.removesuffix(prefix.removesuffix("/")).rstrip("/") + "/"
+    for name, globs in wrong:
+        below = prefix + globs[0].removeprefix("./") if prefix else ""
+        why = suggestions.nearest_glob(globs[0], near, root)
+        why = why or (suggestions.nearest_glob(below, near, root) if below else None)
+        text = f"no file matches {name} {quote(globs[0])}"
+        yield Note(NoteKind.PATTERN, text + (f": {why}" if why else ""))
+    if is_empty and choice.files and not choice.by_exclude:
+        told = filter(None, (suggestions.shallow_glob(glob, near) for glob in include))
+        yield from (Note(NoteKind.PATTERN, one) for one in list(told)[:1])
+
+
 @dataclass(frozen=True, slots=True)
 class Near:
-    """Explains a search for `wording` in the files of `searched` by `scan`."""
+    """Explains why a search for `wording` in the files of `searched` by `scan` finds nothing."""
 
     wording: Wording
     searched: Searched
     scan: Scan
     matchers: Matchers
 
-    def reasons(self, include: Sequence[str], *, ignored: bool, lines: bool) -> Iterator[Note]:
+    def reasons(self, *, ignored: bool) -> Iterator[Note]:
         """Yield reasons why nothing matches, as long as there is time.
 
-        They are about the globs of `include`, about other patterns and, if `ignored`, about the
-        files that git ignores. With `lines`, only some lines with matches are wanted. Raises
+        They are about other patterns and, if `ignored`, about the files that git ignores. Raises
         `Cancelled`.
         """
-        if include and not self.scan.files:
-            yield Note(NoteKind.PATTERN, self._about_include(include[0]))
-        elif shallow := self._shallow_include(include):
-            yield Note(NoteKind.PATTERN, shallow)
         if not self.wording.literal and reads_as_glob(self.wording.pattern):
             glob = f'include=["{visible(self.wording.pattern)}"]'
             yield Note(NoteKind.PATTERN, "the pattern reads as a glob", f"{glob} chooses files")
         project = self.searched.project
         with suppress(DeadlineExceeded, NoMatcher):
-            yield from self._about_lines() if lines else self._about_patterns()
+            if self.scan.matches:
+                told = plural(self.scan.matches, "match is", "matches are")
+                text = f"{told} on no line that defines something"
+                yield Note(NoteKind.PATTERN, text, "definitions=false")
+                return
+            yield from self._about_patterns()
             yield from self._about_words()
             if ignored and (project.ignored or project.closed(Closed.REPOSITORY)):
                 yield from self._about_ignored()
-
-    def alternatives_without_matches(self, matching: Sequence[str]) -> Iterator[Note]:
-        """Yield which alternatives match nothing, while others do, in the `matching` files.
-
-        These have to be all files with matches. An alternative is not named if it matches in these
-        files, though no such match was chosen.
-        """
-        parts = [] if self.wording.literal else alternatives(self.wording.pattern)
-        nothing, within = list[str](), self._within_seconds()
-        with suppress(DeadlineExceeded, BadRegexp, NoMatcher):
-            for part in dict.fromkeys(parts) if matching and len(parts) > 1 else ():
-                pattern = translated(part), "i" in self.wording.flags
-                if not any(self._hits(matching, pattern, 1, "files", within)):
-                    nothing.append(visible(part))
-        if nothing:
-            told = some_of(nothing, len(nothing), between=" | ", most=MAX_NAMED)
-            told = told or plural(len(nothing), "long alternative")
-            yield Note(NoteKind.PATTERN, f"nothing for: {told}")
-
-    def _about_lines(self) -> Iterator[Note]:
-        if told := self._count(self.scan.files, self.scan.job.patterns[0]):
-            text = f"{told}, but on no line of a definition that is wanted"
-            yield Note(NoteKind.PATTERN, text, "definitions=false")
 
     def _about_patterns(self) -> Iterator[Note]:
         pattern, ignore_case = self.wording.python()
@@ -181,8 +188,9 @@ class Near:
         Raises `Cancelled`.
         """
         count, least = 0, ""
+        scan = self.searched.scan(Job((pattern,), output=output), files, most=MANY + 1)
         try:
-            for _ in self._hits(files, pattern, MANY + 1, output, self._within_seconds()):
+            for _ in islice(scan.hits(self._within_seconds()), MANY + 1):
                 count += 1
         except (DeadlineExceeded, BadRegexp, NoMatcher):
             least = "at least "
@@ -190,45 +198,6 @@ class Near:
             return f"more than {MANY} files match"
         return least + plural(count, "file matches", "files match") if count else ""
 
-    def _hits(
-        self, files: Sequence[str], pattern: Pattern, most: int, output: str, within: Matchers
-    ) -> Iterator[Hits]:
-        """Yield the first `most` of `files` that match `pattern`."""
-        job, contents, known = Job((pattern,), output=output), self.scan.contents, self.scan.codings
-        yield from islice(Scan(files, job, contents, known, most=most).hits(within), most)
-
     def _within_seconds(self) -> Matchers:
         """Return the same processes, for `SECONDS` at most."""
         return replace(self.matchers, budget=self.matchers.budget.at_most(SECONDS))
-
-    def _about_include(self, pattern: str) -> str:
-        """Say why the globs of `include`, whose first is `pattern`, leave no file.
-
-        That excluded directories have such files, the last line of the answer says.
-        """
-        searched, budget = self.searched, self.matchers.budget.at_most(suggestions.SECONDS)
-        prefix, excluded = searched.prefix, searched.rules.excluded
-        files = [
-            prefix + one for one in searched.project.paths if not above_excluded(one, excluded)
-        ]
-        # An absolute path is no glob here, but its author may know no other.
-        root = searched.place.path.removesuffix(prefix.removesuffix("/")).rstrip("/") + "/"
-        rebased = pattern.removeprefix(root)
-        if rebased == pattern:
-            rebased = prefix and prefix + pattern.removeprefix("./").lstrip("/")
-        near = suggestions.Searched(files, budget)
-        why = suggestions.nearest_glob(pattern, lambda one: compile_globs((one,)), near, rebased)
-        return f"no file matches include {quote(pattern)}" + (f": {why}" if why else "")
-
-    def _shallow_include(self, patterns: Sequence[str]) -> str | None:
-        """Say which pattern of `include` would match more files at any depth."""
-        budget, searched = self.matchers.budget.at_most(suggestions.SECONDS), self.searched
-
-        def count(glob: str) -> int:
-            rules = replace(searched.rules, include=compile_globs((glob,)))
-            return len(choose(searched.project, rules, budget).files)
-
-        with suppress(DeadlineExceeded, BadGlob):  # it became too long
-            told = (suggestions.shallow_glob(pattern, count) for pattern in patterns)
-            return next(filter(None, told), None)
-        return None

@@ -1,4 +1,4 @@
-"""Files that a search of contents did not look at: counts for the data, and the last line."""
+"""Files that a search did not look at: counts for the data, and the last lines of the text."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -49,32 +49,43 @@ def not_searched(counts: Mapping[str, int], searched: Searched, scan: Scan) -> N
     Files after the last match of a page are left for later pages: nobody knows yet which of them
     are binary.
     """
-    prefix, project, choice = searched.prefix, searched.project, searched.choice
+    prefix, choice = searched.prefix, searched.choice
     words = _WORDS if counts["links"] > 1 else _WORDS | {"links": "link"}
     if large := [path for path, reason in scan.unread_files() if reason is Unread.TOO_LARGE]:
         words = words | {"too_large": f"{words['too_large']} ({first_of(large, prefix)})"}
     parts = [f"{counts[key]:,} {text}" for key, text in words.items() if counts[key]]
+    parts += [plural(searched.tests, "file of tests", "files of tests")] * bool(searched.tests)
     later = len(scan.files) - scan.looked_at
     parts += [f"{later:,} left for later pages"] * (later > 0)
-    parts += told_by_name(_merged(choice.by_name), prefix, _MARK)
+    parts += told_by_name(choice.by_name, prefix, _MARK)
+    own = ["outside include"] * bool(choice.by_include) + ["in exclude"] * bool(choice.by_exclude)
+    nothing = f"files {' or '.join(own)}" if own else "nothing"
+    return _note(parts, searched.project, prefix, "root_path", nothing)
+
+
+def not_walked(project: ProjectFiles, prefix: str) -> list[Note]:
+    """The note about what a search of names did not look at, or none if it looked at all.
+
+    For example `not searched: 1 directory that is unreadable (locked/)`.
+    """
+    unreadable = [f"{path}/" for path in project.closed(Closed.UNREADABLE)]
+    words = plural(len(unreadable), "directory that is", "directories that are")
+    parts = [f"{words} unreadable ({first_of(unreadable, prefix)})"] * bool(unreadable)
+    parts += ["the rest, because the time was up"] * project.expired
+    is_whole = not (parts or project.not_applied or project.closed(Closed.REPOSITORY))
+    return [] if is_whole else [_note(parts, project, prefix, "path")]
+
+
+def _note(
+    parts: list[str], project: ProjectFiles, prefix: str, argument: str, nothing: str = "nothing"
+) -> Note:
+    """Return the note that lists `parts`; a remedy in them names the `argument` for a directory."""
     if inner := [prefix + path for path in project.closed(Closed.REPOSITORY)]:
         which = some_of((f"{word(path)}/" for path in inner), len(inner))
         parts.append(f"{plural(len(inner), 'repository', 'repositories')} within{_MARK}: {which}")
-    own = ["outside include"] * bool(choice.by_include) + ["in exclude"] * bool(choice.by_exclude)
-    nothing = f"files {' or '.join(own)}" if own else "nothing"
     text = f"not searched: {', '.join(parts) or nothing}"
     if project.not_applied:
         text += f"; .gitignore is not applied, because {project.not_applied}"
-    remedy = "to be given as root_path" if _MARK in text else ""
+    remedy = f"to be given as {argument}" if _MARK in text else ""
     line = text.replace(_MARK, f", {remedy}")
     return Note(NoteKind.NOT_SEARCHED, text.replace(_MARK, ""), remedy, line)
-
-
-def _merged(by_name: Counter[str]) -> Counter[str]:
-    """Return `by_name` with `**/build/` for several directories that have one name."""
-    ends = {path: f"/{path}".split("/")[-2] for path in by_name if path.endswith("/")}
-    merged, named = Counter[str](), Counter(ends.values())
-    for path, count in by_name.items():
-        several = path in ends and named[ends[path]] > 1
-        merged[f"**/{ends[path]}/" if several else path] += count
-    return merged

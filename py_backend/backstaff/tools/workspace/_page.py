@@ -1,6 +1,6 @@
 """The part of all matches that a page shows, and how many of each file."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 Count = tuple[str, int]
@@ -17,43 +17,23 @@ class Share:
     folded: int
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """The shares of a page, each of at least one match, and the matches `left` for later pages.
+def page_of(
+    counts: Sequence[Count], offset: int, room: int, *, most: int
+) -> tuple[list[Share], bool]:
+    """Return the shares of the page of at most `room` matches after the first `offset`.
 
-    `left` counts by path, in the order of the pages; no file with 0 is in it. If `is_shared`, the
-    page has no room for all matches, and each file shows some.
+    The second value is True if matches are left for later pages. Where not all have room, each file
+    shows at most `most`, and the page counts its others, which no later page shows.
     """
-
-    shares: Sequence[Share]
-    left: Mapping[str, int]
-    is_shared: bool = False
-
-
-def page_of(counts: Sequence[Count], offset: int, room: int, *, least: int = 0) -> Page:
-    """Return the page of at most `room` matches after the first `offset`.
-
-    If `least` is not 0, several files share a page that has no room for all of their matches. Then
-    each shows the same number, if it has as many: `least`, or more where there is room. The page
-    counts its others, which no later page shows.
-    """
-    waiting = list[tuple[str, int, int]]()
+    shares, has_more = list[Share](), False
+    fits = len(counts) == 1 or sum(count for _, count in counts) - offset <= room
     for path, count in counts:
         passed = min(offset, count)
         offset -= passed
-        if count > passed:
-            waiting.append((path, passed, count - passed))
-    is_shared = least > 0 and len(waiting) > 1 and sum(count for *_, count in waiting) > room
-    most = least if is_shared else room
-    while is_shared and sum(min(count, most + 1) for *_, count in waiting) <= room:
-        most += 1
-    shares, left = list[Share](), dict[str, int]()
-    for path, passed, count in waiting:
-        shown = min(count, most, room)
+        shown = min(count - passed, room, room if fits else most)
         room -= shown
-        folded = count - shown if is_shared and shown == min(count, most) else 0
+        folded = count - passed - shown if shown == most and not fits else 0
         if shown:
             shares.append(Share(path, passed, shown, folded))
-        if count > shown + folded:
-            left[path] = count - shown - folded
-    return Page(shares, left, is_shared)
+        has_more = has_more or count > passed + shown + folded
+    return shares, has_more

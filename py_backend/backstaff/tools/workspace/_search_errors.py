@@ -22,37 +22,24 @@ def invalid_regex(error: BadRegexp, pattern: str, translated: str) -> ToolError:
     return ToolError("INVALID_REGEX", f"{problem}; {remedy}", **details)
 
 
-def timeout(
-    found: Pass | None, passed: float, limit: str, more: str, *, includes: bool
-) -> ToolError:
+def timeout(found: Pass | None, passed_ms: float, more: str) -> ToolError:
     """Return the error that says how far the search came, and how to narrow it (search 5).
 
-    It names the first files with matches, and no match (search 5). `passed` are the milliseconds
-    that the search took; `limit` says which other limit there was, and `more` names the argument
-    for more time, if it can be given. `includes` says that the caller has given `include`.
+    It names the first files with matches, and no match. `passed_ms` is how long the search took,
+    and `more` names the argument for more time, if that would help.
     """
-    how_far, waits_for, prefix = (
-        "no file was searched yet",
-        0,
-        found.searched.prefix if found else "",
-    )
+    how_far = "no file was searched yet"
     if found and (number := found.scan.waits_for or found.scan.looked_at):
-        waits_for = found.scan.waits_for
-        is_files = found.scan.job.output == "files"
-        matches = ("matching file",) if is_files else ("match", "matches")
+        prefix, files = found.searched.prefix, found.scan.files
+        matches = counted(found.counted, "match", "matches")
+        if found.scan.job.output == "files":
+            matches = counted(found.counted, "matching file")
+        named = f" ({first_of([one.path for one in found.hits], prefix)})" if found.hits else ""
         how_far = (
-            f"the search had come to file {number:,} of {len(found.scan.files):,},"
-            f" {show(prefix + found.scan.files[number - 1])},"
-            f" with {counted(found.counted, *matches)} so far"
+            f"the search had come to file {number:,} of {len(files):,},"
+            f" {show(prefix + files[number - 1])}, with {matches} so far{named}"
         )
-        if found.hits:
-            how_far += f" ({first_of([one.path for one in found.hits], prefix)})"
-    remedy = {
-        (False, False): "give a root_path or include",
-        (True, False): "give an include",
-        (False, True): "give a root_path",
-        (True, True): "exclude that file" if waits_for else "give a deeper root_path",
-    }[bool(prefix), includes]
-    remedy += f", a simpler pattern, or a higher {more}" if more else ", or a simpler pattern"
-    problem = f"When the time was up (after {round(passed)} ms{limit}), {how_far}"
+    remedy = "give a root_path, include or exclude that leaves fewer files, a simpler pattern"
+    remedy += f", or a higher {more}" if more else ""
+    problem = f"When the time was up (after {round(passed_ms)} ms), {how_far}"
     return ToolError("TIMEOUT", f"{problem}; {remedy}", problem=problem, remedy=remedy)

@@ -6,7 +6,7 @@ even if git tracks them or `include` names them; to search one, it is given as `
 as `root_path` is searched alone, wherever it is.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -31,6 +31,7 @@ from backstaff.fs.contents import Contents
 from backstaff.fs.entry import Kind
 from backstaff.fs.root import Place
 from backstaff.globs.globs import BadGlob, Globs, compile_globs
+from backstaff.project.file_kinds import is_test_file
 from backstaff.project.files import Directory, ProjectFiles, project_files
 from backstaff.project.running_git import NoGit
 from backstaff.render.lines import paths_in_a_note
@@ -48,7 +49,7 @@ from backstaff.tools.workspace._texts import (
 
 WALK_SHARE = 0.75
 """The part of the time for finding the files."""
-REBASED = "'include' matches no file from the workspace on: here it counts from"
+REBASED = "no file matches 'include' from the workspace on, so here it counts from"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,47 +69,49 @@ class Searched:
     contents: Contents
     codings: Mapping[str, str]
     notes: Sequence[Note]
-    unwanted: int
-    """The number of files of the choice that were not wanted."""
+    tests: int
+    """The number of files of tests that are left out."""
 
     def scan(self, job: Job, files: Sequence[str] | None = None, *, most: float = inf) -> Scan:
         """Return a pass through all chosen files or some `files`."""
         files = self.choice.files if files is None else files
         return Scan(files, job, self.contents, self.codings, most)
 
-    def named(self, question: Question, found: Sequence[Hits], scan: Scan) -> list[Hits]:
-        """Return the files without hits whose names have a word of the question."""
-        known = {one.path for one in found} | {path for path, _ in scan.unread_files()}
+    def with_names(self, question: Question, found: Sequence[Hits], scan: Scan) -> list[Hits]:
+        """Return `found` and the files without hits whose names have a word of the question."""
+        hits = {one.path: one for one in found}
+        unread = {path for path, _ in scan.unread_files()}
         nothing = [0] * len(question.words)
         return [
-            Hits(path, 0, words=nothing)
+            hits.get(path) or Hits(path, 0, words=nothing)
             for path in scan.files[: scan.looked_at]
-            if path not in known and has_word(path, question)
+            if path in hits or (path not in unread and has_word(path, question))
         ]
 
     def weighed(
         self, question: Question, found: Sequence[Hits], scan: Scan, budget: Budget
     ) -> list[Worthy]:
-        """Return the files `found` by `scan`, the best first (`contents.worth`).
+        """Return the files `found` by `scan`, the best first (`contents.worth`); ties are by path.
 
         Those with matches are returned, or all if the scan had no pattern. The best are cut into
         definitions, as far as there is time. Raises `Cancelled`.
         """
         weight, patterns = weights(question, found, scan.searched), scan.job.patterns
         files = [one for one in found if one.count] if patterns else found
-        best = by_words(question, files, weight)
+        worthy = by_words(question, files, weight)
+        best = in_order(worthy)[:CUT_FILES]
         texts, made = dict[str, str](), dict[str, Outline | None]()
         cut = dict[str, Worthy]()
         with suppress(DeadlineExceeded):
-            for one in best[:CUT_FILES]:
+            for one in best:
                 budget.check()
                 texts[one.hits.path] = text(one.hits.path, self.contents, self.codings) or ""
             made.update(outlines(texts, budget))
-            for one in best[:CUT_FILES]:
+            for one in best:
                 budget.check()
                 path = one.hits.path
                 cut[path] = with_places(one, question, weight, texts[path], made[path])
-        return in_order([cut.get(one.hits.path, one) for one in best])
+        return in_order([cut.get(one.hits.path, one) for one in worthy])
 
     @property
     def prefix(self) -> str:
@@ -163,12 +166,12 @@ def searched(  # noqa: PLR0913 - the arguments of a caller, and the limits
     budget: Budget,
     *,
     include_ignored: bool = False,
-    is_wanted: Callable[[str], bool] | None = None,
+    exclude_tests: bool = False,
 ) -> Iterator[Searched]:
     """Choose the files below `root_path`. Raises `PathError`, `DeadlineExceeded` and `Cancelled`.
 
-    Where `include` leaves no file from the workspace on, it counts from `root_path`. Of the files
-    that are left, those for which `is_wanted` is false are left out as well.
+    Where `include` leaves no file from the workspace on, it counts from `root_path`. With
+    `exclude_tests`, files of tests are left out as well.
     """
     place, alone = _place(root_path, context)
     with place:
@@ -189,12 +192,14 @@ def searched(  # noqa: PLR0913 - the arguments of a caller, and the limits
                 choice = below if below.files else choice
                 counted_from = Note(NoteKind.PATTERN, f"{REBASED} {show(prefix)}")
                 notes += [counted_from] * bool(below.files)
-            wanted = list(filter(is_wanted, choice.files)) if is_wanted else choice.files
-            unwanted = len(choice.files) - len(wanted)
-            choice = replace(choice, files=wanted) if is_wanted else choice
+            chosen = len(choice.files)
+            if exclude_tests:
+                files = [path for path in choice.files if not is_test_file(path)]
+                choice = replace(choice, files=files)
+            tests = chosen - len(choice.files)
             base = prefix + alone if alone else place.relative
             known = codings(prefix, context)
-            yield Searched(place, base, project, rules, choice, contents, known, notes, unwanted)
+            yield Searched(place, base, project, rules, choice, contents, known, notes, tests)
 
 
 def _place(root_path: str, context: Context) -> tuple[Place, str]:

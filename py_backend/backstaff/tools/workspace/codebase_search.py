@@ -21,7 +21,6 @@ from backstaff.contents.scan import Hits, Scan
 from backstaff.contents.words import Question, question
 from backstaff.contents.worth import Place, Worthy
 from backstaff.errors import DeadlineExceeded, ErrorCode, PathError, ToolError
-from backstaff.project.file_kinds import is_test_file
 from backstaff.render.lines import bracketed, counted, fit, shortened, size
 from backstaff.render.names import MAX_ECHO, labels, quote, show, visible
 from backstaff.result import Note, NoteKind
@@ -71,12 +70,13 @@ class Answer:
         """Say how to see more, which words were looked for, and in which files they were not."""
         words, scan = self.question.words, self.scan
         counts = skipped(self.files.project, self.files.choice, scan)
-        nowhere = [
-            word for at, word in enumerate(words) if not any(one.words[at] for one in self.found)
-        ] * bool(scan.searched)
-        told = f"words: {' '.join(map(visible, words))}"
-        told += f"; in no file: {' '.join(map(visible, nowhere))}" if nowhere else ""
-        notes = [Note(NoteKind.PATTERN, told)]
+        having = [any(one.words[at] for one in self.found) for at in range(len(words))]
+        told = [visible(self.question.shown(word)) for word in words]
+        nowhere = [word for word, found in zip(told, having, strict=True) if not found]
+        nowhere *= bool(scan.searched)
+        text = f"words: {' '.join(told)}"
+        text += f"; in no file: {' '.join(nowhere)}" if nowhere else ""
+        notes = [Note(NoteKind.PATTERN, text)]
         if not scan.files and (globs := self.asked.include or self.asked.exclude):
             left = f"no file is left by include and exclude: {' '.join(map(show, globs))}"
             notes.append(Note(NoteKind.PATTERN, left, "a glob is about the whole path: '**/*.py'"))
@@ -194,18 +194,23 @@ def run(arguments: Arguments, context: Context) -> Result:
         problem = f"is longer than {MAX_QUERY_CHARACTERS} characters"
     if problem:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument 'query' {problem}")
-    no_tests = (lambda path: not is_test_file(path)) if arguments.exclude_tests else None
     limit = min(context.text_limit(MAX_TEXT_BYTES), MAX_TEXT_BYTES)
     budget, found = context.budget, list[Hits]()
     try:
         with (
             Matchers(budget.share(PASS_SHARE)) as matchers,
-            searched(arguments.root_path, rules, context, budget, is_wanted=no_tests) as files,
+            searched(
+                arguments.root_path,
+                rules,
+                context,
+                budget,
+                exclude_tests=arguments.exclude_tests,
+            ) as files,
         ):
             scan = files.scan(Job((), words=asked.forms()))
             with suppress(DeadlineExceeded):
                 found.extend(scan.hits(matchers))
-            found += files.named(asked, found, scan)
+            found = files.with_names(asked, found, scan)
             best = files.weighed(asked, found, scan, budget)[: arguments.max_results]
             return Answer(arguments, asked, files, scan, found, best).result(limit)
     except DeadlineExceeded as error:

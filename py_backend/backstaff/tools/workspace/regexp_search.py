@@ -3,9 +3,9 @@ r"""workspace/regexp_search: where a regular expression matches in the files bel
 The dialect is Python's `re`; `contents.dialects` translates parts that only JavaScript has. A match
 is within one line. Order is by path (UTF-16 units), line, column.
 
-The way of a match: the files are chosen (`_searched`), each has its matches counted (`Scan`), those
-in tests or on lines without definitions are dropped (`Wanted`), the page is shared among the files
-(`page_of`), its matches are fetched, laid out as rows (`_matches`), and fitted into the limit.
+The way of a match is `Search.result`: the files are chosen (`_searched`), each has its matches
+counted (`Scan`), the page is shared among the files (`page_of`), its matches are fetched, laid out
+as rows (`_matches`), and fitted into the limit.
 
 Where a page for a model cannot hold all matches, the files stand by worth instead (contract 009):
 all are counted before the first page, and the order is that of `contents.worth` for the words of
@@ -20,12 +20,11 @@ files else.
 
 The contract's `took_ms` is in the JSON only: a reply has its own. Columns count UTF-16 units in the
 JSON, and characters in the data. Of a line with more than 1,000 characters `line_text` is a part.
-Lines around a match are in the text only, and unasked only if they have room, else the reply, but
-not its data, is truncated; with `definitions`, more than three have none. Matches in a definition
-stand below its name and lines (`_matches`); where the time is up, without them. Where matches are
-more than a page for a model holds, each file gets a share of it, and its last row counts its
-others; `offset` counts these as well. For the output `files`, an item is a path, and for `count` a
-path and the number of its matches; max_results and offset then count files.
+Lines around a match are in the text only. Matches in a definition stand below its name and lines;
+where the time is up, without them. Where matches are more than a page for a model holds, each file
+gets a share of it, and its last row counts its others; `offset` counts these as well. For the
+output `files`, an item is a path, and for `count` a path and the number of its matches; max_results
+and offset then count files.
 """
 
 import time
@@ -36,33 +35,24 @@ from enum import StrEnum
 
 from backstaff.cache import LRUCache
 from backstaff.contents.dialects import BadRegexp
-from backstaff.contents.outlines import outlines
+from backstaff.contents.outlines import outline, outlines
 from backstaff.contents.regexp import Matchers, NoMatcher
 from backstaff.contents.regexp_worker import Job, Pattern
 from backstaff.contents.scan import Hits
 from backstaff.contents.words import question_of
 from backstaff.errors import DeadlineExceeded, ErrorCode, PathError, ToolError
 from backstaff.fs.contents import MAX_FILE_BYTES
-from backstaff.project.file_kinds import is_test_file
-from backstaff.render.lines import bracketed, counted, fit, fitting, size
-from backstaff.render.names import MAX_ECHO, labels, quote, show, visible, word
+from backstaff.render.lines import bracketed, counted, fit, size
+from backstaff.render.names import MAX_ECHO, labels, quote, show, visible
 from backstaff.result import Note, NoteKind
 from backstaff.structure.outline import Outline
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
-from backstaff.tools.workspace._matches import (
-    ENDS_SHARE,
-    TO_ENDS,
-    WANTED_SHARE,
-    Around,
-    Item,
-    lines_near,
-    path_in_text,
-    rows_within,
-)
+from backstaff.tools.workspace._matches import Item, Row, path_in_text
 from backstaff.tools.workspace._matches import items as items_of
-from backstaff.tools.workspace._near import Near, Wording
+from backstaff.tools.workspace._matches import rows as rows_of
+from backstaff.tools.workspace._near import Near, Wording, about_globs
 from backstaff.tools.workspace._not_searched import not_searched, skipped
-from backstaff.tools.workspace._page import Page, page_of
+from backstaff.tools.workspace._page import page_of
 from backstaff.tools.workspace._refusals import refusal
 from backstaff.tools.workspace._search_errors import invalid_regex, timeout
 from backstaff.tools.workspace._searched import (
@@ -72,18 +62,13 @@ from backstaff.tools.workspace._searched import (
     rules_of,
     searched,
 )
-from backstaff.tools.workspace._wanted import MOST_AT_ONCE, Wanted, is_generated
 
 MAX_PATTERN_BYTES = 1000
 MAX_RESULTS, MAX_OFFSET, MAX_TIMEOUT_MS = 500, 1_000_000, 30_000
 MAX_CONTEXT = 10
 """Maximum number of lines that a caller gets on each side of a match."""
-LEFT_FILES = 5
-"""Number of files after a page that are named with their matches."""
-MAX_LEFT_BYTES, LEFT_PART = 400, 16
-"""Maximum number of bytes for their names, which is also the sixteenth part of the limit."""
 FILES_A_PAGE, LEAST_SHARE = 5, 10
-"""Number of files that share a full page, and the minimum of matches that each shows."""
+"""Number of files that share a full page at least, and the minimum of matches for each."""
 MOST_TEXT_BYTES = 32 << 20
 """Maximum number of bytes of the texts that are kept for the matches of a page."""
 WEIGH_SHARE = 0.6
@@ -149,15 +134,11 @@ class Arguments:
         "Lines around a match, at most 10 (default: some for few matches).",
         minimum=0,
     )
-    context_after: int | None = argument("Lines after it (default: context_lines).", minimum=0)
-    enclosing: bool = argument(
-        "Name the definition around each match, with its lines.", default=True, hidden=True
-    )
     definitions: bool = argument(
         "Only lines that define something; up to three come whole.",
         default=False,
     )
-    exclude_tests: bool = argument("Leave out tests.", default=False)
+    exclude_tests: bool = argument("Leave out files of tests.", default=False)
     include_ignored: bool = argument("Also what git ignores.", default=False)
     offset: int = argument(
         "How many to skip: an answer, of up to 16384 bytes, names it.",
@@ -173,14 +154,6 @@ class Arguments:
             return quote(self.pattern) + self.flags
         return f"/{pattern if len(pattern) <= MAX_ECHO else pattern[:MAX_ECHO] + '…'}/{self.flags}"
 
-    def around(self) -> Around | None:
-        """The lines that are asked for around each match, at most `MAX_CONTEXT` on each side."""
-        before, after = self.context_lines, self.context_after
-        if before is None and after is None:
-            return None
-        before = min(before or 0, MAX_CONTEXT)
-        return Around(before, before if after is None else min(after, MAX_CONTEXT))
-
 
 def run(arguments: Arguments, context: Context) -> Result:
     """Search, and return a page of the matches. Raises `ToolError`."""
@@ -191,35 +164,31 @@ def run(arguments: Arguments, context: Context) -> Result:
     _check(asked)
     rules = rules_of(asked.include, asked.exclude)
     wording, passes = Wording(asked.pattern, asked.flags, asked.literal), list[Pass]()
-    pattern = asked.pattern, "i" in asked.flags
-    no_tests = (lambda path: not is_test_file(path)) if asked.exclude_tests else None
+    python = asked.pattern, False
     try:
-        pattern = wording.python()
+        python = wording.python()
         with Matchers(budget) as matchers:
-            matchers.check(pattern)  # a bad pattern is refused before a bad path
+            matchers.check(python)  # a bad pattern is refused before a bad path
             with searched(
                 asked.root_path,
                 rules,
                 context,
                 budget,
                 include_ignored=everything,
-                is_wanted=no_tests,
+                exclude_tests=asked.exclude_tests,
             ) as files:
                 search = Search(asked, wording, files, matchers, context)
-                result = search.result(passes, start)
+                return search.result(passes, start)
     except BadRegexp as error:
-        raise invalid_regex(error, asked.pattern, pattern[0]) from error
+        raise invalid_regex(error, asked.pattern, python[0]) from error
     except PathError as error:
         raise refusal(error, asked.root_path, context) from error
     except DeadlineExceeded as error:
-        had, passed = (1000 * (end - start) for end in (budget.deadline, time.monotonic()))
-        limit, more = "", "timeout_ms" if asked.timeout_ms < MAX_TIMEOUT_MS else ""
-        if round(had) < asked.timeout_ms:  # a higher timeout_ms would change nothing
-            limit = f": the caller waits no longer, whatever timeout_ms {asked.timeout_ms} says"
-            more = ""
-        found = passes[0] if passes else None
-        raise timeout(found, passed, limit, more, includes=bool(asked.include)) from error
-    return result
+        # Where the caller waits no longer, a higher timeout_ms would change nothing.
+        is_own = round(1000 * (budget.deadline - start)) >= asked.timeout_ms
+        more = "timeout_ms" if is_own and asked.timeout_ms < MAX_TIMEOUT_MS else ""
+        passed_ms = 1000 * (time.monotonic() - start)
+        raise timeout(passes[0] if passes else None, passed_ms, more) from error
 
 
 def _check(asked: Arguments) -> None:
@@ -252,47 +221,56 @@ class Search:
 
         Raises `BadRegexp`, `DeadlineExceeded` and `Cancelled`.
         """
-        asked, is_model, limit = self.asked, self.context.text_only, self.context.text_limit()
-        files = self.files
-        wanted = Wanted(asked.definitions, asked.exclude_tests, self.matchers.budget)
-        patterns = (self.wording.python(), *self.wording.variants())
-        passes.append(Pass(files, files.scan(self._job(wanted, patterns), most=self._most())))
-        self._count(passes[0], wanted)
-        if not (is_model and (asked.offset or passes[0].counted >= self._most())):
-            result = self._answer(passes[0], wanted).result(limit, start)
+        is_model, late = self.context.text_only, list[Note]()
+        job = self._job((self.wording.python(), *self.wording.variants()))
+        by_path = Pass(self.files, self.files.scan(job, most=self._most()))
+        passes.append(by_path)
+        self._count(by_path)
+        if not (is_model and (self.asked.offset or by_path.counted >= self._most())):
+            result = self._page(by_path).result(self.context.text_limit(), start)
             if not is_model or result.data["next_offset"] is None:
                 return result
-        late = list[Note]()
         try:
-            if weighed := self._weighed(wanted):
-                return self._answer(weighed, wanted).result(limit, start)
+            found = self._by_worth() or by_path
         except (DeadlineExceeded, NoMatcher):
             late = [Note(NoteKind.TIME, UNWEIGHED, "give a root_path or include")]
-        return self._answer(passes[0], wanted, late).result(limit, start)
+            found = by_path
+        return self._page(found, late).result(self.context.text_limit(), start)
 
     def _most(self) -> int:
         """The number of matches, or of files, after which a pass by path ends: one too many."""
         return self.asked.offset + self.asked.max_results + 1
 
-    def _job(self, wanted: Wanted, patterns: Sequence[Pattern]) -> Job:
-        """Return the job for the processes that counts wanted matches."""
-        if wanted.chooses:
-            output = "lines" if wanted.definitions else "content"
-            return Job(patterns, output=output, window=(0, MOST_AT_ONCE), with_text=True)
+    def _job(self, patterns: Sequence[Pattern]) -> Job:
+        """Return the job for the processes that counts matches, or finds lines that match."""
+        if self.asked.definitions:
+            return Job(patterns, output="lines", window=(0, MAX_FILE_BYTES), with_text=True)
         return Job(patterns, output="files" if self.asked.output == Output.FILES else "count")
 
-    def _count(self, found: Pass, wanted: Wanted) -> None:
+    def _wanted(self, hits: Hits) -> Hits:
+        """Return `hits`, or its matches that are the first on a line that defines something.
+
+        Raises as a budget does.
+        """
+        if not self.asked.definitions:
+            return hits
+        made = outline(hits.text.decode(), hits.path, self.matchers.budget)
+        lines = {one.line for one in made.definitions} if made else set()
+        matches = [match for match in hits.matches if match[0] in lines]
+        return replace(hits, count=len(matches), matches=matches)
+
+    def _count(self, found: Pass) -> None:
         """Count the wanted matches of each file of a pass, until there are enough."""
         for hits in found.scan.hits(self.matchers):
-            kept = wanted.of(hits)
-            if kept.count:
-                found.hits.append(replace(kept, matches=(), text=b""))
-                found.counted += kept.count if self.asked.output == Output.CONTENT else 1
+            wanted = self._wanted(hits)
+            if wanted.count:
+                found.hits.append(replace(wanted, matches=(), text=b""))
+                found.counted += wanted.count if self.asked.output == Output.CONTENT else 1
             if found.counted >= self._most():
                 break
         found.is_whole = not found.scan.is_early()
 
-    def _weighed(self, wanted: Wanted) -> Pass | None:
+    def _by_worth(self) -> Pass | None:
         """Return the files by their worth, or None if the pattern has no words.
 
         Raises `DeadlineExceeded`, `NoMatcher` and `Cancelled`.
@@ -305,101 +283,84 @@ class Search:
         scan = files.scan(Job((pattern,), words=question.forms(), output="count"))
         found = list(scan.hits(within))
         hits = [one.hits for one in files.weighed(question, found, scan, within.budget)]
-        if not wanted.chooses:
+        if not self.asked.definitions:
             counted = sum(one.count for one in hits)
             return Pass(files, scan, hits, counted, is_whole=True, is_weighed=True)
-        job, paths = self._job(wanted, (pattern,)), [one.path for one in hits]
+        job, paths = self._job((pattern,)), [one.path for one in hits]
         ordered = Pass(files, files.scan(job, paths, most=self._most()), is_weighed=True)
-        self._count(ordered, wanted)
+        self._count(ordered)
         ordered.scan = scan
         return ordered
 
-    def _answer(self, found: Pass, wanted: Wanted, late: Sequence[Note] = ()) -> "Answer":
+    def _page(self, found: Pass, late: Sequence[Note] = ()) -> "Page":
         """Fetch the matches of the page, and find the notes of the answer."""
         asked, files = self.asked, self.files
         if asked.output == Output.CONTENT:
-            least = max(LEAST_SHARE, asked.max_results // FILES_A_PAGE)
-            counts = [(one.path, one.count) for one in found.hits]
-            least *= self.context.text_only  # programs and people get all matches
-            page = page_of(counts, asked.offset, asked.max_results, least=least)
-            shown, folded = self._fetched(page, wanted)
+            shown, folded, has_more = self._fetched(found)
         else:
             rest, folded = found.hits[asked.offset :], Counter[str]()
-            shown = rest[: asked.max_results]
-            page = Page((), {one.path: 1 for one in rest[asked.max_results :]})
-        most = MAX_CONTEXT
-        notes = [
-            Note(NoteKind.LIMIT, f"{name} {lines} is more than {most}: {most} are shown")
-            for name in ("context_lines", "context_after")
-            if (lines := getattr(asked, name) or 0) > most
-        ]
-        notes += [*files.notes, *late, *self._order_notes(found)]
-        near = Near(self.wording, files, found.scan, self.matchers)
+            shown, has_more = rest[: asked.max_results], len(rest) > asked.max_results
+        notes = [*files.notes, *late, *self._order_notes(found)]
+        if (asked.context_lines or 0) > MAX_CONTEXT:
+            told = f"context_lines {asked.context_lines} is more than {MAX_CONTEXT}"
+            notes.append(Note(NoteKind.LIMIT, f"{told}: {MAX_CONTEXT} are shown"))
+        globs, is_empty = (asked.include, asked.exclude), not found.hits
+        notes += about_globs(files, *globs, self.matchers, is_empty=is_empty)
         if found.hits and not shown:
             text = f"offset {asked.offset} is after the last of {found.counted:,}"
             notes.append(Note(NoteKind.PATTERN, text))
         elif not found.hits:
-            ignored = not asked.include_ignored
-            notes += near.reasons(asked.include, ignored=ignored, lines=asked.definitions)
+            near = Near(self.wording, files, found.scan, self.matchers)
+            notes += near.reasons(ignored=not asked.include_ignored)
         notes += self.wording.about_empty(shown)
-        made, is_late = self._outlines(shown)
-        is_all = found.is_whole and not (page.left or asked.offset or wanted.cut)
-        if asked.output == Output.CONTENT and is_all:
-            notes += near.alternatives_without_matches([one.path for one in found.hits])
+        made, texts = dict[str, Outline](), {one.path: one.text for one in shown if one.text}
+        try:
+            decoded = {files.prefix + path: text.decode() for path, text in texts.items()}
+            made.update((path, one) for path, one in outlines(decoded, self.matchers.budget) if one)
+        except DeadlineExceeded:
+            notes.append(Note(NoteKind.TIME, LATE))
         notes += [
             Note(NoteKind.TIME, f"no definitions: {show(path)} {one.problem}")
             for path, one in made.items()
             if one.problem
         ]
-        notes += [Note(NoteKind.TIME, LATE)] * is_late + wanted.notes(files.unwanted)
         unsaved = files.unsaved(found.scan.files[: found.scan.looked_at])
         notes += about_unsaved(unsaved)
         shown = [replace(one, path=files.prefix + one.path) for one in shown]
-        return Answer(asked, files, found, page, shown, folded, notes, unsaved, made)
+        return Page(asked, files, found, has_more, shown, folded, notes, unsaved, made)
 
-    def _fetched(self, page: Page, wanted: Wanted) -> tuple[list[Hits], Counter[str]]:
-        """Return the matches of a page, and how many others each of its files only counts.
+    def _fetched(self, found: Pass) -> tuple[list[Hits], Counter[str], bool]:
+        """Return the matches of the page, how many others each of its files only counts.
 
-        A generated file on a shared page shows its first match.
+        The third value is True if matches are left for later pages.
         """
-        pattern, shares = self.wording.python(), {one.path: one for one in page.shares}
-        windows = {path: (one.passed, one.shown) for path, one in shares.items()}
+        asked, pattern = self.asked, self.wording.python()
+        most = max(LEAST_SHARE, asked.max_results // FILES_A_PAGE)
+        if not self.context.text_only:  # programs and people get all matches
+            most = asked.max_results
+        counts = [(one.path, one.count) for one in found.hits]
+        shares, has_more = page_of(counts, asked.offset, asked.max_results, most=most)
+        windows = {one.path: (one.passed, one.shown) for one in shares}
         job = Job((pattern,), output="content", windows=windows, with_text=True)
-        if wanted.chooses:
-            job = self._job(wanted, (pattern,))
-        found, folded, text_bytes = list[Hits](), Counter[str](), 0
-        for hits in self.files.scan(job, list(shares)).hits(self.matchers) if shares else ():
-            share, kept = shares[hits.path], wanted.of(hits)
-            matches = kept.matches
-            if wanted.chooses:
-                matches = matches[share.passed :][: share.shown]
-            folded[hits.path] = share.folded
-            if page.is_shared and len(matches) > 1 and is_generated(hits.path, hits.text):
-                folded[hits.path] += len(matches) - 1
-                matches = matches[:1]
-            text_bytes += len(hits.text)
+        if asked.definitions:
+            job = self._job((pattern,))
+        shown, text_bytes = list[Hits](), 0
+        for hits in self.files.scan(job, list(windows)).hits(self.matchers) if shares else ():
+            matches, text_bytes = self._wanted(hits).matches, text_bytes + len(hits.text)
+            if asked.definitions:
+                passed, most = windows[hits.path]
+                matches = matches[passed:][:most]
             text = hits.text if text_bytes <= MOST_TEXT_BYTES else b""
             if matches:  # else the file has changed meanwhile
-                found.append(replace(kept, matches=matches, text=text))
-        return found, folded
-
-    def _outlines(self, shown: Sequence[Hits]) -> tuple[dict[str, Outline], bool]:
-        """Return the outlines of the files, by path, and True if time was up before the last."""
-        wanted, made = shown if self.asked.enclosing else (), dict[str, Outline]()
-        texts = {self.files.prefix + one.path: one.text.decode() for one in wanted if one.text}
-        try:
-            made.update((path, one) for path, one in outlines(texts, self.matchers.budget) if one)
-        except DeadlineExceeded:
-            return made, True
-        return made, False
+                shown.append(replace(hits, matches=matches, text=text))
+        return shown, Counter({one.path: one.folded for one in shares}), has_more
 
     def _order_notes(self, found: Pass) -> list[Note]:
         """Say that the order is new, if files have changed since the page before."""
-        asked = replace(self.asked, offset=0, max_results=1)
-        key = self.files.place.path, asked
-        order, before = hash(tuple((one.path, one.count) for one in found.hits)), _ORDERS.get(key)
         if not found.is_weighed:
             return []
+        key = self.files.place.path, replace(self.asked, offset=0, max_results=1)
+        order, before = hash(tuple((one.path, one.count) for one in found.hits)), _ORDERS.get(key)
         _ORDERS.put(key, order)
         is_new = self.asked.offset > 0 and before not in (None, order)
         return [Note(NoteKind.PATTERN, NEW_ORDER, "offset=0")] * is_new
@@ -410,16 +371,17 @@ _ORDERS: LRUCache[tuple[str, Arguments], int] = LRUCache(64)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Page:
     """A page of a search that is over: the files `shown`, by their paths from the root on.
 
-    `folded` counts the matches of a file that its last row counts. `outlines` are by path.
+    `folded` counts the matches of a file that its last row counts. With `has_more`, known matches
+    are left for later pages. `outlines` are by path.
     """
 
     asked: Arguments
     files: Searched
     found: Pass
-    page: Page
+    has_more: bool
     shown: Sequence[Hits]
     folded: Counter[str]
     reasons: Sequence[Note]
@@ -432,28 +394,16 @@ class Answer:
         The data hold no more than the text, so a reader of either finds the rest at `next_offset`.
         """
         asked, scan, files, found = self.asked, self.found.scan, self.files, self.shown
-        more, items = bool(self.page.left) or not self.found.is_whole, self._items()
-        counts = skipped(files.project, files.choice, scan)
+        counts, more = skipped(files.project, files.choice, scan), self._is_cut()
         notes = [*self.reasons, not_searched(counts, files, scan)]
-        last = bracketed(notes)
-        head = self._head(len(items), more=True)
-        is_bare = False
-        if asked.output == Output.CONTENT:
-            room, lines = limit - size(head + last), asked.around()
-            several = asked.definitions and len(items) > TO_ENDS
-            if lines is None and (more or asked.offset or several):
-                lines = Around()
-            most = limit // (WANTED_SHARE if asked.definitions else ENDS_SHARE)
-            rows, is_bare = rows_within(found, self.outlines, lines, room, most)
-        else:
-            count = asked.output == Output.COUNT
-            rows = [path_in_text(one.path) + f": {one.count}" * count + "\n" for one in found]
+        last, items, rows = bracketed(notes), self._items(), self._rows(limit)
         # How many matches each row stands for, with those that it counts.
         worth, at = [1] * len(rows), -1
         for one in found:
             at += len(one.matches) or 1
             if others := self.folded[one.path.removeprefix(files.prefix)]:
-                rows[at] += f"+{others} more in this file: give it as root_path\n"
+                row = f"{rows[at][0]}+{others} more in this file: give it as root_path\n"
+                rows[at] = row, ""
                 worth[at] += others
 
         def offset(shown: int) -> int | None:
@@ -462,15 +412,15 @@ class Answer:
             return asked.offset + sum(worth[:done]) if more or done < len(rows) else None
 
         def text(shown: int) -> str:
-            end, following = "", offset(shown)
+            end, following = rows[shown - 1][1] if shown else "", offset(shown)
             if rows and not shown:
-                end = f"[a match of {size(rows[0])} bytes is left out for {limit} bytes]\n"
+                end = f"[a match of {size(rows[0][0])} bytes is left out for {limit} bytes]\n"
             if following is not None:
-                end += self._more(following, items[: max(shown, 1)], worth, limit)
+                end += f"[more: offset={following}]\n"
             head = self._head(sum(worth[:shown]), more=following is not None)
-            return "".join((head, *rows[:shown], end, last))
+            return "".join((head, *(row for row, _ in rows[:shown]), end, last))
 
-        answer, shown = fit(text, len(rows), map(size, rows), limit)
+        answer, shown = fit(text, len(rows), (size(row) for row, _ in rows), limit)
         next_offset = offset(shown)
         output = {
             "query": {"pattern": asked.pattern, "flags": asked.flags},
@@ -489,70 +439,58 @@ class Answer:
         }
         took_ms = round((time.monotonic() - start) * 1000)
         in_units = [item | units for item, units in items[:shown]]
-        data = output | {"notes": [note.data() for note in notes]}
-        if around := lines_near(found, asked.around(), {item["path"] for item, _ in items[:shown]}):
-            data["around"] = around
         return Result(
             text=answer,
-            data=data,
+            data=output | {"notes": [note.data() for note in notes]},
             output=output | {"took_ms": took_ms, "items": in_units},
-            truncated=bool(output["truncated"]) or is_bare,  # lines around a match have no room
+            truncated=bool(output["truncated"]),
             labels=lambda: labels(path_in_text, (one.path for one in found)),
         )
+
+    def _is_cut(self) -> bool:
+        """Whether matches are left for later pages, or may be."""
+        return self.has_more or not self.found.is_whole
 
     def _items(self) -> list[Item]:
         """Return the matches, or the files, for the data."""
         if self.asked.output == Output.CONTENT:
-            return list(items_of(self.shown, self.outlines, enclosing=self.asked.enclosing))
+            return list(items_of(self.shown, self.outlines))
         keys = ("path", "count")[: 1 + (self.asked.output == Output.COUNT)]
         return [({key: getattr(one, key) for key in keys}, {}) for one in self.shown]
 
-    def _more(self, offset: int, items: Sequence[Item], worth: Sequence[int], limit: int) -> str:
-        """How to go on at `offset`, and the files that are left, with the number of their matches.
-
-        `items` are those that are shown, and each stands for `worth` matches. `limit` is that of
-        the text.
-        """
-        counts = list[str]()
-        if self.asked.output == Output.CONTENT:
-            prefix = self.files.prefix
-            left = Counter({prefix + one.path: 0 for one in self.page.shares})
-            for one in self.page.shares:
-                left[prefix + one.path] = one.shown + one.folded
-            for (item, _), matches in zip(items, worth, strict=False):
-                left[str(item["path"])] -= matches
-            left.update({prefix + path: count for path, count in self.page.left.items()})
-            counts = [f"{word(path)} {count}" for path, count in (+left).items()]
-        room = min(MAX_LEFT_BYTES, limit // LEFT_PART) - len("; left: and more")
-        shown = fitting((size(one) + len(", ") for one in counts[:LEFT_FILES]), room)
-        told = f"; left: {', '.join(counts[:shown])}" if shown else ""
-        told += " and more" if shown and (shown < len(counts) or not self.found.is_whole) else ""
-        return f"[more: offset={offset}{told}]\n"
+    def _rows(self, limit: int) -> list[Row]:
+        """Return the row of each match, or of each file. Only a whole answer has lines unasked."""
+        if self.asked.output != Output.CONTENT:
+            count = self.asked.output == Output.COUNT
+            told = ((path_in_text(one.path), f": {one.count}" * count) for one in self.shown)
+            return [(f"{path}{number}\n", "") for path, number in told]
+        lines = self.asked.context_lines
+        if lines is None and (self._is_cut() or self.asked.offset):
+            lines = 0
+        return rows_of(self.shown, self.outlines, lines and min(lines, MAX_CONTEXT), limit)
 
     def _head(self, shown: int, *, more: bool) -> str:
         asked, scan, found = self.asked, self.found.scan, self.found
-        searched, all_files = scan.searched, len(scan.files)
-        of = counted(searched, "file")
+        of = counted(scan.searched, "file")
         if more and not found.is_whole:
-            of = f"{searched:,} of {all_files:,} files"
+            of = f"{scan.searched:,} of {len(scan.files):,} files"
         among = f"for {asked.wanted()} ({of} searched{self.files.where()})\n"
-        is_content = asked.output == Output.CONTENT
-        which = f"{asked.offset + 1:,}-{asked.offset + shown:,}"
-        which += f" of {found.counted:,}" if found.is_weighed and found.is_whole else ""
+        is_content, is_all = asked.output == Output.CONTENT, found.is_weighed and found.is_whole
+        files = counted(len(found.hits), "file")
         is_ordered = found.is_weighed and len(found.hits) > 1
         order = ", the most telling files first," if is_ordered else ""
-        files = counted(len(found.hits), "file")
         if found.hits and not self.shown:
             return f"No more {'matches' if is_content else 'files with matches'} {among}"
-        if not is_content and (more or (found.hits and asked.offset)):
+        if more or (found.hits and asked.offset):
+            which = f"{asked.offset + 1:,}-{asked.offset + shown:,}"
+            which += f" of {found.counted:,}" if is_all else ""
+            if is_content:
+                return f"Matches {which}{f' in {files}' * is_all}{order} {among}"
             return f"Files {which} with matches{order} {among}"
         if not is_content:
             return f"{files} with matches {among}"
         if not found.hits:
-            return f"No matches {among}"
-        if more or asked.offset:
-            in_files = f" in {files}" if found.is_weighed and found.is_whole else ""
-            return f"Matches {which}{in_files}{order} {among}"
+            return f"No {'definitions' if asked.definitions else 'matches'} {among}"
         return f"{counted(shown, 'match', 'matches')} in {files}{order} {among}"
 
 

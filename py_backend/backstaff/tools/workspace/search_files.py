@@ -15,29 +15,23 @@ Beside a name that holds all words and begins with one of them, only paths that 
 are an answer: with gaps, other paths match by accident.
 In a step, the better fit comes first (`names.ranking`), and of equals the file that people edited
 more in the last 1,000 commits. Words end at blanks; at most `MAX_WORDS` different ones count.
-Case matters only if the query has a capital letter (smart case). Otherwise letters are equal as
-Unicode folds them: `ss` finds `ß`.
+Case does not matter, except in a glob: letters are equal as Unicode folds them, so `ss` finds `ß`.
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 
-from backstaff.budget import Budget
-from backstaff.errors import Cancelled, DeadlineExceeded, PathError, ToolError
+from backstaff.errors import DeadlineExceeded, PathError
 from backstaff.fs.root import Place
 from backstaff.names import suggestions
-from backstaff.names.query import Index, Matches, Query, SearchKind, parse_glob
-from backstaff.names.ranking import MatchKind
-from backstaff.names.suggestions import Searched
+from backstaff.names.query import Best, Index, Matches, Query, SearchKind
 from backstaff.project.edits import Edits, edits
 from backstaff.project.files import Closed, ProjectFiles, project_files
-from backstaff.project.running_git import NoGit
 from backstaff.render.lines import (
     MAX_NOTE,
     bracketed,
     fit,
-    paths_in_a_note,
     plural,
     shortened,
     size,
@@ -45,6 +39,7 @@ from backstaff.render.lines import (
 from backstaff.render.names import labels, quote, show
 from backstaff.result import Note, NoteKind
 from backstaff.tool import Context, Keyword, Result, ResultKind, Tool, argument
+from backstaff.tools.workspace._not_searched import not_walked
 from backstaff.tools.workspace._refusals import refusal
 
 DEFAULT_TEXT_BYTES = 1 << 20
@@ -52,10 +47,10 @@ MAX_RESULTS = 1000
 MAX_OFFSET = 1_000_000
 FEW = 3
 """Maximum number of matches of a glob with a note about deeper globs."""
-WALK_SHARE = 0.75
-"""The part of the time for collecting paths; the rest is for the query."""
 IGNORED_SECONDS = 0.5
 """Maximum number of seconds for ignored files, where no other file matches."""
+WALK_SHARE = 0.75
+"""The part of the time for collecting paths; the rest is for the query."""
 MIN_SECONDS = 0.5
 """Minimum number of seconds for the query."""
 
@@ -81,48 +76,43 @@ class Arguments:
     )
 
 
-_LATEST: list[tuple[str, Matches]] = []
-"""The latest commit and answer. Its next page, or another query of the same files, starts here.
-
-That saves a fifth of the time of a bare walk of 125,000 files.
-"""
-
-
 def run(arguments: Arguments, context: Context) -> Result:
     """Search the files of the directory, and return a page of the matches."""
-    Query.parse(arguments.query, arguments.kind)  # a bad query is refused before a bad path
+    asked = arguments
+    Query.parse(asked.query, asked.kind)  # a bad query is refused before a bad path
     try:
-        with context.root.directory(arguments.path) as place:
+        with context.root.directory(asked.path) as place:
             walking = context.budget.share(WALK_SHARE)
-            found = project_files(place, walking, include_ignored=arguments.include_ignored)
-            matches, page = _search(place, found, arguments, context.budget.at_least(MIN_SECONDS))
-            total = len(matches) + matches.guesses()
-            base, prefix = place.relative, place.prefix
-            notes = list(_why(place, found, matches, arguments, context))
+            project = project_files(place, walking, include_ignored=asked.include_ignored)
+            search = Search(asked, context, place, project)
+            matches, best = search.best()
+            query, base, prefix = matches.query, place.relative, place.prefix
+            notes = list(search.reasons(matches, best))
     except PathError as error:
-        raise refusal(error, arguments.path, context) from error
-    if 0 < total <= arguments.offset:
-        text = f"offset {arguments.offset} is after the last of {total}"
+        raise refusal(error, asked.path, context) from error
+    total, page = len(matches) + best.guesses, best.files[asked.offset :]
+    if 0 < total <= asked.offset:
+        text = f"offset {asked.offset} is after the last of {total}"
         notes.insert(0, Note(NoteKind.PATTERN, text))
-    if matches.guesses_cut:
+    if best.is_cut:
         remedy = "there may be more, so ask again"
         notes.append(Note(NoteKind.TIME, "the time for guesses was up", remedy))
-    notes += _not_searched(found, prefix)
+    notes += not_walked(project, prefix)
     notes = [replace(note, text=shortened(note.text, MAX_NOTE)) for note in notes]
     # A person who types a name wants no other tool, so the data do not name one.
     hint = context.hint("{} searches what is in files", "workspace/regexp_search")
-    is_wanted = found.paths and not matches and matches.query.globs is None
+    is_wanted = project.paths and not matches and query.globs is None
     hints = [hint] if hint and is_wanted else []
     limit = context.text_limit(DEFAULT_TEXT_BYTES)
-    head, rows, before = _head(arguments, base, len(matches), total, len(found.paths)), [], None
+    head, rows, before = _head(asked, base, len(matches), total, len(project.paths)), [], None
     for how, path in page:
-        is_new = matches.query.kind is SearchKind.FUZZY and how is not before
+        is_new = query.kind is SearchKind.FUZZY and how is not before
         rows.append(f"[{how.heading}]\n" * is_new + f"{show(prefix + path)}\n")
         before = how
 
     def offset(shown: int) -> int | None:
         """Where the next page begins; None if there is none."""
-        after = arguments.offset + max(shown, 1)  # else the next page would be this one again
+        after = asked.offset + max(shown, 1)  # else the next page would be this one again
         return after if rows and after < total else None
 
     def page_text(shown: int) -> str:
@@ -140,42 +130,86 @@ def run(arguments: Arguments, context: Context) -> Result:
     return Result(
         text=answer,
         data={
-            "query": arguments.query,
-            "kind": matches.query.kind,
+            "query": asked.query,
+            "kind": query.kind,
             "path": base,
             "files": paths,
             "how": [Keyword(how) for how, _ in page[:shown]],
             "total": total,
-            "searched": len(found.paths),
-            "offset": arguments.offset,
+            "searched": len(project.paths),
+            "offset": asked.offset,
             "next_offset": next_offset,
             "notes": [note.data() for note in notes],
         },
-        truncated=next_offset is not None or shown < len(rows) or found.expired,
+        truncated=next_offset is not None or shown < len(rows) or project.expired,
         labels=lambda: labels(show, paths),
     )
 
 
-def _search(
-    place: Place, found: ProjectFiles, asked: Arguments, budget: Budget
-) -> tuple[Matches, list[tuple[MatchKind, str]]]:
-    """Return all matches and the page that is asked for. Raises `DeadlineExceeded`."""
-    query = Query.parse(from_there(asked.query, place.path), asked.kind)
-    head = "" if isinstance(found.repository, NoGit) else found.repository.head
-    kept = [latest for latest in _LATEST if latest[1].index.paths is found.paths]
-    index = kept[0][1].index if kept else Index(found.paths)
-    try:
-        same = [matches for at, matches in kept if (at, matches.query) == (head, query)]
-        matches = same[0] if same else query.match(index, budget)
-        several = len(matches) != 1 and query.globs is None
-        known = edits(place, found.repository, budget) if several else Edits()
-        page = matches.best(asked.offset + asked.max_results, budget, known.heat)
-    except DeadlineExceeded as error:
-        among = f"the query was compared with {len(index.paths)} paths"
-        problem = f"The time was up while {among}: give a simpler query, or a directory as path"
-        raise DeadlineExceeded(problem) from error
-    _LATEST[:] = [(head, matches)]
-    return matches, page[asked.offset :]
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A search of the files of `project`, which are below `place`."""
+
+    asked: Arguments
+    context: Context
+    place: Place
+    project: ProjectFiles
+
+    def best(self) -> tuple[Matches, Best]:
+        """Return all matches, and the best up to the end of the page. Raises `DeadlineExceeded`."""
+        asked, project, budget = self.asked, self.project, self.context.budget
+        budget = budget.at_least(MIN_SECONDS)
+        query = Query.parse(from_there(asked.query, self.place.path), asked.kind)
+        try:
+            matches = query.match(Index(project.paths), budget)
+            several = len(matches) != 1 and query.globs is None
+            known = edits(self.place, project.repository, budget) if several else Edits()
+            return matches, matches.best(asked.offset + asked.max_results, budget, known.heat)
+        except DeadlineExceeded as error:
+            among = f"the query was compared with {len(project.paths)} paths"
+            problem = f"The time was up while {among}: give a simpler query, or a directory as path"
+            raise DeadlineExceeded(problem) from error
+
+    def reasons(self, matches: Matches, best: Best) -> Iterator[Note]:
+        """Say why nothing matches, or which glob would match more."""
+        query, paths = matches.query, self.project.paths
+        reason: str | None = None
+        budget = self.context.budget.at_most(suggestions.SECONDS)
+        searched = suggestions.Searched(paths, budget, self.place.prefix)
+        if not matches:
+            yield from self._ignored(query)
+        if query.globs is None:
+            is_glob = not matches and set("*?[{") & set(query.text)
+            glob = query.text if "/" in query.text else f"**/{query.text}"
+            reason = f"the query reads as a glob: {quote(glob, None)} with kind=glob" * bool(
+                is_glob
+            )
+        elif not matches:  # globs of other tools count from the workspace
+            reason = suggestions.nearest_glob(query.text, searched, self.place.prefix)
+        elif len(matches) <= FEW:
+            reason = suggestions.shallow_glob(query.text, searched)
+        if not (reason or matches or best.guesses):
+            reason = suggestions.nearest_names(query.text, searched)
+        if reason:
+            yield Note(NoteKind.PATTERN, reason)
+
+    def _ignored(self, query: Query) -> Iterator[Note]:
+        """Say how many ignored files match `query`, which no other file does.
+
+        An environment or a cache in the project may hold more files than there is time for.
+        """
+        hidden = self.project.ignored or self.project.closed(Closed.REPOSITORY)
+        if not hidden or self.asked.include_ignored or self.project.expired:
+            return
+        budget, count = self.context.budget.at_most(IGNORED_SECONDS), 0
+        walked = project_files(self.place, budget.share(WALK_SHARE), include_ignored=True)
+        with suppress(DeadlineExceeded):
+            count = len(query.match(Index(walked.paths), budget))
+        text = plural(count, "ignored file matches", "ignored files match")
+        text = "at least " * walked.expired + text
+        if count or walked.expired:
+            text = text if count else "not all ignored files were searched"
+            yield Note(NoteKind.IGNORED, text, "include_ignored shows them")
 
 
 def from_there(text: str, path: str) -> str:
@@ -192,98 +226,8 @@ def _head(asked: Arguments, base: str, matching: int, total: int, searched: int)
         return f"No file matches {quote(asked.query)}{exactly} ({asked.kind}; {among})\n"
     more = f", and {guesses}" if guesses else ""
     order = "" if asked.kind == SearchKind.GLOB else ", the best first"
-    found = f"{_matching(matching)} {quote(asked.query)}{more}"
+    found = f"{plural(matching, 'file matches', 'files match')} {quote(asked.query)}{more}"
     return f"{found} ({asked.kind}{order}; {among})\n"
-
-
-def _matching(count: int, which: str = "") -> str:
-    return plural(count, f"{which}file matches", f"{which}files match")
-
-
-# ---------------------------------------------------------------------------- notes
-
-
-def _why(
-    place: Place, found: ProjectFiles, matches: Matches, asked: Arguments, context: Context
-) -> Iterator[Note]:
-    """Say why nothing matches, or which glob would match more."""
-    index, query = matches.index, matches.query
-    if not matches:
-        hidden = found.ignored or found.closed(Closed.REPOSITORY)
-        if hidden and not asked.include_ignored and not found.expired:
-            yield from _ignored(place, query, context.budget.at_most(IGNORED_SECONDS))
-        budget = context.budget.at_most(suggestions.SECONDS)
-        searched = Searched(index.paths, budget, place.prefix)
-        if reason := _reason(query, index, searched, guessed=matches.guesses() > 0):
-            yield Note(NoteKind.PATTERN, reason)
-    elif query.globs is not None and len(matches) <= FEW:
-        budget = context.budget.at_most(suggestions.SECONDS)
-        count = partial(_count, kind=SearchKind.GLOB, index=index, budget=budget)
-        if deeper := suggestions.shallow_glob(query.text, count):
-            yield Note(NoteKind.PATTERN, deeper)
-
-
-def _not_searched(found: ProjectFiles, prefix: str) -> Iterator[Note]:
-    """Say which files were not searched, and why. `prefix` stands before each path."""
-    if found.expired:
-        text, remedy = "the time was up before all was searched", "give a directory as path"
-        yield Note(NoteKind.TIME, text, remedy)
-    if found.not_applied:
-        yield Note(NoteKind.RULE, f".gitignore is not applied, because {found.not_applied}")
-    if unreadable := [prefix + path for path in found.closed(Closed.UNREADABLE)]:
-        yield Note(NoteKind.UNREADABLE, f"cannot be read: {paths_in_a_note(unreadable, '/')}")
-    if inner := [prefix + path for path in found.closed(Closed.REPOSITORY)]:
-        text = "repositories of their own, to be searched by giving one as path"
-        yield Note(NoteKind.REPOSITORY, f"{text}: {paths_in_a_note(inner, '/')}")
-
-
-def _ignored(place: Place, query: Query, budget: Budget) -> Iterator[Note]:
-    """Say how many ignored files match `query`, which no other file does.
-
-    An environment or a cache in the project may hold more files than there is time for.
-    """
-    walked = project_files(place, budget.share(WALK_SHARE), include_ignored=True)
-    count = _count(query.text, query.kind, Index(walked.paths), budget)
-    text = "at least " * walked.expired + _matching(count, "ignored ")
-    if count or walked.expired:
-        text = text if count else "not all ignored files were searched"
-        yield Note(NoteKind.IGNORED, text, "include_ignored shows them")
-
-
-def _reason(query: Query, index: Index, searched: Searched, *, guessed: bool) -> str | None:
-    """Say why nothing in `index` matches `query`, and which query would find something.
-
-    If the answer holds guesses (`guessed`), it needs no similar names.
-    """
-    text, reason, budget = query.text, None, searched.budget
-    if query.globs is not None:
-        # Globs of other tools count from the workspace.
-        rebased = text.removeprefix(searched.prefix)
-        reason = suggestions.nearest_glob(text, parse_glob, searched, rebased)
-    elif query.kind is SearchKind.SUBSTRING and (
-        count := _count(text.lower(), query.kind, index, budget)
-    ):
-        reason = f"{_matching(count)} without regard to case: {quote(text.lower(), None)}"
-    elif set("*?[{") & set(text):
-        # A glob is about the whole path, so `*.py` may find nothing where `**/*.py` does.
-        for glob in dict.fromkeys((text, f"**/{text}")):
-            if count := _count(glob, SearchKind.GLOB, index, budget):
-                reason = f"{_matching(count)} {quote(glob, None)} as a glob: kind=glob"
-                break
-    return reason if reason or guessed else suggestions.nearest_names(text, searched)
-
-
-def _count(text: str, kind: str, index: Index, budget: Budget) -> int:
-    """Count the files in `index` that `text` matches as a query of `kind`.
-
-    The count is 0 if `text` cannot be one, such as an unbalanced glob, or if the time was up.
-    """
-    try:
-        return len(Query.parse(text, kind).match(index, budget))
-    except Cancelled:
-        raise
-    except ToolError:
-        return 0
 
 
 TOOL = Tool(
