@@ -25,7 +25,7 @@ _POINTER = re.compile(r"\s*+\*++\s*+(\w++)\s*+\(")
 """The name of a function whose result is a pointer to a function: `int (*name(int x))(int)`."""
 _ARGUMENTS = re.compile(r"<(?:[^<>]|<(?:[^<>]|<[^<>]*+>)*>)*>")
 """The arguments of a template or a generic type."""
-_BRACKETS = {pair: re.compile(f"[{pair}]") for pair in ("()", "<>")}
+_BRACKETS = {"()": re.compile("[()]"), "<>": re.compile(r"<|(?<![=-])>")}
 _TEST_MACRO = re.compile(r"[A-Z][A-Z0-9_]*+\Z")
 
 

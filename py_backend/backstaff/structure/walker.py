@@ -89,7 +89,7 @@ class Walk:
         self.stack = [Block("", "", 0, 0, "", end=len(self.code.text))]  # all of the text
         self.found: list[Block] = []
         self.beyond = 0
-        """Lines above this one belong to a head that does not end."""
+        """Lines above this one belong to a head, and define nothing."""
 
     # One step a comment; a line leaves at the first that says that it defines nothing.
     def run(self, budget: Budget) -> list[Block]:  # noqa: C901, PLR0912
@@ -232,6 +232,8 @@ class Walk:
                 return
             if language.of_c and not block.name and (found := _TYPEDEF.match(code.text, block.end)):
                 block.name = found[1]
+            if language.of_c:  # else a function may be a parameter
+                self.beyond = max(self.beyond, code.line_at(block.opened))
             end = code.line_at(block.end)
             block.last = code.numbers[end] + code.text.count("\0", code.starts[end], block.end)
         else:
