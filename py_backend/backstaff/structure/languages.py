@@ -32,7 +32,7 @@ _FUNCTION = piece(
     rf"{_PARAMETERS}(?:\){_RESULT}|\)\s*+:[^=]*[<{{]$|$))",
     *("function", "async x =>", "(a, b = f()) =>", "<T>(a: T): T =>", "(a,", "(): A<", "<"),
 )
-_TARGET = piece(r"(?:[\w$]++\.|\([^()]*+\)\.)*#?+[\w$]++", "a", "module.exports.a", "(this).#a")
+_TARGET = piece(r"(?:[\w$]++!?\.|\([^()]*+\)\.)*#?+[\w$]++", "a", "module.exports!.a", "(this).#a")
 _TYPE = r"\s*+:(?:[^=({]|=>)*"
 
 
@@ -60,7 +60,7 @@ _JAVASCRIPT_RULES = (
     ),
     rule(
         r"()(?=[^=]++=)(?:(?:(?:const|let|var)\s++)?[\w$.]++\s*+=\s*+){0,2}"
-        rf"({_TARGET})(?=(?:{_TYPE})?=(?![=>])\s*+{_FUNCTION}|\s++=(?![=>])\s*+{_FUNCTION})",
+        rf"({_TARGET})(?=(?:{_TYPE})?=(?![=>])\s*+{_FUNCTION}|\s++(?:\|\||\?\?|&&)?=(?![=>])\s*+{_FUNCTION})",
         {"exports.a = function (b) {": "exports.a", "a = b = () => {": "b", "#a = x => x": "#a"},
     ),
     rule(

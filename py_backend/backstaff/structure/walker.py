@@ -285,7 +285,7 @@ class Walk:
         Return True if it has a body.
         """
         code, text, language = self.code, self.code.text, self.language
-        start, final, depth = place, line.at + MAX_HEAD, 0
+        start, left, depth = place, MAX_HEAD, 0
         is_value, is_over = False, False
         while not is_over and (found := _SIGNS.search(text, place)):
             sign, place = found[0], found.start()
@@ -306,10 +306,10 @@ class Walk:
                 place = code.closing.get(place, len(text))
             elif sign == "\n":
                 at = code.line_at(place) + 1
-                if at > final and block.opened != start:
-                    is_over, self.beyond = True, at
-                else:
-                    is_over = not (depth or self._is_head(line.indent, at))
+                left -= block.opened != start
+                is_over = not (left and (depth or self._is_head(line.indent, at)))
+                if not left and at - line.at <= MAX_HEAD:  # it has jumped over no braces
+                    self.beyond = at
             elif depth:
                 pass
             elif sign == ";":
