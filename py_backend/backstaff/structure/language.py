@@ -148,7 +148,10 @@ class Language:
         parts = [
             self.opaque,
             *(f"{begin}(?P<l{at}>)" for at, begin in enumerate(begins)),
-            *(rf"{q}(?:{_WITHIN if longer.get(q, '.') else ''}[^{q}\\\n$])*{q}" for q in quotes),
+            *(
+                rf"{q}(?:{_WITHIN if longer.get(q, '.') else ''}[^{q}\\\n$]){{0,400}}{q}"
+                for q in quotes
+            ),
             *(f"{q}(?P<long{at}>)" for at, q in enumerate(longer)),
             *(rf"{mark}[^\n]*+(?P<c{at}>)" for at, mark in enumerate(self.comments)),
             "<<(?P<h>)" * bool(self.here_document),
