@@ -99,7 +99,7 @@ _CPP = replace(_C, modes="c++", files=".cc .cpp .cxx .c++ .hh .hpp .hxx .h++ .ip
         rule(r"(namespace)()(?=\s*+(?:\{|$))", {"namespace {": ""}),
         rule(r"(concept)\s++(\w++)(?=\s*+=|$)", {"concept A = B<T>;": "A"}),
     ), modifiers='static const extern(?:\\s*+"_++")? inline virtual constexpr consteval constinit friend explicit',
-    attributes=f"{TEMPLATE}|{ATTRIBUTE_C}", words="struct class union enum",
+    attributes=f"{TEMPLATE}|{ATTRIBUTE_C}", words="struct class union enum namespace~ concept~",
     long=(Long(r'R"([^()\\\s]{0,16})\(', r')\1"'),),
     above=_C.above + r"|template\b|requires\b")
 _JAVA = Language(files=".java", rules=(rule(r"(class|interface|enum|@interface|record(?=\s++\w++\s*+[(<]))\s++(\w++)",
@@ -170,6 +170,7 @@ LANGUAGES: dict[str, Language] = {
         " unsafe new file override virtual async extern required",
         attributes=rf"(?:{BRACKETS})(?!\s*+[=.;])",
         words=r"class~ struct~ interface~ enum~ record~ namespace~ delegate~ \)$ \)~=> \)~?\{",
+        opaque=r"#[a-z][^\n]*+",
         anonymous=False, typed=True, local=True, long=(Long(r'""("++)', r'""\1'),
               *(plain(mark, '"', '""') for mark in ('$@"', '@$"', '@"'))),
         above=r"\[", goes_on=r"where\b"),

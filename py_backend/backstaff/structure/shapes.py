@@ -63,7 +63,8 @@ def typed_name(  # noqa: PLR0911
     if of_c and head.strip() and (found := _POINTER.match(rest)):
         return "" if found[1] in _NO_NAMES else found[1]
     words = head.split()
-    if not words or words[0] in _NO_NAMES or "=" in head or _FOREIGN.search(head):
+    is_argument = not of_c and ": " in head  # of C#: `name: value(`
+    if not words or words[0] in _NO_NAMES or "=" in head or is_argument or _FOREIGN.search(head):
         return ""
     name = words[-1].rpartition(".")[2].lstrip("*&")
     last = name.rpartition("::")[2].lstrip("~")

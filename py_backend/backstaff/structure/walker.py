@@ -206,18 +206,14 @@ class Walk:
             needs_body = (language.bare and not kind) or (
                 language.of_c and kind.startswith(("struct", "union", "enum", "class"))
             )
-            is_group = name == "("
-            block = self._block(line, "" if is_group else name.strip(), kind or "function")
-            place = line.place + line.found.end() - is_group
+            is_nameless = name == "("  # of Go: `type (`
+            block = self._block(line, "" if is_nameless else name.strip(), kind or "function")
+            place = line.place + line.found.end() - is_nameless
         elif language.bare or language.typed:
             block = self._by_shape(line, owner, is_member=is_member)
             needs_body = language.of_c or not is_member
-        if (
-            not block
-            and owner.kind == "type"
-            and not owner.name
-            and (found := matcher(language.group)(body))
-        ):
+        is_group = not block and owner.kind == "type" and not owner.name
+        if is_group and (found := matcher(language.group)(body)):
             block = self._block(line, found[1], owner.kind)
         if not block and language.anonymous and body[-1] == "{":
             is_body = "new " in body and body[:-1].rstrip()[-1:] == ")"
@@ -268,7 +264,7 @@ class Walk:
             return self._block(line, about, "method")  # a constructor of Java without parameters
         is_top = owner.kind in _PARTS
         is_local = language.local and not owner.is_container
-        is_known = (is_member and not is_top) or (is_member and language.of_c) or is_local
+        is_known = (is_member and (language.of_c or not is_top)) or is_local
         if not is_known or "(" not in body or body[0] in _NO_TYPE or (is_top and body[-1] == ";"):
             return None
         is_c = language.of_c
