@@ -58,9 +58,9 @@ class Language:
     attributes: str = ""
     """A decorator, an attribute, the parameters of a template: on its own line or before others."""
     words: str = ""
-    """A line within a function that has none of these defines nothing; `~` stands for a blank.
+    """Patterns, of which one matches in each line with a keyword; `~` stands for a blank.
 
-    With "" any line may define something.
+    A line within a function in which none does defines nothing. With "" any line may do.
     """
     end: str = "{"
     """A pattern for the beginning of a line that ends a definition.

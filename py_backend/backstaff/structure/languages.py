@@ -86,7 +86,7 @@ _C = Language(files=".c .h", rules=(
         rule(r"typedef\s++(struct|union|enum)\b()(?=\s*+(?:\{|$))", {"typedef struct {": ""}),
         rule(r'(extern)\s*+"[^"]*+"()(?=\s*+(?:\{|$))', {'extern "C" {': ""}),
     ), modifiers='static const extern(?:\\s*+"_++")? inline', attributes=ATTRIBUTE_C,
-    words="struct union enum", typed=True, of_c=True,
+    words="struct union enum extern~", typed=True, of_c=True,
     opaque=_PREPROCESSOR,
     above=r"(?!\w++\s*+:$)[A-Za-z_][\w:<>,*& ]*+$|__attribute__|\[\[",
     goes_on=r"\w[\w\s*,\[\]]*+;$|(?:throw|noexcept|const|requires)\b|__")
@@ -99,7 +99,7 @@ _CPP = replace(_C, modes="c++", files=".cc .cpp .cxx .c++ .hh .hpp .hxx .h++ .ip
         rule(r"(namespace)()(?=\s*+(?:\{|$))", {"namespace {": ""}),
         rule(r"(concept)\s++(\w++)(?=\s*+=|$)", {"concept A = B<T>;": "A"}),
     ), modifiers='static const extern(?:\\s*+"_++")? inline virtual constexpr consteval constinit friend explicit',
-    attributes=f"{TEMPLATE}|{ATTRIBUTE_C}", words="struct class union enum namespace~ concept~",
+    attributes=f"{TEMPLATE}|{ATTRIBUTE_C}", words="struct class union enum namespace concept~ extern~",
     long=(Long(r'R"([^()\\\s]{0,16})\(', r')\1"'),),
     above=_C.above + r"|template\b|requires\b")
 _JAVA = Language(files=".java", rules=(rule(r"(class|interface|enum|@interface|record(?=\s++\w++\s*+[(<]))\s++(\w++)",

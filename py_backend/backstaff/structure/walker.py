@@ -137,7 +137,7 @@ class Walk:
             if language.bare and body[-1] == "=" and at + 1 < total:
                 body = f"{body} {lines[at + 1].strip(BLANKS)}"  # a function may begin there
             start = begun.end() if language.before and (begun := language.before(body)) else 0
-            found = language.rule(body, start)
+            found = language.rule(body, start) if is_likely else None
             if found or not language.bare or _METHOD.match(body, start):
                 number = numbers[at] + line.count("\0", 0, first)
                 self._take(Line(at, number, indent, starts[at] + first, body, start, found))
