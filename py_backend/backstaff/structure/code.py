@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, repeat
 
-from backstaff.structure.language import Ends, Language
+from backstaff.structure.language import Language
 
 BLANKS = " \t\f\v\r\0"
 MAX_UNCLOSED = 40
@@ -45,7 +45,7 @@ class Code:
         """The places of braces, each with that of its partner."""
         self.places, self.around = [-1], [-1]
         """The places of all braces, and of the innermost one that is open behind each."""
-        if language.ends is Ends.BRACKET:
+        if language.end == "{":
             self._pair()
 
     def line_at(self, place: int) -> int:

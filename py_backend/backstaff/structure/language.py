@@ -8,7 +8,6 @@ loses matches where groups are.
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cache, cached_property
 from typing import NamedTuple
 
@@ -25,40 +24,21 @@ _WITHIN = r"\\.|\$(?!\()|"
 """Escapes in a string on one line, in which no `$(` of the shell stands."""
 
 
-class Ends(StrEnum):
-    """How a definition ends: at a closing bracket, at the word `end`, or by indentation alone."""
-
-    BRACKET, WORD, INDENT = "bracket", "word", "indent"
-
-
-class Where(StrEnum):
-    """Where functions without a keyword stand: in a class, outside of all, in another function."""
-
-    MEMBER, TOP, LOCAL = "member", "top", "local"
-
-
 class Long(NamedTuple):
-    r"""A comment or a string that may go on over lines: `Long("[=", r"\[(=*+)\[", r"]\1]")`.
+    r"""A comment or a string that may go on over lines: `Long(r"\[(=*+)\[", r"]\1]")`.
 
-    It begins with the pattern `begin`, in which the text `hint` stands, and ends with the text
-    `end`, in which \1 is the group of `begin`. An `end` within the pattern `escape` does not count.
+    It begins with the pattern `begin`, and ends with the text `end`, in which \1 is the group of
+    `begin`. An `end` within the pattern `escape` does not count.
     """
 
-    hint: str
     begin: str
     end: str
     escape: str = ""
 
-    def closer(self, mark: str) -> tuple[str, str] | None:
-        """Return the end and the escape if `mark` begins such a token."""
-        found = re.fullmatch(self.begin, mark)
-        group = found[1] if found and found.re.groups else ""
-        return (self.end.replace(r"\1", group), self.escape) if found else None
-
 
 def plain(mark: str, end: str = "", escape: str = "") -> Long:
     """Return the token between two marks that are always the same: `plain("/*", "*/")`."""
-    return Long(mark, re.escape(mark), end or mark, escape)
+    return Long(re.escape(mark), end or mark, escape)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -78,19 +58,23 @@ class Language:
     attributes: str = ""
     """A decorator, an attribute, the parameters of a template: on its own line or before others."""
     words: str = ""
-    """A line within a function that has none of these defines nothing; `~` stands for a blank.
+    """Patterns, of which one matches in each line with a keyword; `~` stands for a blank.
 
-    With "" any line may define something.
+    A line within a function in which none does defines nothing. With "" any line may do.
     """
-    ends: Ends = Ends.BRACKET
-    end: str = r"end(?!\w)"
-    """A pattern for the beginning of a line that ends a definition, where a word does."""
+    end: str = "{"
+    """A pattern for the beginning of a line that ends a definition.
+
+    With "" indentation alone ends it, and with "{" the partner of the brace of its body does.
+    """
     bare: bool = False
     """Functions have no keyword, but modifiers at most: `async name(...) {`."""
-    typed: frozenset[Where] = frozenset()
-    """Where functions have no keyword, but a type before the name: `static int name(...)`."""
+    typed: bool = False
+    """Functions of a class have no keyword, but a type before the name: `static int name(...)`."""
+    local: bool = False
+    """Typed functions stand in functions, too."""
     of_c: bool = False
-    """A typed function has a body, or is a prototype. Macros stand for types and functions."""
+    """They stand outside of classes, and have a body. Macros stand for types and functions."""
     anonymous: bool = False
     """`new Type() {` and constants of an enum have members."""
     group: str = ""
@@ -103,9 +87,7 @@ class Language:
     long: tuple[Long, ...] = ()
     """Comments and strings that may go on over lines; `/*` goes with `//`."""
     quotes: str = "\"'"
-    """Marks around strings that end with the line at the latest."""
-    long_quotes: tuple[Long, ...] = ()
-    """Quotes that may go on over lines."""
+    """Marks around strings. They end with the line at the latest, unless `long` has them, too."""
     braced: bool = False
     """Only a closing bracket or a definition ends a body, however its lines are indented."""
     resumes: bool = False
@@ -114,8 +96,6 @@ class Language:
     """A pattern with the groups `word`, the line that ends the text, and `indented` if it is."""
     opaque: str = ""
     """A token in which quotes and other marks mean nothing, such as a regular expression."""
-    neutral: str = ""
-    """A pattern for lines without structure: preprocessor, labels."""
     above: str = ""
     """A pattern for the beginning of further lines that belong to the definition below."""
     goes_on: str = ""
@@ -132,11 +112,8 @@ class Language:
 
     @cached_property
     def rule(self) -> Match:
-        """Matches a definition that has a keyword; the last two groups count.
-
-        It matches a neutral line as well, but then no group.
-        """
-        return matcher(f"{self.neutral or '(?!)'}|{'|'.join(self.rules)}")
+        """Matches a definition that has a keyword; the last two groups count."""
+        return matcher("|".join(self.rules))
 
     @cached_property
     def is_attribute(self) -> Match:
@@ -147,11 +124,13 @@ class Language:
     def all_long(self) -> tuple[Long, ...]:
         """All tokens that may go on over lines."""
         comment = (plain("/*", "*/"),) if "//" in self.comments else ()
-        return (*self.long, *self.long_quotes, *comment)
+        return (*self.long, *comment)
 
     def closer(self, mark: str) -> tuple[str, re.Pattern[str] | None]:
         """Return the end of the token that `mark` begins, and a pattern for it and the escapes."""
-        end, escape = next(filter(None, (one.closer(mark) for one in self.all_long)))
+        begun = ((one, re.fullmatch(one.begin, mark)) for one in self.all_long)
+        (_, end, escape), found = next(pair for pair in begun if pair[1])
+        end = end.replace(r"\1", found[1]) if found and found.re.groups else end
         return end, re.compile(f"{escape}|{re.escape(end)}", re.DOTALL) if escape else None
 
     @cached_property
@@ -162,14 +141,17 @@ class Language:
         that may go on over lines, and with `h` for that of a here-document. Each alternative begins
         with a character, because `re` finds these many times faster.
         """
-        longer = {one.hint: one.escape for one in self.long_quotes}
+        longer = {one.begin: one.escape for one in self.long if len(one.begin) == 1}
         quotes = sorted({*self.quotes, *longer})
-        others = [one for one in self.all_long if one not in self.long_quotes]
+        others = [one for one in self.all_long if one.begin not in longer]
         begins = [re.sub(r"\((?!\?)", "(?:", one.begin.replace(r"\(", r"\x28")) for one in others]
         parts = [
             self.opaque,
             *(f"{begin}(?P<l{at}>)" for at, begin in enumerate(begins)),
-            *(rf"{q}(?:{_WITHIN if longer.get(q, '.') else ''}[^{q}\\\n$])*{q}" for q in quotes),
+            *(
+                rf"{q}(?:{_WITHIN if longer.get(q, '.') else ''}[^{q}\\\n$]){{0,400}}{q}"
+                for q in quotes
+            ),
             *(f"{q}(?P<long{at}>)" for at, q in enumerate(longer)),
             *(rf"{mark}[^\n]*+(?P<c{at}>)" for at, mark in enumerate(self.comments)),
             "<<(?P<h>)" * bool(self.here_document),

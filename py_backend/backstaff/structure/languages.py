@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 
-from backstaff.structure.language import ESCAPED, Ends, Language, Long, Where, plain
+from backstaff.structure.language import ESCAPED, Language, Long, plain
 from backstaff.structure.pieces import (
     AT_SIGN,
     ATTRIBUTE_C,
@@ -14,6 +14,7 @@ from backstaff.structure.pieces import (
     rule,
 )
 
+_END = r"end(?!\w)"
 _QUOTED = {quote: plain(quote, escape=ESCAPED) for quote in "\"'"}
 _TRIPLE, _TRIPLE_SINGLE = plain('"""', escape=ESCAPED), plain("'''", escape=ESCAPED)
 # A template of JavaScript; there may be another one in `${}`.
@@ -31,7 +32,7 @@ _FUNCTION = piece(
     rf"{_PARAMETERS}(?:\){_RESULT}|\)\s*+:[^=]*[<{{]$|$))",
     *("function", "async x =>", "(a, b = f()) =>", "<T>(a: T): T =>", "(a,", "(): A<", "<"),
 )
-_TARGET = piece(r"(?:[\w$]++\.|\([^()]*+\)\.)*#?+[\w$]++", "a", "module.exports.a", "(this).#a")
+_TARGET = piece(r"(?:[\w$]++!?\.|\([^()]*+\)\.)*#?+[\w$]++", "a", "module.exports!.a", "(this).#a")
 _TYPE = r"\s*+:(?:[^=({]|=>)*"
 
 
@@ -59,7 +60,7 @@ _JAVASCRIPT_RULES = (
     ),
     rule(
         r"()(?=[^=]++=)(?:(?:(?:const|let|var)\s++)?[\w$.]++\s*+=\s*+){0,2}"
-        rf"({_TARGET})(?=(?:{_TYPE})?=(?![=>])\s*+{_FUNCTION}|\s++=(?![=>])\s*+{_FUNCTION})",
+        rf"({_TARGET})(?=(?:{_TYPE})?=(?![=>])\s*+{_FUNCTION}|\s++(?:\|\||\?\?|&&)?=(?![=>])\s*+{_FUNCTION})",
         {"exports.a = function (b) {": "exports.a", "a = b = () => {": "b", "#a = x => x": "#a"},
     ),
     rule(
@@ -74,7 +75,8 @@ _JAVASCRIPT = Language(files=".js .jsx .mjs .cjs", modes="node", rules=_JAVASCRI
     modifiers="export default declare async abstract const(?=\\s++enum) public private protected"
     " static readonly override accessor get set", attributes=AT_SIGN, bare=True,
     long=(_TEMPLATE,), opaque=r"/(?![*/])(?:(?<=[=(,:;!&|?\[{}>]/)|(?<=[=(,:;!&|?\[{}>\s]\s/)|(?<=return /))"
-    r"(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.){0,60}\]){1,99}/", goes_on=r"(?:extends|implements)\b")
+    r"(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.){0,60}\]){1,99}/", goes_on=r"(?:extends|implements)\b",
+    words=r"function class~ interface~ enum~ namespace~ module~ type~ => [({<=]$ \)~?\{ \([^()\n]*,$")
 _MACRO = piece(r"[A-Z_]{4,}[A-Z0-9_]*+(?:\([^)]*+\))?", "FMT_API", "EXPORT_AS(x)")
 _BEFORE_NAME = rf"(?:(?:{_MACRO}|{ATTRIBUTE_C})\s++)*"
 _PREPROCESSOR = r"#(?![ \t]*+(?:if|el|en))(?:\\(?s:.)|/\*(?:[^*]|\*(?!/))*+\*/|[^\\\n])*|'(?<=\d')(?=\d)"
@@ -84,9 +86,9 @@ _C = Language(files=".c .h", rules=(
         rule(r"typedef\s++(struct|union|enum)\b()(?=\s*+(?:\{|$))", {"typedef struct {": ""}),
         rule(r'(extern)\s*+"[^"]*+"()(?=\s*+(?:\{|$))', {'extern "C" {': ""}),
     ), modifiers='static const extern(?:\\s*+"_++")? inline', attributes=ATTRIBUTE_C,
-    words="struct union enum", typed=frozenset((Where.MEMBER, Where.TOP)), of_c=True,
+    words="struct union enum extern~", typed=True, of_c=True,
     opaque=_PREPROCESSOR,
-    neutral=r"#|\w++\s*+:(?!:)\s*+$", above=r"(?!\w++\s*+:$)[A-Za-z_][\w:<>,*& ]*+$|__attribute__|\[\[",
+    above=r"(?!\w++\s*+:$)[A-Za-z_][\w:<>,*& ]*+$|__attribute__|\[\[",
     goes_on=r"\w[\w\s*,\[\]]*+;$|(?:throw|noexcept|const|requires)\b|__")
 _CPP = replace(_C, modes="c++", files=".cc .cpp .cxx .c++ .hh .hpp .hxx .h++ .ipp .inl .tpp .cu .cuh .ino", rules=(
         rule(rf"(?:typedef\s++)?(struct|union|class|enum(?:\s++(?:class|struct))?)\s++{_BEFORE_NAME}"
@@ -97,22 +99,21 @@ _CPP = replace(_C, modes="c++", files=".cc .cpp .cxx .c++ .hh .hpp .hxx .h++ .ip
         rule(r"(namespace)()(?=\s*+(?:\{|$))", {"namespace {": ""}),
         rule(r"(concept)\s++(\w++)(?=\s*+=|$)", {"concept A = B<T>;": "A"}),
     ), modifiers='static const extern(?:\\s*+"_++")? inline virtual constexpr consteval constinit friend explicit',
-    attributes=f"{TEMPLATE}|{ATTRIBUTE_C}", words="struct class union enum",
-    long=(Long('R"', r'R"([^()\\\s]{0,16})\(', r')\1"'),),
-    neutral=r"#|\w++\s*+:(?!:)\s*+$|(?:public|private|protected)(?:\s++\w++)?\s*+:(?!:)",
+    attributes=f"{TEMPLATE}|{ATTRIBUTE_C}", words="struct class union enum namespace concept~ extern~",
+    long=(Long(r'R"([^()\\\s]{0,16})\(', r')\1"'),),
     above=_C.above + r"|template\b|requires\b")
 _JAVA = Language(files=".java", rules=(rule(r"(class|interface|enum|@interface|record(?=\s++\w++\s*+[(<]))\s++(\w++)",
         {"class A<T> extends B {": "A", "@interface C {": "C", "record P(int x) {": "P"}),),
     modifiers="public private protected static final abstract sealed non-sealed strictfp synchronized"
     " native default", attributes=AT_SIGN, words="class~ interface~ enum~ record~ new~",
-    typed=frozenset((Where.MEMBER,)), anonymous=True, long=(_TRIPLE,),
+    typed=True, anonymous=True, long=(_TRIPLE,),
     goes_on=r"(?:throws|extends|implements|permits)\b")
 _LISP = Language(files=".el", modes="emacs-lisp", rules=(rule(
         r"\(((?:cl-|ert-|\w++-(?=def(?:un|macro|var|custom|command|group|method|subst)\b))?"
         r"def(?!ault|ines|key\b|ine-(?:key|abbrev|word))[^\s()]*+|(?:transient|evil|magit)-def"
         r"[^\s()]*+)\s++'?+\(?+(?:setf\s++)?([^\s()\"';,]++)",
         {"(defun a-b (c)": "a-b", "(cl-defstruct (x": "x", "(ert-deftest t ()": "t"}),),
-    words="\\(def -def", ends=Ends.INDENT, comments=(";",), quotes='"', long_quotes=(_QUOTED['"'],),
+    words="\\(def -def", end="", comments=(";",), quotes='"', long=(_QUOTED['"'],),
     resumes=True, opaque=r"\\.|\?\\?+.", goes_on=r"[^(#]|#[^|+-]")
 _GENERIC = Language(files=".scala .sc .groovy .gradle .dart .zig .d .v .cr .jl .proto .thrift .graphql .sol .m .mm",
     rules=(rule(r"(def|class|fn|func|fun|function|struct|enum|trait|impl|interface|protocol|extension"
@@ -129,7 +130,7 @@ _MARKUP = Language(files=".md .markdown .mdx", rules=(r"(?!)()()",))
 LANGUAGES: dict[str, Language] = {
     "python": Language(files=".py .pyi .pyw SConstruct", modes="python",
         rules=(rule(r"(def|class)\s++(\w++)", {"def a(b):": "a", "class C:": "C"}),),
-        modifiers="async", words="def~ class~", ends=Ends.INDENT, comments=("#",),
+        modifiers="async", words="def~ class~", end="", comments=("#",),
         long=(_TRIPLE, _TRIPLE_SINGLE), goes_on=r"[)\]}]", above=r"@"),
     "javascript": _JAVASCRIPT, "java": _JAVA, "c": _C, "cpp": _CPP, "elisp": _LISP,
     "generic": _GENERIC, "markdown": _MARKUP, "org": replace(_MARKUP, files=".org"),
@@ -139,7 +140,7 @@ LANGUAGES: dict[str, Language] = {
             rule(r"(func)\s++(?:\([^)]*+\)\s*+)?(\w++)", {"func (a *A[T]) B(c int) {": "B"}),
             rule(r"(type)\s++(\w++|\($)", {"type A struct {": "A", "type (": "("})),
         words="func~ type~", owner=r"func\s++\((?:[^)]*[\s*(])?(\w++)(?:\[[^\]]*+\])?\)",
-        group=r"(\w++)(?=(?:\[[^\]]*+\])?\s++[\w*\[(=])", long=(plain("`"),), neutral=r"\w++:$"),
+        group=r"(\w++)(?=(?:\[[^\]]*+\])?\s++[\w*\[(=])", long=(plain("`"),)),
     "rust": Language(files=".rs", rules=(rule(r"(fn|struct|enum|union|trait|mod|type)\s++(?:r#)?(\w++)",
                  {"fn a<T>(b: T) {": "a", "struct r#type;": "type"}),
             rule(r"(impl)\b(?:\s*+<(?:[^<>]|<(?:[^<>]|<[^<>]*+>)*>|(?<=[-=])>)*>)?\s++([^{]++)",
@@ -147,8 +148,8 @@ LANGUAGES: dict[str, Language] = {
         owner=r"impl\b.*?(?:\bfor\s+)?(?:dyn\s+)?((?:\w+::)*\w+)(?:<[^{]*>)?\s*(?:where\b.*|\{.*)?$",
         modifiers=r"pub(?:\([^)]*+\))? default const async unsafe auto extern(?:\s*+\"[^\"]*+\")?",
         attributes=HASH, words="fn~ struct~ enum~ union~ trait~ impl mod~ type~ macro_rules!",
-        long=(Long('r"', r'r"', '"'), Long("r#", r'r(#++)"', r'"\1')), quotes='"',
-        long_quotes=(_QUOTED['"'],), opaque=r"'(?:\\.|[^\\'\n])'", above=r"#!?+\[", goes_on=r"where\b"),
+        long=(Long('r"', '"'), Long(r'r(#++)"', r'"\1'), _QUOTED['"']), quotes='"',
+        opaque=r"'(?:\\.|[^\\'\n])'", above=r"#!?+\[", goes_on=r"where\b"),
     "kotlin": replace(_GENERIC, files=".kt .kts", rules=(
             rule(r"(fun)\s++(?:<(?:[^<>]|<[^<>]*+>)*>\s*+)?(?:[\w.<>?,* ]*\.)?`?+((?<=`)[^`]++|\w++)",
                  {"fun <T> List<T>.a(b: C) {": "a", "fun `a b`() {": "a b"}),
@@ -169,9 +170,10 @@ LANGUAGES: dict[str, Language] = {
         " unsafe new file override virtual async extern required",
         attributes=rf"(?:{BRACKETS})(?!\s*+[=.;])",
         words=r"class~ struct~ interface~ enum~ record~ namespace~ delegate~ \)$ \)~=> \)~?\{",
-        anonymous=False, typed=frozenset((Where.MEMBER, Where.LOCAL)), long=(Long('"""', r'""("++)', r'""\1'),
+        opaque=r"#[a-z][^\n]*+",
+        anonymous=False, typed=True, local=True, long=(Long(r'""("++)', r'""\1'),
               *(plain(mark, '"', '""') for mark in ('$@"', '@$"', '@"'))),
-        neutral=r"#|[A-Z_]\w*+:$", above=r"\[", goes_on=r"where\b"),
+        above=r"\[", goes_on=r"where\b"),
     "ruby": Language(files=".rb .rake .gemspec .ru Rakefile Gemfile Vagrantfile", modes="ruby", rules=(
             rule(r"(def)\s++(?:self\.)?((?:@*+\w++\.)?(?:\w++[?!=]?+|[^\w\s(]++))",
                  {"def a?(b)": "a?", "def self.c": "c", "def ==(other)": "=="}),
@@ -179,46 +181,46 @@ LANGUAGES: dict[str, Language] = {
             rule(r"(class|module)\s*+(?<=\s)((?:::)?[A-Z][\w:]*+|(?=<<\s*+self\b)|<<\s*+\w++)",
                  {"class A::B < C": "A::B", "class << self": ""}),
         ), modifiers="private public protected module_function memoize private_class_method",
-        words="def~ class~ module~", ends=Ends.WORD,
+        words="def~ class~ module~", end=_END,
         comments=("#",),
-        long=(Long("=begin", "=begin(?<![^\n]=begin)", "\n=end"),),
+        long=(Long("=begin(?<![^\n]=begin)", "\n=end"),),
         here_document=r"<<(?P<indented>[~-])?(?P<q>[\"'`]?)(?P<word>[A-Z_]\w*+)(?P=q)",
         goes_on=r"(?:rescue|ensure|else|elsif|when|in)\b|[)\]}.]|(?:private|protected|public|module_function)$"),
     "elixir": Language(files=".ex .exs", modes="elixir", rules=(
             rule(r"(defmodule|defprotocol|defimpl)\s++([\w.]++)", {"defmodule A.B do": "A.B"}),
             rule(r"(def(?:p|macrop?|guardp?|delegate)?)(?:\s++|\()([a-z_]\w*+[?!]?+)(?![.:]|\s*+(?:[-+*/<>=|^&~]|and\b|or\b|in\b))",
                  {"def a?(b), do: b": "a?", "defmacrop c(d) do": "c", "def e when f": "e"}),
-        ), words="def", ends=Ends.WORD, comments=("#",),
-        long=(_TRIPLE, _TRIPLE_SINGLE), long_quotes=(_QUOTED['"'],), quotes='"', above=r"@\w",
+        ), words="def", end=_END, comments=("#",),
+        long=(_TRIPLE, _TRIPLE_SINGLE, _QUOTED['"']), quotes='"', above=r"@\w",
         opaque=r"\?(?<!\w\?)\\?+.|~[a-zA-Z]++(?!'''|\"\"\")(?:/(?:[^/\\\n]|\\.){0,300}/|\{[^{}\n]*+\}|\([^()\n]*+\)|\[[^\[\]\n]*+\]|\|[^|\n]*+\||'[^'\n]*+')",
         goes_on=r"(?:rescue|after|else|catch)\b|[)\]}|]"),
     "lua": Language(files=".lua", modes="lua", rules=(
             rule(r"(?:local\s++)?(function)\s++([\w.:]++)", {"local function a(b)": "a", "function A:b()": "A:b"}),
             rule(r"()(?:local\s++|[^=]*\)\.)?([\w.]++)(?=\s*+=\s*+function\b)", {"local a = function()": "a"}),
-        ), words="function", ends=Ends.WORD, comments=("--",), long=(
-            *(Long("[[", rf"{c}\[\[", "]]") for c in ("", "--")), *(Long("[=", rf"{c}\[(=++)\[", r"]\1]") for c in ("", "--"))), goes_on=r"[)\]}]"),
+        ), words="function", end=_END, comments=("--",), long=(
+            *(Long(rf"{c}\[\[", "]]") for c in ("", "--")), *(Long(rf"{c}\[(=++)\[", r"]\1]") for c in ("", "--"))), goes_on=r"[)\]}]"),
     "shell": Language(files=".sh .bash .zsh .ksh .bats", modes="sh bash zsh ksh shell-script",
         rules=(rule(r"(function)\s++([\w:.+@-]++)", {"function a-b {": "a-b"}),
                rule(r"()([\w:.+@-]++)(?=\s*+\(\s*+\))", {"c.d () {": "c.d"})), words="function~ \\)", comments=("#",),
-        long_quotes=(plain('"', escape=_COMMAND), plain("'")), resumes=True,
+        long=(plain('"', escape=_COMMAND), plain("'")), resumes=True,
         here_document=r"(?<!<)<<(?P<indented>-)?(?!<)[ \t]*+"
         r"(?:(?P<quoted>'[^'\n]*+'(?![^\s;&|<>()])|\"[^\"\n]*+\"(?![^\s;&|<>()]))|(?P<word>[^\s;&|<>()`]++))",
-        opaque=r"\\.|\$#|\$\{[^}\n]{0,400}+\}", ends=Ends.WORD, end=r"\}", goes_on=r"[({)]"),
+        opaque=r"\\.|\$#|\$\{[^}\n]{0,400}+\}", end=r"\}", goes_on=r"[({)]"),
     "php": Language(files=".php .phtml", modes="php",
         rules=(rule(r"(function)\s++&?+\s*+(\w++)", {"function &a($b) {": "a"}),
                rule(r"(class|interface|trait|enum)\s++(\w++)", {"class A extends B": "A"})),
         modifiers="public private protected static final abstract readonly", attributes=HASH,
         words="function class~ interface~ trait~ enum~", comments=("//", r"#(?!\[)"),
-        long_quotes=(*_QUOTED.values(),), above=r"#\[", goes_on=r"(?:extends|implements)\b",
+        long=(*_QUOTED.values(),), above=r"#\[", goes_on=r"(?:extends|implements)\b",
         here_document=r"<<<(?P<indented>)\s*+[\"']?(?P<word>\w++)"),
     "perl": Language(files=".pl .pm .t", modes="perl", rules=(
             rule(r"(sub|package(?=[^;{]*+\{))\s++((?:\w++(?:::|'(?=\w))?)+)", {"sub a {": "a", "package A::B {": "A::B"}),
         ), words="sub~ package~", comments=(" #",),
         here_document=r"<<(?P<indented>~)?(?:\s*+[\"'](?P<quoted>[^\"'\n]++)[\"']|(?P<word>[A-Z_]\w*+))",
-        long=(*(Long(f"={w}", f"={w}(?<![^\n]={w})", "\n=cut") for w in "head pod over item begin encoding for".split()),
+        long=(*(Long(f"={w}(?<![^\n]={w})", "\n=cut") for w in "head pod over item begin encoding for".split()),
               *(plain(f"{q}{a}", b, rf"{ESCAPED}|\{a}(?:\\.|[^\\\{a}\{b}]|\{a}[^\{a}\{b}]*+\{b})*\{b}")
-                for q in ("qq", "qw", "q") for a, b in ("{}", "[]", "()"))),
-        long_quotes=(*_QUOTED.values(),), resumes=True, braced=True, ends=Ends.WORD, end=r"\}", goes_on=r"\{", opaque=r"\$[#'\"`]|\\.|'(?<=\w')(?=\w)|"
+                for q in ("qq", "qw", "q") for a, b in ("{}", "[]", "()")), *_QUOTED.values()),
+        resumes=True, braced=True, end=r"\}", goes_on=r"\{", opaque=r"\$[#'\"`]|\\.|'(?<=\w')(?=\w)|"
         + "|".join(rf"{w}(?<![\w$@%]{w})(?P<d{w}>[/!|,#^~])(?:\\.|(?!(?P=d{w}))[^\\\n]){{0,400}}(?P=d{w})"
                    for w in "m s q y qr qq qw tr".split())
         + r"|/(?:(?<=[=(,;&|{}~]/)|(?<=[=(,;&|{}~]\s/)|(?<=(?:plit|less) /)|(?<=(?:if|or) /)|(?<=(?:and|not|rep) /))(?:\\.|[^/\\\n]){1,200}/"),
@@ -231,14 +233,14 @@ LANGUAGES: dict[str, Language] = {
         ), modifiers=_GENERIC.modifiers + " required convenience class(?=\\s++(?:func|var|subscript)) nonisolated"
         " prefix postfix borrowing consuming package private\\(set\\) dynamic distributed",
         words="func~ class~ struct~ enum~ protocol~ extension~ actor~ init deinit subscript typealias~ macro~",
-        long=(Long('"""', r'(#{0,9}+)"""', r'"""\1'), Long('#"', r'(#{1,9}+)"', r'"\1')), comments=("//",),
+        long=(_TRIPLE, Long(r'#(#{0,8}+)"""', r'"""#\1'), Long(r'#(#{0,8}+)"', r'"#\1')), comments=("//",),
         goes_on=r"where\b|\("),
     "lisp": replace(_LISP, files=".lisp .lsp .cl .asd", modes="lisp sbcl", rules=(
             r"\((?:[\w*+!%/-]++:{1,2}+)?(def[^\s()]*+)\s++"
             r"(\(setf\s++[^\s()]++\)|\(?+[^\s()\"';]++)",
-        ), words="def", long=(plain("#|", "|#"),), opaque=r"#\\.|\\.|\|(?!#)[^|\n]*+\|", above=r"#[+-]"),
+        ), words="def", long=(_QUOTED['"'], plain("#|", "|#")), opaque=r"#\\.|\\.|\|(?!#)[^|\n]*+\|", above=r"#[+-]"),
     "scheme": replace(_LISP, files=".scm .ss .sld .rkt", modes="scheme guile", words="\\(define",
-        rules=(r"\((define[^\s()]*+)\s++\(*+([^\s()\"';]++)",), long=(plain("#|", "|#"),),
+        rules=(r"\((define[^\s()]*+)\s++\(*+([^\s()\"';]++)",), long=(_QUOTED['"'], plain("#|", "|#")),
         opaque=r"#\\.|\|(?!#)[^|\n]*+\|")}
 # fmt: on
 _BY_FILE = {file: name for name, facts in LANGUAGES.items() for file in facts.files.split()}

@@ -25,7 +25,7 @@ _POINTER = re.compile(r"\s*+\*++\s*+(\w++)\s*+\(")
 """The name of a function whose result is a pointer to a function: `int (*name(int x))(int)`."""
 _ARGUMENTS = re.compile(r"<(?:[^<>]|<(?:[^<>]|<[^<>]*+>)*>)*>")
 """The arguments of a template or a generic type."""
-_BRACKETS = {pair: re.compile(f"[{pair}]") for pair in ("()", "<>")}
+_BRACKETS = {"()": re.compile("[()]"), "<>": re.compile(r"<|(?<![=-])>")}
 _TEST_MACRO = re.compile(r"[A-Z][A-Z0-9_]*+\Z")
 
 
@@ -63,7 +63,8 @@ def typed_name(  # noqa: PLR0911
     if of_c and head.strip() and (found := _POINTER.match(rest)):
         return "" if found[1] in _NO_NAMES else found[1]
     words = head.split()
-    if not words or words[0] in _NO_NAMES or "=" in head or _FOREIGN.search(head):
+    is_argument = not of_c and ": " in head  # of C#: `name: value(`
+    if not words or words[0] in _NO_NAMES or "=" in head or is_argument or _FOREIGN.search(head):
         return ""
     name = words[-1].rpartition(".")[2].lstrip("*&")
     last = name.rpartition("::")[2].lstrip("~")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from backstaff.budget import Budget
 from backstaff.structure.code import BLANKS, Code
-from backstaff.structure.language import CONTAINERS, LONGEST, Ends, Language, Where, matcher
+from backstaff.structure.language import CONTAINERS, LONGEST, Language, matcher
 from backstaff.structure.shapes import bare_name, typed_name
 
 STRIDE = 1000
@@ -47,7 +47,8 @@ class Block:
     """A definition. Lines count from 1; 0 means not yet.
 
     In a language with brackets its body, if it has one, begins at the place `opened` of the code,
-    and it ends at the place `end`. In others the lines within it are indented more than `indent`.
+    and it ends at the place `end`. In others the lines within it are indented more than `indent`. A
+    container has members.
     """
 
     name: str
@@ -59,11 +60,7 @@ class Block:
     indent: int = -1
     opened: int = -1
     end: int = -1
-
-    @property
-    def is_container(self) -> bool:
-        """Return True if it has members, or is all of the text."""
-        return not self.kind or self.kind in CONTAINERS or self.kind in _PARTS
+    is_container: bool = True
 
 
 @dataclass(slots=True)
@@ -92,15 +89,14 @@ class Walk:
         self.stack = [Block("", "", 0, 0, "", end=len(self.code.text))]  # all of the text
         self.found: list[Block] = []
         self.beyond = 0
-        """Lines above this one belong to a head that does not end."""
+        """Lines above this one belong to a head, and define nothing."""
 
     # One step a comment; a line leaves at the first that says that it defines nothing.
     def run(self, budget: Budget) -> list[Block]:  # noqa: C901, PLR0912
         """Return the definitions in the order of their lines. Raises as `budget` does."""
         code, language, stack = self.code, self.language, self.stack
         lines, likely, starts, numbers = code.lines, self._likely(), code.starts, code.numbers
-        has_brackets, has_shapes = language.ends is Ends.BRACKET, language.bare or language.typed
-        is_local = Where.LOCAL in language.typed
+        has_brackets, has_shapes = language.end == "{", language.bare or language.typed
         last = looked_at = next_likely = 0  # `last` is the line of code above
         at, total = -1, len(lines)
         while (at := at + 1) < total:
@@ -116,8 +112,11 @@ class Walk:
             is_sparse = not (has_members and (has_shapes or (language.group and not top.name)))
             if has_brackets and is_sparse and not is_likely:
                 # Most lines stand in the midst of a function, and define nothing.
-                at = min(likely[next_likely] - 1, code.line_at(top.end))
-                continue
+                at = likely[next_likely]
+                if at == total or starts[at] > top.end:
+                    at = code.line_at(top.end)
+                    continue
+                is_likely = True
             body = (line := lines[at]).strip(BLANKS)
             is_shape = not has_brackets or is_likely or "(" in body or body[-1:] in ("{", "<")
             if not body or at < self.beyond or not (is_shape or language.group):
@@ -132,14 +131,14 @@ class Walk:
                 is_out = indent <= top.indent and not is_string
                 if (is_out and self._goes_on(body, indent, above, at)) or not is_likely:
                     continue
-            elif (language.bare or is_local) and not has_members and _STATEMENT.match(body):
+            elif (language.bare or language.local) and not has_members and _STATEMENT.match(body):
                 continue
             body = body[:LONGEST]
             if language.bare and body[-1] == "=" and at + 1 < total:
                 body = f"{body} {lines[at + 1].strip(BLANKS)}"  # a function may begin there
             start = begun.end() if language.before and (begun := language.before(body)) else 0
-            found = language.rule(body, start)
-            if found.lastindex if found else not language.bare or _METHOD.match(body, start):
+            found = language.rule(body, start) if is_likely else None
+            if found or not language.bare or _METHOD.match(body, start):
                 number = numbers[at] + line.count("\0", 0, first)
                 self._take(Line(at, number, indent, starts[at] + first, body, start, found))
         for block in stack:
@@ -150,7 +149,7 @@ class Walk:
         """Return the first and the last line of each run of comments and docstrings."""
         result, numbers, lines = list[tuple[int, int]](), self.code.numbers, self.code.lines
         # A string on a line of its own is a docstring, where no brackets are.
-        marks = "\"'" if self.language.ends is Ends.INDENT else "\0"
+        marks = "\"'" if not self.language.end else "\0"
         for at in [at for at, line in enumerate(lines) if line.strip(BLANKS)[:1] in marks]:
             first, last = numbers[at], numbers[at + 1] - 1
             if self.lines[first - 1].strip():
@@ -182,7 +181,7 @@ class Walk:
         language, stack, numbers = self.language, self.stack, self.code.numbers
         while indent <= (top := stack[-1]).indent:
             if indent == top.indent:
-                if language.ends is Ends.WORD and matcher(language.end)(body):
+                if matcher(language.end)(body):
                     top.last = numbers[at + 1] - 1
                     stack.pop()
                     return True
@@ -207,18 +206,14 @@ class Walk:
             needs_body = (language.bare and not kind) or (
                 language.of_c and kind.startswith(("struct", "union", "enum", "class"))
             )
-            is_group = name == "("
-            block = self._block(line, "" if is_group else name.strip(), kind or "function")
-            place = line.place + line.found.end() - is_group
+            is_nameless = name == "("  # of Go: `type (`
+            block = self._block(line, "" if is_nameless else name.strip(), kind or "function")
+            place = line.place + line.found.end() - is_nameless
         elif language.bare or language.typed:
             block = self._by_shape(line, owner, is_member=is_member)
             needs_body = language.of_c or not is_member
-        if (
-            not block
-            and owner.kind == "type"
-            and not owner.name
-            and (found := matcher(language.group)(body))
-        ):
+        is_group = not block and owner.kind == "type" and not owner.name
+        if is_group and (found := matcher(language.group)(body)):
             block = self._block(line, found[1], owner.kind)
         if not block and language.anonymous and body[-1] == "{":
             is_body = "new " in body and body[:-1].rstrip()[-1:] == ")"
@@ -226,13 +221,15 @@ class Walk:
                 block, place = self._block(line, "", "class"), line.place + len(body) - 1
         if not block:
             return
-        if language.ends is Ends.BRACKET:
+        if language.end == "{":
             has_body = self._extend(block, line, place)
             is_called = language.bare and code.text.startswith("(", block.end + 1)
             if (needs_body and not has_body) or is_called:
                 return
             if language.of_c and not block.name and (found := _TYPEDEF.match(code.text, block.end)):
                 block.name = found[1]
+            if language.of_c:  # else a function may be a parameter
+                self.beyond = max(self.beyond, code.line_at(block.opened))
             end = code.line_at(block.end)
             block.last = code.numbers[end] + code.text.count("\0", code.starts[end], block.end)
         else:
@@ -241,7 +238,7 @@ class Walk:
                 block.last = line.number
         block.first = self._first_line(line, owner)
         self.found.append(block)
-        if not block.last or language.ends is Ends.BRACKET:
+        if not block.last or language.end == "{":
             self.stack.append(block)
 
     def _block(self, line: Line, name: str, kind: str) -> Block:
@@ -252,7 +249,8 @@ class Walk:
             if '"' in name:
                 at = code.find(name)
                 name = own[at : at + len(name)]
-        return Block(name, kind, line.number, 0, own.strip())
+        is_container = kind in CONTAINERS or kind in _PARTS
+        return Block(name, kind, line.number, 0, own.strip(), is_container=is_container)
 
     def _by_shape(self, line: Line, owner: Block, *, is_member: bool) -> Block | None:
         """Return the function that has no keyword, or None."""
@@ -265,10 +263,8 @@ class Walk:
         if is_member and owner.kind == "record" and body == f"{about} {{":
             return self._block(line, about, "method")  # a constructor of Java without parameters
         is_top = owner.kind in _PARTS
-        if is_member:
-            is_known = Where.TOP in language.typed or not is_top
-        else:
-            is_known = Where.LOCAL in language.typed and not owner.is_container
+        is_local = language.local and not owner.is_container
+        is_known = (is_member and (language.of_c or not is_top)) or is_local
         if not is_known or "(" not in body or body[0] in _NO_TYPE or (is_top and body[-1] == ";"):
             return None
         is_c = language.of_c
@@ -285,7 +281,7 @@ class Walk:
         Return True if it has a body.
         """
         code, text, language = self.code, self.code.text, self.language
-        start, final, depth = place, line.at + MAX_HEAD, 0
+        start, left, depth = place, MAX_HEAD, 0
         is_value, is_over = False, False
         while not is_over and (found := _SIGNS.search(text, place)):
             sign, place = found[0], found.start()
@@ -306,10 +302,10 @@ class Walk:
                 place = code.closing.get(place, len(text))
             elif sign == "\n":
                 at = code.line_at(place) + 1
-                if at > final and block.opened != start:
-                    is_over, self.beyond = True, at
-                else:
-                    is_over = not (depth or self._is_head(line.indent, at))
+                left -= block.opened != start
+                is_over = not (left and (depth or self._is_head(line.indent, at)))
+                if not left and at - line.at <= MAX_HEAD:  # it has jumped over no braces
+                    self.beyond = at
             elif depth:
                 pass
             elif sign == ";":

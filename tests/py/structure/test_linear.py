@@ -96,7 +96,14 @@ LINES = (
         "<<~A x <<-B\n",
     ),
     *("def a do\n", "]\n @a\n", 'R"a(\n', "[=[\n", "public:\n", "int f(a)\nint a;\n", "case x:\n"),
-    "function a(b){return b.map(c=>({d:`g${h}`}))}",
+    *(
+        "function a(b){return b.map(c=>({d:`g${h}`}))}",
+        "'\\",
+        '"\\',
+        "`\\",
+        "f(\n{\n}\n",
+        "x = a =>\n",
+    ),
 )
 
 

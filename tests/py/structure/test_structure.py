@@ -1,12 +1,14 @@
 """Definitions that are found without a grammar, beside those of tree-sitter's grammars."""
 
 import json
+from random import Random
 
 import pytest
 
 from backstaff.budget import Budget
 from backstaff.errors import DeadlineExceeded
 from backstaff.structure import walker
+from backstaff.structure.code import Code
 from backstaff.structure.languages import LANGUAGES, language_of
 from backstaff.structure.outline import MAX_CHARACTERS, MAX_LINES, Outline, outline
 from tests.py.structure.answers import ANSWERS, FIXTURES, Known, pairs
@@ -405,3 +407,86 @@ def test_clock_is_looked_at_every_thousand_lines() -> None:
 def test_time_that_is_up_ends_the_pass() -> None:
     with pytest.raises(DeadlineExceeded):
         outline("x = 2\n", "late.py", Budget(deadline=0))
+
+
+# ---------------------------------------------------------------------------- any text
+
+PARTS = (
+    *(
+        "\n",
+        "\n",
+        "  ",
+        "\t",
+        "x",
+        "f(",
+        ") {",
+        "}",
+        "{",
+        "(",
+        ")",
+        "[",
+        "]",
+        ";",
+        ",",
+        "=> ",
+        "= ",
+    ),
+    *(
+        '"',
+        "'",
+        "`",
+        '"""',
+        "/*",
+        "*/",
+        "//",
+        "#",
+        "--",
+        "<<A\n",
+        "A\n",
+        "$(",
+        "\\",
+        "'\\n'",
+        "#if",
+    ),
+    *(
+        "class A",
+        "def f",
+        "fn f",
+        "function f",
+        "func f",
+        "end\n",
+        "do\n",
+        "<!--",
+        "(defun a",
+        "\0",
+    ),
+)
+
+
+@pytest.mark.parametrize("language", sorted(LANGUAGES))
+def test_lines_of_hidden_code_are_those_of_the_text(language: str) -> None:
+    random, facts = Random(language), LANGUAGES[language]  # noqa: S311
+    for _ in range(300):
+        text = "".join(random.choices(PARTS, k=60))
+        code = Code(text, facts)
+        lines, numbers = text.split("\n"), code.numbers
+        assert numbers[len(code.lines)] - 1 == len(lines), text
+        for at, line in enumerate(code.lines):
+            if "\0" not in line:  # only hidden characters differ
+                pairs = zip(line, lines[numbers[at] - 1], strict=True)
+                assert all(a == b or a in ' "_' or b == "\0" for a, b in pairs), (text, line)
+
+
+@pytest.mark.parametrize("language", sorted(LANGUAGES))
+def test_definitions_of_any_text_lie_within_it_and_within_each_other(language: str) -> None:
+    path = "a" + LANGUAGES[language].files.split()[0]
+    random = Random(language)  # noqa: S311
+    for _ in range(300):
+        text = "".join(random.choices(PARTS, k=60))
+        made = outline(text, path, Budget())
+        for one in made.definitions if made else ():
+            assert 1 <= one.first_line <= one.line <= one.last_line <= text.count("\n") + 1, text
+            if one.parent >= 0:
+                assert made is not None
+                around = made.definitions[one.parent]
+                assert around.line <= one.line <= around.last_line, text

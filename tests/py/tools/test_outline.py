@@ -292,6 +292,51 @@ def test_outline_of_1500_lines_takes_about_a_thousand_tokens(tree: Plant) -> Non
     assert 500 < tokens(reply.text) <= 2000, reply.text
 
 
+def test_ranges_of_which_each_fails_are_an_error(tree: Plant) -> None:
+    server = server_at(tree({"a.py": SAVED}))
+    both = server.call(READ, {"ranges": [{"path": "b.py"}, {"path": "a.py", "symbol": "gone"}]})
+    assert both.error is not None
+    assert both.error["code"] == "NOT_FOUND"
+    assert "Path 'b.py' does not exist" in both.text
+    assert "Path 'a.py' defines no 'gone'" in both.text
+    assert not server.call(READ, {"ranges": [{"path": "b.py"}, {"path": "a.py"}]}).error
+
+
+def test_secret_among_ranges_is_to_be_asked_for_alone(tree: Plant) -> None:
+    server = server_at(tree({"a.py": SAVED, ".env": "hunter2\n"}))
+    mixed = server.call(READ, {"ranges": [{"path": ".env"}, {"path": "a.py"}]})
+    alone = server.call(READ, {"ranges": [{"path": ".env"}]})
+    assert mixed.error is None
+    assert alone.error is not None
+    assert alone.error["code"] == "INVALID_ARGUMENT", "else one yes would be for all parts"
+    for reply in (mixed, alone):
+        assert "may hold secrets" in reply.text
+        assert "; ask for it with path alone, so that the user can allow it" in reply.text
+        assert "hunter2" not in reply.text
+
+
+def test_symbol_in_a_directory_leads_to_a_search_for_definitions(tree: Plant) -> None:
+    reply = server_at(tree({"src/a.py": SAVED})).call(READ, {"path": "src", "symbol": "saved"})
+    assert reply.error is not None
+    assert reply.error["code"] == "NOT_FILE"
+    assert "workspace/regexp_search with definitions=true" in reply.text
+    assert "tree" not in reply.text
+
+
+def test_definition_begins_on_the_same_line_for_outline_read_and_search(tree: Plant) -> None:
+    head = "x = 1\n\n# About A.\n@one\nclass A:\n    y = 2\n\n"
+    text = head + "    @two\n    def f(self):\n        hit\n"
+    server = server_at(tree({"a.py": text}))
+    assert server.call(OUTLINE, {"path": "a.py"}).text.splitlines()[1:] == [
+        "3-10 class A",
+        "  8-10 def f(self)",
+    ]
+    assert server.call(READ, {"path": "a.py", "symbol": "A"}).text.startswith(
+        "a.py: A, lines 3-10 of"
+    )
+    assert "in A.f 8-10:\n" in server.call(SEARCH, {"pattern": "hit"}).text
+
+
 def test_more_ranges_than_allowed_are_refused(tree: Plant) -> None:
     server = server_at(tree({"a.py": SAVED}))
     reply = server.call(READ, {"path": "a.py", "ranges": [{}] * 21})

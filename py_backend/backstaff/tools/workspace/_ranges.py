@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from backstaff.errors import ErrorCode, ToolError
+from backstaff.errors import ErrorCode, NotAFile, ToolError
+from backstaff.fs.entry import Kind
 from backstaff.render.names import quote
 from backstaff.structure.outline import Definition
 from backstaff.tool import Context, argument
@@ -101,7 +102,9 @@ def answers(
         except ToolError as error:
             yield from merged(found)
             found = []
-            yield error
+            is_secret = error.code == ErrorCode.APPROVAL_REQUIRED
+            remedy = "; ask for it with path alone, so that the user can allow it" * is_secret
+            yield ToolError(error.code, error.message + remedy)
     yield from merged(found)
 
 
@@ -141,7 +144,17 @@ def _parts(asked: Range, read: Callable[[str], File], context: Context) -> list[
             raise Several(asked.symbol, found)
         # With the whole name: the file may define others whose names end alike.
         asked = replace(asked, path=found[0].path, symbol=found[0].definition.qualified)
-    file = read(asked.path)
+    try:
+        file = read(asked.path)
+    except ToolError as error:
+        cause = error.__cause__
+        is_directory = isinstance(cause, NotAFile) and cause.kind == Kind.DIRECTORY
+        if not (asked.symbol.strip() and is_directory):
+            raise
+        problem = f"Path {quote(asked.path)} is a directory, so it defines nothing itself"
+        search = f"{context.named('workspace/regexp_search')} with definitions=true"
+        remedy = f"{search} and that root_path finds {quote(asked.symbol)} in it"
+        raise ToolError(error.code, f"{problem}: {remedy}") from error
     if asked.symbol.strip():
         return [_of(file, one) for one in _named(asked.symbol, file, context)]
     if asked.around is not None:

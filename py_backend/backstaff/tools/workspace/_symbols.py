@@ -40,9 +40,13 @@ class Defined:
 
 def lines_of(definition: Definition) -> str:
     """Return the name and the lines: `Server.run 33-97`."""
+    return f"{visible(definition.qualified)} {span_of(definition)}"
+
+
+def span_of(definition: Definition) -> str:
+    """Return the lines, from the first comment or decorator above it on: `33-97`."""
     first, last = definition.first_line, definition.last_line
-    lines = f"{first}-{last}" if last > first else f"{first}"
-    return f"{visible(definition.qualified)} {lines}"
+    return f"{first}-{last}" if last > first else f"{first}"
 
 
 def own_line(definition: Definition, width: int) -> str:

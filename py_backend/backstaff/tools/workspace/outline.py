@@ -1,6 +1,7 @@
 """workspace/outline: the definitions of a file, or of each file below a directory.
 
-A file's text has a row for each definition, nested by two blanks, with the lines it takes:
+A file's text has a row for each definition, nested by two blanks, with the lines it takes. These
+begin with the comments and decorators above it, as those that workspace/read_file shows:
 
     src/app.py: 812 lines, 73 definitions
     34-605 class Base
@@ -44,7 +45,7 @@ from backstaff.structure.outline import Definition, Outline
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._matches import path_in_text
 from backstaff.tools.workspace._refusals import refusal
-from backstaff.tools.workspace._symbols import definition_data, own_line
+from backstaff.tools.workspace._symbols import definition_data, own_line, span_of
 from backstaff.tools.workspace._texts import EXCLUDED, codings, contents_of, text, unsaved_texts
 from backstaff.tools.workspace._window import Window, read_text
 
@@ -196,8 +197,7 @@ def _unknown(path: str, problem: str) -> str:
 
 
 def _row(one: Definition, width: int) -> str:
-    lines = f"{one.line}-{one.last_line}" if one.last_line > one.line else f"{one.line}"
-    return f"{'  ' * one.depth}{lines} {own_line(one, width)}\n"
+    return f"{'  ' * one.depth}{span_of(one)} {own_line(one, width)}\n"
 
 
 def _short(one: Definition) -> str:
@@ -211,7 +211,7 @@ def _merged(head: str, shown: Sequence[Definition], total: int, limit: int) -> s
     while True:
         groups = [shown[at : at + several] for at in range(0, len(shown), several)]
         rows = [
-            f"{those[0].line}-{those[-1].last_line} {_short(those[0])} … {_short(those[-1])}"
+            f"{those[0].first_line}-{those[-1].last_line} {_short(those[0])} … {_short(those[-1])}"
             f" ({len(those)})\n"
             for those in groups
         ]

@@ -24,22 +24,22 @@ lines, and `match` chooses the lines of a part (`_excerpt`); both end with the c
 `ranges` reads several parts at once, in order. Parts that take little of the limit come whole. The
 others share the rest, and where it ends, the answer names the missing ones as the next `ranges`.
 The data have a list `ranges` then, of which each item has the data of a call for it alone or its
-`error`, and a list `missing`.
+`error`, and a list `missing`. Where all parts fail, the call does.
 
 `content` has the same lines, without escapes; `cut_lines` names those of which it has only a part.
 """
 
 import json
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.reading import encoding as encodings
 from backstaff.reading.source import TABLE, Origin, Settings
 from backstaff.render.lines import fit, plural, shortened, size, some_of
 from backstaff.render.names import CONTROLS, escaped, labels, quote, show, visible
-from backstaff.structure.outline import Definition
 from backstaff.tool import Context, Keyword, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._excerpt import Excerpt
 from backstaff.tools.workspace._matches import path_in_text
@@ -54,7 +54,13 @@ from backstaff.tools.workspace._ranges import (
     merged,
     parts,
 )
-from backstaff.tools.workspace._symbols import Defined, definition_data, lines_of, own_line
+from backstaff.tools.workspace._symbols import (
+    Defined,
+    definition_data,
+    lines_of,
+    own_line,
+    span_of,
+)
 from backstaff.tools.workspace._window import LINE_BYTES, File, Line, Window, read_text
 
 MAX_TEXT_BYTES = 4 << 20
@@ -124,9 +130,9 @@ def run(arguments: Arguments, context: Context) -> Result:
 
     def page(part: Part, left: int) -> Result:
         if part.excerpt:
-            return Chosen(asked, part, left).result()
+            return Page(asked, part, left).excerpt(part.excerpt)
         lines = part.file.lines if is_window else _lines(part, room, context, encoding)
-        return Page(asked, part, lines, left).result()
+        return Page(asked, part, left).window(lines)
 
     if asked.ranges:
         return _together(
@@ -179,8 +185,14 @@ def _together(
 ) -> Result:
     """Return the pages of `found`, one after the other, in `limit` bytes together.
 
-    `page` makes a page in the bytes that are left.
+    `page` makes a page in the bytes that are left. Raises `ToolError` if there is none.
     """
+    errors = [one for one in found if isinstance(one, ToolError)]
+    if len(errors) == len(found):
+        code, message = errors[0].code, "; ".join(dict.fromkeys(one.message for one in errors))
+        # A secret among several parts is not asked for, because a yes is about one file.
+        is_secret = code == ErrorCode.APPROVAL_REQUIRED
+        raise ToolError(ErrorCode.INVALID_ARGUMENT if is_secret else code, message)
     pages = [one if isinstance(one, ToolError) else page(one, limit) for one in found]
     # A page that is cut at the limit would be longer.
     is_cut = [isinstance(one, Result) and one.data["next_start_line"] is not None for one in pages]
@@ -252,23 +264,22 @@ def _list(head: str, found: Sequence[Defined]) -> Result:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The `lines` of a part, to be shown in `limit` bytes."""
+    """A part, to be shown in `limit` bytes."""
 
     asked: Arguments
     part: Part
-    lines: Sequence[Line]
     limit: int
 
-    def result(self) -> Result:
-        """Return as many of the lines as fit, and the call that shows the next (read 2)."""
-        source, whole = self.part.file.source, self.part.file.whole
-        lines, text = [line.first(LINE_BYTES) for line in self.lines], ""
+    def window(self, given: Sequence[Line]) -> Result:
+        """Return as many of the lines `given` as fit, and the call that shows the next (read 2)."""
+        lines, text = [line.first(LINE_BYTES) for line in given], ""
         if len(lines) > 1:
-            sizes = (size(self._row(at, line)) for at, line in enumerate(lines))
+            numbers = range(self.part.start, self.part.start + len(lines))
+            sizes = (size(self._row(*row)) for row in zip(numbers, lines, strict=True))
             text, shown = fit(lambda n: self._text(lines[:n]), len(lines), sizes, self.limit)
             lines = lines[: max(1, shown)]
         if len(lines) == 1:  # it gets the whole limit
-            alone = self.lines[0]
+            alone = given[0]
 
             def taken(kept: int) -> int:
                 return size(self._text([alone.first(kept)]))
@@ -278,13 +289,64 @@ class Page:
             lines = [alone.first(max(0, most))]
         if len(lines) < 2:  # noqa: PLR2004  # several lines have their text already
             text = self._text(lines)
-        first = self.part.start
-        after = first + len(lines) if first + len(lines) <= self._last() else None
-        definition = self.part.definition
+        after = self.part.start + len(lines)
+        next_line = after if after <= self._last() else None
+        shown_lines = dict(enumerate(lines, self.part.start))
+        return self._result(text, shown_lines, next_line, is_cut=next_line is not None)
+
+    def excerpt(self, excerpt: Excerpt) -> Result:
+        """Return as many rows of `excerpt` as fit, and the call that reads all of the part."""
+        part, text = self.part, self.part.file.text.split("\n")
+        lines = {at: Line() for at in excerpt.lines}
+        for at, line in lines.items():
+            line.add(text[at - 1], LINE_BYTES)
+        rows = [(at, self._row(at, line)) for at, line in lines.items()]
+        rows += [
+            (one.line, f"{span_of(one)}\t{own_line(one, MEMBER_BYTES)}\n")
+            for one in excerpt.members
+        ]
+        rows.sort()
+        if not excerpt.members:  # something is left out between lines that are apart
+            for number in range(len(rows) - 1, 0, -1):
+                if rows[number][0] > rows[number - 1][0] + 1:
+                    rows[number] = rows[number][0], f"--\n{rows[number][1]}"
+        window = f"lines {part.start}-{part.last} of {part.file.whole.line_count} ({excerpt.about})"
+        head = self._head(window, lines.values())
+        most = min(part.last - part.start + 1, MAX_LINES)
+
+        def page(shown: int) -> str:
+            more = f"; from here on: start_line={rows[shown][0]}" if shown < len(rows) else ""
+            end = f"[whole: start_line={part.start} max_lines={most}{more}]\n"
+            return "".join((head, *(row for _, row in rows[:shown]), end))
+
+        written, shown = fit(page, len(rows), (size(row) for _, row in rows), self.limit)
+        after = rows[shown][0] if shown < len(rows) else None
+        last = part.last + 1 if after is None else after
+        lines = {at: line for at, line in lines.items() if at < last}
+        members = [definition_data(one) for one in excerpt.members if one.line < last]
+        more = {"shown_lines": [*lines], "members": members}
+        return self._result(written, lines, after, is_cut=True, more=more)
+
+    def _result(
+        self,
+        text: str,
+        lines: Mapping[int, Line],
+        after: int | None,
+        *,
+        is_cut: bool,
+        more: Mapping[str, object] = MappingProxyType({}),
+    ) -> Result:
+        """Return the answer with the `text` and these `lines`; the next page begins at `after`."""
+        source, whole, definition = (
+            self.part.file.source,
+            self.part.file.whole,
+            self.part.definition,
+        )
+        skipped = self.part.start if self.asked.start_byte else 0
         data = {
             "path": source.path,
-            "content": "\n".join(line.text for line in lines),
-            "truncated": after is not None,
+            "content": "\n".join(line.text for line in lines.values()),
+            "truncated": is_cut,
             "next_start_line": after,
             "meta": {
                 "byte_length": whole.byte_length,
@@ -296,40 +358,44 @@ class Page:
             "encoding": whole.encoding,
             "eol": Keyword(whole.eol),
             "revision": whole.revision,
-            "cut_lines": [
-                first + at
-                for at, line in enumerate(lines)
-                if line.left or (self.asked.start_byte and not at)
-            ],
+            "cut_lines": [at for at, line in lines.items() if line.left or at == skipped],
         }
+        if definition:
+            more = {**more, "definition": definition_data(definition)}
         return Result(
             text=text,
-            data=data | ({"definition": definition_data(definition)} if definition else {}),
-            truncated=after is not None or any(line.left for line in lines),
+            data={**data, **more},
+            truncated=is_cut or any(line.left for line in lines.values()),
             labels=lambda: labels(show, [source.path]),
         )
 
     def _text(self, lines: Sequence[Line]) -> str:
-        rows = [self._row(at, line, alone=len(lines) == 1) for at, line in enumerate(lines)]
-        return "".join((self._head(lines), *rows, self._more(len(lines))))
-
-    def _head(self, lines: Sequence[Line]) -> str:
-        source, whole, first = self.part.file.source, self.part.file.whole, self.part.start
-        if not whole.line_count:
+        part, count = self.part, self.part.file.whole.line_count
+        if not count:
             window = "empty, 0 lines"
         elif not lines:
-            window = f"no line {first}, as there are {plural(whole.line_count, 'line')}"
+            window = f"no line {part.start}, as there are {plural(count, 'line')}"
         elif len(lines) == 1:
-            window = f"line {first} of {whole.line_count}"
+            window = f"line {part.start} of {count}"
         else:
-            window = f"lines {first}-{first + len(lines) - 1} of {whole.line_count}"
-        if lines and self.part.inside:
-            window += f" (in {lines_of(self.part.inside)})"
-        if self.part.outside:
-            window += f" (line {self.part.outside} is in no definition)"
+            window = f"lines {part.start}-{part.start + len(lines) - 1} of {count}"
+        if lines and part.inside:
+            window += f" (in {lines_of(part.inside)})"
+        if part.outside:
+            window += f" (line {part.outside} is in no definition)"
         if lines and self.asked.start_byte:
             window += f" from byte {self.asked.start_byte}"
-        definition = self.part.definition
+        above = [f"{one.line}- {visible(one.text)}\n" for one in part.around]
+        is_alone = len(lines) == 1
+        rows = [self._row(at, line, alone=is_alone) for at, line in enumerate(lines, part.start)]
+        return "".join((self._head(window, lines), *above, *rows, self._more(len(lines))))
+
+    def _head(self, window: str, lines: Iterable[Line]) -> str:
+        source, whole, definition = (
+            self.part.file.source,
+            self.part.file.whole,
+            self.part.definition,
+        )
         name = f"{visible(definition.qualified)}, " if definition else ""
         controls = any(CONTROLS.search(line.text) for line in lines)
         facts = [
@@ -339,19 +405,17 @@ class Page:
             {"crlf": "CRLF", "cr": "CR only", "mixed": "mixed line ends"}.get(whole.eol),
             "control characters as escapes" if controls else None,
         ]
-        above = "".join(f"{one.line}- {visible(one.text)}\n" for one in self.part.around)
-        return ", ".join(filter(None, facts)) + "\n" + above
+        return ", ".join(filter(None, facts)) + "\n"
 
-    def _row(self, at: int, line: Line, *, alone: bool = False) -> str:
-        number = self.part.start + at
+    def _row(self, number: int, line: Line, *, alone: bool = False) -> str:
         mark = f"{number}\t" if self.asked.line_numbers else ""
+        skipped = self.asked.start_byte if number == self.part.start else 0
         end = ""
         if line.left and alone and not line.text:
             end = f"[+{line.left} bytes left out for a limit of {self.limit} bytes]"
-        elif self.asked.start_byte and not (at or line.text or line.left):
+        elif skipped and not (line.text or line.left):
             end = f"[the line has only {plural(line.before, 'byte')}]"
         elif line.left:
-            skipped = 0 if at else self.asked.start_byte
             # A line alone had the whole limit, so the next page begins where it ends.
             after = skipped + size(line.text) if alone or skipped else 0
             byte = f" start_byte={after}" if after else ""
@@ -364,7 +428,7 @@ class Page:
         if after > self._last():
             return ""
         left = [
-            f"{shortened(visible(one.name), MAX_NAME)} {one.first_line}-{one.last_line}"
+            f"{shortened(visible(one.name), MAX_NAME)} {span_of(one)}"
             for one in (made.definitions if made and self._is_part() else ())
             if after <= one.line <= self.part.last
         ]
@@ -379,76 +443,6 @@ class Page:
     def _last(self) -> int:
         """Return the last line that can follow."""
         return self.part.last if self._is_part() else self.part.file.whole.line_count
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """The lines of a part's excerpt, to be shown in `limit` bytes."""
-
-    asked: Arguments
-    part: Part
-    limit: int
-
-    def result(self) -> Result:
-        """Return as many of the lines as fit, and the call that reads all of them."""
-        part, source, whole = self.part, self.part.file.source, self.part.file.whole
-        excerpt = part.excerpt or Excerpt((), (), "")
-        text, definition = part.file.text.split("\n"), part.definition
-        rows = [(at, self._row(at, text[at - 1])) for at in excerpt.lines]
-        rows += [(one.line, self._member(one)) for one in excerpt.members]
-        rows.sort()
-        if not excerpt.members:  # something is left out between lines that are apart
-            for number in range(len(rows) - 1, 0, -1):
-                if rows[number][0] > rows[number - 1][0] + 1:
-                    rows[number] = rows[number][0], f"--\n{rows[number][1]}"
-        name = f"{visible(definition.qualified)}, " if definition else ""
-        unsaved = ", not saved yet in Emacs" if source.origin is Origin.BUFFER else ""
-        window = f"lines {part.start}-{part.last} of {whole.line_count}"
-        head = f"{show(source.path)}: {name}{window} ({excerpt.about}){unsaved}\n"
-        all_lines = min(part.last - part.start + 1, MAX_LINES)
-
-        def page(shown: int) -> str:
-            more = f"; from here on: start_line={rows[shown][0]}" if shown < len(rows) else ""
-            end = f"[whole: start_line={part.start} max_lines={all_lines}{more}]\n"
-            return "".join((head, *(row for _, row in rows[:shown]), end))
-
-        written, shown = fit(page, len(rows), (size(row) for _, row in rows), self.limit)
-        last = rows[shown][0] if shown < len(rows) else part.last + 1
-        lines = [at for at in excerpt.lines if at < last]
-        data = {
-            "path": source.path,
-            "content": "\n".join(text[at - 1] for at in lines),
-            "truncated": True,
-            "next_start_line": last if shown < len(rows) else None,
-            "meta": {
-                "byte_length": whole.byte_length,
-                "line_count": whole.line_count,
-                "returned_line_count": len(lines),
-                "mtime_ms": source.mtime_ms,
-            },
-            "source": source.origin,
-            "encoding": whole.encoding,
-            "eol": Keyword(whole.eol),
-            "revision": whole.revision,
-            "cut_lines": [at for at in lines if size(text[at - 1]) > LINE_BYTES],
-            "shown_lines": lines,
-            "members": [definition_data(one) for one in excerpt.members if one.line < last],
-        }
-        return Result(
-            text=written,
-            data=data | ({"definition": definition_data(definition)} if definition else {}),
-            truncated=True,
-            labels=lambda: labels(show, [source.path]),
-        )
-
-    def _row(self, number: int, line: str) -> str:
-        mark = f"{number}\t" if self.asked.line_numbers else ""
-        kept = shortened(line, LINE_BYTES)
-        return f"{mark}{CONTROLS.sub(escaped, kept)}\n"
-
-    def _member(self, one: Definition) -> str:
-        lines = f"{one.line}-{one.last_line}" if one.last_line > one.line else f"{one.line}"
-        return f"{lines}\t{own_line(one, MEMBER_BYTES)}\n"
 
 
 TOOL = Tool(
