@@ -5,7 +5,6 @@ import re
 
 from backstaff.changes.status import Status
 from backstaff.changes.work_tree import WorkTree, in_order
-from backstaff.project.running_git import answered
 
 _UNSAFE = re.compile('[\0-\x1f\x7f"\\\\]')
 _ESCAPES = dict(zip('\a\b\t\n\v\f\r"\\', 'abtnvfr"\\', strict=True))
@@ -21,10 +20,10 @@ def branch_line(tree: WorkTree) -> str:
     if repository.head:
         # Only branches at HEAD are asked for: to compare each with its upstream takes time.
         words = ("for-each-ref", "--points-at=HEAD", _FORMAT, "refs/heads/")
-        line = answered(repository.ask_references(tree.budget, *words)).strip()
+        line = repository.ask_references(tree.budget, *words).strip()
     # Without a branch, or before its first commit, git prints the line where it sees no file and no
     # index. This takes longer, because git goes through all files of the commit.
-    line = line or answered(repository.ask_references(tree.budget, *_STATUS)).strip()
+    line = line or repository.ask_references(tree.budget, *_STATUS).strip()
     return os.fsdecode(line) + "\n"
 
 

@@ -13,7 +13,6 @@ from backstaff.changes.work_tree import (
     EMPTY_TREES,
     GITLINK,
     LISTED,
-    QUIET,
     Change,
     Changes,
     Origin,
@@ -24,13 +23,15 @@ from backstaff.changes.work_tree import (
 )
 from backstaff.errors import PathError
 from backstaff.project.git import find_repository
-from backstaff.project.running_git import NoGit, Unanswered, answered
+from backstaff.project.running_git import NoGit, Unanswered
 
 MAX_NESTED = 16
 """Maximum number of submodules within each other that are looked into.
 
 Real ones are a few levels deep. Each level starts git, and holds some directories open.
 """
+MAX_NAMED = 100
+"""Maximum number of changed files that git gets by name: it compares each file with each name."""
 
 _CONFLICTS = {1: "DD", 2: "AU", 3: "UD", 4: "UA", 5: "DU", 6: "AA", 7: "UU"}
 """Git's words for a conflict, by the bits of the stages that there are."""
@@ -52,49 +53,54 @@ class Status:
 
 
 def status_of(tree: WorkTree) -> Status:
-    """The status of the work `tree`. Raises `Unanswered`."""
-    repository, budget, below = tree.repository, tree.budget, tree.below()
+    """The status of the work `tree`. Raises `Unanswered`.
+
+    Git goes through the files once, and lists those that are not as in the index. Only these are
+    compared more closely.
+    """
+    repository, budget = tree.repository, tree.budget
     configuration = repository.configuration
-    words = (*tree.renames("status", "diff"), *LISTED, *QUIET, "--ita-invisible-in-index")
+    words = (*tree.renames("status", "diff"), *LISTED, "--ita-invisible-in-index")
     head = repository.head or EMPTY_TREES[configuration.object_format]
-    shown = configuration.values.get("status.showuntrackedfiles", "normal").lower()
-    others = ["ls-files", "-z", "-t", "--modified", *repository.excludes]
     untracked_counts = configuration.flag("status.showuntrackedfiles", default=True)
+    others = ["ls-files", "-z", "-t", "--modified", "--unmerged", *repository.excludes]
     others += ["--others"] * untracked_counts
-    if shown != "all":
+    if configuration.values.get("status.showuntrackedfiles", "").lower() != "all":
         others += ["--directory", "--no-empty-directory"]
-    gits = [  # all at the same time
-        repository.start(budget, *words, "--cached", head, *below, files=True),
-        repository.start(budget, *words, *below, files=True),
-        repository.start(budget, *others, *below, files=True),
-    ]
-    try:
-        answers = [answered(repository.taken(one)) for one in gits]
-    finally:
-        for one in gits:
-            if not isinstance(one, NoGit):
-                one.end()
-    staged, changed = tree.parsed(answers[0]), tree.parsed(answers[1], disk=True)
-    listed = [os.fsdecode(line) for line in answers[2].split(b"\0")[:-1]]
-    untracked = [line[2:].removeprefix(tree.inside) for line in listed if line[0] == "?"]
+    staged, listed = repository.answers(
+        [  # both at the same time
+            repository.start(budget, *words, "--cached", head, *tree.below(), files=True),
+            repository.start(budget, *others, *tree.below(), files=True),
+        ]
+    )
+    untracked, stages, modified = list[str](), dict[str, int](), set[str]()
+    for line in os.fsdecode(listed).split("\0")[:-1]:  # "? new", or "C 100644 6d3c... 0\ta.py"
+        facts, _, path = line.partition("\t" if line[0] != "?" else " ")
+        path = path.removeprefix(tree.inside)
+        if facts == "?":
+            untracked.append(path)
+        elif facts[0] == "M":
+            stages[path] = stages.get(path, 0) | 1 << int(facts[-1]) - 1
+        else:
+            modified.add(path)
+    modified -= stages.keys()
+    changed = Changes()
+    if modified:
+        below = tree.below(*modified if len(modified) <= MAX_NAMED else ())
+        told = repository.ask(budget, *words, *below, files=True)
+        changed = tree.parsed(told, disk=True)
     # A file of another size is changed for a status, even if its line ends are converted to those
     # in the index. A diff leaves it out.
-    known = changed.keys() | {one.source for one in changed.values()}
     side = Side(0o100644, "")
-    for line in listed:
-        path = line[2:].removeprefix(tree.inside)
-        if line[0] == "C" and path not in known and tree.on_disk(path):
+    for path in modified - changed.keys() - {one.source for one in changed.values()}:
+        if tree.on_disk(path):
             changed[path] = Change("M", side, side, origin=Origin.DISK)
-    conflicts = _conflicts(tree) if b" U\0" in answers[1] else {}
-    staged, changed = (
-        {path: one for path, one in changes.items() if path not in conflicts}
-        for changes in (staged, changed)
-    )
+    changed = {path: one for path, one in changed.items() if path not in stages}
     changed, undecided = decided(tree, changed, untracked_counts=untracked_counts)
     return Status(
-        staged,
+        {path: one for path, one in tree.parsed(staged).items() if path not in stages},
         {path: one for path, one in changed.items() if not one.undecided},
-        {path: conflicts[path] for path in in_order(conflicts)},
+        {path: _CONFLICTS[stages[path]] for path in in_order(stages)},
         in_order(untracked),
         undecided,
     )
@@ -102,13 +108,13 @@ def status_of(tree: WorkTree) -> Status:
 
 def without_hidden(tree: WorkTree, changes: Changes) -> Changes:
     """The `changes` without those of submodules of which no change counts."""
-    links = {
-        path
-        for path, one in changes.items()
-        if {S_IFMT(side.mode) for side in (one.old, one.new) if side} == {GITLINK}
-    }
-    rules = _ignored(tree) if links else {}
-    hidden = {path for path in links if rules.get(path, rules[""]) == "all"}
+
+    def is_of_submodule(one: Change) -> bool:
+        return {S_IFMT(side.mode) for side in (one.old, one.new) if side} == {GITLINK}
+
+    links = {path for path, one in changes.items() if is_of_submodule(one)}
+    ignored = _ignored(tree) if links else {}
+    hidden = {path for path in links if ignored.get(path, ignored[""]) == "all"}
     return {path: one for path, one in changes.items() if path not in hidden}
 
 
@@ -120,62 +126,49 @@ def decided(
     Undecided ones are among the changes, too. With `untracked_counts`, an untracked file of a
     submodule is a change of it. Raises `Unanswered`.
     """
-    changed = without_hidden(tree, changed)
-    found = dict(changed)
-    on_disk = ((path, one.new) for path, one in changed.items() if one.origin)
-    regular = (path for path, new in on_disk if new and S_IFMT(new.mode) != GITLINK)
-    undecided = set(tree.undecided(regular))
+    changes = without_hidden(tree, changed)
+    on_disk = [path for path, one in changes.items() if one.origin and not is_submodule(one)]
+    undecided = set(tree.undecided(on_disk))
     gitlinks = _gitlinks(tree, below)
-    rules = _ignored(tree) if gitlinks else {}
-    for path, old in gitlinks.items():
-        change, ignored = changed.get(path), rules.get(path, rules[""])
-        if ignored == "all":
-            found.pop(path, None)
+    ignored = _ignored(tree) if gitlinks else {}
+    for path, oid in gitlinks.items():
+        ignores = ignored.get(path, ignored[""])
+        if ignores == "all":
+            changes.pop(path, None)  # even a file in its place
             continue
-        state = _submodule(tree, path, ignored)
-        if state is None:
+        head, is_dirty = _submodule(tree, path, ignores, untracked_counts=untracked_counts)
+        change = changes.get(path)
+        if is_dirty is None and (head is None or not change):
             undecided.add(path)
-            found.pop(path, None)
-            continue
-        is_dirty = state.dirty or (state.untracked and ignored == "none")
-        new = Side(GITLINK, state.head or old)
-        if change and change.new and S_IFMT(change.new.mode) == GITLINK:
-            found[path] = replace(change, new=new, dirty=is_dirty)
-            if change.old == new and not is_dirty:
-                del found[path]
-        elif not change and (is_dirty or (state.untracked and untracked_counts)):
-            found[path] = Change("M", Side(GITLINK, old), new, dirty=is_dirty, origin=Origin.DISK)
-        elif state.unknown and not change:
-            undecided.add(path)
+        elif change and is_submodule(change):
+            new = Side(GITLINK, (head or oid) + "-dirty" * bool(is_dirty))
+            changes[path] = replace(change, new=new)
+            if change.old == new:
+                del changes[path]
+        elif is_dirty and not change:
+            new = Side(GITLINK, f"{head or oid}-dirty")
+            changes[path] = Change("M", Side(GITLINK, oid), new, origin=Origin.DISK)
     for path in undecided:
-        one = changed.get(path)
-        found[path] = (
-            replace(one, undecided=True) if one else Change("M", None, None, undecided=True)
-        )
-    return {path: found[path] for path in in_order(found)}, in_order(undecided)
+        change = changes.get(path) or Change("M", None, None)
+        changes[path] = replace(change, undecided=True)
+    return {path: changes[path] for path in in_order(changes)}, in_order(undecided)
 
 
-def _conflicts(tree: WorkTree) -> dict[str, str]:
-    """Git's two letters for each path in conflict."""
-    stages = dict[str, int]()
-    for entry in tree.ask("ls-files", "-z", "--unmerged", *tree.below()).split(b"\0")[:-1]:
-        facts, _, name = entry.partition(b"\t")
-        path = os.fsdecode(name).removeprefix(tree.inside)
-        stages[path] = stages.get(path, 0) | 1 << int(facts[-1:]) - 1
-    return {path: _CONFLICTS[bits] for path, bits in stages.items()}
+def is_submodule(change: Change) -> bool:
+    """Whether the new side of `change` is a submodule."""
+    return change.new is not None and S_IFMT(change.new.mode) == GITLINK
 
 
 def _gitlinks(tree: WorkTree, below: str) -> dict[str, str]:
     """The submodules in the index below a path, each with its commit."""
+    if not tree.repository.has_gitlinks:
+        return {}
     found = dict[str, str]()
-    if tree.repository.has_gitlinks:
-        listed = tree.ask("ls-files", "-z", "-v", "--stage", *tree.below(below))
-        for entry in listed.split(b"\0")[:-1]:
-            facts, _, name = entry.partition(b"\t")
-            # "H" is not said of one that is not looked at, as with --skip-worktree.
-            if facts.startswith(b"H 160000 ") and facts.endswith(b"0"):
-                path = os.fsdecode(name).removeprefix(tree.inside)
-                found[path] = facts.split(b" ")[2].decode()
+    for entry in tree.ask("ls-files", "-z", "-v", "--stage", *tree.below(below)):
+        facts, _, path = entry.partition("\t")
+        # "H" is not said of one that is not looked at, as with --skip-worktree.
+        if facts.startswith("H 160000 ") and facts.endswith(" 0"):
+            found[path.removeprefix(tree.inside)] = facts.split(" ")[2]
     return found
 
 
@@ -183,23 +176,19 @@ def _ignored(tree: WorkTree) -> dict[str, str]:
     """The changes that do not count in each submodule, and by default: "".
 
     They are "untracked" files, "dirty" for all but other commits, or "all"; "none" is such a
-    setting, and "" if there is none. As for git, a `.gitmodules` that is gone is that of the index,
-    and one in conflict does not count.
+    setting, and "" if there is none. As for git, a `.gitmodules` that is gone is that of the index.
     """
-    configuration, file = tree.repository.configuration, ".gitmodules"
-    kept = tree.blobs(f":{stage}{file}" for stage in ("", "1:", "2:", "3:"))
+    file = ".gitmodules"
     rules = None if tree.inside else tree.content(file, 0o100644)
-    if kept.keys() - {f":{file}"}:
-        rules = None
-    elif rules is None:
-        rules = kept.get(f":{file}")
-    asked = tree.repository.ask(tree.budget, *_SUBMODULES, given=rules or b"\n", fine=(0, 1))
-    values = dict[str, str]()
-    for setting in () if isinstance(asked, NoGit) else os.fsdecode(asked).split("\0")[:-1]:
+    if rules is None:
+        rules = tree.blobs([f":{file}"]).get(f":{file}")
+    repository, values = tree.repository, dict[str, str]()
+    told = repository.ask(tree.budget, *_SUBMODULES, given=rules or b"\n", fine=(0, 1, 3, 128))
+    for setting in os.fsdecode(told).split("\0")[:-1]:
         key, _, value = setting.partition("\n")
         values.setdefault(key, value)
-    known = {**values, **configuration.values}
-    found = {"": configuration.values.get("diff.ignoresubmodules", "")}
+    known = {**values, **repository.configuration.values}
+    found = {"": known.get("diff.ignoresubmodules", "")}
     for key, place in values.items():
         ignore = f"{key[:-5]}.ignore"
         if key.endswith(".path") and ignore in known:
@@ -207,41 +196,34 @@ def _ignored(tree: WorkTree) -> dict[str, str]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Submodule:
-    """The changes in a submodule, and its latest commit, "" if it has none or is not cloned."""
-
-    head: str = ""
-    dirty: bool = False
-    untracked: bool = False
-    unknown: bool = False
-
-
 def _submodule(  # noqa: PLR0911  # one case after the other
-    tree: WorkTree, path: str, ignored: str
-) -> _Submodule | None:
-    """The state of the submodule at `path`; None if nothing can be said about it.
+    tree: WorkTree, path: str, ignores: str, *, untracked_counts: bool
+) -> tuple[str | None, bool | None]:
+    """The latest commit of the submodule at `path`, and whether its files differ from it.
 
-    A `.git` file that came with a project can name any repository of the user's, whose state is not
-    the project's: such a one is None, too.
+    The commit is "" if it has none or is not cloned. None stands for what cannot be said: all, if
+    it is too deep or no git answers there, as in one that was moved without git. A `.git` file that
+    came with a project can name any repository of the user's, whose state is not the project's:
+    nothing is said of such a one, either.
     """
     if tree.nested == MAX_NESTED:
-        return None
+        return None, None
     try:
         with tree.base.root.directory(tree.base.prefix + path) as place:
             repository = find_repository(place, tree.budget)
-            if isinstance(repository, NoGit) and repository is not NoGit.NO_WORK_TREE:
-                return None
-            if isinstance(repository, NoGit) or repository.depth:
-                return _Submodule()  # it was not cloned: this is the repository around, if any
-            if ignored == "dirty":
-                return _Submodule(repository.head)
+            if isinstance(repository, NoGit):
+                return ("", False) if repository is NoGit.NO_WORK_TREE else (None, None)
+            if repository.depth:  # it was not cloned: this is the repository around
+                return "", False
+            if ignores == "dirty":
+                return repository.head, False
             with opened(place, repository, tree.budget) as inner:
-                found = status_of(replace(inner, nested=tree.nested + 1))
+                status = status_of(replace(inner, nested=tree.nested + 1))
     except Unanswered:
-        return None
+        return None, None
     except PathError:
-        return _Submodule()  # it is gone, or a file is in its place
-    dirty = bool(found.staged or found.changed or found.conflicts)
-    untracked = bool(found.untracked) and ignored != "untracked"
-    return _Submodule(repository.head, dirty, untracked, bool(found.undecided))
+        return "", False  # it is gone, or a file is in its place
+    counts = ignores == "none" or (untracked_counts and ignores != "untracked")
+    if status.staged or status.changed or status.conflicts or (status.untracked and counts):
+        return repository.head, True
+    return repository.head, None if status.undecided else False

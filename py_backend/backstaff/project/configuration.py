@@ -5,10 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-QUESTION = (
-    *("config", "-z", "--show-scope", "--get-regexp"),
-    r"^(core|status|diff|filter|extensions|submodule)\.",
-)
+QUESTION = ("config", "-z", "--show-scope", "--list")
 _HANDED_ON = (
     *("filemode", "autocrlf", "eol", "ignorecase", "symlinks", "trustctime", "checkstat"),
     *("precomposeunicode", "sparsecheckout", "sparsecheckoutcone"),
@@ -20,7 +17,7 @@ _OF_THE_USER = ("global", "system")
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """`values` are all settings that were asked for, the last of each name.
+    """`values` are all settings, the last of each name.
 
     `excludes_file` (core.excludesFile) is absolute or relative to the top of the work tree, or
     empty; `attributes_file` is absolute. A project may name a file of its own for the first one,

@@ -180,7 +180,7 @@ def test_fifo_in_the_work_tree_does_not_hold_a_call(root: Path, name: str) -> No
     for tool, arguments in CALLS:
         reply = call(root, tool, arguments, deadline_ms=1000)
         waits = name.startswith(".git") and "log" not in tool
-        assert reply.ok or (waits and f"Git waits for '{name}', which" in reply.text), reply.text
+        assert reply.ok or (waits and "git waits for a fifo" in reply.text), reply.text
 
 
 def test_object_that_lies_about_its_size_is_not_shown(root: Path) -> None:

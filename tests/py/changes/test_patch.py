@@ -79,5 +79,5 @@ def test_comparison_of_a_buffer_ends_with_the_time() -> None:
     change = Change("M", Side(0o100644, "1" * 40), Side(0o100644, "2" * 40), origin=Origin.BUFFER)
     begun = time.monotonic()
     with pytest.raises(DeadlineExceeded):
-        made("f", change, (old, new), inside="", context=3, budget=Budget().at_most(0.5))
+        made(change, ("", "f"), (old, new), 3, Budget().at_most(0.5))
     assert time.monotonic() - begun < 10

@@ -129,21 +129,22 @@ def _list(
 ) -> Result:
     listed, rows = found[: asked.max_commits], []
     for one in listed:
-        lines = "" if one.added is None else f" +{one.added} -{one.removed}"
-        counts = "merge" if one.files is None else f"{plural(one.files, 'file')}{lines}"
-        rows.append(f"{_row(one)} ({counts})\n")
+        counts = " (merge)" * one.is_merge
+        if one.files is not None:
+            counts = f" ({plural(one.files, 'file')} +{one.added} -{one.removed})"
+        rows.append(f"{_row(one)}{counts}\n")
     about = [] if asked.path in (".", "") else [f"of {show(asked.path)}"]
     about += [f"with {quote(asked.grep)}"] if asked.grep else []
     head = "" if rows else " ".join([f"No {'more ' * bool(asked.offset)}commits", *about]) + "\n"
 
     if is_shallow and len(found) <= asked.max_commits:
         rows.append("[earlier commits are not here: this is a shallow clone]\n")
-    uncounted = sum(one.files is not None and one.added is None for one in listed)
-    late = f"[the time was up before the lines of {plural(uncounted, 'commit')} were counted]\n"
-    late *= uncounted > 0 and context.budget.expired()
+    uncounted = any(one.files is None and not one.is_merge for one in listed)
+    note = "[git could not count the lines: it has not all files here, or it takes too long]\n"
 
     def end(shown: int) -> str:
-        return late + (f"[more: offset={asked.offset + shown}]\n" if shown < len(found) else "")
+        more = f"[more: offset={asked.offset + shown}]\n"
+        return note * uncounted + more * (shown < len(found))
 
     text, shown = cut(head, rows, end, context.text_limit(DEFAULT_TEXT_BYTES))
     more = shown < len(found)

@@ -9,7 +9,6 @@ the files whose text in Emacs differs from the disk, and leaves out Emacs's own 
 the lock `.#a.py` and the copy `#a.py#`.
 """
 
-import os
 from dataclasses import dataclass
 from stat import S_ISLNK
 
@@ -49,7 +48,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     if not cwd.strip():
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "Argument 'cwd' must not be blank")
     try:
-        with context.root.directory(cwd) as start, answering(cwd, context):
+        with context.root.directory(cwd) as start, answering(cwd):
             repository = find_repository(start, context.budget)
             if isinstance(repository, NoGit):
                 raise no_repository(arguments.cwd, repository)
@@ -69,7 +68,7 @@ def _unsaved(work_tree: WorkTree, context: Context) -> list[str]:
     start = f":(top,literal){work_tree.inside}"
     words = ("ls-files", "-z", "--cached", "--others", *work_tree.repository.excludes, "--")
     paths = [start + path.removeprefix(prefix) for path in mine]
-    listed = os.fsdecode(work_tree.ask(*words, *paths)).split("\0") if mine else []
+    listed = work_tree.ask(*words, *paths) if mine else []
     for path in mine:
         try:
             with context.root.resolve(path) as place:
