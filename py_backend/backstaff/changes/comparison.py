@@ -14,7 +14,6 @@ from itertools import chain, groupby, islice
 from backstaff.budget import Budget
 from backstaff.changes import patch as patches
 from backstaff.changes.patch import Patch, oid_of
-from backstaff.changes.porcelain import quoted
 from backstaff.changes.status import decided, is_submodule, without_hidden
 from backstaff.changes.work_tree import (
     EMPTY_TREES,
@@ -26,6 +25,7 @@ from backstaff.changes.work_tree import (
     Side,
     WorkTree,
     in_order,
+    quoted,
 )
 from backstaff.project.running_git import NoGit, Unanswered
 
@@ -34,8 +34,6 @@ AT_ONCE = 16
 """Number of files whose new texts git is asked for together."""
 _PATCH = ("--patch", "--submodule=short", "--src-prefix=a/", "--dst-prefix=b/")
 _REVERSED = ("-R", "--src-prefix=b/", "--dst-prefix=a/")
-_EOL = re.compile(r"i/(\S*) *w/\S* *attr/([^\t]*?) *\t(.*)", re.DOTALL)
-"""A line of `ls-files --eol`: `i/lf    w/crlf  attr/text=auto eol=lf \ta.py`."""
 _BOUNDARY = re.compile(rb"\n(?=diff --|\* Unmerged path )")
 _BOUNDARY_BYTES = 20
 
@@ -157,14 +155,7 @@ def compared(  # noqa: PLR0913  # the parameters of the tool
         words += [base, target]
     else:
         words += ["--cached", base] if target == INDEX else [*_REVERSED, "--cached", target]
-    try:
-        listed, parts = _listed(tree, words, below)
-    except Unanswered as error:
-        if error.why is NoGit.SLOW:
-            raise
-        # Git reads contents, which may be missing, for renames and for files of another time.
-        words = ["-c", "diff.autoRefreshIndex=false", *words, "--no-renames"]
-        listed, parts = _listed(tree, words, below)
+    listed, parts = _listed(tree, words, below)
     files, texts = tree.parsed(listed, disk=target is None), dict[str, tuple[bytes, bytes]]()
     if target is not None:
         files = without_hidden(tree, files)
@@ -220,9 +211,13 @@ def _with_buffers(
     for path in buffers:
         old = files[path].old if path in files else Side(0, f"{start}{tree.inside}{path}")
         names[path] = old.oid if old else ""
-    known, undecided = tree.blobs(names.values()), tree.undecided(buffers)
+    known, undecided, attributes = (
+        tree.blobs(names.values()),
+        tree.undecided(buffers),
+        tree.attributes(buffers),
+    )
     object_format = tree.repository.configuration.object_format
-    for path, text in _to_git(tree, buffers).items():
+    for path, text in buffers.items():
         before = known.get(names[path])
         if path not in files and before is None:
             continue  # git tracks no such file
@@ -231,34 +226,28 @@ def _with_buffers(
         if path in undecided:
             changes[path] = replace(change, origin=Origin.DISK, undecided=True)
             continue
+        stored = _to_git(tree, text, before, attributes[path])
         side = change.old if change.new is None or is_submodule(change) else change.new
-        new = Side(side.mode if side else 0o100644, oid_of(text, object_format))
+        new = Side(side.mode if side else 0o100644, oid_of(stored, object_format))
         letter = "M" if change.letter == "D" else change.letter
         changes[path] = replace(
             change, letter=letter, new=new, origin=Origin.BUFFER, undecided=False
         )
-        texts[path] = before, text
+        texts[path] = before, stored
         if change.old == new and not change.source:
             del changes[path], texts[path]
     return {path: changes[path] for path in in_order(changes)}, texts
 
 
-def _to_git(tree: WorkTree, buffers: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The texts of `buffers` as git would store them, by git's own view of the line ends."""
-    if not buffers:
-        return {}
-    told = tree.ask("ls-files", "-z", "--eol", *tree.below(*buffers))
-    ends = {found[3]: found for found in map(_EOL.fullmatch, told) if found}
+def _to_git(tree: WorkTree, text: bytes, before: bytes, attributes: Mapping[str, str]) -> bytes:
+    """The `text` of a buffer as git would store it in place of `before` (gitattributes, "text")."""
+    has_end = attributes["eol"] in {"lf", "crlf"}
+    is_text = attributes["text"] == "set" or (has_end and attributes["text"] == "unspecified")
     automatic = tree.repository.configuration.flag("core.autocrlf")  # or "input"
-    attributes, stored = tree.attributes(buffers), dict[str, bytes]()
-    for path, text in buffers.items():
-        facts = ends.get(tree.inside + path)
-        index, attribute = (facts[1], facts[2]) if facts else ("", "")
-        guessed = attribute.startswith("text=auto") or (automatic and not attribute)
-        is_text = attribute.startswith("text") and not guessed
-        if guessed and b"\0" not in text and text.count(b"\r") == text.count(b"\r\n"):
-            is_text = index not in ("crlf", "mixed")
-        stored[path] = text.replace(b"\r\n", b"\n") if is_text else text
-        if attributes[path].get("ident") == "set":
-            stored[path] = patches.ID.sub(b"$Id$", stored[path])
-    return stored
+    if attributes["text"] == "auto" or (
+        automatic and attributes["text"] == "unspecified" and not has_end
+    ):
+        is_plain = b"\0" not in text and text.count(b"\r") == text.count(b"\r\n")
+        is_text = is_plain and b"\r\n" not in before
+    text = text.replace(b"\r\n", b"\n") if is_text else text
+    return patches.ID.sub(b"$Id$", text) if attributes["ident"] == "set" else text

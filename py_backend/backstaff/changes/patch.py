@@ -12,8 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from backstaff.budget import Budget
-from backstaff.changes.porcelain import quoted
-from backstaff.changes.work_tree import Change
+from backstaff.changes.work_tree import Change, quoted
 from backstaff.contents.outlines import outline
 
 ABBREVIATED = 7

@@ -1,13 +1,14 @@
-"""A status: the staged, changed, conflicting and untracked paths.
+"""A status: the staged, changed, conflicting and untracked paths, as git prints them.
 
 Git compares all files, but not those within submodules: it would start another git there, with the
 submodule's own settings. So each submodule is looked at here as a work tree of its own.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from stat import S_IFMT
+from typing import NamedTuple
 
 from backstaff.changes.work_tree import (
     EMPTY_TREES,
@@ -20,9 +21,9 @@ from backstaff.changes.work_tree import (
     WorkTree,
     in_order,
     opened,
+    quoted,
 )
 from backstaff.errors import PathError
-from backstaff.project.git import find_repository
 from backstaff.project.running_git import NoGit, Unanswered
 
 MAX_NESTED = 16
@@ -39,17 +40,56 @@ _SUBMODULES = (
     *("config", "-z", "--file", "-", "--no-includes", "--get-regexp"),
     r"^submodule\..*\.(path|ignore)$",
 )
+_TRACK = "%(if)%(upstream:track)%(then) %(upstream:track)%(end)"
+_UPSTREAM = f"%(if)%(upstream)%(then)...%(upstream:short){_TRACK}%(end)"
+_FORMAT = f"--format=%(if)%(HEAD)%(then)## %(refname:lstrip=2){_UPSTREAM}%(end)"
+_STATUS = ("status", "--porcelain=v1", "--branch", "--untracked-files=no", "--", ":(literal).git")
+
+
+class Row(NamedTuple):
+    """A path that differs, with git's two letters: staged and not, as in "RM"."""
+
+    letters: str
+    path: str
+    source: str = ""
+
+    @property
+    def is_conflict(self) -> bool:
+        """Whether both sides of a merge changed it."""
+        return self.letters in _CONFLICTS.values()
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
     """All that differs, with paths from the base; `untracked` directories end with a slash."""
 
-    staged: Changes
-    changed: Changes
-    conflicts: Mapping[str, str]
+    rows: Sequence[Row]
     untracked: Sequence[str]
     undecided: Sequence[str]
+
+    def raw(self, branch: str, inside: str) -> str:
+        """The text of git's status, whose first line is `branch`; `inside` is before each path."""
+
+        def named(path: str) -> str:
+            return quoted(inside + path, blanks=True)
+
+        lines = [branch]
+        for letters, path, source in self.rows:
+            lines.append(f"{letters} {f'{named(source)} -> ' * bool(source)}{named(path)}\n")
+        return "".join((*lines, *(f"?? {named(path)}\n" for path in self.untracked)))
+
+
+def branch_line(tree: WorkTree) -> str:
+    """The line of the branch, such as `## main...origin/main [ahead 1]`. Raises `Unanswered`."""
+    repository, line = tree.repository, b""
+    if repository.head:
+        # Only branches at HEAD are asked for: to compare each with its upstream takes time.
+        words = ("for-each-ref", "--points-at=HEAD", _FORMAT, "refs/heads/")
+        line = repository.ask_references(tree.budget, *words).strip()
+    # Without a branch, or before its first commit, git prints the line where it sees no file and no
+    # index. This takes longer, because git goes through all files of the commit.
+    line = line or repository.ask_references(tree.budget, *_STATUS).strip()
+    return os.fsdecode(line) + "\n"
 
 
 def status_of(tree: WorkTree) -> Status:
@@ -59,21 +99,21 @@ def status_of(tree: WorkTree) -> Status:
     compared more closely.
     """
     repository, budget = tree.repository, tree.budget
-    configuration = repository.configuration
     words = (*tree.renames("status", "diff"), *LISTED, "--ita-invisible-in-index")
-    head = repository.head or EMPTY_TREES[configuration.object_format]
-    untracked_counts = configuration.flag("status.showuntrackedfiles", default=True)
-    others = ["ls-files", "-z", "-t", "--modified", "--unmerged", *repository.excludes]
-    others += ["--others"] * untracked_counts
-    if configuration.values.get("status.showuntrackedfiles", "").lower() != "all":
-        others += ["--directory", "--no-empty-directory"]
-    staged, listed = repository.answers(
+    head = repository.head or EMPTY_TREES[repository.configuration.object_format]
+    untracked_counts = repository.configuration.flag("status.showuntrackedfiles", default=True)
+    files = ["ls-files", "-z", "-t", "--modified", "--unmerged", *repository.excludes]
+    files += ["--others"] * untracked_counts
+    if repository.configuration.values.get("status.showuntrackedfiles", "").lower() != "all":
+        files += ["--directory", "--no-empty-directory"]
+    below = tree.below()
+    told, listed = repository.answers(
         [  # both at the same time
-            repository.start(budget, *words, "--cached", head, *tree.below(), files=True),
-            repository.start(budget, *others, *tree.below(), files=True),
+            repository.start(budget, *words, "--cached", head, *below, files=True),
+            repository.start(budget, *files, *below, files=True),
         ]
     )
-    untracked, stages, modified = list[str](), dict[str, int](), set[str]()
+    staged, untracked, stages, modified = tree.parsed(told), list[str](), dict[str, int](), set()
     for line in os.fsdecode(listed).split("\0")[:-1]:  # "? new", or "C 100644 6d3c... 0\ta.py"
         facts, _, path = line.partition("\t" if line[0] != "?" else " ")
         path = path.removeprefix(tree.inside)
@@ -83,12 +123,10 @@ def status_of(tree: WorkTree) -> Status:
             stages[path] = stages.get(path, 0) | 1 << int(facts[-1]) - 1
         else:
             modified.add(path)
-    modified -= stages.keys()
     changed = Changes()
     if modified:
         below = tree.below(*modified if len(modified) <= MAX_NAMED else ())
-        told = repository.ask(budget, *words, *below, files=True)
-        changed = tree.parsed(told, disk=True)
+        changed = tree.parsed(repository.ask(budget, *words, *below, files=True), disk=True)
     # A file of another size is changed for a status, even if its line ends are converted to those
     # in the index. A diff leaves it out.
     side = Side(0o100644, "")
@@ -97,13 +135,14 @@ def status_of(tree: WorkTree) -> Status:
             changed[path] = Change("M", side, side, origin=Origin.DISK)
     changed = {path: one for path, one in changed.items() if path not in stages}
     changed, undecided = decided(tree, changed, untracked_counts=untracked_counts)
-    return Status(
-        {path: one for path, one in tree.parsed(staged).items() if path not in stages},
-        {path: one for path, one in changed.items() if not one.undecided},
-        {path: _CONFLICTS[stages[path]] for path in in_order(stages)},
-        in_order(untracked),
-        undecided,
-    )
+    rows = []
+    for path in in_order({**staged, **changed, **stages}):
+        sides = staged.get(path), changed.get(path)
+        letters = "".join(" " if not one or one.undecided else one.letter for one in sides)
+        letters = _CONFLICTS[stages[path]] if path in stages else letters
+        source = next((one.source for one in sides if one and one.source), "")
+        rows += [Row(letters, path, source)] if letters.strip() else []
+    return Status(rows, in_order(untracked), undecided)
 
 
 def without_hidden(tree: WorkTree, changes: Changes) -> Changes:
@@ -196,34 +235,33 @@ def _ignored(tree: WorkTree) -> dict[str, str]:
     return found
 
 
-def _submodule(  # noqa: PLR0911  # one case after the other
+def _submodule(  # one case after the other
     tree: WorkTree, path: str, ignores: str, *, untracked_counts: bool
 ) -> tuple[str | None, bool | None]:
     """The latest commit of the submodule at `path`, and whether its files differ from it.
 
-    The commit is "" if it has none or is not cloned. None stands for what cannot be said: all, if
-    it is too deep or no git answers there, as in one that was moved without git. A `.git` file that
-    came with a project can name any repository of the user's, whose state is not the project's:
-    nothing is said of such a one, either.
+    The commit is "" if it has none or is not cloned. Nothing can be said, None, if it is too deep,
+    or git does not answer there, as in one that was moved without git. A `.git` file that came with
+    a project can name any repository of the user's, whose state is not the project's: nothing is
+    said of such a one, either.
     """
     if tree.nested == MAX_NESTED:
         return None, None
     try:
-        with tree.base.root.directory(tree.base.prefix + path) as place:
-            repository = find_repository(place, tree.budget)
-            if isinstance(repository, NoGit):
-                return ("", False) if repository is NoGit.NO_WORK_TREE else (None, None)
-            if repository.depth:  # it was not cloned: this is the repository around
+        with (
+            tree.base.root.directory(tree.base.prefix + path) as place,
+            opened(place, tree.budget) as inner,
+        ):
+            head = inner.repository.head
+            if inner.repository.depth:  # it was not cloned: this is the repository around
                 return "", False
             if ignores == "dirty":
-                return repository.head, False
-            with opened(place, repository, tree.budget) as inner:
-                status = status_of(replace(inner, nested=tree.nested + 1))
-    except Unanswered:
-        return None, None
+                return head, False
+            status = status_of(replace(inner, nested=tree.nested + 1))
+    except Unanswered as error:
+        return ("", False) if error.why is NoGit.NO_WORK_TREE else (None, None)
     except PathError:
         return "", False  # it is gone, or a file is in its place
     counts = ignores == "none" or (untracked_counts and ignores != "untracked")
-    if status.staged or status.changed or status.conflicts or (status.untracked and counts):
-        return repository.head, True
-    return repository.head, None if status.undecided else False
+    is_dirty = bool(status.rows or (status.untracked and counts))
+    return head, None if status.undecided and not is_dirty else is_dirty

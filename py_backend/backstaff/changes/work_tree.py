@@ -6,17 +6,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from io import BytesIO
 from stat import S_IFMT
 from typing import NamedTuple
 
 from backstaff.budget import Budget
-from backstaff.errors import PathError
+from backstaff.errors import NotFound, PathError
 from backstaff.fs.entry import lstat_or_none
 from backstaff.fs.file import read
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.root import Place
-from backstaff.project.git import Repository
-from backstaff.project.running_git import QUIET, GitFailed, Unanswered
+from backstaff.project.git import Repository, find_repository
+from backstaff.project.running_git import QUIET, GitFailed, NoGit, Unanswered
 
 MAX_BYTES = 4 << 20
 """Maximum number of bytes of a file whose content is shown."""
@@ -29,7 +30,11 @@ EMPTY_TREES = {
 }
 _ODD = re.compile(r"/(?:\.{1,2}|\.git|(?=/[^/]))/", re.IGNORECASE)
 """Matches a name that no file of a work tree has: git itself writes none into an index."""
-_ATTRIBUTES = ("filter", "working-tree-encoding", "ident")
+_UNSAFE = re.compile('[\0-\x1f\x7f"\\\\]')
+_ESCAPES = {
+    one: f"\\{letter}" for one, letter in zip('\a\b\t\n\v\f\r"\\', 'abtnvfr"\\', strict=True)
+}
+_ATTRIBUTES = ("filter", "working-tree-encoding", "ident", "text", "eol")
 _SPLIT = GitFailed(
     "its index is split, and git cannot read it without a change of file times:"
     " `git update-index --no-split-index` ends that"
@@ -167,53 +172,42 @@ class WorkTree:
         try:
             with self._parent(path) as directory:
                 return lstat_or_none(path.rpartition("/")[2], directory)
-        except OSError:
+        except PathError:
             return None
 
     @contextmanager
     def _parent(self, path: str) -> Iterator[int]:
-        """The open directory of `path`, entered name by name and never through a link."""
-        directory = HANDLES.duplicate(self.base.directory)
-        try:
-            for parent in path.split("/")[:-1]:
-                if parent in ("", ".", ".."):  # a tree of git's can have such a name
-                    raise FileNotFoundError(path)
-                inner = HANDLES.enter(parent, directory)
-                HANDLES.close(directory)
-                directory = inner
-            yield directory
-        finally:
-            HANDLES.close(directory)
+        """The open directory of `path`, which no link on the way leads to. Raises `PathError`."""
+        parent = (self.base.prefix + path).rpartition("/")[0] or "."
+        with self.base.root.directory(parent) as place:
+            if place.relative != parent:
+                raise NotFound("it does not exist")
+            yield place.directory
 
     def blobs(self, names: Iterable[str]) -> Mapping[str, bytes]:
         """The contents of the blobs `names`, such as a hash or `HEAD:a.py`, that are there."""
         wanted = [name for name in names if name and "\n" not in name]
-        found, at, content = dict[str, bytes](), 0, b""
+        found, told = dict[str, bytes](), b""
         given = os.fsencode("".join(f"{name}\n" for name in wanted))
         with suppress(Unanswered):
             if wanted:
-                words = ("cat-file", "--batch")
-                ask = self.repository.ask
-                content = ask(self.budget, *words, given=given, files=True, fine=(0, 128))
+                ask, words = self.repository.ask, ("cat-file", "--batch")
+                told = ask(self.budget, *words, given=given, files=True, fine=(0, 128))
+        stream = BytesIO(told)
         for name in wanted:  # git ends at an object that it cannot read
-            end = content.find(b"\n", at)
-            facts = re.fullmatch(rb"[0-9a-f]+ (\w+) (\d+)", content[at:end])
-            at = end + 1
-            if facts and at + int(facts[2]) < len(content):
-                if facts[1] == b"blob":
-                    found[name] = content[at : at + int(facts[2])]
-                at += int(facts[2]) + 1
-            elif end < 0 or facts:
-                break
+            facts = re.fullmatch(rb"[0-9a-f]+ (\w+) (\d+)\n", stream.readline())
+            content = stream.read(int(facts[2])) if facts else b""
+            if facts and stream.read(1) and facts[1] == b"blob":
+                found[name] = content
         return found
 
 
 @contextmanager
-def opened(start: Place, repository: Repository, budget: Budget) -> Iterator[WorkTree]:
-    """The work tree around the directory `start`, whose `repository` was found.
-
-    Raises `PathError` and `Unanswered`.
-    """
+def opened(start: Place, budget: Budget) -> Iterator[WorkTree]:
+    """The work tree around the directory `start`. Raises `PathError` and `Unanswered`."""
+    repository = find_repository(start, budget)
+    if isinstance(repository, NoGit):
+        raise Unanswered(repository)
     if repository.is_split:
         raise Unanswered(_SPLIT)
     names = [] if start.relative == "." else start.relative.split("/")
@@ -222,3 +216,13 @@ def opened(start: Place, repository: Repository, budget: Budget) -> Iterator[Wor
         inside = "/".join(start.root.components[within:]) + "/"
     with start.root.directory("/".join(names[:within]) if within > 0 else ".") as base:
         yield WorkTree(base, inside, repository, budget)
+
+
+def quoted(path: str, *, blanks: bool = False) -> str:
+    r"""`path` as git prints it with core.quotePath=false: `"a\tb"`; with `blanks` also `"a b"`."""
+
+    def escaped(match: re.Match[str]) -> str:
+        return _ESCAPES.get(match[0], f"\\{ord(match[0]):03o}")
+
+    escapes = _UNSAFE.sub(escaped, path)
+    return f'"{escapes}"' if escapes != path or (blanks and " " in path) else path

@@ -13,7 +13,6 @@ from backstaff.errors import (
     ToolError,
 )
 from backstaff.fs.entry import Kind
-from backstaff.project.git import find_repository
 from backstaff.project.running_git import GitFailed, NoGit, Unanswered
 from backstaff.render.lines import some_of
 from backstaff.render.names import prose, quote, word
@@ -43,13 +42,9 @@ def work_tree_at(path: str, context: Context) -> Iterator[tuple[WorkTree, str]]:
                 break
             except (NotFound, NotADirectory):
                 directory = directory.rpartition("/")[0]
-        with place, answering(path):
-            repository = find_repository(place, context.budget)
-            if isinstance(repository, NoGit):
-                raise no_repository(path, repository)
-            with opened(place, repository, context.budget) as work_tree:
-                below = "" if relative == "." else relative
-                yield work_tree, f"{below}/".removeprefix(work_tree.base.prefix).rstrip("/")
+        with place, answering(path), opened(place, context.budget) as work_tree:
+            below = "" if relative == "." else relative
+            yield work_tree, f"{below}/".removeprefix(work_tree.base.prefix).rstrip("/")
     except (NotFound, NotADirectory) as error:
         near = nearest(path, context)
         message = f"Path {quote(path)} does not exist{nearest_names(near)}"
