@@ -133,7 +133,8 @@ def status_of(tree: WorkTree) -> Status:
     for path in modified - changed.keys() - {one.source for one in changed.values()}:
         if tree.on_disk(path):
             changed[path] = Change("M", side, side, origin=Origin.DISK)
-    changed = {path: one for path, one in changed.items() if path not in stages}
+    # Git calls a file "U" also beside a conflict that it looks for copies in.
+    changed = {p: one for p, one in changed.items() if p not in stages and one.letter != "U"}
     changed, undecided = decided(tree, changed, untracked_counts=untracked_counts)
     rows = []
     for path in in_order({**staged, **changed, **stages}):
