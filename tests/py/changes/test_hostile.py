@@ -453,6 +453,24 @@ def test_index_that_explodes_is_answered_in_little_memory(root: Path, kind: str)
         assert "unexpectedly" not in reply, reply
 
 
+def test_large_files_that_are_moved_and_changed_take_little_memory(root: Path) -> None:
+    # To find renames, contents are compared: our own work once took 900 MB for forty files.
+    (root / "old").mkdir()
+    lines = [b"%x\n" % (number * 7919 % 65536) for number in range(1 << 16)]
+    for number in range(20):
+        lines[:100] = [b"%d\n" % number] * 100
+        (root / f"old/{number}").write_bytes((b"".join(lines) * 16)[: 4 << 20])
+    git(root, "-c", "core.compression=1", "add", "-A")
+    git(root, "commit", "-qm", "large files")
+    (root / "old").rename(root / "new")
+    for path in (root / "new").iterdir():
+        path.write_bytes(path.read_bytes()[50_000:] + b"changed\n")
+    git(root, "-c", "core.compression=1", "add", "-A")
+    for tool, arguments in (CALLS[0], ("workspace/git_diff", {"output": "files"})):
+        reply = in_little_memory(root, tool, arguments, 700)
+        assert reply.count("R old/") == 20 or "ask for less" in reply, reply
+
+
 def test_repository_that_others_rewrite_meanwhile_is_always_answered(root: Path) -> None:
     import threading
 
