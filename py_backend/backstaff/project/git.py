@@ -12,15 +12,17 @@ gets the open ones, so that none is swapped for another meanwhile. A failure is 
 a `NoGit`, and the caller does without.
 """
 
+import atexit
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
-from tempfile import gettempdir, mkdtemp
+from shutil import rmtree
+from tempfile import mkdtemp
 
 from backstaff.budget import Budget
 from backstaff.errors import PathError
@@ -125,21 +127,27 @@ class Repository:
         clean = clean_directory(self.configuration.object_format)
         environment = {
             **({} if files else _APART),
-            "GIT_DIR": str(self.git),
             "GIT_COMMON_DIR": clean,
-            "GIT_OBJECT_DIRECTORY": str(self.objects),
             "GIT_WORK_TREE": "." if files else clean,
             "GIT_SHALLOW_FILE": f"{self.common}/shallow" if self.is_shallow else os.devnull,
             "GIT_NO_REPLACE_OBJECTS": "1",
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_CONFIG_GLOBAL": os.devnull,
         }
-        held = [one.descriptor for one in (self.top, self.git, self.common, self.objects)]
         words = (*self.configuration.handed_on(), *words)
-        at = str(self.top) if files else clean
-        return started(
-            self.program, at, budget, words, given=given, environment=environment, held=held
-        )
+        return self._start(str(self.top) if files else clean, budget, words, environment, given)
+
+    def _start(
+        self,
+        at: str,
+        budget: Budget,
+        words: Sequence[str],
+        environment: dict[str, str],
+        given: bytes = b"",
+    ) -> RunningGit:
+        held = [one.descriptor for one in (self.top, self.git, self.common, self.objects)]
+        environment |= {"GIT_DIR": str(self.git), "GIT_OBJECT_DIRECTORY": str(self.objects)}
+        return started(self.program, at, budget, words, environment, given=given, held=held)
 
     def ask(
         self,
@@ -158,14 +166,7 @@ class Repository:
         Raises `Unanswered`.
         """
         at = clean_directory("sha1")
-        environment = {
-            **_APART,
-            "GIT_DIR": str(self.git),
-            "GIT_OBJECT_DIRECTORY": str(self.objects),
-            "GIT_WORK_TREE": at,
-        }
-        held, words = [self.git.descriptor, self.objects.descriptor], (*_QUIET, *words)
-        running = started(self.program, at, budget, words, environment=environment, held=held)
+        running = self._start(at, budget, (*_QUIET, *words), {**_APART, "GIT_WORK_TREE": at})
         return self.answers([running], fine)[0]
 
     def answers(self, running: list[RunningGit], fine: tuple[int, ...] = (0,)) -> list[bytes]:
@@ -240,20 +241,15 @@ class Repository:
 
 @cache
 def clean_directory(object_format: str) -> str:
-    """The clean common directory. One of the user's own serves servers that run from memory."""
+    """The clean common directory. A server that runs from memory makes one, and removes it."""
     path = os.path.join(_CLEAN, object_format)
-    if os.path.isdir(f"{path}/refs") or object_format not in ("sha1", "sha256"):
-        return path
-    path = os.path.join(gettempdir(), f"backstaff-{os.getuid()}-{object_format}")
-    with suppress(FileExistsError):
-        os.mkdir(path, 0o700)
-    status = os.lstat(path)
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
-        path = mkdtemp(prefix="backstaff-")  # somebody else has made the other one
-    os.makedirs(f"{path}/refs", exist_ok=True)
-    if object_format != "sha1":
+    if not os.path.isdir(f"{path}/refs") and object_format in ("sha1", "sha256"):
+        path = mkdtemp(prefix="backstaff-")
+        atexit.register(rmtree, path, ignore_errors=True)
+        os.mkdir(f"{path}/refs")
         with open(f"{path}/config", "w", encoding="ascii") as file:
-            file.write("[core]\nrepositoryformatversion=1\n[extensions]\nobjectFormat=sha256\n")
+            file.write("[core]\nrepositoryformatversion=1\n[extensions]\n")
+            file.write(f"objectFormat={object_format}\n")
     return path
 
 
@@ -268,15 +264,9 @@ def find_repository(place: Place, budget: Budget) -> Repository | NoGit:
     here, held = Held(place.directory, place.path), [place.directory]
     try:
         _refuse_endless(first[1])
+        budget = budget.at_most(FIRST_SECONDS)
         running = [
-            started(
-                program,
-                str(here),
-                budget.at_most(FIRST_SECONDS),
-                (*_QUIET, *words),
-                environment=_APART,
-                held=held,
-            )
+            started(program, str(here), budget, (*_QUIET, *words), _APART, held=held)
             for words in (_QUESTION, QUESTION)
         ]
         return _described(place, program, *answers(running))

@@ -223,9 +223,9 @@ def started(  # noqa: PLR0913  # all that a process is started with
     at: str,
     budget: Budget,
     words: Sequence[str],
+    environment: Mapping[str, str],
     *,
     given: bytes = b"",
-    environment: Mapping[str, str],
     held: Sequence[int] = (),
 ) -> RunningGit:
     """Start the git `program` in the directory `at` with `words`, and `given` as its input.
