@@ -107,11 +107,9 @@ def status_of(tree: WorkTree) -> Status:
     if repository.configuration.values.get("status.showuntrackedfiles", "").lower() != "all":
         files += ["--directory", "--no-empty-directory"]
     below = tree.below()
-    told, listed = repository.answers(
-        [  # both at the same time
-            repository.start(budget, *words, "--cached", head, *below, files=True),
-            repository.start(budget, *files, *below, files=True),
-        ]
+    told, listed = repository.answers(  # both at the same time
+        repository.start(budget, *question, *below, files=True)
+        for question in ((*words, "--cached", head), files)
     )
     staged, untracked, stages, modified = tree.parsed(told), list[str](), dict[str, int](), set()
     for line in os.fsdecode(listed).split("\0")[:-1]:  # "? new", or "C 100644 6d3c... 0\ta.py"
@@ -236,7 +234,7 @@ def _ignored(tree: WorkTree) -> dict[str, str]:
     return found
 
 
-def _submodule(  # one case after the other
+def _submodule(
     tree: WorkTree, path: str, ignores: str, *, untracked_counts: bool
 ) -> tuple[str | None, bool | None]:
     """The latest commit of the submodule at `path`, and whether its files differ from it.

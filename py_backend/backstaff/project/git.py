@@ -16,7 +16,7 @@ import atexit
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -169,9 +169,9 @@ class Repository:
         running = self._start(at, budget, (*_QUIET, *words), {**_APART, "GIT_WORK_TREE": at})
         return self.answers([running], fine)[0]
 
-    def answers(self, running: list[RunningGit], fine: tuple[int, ...] = (0,)) -> list[bytes]:
+    def answers(self, starting: Iterable[RunningGit], fine: tuple[int, ...] = (0,)) -> list[bytes]:
         """The outputs of such gits, if nothing was swapped meanwhile. Raises `Unanswered`."""
-        found = answers(running, fine)
+        found = answers(starting, fine)
         self.require_in_place()
         return found
 
@@ -265,10 +265,10 @@ def find_repository(place: Place, budget: Budget) -> Repository | NoGit:
     try:
         _refuse_endless(first[1])
         budget = budget.at_most(FIRST_SECONDS)
-        running = [
+        running = (
             started(program, str(here), budget, (*_QUIET, *words), _APART, held=held)
             for words in (_QUESTION, QUESTION)
-        ]
+        )
         return _described(place, program, *answers(running))
     except Unanswered as error:
         return error.why

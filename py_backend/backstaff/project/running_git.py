@@ -9,7 +9,7 @@ writes. A git that passes its limits is killed.
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
@@ -209,9 +209,12 @@ class RunningGit:
             pipe.close()
 
 
-def answers(running: Sequence[RunningGit], fine: tuple[int, ...] = (0,)) -> list[bytes]:
-    """The whole outputs of gits that are `running` at the same time. Raises `Unanswered`."""
+def answers(starting: Iterable[RunningGit], fine: tuple[int, ...] = (0,)) -> list[bytes]:
+    """The whole outputs of gits that run at the same time. Raises `Unanswered`."""
+    running = list[RunningGit]()
     try:
+        for git in starting:
+            running.append(git)  # these have to end, even if the next cannot start
         return [b"".join(git.pieces(fine)) for git in running]
     finally:
         for git in running:
@@ -242,22 +245,21 @@ def started(  # noqa: PLR0913  # all that a process is started with
     guard = [timeout, "-s", "KILL", str(MAX_SECONDS + 1)] if timeout else []
     limited = ["/bin/sh", "-c", _LIMITED, str(MAX_KIBIBYTES), *guard]
     kept = {key: os.environ[key] for key in _KEPT if key in os.environ}
-    nothing = os.open(os.devnull, os.O_RDONLY)  # DEVNULL would be opened for writing, too
     try:
-        process = subprocess.Popen(  # noqa: S603 - no shell reads a word that comes from a caller
-            [*limited, program, "--no-pager", *overrides, *words],
-            cwd=at,
-            env={**kept, **_ENVIRONMENT, **environment},
-            stdin=subprocess.PIPE if given else nothing,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            pass_fds=held,
-            start_new_session=True,
-        )
+        # subprocess.DEVNULL would be opened for writing, too.
+        with open(os.devnull, "rb") as nothing:
+            process = subprocess.Popen(  # noqa: S603 - no shell reads a word that comes from a caller
+                [*limited, program, "--no-pager", *overrides, *words],
+                cwd=at,
+                env={**kept, **_ENVIRONMENT, **environment},
+                stdin=subprocess.PIPE if given else nothing,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                pass_fds=held,
+                start_new_session=True,
+            )
     except OSError as error:
         raise Unanswered(GitFailed("git could not be started")) from error
-    finally:
-        os.close(nothing)
 
     def feed(pipe: IO[bytes]) -> None:
         with suppress(BrokenPipeError), pipe:  # git may need no more of it

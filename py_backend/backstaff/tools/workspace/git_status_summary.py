@@ -10,6 +10,7 @@ the lock `.#a.py` and the copy `#a.py#`.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from stat import S_ISLNK
 
@@ -61,23 +62,15 @@ def run(arguments: Arguments, context: Context) -> Result:
 
 def _unsaved(work_tree: WorkTree, context: Context) -> list[str]:
     """The files below the base whose text in Emacs is not the disk's, with paths from the root."""
-    prefix, found = work_tree.base.prefix, list[str]()
-    mine = sorted(path for path in context.unsaved if path.startswith(prefix))
-    start = f":(top,literal){work_tree.inside}"
-    words = ("ls-files", "-z", "--cached", "--others", *work_tree.repository.excludes, "--")
-    paths = [start + path.removeprefix(prefix) for path in mine]
-    listed = work_tree.ask(*words, *paths) if mine else []
-    for path in mine:
-        try:
-            with context.root.resolve(path) as place:
-                if work_tree.inside + path.removeprefix(prefix) not in listed:
-                    continue  # git ignores it
-                if place.kind is Kind.FILE:
-                    on_disk = read(place.name, place.directory, MAX_UNSAVED_BYTES)
-                    if on_disk.whole and on_disk.head == context.unsaved[path].data:
-                        continue
-        except PathError:
-            pass  # it is not there yet
+    found = list[str]()
+    for path in sorted(context.unsaved):
+        if not path.startswith(work_tree.base.prefix):
+            continue
+        with suppress(PathError), context.root.resolve(path) as place:  # it may not be there yet
+            if place.kind is Kind.FILE:
+                on_disk = read(place.name, place.directory, MAX_UNSAVED_BYTES)
+                if on_disk.whole and on_disk.head == context.unsaved[path].data:
+                    continue
         found.append(path)
     return found
 
