@@ -194,6 +194,8 @@ class RunningGit:
                 raise Unanswered(reason(bytes(complaint)))
         except subprocess.TimeoutExpired:
             raise Unanswered(NoGit.SLOW) from None
+        except OSError as error:
+            raise Unanswered(GitFailed("git failed")) from error
         finally:
             self.end()
 
