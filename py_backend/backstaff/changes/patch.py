@@ -54,8 +54,7 @@ def read(text: bytes) -> Patch:
     lines = b"".join(hunks)
     added, removed = (len(re.findall(rb"(?m)^" + sign, lines)) for sign in (rb"\+", b"-"))
     if len(parts) > 2:  # the first one is empty  # noqa: PLR2004
-        heads = len(hunks) - 1  # the lines --- and +++ of the second head are in a hunk's text
-        return Patch(text, (), added - heads, removed - heads)
+        return Patch(text, (), added, removed)
     return Patch(text.removesuffix(lines), hunks, added, removed)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from backstaff.budget import Budget
-from backstaff.changes.patch import made, shows_only
+from backstaff.changes.patch import made, read, shows_only
 from backstaff.changes.work_tree import Change, Origin, Side
 from backstaff.errors import DeadlineExceeded
 from tests.py.changes.random_states import git
@@ -65,6 +65,15 @@ def test_patch_of_git_is_shown_only_if_the_file_has_its_lines(
 ) -> None:
     patch = b"diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n a\n-old\n+new\n c\n"
     assert shows_only(patch, content) == is_shown
+
+
+def test_file_of_another_type_has_the_lines_of_both_its_patches() -> None:
+    gone = (
+        b"diff --git a/f b/f\ndeleted file mode 100644\n--- a/f\n+++ /dev/null\n@@ -1,2 +0,0 @@\n"
+    )
+    link = b"diff --git a/f b/f\nnew file mode 120000\n--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+x\n"
+    patch = read(gone + b"-a\n-b\n" + link)
+    assert (patch.added, patch.removed) == (1, 2)
 
 
 def test_value_of_an_ident_may_differ() -> None:
