@@ -192,9 +192,7 @@ class RunningGit:
                             yield chunk
             if self.process.wait(1) not in fine:
                 raise Unanswered(reason(bytes(complaint)))
-        except subprocess.TimeoutExpired:
-            raise Unanswered(NoGit.SLOW) from None
-        except OSError as error:
+        except (OSError, subprocess.SubprocessError) as error:
             raise Unanswered(GitFailed("git failed")) from error
         finally:
             self.end()
