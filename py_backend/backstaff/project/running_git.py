@@ -70,17 +70,10 @@ _OVERRIDES = (
     "core.packedGitLimit=256m",
     "core.quotePath=false",
     "core.safecrlf=false",
-    "log.showSignature=false",
-    "blame.ignoreRevsFile=",
     "log.mailmap=false",
-    "mailmap.file=",
-    "mailmap.blob=",
     "protocol.allow=never",
     "safe.bareRepository=explicit",
-    "submodule.recurse=false",
     "credential.helper=",
-    "gc.auto=0",
-    "maintenance.auto=false",
 )
 
 
