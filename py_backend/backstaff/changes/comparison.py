@@ -14,7 +14,7 @@ from itertools import chain, groupby, islice
 from backstaff.budget import Budget
 from backstaff.changes import patch as patches
 from backstaff.changes.patch import Patch, oid_of
-from backstaff.changes.status import decided, is_submodule, without_hidden
+from backstaff.changes.status import decided, is_submodule
 from backstaff.changes.work_tree import (
     EMPTY_TREES,
     LISTED,
@@ -157,14 +157,12 @@ def compared(  # noqa: PLR0913  # the parameters of the tool
         words += ["--cached", base] if target == INDEX else [*_REVERSED, "--cached", target]
     listed, parts = _listed(tree, words, below)
     files, texts = tree.parsed(listed, disk=target is None), dict[str, tuple[bytes, bytes]]()
-    if target is not None:
-        files = without_hidden(tree, files)
-    else:
-        files, _ = decided(tree, files, below)
+    files, _ = decided(tree, files, below, disk=target is None)
+    if target is None:
         buffers = {p: t for p, t in buffers.items() if not below or f"{p}/".startswith(f"{below}/")}
         files, texts = _with_buffers(tree, base, files, buffers)
     for path, one in files.items():
-        if is_submodule(one if one.new else replace(one, new=one.old)):
+        if is_submodule(one):
             old, new = (
                 os.fsencode(f"Subproject commit {side.oid}\n") if side else b""
                 for side in (one.old, one.new)
@@ -227,7 +225,7 @@ def _with_buffers(
             changes[path] = replace(change, origin=Origin.DISK, undecided=True)
             continue
         stored = _to_git(tree, text, before, attributes[path])
-        side = change.old if change.new is None or is_submodule(change) else change.new
+        side = change.new or change.old
         new = Side(side.mode if side else 0o100644, oid_of(stored, object_format))
         letter = "M" if change.letter == "D" else change.letter
         changes[path] = replace(

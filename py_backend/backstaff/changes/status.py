@@ -144,42 +144,36 @@ def status_of(tree: WorkTree) -> Status:
     return Status(rows, in_order(untracked), undecided)
 
 
-def without_hidden(tree: WorkTree, changes: Changes) -> Changes:
-    """The `changes` without those of submodules of which no change counts."""
-
-    def is_of_submodule(one: Change) -> bool:
-        return {S_IFMT(side.mode) for side in (one.old, one.new) if side} == {GITLINK}
-
-    links = {path for path, one in changes.items() if is_of_submodule(one)}
-    ignored = _ignored(tree) if links else {}
-    hidden = {path for path in links if ignored.get(path, ignored[""]) == "all"}
-    return {path: one for path, one in changes.items() if path not in hidden}
-
-
 def decided(
-    tree: WorkTree, changed: Changes, below: str = "", *, untracked_counts: bool = False
+    tree: WorkTree,
+    changes: Changes,
+    below: str = "",
+    *,
+    disk: bool = True,
+    untracked_counts: bool = False,
 ) -> tuple[Changes, list[str]]:
-    """The changes on the disk with those of submodules, and the paths that cannot be compared.
+    """The `changes` with those of submodules, and the paths that cannot be compared.
 
-    Undecided ones are among the changes, too. With `untracked_counts`, an untracked file of a
-    submodule is a change of it. Raises `Unanswered`.
+    Undecided ones are among the changes, too. Without `disk`, no submodule is looked at. With
+    `untracked_counts`, an untracked file of a submodule is a change of it. Raises `Unanswered`.
     """
-    changes = without_hidden(tree, changed)
-    on_disk = [path for path, one in changes.items() if one.origin and not is_submodule(one)]
-    undecided = set(tree.undecided(on_disk))
-    gitlinks = _gitlinks(tree, below)
-    ignored = _ignored(tree) if gitlinks else {}
+    gitlinks = _gitlinks(tree, below) if disk else {}
+    paths = {path for path, one in changes.items() if is_submodule(one)} | gitlinks.keys()
+    ignored = _ignored(tree) if paths else {}
+    ignored = {path: ignored.get(path, ignored[""]) for path in paths}
+    changes = {path: one for path, one in changes.items() if ignored.get(path) != "all"}
+    undecided = set(
+        tree.undecided(p for p, one in changes.items() if one.origin and not is_submodule(one))
+    )
     for path, oid in gitlinks.items():
-        ignores = ignored.get(path, ignored[""])
-        if ignores == "all":
-            changes.pop(path, None)  # even a file in its place
+        if ignored[path] == "all":
             continue
-        head, is_dirty = _submodule(tree, path, ignores, untracked_counts=untracked_counts)
+        head, is_dirty = _submodule(tree, path, ignored[path], untracked_counts=untracked_counts)
         change = changes.get(path)
         if is_dirty is None and (head is None or not change):
             undecided.add(path)
         elif change and is_submodule(change):
-            new = Side(GITLINK, (head or oid) + "-dirty" * bool(is_dirty))
+            new = change.new and Side(GITLINK, (head or oid) + "-dirty" * bool(is_dirty))
             changes[path] = replace(change, new=new)
             if change.old == new:
                 del changes[path]
@@ -193,8 +187,8 @@ def decided(
 
 
 def is_submodule(change: Change) -> bool:
-    """Whether the new side of `change` is a submodule."""
-    return change.new is not None and S_IFMT(change.new.mode) == GITLINK
+    """Whether the `change` is one of a submodule alone."""
+    return {S_IFMT(side.mode) for side in (change.old, change.new) if side} == {GITLINK}
 
 
 def _gitlinks(tree: WorkTree, below: str) -> dict[str, str]:

@@ -96,6 +96,8 @@ def _compare(work_tree: WorkTree, base: str, target: str | None, words: list[str
         return
     if b"\ndiff --cc" in b"\n" + theirs or b"* Unmerged" in theirs:
         return  # git shows a conflict in another form
+    if b"+Subproject commit 0000000" in theirs:
+        return  # git writes no commit of a new submodule that has a later commit than the index
     found = compared(work_tree, base, target, "", {})
     if any(one.undecided for one in found.files.values()):
         COUNTS["undecided diffs"] += 1
