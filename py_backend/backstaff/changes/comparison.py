@@ -6,9 +6,10 @@ The text of a buffer that is not saved stands for its file.
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from itertools import chain, groupby, islice
 
 from backstaff.budget import Budget
@@ -27,9 +28,11 @@ from backstaff.changes.work_tree import (
     in_order,
     quoted,
 )
-from backstaff.project.running_git import NoGit, Unanswered
+from backstaff.project.running_git import NoGit, RunningGit, Unanswered
 
 INDEX = "index"
+Question = Callable[..., RunningGit]
+"""Starts git with more words."""
 AT_ONCE = 16
 """Number of files whose new texts git is asked for together."""
 _PATCH = ("--patch", "--submodule=short", "--src-prefix=a/", "--dst-prefix=b/")
@@ -51,13 +54,13 @@ class Unshown(StrEnum):
 class Comparison:
     """The files that differ below a path, in git's order.
 
-    Git was asked with `words`, and its patches come with their first lines. `texts` are the old and
+    The `question` starts git, and its patches come with their first lines. `texts` are the old and
     new texts of those whose patch git does not write: of buffers and of submodules.
     """
 
     tree: WorkTree
     files: Changes
-    words: Sequence[str]
+    question: Question
     parts: Iterator[tuple[bytes, bytes]]
     texts: Mapping[str, tuple[bytes, bytes]]
     context: int = 0
@@ -98,8 +101,7 @@ class Comparison:
             while head not in waiting and (part := next(self.parts, None)):
                 waiting[part[0]] = part[1]
             if head not in waiting:
-                below = self.tree.below(*{before, after})
-                told = self.tree.repository.ask(self.tree.budget, *self.words, *below, files=True)
+                told = b"".join(self.question(*self.tree.below(*{before, after})).pieces())
                 return told.partition(b"\0\0")[2]
         except Unanswered as error:
             if error.why is NoGit.SLOW:
@@ -145,7 +147,7 @@ def compared(  # noqa: PLR0913  # the parameters of the tool
     a `context`, there are no patches. Raises `Unanswered` and `DeadlineExceeded`.
     """
     if base == target:
-        return Comparison(tree, {}, (), iter(()), {})
+        return Comparison(tree, {}, partial(tree.repository.start, tree.budget), iter(()), {})
     base = base or EMPTY_TREES[tree.repository.configuration.object_format]
     words = [*tree.renames("diff"), "-c", f"core.bigFileThreshold={MAX_BYTES}", *LISTED]
     words += [] if context is None else [*_PATCH, f"--unified={context}"]
@@ -155,7 +157,10 @@ def compared(  # noqa: PLR0913  # the parameters of the tool
         words += [base, target]
     else:
         words += ["--cached", base] if target == INDEX else [*_REVERSED, "--cached", target]
-    listed, parts = _listed(tree, words, below)
+    # If git had the files for the other comparisons, it would read one in place of its object.
+    start, files_count = tree.repository.start, target is None
+    question = partial(start, tree.budget, *words, files=files_count, index=not files_count)
+    listed, parts = _listed(question(*tree.below(below)).pieces())
     files, texts = tree.parsed(listed, disk=target is None), dict[str, tuple[bytes, bytes]]()
     files, _ = decided(tree, files, below, disk=target is None)
     if target is None:
@@ -169,14 +174,11 @@ def compared(  # noqa: PLR0913  # the parameters of the tool
             )
             texts[path] = old, new
     tree.repository.require_in_place()
-    return Comparison(tree, files, words, parts, texts, context or 0)
+    return Comparison(tree, files, question, parts, texts, context or 0)
 
 
-def _listed(
-    tree: WorkTree, words: Sequence[str], below: str
-) -> tuple[bytes, Iterator[tuple[bytes, bytes]]]:
+def _listed(pieces: Iterator[bytes]) -> tuple[bytes, Iterator[tuple[bytes, bytes]]]:
     """Git's list of the changes, which comes first, and its patches by their first lines."""
-    pieces = tree.repository.start(tree.budget, *words, *tree.below(below), files=True).pieces()
     listed = b""
     for piece in pieces:
         listed += piece

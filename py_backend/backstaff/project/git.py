@@ -117,16 +117,21 @@ class Repository:
         return ("--", f":(top,literal){self.inside.rstrip('/')}") if self.inside else ("--",)
 
     def start(
-        self, budget: Budget, *words: str, given: bytes = b"", files: bool = False
+        self,
+        budget: Budget,
+        *words: str,
+        given: bytes = b"",
+        files: bool = False,
+        index: bool = False,
     ) -> RunningGit:
         """Start git with `words` in the clean repository, and `given` as its input.
 
-        With `files` it is at the top of the work tree, and reads the index and the files; else it
-        has neither. Raises `Unanswered`.
+        With `files` it is at the top of the work tree, and reads the index and the files; with
+        `index` it reads the index alone; else it has neither. Raises `Unanswered`.
         """
         clean = clean_directory(self.configuration.object_format)
         environment = {
-            **({} if files else _APART),
+            **({} if files or index else _APART),
             "GIT_COMMON_DIR": clean,
             "GIT_WORK_TREE": "." if files else clean,
             "GIT_SHALLOW_FILE": f"{self.common}/shallow" if self.is_shallow else os.devnull,

@@ -1,5 +1,6 @@
 """Patches: those of buffers lead to their text, and those of git show lines of the file itself."""
 
+import os
 import random
 import subprocess
 import time
@@ -79,6 +80,29 @@ def test_file_of_another_type_has_the_lines_of_both_its_patches() -> None:
 def test_value_of_an_ident_may_differ() -> None:
     patch = b"diff --git a/f b/f\n@@ -0,0 +1 @@\n+// $Id$\n"
     assert shows_only(patch, b"// $Id: 4b825dc $\n")
+
+
+def test_comparison_of_commits_and_the_index_reads_no_file(folder: Path) -> None:
+    root = folder / "R"
+    root.mkdir()
+    git(root, "init", "-q")
+    git(root, "config", "core.trustctime", "false")
+    for text in ("one", "two", "six"):  # git takes the last for the one before: same size and time
+        (root / "a").write_text(f"{text}\n")
+        time_s = 10**9 + (text == "one")
+        os.utime(root / "a", (time_s, time_s))
+        if text != "six":
+            git(root, "add", "a")
+        if text == "one":
+            git(root, "commit", "-qm", text)
+    assert b"+six" in git(root, "diff", "--cached"), "git itself reads the file"
+    for asked, line in (
+        ({"target": "index"}, "+two"),
+        ({"base": "index", "target": "HEAD"}, "-two"),
+    ):
+        text = call(root, "git_diff", asked).text
+        assert f"\n{line}\n" in text, text
+        assert "six" not in text
 
 
 def test_comparison_of_a_buffer_ends_with_the_time() -> None:
