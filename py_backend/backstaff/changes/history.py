@@ -1,29 +1,18 @@
 """The history: commits with the lines that they add and remove, and who wrote which line."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from backstaff.budget import Budget
-from backstaff.project.git import Repository, log_entries
-from backstaff.project.running_git import NoGit, answered
+from backstaff.project.git import Repository
+from backstaff.project.running_git import QUIET, Unanswered
 
-MAX_COUNTED = 200
-"""Maximum number of files of a commit whose lines are counted; of a larger one the files are."""
+COUNT_SHARE = 0.5
+"""The part of a call's time in which git may count lines; later there are commits alone."""
 _FORMAT = "--format=tformat:%x00%H%x00%ad%x00%<(200,trunc)%an%x00%<(400,trunc)%s%x00%P%x00"
-_LOG = (
-    *("log", "-z", _FORMAT, "--date=short", "--encoding=UTF-8", "--no-color", "--no-mailmap"),
-    *("--no-notes", "--no-ext-diff", "--no-textconv", "-O/dev/null", "--ignore-submodules=none"),
-    *("--root", "--no-renames", "--diff-merges=off"),
-)
-_COUNTS = (
-    *("diff-tree", "--stdin", "--root", "-r", "--shortstat", "-M", "-l100"),
-    *("--no-ext-diff", "--no-textconv", "-O/dev/null", "--ignore-submodules=none"),
-)
-_COUNTED = re.compile(
-    rb"([0-9a-f]{40,64})\n (\d+) files? changed"
-    rb"(?:, (\d+) insertions?\(\+\))?(?:, (\d+) deletions?\(-\))?\n"
-)
+_LOG = ("log", "-z", _FORMAT, "--date=short", "--encoding=UTF-8", "--root", *QUIET)
+_COUNTS = ("--shortstat", "-M", "-l100")
+_COUNTED = re.compile(r"(\d+) files? changed|(\d+) insertion|(\d+) deletion")
 _BOUNDARY = re.compile(
     rb"^([0-9a-f]{40,64}) \d+ \d+(?: \d+)?\n(?:[a-z][^\n]*\n)*?boundary$", re.MULTILINE
 )
@@ -32,12 +21,13 @@ _LINE = re.compile(rb"^([0-9a-f]{40,64}) \d+ (\d+)(?: \d+)?$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit; `files` counts those that it changes, None for a merge."""
+    """A commit; `files` counts those that it changes, None for a merge or if not counted."""
 
     oid: str
     date: str
     author: str
     subject: str
+    is_merge: bool
     files: int | None = None
     added: int | None = None
     removed: int | None = None
@@ -61,31 +51,32 @@ def commits(  # noqa: PLR0913  # the parameters of the tool
 
     Raises `Unanswered`.
     """
-    words = [f"-n{most}", f"--skip={skip}", "--name-only"]
+    words = [*_LOG, f"-n{most}", f"--skip={skip}", ref]
     words += ["--fixed-strings", f"--grep={grep}"] if grep else []
     below = ["--", f":(top,literal){path}"] if path else ["--"]
-    told = answered(repository.ask(budget, *_LOG, *words, ref, *below))
-    found = list(_parsed(told))
-    small = [one.oid for one in found if one.files is not None and one.files <= MAX_COUNTED]
-    asked = "".join(f"{oid}\n" for oid in small).encode()
-    counted = repository.ask(budget, *_COUNTS, *below, given=asked) if small else b""
-    counts = {
-        oid.decode(): [int(count or 0) for count in numbers]
-        for oid, *numbers in _COUNTED.findall(b"" if isinstance(counted, NoGit) else counted)
-    }
+    try:
+        told = repository.ask(budget.share(COUNT_SHARE), *words, *_COUNTS, *below)
+    except Unanswered:  # a partial clone has not all contents, and many take long
+        return _parsed(repository.ask(budget, *words, *below))
     return [
-        Commit(one.oid, one.date, one.author, one.subject, *counts.get(one.oid, [one.files]))
-        for one in found
+        one if one.is_merge or one.files is not None else replace(one, files=0, added=0, removed=0)
+        for one in _parsed(told)
     ]
 
 
-def _parsed(told: bytes) -> Iterator[Commit]:
-    """Yield the commits that git has `told` in `_FORMAT`, each with the number of its files."""
-    for fields, paths in log_entries(told, 5):
-        oid, date, author, subject, parents = (
-            part.decode("utf-8", "replace").rstrip(" ") for part in fields
-        )
-        yield Commit(oid, date, author, subject, None if " " in parents else len(paths))
+def _parsed(told: bytes) -> list[Commit]:
+    """The commits that git has `told` in `_FORMAT`."""
+    found = list[Commit]()
+    # After the fields, git itself prints a NUL, and then the counts or nothing.
+    parts = iter(told.decode("utf-8", "replace").split("\0")[1:])
+    for *fields, parents, _, counted in zip(*[parts] * 7, strict=True):
+        numbers = [0, 0, 0]
+        for match in _COUNTED.finditer(counted):
+            numbers[(match.lastindex or 1) - 1] = int(match[match.lastindex or 1])
+        oid, date, author, subject = (field.rstrip(" ") for field in fields)
+        counts = numbers if counted else (None, None, None)
+        found.append(Commit(oid, date, author, subject, " " in parents, *counts))
+    return found
 
 
 def blame(  # noqa: PLR0913, PLR0917  # the parameters of the tool
@@ -96,11 +87,11 @@ def blame(  # noqa: PLR0913, PLR0917  # the parameters of the tool
     Raises `Unanswered`.
     """
     words = ("blame", "--porcelain", "--no-textconv", f"-L{first},{last}", ref, "--", path)
-    told = answered(repository.ask(budget, *words))
+    told = repository.ask(budget, *words)
     lines, ends = _LINE.findall(told), set(_BOUNDARY.findall(told)) if repository.is_shallow else ()
     oids = b"\n".join({oid for oid, _ in lines})
-    told = answered(repository.ask(budget, *_LOG, "--no-walk", "--stdin", given=oids))
-    known = {one.oid: replace(one, files=None) for one in _parsed(told)}
+    told = repository.ask(budget, *_LOG, "--no-walk", "--stdin", given=oids)
+    known = {one.oid: one for one in _parsed(told)}
     found: list[Written] = []
     for oid, text in lines:
         commit, number = known[oid.decode()], int(text)

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from backstaff.budget import Budget
-from backstaff.changes.porcelain import quoted
-from backstaff.changes.work_tree import Change
+from backstaff.changes.work_tree import Change, quoted
 from backstaff.contents.outlines import outline
 
 ABBREVIATED = 7
@@ -22,7 +21,8 @@ MAX_PLACES = 1 << 21
 _NAME_BYTES = 80
 _AHEAD = 150
 """Number of lines behind the last change in which decorators and signatures can end."""
-_HUNK = re.compile(rb"@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@[^\n]*\n")
+_HUNK = re.compile(rb"@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+_AT_HUNK = re.compile(rb"(?m)^(?=@@ )")
 ID = re.compile(rb"\$Id:[^$\n]*\$")
 _ENDLESS = b"\\ No newline at end of file\n"
 
@@ -47,19 +47,15 @@ class Patch:
 
 def read(text: bytes) -> Patch:
     """The patch `text` of git's. One of a file of another type has two heads, and no hunks."""
-    parts = re.split(rb"(?m)^(?=diff --git )", text)[1:]
-    if len(parts) > 1:
-        both = list(map(read, parts))
-        added, removed = (
-            sum(filter(None, n)) for n in zip(*((p.added, p.removed) for p in both), strict=True)
-        )
-        return Patch(text, (), added, removed)
-    head, *hunks = re.split(rb"(?m)^(?=@@ )", text)
-    if re.search(rb"(?m)^Binary files ", head):
+    parts = [_AT_HUNK.split(part) for part in re.split(rb"(?m)^(?=diff --git )", text)]
+    hunks = [hunk for _, *hunks in parts for hunk in hunks]
+    if any(b"\nBinary files " in head for head, *_ in parts):
         return Patch(text)
     lines = b"".join(hunks)
     added, removed = (len(re.findall(rb"(?m)^" + sign, lines)) for sign in (rb"\+", b"-"))
-    return Patch(head, hunks, added, removed)
+    if len(parts) > 2:  # the first one is empty  # noqa: PLR2004
+        return Patch(text, (), added, removed)
+    return Patch(text.removesuffix(lines), hunks, added, removed)
 
 
 def shows_only(patch: bytes, content: bytes) -> bool:
@@ -72,9 +68,9 @@ def shows_only(patch: bytes, content: bytes) -> bool:
         return ID.sub(b"$Id$", line.removesuffix(b"\r"))
 
     lines = content.split(b"\n")
-    for hunk in re.split(rb"(?m)^(?=@@ )", patch)[1:]:
+    for hunk in _AT_HUNK.split(patch)[1:]:
         if found := _HUNK.match(hunk):
-            body = hunk[found.end() :].partition(b"\ndiff --git ")[0].split(b"\n")
+            body = hunk.partition(b"\ndiff --git ")[0].split(b"\n")[1:]
             new = [line[1:] for line in body if line[:1] in (b"+", b" ")]
             first = max(int(found[1]) - 1, 0)
             there = lines[first : first + len(new)]
@@ -89,51 +85,41 @@ def with_definitions(patch: Patch, path: str, new: bytes, budget: Budget) -> Pat
     `new` is the text after the change. Git's own line stays where no definitions are known.
     """
     starts = [_changed_line(hunk) for hunk in patch.hunks]
-    if not starts or patch.added is None:
-        return patch
     # To know the definitions before the last change takes little of the text behind it.
-    above = b"".join(_lines(new)[: starts[-1][0] + _AHEAD])
-    known = outline(above.decode("utf-8", "replace"), path, budget)
+    above = b"".join(_lines(new)[: starts[-1] + _AHEAD]) if starts else b""
+    known = outline(above.decode("utf-8", "replace"), path, budget) if starts else None
     if not known or known.problem:
         return patch
     hunks = []
-    for hunk, (line, at) in zip(patch.hunks, starts, strict=True):
+    for hunk, line in zip(patch.hunks, starts, strict=True):
         around = known.around(line)
         name = around.qualified.encode("utf-8", "replace")[:_NAME_BYTES].rstrip() if around else b""
-        hunks.append(hunk[:at] + (b" " + name if name else b"") + hunk[hunk.index(b"\n") :])
+        head, _, body = hunk.partition(b"\n")
+        hunks.append(head[: head.index(b"@@", 2) + 2] + b" " * bool(name) + name + b"\n" + body)
     return replace(patch, hunks=hunks)
 
 
-def _changed_line(hunk: bytes) -> tuple[int, int]:
-    """The first new line of a hunk that is changed, counted from 1, and the end of its range.
+def _changed_line(hunk: bytes) -> int:
+    """The first new line of a hunk that is changed, counted from 1.
 
     If lines are only removed there, it is the line before them: it was in the same definition.
     """
-    found = _HUNK.match(hunk)
-    if not found:
-        return 1, 0
-    body = hunk[found.end() :].split(b"\n")
+    head, *body = hunk.split(b"\n")
+    found = _HUNK.match(head)
     same = next((at for at, line in enumerate(body) if line[:1] in (b"+", b"-")), 0)
-    removed = next((at for at, line in enumerate(body[same:]) if line[:1] != b"-"), 0)
-    line = int(found[1]) + same - (body[same + removed][:1] != b"+")
-    return line, hunk.index(b"@@", 2) + 2
+    follows = next((line for line in body[same:] if line[:1] != b"-"), b"")
+    return int(found[1] if found else 1) + same - (follows[:1] != b"+")
 
 
-def made(  # noqa: PLR0913  # all that a patch is made of
-    path: str,
-    change: Change,
-    texts: tuple[bytes, bytes],
-    *,
-    inside: str,
-    context: int,
-    budget: Budget,
+def made(
+    change: Change, names: tuple[str, str], texts: tuple[bytes, bytes], context: int, budget: Budget
 ) -> Patch:
-    """The patch of the `change` of `path`, whose old and new `texts` are as git stores them.
+    """The patch of a `change`, whose old and new `texts` are as git stores them.
 
-    `inside` stands before each path. Hunks have `context` lines around each change. Raises
-    `DeadlineExceeded`.
+    `names` are the directory that paths are relative to, "" or `a/b/`, and the path. Hunks have
+    `context` lines around each change. Raises `DeadlineExceeded`.
     """
-    old, new = change.old, change.new
+    (inside, path), old, new = names, change.old, change.new
     before, after = quoted(f"a/{inside}{change.source or path}"), quoted(f"b/{inside}{path}")
     head = [f"diff --git {before} {after}"]
     if old and new and old.mode != new.mode:
@@ -153,13 +139,12 @@ def made(  # noqa: PLR0913  # all that a patch is made of
     if any(b"\0" in text[:8000] for text in texts):
         head.append(f"Binary files {before} and {after} differ")
         return Patch(os.fsencode("\n".join(head) + "\n"))
-    lines, new_lines = map(_lines, texts)
-    hunks = [] if lines == new_lines else list(_hunks(lines, new_lines, context, budget))
+    hunks = b"".join(_hunks(_lines(texts[0]), _lines(texts[1]), context, budget))
     if hunks:
         # A tab ends a name with a blank, even a quoted one.
         tabs = ("\t" if " " in name else "" for name in (before, after))
         head += [f"--- {before}{next(tabs)}", f"+++ {after}{next(tabs)}"]
-    return read(os.fsencode("\n".join(head) + "\n") + b"".join(hunks))
+    return read(os.fsencode("\n".join(head) + "\n") + hunks)
 
 
 def _lines(text: bytes) -> list[bytes]:
@@ -196,34 +181,22 @@ def _hunks(
     old: Sequence[bytes], new: Sequence[bytes], context: int, budget: Budget
 ) -> Iterator[bytes]:
     """Yield the hunks, with `context` lines around each change."""
+    # The lines before the first change and behind the last one are not compared again.
+    pairs = enumerate(zip(old, new, strict=False))
     shortest = min(len(old), len(new))
-    start = next((at for at in range(shortest) if old[at] != new[at]), shortest)
-    left = shortest - start
-    end = next((at for at in range(left) if old[-1 - at] != new[-1 - at]), left)
-    matcher = _Matcher(old[start : len(old) - end], new[start : len(new) - end], budget)
-    blocks = [
-        (start + a, start + b, start + c, start + d)
-        for tag, a, b, c, d in matcher.get_opcodes()
-        if tag != "equal"
-    ]
-    groups: list[list[tuple[int, int, int, int]]] = []
-    for block in blocks:
-        if groups and block[0] - groups[-1][-1][1] <= 2 * context:
-            groups[-1].append(block)
-        else:
-            groups.append([block])
-    for group in groups:
-        first, last = group[0], group[-1]
-        before, after = min(context, first[0]), min(context, len(old) - last[1])
-        at, until = first[0] - before, last[1] + after
-        ranges = _range(at, until), _range(first[2] - before, last[3] + after)
-        rows = [b"@@ -%b +%b @@\n" % ranges]
-        for one, two, three, four in group:
-            rows += [b" " + line for line in old[at:one]]
-            rows += [b"-" + line for line in old[one:two]]
-            rows += [b"+" + line for line in new[three:four]]
-            at = two
-        rows += [b" " + line for line in old[at:until]]
+    start = max(0, next((at for at, (a, b) in pairs if a != b), shortest) - context)
+    pairs = enumerate(zip(reversed(old[start:]), reversed(new[start:]), strict=False))
+    end = max(0, next((at for at, (a, b) in pairs if a != b), shortest - start) - context)
+    old, new = old[start : len(old) - end], new[start : len(new) - end]
+    for group in _Matcher(old, new, budget).get_grouped_opcodes(context):
+        (_, a, _, b, _), (_, _, c, _, d) = group[0], group[-1]
+        rows = [b"@@ -%b +%b @@\n" % (_range(start + a, start + c), _range(start + b, start + d))]
+        for tag, one, two, three, four in group:
+            if tag == "equal":
+                rows += [b" " + line for line in old[one:two]]
+            else:
+                rows += [b"-" + line for line in old[one:two]]
+                rows += [b"+" + line for line in new[three:four]]
         yield b"".join(row if row.endswith(b"\n") else row + b"\n" + _ENDLESS for row in rows)
 
 

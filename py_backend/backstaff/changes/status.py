@@ -1,19 +1,19 @@
-"""A status: the staged, changed, conflicting and untracked paths.
+"""A status: the staged, changed, conflicting and untracked paths, as git prints them.
 
 Git compares all files, but not those within submodules: it would start another git there, with the
 submodule's own settings. So each submodule is looked at here as a work tree of its own.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from stat import S_IFMT
+from typing import NamedTuple
 
 from backstaff.changes.work_tree import (
     EMPTY_TREES,
     GITLINK,
     LISTED,
-    QUIET,
     Change,
     Changes,
     Origin,
@@ -21,16 +21,18 @@ from backstaff.changes.work_tree import (
     WorkTree,
     in_order,
     opened,
+    quoted,
 )
 from backstaff.errors import PathError
-from backstaff.project.git import find_repository
-from backstaff.project.running_git import NoGit, Unanswered, answered
+from backstaff.project.running_git import NoGit, Unanswered
 
 MAX_NESTED = 16
 """Maximum number of submodules within each other that are looked into.
 
 Real ones are a few levels deep. Each level starts git, and holds some directories open.
 """
+MAX_NAMED = 100
+"""Maximum number of changed files that git gets by name: it compares each file with each name."""
 
 _CONFLICTS = {1: "DD", 2: "AU", 3: "UD", 4: "UA", 5: "DU", 6: "AA", 7: "UU"}
 """Git's words for a conflict, by the bits of the stages that there are."""
@@ -38,144 +40,167 @@ _SUBMODULES = (
     *("config", "-z", "--file", "-", "--no-includes", "--get-regexp"),
     r"^submodule\..*\.(path|ignore)$",
 )
+_TRACK = "%(if)%(upstream:track)%(then) %(upstream:track)%(end)"
+_UPSTREAM = f"%(if)%(upstream)%(then)...%(upstream:short){_TRACK}%(end)"
+_FORMAT = f"--format=%(if)%(HEAD)%(then)## %(refname:lstrip=2){_UPSTREAM}%(end)"
+_STATUS = ("status", "--porcelain=v1", "--branch", "--untracked-files=no", "--", ":(literal).git")
+
+
+class Row(NamedTuple):
+    """A path that differs, with git's two letters: staged and not, as in "RM"."""
+
+    letters: str
+    path: str
+    source: str = ""
+
+    @property
+    def is_conflict(self) -> bool:
+        """Whether both sides of a merge changed it."""
+        return self.letters in _CONFLICTS.values()
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
     """All that differs, with paths from the base; `untracked` directories end with a slash."""
 
-    staged: Changes
-    changed: Changes
-    conflicts: Mapping[str, str]
+    rows: Sequence[Row]
     untracked: Sequence[str]
     undecided: Sequence[str]
 
+    def raw(self, branch: str, inside: str) -> str:
+        """The text of git's status, whose first line is `branch`; `inside` is before each path."""
+
+        def named(path: str) -> str:
+            return quoted(inside + path, blanks=True)
+
+        lines = [branch]
+        for letters, path, source in self.rows:
+            lines.append(f"{letters} {f'{named(source)} -> ' * bool(source)}{named(path)}\n")
+        return "".join((*lines, *(f"?? {named(path)}\n" for path in self.untracked)))
+
+
+def branch_line(tree: WorkTree) -> str:
+    """The line of the branch, such as `## main...origin/main [ahead 1]`. Raises `Unanswered`."""
+    repository, line = tree.repository, b""
+    if repository.head:
+        # Only branches at HEAD are asked for: to compare each with its upstream takes time.
+        words = ("for-each-ref", "--points-at=HEAD", _FORMAT, "refs/heads/")
+        line = repository.ask_references(tree.budget, *words).strip()
+    # Without a branch, or before its first commit, git prints the line where it sees no file and no
+    # index. This takes longer, because git goes through all files of the commit.
+    line = line or repository.ask_references(tree.budget, *_STATUS).strip()
+    return os.fsdecode(line) + "\n"
+
 
 def status_of(tree: WorkTree) -> Status:
-    """The status of the work `tree`. Raises `Unanswered`."""
-    repository, budget, below = tree.repository, tree.budget, tree.below()
-    configuration = repository.configuration
-    words = (*tree.renames("status", "diff"), *LISTED, *QUIET, "--ita-invisible-in-index")
-    head = repository.head or EMPTY_TREES[configuration.object_format]
-    shown = configuration.values.get("status.showuntrackedfiles", "normal").lower()
-    others = ["ls-files", "-z", "-t", "--modified", *repository.excludes]
-    untracked_counts = configuration.flag("status.showuntrackedfiles", default=True)
-    others += ["--others"] * untracked_counts
-    if shown != "all":
-        others += ["--directory", "--no-empty-directory"]
-    gits = [  # all at the same time
-        repository.start(budget, *words, "--cached", head, *below, files=True),
-        repository.start(budget, *words, *below, files=True),
-        repository.start(budget, *others, *below, files=True),
-    ]
-    try:
-        answers = [answered(repository.taken(one)) for one in gits]
-    finally:
-        for one in gits:
-            if not isinstance(one, NoGit):
-                one.end()
-    staged, changed = tree.parsed(answers[0]), tree.parsed(answers[1], disk=True)
-    listed = [os.fsdecode(line) for line in answers[2].split(b"\0")[:-1]]
-    untracked = [line[2:].removeprefix(tree.inside) for line in listed if line[0] == "?"]
+    """The status of the work `tree`. Raises `Unanswered`.
+
+    Git goes through the files once, and lists those that are not as in the index. Only these are
+    compared more closely.
+    """
+    repository, budget = tree.repository, tree.budget
+    words = (*tree.renames("status", "diff"), *LISTED, "--ita-invisible-in-index")
+    head = repository.head or EMPTY_TREES[repository.configuration.object_format]
+    untracked_counts = repository.configuration.flag("status.showuntrackedfiles", default=True)
+    files = ["ls-files", "-z", "-t", "--modified", "--unmerged", *repository.excludes]
+    files += ["--others"] * untracked_counts
+    if repository.configuration.values.get("status.showuntrackedfiles", "").lower() != "all":
+        files += ["--directory", "--no-empty-directory"]
+    below = tree.below()
+    told, listed = repository.answers(  # both at the same time
+        repository.start(budget, *question, *below, files=True)
+        for question in ((*words, "--cached", head), files)
+    )
+    staged, untracked, stages, modified = tree.parsed(told), list[str](), dict[str, int](), set()
+    for line in os.fsdecode(listed).split("\0")[:-1]:  # "? new", or "C 100644 6d3c... 0\ta.py"
+        facts, _, path = line.partition("\t" if line[0] != "?" else " ")
+        path = path.removeprefix(tree.inside)
+        if facts == "?":
+            untracked.append(path)
+        elif facts[0] == "M":
+            stages[path] = stages.get(path, 0) | 1 << int(facts[-1]) - 1
+        else:
+            modified.add(path)
+    changed = Changes()
+    if modified:
+        below = tree.below(*modified if len(modified) <= MAX_NAMED else ())
+        changed = tree.parsed(repository.ask(budget, *words, *below, files=True), disk=True)
     # A file of another size is changed for a status, even if its line ends are converted to those
     # in the index. A diff leaves it out.
-    known = changed.keys() | {one.source for one in changed.values()}
     side = Side(0o100644, "")
-    for line in listed:
-        path = line[2:].removeprefix(tree.inside)
-        if line[0] == "C" and path not in known and tree.on_disk(path):
+    for path in modified - changed.keys() - {one.source for one in changed.values()}:
+        if tree.on_disk(path):
             changed[path] = Change("M", side, side, origin=Origin.DISK)
-    conflicts = _conflicts(tree) if b" U\0" in answers[1] else {}
-    staged, changed = (
-        {path: one for path, one in changes.items() if path not in conflicts}
-        for changes in (staged, changed)
-    )
+    # Git calls a file "U" also beside a conflict that it looks for copies in.
+    changed = {p: one for p, one in changed.items() if p not in stages and one.letter != "U"}
     changed, undecided = decided(tree, changed, untracked_counts=untracked_counts)
-    return Status(
-        staged,
-        {path: one for path, one in changed.items() if not one.undecided},
-        {path: conflicts[path] for path in in_order(conflicts)},
-        in_order(untracked),
-        undecided,
-    )
-
-
-def without_hidden(tree: WorkTree, changes: Changes) -> Changes:
-    """The `changes` without those of submodules of which no change counts."""
-    links = {
-        path
-        for path, one in changes.items()
-        if {S_IFMT(side.mode) for side in (one.old, one.new) if side} == {GITLINK}
-    }
-    rules = _ignored(tree) if links else {}
-    hidden = {path for path in links if rules.get(path, rules[""]) == "all"}
-    return {path: one for path, one in changes.items() if path not in hidden}
+    rows = []
+    for path in in_order({**staged, **changed, **stages}):
+        sides = staged.get(path), changed.get(path)
+        letters = "".join(" " if not one or one.undecided else one.letter for one in sides)
+        letters = _CONFLICTS[stages[path]] if path in stages else letters
+        source = next((one.source for one in sides if one and one.source), "")
+        rows += [Row(letters, path, source)] if letters.strip() else []
+    return Status(rows, in_order(untracked), undecided)
 
 
 def decided(
-    tree: WorkTree, changed: Changes, below: str = "", *, untracked_counts: bool = False
+    tree: WorkTree,
+    changes: Changes,
+    below: str = "",
+    *,
+    disk: bool = True,
+    untracked_counts: bool = False,
 ) -> tuple[Changes, list[str]]:
-    """The changes on the disk with those of submodules, and the paths that cannot be compared.
+    """The `changes` with those of submodules, and the paths that cannot be compared.
 
-    Undecided ones are among the changes, too. With `untracked_counts`, an untracked file of a
-    submodule is a change of it. Raises `Unanswered`.
+    Undecided ones are among the changes, too. Without `disk`, no submodule is looked at. With
+    `untracked_counts`, an untracked file of a submodule is a change of it. Raises `Unanswered`.
     """
-    changed = without_hidden(tree, changed)
-    found = dict(changed)
-    on_disk = ((path, one.new) for path, one in changed.items() if one.origin)
-    regular = (path for path, new in on_disk if new and S_IFMT(new.mode) != GITLINK)
-    undecided = set(tree.undecided(regular))
-    gitlinks = _gitlinks(tree, below)
-    rules = _ignored(tree) if gitlinks else {}
-    for path, old in gitlinks.items():
-        change, ignored = changed.get(path), rules.get(path, rules[""])
-        if ignored == "all":
-            found.pop(path, None)
+    gitlinks = _gitlinks(tree, below) if disk else {}
+    paths = {path for path, one in changes.items() if is_submodule(one)} | gitlinks.keys()
+    ignored = _ignored(tree) if paths else {}
+    ignored = {path: ignored.get(path, ignored[""]) for path in paths}
+    changes = {path: one for path, one in changes.items() if ignored.get(path) != "all"}
+    undecided = set(
+        tree.undecided(p for p, one in changes.items() if one.origin and not is_submodule(one))
+    )
+    for path, oid in gitlinks.items():
+        if ignored[path] == "all":
             continue
-        state = _submodule(tree, path, ignored)
-        if state is None:
+        head, is_dirty = _submodule(tree, path, ignored[path], untracked_counts=untracked_counts)
+        change = changes.get(path)
+        if is_dirty is None and (head is None or not change):
             undecided.add(path)
-            found.pop(path, None)
-            continue
-        is_dirty = state.dirty or (state.untracked and ignored == "none")
-        new = Side(GITLINK, state.head or old)
-        if change and change.new and S_IFMT(change.new.mode) == GITLINK:
-            found[path] = replace(change, new=new, dirty=is_dirty)
-            if change.old == new and not is_dirty:
-                del found[path]
-        elif not change and (is_dirty or (state.untracked and untracked_counts)):
-            found[path] = Change("M", Side(GITLINK, old), new, dirty=is_dirty, origin=Origin.DISK)
-        elif state.unknown and not change:
-            undecided.add(path)
+        elif change and is_submodule(change):
+            new = change.new and Side(GITLINK, (head or oid) + "-dirty" * bool(is_dirty))
+            changes[path] = replace(change, new=new)
+            if change.old == new:
+                del changes[path]
+        elif is_dirty and not change:
+            new = Side(GITLINK, f"{head or oid}-dirty")
+            changes[path] = Change("M", Side(GITLINK, oid), new, origin=Origin.DISK)
     for path in undecided:
-        one = changed.get(path)
-        found[path] = (
-            replace(one, undecided=True) if one else Change("M", None, None, undecided=True)
-        )
-    return {path: found[path] for path in in_order(found)}, in_order(undecided)
+        change = changes.get(path) or Change("M", None, None)
+        changes[path] = replace(change, undecided=True)
+    return {path: changes[path] for path in in_order(changes)}, in_order(undecided)
 
 
-def _conflicts(tree: WorkTree) -> dict[str, str]:
-    """Git's two letters for each path in conflict."""
-    stages = dict[str, int]()
-    for entry in tree.ask("ls-files", "-z", "--unmerged", *tree.below()).split(b"\0")[:-1]:
-        facts, _, name = entry.partition(b"\t")
-        path = os.fsdecode(name).removeprefix(tree.inside)
-        stages[path] = stages.get(path, 0) | 1 << int(facts[-1:]) - 1
-    return {path: _CONFLICTS[bits] for path, bits in stages.items()}
+def is_submodule(change: Change) -> bool:
+    """Whether the `change` is one of a submodule alone."""
+    return {S_IFMT(side.mode) for side in (change.old, change.new) if side} == {GITLINK}
 
 
 def _gitlinks(tree: WorkTree, below: str) -> dict[str, str]:
     """The submodules in the index below a path, each with its commit."""
+    if not tree.repository.has_gitlinks:
+        return {}
     found = dict[str, str]()
-    if tree.repository.has_gitlinks:
-        listed = tree.ask("ls-files", "-z", "-v", "--stage", *tree.below(below))
-        for entry in listed.split(b"\0")[:-1]:
-            facts, _, name = entry.partition(b"\t")
-            # "H" is not said of one that is not looked at, as with --skip-worktree.
-            if facts.startswith(b"H 160000 ") and facts.endswith(b"0"):
-                path = os.fsdecode(name).removeprefix(tree.inside)
-                found[path] = facts.split(b" ")[2].decode()
+    for entry in tree.ask("ls-files", "-z", "-v", "--stage", *tree.below(below)):
+        facts, _, path = entry.partition("\t")
+        # "H" is not said of one that is not looked at, as with --skip-worktree.
+        if facts.startswith("H 160000 ") and facts.endswith(" 0"):
+            found[path.removeprefix(tree.inside)] = facts.split(" ")[2]
     return found
 
 
@@ -183,23 +208,19 @@ def _ignored(tree: WorkTree) -> dict[str, str]:
     """The changes that do not count in each submodule, and by default: "".
 
     They are "untracked" files, "dirty" for all but other commits, or "all"; "none" is such a
-    setting, and "" if there is none. As for git, a `.gitmodules` that is gone is that of the index,
-    and one in conflict does not count.
+    setting, and "" if there is none. As for git, a `.gitmodules` that is gone is that of the index.
     """
-    configuration, file = tree.repository.configuration, ".gitmodules"
-    kept = tree.blobs(f":{stage}{file}" for stage in ("", "1:", "2:", "3:"))
+    file = ".gitmodules"
     rules = None if tree.inside else tree.content(file, 0o100644)
-    if kept.keys() - {f":{file}"}:
-        rules = None
-    elif rules is None:
-        rules = kept.get(f":{file}")
-    asked = tree.repository.ask(tree.budget, *_SUBMODULES, given=rules or b"\n", fine=(0, 1))
-    values = dict[str, str]()
-    for setting in () if isinstance(asked, NoGit) else os.fsdecode(asked).split("\0")[:-1]:
+    if rules is None:
+        rules = tree.blobs([f":{file}"]).get(f":{file}")
+    repository, values = tree.repository, dict[str, str]()
+    told = repository.ask(tree.budget, *_SUBMODULES, given=rules or b"\n", fine=(0, 1, 3, 128))
+    for setting in os.fsdecode(told).split("\0")[:-1]:
         key, _, value = setting.partition("\n")
         values.setdefault(key, value)
-    known = {**values, **configuration.values}
-    found = {"": configuration.values.get("diff.ignoresubmodules", "")}
+    known = {**values, **repository.configuration.values}
+    found = {"": known.get("diff.ignoresubmodules", "")}
     for key, place in values.items():
         ignore = f"{key[:-5]}.ignore"
         if key.endswith(".path") and ignore in known:
@@ -207,41 +228,33 @@ def _ignored(tree: WorkTree) -> dict[str, str]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Submodule:
-    """The changes in a submodule, and its latest commit, "" if it has none or is not cloned."""
+def _submodule(
+    tree: WorkTree, path: str, ignores: str, *, untracked_counts: bool
+) -> tuple[str | None, bool | None]:
+    """The latest commit of the submodule at `path`, and whether its files differ from it.
 
-    head: str = ""
-    dirty: bool = False
-    untracked: bool = False
-    unknown: bool = False
-
-
-def _submodule(  # noqa: PLR0911  # one case after the other
-    tree: WorkTree, path: str, ignored: str
-) -> _Submodule | None:
-    """The state of the submodule at `path`; None if nothing can be said about it.
-
-    A `.git` file that came with a project can name any repository of the user's, whose state is not
-    the project's: such a one is None, too.
+    The commit is "" if it has none or is not cloned. Nothing can be said, None, if it is too deep,
+    or git does not answer there, as in one that was moved without git. A `.git` file that came with
+    a project can name any repository of the user's, whose state is not the project's: nothing is
+    said of such a one, either.
     """
     if tree.nested == MAX_NESTED:
-        return None
+        return None, None
     try:
-        with tree.base.root.directory(tree.base.prefix + path) as place:
-            repository = find_repository(place, tree.budget)
-            if isinstance(repository, NoGit) and repository is not NoGit.NO_WORK_TREE:
-                return None
-            if isinstance(repository, NoGit) or repository.depth:
-                return _Submodule()  # it was not cloned: this is the repository around, if any
-            if ignored == "dirty":
-                return _Submodule(repository.head)
-            with opened(place, repository, tree.budget) as inner:
-                found = status_of(replace(inner, nested=tree.nested + 1))
-    except Unanswered:
-        return None
+        with (
+            tree.base.root.directory(tree.base.prefix + path) as place,
+            opened(place, tree.budget) as inner,
+        ):
+            head = inner.repository.head
+            if inner.repository.depth:  # it was not cloned: this is the repository around
+                return "", False
+            if ignores == "dirty":
+                return head, False
+            status = status_of(replace(inner, nested=tree.nested + 1))
+    except Unanswered as error:
+        return ("", False) if error.why is NoGit.NO_WORK_TREE else (None, None)
     except PathError:
-        return _Submodule()  # it is gone, or a file is in its place
-    dirty = bool(found.staged or found.changed or found.conflicts)
-    untracked = bool(found.untracked) and ignored != "untracked"
-    return _Submodule(repository.head, dirty, untracked, bool(found.undecided))
+        return "", False  # it is gone, or a file is in its place
+    counts = ignores == "none" or (untracked_counts and ignores != "untracked")
+    is_dirty = bool(status.rows or (status.untracked and counts))
+    return head, None if status.undecided and not is_dirty else is_dirty

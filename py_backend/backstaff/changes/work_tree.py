@@ -6,31 +6,35 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from io import BytesIO
 from stat import S_IFMT
 from typing import NamedTuple
 
 from backstaff.budget import Budget
-from backstaff.errors import PathError
+from backstaff.errors import NotFound, PathError
 from backstaff.fs.entry import lstat_or_none
 from backstaff.fs.file import read
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.root import Place
-from backstaff.project.git import Repository
-from backstaff.project.running_git import GitFailed, NoGit, Unanswered, answered
+from backstaff.project.git import Repository, find_repository
+from backstaff.project.running_git import QUIET, GitFailed, NoGit, Unanswered
 
 MAX_BYTES = 4 << 20
 """Maximum number of bytes of a file whose content is shown."""
 LINK, GITLINK = 0o120000, 0o160000
-LISTED = ("diff", "--raw", "-z", "--no-abbrev", "--ignore-submodules=dirty", "--no-relative")
+LISTED = ("diff", "--raw", "-z", "--no-abbrev", *QUIET)
 """The words for git's list of changes."""
-QUIET = ("--no-ext-diff", "--no-textconv", "--no-color", "-O/dev/null")
 EMPTY_TREES = {
     "sha1": "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
     "sha256": "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
 }
 _ODD = re.compile(r"/(?:\.{1,2}|\.git|(?=/[^/]))/", re.IGNORECASE)
 """Matches a name that no file of a work tree has: git itself writes none into an index."""
-_ATTRIBUTES = ("filter", "working-tree-encoding", "ident")
+_UNSAFE = re.compile('[\0-\x1f\x7f"\\\\]')
+_ESCAPES = {
+    one: f"\\{letter}" for one, letter in zip('\a\b\t\n\v\f\r"\\', 'abtnvfr"\\', strict=True)
+}
+_ATTRIBUTES = ("filter", "working-tree-encoding", "ident", "text", "eol")
 _SPLIT = GitFailed(
     "its index is split, and git cannot read it without a change of file times:"
     " `git update-index --no-split-index` ends that"
@@ -55,16 +59,14 @@ class Origin(StrEnum):
 class Change:
     """A path that differs: git's letter, its two sides, None where it is not there.
 
-    `source` is the path before, of a renamed or copied file. A `dirty` submodule has changes of its
-    own. `origin` is None if both sides are git's. The sides of an `undecided` file cannot be
-    compared.
+    `source` is the path before, of a renamed or copied file. `origin` is None if both sides are
+    git's. The sides of an `undecided` file cannot be compared.
     """
 
     letter: str
     old: Side | None
     new: Side | None
     source: str = ""
-    dirty: bool = False
     origin: Origin | None = None
     undecided: bool = False
 
@@ -92,31 +94,29 @@ class WorkTree:
     budget: Budget
     nested: int = 0
 
-    def below(self, path: str = "") -> list[str]:
-        """Git's words for all below `path`, from the base."""
-        path = (self.inside + path).rstrip("/")
-        return ["--", f":(top,literal){path}"] if path else ["--"]
+    def below(self, *paths: str) -> list[str]:
+        """Git's words for all below the `paths` from the base; without any, for all."""
+        full = [(self.inside + path).rstrip("/") for path in paths or ("",)]
+        return ["--", *(f":(top,literal){path}" for path in full if path)]
 
-    def ask(self, *words: str, given: bytes = b"") -> bytes:
-        """Git's answer about files, or the index. Raises `Unanswered`."""
-        return answered(self.repository.ask(self.budget, *words, given=given, files=True))
+    def ask(self, *words: str, given: bytes = b"") -> list[str]:
+        """Git's answer about files, or the index, split at each NUL. Raises `Unanswered`."""
+        told = self.repository.ask(self.budget, *words, given=given, files=True)
+        return os.fsdecode(told).split("\0")[:-1]
 
     def renames(self, *prefixes: str) -> list[str]:
         """Git's options for renames, by the first of the settings that is set."""
         values, options = self.repository.configuration.values, list[str]()
         for name in ("renames", "renamelimit"):
-            found = (values.get(f"{prefix}.{name}") for prefix in prefixes)
-            value = next((one for one in found if one is not None), None)
-            options += [] if value is None else ["-c", f"diff.{name}={value}"]
+            known = [values[key] for one in prefixes if (key := f"{one}.{name}") in values]
+            options += ["-c", f"diff.{name}={known[0]}"] if known else []
         return options
 
     def parsed(self, listed: bytes, *, disk: bool = False) -> Changes:
         """The changes `listed` by git; with `disk` a new side without a hash is the disk's."""
-        found: Changes = {}
-        parts = iter(os.fsdecode(listed).split("\0"))
+        changes: Changes = {}
+        parts = iter(os.fsdecode(listed).split("\0")[:-1])
         for facts in parts:  # such as ":100644 100755 6d3c... 9b1e... M", then the path
-            if not facts.startswith(":"):
-                break
             path = next(parts)
             *fields, letter = facts[1:].split(" ")
             source, path = (path, next(parts)) if letter[0] in "RC" else ("", path)
@@ -128,27 +128,24 @@ class WorkTree:
                 raise Unanswered(GitFailed("the index or a commit has a name such as '..'"))
             path, source = path.removeprefix(self.inside), source.removeprefix(self.inside)
             origin = Origin.DISK if disk and new and not new.oid else None
-            if letter != "U" or path not in found:
-                found[path] = Change(letter[0], old, new, source, origin=origin)
-        return found
+            if letter != "U" or path not in changes:
+                changes[path] = Change(letter[0], old, new, source, origin)
+        return changes
 
     def attributes(self, paths: Iterable[str]) -> Mapping[str, Mapping[str, str]]:
         """The attributes of `paths` that decide how git reads a file."""
-        given = "".join(f"{self.inside}{path}\0" for path in paths)
-        if not given:
-            return {}
-        told = os.fsdecode(
-            self.ask("check-attr", "-z", "--stdin", *_ATTRIBUTES, given=os.fsencode(given))
-        )
-        parts, found = iter(told.split("\0")[:-1]), dict[str, dict[str, str]]()
-        for path, name, value in zip(parts, parts, parts, strict=True):
-            found.setdefault(path.removeprefix(self.inside), {})[name] = value
+        found: dict[str, dict[str, str]] = {path: {} for path in paths}
+        if found:
+            given = "".join(f"{self.inside}{path}\0" for path in found)
+            words = ("check-attr", "-z", "--stdin", *_ATTRIBUTES)
+            parts = iter(self.ask(*words, given=os.fsencode(given)))
+            for path, name, value in zip(parts, parts, parts, strict=True):
+                found[path.removeprefix(self.inside)][name] = value
         return found
 
     def undecided(self, paths: Iterable[str]) -> list[str]:
         """The ones of `paths` that git could only compare with the help of a program."""
-        values = self.repository.configuration.values
-        found = []
+        values, found = self.repository.configuration.values, list[str]()
         for path, attributes in self.attributes(paths).items():
             encoding, name = attributes["working-tree-encoding"], attributes["filter"]
             programs = (values.get(f"filter.{name}.{key}") for key in ("clean", "process"))
@@ -175,53 +172,42 @@ class WorkTree:
         try:
             with self._parent(path) as directory:
                 return lstat_or_none(path.rpartition("/")[2], directory)
-        except OSError:
+        except PathError:
             return None
 
     @contextmanager
     def _parent(self, path: str) -> Iterator[int]:
-        """The open directory of `path`, entered name by name and never through a link."""
-        directory = HANDLES.duplicate(self.base.directory)
-        try:
-            for parent in path.split("/")[:-1]:
-                if parent in ("", ".", ".."):  # a tree of git's can have such a name
-                    raise FileNotFoundError(path)
-                inner = HANDLES.enter(parent, directory)
-                HANDLES.close(directory)
-                directory = inner
-            yield directory
-        finally:
-            HANDLES.close(directory)
+        """The open directory of `path`, which no link on the way leads to. Raises `PathError`."""
+        parent = (self.base.prefix + path).rpartition("/")[0] or "."
+        with self.base.root.directory(parent) as place:
+            if place.relative != parent:
+                raise NotFound("it does not exist")
+            yield place.directory
 
     def blobs(self, names: Iterable[str]) -> Mapping[str, bytes]:
         """The contents of the blobs `names`, such as a hash or `HEAD:a.py`, that are there."""
         wanted = [name for name in names if name and "\n" not in name]
-        if not wanted:
-            return {}
+        found, told = dict[str, bytes](), b""
         given = os.fsencode("".join(f"{name}\n" for name in wanted))
-        words = ("cat-file", "--batch")
-        told = self.repository.ask(self.budget, *words, given=given, files=True, fine=(0, 128))
-        content = b"" if isinstance(told, NoGit) else told
-        found, at = dict[str, bytes](), 0
+        with suppress(Unanswered):
+            if wanted:
+                ask, words = self.repository.ask, ("cat-file", "--batch")
+                told = ask(self.budget, *words, given=given, files=True, fine=(0, 128))
+        stream = BytesIO(told)
         for name in wanted:  # git ends at an object that it cannot read
-            end = content.find(b"\n", at)
-            facts = re.fullmatch(rb"[0-9a-f]+ (\w+) (\d+)", content[at:end])
-            at = end + 1
-            if facts and at + int(facts[2]) < len(content):
-                if facts[1] == b"blob":
-                    found[name] = content[at : at + int(facts[2])]
-                at += int(facts[2]) + 1
-            elif end < 0 or facts:
-                break
+            facts = re.fullmatch(rb"[0-9a-f]+ (\w+) (\d+)\n", stream.readline())
+            content = stream.read(int(facts[2])) if facts else b""
+            if facts and stream.read(1) and facts[1] == b"blob":
+                found[name] = content
         return found
 
 
 @contextmanager
-def opened(start: Place, repository: Repository, budget: Budget) -> Iterator[WorkTree]:
-    """The work tree around the directory `start`, whose `repository` was found.
-
-    Raises `PathError` and `Unanswered`.
-    """
+def opened(start: Place, budget: Budget) -> Iterator[WorkTree]:
+    """The work tree around the directory `start`. Raises `PathError` and `Unanswered`."""
+    repository = find_repository(start, budget)
+    if isinstance(repository, NoGit):
+        raise Unanswered(repository)
     if repository.is_split:
         raise Unanswered(_SPLIT)
     names = [] if start.relative == "." else start.relative.split("/")
@@ -230,3 +216,13 @@ def opened(start: Place, repository: Repository, budget: Budget) -> Iterator[Wor
         inside = "/".join(start.root.components[within:]) + "/"
     with start.root.directory("/".join(names[:within]) if within > 0 else ".") as base:
         yield WorkTree(base, inside, repository, budget)
+
+
+def quoted(path: str, *, blanks: bool = False) -> str:
+    r"""`path` as git prints it with core.quotePath=false: `"a\tb"`; with `blanks` also `"a b"`."""
+
+    def escaped(match: re.Match[str]) -> str:
+        return _ESCAPES.get(match[0], f"\\{ord(match[0]):03o}")
+
+    escapes = _UNSAFE.sub(escaped, path)
+    return f'"{escapes}"' if escapes != path or (blanks and " " in path) else path

@@ -3,12 +3,10 @@
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-QUESTION = (
-    *("config", "-z", "--show-scope", "--get-regexp"),
-    r"^(core|status|diff|filter|extensions|submodule)\.",
-)
+QUESTION = ("config", "-z", "--show-scope", "--list")
+_SECTIONS = ("core.", "status.", "diff.", "filter.", "extensions.", "submodule.")
 _HANDED_ON = (
     *("filemode", "autocrlf", "eol", "ignorecase", "symlinks", "trustctime", "checkstat"),
     *("precomposeunicode", "sparsecheckout", "sparsecheckoutcone"),
@@ -20,16 +18,16 @@ _OF_THE_USER = ("global", "system")
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """`values` are all settings that were asked for, the last of each name.
+    """`values` are the settings of some sections, the last of each name.
 
     `excludes_file` (core.excludesFile) is absolute or relative to the top of the work tree, or
     empty; `attributes_file` is absolute. A project may name a file of its own for the first one,
     and no other file of the user's.
     """
 
-    values: Mapping[str, str] = field(default_factory=dict)
-    excludes_file: str = field(default_factory=lambda: default_file("ignore"))
-    attributes_file: str = ""
+    values: Mapping[str, str]
+    excludes_file: str
+    attributes_file: str
 
     @classmethod
     def read(cls, printed: bytes, top: str) -> "Configuration":
@@ -39,7 +37,8 @@ class Configuration:
         parts = iter(os.fsdecode(printed).split("\0")[:-1])
         for scope, setting in zip(parts, parts, strict=False):  # "global", "core.worktree\n/a"
             key, is_valued, value = setting.partition("\n")
-            values[key] = value if is_valued else "true"
+            if key.startswith(_SECTIONS):
+                values[key] = value if is_valued else "true"
             file = os.path.expanduser(value)
             is_users = scope in _OF_THE_USER
             if key == "core.excludesfile":

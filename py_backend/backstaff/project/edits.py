@@ -1,8 +1,8 @@
 """Edits: which files people worked on recently, by git's history.
 
-A commit of a bot says nothing of people, and one of many files, such as an import, nothing of where
-they work. Nor does the only commit, as in a shallow clone, which made all files. Lock files and
-generated ones change along with others. So none of these count.
+A commit of many files, such as an import, says nothing of where people work. Nor does the only
+commit, as in a shallow clone, which made all files. Lock files and generated ones change along with
+others. So none of these count.
 """
 
 from collections import Counter

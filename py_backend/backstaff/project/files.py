@@ -6,7 +6,8 @@ all files count, and `not_applied` says so where there is a `.gitignore`.
 
 A repository within a work tree is one closed directory, as for git; it can be walked by itself.
 `.git`, special files, and Emacs's own files never belong to a project: the links by which it locks
-files that it has changed, and the copies that it saves by itself. Other links are leaves.
+files that it has changed (`.#a.py`), and the copies that it saves by itself (`#a.py#`). Other links
+are leaves.
 
 The files are kept for the next call (`_Kept`). That call compares the time stamps of all
 directories and rules with those on the disk, and walks again if any differs. So no answer is
@@ -15,9 +16,9 @@ stale, as far as the file system dates changes at once; a file system on a netwo
 
 import os
 import time
-from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
@@ -33,7 +34,7 @@ from backstaff.fs.handles import HANDLES
 from backstaff.fs.root import Place
 from backstaff.fs.walk import Step, Walk
 from backstaff.project.git import Repository, find_repository
-from backstaff.project.running_git import GitFailed, NoGit
+from backstaff.project.running_git import GitFailed, NoGit, Unanswered
 from backstaff.project.stamp import UNSETTLED, Stamp, is_young, settled, stamp_of
 
 MAX_KEPT = 500_000
@@ -49,10 +50,6 @@ LIST_SHARE = 0.5
 
 _DOT_GIT = ".git"
 _RULES = ".gitignore"
-_LOCK = ".#"
-_COPY = "#"
-_AFTER_COPIES = "$"
-"""In the order of code points, names that begin with `#` stand before this."""
 _DIRECTORY = Kind.DIRECTORY
 
 
@@ -86,7 +83,7 @@ class ProjectFiles:
     """The files below a directory. Paths are relative to it.
 
     `directories` are all directories, in pre-order. `paths` has their files and links. `ignored`
-    counts the names that were left out, where an ignored directory is one name. `expired` says that
+    counts the names that git ignores, where an ignored directory is one name. `expired` says that
     the time was up and files are missing; `not_applied`, why no `.gitignore` counts, though there
     is one. The `repository` can be asked while the place is open.
     """
@@ -97,14 +94,10 @@ class ProjectFiles:
     ignored: int = 0
     expired: bool = False
     not_applied: NoGit | None = None
-    of_emacs: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Emacs's own files in each directory, as far as no rule ignores them."""
-    not_entered: Sequence[Directory] = ()
-    """The closed ones of `directories`, because each call asks for them several times."""
 
     def closed(self, why: Closed) -> list[str]:
         """The directories that were not entered because of `why`."""
-        return [one.path for one in self.not_entered if one.closed is why]
+        return [one.path for one in self.directories if one.closed is why]
 
 
 Watch = dict[str, Stamp]
@@ -122,7 +115,7 @@ class _Kept:
 
     found: ProjectFiles
     basis: tuple[object, ...]
-    watches: Mapping[str, Watch]
+    watches: dict[str, Watch]
     index: Stamp | None
     told: bytes | NoGit | None
 
@@ -154,23 +147,20 @@ def project_files(place: Place, budget: Budget, *, include_ignored: bool = False
     look = _Look(git, budget, include_ignored)
     kept, told = KEPT.get(key), None
     if kept and kept.basis == (*basis,):
-        if kept.index != index and kept.told is not None:
+        if kept.index != index:
             told = look.ask()  # the index changed, but perhaps no ignored name
         is_same = kept.index == index or (told is not None and told == kept.told)
         if is_same and _is_current(kept, directory, budget):
-            found = kept.found
-            if kept.index != index:  # a ranking is kept for the same `paths`, and knows the edits
-                found = replace(found, paths=(*found.paths,))
             if index != UNSETTLED:
-                KEPT.put(key, replace(kept, found=found, index=index))
-            return replace(found, repository=repository)
+                KEPT.put(key, replace(kept, index=index))
+            return replace(kept.found, repository=repository)
     if git and told is None:
         told = look.ask()
-    look.hide(told or b"")
-    why = told if isinstance(told, NoGit) else repository if isinstance(repository, NoGit) else None
+    look.hide(told)
     with Walk(directory, look.arrange, budget) as walk:
         for step, problem in walk.enter_all():
             look.note_unreadable(step, problem)
+    why = next((one for one in (told, repository) if isinstance(one, NoGit)), None)
     found = ProjectFiles(
         look.directories,
         tuple(chain.from_iterable(one.paths for one in look.directories)),
@@ -178,15 +168,12 @@ def project_files(place: Place, budget: Budget, *, include_ignored: bool = False
         look.ignored,
         walk.expired,
         why if look.has_rules and not include_ignored else None,
-        look.of_emacs,
-        [one for one in look.directories if one.closed],
     )
     stamps = chain.from_iterable(map(dict.values, look.watches.values()))
     steady = UNSETTLED not in (*basis, index) and not any(is_young(one, begun) for one in stamps)
-    # A git that failed may answer the next call, unless it waits for a fifo that stays there.
-    if steady and not found.expired and (not git or why is None or look.endless):
-        is_enough = git and not git.has_gitlinks and "tracked" not in vars(look)
-        KEPT.put(key, _Kept(found, (*basis,), look.watches, index, told if is_enough else None))
+    # A git that failed may answer the next call.
+    if steady and not found.expired and not (git and why):
+        KEPT.put(key, _Kept(found, (*basis,), look.watches, index, None if look.by_index else told))
     return found
 
 
@@ -222,24 +209,12 @@ def _is_current(kept: _Kept, directory: int, budget: Budget) -> bool:
         return False
 
 
-@dataclass(frozen=True, slots=True)
-class _Tracked:
-    """The paths in git's index below a place, in the order of their bytes, and its submodules."""
-
-    names: Sequence[bytes] = ()
-    gitlinks: frozenset[str] = frozenset()
-
-    def has(self, path: str, *, below: bool = False) -> bool:
-        """Whether the index names `path`, or with `below` anything below that directory."""
-        name = os.fsencode(path) + b"/" * below
-        at = bisect_left(self.names, name)
-        first = self.names[at : at + 1]
-        return first == [name] or (below and any(one.startswith(name) for one in first))
-
-
 @dataclass
 class _Look:
-    """One look at the files of a project, in pre-order, and the stamps of all that it read."""
+    """One look at the files of a project, in pre-order, and the stamps of all that it read.
+
+    `by_index` says that it depends on more of the index than the names that git ignores.
+    """
 
     git: Repository | None
     budget: Budget
@@ -248,90 +223,84 @@ class _Look:
     """The ignored names in each directory."""
     all_hidden: bool = False
     """Whether all names are ignored that no tracked file has."""
+    by_index: bool = False
     directories: list[Directory] = field(default_factory=list)
     ignored: int = 0
     has_rules: bool = False
-    endless: bool = False
-    """Whether git waits for a file of rules that never ends, such as a fifo."""
-    of_emacs: dict[str, Sequence[str]] = field(default_factory=dict)
     watches: dict[str, Watch] = field(default_factory=lambda: {"": {}})
 
     def ask(self) -> bytes | NoGit:
         """Git's list of the names that it ignores."""
-        git = self.git
-        if not git or git.is_split:
+        if not self.git or self.git.is_split:
             return GitFailed("the index is split, see `git update-index --no-split-index`")
-        words = ("ls-files", "-z", "--others", "--ignored", "--directory", *git.excludes)
+        words = ("ls-files", "-z", "--others", "--ignored", "--directory", *self.git.excludes)
         budget = self.budget.share(LIST_SHARE).at_most(LIST_SECONDS)
-        return git.ask(budget, *words, *git.below, files=True)
+        try:
+            return self.git.ask(budget, *words, *self.git.below, files=True)
+        except Unanswered as error:
+            return error.why
 
-    def hide(self, told: bytes | NoGit) -> None:
+    def hide(self, told: bytes | NoGit | None) -> None:
         """Leave out the names that git has `told`.
 
         Git names an ignored directory `a/`. It also names one so in which all files are ignored
         one by one, and then these, so that a rule for the directory has nothing behind it.
         """
-        git = self.git
-        if not git or isinstance(told, NoGit):
+        if not self.git or not isinstance(told, bytes):
             return
-        paths = os.fsdecode(told).split("\0")[:-1]
-        for path, after in pairwise([*paths, ""]):
+        for path, after in pairwise([*os.fsdecode(told).split("\0")[:-1], ""]):
             is_directory = path.endswith("/")
-            if is_directory and git.inside.startswith(path):
-                self.all_hidden = True
+            if is_directory and self.git.inside.startswith(path):
+                self.all_hidden = self.by_index = True
             elif not (is_directory and after.startswith(path)):
-                above, _, name = path.removeprefix(git.inside).rstrip("/").rpartition("/")
+                above, _, name = path.removeprefix(self.git.inside).rstrip("/").rpartition("/")
                 self.hidden[above].add(name)
+        self.by_index |= self.git.has_gitlinks
 
     @cached_property
-    def tracked(self) -> _Tracked:
-        """The index; empty if git does not tell."""
-        git = self.git
-        if not git or git.is_split:
-            return _Tracked()
-        told = git.ask(self.budget, "ls-files", "-z", "--stage", *git.below, files=True)
-        start, names, gitlinks = os.fsencode(git.inside), [], []
-        for entry in () if isinstance(told, NoGit) else told.split(b"\0")[:-1]:
-            facts, _, name = entry.partition(b"\t")
-            names.append(name.removeprefix(start))
-            if facts.startswith(b"160000 "):
-                gitlinks.append(os.fsdecode(names[-1]))
-        return _Tracked(names, frozenset(gitlinks))
-
-    @cached_property
-    def gitlinks(self) -> frozenset[str]:
-        """The submodules."""
-        return self.tracked.gitlinks if self.git and self.git.has_gitlinks else frozenset()
+    def tracked(self) -> tuple[set[str], set[str]]:
+        """The paths in the index with the directories above them, and the submodules."""
+        paths, gitlinks, told = {""}, set[str](), b""
+        if self.git and self.by_index:
+            words = ("ls-files", "-z", "--stage", *self.git.below)
+            with suppress(Unanswered):
+                told = self.git.ask(self.budget, *words, files=True)
+            for entry in os.fsdecode(told).split("\0")[:-1]:
+                facts, _, path = entry.partition("\t")
+                path = path.removeprefix(self.git.inside)
+                if facts.startswith("160000 "):
+                    gitlinks.add(path)
+                while path not in paths:
+                    paths.add(path)
+                    path = path.rpartition("/")[0]
+        return paths, gitlinks
 
     def arrange(self, directory: int, path: str) -> Sequence[Named]:
         """Note the files in the open `directory`; return the directories to enter."""
         prefix = f"{path}/" if path else ""
-        status = HANDLES.status(directory)
-        files, directories, links, special = groups_in(directory, self.budget)
-        self._note(path, stamp_of(status))
-        has_dot_git = False
-        for names in filter(None, (files, directories, links)):  # no project has special files
-            names.sort()
-            if names[0] <= _RULES and _DOT_GIT in names:  # else all sort after the two
-                names.remove(_DOT_GIT)
-                has_dot_git = bool(path)
-        if files and files[0] <= _RULES and _RULES in files:
+        self._note(path, stamp_of(HANDLES.status(directory)))
+        files, directories, links, _ = map(sorted, groups_in(directory, self.budget))
+        groups = files, links, directories
+        if _RULES in files:
             self.has_rules = True
             self._watch(directory, path, _RULES)
-        self.endless |= _RULES in special
-        if self._is_closed(directory, path, has_dot_git=has_dot_git):
+        if path and self._is_closed(directory, path, any(_DOT_GIT in names for names in groups)):
             self.directories.append(Directory(path, closed=Closed.REPOSITORY))
             return ()
-        own = self._of_emacs(files, links, prefix)
-        hidden = self._hidden(path, (files, links, directories))
-        if shown := sorted(own - hidden):
-            self.of_emacs[path] = shown
-        self.ignored += len((hidden - own).intersection((*files, *links, *directories)))
-        if left_out := hidden | own:
-            files, links, directories = (
-                [name for name in names if name not in left_out]
-                for names in (files, links, directories)
-            )
+        left_out = {_DOT_GIT}
+        if not self.include_ignored:
+            left_out |= {name for name in links if name.startswith(".#")}
+            left_out |= {name for name in files if name[0] == name[-1] == "#" and name != "#"}
+        hidden = self.hidden.get(path, set())
+        if self.all_hidden:
+            known, _ = self.tracked
+            hidden = {name for name in chain(*groups) if prefix + name not in known}
+        if hidden := hidden - left_out:
+            self.ignored += len(hidden.intersection(chain(*groups)))
+            left_out |= hidden
+        files, links, directories = (
+            [name for name in names if name not in left_out] for names in groups
+        )
         if directories:
             self.watches.setdefault(path, {})
         if links:
@@ -340,47 +309,27 @@ class _Look:
         self.directories.append(Directory(path, paths, tuple(links)))
         return list(zip(directories, repeat(_DIRECTORY))) if directories else ()
 
-    def _hidden(self, path: str, found: Iterable[Sequence[str]]) -> set[str]:
-        """The names in the directory `path` that git ignores, among those `found` there."""
-        if not self.all_hidden:
-            return self.hidden.get(path, set())
-        prefix, tracked = f"{path}/" if path else "", self.tracked
-        return {
-            name
-            for name in chain.from_iterable(found)
-            if not tracked.has(prefix + name) and not tracked.has(prefix + name, below=True)
-        }
-
-    def _of_emacs(self, files: Sequence[str], links: Sequence[str], prefix: str) -> set[str]:
-        """Return Emacs's own names that are not tracked.
-
-        If Emacs has changed `a.py`, those are the link `.#a.py` and the copy `#a.py#`.
-        """
-        if self.include_ignored or not (links or (files and files[0] < _AFTER_COPIES)):
-            return set()
-        own = [one for one in links if one.startswith(_LOCK)]
-        own += [one for one in files if one[1:] and one[0] == one[-1] == _COPY]
-        return {one for one in own if not self.tracked.has(prefix + one)}
-
-    def _is_closed(self, directory: int, path: str, *, has_dot_git: bool) -> bool:
+    def _is_closed(self, directory: int, path: str, has_dot_git: bool) -> bool:  # noqa: FBT001
         """Whether the open `directory` is another repository for git.
 
         Git enters a directory with tracked files, whatever its `.git` is.
         """
-        if path in self.gitlinks:
-            return True
-        git = self.git
-        if not (has_dot_git and git) or self.tracked.has(path, below=True):
+        if not self.git or path in self.tracked[1]:
+            return self.git is not None
+        if not has_dot_git:
             return False
+        self.by_index = True
         status = lstat_or_none(_DOT_GIT, directory)
         if status and S_ISDIR(status.st_mode):
             self._watch(directory, path, _DOT_GIT)
         else:  # a link or a file names it, and nothing here changes with the repository
             self._note(path, UNSETTLED)
-        name = git.inside + path
+        name = self.git.inside + path
         words = ("ls-files", "-z", "--others", "--", f":(top,literal){name}")
-        told = git.ask(self.budget.at_most(1), *words, files=True)
-        return told == os.fsencode(f"{name}/\0")
+        told = None
+        with suppress(Unanswered):
+            told = None if self.git.is_split else self.git.ask(self.budget, *words, files=True)
+        return told in {None, os.fsencode(f"{name}/\0")}
 
     def _note(self, path: str, stamp: Stamp) -> None:
         """Note the `stamp` of the directory `path`, with those of its neighbours."""
@@ -388,12 +337,10 @@ class _Look:
             above, _, name = path.rpartition("/")
             self.watches[above][name] = stamp
 
-    def _watch(self, directory: int, path: str, *names: str) -> None:
-        """Watch `names` in the open `directory` at `path`, too."""
-        watch = self.watches.setdefault(path, {})
-        for name in names:
-            status = lstat_or_none(name, directory)
-            watch[name] = stamp_of(status) if status else UNSETTLED
+    def _watch(self, directory: int, path: str, name: str) -> None:
+        """Watch `name` in the open `directory` at `path`, too."""
+        status = lstat_or_none(name, directory)
+        self.watches.setdefault(path, {})[name] = stamp_of(status) if status else UNSETTLED
 
     def note_unreadable(self, step: Step, problem: PathError) -> None:
         """Note the directory `step`, which could not be entered because of `problem`."""

@@ -12,15 +12,17 @@ gets the open ones, so that none is swapped for another meanwhile. A failure is 
 a `NoGit`, and the caller does without.
 """
 
+import atexit
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain, islice
-from tempfile import gettempdir, mkdtemp
+from itertools import chain
+from shutil import rmtree
+from tempfile import mkdtemp
 
 from backstaff.budget import Budget
 from backstaff.errors import PathError
@@ -30,11 +32,12 @@ from backstaff.fs.root import Place
 from backstaff.project import running_git
 from backstaff.project.configuration import QUESTION, Configuration, is_within
 from backstaff.project.running_git import (
+    QUIET,
     GitFailed,
     NoGit,
     RunningGit,
     Unanswered,
-    answered,
+    answers,
     is_program,
     started,
 )
@@ -54,17 +57,16 @@ _PARTS = (*_FILES, "info", "logs", "refs", "objects", "objects/info", "objects/p
 _SHARED = re.compile(r"sharedindex\.((?:[0-9a-f]{2})+)")
 _GITLINK = b"\0\0\xe0\0"
 """The mode of a submodule as it stands in an index."""
+_BETWEEN = "--//"
+"""A word that git repeats between its answers; no real path has two slashes together."""
 _QUESTION = (
-    *("rev-parse", "--is-inside-work-tree", "--show-cdup", "--absolute-git-dir"),
-    *("--git-common-dir", "--show-toplevel"),
+    *("rev-parse", "--is-inside-work-tree", "--show-cdup", _BETWEEN, "--absolute-git-dir"),
+    *(_BETWEEN, "--git-common-dir", _BETWEEN),
     *("--default", "HEAD"),  # before the first commit, git prints nothing for it
 )
 _APART = {"GIT_INDEX_FILE": f"{_CLEAN}/no-index"}
 _QUIET = ("-c", f"core.attributesFile={os.devnull}")
-_EACH_COMMIT = "--format=tformat:%x00%<(200,trunc)%an%x00"
-_BOT = re.compile(
-    rb"\bbot\b|(dependa|renovate-)bot|^(renovate|github-actions|pre-commit-ci)", re.IGNORECASE
-)
+_BY = "/proc/self/fd/%d"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +86,6 @@ class Held:
             status = os.stat(self.path, follow_symlinks=False)
             return os.path.samestat(status, HANDLES.status(self.descriptor))
         return False
-
-
-_BY = "/proc/self/fd/%d"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,31 +117,42 @@ class Repository:
         return ("--", f":(top,literal){self.inside.rstrip('/')}") if self.inside else ("--",)
 
     def start(
-        self, budget: Budget, *words: str, given: bytes = b"", files: bool = False
-    ) -> RunningGit | NoGit:
+        self,
+        budget: Budget,
+        *words: str,
+        given: bytes = b"",
+        files: bool = False,
+        index: bool = False,
+    ) -> RunningGit:
         """Start git with `words` in the clean repository, and `given` as its input.
 
-        With `files` it is at the top of the work tree, and reads the index and the files; else it
-        has neither.
+        With `files` it is at the top of the work tree, and reads the index and the files; with
+        `index` it reads the index alone; else it has neither. Raises `Unanswered`.
         """
         clean = clean_directory(self.configuration.object_format)
         environment = {
-            **({} if files else _APART),
-            "GIT_DIR": str(self.git),
+            **({} if files or index else _APART),
             "GIT_COMMON_DIR": clean,
-            "GIT_OBJECT_DIRECTORY": str(self.objects),
             "GIT_WORK_TREE": "." if files else clean,
             "GIT_SHALLOW_FILE": f"{self.common}/shallow" if self.is_shallow else os.devnull,
             "GIT_NO_REPLACE_OBJECTS": "1",
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_CONFIG_GLOBAL": os.devnull,
         }
-        held = [one.descriptor for one in (self.top, self.git, self.common, self.objects)]
         words = (*self.configuration.handed_on(), *words)
-        at = str(self.top) if files else clean
-        return started(
-            self.program, at, budget, words, given=given, environment=environment, held=held
-        )
+        return self._start(str(self.top) if files else clean, budget, words, environment, given)
+
+    def _start(
+        self,
+        at: str,
+        budget: Budget,
+        words: Sequence[str],
+        environment: dict[str, str],
+        given: bytes = b"",
+    ) -> RunningGit:
+        held = [one.descriptor for one in (self.top, self.git, self.common, self.objects)]
+        environment |= {"GIT_DIR": str(self.git), "GIT_OBJECT_DIRECTORY": str(self.objects)}
+        return started(self.program, at, budget, words, environment, given=given, held=held)
 
     def ask(
         self,
@@ -151,35 +161,30 @@ class Repository:
         fine: tuple[int, ...] = (0,),
         given: bytes = b"",
         files: bool = False,
-    ) -> bytes | NoGit:
-        """The output of such a git, if its exit status is `fine`."""
-        return self.taken(self.start(budget, *words, given=given, files=files), fine)
+    ) -> bytes:
+        """The output of such a git, if its exit status is `fine`. Raises `Unanswered`."""
+        return self.answers([self.start(budget, *words, given=given, files=files)], fine)[0]
 
-    def taken(self, running: RunningGit | NoGit, fine: tuple[int, ...] = (0,)) -> bytes | NoGit:
-        """The whole output of a git that is `running`, if nothing was swapped meanwhile."""
-        answer = running if isinstance(running, NoGit) else running.answer(fine)
-        if running_git.BY_DESCRIPTOR or isinstance(answer, NoGit) or self.is_in_place():
-            return answer
-        return GitFailed("its directories were moved meanwhile")
+    def ask_references(self, budget: Budget, *words: str, fine: tuple[int, ...] = (0,)) -> bytes:
+        """The output of git in the real repository with `words` about its references alone.
 
-    def is_in_place(self) -> bool:
-        """Whether the paths of its directories still lead to the open ones."""
-        return all(one.is_there() for one in (self.top, self.git, self.common, self.objects))
+        Raises `Unanswered`.
+        """
+        at = clean_directory("sha1")
+        running = self._start(at, budget, (*_QUIET, *words), {**_APART, "GIT_WORK_TREE": at})
+        return self.answers([running], fine)[0]
 
-    def ask_references(
-        self, budget: Budget, *words: str, fine: tuple[int, ...] = (0,)
-    ) -> bytes | NoGit:
-        """The output of git in the real repository with `words` about its references alone."""
-        environment = {
-            **_APART,
-            "GIT_DIR": str(self.git),
-            "GIT_OBJECT_DIRECTORY": str(self.objects),
-            "GIT_WORK_TREE": clean_directory("sha1"),
-        }
-        at, held = clean_directory("sha1"), [self.git.descriptor, self.objects.descriptor]
-        words = (*_QUIET, *words)
-        running = started(self.program, at, budget, words, environment=environment, held=held)
-        return self.taken(running, fine)
+    def answers(self, starting: Iterable[RunningGit], fine: tuple[int, ...] = (0,)) -> list[bytes]:
+        """The outputs of such gits, if nothing was swapped meanwhile. Raises `Unanswered`."""
+        found = answers(starting, fine)
+        self.require_in_place()
+        return found
+
+    def require_in_place(self) -> None:
+        """Raise `Unanswered` if git got a path that leads to another directory by now."""
+        held = (self.top, self.git, self.common, self.objects)
+        if not running_git.BY_DESCRIPTOR and not all(one.is_there() for one in held):
+            raise Unanswered(GitFailed("its directories were moved meanwhile"))
 
     @property
     def is_shallow(self) -> bool:
@@ -189,11 +194,7 @@ class Repository:
     @property
     def has_own_attributes(self) -> bool:
         """Whether its `info/attributes` has lines, which do not count here."""
-        try:
-            name = f"{self.common.path}/info/attributes"
-            content = read(name, self.common.descriptor, 1 << 16, follow=True).head
-        except PathError:
-            return False
+        content = _read(f"{self.common.path}/info/attributes", self.common.descriptor)
         return any(line.strip() and line[:1] != b"#" for line in content.splitlines())
 
     @property
@@ -215,92 +216,69 @@ class Repository:
         return _GITLINK in self._index()
 
     def _index(self) -> bytes:
-        try:
-            return read("index", self.git.descriptor, running_git.MAX_OUTPUT, follow=True).head
-        except PathError:
-            return b""
+        return _read("index", self.git.descriptor, running_git.MAX_OUTPUT)
 
     def branch(self, budget: Budget) -> str | NoGit:
         """The name of the branch, even before its first commit; "" if `head` is detached."""
         words = ("symbolic-ref", "--quiet", "--short", "HEAD")
-        answer = self.ask_references(budget, *words, fine=(0, 1))
-        return answer if isinstance(answer, NoGit) else os.fsdecode(answer.removesuffix(b"\n"))
+        try:
+            answer = self.ask_references(budget, *words, fine=(0, 1))
+        except Unanswered as error:
+            return error.why
+        return os.fsdecode(answer.removesuffix(b"\n"))
 
     def commits(self, most: int, budget: Budget) -> list[list[str]] | NoGit:
-        """The files below the place that the `most` latest commits touched, the latest first.
+        """The files below the place that each of the `most` latest commits touched, latest first.
 
         Paths are relative to the place; files that are gone are among them. A commit with none,
-        such as a merge, is an empty list, and so is one of a bot.
+        such as a merge, is left out.
         """
-        if not self.head:
-            return []
-        words = ("log", "--name-only", "--no-renames", _EACH_COMMIT, "-z", f"-n{most}")
-        quiet = ("--no-ext-diff", "--no-textconv", "--no-mailmap", "--diff-merges=off")
-        answer = self.ask(budget, *words, *quiet, "-O/dev/null", self.head, *self.below)
-        if isinstance(answer, NoGit):
-            return answer
-        start = os.fsencode(self.inside)
-        return [
-            []
-            if _BOT.search(author.rstrip())
-            else [os.fsdecode(path.removeprefix(start)) for path in paths]
-            for (author,), paths in log_entries(answer, 1)
-        ]
+        words = ("log", "-z", "--name-only", "--no-renames", "--format=tformat:%x00", f"-n{most}")
+        try:
+            told = self.ask(budget, *words, *QUIET, self.head, *self.below) if self.head else b""
+        except Unanswered as error:
+            return error.why
+        start = len(os.fsencode(self.inside))
+        # Two NULs and a newline stand before the paths, and a NUL behind each.
+        listed = (entry.rstrip(b"\0").split(b"\0") for entry in told.split(b"\0\0\n")[1:])
+        return [[os.fsdecode(path[start:]) for path in paths] for paths in listed]
 
 
 @cache
 def clean_directory(object_format: str) -> str:
-    """The clean common directory. One of the user's own serves servers that run from memory."""
+    """The clean common directory. A server that runs from memory makes one, and removes it."""
     path = os.path.join(_CLEAN, object_format)
-    if os.path.isdir(f"{path}/refs") or object_format not in ("sha1", "sha256"):
-        return path
-    path = os.path.join(gettempdir(), f"backstaff-{os.getuid()}-{object_format}")
-    with suppress(FileExistsError):
-        os.mkdir(path, 0o700)
-    status = os.lstat(path)
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
-        path = mkdtemp(prefix="backstaff-")  # somebody else has made the other one
-    os.makedirs(f"{path}/refs", exist_ok=True)
-    if object_format != "sha1":
+    if not os.path.isdir(f"{path}/refs") and object_format in ("sha1", "sha256"):
+        path = mkdtemp(prefix="backstaff-")
+        atexit.register(rmtree, path, ignore_errors=True)
+        os.mkdir(f"{path}/refs")
         with open(f"{path}/config", "w", encoding="ascii") as file:
-            file.write("[core]\nrepositoryformatversion=1\n[extensions]\nobjectFormat=sha256\n")
+            file.write("[core]\nrepositoryformatversion=1\n[extensions]\n")
+            file.write(f"objectFormat={object_format}\n")
     return path
 
 
 def find_repository(place: Place, budget: Budget) -> Repository | NoGit:
     """The work tree around the directory `place`. A git inside the root is not run."""
     program = _program(place.root.path, os.environ.get("PATH", ""))
+    first = next(_owners(place.path), None)
+    if not first:
+        return NoGit.NO_WORK_TREE
+    if not program:
+        return NoGit.ABSENT
+    here, held = Held(place.directory, place.path), [place.directory]
     try:
-        found = _git_directory(place.path)
-        if found is None:
-            return NoGit.NO_WORK_TREE
-        if program is None:
-            return NoGit.ABSENT
-        _refuse_endless(found)
-        return _described(place, program, *_facts(place, program, budget.at_most(FIRST_SECONDS)))
+        _refuse_endless(first[1])
+        budget = budget.at_most(FIRST_SECONDS)
+        running = (
+            started(program, str(here), budget, (*_QUIET, *words), _APART, held=held)
+            for words in (_QUESTION, QUESTION)
+        )
+        return _described(place, program, *answers(running))
     except Unanswered as error:
         return error.why
     except OSError as error:
         return GitFailed(f"git failed: {error.strerror}")
-
-
-def _facts(place: Place, program: str, budget: Budget) -> tuple[bytes, bytes]:
-    """Git's answers to both questions about `place`. Raises `Unanswered`."""
-    here, held = Held(place.directory, place.path), [place.directory]
-    running = [
-        started(program, str(here), budget, (*_QUIET, *words), environment=_APART, held=held)
-        for words in (_QUESTION, QUESTION)  # two processes work at the same time
-    ]
-    try:
-        first, second = (
-            answered(one if isinstance(one, NoGit) else one.answer(fine))
-            for one, fine in zip(running, ((0,), (0, 1)), strict=True)
-        )
-    finally:
-        for one in running:
-            if isinstance(one, RunningGit):
-                one.end()
-    return first, second
 
 
 def _described(place: Place, program: str, facts: bytes, values: bytes) -> Repository:
@@ -308,34 +286,34 @@ def _described(place: Place, program: str, facts: bytes, values: bytes) -> Repos
 
     Raises `Unanswered` and OSError.
     """
-    # A newline in the path of the work tree stands as NUL until the lines are split.
-    answer, root = os.fsdecode(facts), place.root.path
-    for end in (at for at in range(len(place.path), 0, -1) if place.path[at - 1] == "\n"):
-        answer = answer.replace(place.path[:end], place.path[: end - 1] + "\0")
-    lines = [line.replace("\0", "\n") for line in answer.removesuffix("\n").split("\n")]
-    if lines[0] != "true":
+    root = place.root.path
+    is_inside, git, common, head = (
+        part.removesuffix("\n").removeprefix("\n") for part in os.fsdecode(facts).split(_BETWEEN)
+    )
+    if not is_inside.startswith("true"):
         raise Unanswered(NoGit.NO_WORK_TREE)
-    up, git, common, top, *head = lines[1:]
+    names = place.path.split("/")
+    depth = is_inside.count("../")
+    top = "/".join(names[: len(names) - depth]) or "/"
     common = os.path.realpath(os.path.join(place.path, common))
     configuration = Configuration.read(values, top)
     for directory in (git, common):
         _refuse_endless(directory)
+    at = (owner for owner, dot in _owners(place.path) if _is_of(dot, git))
+    owner = next(at, git)
     # A core.worktree that came with a project can name any directory above it.
-    owner = _owner(place.path, git)
     is_wide = not is_within(top, owner) and not is_within(top, root)
     if is_wide or _leads_out(git, common, owner, root, configuration):
         raise Unanswered(NoGit.ELSEWHERE)
-    depth = up.count("../")
-    names = place.path.split("/")[-depth:] if depth else []
     return Repository(
         program,
         Held(_above(place, depth), top),
         _opened(git, place),
         _opened(common, place),
         _opened(f"{common}/objects", place),
-        "".join(f"{name}/" for name in names),
+        "".join(f"{name}/" for name in names[len(names) - depth :]),
         configuration,
-        "".join(head),
+        head,
         _excludes(configuration, common, top, root),
     )
 
@@ -372,16 +350,23 @@ def _excludes(configuration: Configuration, common: str, top: str, root: str) ->
     return ("--exclude-per-directory=.gitignore", *named)
 
 
-def _git_directory(path: str) -> str | None:
-    """The `.git` at `path` or the nearest above, or a directory that has a `HEAD` itself.
+def _owners(path: str) -> Iterator[tuple[str, str]]:
+    """Yield the directories at `path` and above that can be a repository, each with git's part.
 
-    None means that there is neither, so git need not be started to say that there is no repository.
+    That is the `.git` in it, or the directory itself if it has a `HEAD`. Where there is none, git
+    need not be started to say that there is no repository.
     """
-    while not os.path.lexists(f"{path}/.git") and not os.path.lexists(f"{path}/HEAD"):
-        if path in ("/", ""):
-            return None
-        path = os.path.dirname(path)
-    return f"{path}/.git" if os.path.lexists(f"{path}/.git") else path
+    while path:
+        if os.path.lexists(f"{path}/.git"):
+            yield path, f"{path}/.git"
+        if os.path.lexists(f"{path}/HEAD"):
+            yield path, path
+        path = "/" if path.count("/") == 1 < len(path) else path.rpartition("/")[0]
+
+
+def _is_of(dot_git: str, git: str) -> bool:
+    """Whether `dot_git` leads to the directory `git`; a file can only have led there."""
+    return os.path.realpath(dot_git) == git or os.path.isfile(dot_git)
 
 
 def _refuse_endless(git_directory: str) -> None:
@@ -391,16 +376,6 @@ def _refuse_endless(git_directory: str) -> None:
             mode = os.stat(f"{git_directory}/{name}").st_mode
             if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode):
                 raise Unanswered(GitFailed(f"its {name!r} is no file"))
-
-
-def _owner(path: str, git: str) -> str:
-    """The directory at `path` or the nearest above whose `.git` leads to the directory `git`."""
-    while path != "/":
-        dot_git = f"{path}/.git"
-        if os.path.realpath(dot_git) == git or os.path.isfile(dot_git):
-            return path
-        path = os.path.dirname(path)
-    return git
 
 
 def _leads_out(git: str, common: str, owner: str, root: str, configuration: Configuration) -> bool:
@@ -441,7 +416,7 @@ def _alternates(objects: str, levels: int) -> Iterator[str]:
 
     "/" stands for names that are not read here: quoted, in a long file, or at too many levels.
     """
-    content = _read(objects, "info/alternates")
+    content = _read(f"{objects}/info/alternates")
     if content and (len(content) == MAX_NAMED or not levels):
         yield "/"
         return
@@ -454,30 +429,25 @@ def _alternates(objects: str, levels: int) -> Iterator[str]:
             yield from _alternates(path, levels - 1)
 
 
-def _read(directory: str, name: str) -> bytes:
-    """The first bytes of the file `name` of a git directory; none if there is no such file."""
+def _read(path: str, directory: int = -1, most: int = MAX_NAMED) -> bytes:
+    """The first bytes of a file of git's, at a `path` that may begin at the open `directory`.
+
+    Empty if there is no such file.
+    """
     try:
-        descriptor = HANDLES.root(os.path.realpath(directory))
-    except OSError:
-        return b""
-    try:
-        return read(name, descriptor, MAX_NAMED, follow=True).head
+        return read(path, directory, most, follow=True).head
     except PathError:
         return b""
-    finally:
-        HANDLES.close(descriptor)
 
 
 def _names(git: str, owner: str, worktree: str) -> bool:
     """Whether the repository `git` says that its work tree is `owner`."""
     if worktree and os.path.realpath(os.path.join(git, worktree)) == owner:
         return True
-    named = _read(git, "gitdir")
-    if not named:
-        return False
+    named = _read(f"{git}/gitdir")
     # Since git 2.48 it can be relative to the git directory. To git, a NUL ends it.
     path = os.fsdecode(named.partition(b"\0")[0].rstrip(b"\n"))
-    return os.path.realpath(os.path.join(git, path)) == f"{owner}/.git"
+    return bool(path) and os.path.realpath(os.path.join(git, path)) == f"{owner}/.git"
 
 
 def _program(root: str, path: str) -> str | None:
@@ -486,20 +456,3 @@ def _program(root: str, path: str) -> str | None:
     others = [f"{folder}/git" for folder in path.split(":") if folder.startswith("/")]
     outside = (other for other in others if not is_within(os.path.realpath(other), root))
     return next(filter(is_program, chain(system, outside)), None)  # most need no look outside
-
-
-def log_entries(log: bytes, fields: int) -> Iterator[tuple[list[bytes], Sequence[bytes]]]:
-    """Yield the fields and paths of each commit in a `log` of `git log -z --name-only`.
-
-    Its format has a NUL before each of so many `fields`, and one behind the last. Between its NULs
-    stand: nothing, the fields, nothing, then the paths, the first after a newline. A path is never
-    empty, so no name of a file can pass for an author.
-    """
-    parts = iter(log.split(b"\0"))
-    next(parts)
-    for first in parts:
-        found = [first, *islice(parts, fields - 1)]
-        next(parts, None)
-        paths = list(iter(lambda: next(parts, b""), b""))
-        paths[:1] = [path.removeprefix(b"\n") for path in paths[:1]]
-        yield found, paths

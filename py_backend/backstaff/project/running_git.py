@@ -9,11 +9,11 @@ writes. A git that passes its limits is killed.
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
-from typing import TYPE_CHECKING, ClassVar
+from typing import IO, TYPE_CHECKING, ClassVar
 
 from backstaff.budget import Budget
 
@@ -31,6 +31,12 @@ TICK = 0.05
 """Seconds between two looks at whether the call was cancelled."""
 BY_DESCRIPTOR = os.path.isdir("/proc/self/fd")
 """Whether an open directory has a path that leads to it, whatever is renamed. Only Linux has."""
+
+QUIET = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
+"""Git's options for all that compares: no program of the repository, and no git in a submodule.
+
+Other options have nothing to quiet, because git sees no configuration but ours.
+"""
 
 _TIMEOUTS = ("/usr/bin/timeout", "/bin/timeout")
 _LIMITED = 'ulimit -v "$0" 2>/dev/null; exec "$@"'
@@ -64,16 +70,10 @@ _OVERRIDES = (
     "core.packedGitLimit=256m",
     "core.quotePath=false",
     "core.safecrlf=false",
-    "log.showSignature=false",
-    "blame.ignoreRevsFile=",
-    "mailmap.file=",
-    "mailmap.blob=",
+    "log.mailmap=false",
     "protocol.allow=never",
     "safe.bareRepository=explicit",
-    "submodule.recurse=false",
     "credential.helper=",
-    "gc.auto=0",
-    "maintenance.auto=false",
 )
 
 
@@ -136,13 +136,6 @@ class Unanswered(Exception):
         self.why = why
 
 
-def answered(answer: bytes | NoGit) -> bytes:
-    """Return `answer` if git gave one. Raises `Unanswered`."""
-    if isinstance(answer, NoGit):
-        raise Unanswered(answer)
-    return answer
-
-
 def reason(complaint: bytes) -> NoGit:
     """The reason in git's `complaint`, with a remedy where one is known."""
     for words, why in _MEANINGS:
@@ -160,87 +153,65 @@ def reason(complaint: bytes) -> NoGit:
 class RunningGit:
     """A git that is running. Take its output, or end it."""
 
-    _process: "subprocess.Popen[bytes]"
-    _budget: Budget
-    _given: bytes = b""
+    process: "subprocess.Popen[bytes]"
+    budget: Budget
 
     def pieces(self, fine: tuple[int, ...] = (0,)) -> Iterator[bytes]:
         """Yield the output as it comes. Whoever stops earlier ends git.
 
         Raises `Unanswered` if the exit status is not among `fine`, and `Cancelled`.
         """
+        import selectors
         import subprocess
 
-        size, complaint = 0, bytearray()
+        until, size, complaint = monotonic() + MAX_SECONDS, 0, bytearray()
         try:
-            for chunk, is_output in self._chunks():
-                if not is_output:
-                    complaint += chunk[: MAX_ERRORS - len(complaint)]
-                    continue
-                size += len(chunk)
-                if size > MAX_OUTPUT:
-                    raise Unanswered(NoGit.TOO_MUCH)
-                yield chunk
-            if self._process.wait(1) not in fine:
+            with selectors.DefaultSelector() as selector:
+                for pipe in filter(None, (self.process.stdout, self.process.stderr)):
+                    selector.register(pipe, selectors.EVENT_READ)
+                while selector.get_map():
+                    if self.budget.expired() or monotonic() > until:
+                        raise Unanswered(NoGit.SLOW)
+                    for key, _ in selector.select(TICK):
+                        chunk = os.read(key.fd, _CHUNK)
+                        if not chunk:
+                            selector.unregister(key.fileobj)
+                        elif key.fileobj is self.process.stderr:
+                            complaint += chunk[: MAX_ERRORS - len(complaint)]
+                        else:
+                            size += len(chunk)
+                            if size > MAX_OUTPUT:
+                                raise Unanswered(NoGit.TOO_MUCH)
+                            yield chunk
+            if self.process.wait(1) not in fine:
                 raise Unanswered(reason(bytes(complaint)))
-        except subprocess.TimeoutExpired:
-            raise Unanswered(NoGit.SLOW) from None
-        except OSError as error:
+        except (OSError, subprocess.SubprocessError) as error:
             raise Unanswered(GitFailed("git failed")) from error
         finally:
             self.end()
-
-    def _chunks(self) -> Iterator[tuple[bytes, bool]]:
-        """Yield each piece that git prints, and whether it is output, and give git its input.
-
-        Raises `Unanswered` when the time is up.
-        """
-        import selectors
-
-        until, given, process = monotonic() + MAX_SECONDS, memoryview(self._given), self._process
-        with selectors.DefaultSelector() as selector:
-            for pipe in filter(None, (process.stdout, process.stderr)):
-                selector.register(pipe, selectors.EVENT_READ)
-            if process.stdin:
-                os.set_blocking(process.stdin.fileno(), False)
-                selector.register(process.stdin, selectors.EVENT_WRITE)
-            while selector.get_map():
-                if self._budget.expired() or monotonic() > until:
-                    raise Unanswered(NoGit.SLOW)
-                for key, events in selector.select(TICK):
-                    if events & selectors.EVENT_READ:
-                        if chunk := os.read(key.fd, _CHUNK):
-                            yield chunk, key.fileobj is process.stdout
-                        else:
-                            selector.unregister(key.fileobj)
-                        continue
-                    try:
-                        given = given[os.write(key.fd, given[:_CHUNK]) :]
-                    except BrokenPipeError:  # git needs no more of it
-                        given = given[:0]
-                    if not given and process.stdin:
-                        selector.unregister(process.stdin)
-                        process.stdin.close()
-
-    def answer(self, fine: tuple[int, ...] = (0,)) -> bytes | NoGit:
-        """The output, if the exit status is among `fine`. Raises `Cancelled`."""
-        try:
-            return b"".join(self.pieces(fine))
-        except Unanswered as error:
-            return error.why
 
     def end(self) -> None:
         """Kill git if it still runs, and all that it has started."""
         import signal
 
-        if self._process.poll() is None:
+        if self.process.poll() is None:
             with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
-            if pipe is not None:
-                with suppress(OSError):
-                    pipe.close()
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+        for pipe in filter(None, (self.process.stdout, self.process.stderr)):
+            pipe.close()
+
+
+def answers(starting: Iterable[RunningGit], fine: tuple[int, ...] = (0,)) -> list[bytes]:
+    """The whole outputs of gits that run at the same time. Raises `Unanswered`."""
+    running = list[RunningGit]()
+    try:
+        for git in starting:
+            running.append(git)  # these have to end, even if the next cannot start
+        return [b"".join(git.pieces(fine)) for git in running]
+    finally:
+        for git in running:
+            git.end()
 
 
 def started(  # noqa: PLR0913  # all that a process is started with
@@ -248,16 +219,18 @@ def started(  # noqa: PLR0913  # all that a process is started with
     at: str,
     budget: Budget,
     words: Sequence[str],
+    environment: Mapping[str, str],
     *,
     given: bytes = b"",
-    environment: Mapping[str, str],
     held: Sequence[int] = (),
-) -> RunningGit | NoGit:
+) -> RunningGit:
     """Start the git `program` in the directory `at` with `words`, and `given` as its input.
 
-    The descriptors `held` are open in it. Only a user's own configuration counts, if any.
+    The descriptors `held` are open in it. Only a user's own configuration counts, if any. Raises
+    `Unanswered`.
     """
     import subprocess  # it takes long to load, and nobody waits for git at the start
+    from threading import Thread
 
     overrides = [word for override in _OVERRIDES for word in ("-c", override)]
     # timeout(1) ends a git that hangs when this server was killed meanwhile.
@@ -265,26 +238,29 @@ def started(  # noqa: PLR0913  # all that a process is started with
     guard = [timeout, "-s", "KILL", str(MAX_SECONDS + 1)] if timeout else []
     limited = ["/bin/sh", "-c", _LIMITED, str(MAX_KIBIBYTES), *guard]
     kept = {key: os.environ[key] for key in _KEPT if key in os.environ}
-    source = subprocess.PIPE
     try:
-        if not given:
-            source = os.open(os.devnull, os.O_RDONLY)  # DEVNULL would be opened for writing, too
-        process = subprocess.Popen(  # noqa: S603 - no shell reads a word that comes from a caller
-            [*limited, program, "--no-pager", *overrides, *words],
-            cwd=at,
-            env={**kept, **_ENVIRONMENT, **environment},
-            stdin=source,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            pass_fds=held,
-            start_new_session=True,
-        )
-    except OSError:
-        return GitFailed("git could not be started")
-    finally:
-        if source != subprocess.PIPE:
-            os.close(source)
-    return RunningGit(process, budget, given)
+        # subprocess.DEVNULL would be opened for writing, too.
+        with open(os.devnull, "rb") as nothing:
+            process = subprocess.Popen(  # noqa: S603 - no shell reads a word that comes from a caller
+                [*limited, program, "--no-pager", *overrides, *words],
+                cwd=at,
+                env={**kept, **_ENVIRONMENT, **environment},
+                stdin=subprocess.PIPE if given else nothing,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                pass_fds=held,
+                start_new_session=True,
+            )
+    except OSError as error:
+        raise Unanswered(GitFailed("git could not be started")) from error
+
+    def feed(pipe: IO[bytes]) -> None:
+        with suppress(BrokenPipeError), pipe:  # git may need no more of it
+            pipe.write(given)
+
+    if process.stdin:
+        Thread(target=feed, args=(process.stdin,), daemon=True).start()
+    return RunningGit(process, budget)
 
 
 def is_program(path: str) -> bool:

@@ -96,7 +96,7 @@ def test_git_that_would_fetch_a_missing_object_neither_fetches_nor_writes(
     for _ in range(2):
         for tool, arguments in CALLS:
             call(root, tool, arguments)
-        assert "-b two" in call(root, *CALLS[1]).text, "the other file is shown"
+        assert "nothing is fetched" in call(root, *CALLS[1]).text
         assert config.read_text() == before
         assert not ran.exists()
         # A git from before 2024 knows no such variable.
@@ -180,7 +180,7 @@ def test_fifo_in_the_work_tree_does_not_hold_a_call(root: Path, name: str) -> No
     for tool, arguments in CALLS:
         reply = call(root, tool, arguments, deadline_ms=1000)
         waits = name.startswith(".git") and "log" not in tool
-        assert reply.ok or (waits and f"Git waits for '{name}', which" in reply.text), reply.text
+        assert reply.ok or (waits and "git waits for a fifo" in reply.text), reply.text
 
 
 def test_object_that_lies_about_its_size_is_not_shown(root: Path) -> None:
@@ -451,6 +451,24 @@ def test_index_that_explodes_is_answered_in_little_memory(root: Path, kind: str)
     for tool, arguments in CALLS[:2]:
         reply = in_little_memory(root, tool, arguments, 700)
         assert "unexpectedly" not in reply, reply
+
+
+def test_large_files_that_are_moved_and_changed_take_little_memory(root: Path) -> None:
+    # To find renames, contents are compared: our own work once took 900 MB for forty files.
+    (root / "old").mkdir()
+    lines = [b"%x\n" % (number * 7919 % 65536) for number in range(1 << 16)]
+    for number in range(20):
+        lines[:100] = [b"%d\n" % number] * 100
+        (root / f"old/{number}").write_bytes((b"".join(lines) * 16)[: 4 << 20])
+    git(root, "-c", "core.compression=1", "add", "-A")
+    git(root, "commit", "-qm", "large files")
+    (root / "old").rename(root / "new")
+    for path in (root / "new").iterdir():
+        path.write_bytes(path.read_bytes()[50_000:] + b"changed\n")
+    git(root, "-c", "core.compression=1", "add", "-A")
+    for tool, arguments in (CALLS[0], ("workspace/git_diff", {"output": "files"})):
+        reply = in_little_memory(root, tool, arguments, 700)
+        assert reply.count("R old/") == 20 or "ask for less" in reply, reply
 
 
 def test_repository_that_others_rewrite_meanwhile_is_always_answered(root: Path) -> None:

@@ -1,5 +1,6 @@
 """Patches: those of buffers lead to their text, and those of git show lines of the file itself."""
 
+import os
 import random
 import subprocess
 import time
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from backstaff.budget import Budget
-from backstaff.changes.patch import made, shows_only
+from backstaff.changes.patch import made, read, shows_only
 from backstaff.changes.work_tree import Change, Origin, Side
 from backstaff.errors import DeadlineExceeded
 from tests.py.changes.random_states import git
@@ -67,9 +68,41 @@ def test_patch_of_git_is_shown_only_if_the_file_has_its_lines(
     assert shows_only(patch, content) == is_shown
 
 
+def test_file_of_another_type_has_the_lines_of_both_its_patches() -> None:
+    gone = (
+        b"diff --git a/f b/f\ndeleted file mode 100644\n--- a/f\n+++ /dev/null\n@@ -1,2 +0,0 @@\n"
+    )
+    link = b"diff --git a/f b/f\nnew file mode 120000\n--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+x\n"
+    patch = read(gone + b"-a\n-b\n" + link)
+    assert (patch.added, patch.removed) == (1, 2)
+
+
 def test_value_of_an_ident_may_differ() -> None:
     patch = b"diff --git a/f b/f\n@@ -0,0 +1 @@\n+// $Id$\n"
     assert shows_only(patch, b"// $Id: 4b825dc $\n")
+
+
+def test_comparison_of_commits_and_the_index_reads_no_file(folder: Path) -> None:
+    root = folder / "R"
+    root.mkdir()
+    git(root, "init", "-q")
+    git(root, "config", "core.trustctime", "false")
+    for text in ("one", "two", "six"):  # git takes the last for the one before: same size and time
+        (root / "a").write_text(f"{text}\n")
+        time_s = 10**9 + (text == "one")
+        os.utime(root / "a", (time_s, time_s))
+        if text != "six":
+            git(root, "add", "a")
+        if text == "one":
+            git(root, "commit", "-qm", text)
+    assert b"+six" in git(root, "diff", "--cached"), "git itself reads the file"
+    for asked, line in (
+        ({"target": "index"}, "+two"),
+        ({"base": "index", "target": "HEAD"}, "-two"),
+    ):
+        text = call(root, "git_diff", asked).text
+        assert f"\n{line}\n" in text, text
+        assert "six" not in text
 
 
 def test_comparison_of_a_buffer_ends_with_the_time() -> None:
@@ -79,5 +112,5 @@ def test_comparison_of_a_buffer_ends_with_the_time() -> None:
     change = Change("M", Side(0o100644, "1" * 40), Side(0o100644, "2" * 40), origin=Origin.BUFFER)
     begun = time.monotonic()
     with pytest.raises(DeadlineExceeded):
-        made("f", change, (old, new), inside="", context=3, budget=Budget().at_most(0.5))
+        made(change, ("", "f"), (old, new), 3, Budget().at_most(0.5))
     assert time.monotonic() - begun < 10

@@ -230,9 +230,6 @@ def test_of_equals_the_file_edited_of_late_comes_first(tree: Plant) -> None:
     (root / "b/index.ts").write_text("x")
     git(root, "commit", "-q", "-a", "-m", "b")
     assert found(root, "index.ts") == ["b/index.ts", "a/index.ts"]
-    (root / "a/index.ts").write_text("x")
-    git(root, "-c", "user.name=dependabot[bot]", "commit", "-q", "-a", "-m", "by a bot")
-    assert found(root, "index.ts") == ["b/index.ts", "a/index.ts"]
 
 
 def test_edit_counts_as_much_after_nine_hundred_others(tree: Plant) -> None:

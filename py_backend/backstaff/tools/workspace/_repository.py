@@ -12,10 +12,8 @@ from backstaff.errors import (
     PathError,
     ToolError,
 )
-from backstaff.fs.entry import Kind, Named, groups_in
-from backstaff.fs.walk import Walk
-from backstaff.project.git import find_repository
-from backstaff.project.running_git import GitFailed, NoGit, Unanswered, answered
+from backstaff.fs.entry import Kind
+from backstaff.project.running_git import GitFailed, NoGit, Unanswered
 from backstaff.render.lines import some_of
 from backstaff.render.names import prose, quote, word
 from backstaff.tool import Context
@@ -24,8 +22,6 @@ from backstaff.tools.workspace._refusals import nearest, nearest_names, refusal
 NOT_GIT_REPOSITORY = "NOT_GIT_REPOSITORY"
 MAX_NAME = 500
 """Maximum number of characters of the name of a commit."""
-LOOK_SECONDS = 0.5
-"""Maximum number of seconds of a look for a fifo that git waits for."""
 _NEAR = 3
 
 
@@ -46,13 +42,9 @@ def work_tree_at(path: str, context: Context) -> Iterator[tuple[WorkTree, str]]:
                 break
             except (NotFound, NotADirectory):
                 directory = directory.rpartition("/")[0]
-        with place, answering(path, context):
-            repository = find_repository(place, context.budget)
-            if isinstance(repository, NoGit):
-                raise no_repository(path, repository)
-            with opened(place, repository, context.budget) as work_tree:
-                below = "" if relative == "." else relative
-                yield work_tree, f"{below}/".removeprefix(work_tree.base.prefix).rstrip("/")
+        with place, answering(path), opened(place, context.budget) as work_tree:
+            below = "" if relative == "." else relative
+            yield work_tree, f"{below}/".removeprefix(work_tree.base.prefix).rstrip("/")
     except (NotFound, NotADirectory) as error:
         near = nearest(path, context)
         message = f"Path {quote(path)} does not exist{nearest_names(near)}"
@@ -75,41 +67,20 @@ def _from_root(path: str, context: Context) -> str:
 
 
 @contextmanager
-def answering(path: str, context: Context) -> Iterator[None]:
+def answering(path: str) -> Iterator[None]:
     """Turn a late answer about the repository of `path`, or none, into a `ToolError`."""
     try:
         yield
     except DeadlineExceeded as error:
         raise no_repository(path, NoGit.SLOW) from error
     except Unanswered as error:
-        if error.why is NoGit.SLOW and (name := _endless(context)):
-            message = f"Git waits for {quote(name)}, which is no file: remove it"
-            raise DeadlineExceeded(message) from error
         raise no_repository(path, error.why) from error
-
-
-def _endless(context: Context) -> str | None:
-    """A fifo or the like that has the name of a file of git's, if one is found at once."""
-    found = list[str]()
-
-    def arrange(directory: int, path: str) -> list[Named]:
-        _, directories, _, special = groups_in(directory, budget)
-        found.extend(f"{path}/{name}".lstrip("/") for name in special if name.startswith(".git"))
-        return [] if found else [(name, Kind.DIRECTORY) for name in directories]
-
-    budget = context.budget.at_least(LOOK_SECONDS).at_most(LOOK_SECONDS)
-    with context.root.directory(".") as place, Walk(place.listing(), arrange, budget) as walk:
-        for _ in walk.enter_all():
-            pass
-    return found[0] if found else None
 
 
 def no_repository(path: str, why: NoGit) -> ToolError:
     """The error for a `path` whose repository is not known. It may only be slow, or too large."""
-    remedy = "give a path, or ask for less"
-    if why is NoGit.SLOW:
-        return DeadlineExceeded(f"When the time was up, there was no answer: {remedy}")
-    if why is NoGit.TOO_MUCH:
+    if why is NoGit.SLOW or why is NoGit.TOO_MUCH:
+        remedy = "give a path, or ask for less (git waits for a fifo named .gitattributes, too)"
         return DeadlineExceeded(f"{why[:1].upper()}{why[1:]}: {remedy}")
     if isinstance(why, GitFailed):
         message = f"The repository of {quote(path)} cannot be read: {prose(why)}"
@@ -132,15 +103,13 @@ def commit_named(name: str, argument: str, work_tree: WorkTree, context: Context
     elif name and not name.startswith("-") and len(name) <= MAX_NAME and name.isprintable():
         repository = work_tree.repository
         words = ("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
-        asked = repository.ask_references(context.budget, *words, fine=(0, 1, 128))
-        if found := answered(asked).strip():
+        if found := repository.ask_references(context.budget, *words, fine=(0, 1, 128)).strip():
             return found.decode()
         import difflib
 
         names = ("for-each-ref", "--count=1000", "--format=%(refname:short)")
-        told = repository.ask_references(context.budget, *names)
-        known = [] if isinstance(told, NoGit) else told.decode("utf-8", "replace").split("\n")
-        near = difflib.get_close_matches(name, known, _NEAR)
+        known = repository.ask_references(context.budget, *names).decode("utf-8", "replace")
+        near = difflib.get_close_matches(name, known.split("\n"), _NEAR)
         there = some_of(map(word, near), len(near), between=", ")
         problem += f"; there are {there}" if there else ""
     raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument '{argument}' {problem}: {quote(name)}")

@@ -24,8 +24,6 @@ from backstaff.tools.workspace._repository import commit_named, work_tree_at
 DEFAULT_TEXT_BYTES, MAX_TEXT_BYTES = 1 << 20, 4 << 20
 MAX_CONTEXT = 20
 MAX_OFFSET = 1_000_000_000
-SHARE = 4
-"""Share of the limit, one in this many: a longer patch ends no page, because the next may fit."""
 _WORDS = {
     "M": "modified",
     "A": "added",
@@ -117,16 +115,12 @@ def _page(asked: Arguments, found: Comparison, limit: int, context: Context) -> 
             else:
                 row, item["patch"] = _written(patch, room if count == 1 else None, asked, context)
             if size(row) > room:
-                # A short one is the first of the next page; a long one may not fit there.
-                is_long = asked.output == "patch" and size(row) > limit // SHARE
-                if rows and not is_long:
-                    break
+                if rows:
+                    break  # it is the first of the next page
                 remedy = f"path={quote(name)}" if asked.path != name else "context_lines=0"
                 length = len(told.text) if told else 0
                 why = f"its patch of {length} bytes has no room here: {remedy}"
                 row, item["patch"] = f"[{shown}{counts}: {why}]\n", None
-                if rows and size(row) > room:
-                    break
             rows.append(row)
             files.append(item)
             room -= size(row)

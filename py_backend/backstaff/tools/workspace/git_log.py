@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from backstaff.changes.history import Commit, Written, blame, commits
-from backstaff.changes.work_tree import WorkTree
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.project.running_git import GitFailed, Unanswered
 from backstaff.render.lines import cut, plural, shortened
@@ -27,7 +26,6 @@ MAX_SUBJECT, MAX_AUTHOR, MAX_GREP = 200, 60, 1000
 _SHORT = 7
 _SURROGATES = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 """Matches characters that stand for no byte."""
-_NOT_THERE = re.compile(r"has only \d+ line|no such path|is no file|cannot find the line")
 _OR_EARLIER = " (or an earlier commit, which this shallow clone has not)"
 _LINES = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?")
 
@@ -54,44 +52,41 @@ def run(asked: Arguments, context: Context) -> Result:
     if "\0" in grep or len(grep) > MAX_GREP or _SURROGATES.search(grep):
         problem = f"must be a text of at most {MAX_GREP} characters"
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument 'grep' {problem}")
-    first = last = 0
-    if asked.lines is not None:
-        if numbers := _LINES.fullmatch(asked.lines):
-            first, last = int(numbers[1]), int(numbers[2] or numbers[1])
-        if not 1 <= first <= last < first + MAX_LINES:
-            form = f'must be such as "12-40", of at most {MAX_LINES} lines'
-            message = f"Argument 'lines' {form}, not {quote(asked.lines)}"
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
+    span = None if asked.lines is None else _span(asked.lines)
     with work_tree_at(asked.path, context) as (work_tree, below):
         ref = commit_named(asked.ref, "ref", work_tree, context)
         repository, path = work_tree.repository, (work_tree.inside + below).rstrip("/")
-        if first:
-            span = first, last
-            return _writers(asked, _blamed(asked, work_tree, ref, path, span), span, context)
-        found: Sequence[Commit] = ()
+        if span:
+            if not ref:
+                raise ToolError(ErrorCode.NOT_FOUND, f"{quote(asked.ref)} has no commit yet")
+            try:
+                written = blame(repository, ref, path, *span, context.budget)
+            except Unanswered as error:
+                if not isinstance(error.why, GitFailed):
+                    raise
+                problem = f"has no such lines in {quote(asked.ref)}: {prose(error.why)}"
+                message = f"Path {quote(asked.path)} {problem}"
+                raise ToolError(ErrorCode.NOT_FOUND, message) from error
+            return _writers(asked, written, span, context)
+        listed: Sequence[Commit] = ()
         if ref:
             most, skip = asked.max_commits + 1, asked.offset  # more tells whether there is more
-            found = commits(repository, ref, path, context.budget, grep=grep, most=most, skip=skip)
-        if not found and below:
+            listed = commits(repository, ref, path, context.budget, grep=grep, most=most, skip=skip)
+        if not listed and below:
             with context.root.resolve(asked.path):
                 pass  # else it is neither here nor in the history
-        return _list(asked, found, context, is_shallow=repository.is_shallow)
+        return _list(asked, listed, context, is_shallow=repository.is_shallow)
 
 
-def _blamed(
-    asked: Arguments, work_tree: WorkTree, ref: str, path: str, span: tuple[int, int]
-) -> list[Written]:
-    if not ref:
-        raise ToolError(ErrorCode.NOT_FOUND, f"{quote(asked.ref)} has no commit yet")
-    try:
-        return blame(work_tree.repository, ref, path, *span, work_tree.budget)
-    except Unanswered as error:
-        if not isinstance(error.why, GitFailed) or not _NOT_THERE.search(error.why):
-            raise
-        first, last = span
-        problem = f"has no lines {first}-{last} in {quote(asked.ref)}, or is no file there"
-        message = f"Path {quote(asked.path)} {problem}"
-        raise ToolError(ErrorCode.NOT_FOUND, message) from error
+def _span(lines: str) -> tuple[int, int]:
+    """The first and the last of `lines`, such as "12-40". Raises `ToolError`."""
+    numbers = _LINES.fullmatch(lines)
+    first, last = (int(numbers[1]), int(numbers[2] or numbers[1])) if numbers else (0, 0)
+    if not 1 <= first <= last < first + MAX_LINES:
+        form = f'must be such as "12-40", of at most {MAX_LINES} lines'
+        message = f"Argument 'lines' {form}, not {quote(lines)}"
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
+    return first, last
 
 
 def _writers(
@@ -129,21 +124,22 @@ def _list(
 ) -> Result:
     listed, rows = found[: asked.max_commits], []
     for one in listed:
-        lines = "" if one.added is None else f" +{one.added} -{one.removed}"
-        counts = "merge" if one.files is None else f"{plural(one.files, 'file')}{lines}"
-        rows.append(f"{_row(one)} ({counts})\n")
+        counts = " (merge)" * one.is_merge
+        if one.files is not None:
+            counts = f" ({plural(one.files, 'file')} +{one.added} -{one.removed})"
+        rows.append(f"{_row(one)}{counts}\n")
     about = [] if asked.path in (".", "") else [f"of {show(asked.path)}"]
     about += [f"with {quote(asked.grep)}"] if asked.grep else []
     head = "" if rows else " ".join([f"No {'more ' * bool(asked.offset)}commits", *about]) + "\n"
 
     if is_shallow and len(found) <= asked.max_commits:
         rows.append("[earlier commits are not here: this is a shallow clone]\n")
-    uncounted = sum(one.files is not None and one.added is None for one in listed)
-    late = f"[the time was up before the lines of {plural(uncounted, 'commit')} were counted]\n"
-    late *= uncounted > 0 and context.budget.expired()
+    uncounted = any(one.files is None and not one.is_merge for one in listed)
+    note = "[git could not count the lines: it has not all files here, or it takes too long]\n"
 
     def end(shown: int) -> str:
-        return late + (f"[more: offset={asked.offset + shown}]\n" if shown < len(found) else "")
+        more = f"[more: offset={asked.offset + shown}]\n"
+        return note * uncounted + more * (shown < len(found))
 
     text, shown = cut(head, rows, end, context.text_limit(DEFAULT_TEXT_BYTES))
     more = shown < len(found)

@@ -9,23 +9,21 @@ the files whose text in Emacs differs from the disk, and leaves out Emacs's own 
 the lock `.#a.py` and the copy `#a.py#`.
 """
 
-import os
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from stat import S_ISLNK
 
-from backstaff.changes.porcelain import branch_line, raw
-from backstaff.changes.status import Status, status_of
-from backstaff.changes.work_tree import Changes, WorkTree, opened
+from backstaff.changes.status import Status, branch_line, status_of
+from backstaff.changes.work_tree import WorkTree, opened
 from backstaff.errors import ErrorCode, NotADirectory, NotFound, PathError, ToolError
 from backstaff.fs.entry import Kind
 from backstaff.fs.file import read
-from backstaff.project.git import find_repository
-from backstaff.project.running_git import NoGit
 from backstaff.render.lines import cut, plural
 from backstaff.render.names import labels, quote, show
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._refusals import refusal
-from backstaff.tools.workspace._repository import answering, no_repository
+from backstaff.tools.workspace._repository import answering
 
 DEFAULT_TEXT_BYTES = 1 << 16
 MAX_UNSAVED_BYTES = 4 << 20
@@ -49,12 +47,12 @@ def run(arguments: Arguments, context: Context) -> Result:
     if not cwd.strip():
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "Argument 'cwd' must not be blank")
     try:
-        with context.root.directory(cwd) as start, answering(cwd, context):
-            repository = find_repository(start, context.budget)
-            if isinstance(repository, NoGit):
-                raise no_repository(arguments.cwd, repository)
-            with opened(start, repository, context.budget) as work_tree:
-                return _result(work_tree, status_of(work_tree), context)
+        with (
+            context.root.directory(cwd) as start,
+            answering(arguments.cwd),
+            opened(start, context.budget) as work_tree,
+        ):
+            return _result(work_tree, status_of(work_tree), context)
     except (NotFound, NotADirectory) as error:
         message = f"Path {quote(arguments.cwd)} is not a directory: {error.message}"
         raise ToolError(ErrorCode.NOT_DIRECTORY, message) from error
@@ -64,23 +62,15 @@ def run(arguments: Arguments, context: Context) -> Result:
 
 def _unsaved(work_tree: WorkTree, context: Context) -> list[str]:
     """The files below the base whose text in Emacs is not the disk's, with paths from the root."""
-    prefix, found = work_tree.base.prefix, list[str]()
-    mine = sorted(path for path in context.unsaved if path.startswith(prefix))
-    start = f":(top,literal){work_tree.inside}"
-    words = ("ls-files", "-z", "--cached", "--others", *work_tree.repository.excludes, "--")
-    paths = [start + path.removeprefix(prefix) for path in mine]
-    listed = os.fsdecode(work_tree.ask(*words, *paths)).split("\0") if mine else []
-    for path in mine:
-        try:
-            with context.root.resolve(path) as place:
-                if work_tree.inside + path.removeprefix(prefix) not in listed:
-                    continue  # git ignores it
-                if place.kind is Kind.FILE:
-                    on_disk = read(place.name, place.directory, MAX_UNSAVED_BYTES)
-                    if on_disk.whole and on_disk.head == context.unsaved[path].data:
-                        continue
-        except PathError:
-            pass  # it is not there yet
+    found = list[str]()
+    for path in sorted(context.unsaved):
+        if not path.startswith(work_tree.base.prefix):
+            continue
+        with suppress(PathError), context.root.resolve(path) as place:  # it may not be there yet
+            if place.kind is Kind.FILE:
+                on_disk = read(place.name, place.directory, MAX_UNSAVED_BYTES)
+                if on_disk.whole and on_disk.head == context.unsaved[path].data:
+                    continue
         found.append(path)
     return found
 
@@ -94,6 +84,30 @@ def _is_of_emacs(path: str, work_tree: WorkTree) -> bool:
     return len(name) > 1 and name[0] == name[-1] == "#"
 
 
+def _groups(work_tree: WorkTree, status: Status, unsaved: Sequence[str]) -> dict[str, list[str]]:
+    """The rows of the text by their headings."""
+
+    def shown(path: str) -> str:
+        return show(work_tree.base.prefix + path)
+
+    groups: dict[str, list[str]] = {"conflicts": [], "staged": [], "changed": []}
+    for row in status.rows:
+        if row.is_conflict:
+            groups["conflicts"].append(f"{row.letters} {shown(row.path)}")
+            continue
+        for group, letter in zip(("staged", "changed"), row.letters, strict=True):
+            before = f"{shown(row.source)} -> " if letter in "RC" else ""
+            groups[group] += [f"{letter} {before}{shown(row.path)}"] * (letter != " ")
+    undecided = "undecided, as a filter would have to run, or they cannot be read"
+    return groups | {
+        "untracked": [
+            shown(path) for path in status.untracked if not _is_of_emacs(path, work_tree)
+        ],
+        "changed in Emacs, not saved": [show(path) for path in unsaved],
+        undecided: [shown(path) for path in status.undecided],
+    }
+
+
 def _result(work_tree: WorkTree, status: Status, context: Context) -> Result:
     unsaved = _unsaved(work_tree, context)
     prefix, inside = work_tree.base.prefix, work_tree.inside
@@ -104,35 +118,16 @@ def _result(work_tree: WorkTree, status: Status, context: Context) -> Result:
     upstream, _, track = followed.partition(" ")
     is_detached = branch.endswith(" (no branch)")
 
-    def shown(path: str) -> str:
-        return show(prefix + path)
-
-    def letters(changes: Changes) -> list[str]:
-        return [
-            f"{one.letter} {shown(one.source) + ' -> ' if one.source else ''}{shown(path)}"
-            for path, one in changes.items()
-        ]
-
-    groups = {
-        "conflicts": [f"{two} {shown(path)}" for path, two in status.conflicts.items()],
-        "staged": letters(status.staged),
-        "changed": letters(status.changed),
-        "untracked": [shown(p) for p in status.untracked if not _is_of_emacs(p, work_tree)],
-        "changed in Emacs, not saved": [show(path) for path in unsaved],
-        "undecided, as a filter would have to run, or they cannot be read": [
-            shown(path) for path in status.undecided
-        ],
-    }
+    groups = _groups(work_tree, status, unsaved)
     lines = []
     for name, rows in groups.items():
-        if rows:
-            lines += [f"{name}: {len(rows)}\n", *(f"  {row}\n" for row in rows)]
+        lines += [f"{name}: {len(rows)}\n", *(f"  {row}\n" for row in rows)] * bool(rows)
     head = "On no branch (detached HEAD)" if is_detached else f"On {show(branch)}"
     if upstream:
         head += f", upstream {show(upstream)} {track or 'is the same'}"
     head += "" if work_tree.repository.head else ", no commit yet"
     head += "\n" if lines else ", nothing changed\n"
-    is_shown = bool(status.staged or status.changed or status.conflicts or unsaved)
+    is_shown = bool(status.rows or unsaved)
 
     own = "[.git/info/attributes does not count here]\n"
     own *= work_tree.repository.has_own_attributes
@@ -147,13 +142,13 @@ def _result(work_tree: WorkTree, status: Status, context: Context) -> Result:
     top = work_tree.base.path
     if inside:
         top = top.removesuffix("/" + inside.rstrip("/")) or "/"
-    paths = [*status.staged, *status.changed, *status.conflicts, *status.untracked, *unsaved]
+    paths = [*(row.path for row in status.rows), *status.untracked, *unsaved]
     return Result(
         text=text,
         data={
             "repository_root": top,
             "branch": None if is_detached else branch,
-            "raw": raw(line, status, inside),
+            "raw": status.raw(line, inside),
             "unsaved": unsaved,
             "undecided": [prefix + path for path in status.undecided],
         },
