@@ -27,7 +27,6 @@
 (autoload 'backstaff-list-entries "backstaff-ui-inspector" nil t)
 (autoload 'backstaff-file-info "backstaff-ui-inspector" nil t)
 (autoload 'backstaff-list-commands "backstaff-ui-inspector" nil t)
-(define-obsolete-function-alias 'backstaff-find-command #'backstaff-list-commands "0.1.0")
 (autoload 'backstaff-inspector-mode "backstaff-ui-inspector")
 (autoload 'backstaff "backstaff-ui-menu" nil t)
 (autoload 'backstaff-overview-mode "backstaff-ui-overview")

@@ -162,9 +162,6 @@ argument, ask."
   (interactive)
   (backstaff-inspector--show nil "commands/list_commands" '(:page_size 100) t))
 
-;;;###autoload
-(define-obsolete-function-alias 'backstaff-find-command #'backstaff-list-commands "0.1.0")
-
 (defun backstaff-inspector-edit ()
   "Edit the arguments of the call and run it again."
   (interactive nil backstaff-inspector-mode)

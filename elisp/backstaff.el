@@ -36,11 +36,6 @@
 
 (declare-function project-root "project" (project))
 
-;; Package managers look for an Info file in the package's top folder only.  In a clone by
-;; package-vc it is beside this file.  The form stands in the autoloads alone: loading this
-;; file changes nothing.
-;;;###autoload (when load-file-name (eval-after-load 'info `(progn (info-initialize) (add-to-list 'Info-directory-list ,(directory-file-name (file-name-directory load-file-name))))))
-
 ;;; Options
 
 (defgroup backstaff nil
@@ -82,9 +77,8 @@ If nil, `backstaff-root-function' finds it."
                        ("o" . backstaff-overview) ("g" . backstaff-changes)
                        ("t" . backstaff-tree) ("i" . backstaff-file-info)
                        ("c" . backstaff-list-commands) ("f" . backstaff-find-file)
-                       ("s" . backstaff-find-definition) ("k" . backstaff-find-command)
-                       ("/" . backstaff-search) ("v" . backstaff-show-log)
-                       ("r" . backstaff-restart)))
+                       ("s" . backstaff-find-definition) ("/" . backstaff-search)
+                       ("v" . backstaff-show-log) ("r" . backstaff-restart)))
       (define-key map (car binding) (cdr binding)))
     map)
   "Keymap of the commands, for you to bind to a key that you like.
@@ -229,24 +223,28 @@ or CANCELLED.
 Return a handle for `backstaff-cancel'."
   (unless (functionp callback)
     (signal 'backstaff-argument-error (list (format "%S is no callback" callback))))
-  (let* ((throw-on-input nil)           ; CALLBACK is called, whatever is typed meanwhile
-         (method (format "%s" id))
+  (let* ((method (format "%s" id))
+         ;; A timer calls it, because it may do anything, and this may be a process filter.
+         (finish (lambda (reply)
+                   (run-at-time 0 nil (lambda () (let ((throw-on-input nil))
+                                                   (funcall callback reply))))))
          (fail (lambda (condition)
-                 (funcall callback
+                 (funcall finish
                           (backstaff--error-reply
                            method
                            (cl-loop for symbol in (get (car condition) 'error-conditions)
                                     thereis (alist-get symbol backstaff--codes))
                            (backstaff-epc-error-text condition)
                            (backstaff-error-text condition)))))
-         (call (backstaff--make-call :method method :args args :finish callback :fail fail)))
+         (call (backstaff--make-call :method method :args args :finish finish :fail fail))
+         (throw-on-input nil))
     (condition-case problem
         (progn
           (setf (backstaff--call-tool call) (backstaff-lisp-tools-find method)
                 (backstaff--call-context call) (backstaff--context context))
           (backstaff--begin call))
       ;; A quit may come while a server starts, or when the call is on its way.
-      ((error quit) (backstaff--later call 0 #'backstaff--end call fail problem)))
+      ((error quit) (backstaff--end call fail problem)))
     call))
 
 (defun backstaff-cancel (call)
@@ -268,9 +266,8 @@ Return nil if it had ended before."
   (unless (backstaff--call-ended call)
     (setf (backstaff--call-ended call) t)
     (setq backstaff--questions (delq call backstaff--questions))
-    ;; While the server learns that nobody waits, another package's filter may throw.
-    (unwind-protect (funcall (backstaff--call-stop call))
-      (funcall function value))
+    (funcall function value)
+    (funcall (backstaff--call-stop call))
     t))
 
 (defun backstaff--guarded (call function &rest arguments)
@@ -314,26 +311,20 @@ With ALL-TEXTS, the server gets each unsaved text, even if it had it before."
        (backstaff-lisp-tools-check (backstaff--call-tool call) (backstaff--call-args call) context)
        (lambda (checked)
          (if (plist-get checked :ok)
-             (backstaff--later call 0 #'backstaff--run-lisp call checked (float-time))
+             (backstaff--later call 0 #'backstaff--run-lisp call checked)
            (backstaff--judge call checked)))
        backstaff-call-timeout nil))
      (t (let ((texts (backstaff-unsaved-context method (plist-get context :root) all-texts)))
           (backstaff--send call all-texts texts (plist-get texts :ahead)
                            (+ (float-time) backstaff-unsaved-most-seconds)))))))
 
-(defun backstaff--run-lisp (call checked begun)
-  "Run the tool of CALL, which is in Lisp, on CHECKED arguments.
-It was run for the first time at BEGUN."
+(defun backstaff--run-lisp (call checked)
+  "Run the tool of CALL, which is in Lisp, on CHECKED arguments."
   ;; In a timer nothing can be quit, unless it says so.  Keys that were typed before do not
   ;; count.
-  (let* ((inhibit-quit nil) (quit-flag nil) (limit backstaff-call-timeout)
-         (reply (backstaff-lisp-tools-run (backstaff--call-tool call) checked
-                                          (backstaff--call-context call) limit begun)))
-    (cond (reply (backstaff--judge call reply))
-          ((and limit (> (float-time) (+ begun limit)))
-           (signal 'backstaff-timeout (list (format "%s gave no answer within %s seconds"
-                                                    (backstaff--call-method call) limit))))
-          (t (backstaff--later call 0.5 #'backstaff--run-lisp call checked begun)))))
+  (let ((inhibit-quit nil) (quit-flag nil))
+    (backstaff--judge call (backstaff-lisp-tools-run (backstaff--call-tool call) checked
+                                                     (backstaff--call-context call)))))
 
 (defun backstaff--send (call all-texts texts pieces deadline)
   "Send the first of PIECES of unsaved TEXTS and come back, or send CALL itself.
@@ -377,46 +368,40 @@ ALL-TEXTS is as in `backstaff--begin'.  After DEADLINE no piece is sent."
 Come back while the user is busy.  Questions are asked one at a time, except
 for a caller that waits."
   (let* ((context (backstaff--call-context call)) (waits (backstaff--call-waits call))
+         (method (backstaff--call-method call)) (finish (backstaff--call-finish call))
          (root (plist-get (plist-get reply :error) :root))
-         (finish (backstaff--call-finish call))
-         (method (backstaff--call-method call))
-         (refuse (lambda (format)
-                   (backstaff--end
-                    call finish
-                    (backstaff--error-reply
-                     method "APPROVAL_REFUSED"
-                     (format format (if (plist-get context :text-only)
-                                        (backstaff-server-model-name method)
-                                      method)))))))
-    (if (not (backstaff--approval-required-p reply context))
-        ;; Meanwhile the user has answered for another call.
-        (if (not (cdr (assoc root backstaff--root-answers))) (backstaff--end call finish reply)
-          (setq backstaff--questions (delq call backstaff--questions))
-          (backstaff--begin call))
-      (pcase (cond ((or waits (eq call (car backstaff--questions)))
-                    (condition-case nil
-                        (let ((inhibit-quit (backstaff--call-quiet call))
-                              (backstaff-approval-caller-waits waits)
-                              (backstaff-approval-deadline deadline))
-                          (backstaff--answer call reply))
-                      (quit (and waits 'quit))))
-                   ((and deadline (> (float-time) deadline)) :late)
-                   (t :busy))
-        (:busy (backstaff--later call 0.1 #'backstaff--ask call reply deadline))
-        ('quit (backstaff--end call (backstaff--call-fail call) '(quit)))
-        (:unasked (backstaff--end call finish reply))
-        (:late (funcall refuse (format "The user did not answer within %s seconds whether %%s\
- may run, so it was refused; ask the user to watch for the question, then call again"
-                                       backstaff-call-timeout)))
-        ('nil (if root (backstaff--end call finish reply)
-                (funcall refuse "The user did not approve of the call of %s")))
-        (_ (unless root
-             ;; A user who lets a tool run has not let it read a file that may hold secrets.
-             (setf (backstaff--call-context call)
-                   `(:approved t :secret ,(or (plist-get (plist-get reply :error) :secret) "")
-                     ,@context)))
-           (setq backstaff--questions (delq call backstaff--questions))
-           (backstaff--begin call))))))
+         ;; Meanwhile the user may have answered for another call.
+         (known (and root (assoc root backstaff--root-answers))))
+    (pcase (cond (known (cdr known))
+                 ((or waits (eq call (car backstaff--questions)))
+                  (condition-case nil
+                      (let ((inhibit-quit (backstaff--call-quiet call))
+                            (backstaff-approval-caller-waits waits)
+                            (backstaff-approval-deadline deadline))
+                        (backstaff--answer call reply))
+                    (quit (and waits 'quit))))
+                 ((and deadline (> (float-time) deadline)) :late)
+                 (t :busy))
+      (:busy (backstaff--later call 0.1 #'backstaff--ask call reply deadline))
+      ('quit (backstaff--end call (backstaff--call-fail call) '(quit)))
+      ((and answer (or :late (and 'nil (guard (not root)))))
+       (backstaff--end
+        call finish
+        (backstaff--error-reply
+         method "APPROVAL_REFUSED"
+         (format (if (null answer) "The user did not approve of the call of %s"
+                   "The user did not answer within %2$s seconds whether %1$s may run, so it was\
+ refused; ask the user to watch for the question, then call again")
+                 (if (plist-get context :text-only) (backstaff-server-model-name method) method)
+                 backstaff-call-timeout))))
+      ((or :unasked 'nil) (backstaff--end call finish reply))
+      (_ (unless root
+           ;; A user who lets a tool run has not let it read a file that may hold secrets.
+           (setf (backstaff--call-context call)
+                 `(:approved t :secret ,(or (plist-get (plist-get reply :error) :secret) "")
+                   ,@context)))
+         (setq backstaff--questions (delq call backstaff--questions))
+         (backstaff--begin call)))))
 
 ;;; Approval
 
