@@ -6,8 +6,7 @@
 
 ;; The sources shipped with this package are run by the first Python 3.11 or newer of these:
 ;; `.venv/bin/python' beside the sources; python3, python3.14 and so on, on variable
-;; `exec-path'; a Python that uv, pyenv or Homebrew has installed, such as
-;; ~/.pyenv/versions/3.12.1/bin/python3.
+;; `exec-path'; the same programs where uv, pyenv and Homebrew put them.
 ;;
 ;; To learn its version, a Python has to be started, and it may hang.  So a small shell script
 ;; tries one after the other and becomes the first that fits.  The server is started by
@@ -22,15 +21,10 @@
 (require 'subr-x)
 
 (defconst backstaff-python--places
-  '(("UV_PYTHON_INSTALL_DIR" "~/.local/share/uv/python" "cpython-3.*/bin/python3")
-    ("PYENV_ROOT" "~/.pyenv" "versions/3.*/bin/python3")
-    ("HOMEBREW_PREFIX" "/opt/homebrew" "bin/python3*")
-    ("HOMEBREW_PREFIX" "/home/linuxbrew/.linuxbrew" "bin/python3*")
-    ("HOMEBREW_PREFIX" "/usr/local" "bin/python3*"))
-  "Places of Pythons that are not on variable `exec-path'.
-Each is a variable of the environment that names a directory, the directory
-that is used if the variable is not set, and a wildcard below it.  For example,
-an Emacs that the Dock of macOS has started lacks Homebrew's directory.")
+  '("~/.local/bin" "~/.pyenv/shims" "/opt/homebrew/bin" "/home/linuxbrew/.linuxbrew/bin"
+    "/usr/local/bin")
+  "Directories of Pythons that may lack on variable `exec-path'.
+For example, an Emacs that the Dock of macOS has started lacks Homebrew's.")
 
 (defvar backstaff-python-package-directory
   (and load-file-name (file-name-directory load-file-name))
@@ -102,16 +96,10 @@ Its arguments are seconds, a program, candidates, \"--\", and Python's arguments
 (defun backstaff-python--candidates ()
   "Return the programs that may be a Python, the best first."
   (delete-dups
-   (append
-    (delq nil (mapcar #'executable-find
-                      '("python3" "python3.14" "python3.13" "python3.12" "python3.11")))
-    (cl-loop for (variable directory pattern) in backstaff-python--places
-             for files = (file-expand-wildcards
-                          (expand-file-name pattern (or (getenv variable) directory)) t)
-             append (cl-remove-if-not
-                     (lambda (file) (and (string-match-p "python[0-9.]*\\'" file)
-                                         (file-executable-p file)))
-                     (sort files #'string-version-lessp))))))
+   (cl-loop for exec-path in (list exec-path backstaff-python--places)
+            append (delq nil (mapcar #'executable-find
+                                     '("python3" "python3.14" "python3.13" "python3.12"
+                                       "python3.11"))))))
 
 (defun backstaff-python-command (sources)
   "Return the start of a command that runs a Python for the server in SOURCES.

@@ -58,21 +58,20 @@ server starts."
 
 (defconst backstaff-server--advice
   '((backstaff-timeout
-     . "The program runs and does not answer; see what it waits for with \
-M-x backstaff-show-log, and whether the machine, or the network, is overloaded")
+     . "The program runs and does not answer; see what it waits for with M-x backstaff-show-log,\
+ and whether the machine, or the network, is overloaded")
     (backstaff-protocol-error
-     . "The program speaks, but not as Backstaff's server does: see what \
-`backstaff-server-command' starts, and that it prints only frames")
+     . "The program speaks, but not as Backstaff's server does: see what `backstaff-server-command'\
+ starts, and that it prints only frames")
     (backstaff-remote-directory
-     . "Type M-x backstaff-connect there; or M-x cd to a local directory, or \
-customize `backstaff-root-directory'")
+     . "Type M-x backstaff-connect there; or M-x cd to a local directory, or customize\
+ `backstaff-root-directory'")
     (backstaff-start-error
-     . "Customize `backstaff-server-command' to name a program that exists, or \
-set it to nil to have one found")
+     . "Customize `backstaff-server-command' to name a program that exists, or set it to nil to\
+ have one found")
     (backstaff-connection-lost
-     . "The program ended by itself; its last words are above and in \
-M-x backstaff-show-log.  If they mention the settings file, correct that file; \
-else type M-x backstaff-doctor"))
+     . "The program ended by itself; its last words are above and in M-x backstaff-show-log.  If\
+ they mention the settings file, correct that file; else type M-x backstaff-doctor"))
   "Advice for each condition that brings none of its own.")
 
 (defun backstaff-server-advice (condition)
@@ -105,22 +104,16 @@ If no server starts, the text includes advice: there is no other help then."
 (defun backstaff-server--log (text)
   "Append TEXT to the log, and delete the oldest lines if it is too long."
   (with-current-buffer (get-buffer-create backstaff-server-log-buffer)
-    (let ((inhibit-read-only t) (inhibit-modification-hooks t) (follow (eobp))
-          (windows (cl-remove-if-not (lambda (window) (= (window-point window) (point-max)))
-                                     (get-buffer-window-list nil nil t))))
+    (let ((inhibit-read-only t) (inhibit-modification-hooks t))
       (setq buffer-undo-list t)
       (save-excursion
         (goto-char (point-max))
-        (insert text)
+        ;; A window that shows the end goes on showing it.
+        (insert-before-markers text)
         ;; A quarter more may stand, so that deleting is rare.
         (when (> (* 4 (buffer-size)) (* 5 backstaff-server--log-size))
           (goto-char (- (point-max) backstaff-server--log-size))
-          (delete-region (point-min) (line-beginning-position 2))))
-      ;; A window has a point of its own.
-      (when follow
-        (goto-char (point-max)))
-      (dolist (window windows)
-        (set-window-point window (point-max))))))
+          (delete-region (point-min) (line-beginning-position 2)))))))
 
 (defun backstaff-server-note (text)
   "Append TEXT to the log as a note of our own."
@@ -184,8 +177,7 @@ non-nil:
     not connect to the host.
 `start' HOST
     Start a server on HOST, wait until it is ready, and return a plist:
-    `:process' speaks EPC; `:output' has the bytes that it printed since;
-    `:stderr' is nil or a process that prints its standard error into a buffer;
+    `:process' speaks EPC; `:output' has the bytes that it printed since; and
     `:text' describes the start.
 `look-up' FUNCTION DIRECTORY &rest ARGUMENTS
     Return the value of FUNCTION, called with DIRECTORY, a remote name, and
@@ -203,10 +195,10 @@ It is one of `backstaff-server-host-functions'."
 (cl-defstruct (backstaff-server (:include backstaff-epc-connection)
                                 (:constructor backstaff-server--make) (:copier nil))
   "A server process and the connection with it.
-LAST-WORDS is the end of its standard error.  RESTARTED is non-nil if it took
-the place of a server that had died, and ANSWERED once it has answered a tool's
-call.  START-INFO is the plist of the operation `start' on another host."
-  (last-words "") restarted (started (float-time)) answered start-info)
+RESTARTED is non-nil if it took the place of a server that had died, and ANSWERED
+once it has answered a tool's call.  START-INFO is the plist of the operation
+`start' on another host."
+  restarted (started (float-time)) answered start-info)
 
 (defvar backstaff-server--pause 60
   "Seconds from a start until a server that died twice is tried again.
@@ -246,78 +238,71 @@ or with nil and a condition, after TIMEOUT seconds at most."
 (defun backstaff-server--launch (host &optional restarted)
   "Start a server on HOST and return it; RESTARTED if the last one died."
   (let ((server (backstaff-server--make :restarted restarted
-                                        :log-function #'backstaff-server-note))
-        (stderr nil))
+                                        :log-function #'backstaff-server-note)))
     (condition-case problem
-        (if host
-            (let ((started (backstaff-server-on-host 'start host)))
-              (setf (backstaff-server-start-info server) started
-                    (backstaff-server-name server) (format "the server on %s" host)
-                    (backstaff-server-remote server) t)
-              (backstaff-server--connect server (plist-get started :process)
-                                         (plist-get started :stderr))
-              ;; The connection reads by the filter that it has set.
-              (funcall (process-filter (backstaff-server-process server))
-                       (backstaff-server-process server) (plist-get started :output)))
-          (backstaff-python-with-own-environment (backstaff-python-sources)
-            (let ((command (append (backstaff-server--program) '("serve" "--stdio")
-                                   (and backstaff-server-settings-file
-                                        (list "--config"
-                                              (backstaff-server-settings-file-name))))))
-              (backstaff-server-note (format "starting %S" (backstaff-python-shown command)))
-              ;; Emacs itself would make a child that fails to become the program.
-              (unless (executable-find (car command))
-                (signal 'backstaff-start-error
-                        (list (format "there is no program %s" (car command)))))
-              (setq stderr (make-pipe-process :name "backstaff-stderr" :noquery t
-                                              :sentinel #'ignore))
-              (backstaff-server--connect
-               server
-               (make-process :name "backstaff" :buffer nil :command command :noquery t
-                             :connection-type 'pipe :coding 'binary :stderr stderr)
-               stderr))))
+        (if (null host)
+            (backstaff-server--launch-here server)
+          (let ((started (backstaff-server-on-host 'start host)))
+            (setf (backstaff-server-start-info server) started
+                  (backstaff-server-name server) (format "the server on %s" host)
+                  (backstaff-server-remote server) t
+                  (backstaff-server-process server) (plist-get started :process))
+            (backstaff-epc-connect server)
+            ;; The connection reads by the filter that it has set.
+            (funcall (process-filter (backstaff-server-process server))
+                     (backstaff-server-process server) (plist-get started :output))))
       ((error quit)
-       ;; If no server got the pipe, it has a buffer still, and dies with it.
-       (when-let ((buffer (and stderr (process-buffer stderr))))
-         (kill-buffer buffer))
        (backstaff-server-note (error-message-string problem))
        (if (cl-intersection '(backstaff-error quit) (get (car problem) 'error-conditions))
            (signal (car problem) (cdr problem))
          (signal 'backstaff-start-error (list (error-message-string problem))))))
     server))
 
-(defun backstaff-server--connect (server process stderr)
-  "Let SERVER run in PROCESS, whose standard error the process STDERR prints."
-  (when stderr
-    (let ((keep (lambda (_process text)
-                  (setf (backstaff-server-last-words server)
-                        (string-limit (concat (backstaff-server-last-words server) text) 2000 t))
-                  (backstaff-server--log text)))
-          (buffer (process-buffer stderr)))
-      (set-process-coding-system stderr 'utf-8-unix 'utf-8-unix)
-      (set-process-filter stderr keep)
+(defun backstaff-server--launch-here (server)
+  "Start the program of SERVER on this host."
+  (backstaff-python-with-own-environment (backstaff-python-sources)
+    (let* ((command (append (backstaff-server--program) '("serve" "--stdio")
+                            (and backstaff-server-settings-file
+                                 (list "--config" (backstaff-server-settings-file-name)))))
+           (last-words "")
+           ;; A pipe process dies with its buffer, which it does not use.
+           (buffer (generate-new-buffer " *backstaff stderr*" t))
+           (stderr (make-pipe-process
+                    :name "backstaff-stderr" :buffer buffer :noquery t :coding 'utf-8-unix
+                    :sentinel #'ignore
+                    :filter (lambda (_process text)
+                              (setq last-words (string-limit (concat last-words text) 2000 t))
+                              (backstaff-server--log text)))))
       (set-process-thread stderr nil)
-      ;; A pipe process insists on a buffer at first, and dies with it.
-      (set-process-buffer stderr nil)
-      (funcall keep stderr (with-current-buffer buffer (buffer-string)))
-      (kill-buffer buffer)))
-  (setf (backstaff-server-process server) process
-        (backstaff-server-stderr-function server)
-        (lambda ()
-          ;; A child of the server, now dead, may hold the pipe open.
-          (when stderr (backstaff-epc-wait stderr 0.2 #'ignore))
-          (string-join (last (split-string (backstaff-server-last-words server) "\n" t) 8) "\n")))
-  (backstaff-epc-connect server))
+      (unwind-protect
+          (progn
+            (backstaff-server-note (format "starting %S" (backstaff-python-shown command)))
+            ;; Emacs itself would make a child that fails to become the program.
+            (unless (executable-find (car command))
+              (signal 'backstaff-start-error
+                      (list (format "there is no program %s" (car command)))))
+            (setf (backstaff-server-process server)
+                  (make-process :name "backstaff" :buffer nil :command command :noquery t
+                                :connection-type 'pipe :coding 'binary :stderr stderr)
+                  (backstaff-server-stderr-function server)
+                  (lambda ()
+                    ;; A child of the server, now dead, may hold the pipe open.
+                    (backstaff-epc-wait stderr 0.2 #'ignore)
+                    (kill-buffer buffer)
+                    (string-join (last (split-string last-words "\n" t) 8) "\n"))))
+        (unless (backstaff-server-process server)
+          (kill-buffer buffer)))
+      (backstaff-epc-connect server))))
 
-(cl-defun backstaff-server--shake-hands (server &optional (callback #'ignore) (timeout 15))
+(defun backstaff-server--shake-hands (server callback &optional timeout)
   "Shake hands with SERVER before any call; close the connection on failure.
-CALLBACK and TIMEOUT are as in `backstaff-server-try'."
+CALLBACK and TIMEOUT, by default 15, are as in `backstaff-server-try'."
   (let ((fail (lambda (text advice)
                 (backstaff-epc-close server text 'backstaff-start-error advice)
                 (funcall callback nil (list 'backstaff-start-error text advice)))))
     (backstaff-epc-call-async
      server 'hello `((:client "emacs" :version ,backstaff-server-version :escapes t))
-     :timeout timeout
+     :timeout (or timeout 15)
      :success-fn
      (lambda (identity)
        (if-let ((mismatch (backstaff-server--mismatch identity)))
@@ -340,36 +325,22 @@ CALLBACK and TIMEOUT are as in `backstaff-server-try'."
                    condition)))))))
 
 (defun backstaff-server--mismatch (identity)
-  "Return nil if a server of IDENTITY and this package understand each other.
-Otherwise return the reason and the remedy, two strings.  The protocol must be
-the same, and the first number of the version; before 1.0 the second number,
-too.  IDENTITY may be anything, even no plist."
-  (let* ((version (plist-get identity :version))
-         (protocol (plist-get identity :protocol))
-         (same (eql protocol backstaff-server--protocol))
-         (series (lambda (version)
-                   (and (string-match "\\`\\(?:0\\.[0-9]+\\|[1-9][0-9]*\\)\\." version)
-                        (match-string 0 version)))))
-    (cond
-     ((not (stringp version))
-      (list (format "Emacs has Backstaff %s, the server is something else"
-                    backstaff-server-version)
-            (backstaff-server-advice '(backstaff-protocol-error))))
-     ((and same (equal (funcall series version) (funcall series backstaff-server-version))) nil)
-     (t
-      (let ((newer (if same
-                       ;; The version of another program may have any form.
-                       (ignore-errors (version< backstaff-server-version version))
-                     (and (integerp protocol) (> protocol backstaff-server--protocol)))))
-        (list (format "Emacs has Backstaff %s (protocol %d), the server is %s (protocol %s);\
+  "Return nil if a server of IDENTITY and this package speak the same protocol.
+Otherwise return the reason and the remedy, two strings.  IDENTITY may be
+anything, even no plist."
+  (let ((version (plist-get identity :version)) (protocol (plist-get identity :protocol)))
+    (cond ((not (stringp version))
+           (list (format "Emacs has Backstaff %s, the server is something else"
+                         backstaff-server-version)
+                 (backstaff-server-advice '(backstaff-protocol-error))))
+          ((not (eql protocol backstaff-server--protocol))
+           (let ((newer (and (integerp protocol) (> protocol backstaff-server--protocol))))
+             (list (format "Emacs has Backstaff %s (protocol %d), the server is %s (protocol %s);\
  update %s" backstaff-server-version backstaff-server--protocol version protocol
  (if newer "Emacs's package" "the server"))
-              (cond ((not newer)
+                   (if newer "Type M-x list-packages RET, U and x, then start Emacs anew"
                      "Type in a shell: pipx upgrade backstaff (or as you installed it); or set\
- `backstaff-server-command' to nil.  Then type M-x backstaff-restart")
-                    ((fboundp 'package-upgrade)
-                     "Type M-x package-upgrade RET backstaff RET, then start Emacs anew")
-                    (t "Type M-x list-packages RET, U and x, then start Emacs anew"))))))))
+ `backstaff-server-command' to nil.  Then type M-x backstaff-restart")))))))
 
 (defun backstaff-server--stop (reason)
   "Stop all servers, and fail the calls under way for REASON."

@@ -131,7 +131,6 @@
                    ("fail" "No module named 'sexpdata'" "correct that file")
                    ("exit" "exited with status 0" "ended by itself")
                    ("other-protocol" "the server is 0\\.1\\.0 (protocol 2)" "package")
-                   ("other-version" "the server is 0\\.2\\.0 (protocol 1)" "package")
                    ("foreign" "did not shake hands" "not as Backstaff's server does")
                    ("noisy" "got \"Welcome!" "not as Backstaff's server does")))
     (apply #'backstaff-doctor-tests-fails (backstaff-test-fake-command start)

@@ -109,23 +109,15 @@
         (should (equal python backstaff-python-found))
         (should (equal python (plist-get (cdar notes) :executable)))))))
 
-(ert-deftest backstaff-server-python-off-the-path-is-found-in-its-usual-place ()
-  (pcase-dolist (`(,variable . ,name)
-                 '(("UV_PYTHON_INSTALL_DIR" . "cpython-3.12.1-linux-x86_64-gnu/bin/python3")
-                   ("PYENV_ROOT" . "versions/3.12.1/bin/python3")
-                   ("HOMEBREW_PREFIX" . "bin/python3.12")))
-    (ert-info (variable)
-      (backstaff-server-tests-with-path nil
-        (let* ((program (expand-file-name name))
-               (backstaff-python--places
-                (cl-remove variable (default-toplevel-value 'backstaff-python--places)
-                           :key #'car :test-not #'equal))
-               (process-environment (cons (concat variable "=" root) process-environment)))
-          (make-directory (file-name-directory program) t)
-          (write-region (backstaff-server-tests-shim) nil program nil 'silent)
-          (set-file-modes program #o755)
-          (should-not (backstaff-python-wait root))
-          (should backstaff-python-found))))))
+(ert-deftest backstaff-server-python-off-the-path-is-found-where-installers-put-it ()
+  (backstaff-server-tests-with-path
+      `(("python3" . "#!/bin/sh\nprintf '3.9.18\\n/bin/sh\\n'\n")
+        ("opt" ("python3" . ,(backstaff-server-tests-shim))))
+    (let ((backstaff-python--places (list (expand-file-name "opt"))) (notes nil))
+      (should-not (backstaff-python-wait root (lambda (program answer)
+                                                (push (cons program answer) notes))))
+      (should backstaff-python-found)
+      (should (assoc (expand-file-name "python3") notes)))))
 
 (ert-deftest backstaff-server-program-that-is-no-python-does-not-fit ()
   (backstaff-server-tests-with-path '(("python3" . "#!/bin/sh\nexit 0\n")
@@ -257,27 +249,24 @@ The sources are a copy without an environment beside them."
    (backstaff-test-fake-command "other-protocol") 'backstaff-connection-lost
    "0\\.1\\.0 (protocol 1), the server is 0\\.1\\.0 (protocol 2); update Emacs's package"))
 
-(ert-deftest backstaff-server-other-version-is-a-clear-error ()
-  (backstaff-server-tests-fails
-   (backstaff-test-fake-command "other-version") 'backstaff-connection-lost
-   "the server is 0\\.2\\.0 (protocol 1); update Emacs's package"))
-
 (ert-deftest backstaff-server-handshake-says-which-of-the-two-is-older ()
-  (pcase-dolist (`(,version ,protocol ,older) '(("9.0.0" 1 "update Emacs's package")
-                                                ("0.0.9" 1 "update the server")
-                                                ("9.0.0" 2 "update Emacs's package")
+  (pcase-dolist (`(,version ,protocol ,older) '(("9.0.0" 2 "update Emacs's package")
                                                 ("0.0.9" 0 "update the server")
-                                                (7 1 "something else")))
+                                                ("0.0.9" nil "update the server")
+                                                (7 1 "something else")
+                                                (nil nil "something else")))
     (pcase-let ((`(,text ,advice) (backstaff-server--mismatch
                                    (list :version version :protocol protocol))))
       (should (string-match-p older text))
       (pcase older
         ("update the server" (should (string-match-p "pipx upgrade backstaff" advice)))
-        ("update Emacs's package" (should (string-match-p "M-x \\(package-upgrade\\|list-packages\\)"
-                                                          advice)))))))
+        ("update Emacs's package" (should (string-match-p "M-x list-packages" advice))))))
+  (should-not (backstaff-server--mismatch '(:version "9.0.0" :protocol 1)))
+  (dolist (other '(t "0.1.0" (:protocol)))
+    (should (backstaff-server--mismatch other))))
 
 (ert-deftest backstaff-server-of-another-protocol-error-says-which-is-older ()
-  (pcase-dolist (`(,protocol ,advice) '((99 "pipx upgrade") (0 "M-x \\(package-\\|list-\\)")))
+  (pcase-dolist (`(,protocol ,advice) '((99 "pipx upgrade") (0 "M-x list-packages")))
     (let ((backstaff-server--protocol protocol))
       (backstaff-test-with-server (backstaff-test-command)
         (let ((text (backstaff-call-text "agent-q/list_directory" '(:path "."))))
@@ -293,14 +282,6 @@ The sources are a copy without an environment beside them."
   (backstaff-test-with-server (backstaff-test-fake-command "silent")
     (backstaff-test-should-fail 'backstaff-timeout "reply within 0.5 seconds"
       (backstaff-test-call-server 'reply nil :timeout 0.5))))
-
-(ert-deftest backstaff-server-patch-versions-get-along ()
-  (dolist (same '("0.1.0" "0.1.7" "0.1.0.dev1"))
-    (should-not (backstaff-server--mismatch `(:protocol 1 :version ,same))))
-  (dolist (other '((:protocol 1 :version "1.1.0") (:protocol 1) (:version "0.1.0")
-                   (:protocol 1 :version "0.10.0") (:protocol 1 :version 1)
-                   t "0.1.0" (:protocol)))
-    (should (backstaff-server--mismatch other))))
 
 (ert-deftest backstaff-server-sees-none-of-a-buffers-environment ()
   (let ((process-environment (append '("PYTHONPATH=/elsewhere" "BACKSTAFF_TEST_GLOBAL=1")

@@ -29,8 +29,7 @@
         (ert-info (id)
           (should (plist-get here :ok))
           (dolist (key '(:ok :tool :text :data :truncated :warnings))
-            (should (equal (plist-get here key) (plist-get there key)))))))
-    (should (eq (backstaff-remote-test-way far) way))))
+            (should (equal (plist-get here key) (plist-get there key)))))))))
 
 (ert-deftest backstaff-remote-outside-of-a-project-is-outside-on-a-host-too ()
   (dolist (project-first '(nil t))
@@ -58,12 +57,6 @@
           (project-find-functions '(project-try-vc)))
       (clrhash backstaff-remote--roots)
       (should (plist-get (backstaff-call "workspace/tree" '(:path ".") '(:agent t)) :ok)))))
-
-(ert-deftest backstaff-remote-no-terminal-is-tried-first ()
-  (backstaff-remote-test-on backstaff-remote-test-ssh
-    (should (backstaff-remote-test-list far))
-    (should (eq (backstaff-remote-test-way far) 'direct))
-    (should (= (backstaff-remote-test-starts) 1))))
 
 (ert-deftest backstaff-remote-one-server-serves-all-roots-of-a-connection ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
@@ -399,8 +392,7 @@ For example eglot, told of a problem, looks for the buffer of its file."
       (should (equal (plist-get reply :text)
                      (plist-get (backstaff-call "workspace/tree" (list :path path)
                                                 (list :root root))
-                                :text))))
-    (should (eq (backstaff-remote-test-way far) 'tramp))))
+                                :text))))))
 
 (ert-deftest backstaff-remote-works-through-a-login-of-any-kind ()
   (backstaff-remote-tests-elsewhere (file-remote-p (format "/fake:%s:/" (system-name)))))
@@ -569,18 +561,6 @@ For example eglot, told of a problem, looks for the buffer of its file."
     (backstaff-remote-test-connect (file-remote-p far))
     (should (backstaff-remote-test-list far))))
 
-(ert-deftest backstaff-remote-silent-host-ends-the-start-and-nothing-else ()
-  (backstaff-remote-test-on backstaff-remote-test-ssh
-    (let ((backstaff-remote-start-limit 1))
-      (backstaff-remote-test-tell "stop")
-      (backstaff-test-should-fail 'backstaff-connection-lost
-          "not ready within 1 seconds; the network may be down, or that host asleep"
-        (backstaff-remote-test-list far))
-      (should (= (backstaff-remote-test-starts) 1))
-      (should (backstaff-server-connected-p far))
-      (backstaff-remote-test-tell "go"))
-    (should (backstaff-remote-test-list far))))
-
 (ert-deftest backstaff-remote-search-for-the-root-ends-at-its-limit ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
     (let ((backstaff-remote-start-limit 1))
@@ -591,8 +571,8 @@ For example eglot, told of a problem, looks for the buffer of its file."
     (backstaff-remote-test-connect (file-remote-p far))
     (should (backstaff-root (concat far "src/")))))
 
-(defun backstaff-remote-tests-child (far way form)
-  "Start an Emacs whose server for FAR was started in WAY, and return its process.
+(defun backstaff-remote-tests-child (far form)
+  "Start an Emacs that has a server for FAR, and return its process.
 It has printed the server's id, evaluates FORM, and waits."
   (let* ((output "")
          (child
@@ -610,11 +590,10 @@ It has printed the server's id, evaluates FORM, and waits."
                  "--eval"
                  (format "%S"
                          `(progn
-                            (setq backstaff-server-command ',(backstaff-test-command))
+                            (setq backstaff-server-command ',(backstaff-test-command)
+                                  tramp-connection-properties ',tramp-connection-properties)
                             (backstaff-remote-test-connect ,(file-remote-p far))
-                            (cl-letf (((symbol-function 'backstaff-remote--ways)
-                                       (lambda (_) '(,way))))
-                              (message "pid %d" (backstaff-remote-test-pid ,far)))
+                            (message "pid %d" (backstaff-remote-test-pid ,far))
                             ,form
                             (while t (accept-process-output nil 1))))))))
     (backstaff-test-wait-for (or (string-match "pid \\([0-9]+\\)\n" output)
@@ -625,7 +604,7 @@ It has printed the server's id, evaluates FORM, and waits."
 
 (ert-deftest backstaff-remote-server-ends-when-emacs-is-killed ()
   (backstaff-remote-test-both-ways
-    (let* ((child (backstaff-remote-tests-child far way nil))
+    (let* ((child (backstaff-remote-tests-child far nil))
            (pid (process-get child 'server)))
       (should (process-attributes pid))
       (signal-process child 'KILL)
@@ -635,7 +614,7 @@ It has printed the server's id, evaluates FORM, and waits."
   "A terminal that closes sends SIGHUP, and Emacs runs its hooks."
   (backstaff-remote-test-both-ways
     (let ((child (backstaff-remote-tests-child
-                  far way `(progn
+                  far `(progn
                              (run-at-time 0.5 0.5 (lambda ()
                                                     (backstaff-call-async
                                                      "agent-q/list_directory" '(:path ".")
@@ -697,8 +676,6 @@ It has printed the server's id, evaluates FORM, and waits."
         (with-current-buffer "*backstaff doctor*"
           (backstaff-test-wait-for (string-match-p "All is well" (buffer-string)))
           (dolist (regexp `("^ok +Host +/ssh:host:$"
-                            ,(if (eq way 'direct) "a session without a terminal"
-                               "a login of TRAMP's on a terminal")
                             "Python 3\\.[0-9]+, sources \\(?:sent\\|cached\\)"
                             "^ok +To the host +[0-9.]+ to [0-9.]+ ms for an empty call"))
             (should (string-match-p regexp (buffer-string))))
@@ -717,7 +694,7 @@ It has printed the server's id, evaluates FORM, and waits."
         (with-current-buffer "*backstaff doctor*"
           (backstaff-test-wait-for (string-match-p "failed: Host\\." (buffer-string)))
           (should (string-match-p
-                   "^FAILED +Host +Backstaff cannot start its server: on /ssh:host:, Python 3\\.11 or newer is needed: .*\n +To do: Install one on that host"
+                   "^FAILED +Host +Backstaff cannot start its server: on /ssh:host:, .*is no Python 3\\.11 or newer.*\n +To do: Install one on that host"
                    (buffer-string))))))))
 
 (ert-deftest backstaff-remote-is-loaded-for-remote-roots-alone ()
