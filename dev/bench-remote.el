@@ -95,16 +95,18 @@
     (process-send-string bench-remote-echo "0123456789\n")
     (while (not heard) (accept-process-output bench-remote-echo 0.5 nil t))))
 
-(defun bench-remote-start-echo ()
-  "Start a process that echoes its input, without a terminal."
-  (backstaff-remote--make-process bench-remote-host 'direct
-                                 :name "echo" :command '("cat") :buffer nil))
+(defun bench-remote-process (filter &rest command)
+  "Start COMMAND there, on a terminal that changes nothing, and return the process.
+It has FILTER."
+  (let ((default-directory (concat bench-remote-host "/")))
+    (make-process :name "bench-remote" :buffer (generate-new-buffer " *bench-remote*")
+                  :file-handler t :noquery t :coding 'binary :filter filter
+                  :command `("sh" "-c" "stty raw -echo; exec \"$@\"" "sh" ,@command))))
 
-(defun bench-remote-start (way)
-  "Start a server in WAY, and end it."
+(defun bench-remote-start ()
+  "Start a server, and end it."
   (backstaff-server--stop "bench")
-  (cl-letf (((symbol-function 'backstaff-remote--ways) (lambda (_) (list way))))
-    (bench-remote-list ".")))
+  (bench-remote-list "."))
 
 (defun bench-remote-forget ()
   "Empty the host's cache."
@@ -115,7 +117,7 @@
 (defun bench-remote-miss ()
   "Start a server on a host with an empty cache."
   (bench-remote-forget)
-  (bench-remote-start 'direct))
+  (bench-remote-start))
 
 (defvar bench-remote-payload nil "A file as large as what goes to a host.")
 
@@ -123,11 +125,9 @@
   "Start the server from files installed there, until its first answer."
   (backstaff-server--stop "bench")
   (let* ((answer "")
-         (process (backstaff-remote--make-process
-                   bench-remote-host 'direct :name "installed" :buffer nil
-                   :command (list (getenv "BACKSTAFF_PYTHON") "-I" bench-remote-main
-                                  "serve" "--stdio")
-                   :filter (lambda (_ text) (setq answer (concat answer text))))))
+         (process (bench-remote-process
+                   (lambda (_ text) (setq answer (concat answer text)))
+                   (getenv "BACKSTAFF_PYTHON") "-I" bench-remote-main "serve" "--stdio")))
     (process-send-string process (backstaff-message-frame
                                   `(call 1 agent-q/list_directory
                                          ((:path ".") (:root ,(file-local-name
@@ -210,13 +210,9 @@ MS / BASE may be."
 
 (defun bench-remote-starts (rtt)
   "Compare ways to start, at RTT ms."
-  (pcase-let ((`(,installed ,hit ,miss ,login ,copy)
-               (bench-remote-medians 3 #'bench-remote-installed
-                                     (lambda () (bench-remote-start 'direct))
-                                     #'bench-remote-miss
-                                     (lambda () (bench-remote-start 'tramp))
-                                     #'bench-remote-copy)))
-    (bench-remote-row "start, login on a terminal / no terminal" hit login 4 t)
+  (pcase-let ((`(,installed ,hit ,miss ,copy)
+               (bench-remote-medians 3 #'bench-remote-installed #'bench-remote-start
+                                     #'bench-remote-miss #'bench-remote-copy)))
     (bench-remote-row "start, kept sources / installed files" hit installed 1.5)
     (bench-remote-row (format "start, sent sources - installed (%d ms and 2 RTT)" 80)
                       (max 1 (- miss installed)) (+ 80.0 (* 2 rtt)) 1.0)
@@ -234,25 +230,14 @@ MS / BASE may be."
                         (* 1e3 (- (float-time) start)) 2000.0 1.15))
     (bench-remote-tell "go")))
 
-(defun bench-remote-terminal ()
-  "Compare a call on a terminal with an echo."
-  (backstaff-server--stop "bench")
-  (cl-letf (((symbol-function 'backstaff-remote--ways) (lambda (_) '(tramp))))
-    (pcase-let ((`(,echo ,list)
-                 (bench-remote-medians bench-remote-turns #'bench-remote-raw-echo
-                                       (lambda () (bench-remote-list "tree/d0/e0")))))
-      (bench-remote-row "list 10 on a terminal / raw ssh echo" list echo 1.25)))
-  (backstaff-server--stop "bench"))
-
 (defun bench-remote-at (rtt)
   "Measure all at RTT ms."
   (princ (format "\nround trip %d ms, Emacs %s, TRAMP %s; medians\n%-46s %9s %9s %8s  gate\n"
                  rtt emacs-version tramp-version "" "ms" "against" "ratio"))
   (bench-remote-tell (format "delay %f" (/ rtt 2000.0)))
-  (setq bench-remote-echo (bench-remote-start-echo))
+  (setq bench-remote-echo (bench-remote-process #'ignore "cat"))
   (bench-remote-list ".")
   (bench-remote-calls rtt)
-  (bench-remote-terminal)
   (bench-remote-starts rtt)
   (bench-remote-limit)
   (delete-process bench-remote-echo)

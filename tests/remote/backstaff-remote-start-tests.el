@@ -142,7 +142,7 @@ echo 'a warning' >&2
     (let* ((backstaff-remote-python "python-that-is-not-there")
            (text (backstaff-call-text "agent-q/list_directory" '(:path ".") (list :root far))))
       (should (string-match-p
-               "\\`Error: Backstaff cannot start its server: on /ssh:host:, python-that-is-not-there is no Python 3\\.11 or newer; the host said: .*not found"
+               "\\`Error: Backstaff cannot start its server: on /ssh:host:, python-that-is-not-there is no Python 3\\.11 or newer; the host said: .*\\(not found\\|[Nn]o such file\\)"
                text))
       (should (string-match-p "Install one on that host" text))
       (should (= (backstaff-remote-test-starts) 1)))))
