@@ -44,7 +44,7 @@ Return any other FORM as it is."
           (mapconcat (lambda (form) (let ((print-quoted t)) (prin1-to-string form)))
                      (cl-mapcan #'autoloads--of-file
                                 (directory-files autoloads-folder t
-                                                 "\\`backstaff-\\(agent\\|gptel\\|llm\\|mcp\\|ui\\|remote\\).*\\.el\\'"))
+                                                 "\\`backstaff-\\(agent\\|gptel\\|listen\\|llm\\|mcp\\|ui\\|remote\\).*\\.el\\'"))
                      "\n")
           "\n\n(provide 'backstaff-loaddefs)\n\n"
           ;; Package managers take no autoloads from here.  (As one string, Emacs would take

@@ -27,7 +27,8 @@
 (require 'subr-x)
 
 (defvar lint-floors '("backstaff" "backstaff-emacs"
-                      ("backstaff-agent" "backstaff-gptel" "backstaff-llm" "backstaff-mcp")
+                      ("backstaff-agent" "backstaff-gptel" "backstaff-llm" "backstaff-mcp"
+                       "backstaff-listen")
                       "backstaff-ui" "backstaff-remote")
   "The floors, the lowest first, each by one or more beginnings of file names.
 For example, backstaff-ui-tree.el is on the floor \"backstaff-ui\".  A file

@@ -1,4 +1,4 @@
-"""`make manual`: writes the tools into the README and the manual, and the manifest.
+"""`make manual`: writes the tools into README and manual, the manifest, and the globs of secrets.
 
 Each file has two lines for it, `BEGIN tools` and `END tools`, within comments. The text between
 them is generated.
@@ -13,6 +13,7 @@ from pathlib import Path
 from textwrap import wrap
 
 from backstaff.command_line import main
+from backstaff.fs.secrets import SECRETS
 from backstaff.registry import discover
 from backstaff.tool import ESSENTIAL
 
@@ -20,6 +21,7 @@ PROJECT = Path(__file__).parents[1]
 README, MANUAL = PROJECT / "README.md", PROJECT / "docs" / "backstaff.org"
 MANIFEST = PROJECT / "py_backend" / "backstaff" / "manifest.py"
 LISP_TOOLS = PROJECT / "elisp" / "backstaff-lisp-tools.el"
+LISP_SERVER = PROJECT / "elisp" / "backstaff-server.el"
 SUMMARY = re.compile(r"\S+: (.+?)(?: \(contract \d+\))?\.?")
 WIDTH = 90
 
@@ -102,7 +104,19 @@ def manifest() -> str:
     return head + "".join(facts)
 
 
+def secrets() -> str:
+    """Return the globs of files that may hold secrets, as strings of Lisp."""
+    globs = " ".join(f'"{glob}"' for glob in SECRETS)
+    indent = " " * 4
+    lines = wrap(
+        globs, WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+    )
+    return "\n".join(lines)
+
+
 if __name__ == "__main__":
     MANIFEST.write_text(manifest(), "utf-8")
     for path, block in ((README, table()), (MANUAL, chapter())):
         path.write_text(filled(path.read_text("utf-8"), block), "utf-8")
+    lisp = LISP_SERVER.read_text("utf-8")
+    LISP_SERVER.write_text(filled(lisp, secrets(), name="secrets"), "utf-8")

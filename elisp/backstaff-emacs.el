@@ -36,24 +36,29 @@
                  (cl-list* (buffer-name buffer) (buffer-name base)
                         (backstaff-unsaved-file-names base))))))
 
+(defvar backstaff-emacs-more-secrets nil
+  "Globs of files that may hold secrets, besides `backstaff-server-secrets'.")
+
 (defvar backstaff-emacs--secrets '(unknown)
-  "Value of `backstaff-server-secrets', and a list (EXCEPTED REGEXP) for each.
+  "All these globs, and a list (EXCEPTED REGEXP) for each.
 EXCEPTED is t for an exception.  A regexp matches paths between slashes.")
 
 (defun backstaff-emacs-secret-p (names roots)
   "Return non-nil if the file with NAMES, below ROOTS, may hold secrets.
 The server's fs/secrets.py defines the globs."
-  (unless (eq (car backstaff-emacs--secrets) backstaff-server-secrets)
-    (setq backstaff-emacs--secrets
-          (cons backstaff-server-secrets
-                (cl-loop
-                 for glob in backstaff-server-secrets
-                 for excepted = (string-prefix-p "!" glob)
-                 for regexp = (wildcard-to-regexp (string-trim glob "!" "/"))
-                 collect (list excepted
-                               (concat "/" (string-replace "[^\0]" "[^/]" (substring regexp 2 -2))
-                                       (if (string-suffix-p "/" glob) "/[^/]" "/")
-                                       (and excepted "\\'")))))))
+  (let ((globs (append backstaff-emacs-more-secrets backstaff-server-secrets)))
+    (unless (equal (car backstaff-emacs--secrets) globs)
+      (setq backstaff-emacs--secrets
+            (cons globs
+                  (cl-loop
+                   for glob in globs
+                   for excepted = (string-prefix-p "!" glob)
+                   for regexp = (wildcard-to-regexp (string-trim glob "!" "/"))
+                   collect (list excepted
+                                 (concat "/"
+                                         (string-replace "[^\0]" "[^/]" (substring regexp 2 -2))
+                                         (if (string-suffix-p "/" glob) "/[^/]" "/")
+                                         (and excepted "\\'"))))))))
   (let ((case-fold-search t))
     (cl-some (lambda (name)
                (or (backstaff-unsaved-secret-p name)

@@ -13,6 +13,7 @@
 (autoload 'backstaff-agent-q-setup "backstaff-agent-q" nil t)
 (autoload 'backstaff-skills-catalog "backstaff-agent")
 (autoload 'backstaff-gptel-register "backstaff-gptel" nil t)
+(autoload 'backstaff-listen-mode "backstaff-listen" nil t)
 (autoload 'backstaff-llm-tools "backstaff-llm")
 (autoload 'backstaff-mcp-server "backstaff-mcp")
 (add-hook 'backstaff-server-host-functions #'backstaff-remote-operate)

@@ -211,8 +211,24 @@ One project that brings it down must not take the tools from all others.")
   "The ids of the tools that read the contents of files.
 It is the symbol `unknown' until a server has shaken hands.")
 
-(defvar backstaff-server-secrets nil
-  "Globs of the files that may hold secrets, from the server's handshake.
+;; `make manual' writes the list.
+(defvar backstaff-server-secrets
+  '(;; BEGIN secrets
+
+    ".authinfo*" ".netrc*" "_netrc" ".pgpass" ".my.cnf" ".git-credentials"
+    ".config/git/credentials" ".git/config" ".git/config.worktree" ".git/modules/"
+    ".git/worktrees/*/config.worktree" ".ssh/" ".gnupg/" ".password-store/" "id_rsa"
+    "id_dsa" "id_ecdsa*" "id_ed25519*" ".env" ".env.*" ".envrc" ".npmrc" ".pypirc"
+    ".htpasswd" ".vault-token" ".aws/credentials" ".azure/" ".config/gcloud/"
+    ".config/gh/hosts.yml" ".kube/config" ".docker/config.json" ".cargo/credentials*"
+    ".gem/credentials" ".terraformrc" "*.pem" "*.key" "*.p12" "*.pfx" "*.ppk" "*.jks"
+    "*.keystore" "*.kdbx" "*.keyring" "*.keychain" "*.keychain-db" "keyrings/" "!*.pub"
+    "!.env.example" "!.env.sample" "!.env.template" "!.env.dist"
+
+    ;; END secrets
+    )
+  "Globs of the files that may hold secrets.
+These are the server's own ones until a handshake brings those of the settings.
 A glob that starts with an exclamation mark names exceptions: \"!.env.example\".")
 
 (defun backstaff-server-status ()

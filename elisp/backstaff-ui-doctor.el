@@ -18,6 +18,8 @@
 (require 'backstaff-names)
 (require 'backstaff-ui-path)
 
+(declare-function backstaff-listen-servers "backstaff-listen" ())
+
 (defconst backstaff-doctor--limit 5
   "Maximum number of seconds for each check of a server.")
 
@@ -144,7 +146,19 @@ Return the place of the first failure, or nil."
         ('unresponsive (note "Running" 'failed "the server does not respond any more"
                              "Type M-x backstaff-restart"))
         ((and (pred integerp) pid) (note "Running" 'ok (format "process %s" pid)))
-        (_ (note "Running" 'note "no server; the next call starts one"))))
+        (_ (note "Running" 'note "no server; the next call starts one")))
+      (note "Agents" 'note
+            (cond ((not (bound-and-true-p backstaff-listen-mode))
+                   "those outside Emacs see files as on disk; with (backstaff-listen-mode 1) in\
+ your init file they see unsaved text, and you are asked before they read secrets")
+                  ((backstaff-listen-servers)
+                   (mapconcat
+                    (lambda (server)
+                      (format "process %d for %s asked last at %s" (plist-get server :pid)
+                              (file (plist-get server :root))
+                              (format-time-string "%T" (plist-get server :last))))
+                    (backstaff-listen-servers) "\n"))
+                  (t "none outside Emacs is connected"))))
     host))
 
 (defun backstaff-doctor--check-server (host)

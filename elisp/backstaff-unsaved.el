@@ -46,6 +46,13 @@ The rest is for arguments.  A text that does not fit goes ahead of the call.")
   "Maximum number of seconds for which texts go ahead of a call.
 After that the files on the disk count, and the next call sends the rest.")
 
+(defvar backstaff-unsaved-deadline nil
+  "The time after which no more texts are looked at, as `float-time', or nil.
+The others are left out.  A text that was looked at before costs nothing.")
+
+(defvar backstaff-unsaved-true-root nil
+  "A root whose name has no links in it, so that the disk is not asked, or nil.")
+
 (defconst backstaff-unsaved--secret
   (rx (or (: ".gpg" eos) (: (or bos "/") (or ".authinfo" ".netrc") (* nonl) eos)))
   "Regexp for the names of files whose text never leaves Emacs.")
@@ -101,7 +108,7 @@ TRAMP, which did that, has noted the directory, so the host is not asked."
   "Return the names of the directory ROOT, a list.
 They are the given one and, on this host, the true one, which on another host
 would cost a round trip."
-  (if (file-remote-p root) (list root)
+  (if (or (equal root backstaff-unsaved-true-root) (file-remote-p root)) (list root)
     (delete-dups (list (let ((file-name-handler-alist nil)) (file-truename root)) root))))
 
 (defun backstaff-unsaved-below (name roots)
@@ -143,11 +150,17 @@ It needs none for UTF-8, nor for a file that begins with a byte order mark."
     (widen)
     (encode-coding-string (buffer-substring-no-properties (point-min) (point-max)) coding)))
 
+(defun backstaff-unsaved--state ()
+  "Return what a change of the current buffer's text or coding system changes."
+  (cons (buffer-chars-modified-tick) buffer-file-coding-system))
+
 (defun backstaff-unsaved--look ()
   "Return (CODING DIGEST SIZE) of the text of the current buffer.
-CODING is the coding system that saving the buffer would use."
-  (let ((state (cons (buffer-chars-modified-tick) buffer-file-coding-system)))
-    (unless (equal state (car backstaff-unsaved--known))
+CODING is the coding system that saving the buffer would use.  Return nil if
+the text was not looked at before `backstaff-unsaved-deadline'."
+  (let ((state (backstaff-unsaved--state)))
+    (unless (or (equal state (car backstaff-unsaved--known))
+                (and backstaff-unsaved-deadline (> (float-time) backstaff-unsaved-deadline)))
       (let* ((coding (or buffer-file-coding-system 'utf-8-unix))
              (eol (coding-system-eol-type coding))
              (able (and (not (eq (coding-system-base coding) 'undecided))
@@ -160,7 +173,16 @@ CODING is the coding system that saving the buffer would use."
              (bytes (backstaff-unsaved--bytes used)))
         (setq backstaff-unsaved--known
               (list state used (secure-hash 'sha256 bytes) (length bytes)))))
-    (cdr backstaff-unsaved--known)))
+    (and (equal state (car backstaff-unsaved--known)) (cdr backstaff-unsaved--known))))
+
+(defun backstaff-unsaved-text (digest)
+  "Return the bytes of the text with DIGEST that a context named, or nil."
+  (cl-loop for buffer in (buffer-list)
+           when (equal digest (nth 2 (buffer-local-value 'backstaff-unsaved--known buffer)))
+           return (with-current-buffer buffer
+                    (when-let ((look (backstaff-unsaved--look)))
+                      (and (equal (nth 1 look) digest)
+                           (backstaff-unsaved--bytes (car look)))))))
 
 (defun backstaff-unsaved--buffers (root)
   "Return lists (NAME BUFFER UNSAVED) of files below ROOT for a server.
@@ -221,9 +243,10 @@ The value is a plist:
                       (cond ((not unsaved) nil)
                             ((> (buffer-size) backstaff-unsaved--most-bytes)
                              (list nil nil (buffer-size)))
-                            (t (backstaff-unsaved--look))))
+                            ((backstaff-unsaved--look))
+                            (t (list nil nil (buffer-size)))))
                      (key (cons host digest))
-                     (fits (and unsaved (<= cost room)
+                     (fits (and digest (<= cost room)
                                 (<= (+ total size) backstaff-unsaved--most-bytes)
                                 (< (length items) 1000))) ; the server refuses more
                      (data (and fits (backstaff-unsaved--data key coding all))))

@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -11,7 +12,7 @@ from backstaff import __version__, log
 from backstaff.arguments import json_object
 from backstaff.errors import ErrorCode, SettingsError, ToolError
 from backstaff.fs.root import Root
-from backstaff.manifest import PRESET
+from backstaff.manifest import CLIENT_TOOLS, PRESET
 from backstaff.registry import Registry, discover
 from backstaff.render.canonical import to_json
 from backstaff.render.names import quote, visible
@@ -79,6 +80,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="the longest text of an answer (default: 16384)",
     )
+    mcp.add_argument(
+        "--emacs",
+        choices=("auto", "never"),
+        default="auto",
+        help="whether to ask a running Emacs for unsaved text (default: auto)",
+    )
     call = add("call", help="call one tool and print its answer")
     call.add_argument("id", help="the tool, e.g. agent-q/list_directory")
     call.add_argument("json", nargs="?", help="its arguments as a JSON object")
@@ -111,7 +118,12 @@ def _mcp(options: argparse.Namespace) -> int:
     from backstaff.mcp.connection import ServedTools
     from backstaff.mcp.stdio import serve
 
-    server = _server(options)
+    kind = Server
+    if options.emacs == "auto":
+        from backstaff.live import LiveServer
+
+        kind = LiveServer
+    server = _server(options, kind)
     Root(server.root).close()  # reports a missing root at once, not at each call
     if options.max_output_bytes < LEAST_OUTPUT_BYTES:
         least = f"--max-output-bytes must be at least {LEAST_OUTPUT_BYTES}"
@@ -121,12 +133,17 @@ def _mcp(options: argparse.Namespace) -> int:
         print(f"backstaff: {problem}", file=sys.stderr)
     offer = ServedTools(
         problem=problem,
-        tools=_chosen(server.registry, options.toolsets, options.tools),
+        tools=_chosen(
+            server.registry,
+            options.toolsets,
+            options.tools,
+            CLIENT_TOOLS if options.emacs == "auto" else (),
+        ),
         max_output_bytes=options.max_output_bytes,
     )
     reasons = {
         Verdict.DENY: "the policy denies it",
-        Verdict.PROMPT: "the policy wants a person's approval, which nobody can give over MCP",
+        Verdict.PROMPT: "the policy wants a person's approval, for which Emacs has to listen",
     }
     for tool_id in offer.tools:
         if reason := reasons.get(server.settings.policy.verdict(tool_id)):
@@ -160,12 +177,20 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _chosen(registry: Registry, toolsets: list[str] | None, tools: list[str] | None) -> list[str]:
-    """Return the ids of the tools that the options choose, each once. Raises `ToolError`."""
+def _chosen(
+    registry: Registry,
+    toolsets: list[str] | None,
+    tools: list[str] | None,
+    client_tools: Sequence[str],
+) -> list[str]:
+    """Return the ids of the tools that the options choose, each once. Raises `ToolError`.
+
+    `client_tools` are those of Emacs, which is asked for their definitions later.
+    """
     if toolsets is None and tools is None:
-        return [tool_id for tool_id in PRESET if tool_id in registry.by_id]
+        return [*(tool_id for tool_id in PRESET if tool_id in registry.by_id), *client_tools]
     by_toolset: dict[str, list[str]] = {}
-    for tool_id in registry.by_id:
+    for tool_id in (*registry.by_id, *client_tools):
         by_toolset.setdefault(tool_id.partition("/")[0], []).append(tool_id)
     chosen: list[str] = []
     for toolset in toolsets or ():
@@ -173,7 +198,8 @@ def _chosen(registry: Registry, toolsets: list[str] | None, tools: list[str] | N
             message = f"There is no toolset {toolset}; there are: {', '.join(by_toolset)}"
             raise ToolError(ErrorCode.UNKNOWN_TOOL, message)
         chosen += by_toolset[toolset]
-    return list(dict.fromkeys([*chosen, *map(registry.id_of, tools or ())]))
+    chosen += (name if name in client_tools else registry.id_of(name) for name in tools or ())
+    return list(dict.fromkeys(chosen))
 
 
 def _call(options: argparse.Namespace) -> int:
@@ -234,10 +260,10 @@ def _bundle(_: argparse.Namespace) -> int:
     return EXIT_OK
 
 
-def _server(options: argparse.Namespace) -> Server:
+def _server(options: argparse.Namespace, kind: type[Server] = Server) -> Server:
     path = options.config or default_file()
     read = partial(load, path) if path else None
-    return make_server(discover(), os.path.abspath(options.root or "."), read)
+    return make_server(discover(), os.path.abspath(options.root or "."), read, kind)
 
 
 _COMMANDS = {"serve": _serve, "mcp": _mcp, "call": _call, "tools": _tools, "bundle": _bundle}

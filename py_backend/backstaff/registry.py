@@ -9,7 +9,7 @@ other tools work.
 import logging
 import os
 import re
-from collections import UserDict
+from collections import ChainMap, UserDict
 from collections.abc import Mapping
 from importlib import import_module
 from pkgutil import iter_modules
@@ -76,12 +76,16 @@ class Registry:
             for tool_id, tool in tools.items()
         ]
 
-    def for_models(self, tool_id: str) -> dict[str, object]:
+    def for_models(
+        self, tool_id: str, client: Mapping[str, Tool[Any]] | None = None
+    ) -> dict[str, object]:
         """The definition of a tool that models see: `name`, `description`, and the JSON `schema`.
 
-        Raises `ToolError` if the tool cannot be used.
+        The tool may be one of the `client`. Raises `ToolError` if it cannot be used.
         """
-        tool = self.by_id[tool_id]
+        # A chain imports no other tool.
+        tools = ChainMap(dict(client or {}), self.by_id)  # type: ignore[arg-type]  # only read
+        tool = tools[tool_id]
         properties = {}
         for parameter in tool.parameters:
             low, high = parameter.bounds()
@@ -91,7 +95,7 @@ class Registry:
             for limit, told in zip(("minimum", "maximum"), parameter.told_bounds(), strict=True):
                 if told is None:
                     shown.pop(limit, None)
-            text = self._named(parameter.description or parameter.help, self.by_id)
+            text = self._named(parameter.description or parameter.help, tools)
             if "default" in text or not parameter.default:
                 shown.pop("default", None)  # a default that everybody expects costs tokens
             if parameter.items:
@@ -100,7 +104,7 @@ class Registry:
         required = schema(tool.parameters)["required"]
         return {
             "name": self.model_name(tool_id),
-            "description": self._named(tool.description, self.by_id),
+            "description": self._named(tool.description, tools),
             "schema": {"type": "object", "properties": properties}
             | ({"required": required} if required else {}),
         }

@@ -187,6 +187,18 @@ class Server:
             **decoded,
         )
 
+    def for_models(self, tool_id: str) -> dict[str, object]:
+        """Return the definition of a tool that models see. Raises `ToolError`."""
+        return self.registry.for_models(tool_id)
+
+    def is_live(self) -> bool:
+        """Whether an Emacs answers: then unsaved text counts, and a person can say yes."""
+        return False
+
+    def approved(self, call: Call, reply: Reply, _: threading.Event) -> Call | Reply:  # noqa: ARG002
+        """Return `reply`, because nobody can be asked here; `backstaff.live` asks in Emacs."""
+        return reply
+
     def fail(self, call: Call, error: ToolError) -> Reply:
         """Return the reply to a `call` that hangs or will never run."""
         return self._fitting(failure(call.tool_id, error), call)

@@ -14,14 +14,16 @@ Read = Callable[[Tables, Collection[str]], Settings]
 """Reads the settings, given the tables of the tools and the ids that the policy may name."""
 
 
-def make_server(registry: Registry, root: str, read: Read | None) -> Server:
+def make_server(
+    registry: Registry, root: str, read: Read | None, kind: type[Server] = Server
+) -> Server:
     """Return a server of the tools at `root`, with the settings that `read` returns, if any.
 
     Raises `SettingsError`, and `ToolError` for a tool whose settings cannot be asked for.
     """
     ids = [*registry.by_id, *CLIENT_TOOLS]
     settings = read(registry.settings_tables(), ids) if read else Settings()
-    return Server(registry, settings, root)
+    return kind(registry, settings, root)
 
 
 def serve_until_the_end(serve: Callable[..., int], *arguments: object) -> Never:

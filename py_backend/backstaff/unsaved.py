@@ -98,6 +98,10 @@ class UnsavedTexts:
         self.kept.put(digest, text)
         return size
 
+    def have(self, digest: str) -> int | bool:
+        """Return how many bytes of a text are here; True if it is here in full."""
+        return self.kept.get(digest) is not None or len(self.begun.get(digest) or b"")
+
     def received(self, items: Sequence[Named]) -> Mapping[str, UnsavedText]:
         """Keep the texts that `items` bring, and return each by its name. Raises `ToolError`."""
         found = {item.digest: item.data for item in items if item.data is not None}

@@ -92,6 +92,11 @@ def test_documents_describe_the_tools_as_they_are(path: Path, block: Callable[[]
     assert reference.filled(text, block()) == text, f"{path.name} is out of date: make manual"
 
 
+def test_emacs_knows_the_globs_of_secrets_before_a_server_runs() -> None:
+    text = reference.LISP_SERVER.read_text("utf-8")
+    assert reference.filled(text, reference.secrets(), name="secrets") == text, "make manual"
+
+
 def test_manifest_has_the_facts_of_the_tools() -> None:
     written = reference.MANIFEST.read_text("utf-8")
     assert written == reference.manifest(), "the manifest is out of date: make manual"

@@ -12,8 +12,10 @@ A list of messages on one line, which only 2025-03-26 allows, is refused.
 import json
 import logging
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from backstaff import __version__
 from backstaff.errors import ErrorCode, ToolError
@@ -43,11 +45,12 @@ _CACHE = {"ttlMs": 3_600_000, "cacheScope": "private"}
 _METHODS = ("initialize", "ping", "tools/call", "tools/list")
 _STATELESS_METHODS = ("server/discover", "tools/call", "tools/list")
 _READS_ONLY = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
+_ON_DISK = "as they are on disk: changes that an editor has not saved yet are not seen"
+_IN_EMACS = "with the user's unsaved changes, unless the answer ends with 'as on disk'"
 _INSTRUCTIONS = (
-    "These tools only read, and only below {root}; paths are relative to it. They read files as"
-    " they are on disk: changes that an editor has not saved yet are not seen. To find code in few"
-    " calls, search for several names at once (a|b), then read the definitions in the answer's"
-    " headings: one with symbol, several with ranges."
+    "These tools only read, and only below {root}; paths are relative to it. They read files"
+    " {how}. To find code in few calls, search for several names at once (a|b), then read the"
+    " definitions in the answer's headings: one with symbol, several with ranges."
 )
 
 
@@ -78,6 +81,19 @@ class _RunningCall(RunningCall):
 
     stateless: bool
 
+    def run(self) -> None:
+        """Run the call, again each time that a person has said yes to it, and answer."""
+        reply = self.server.run(self.call, self.cancelled)
+        while True:
+            self.since = inf  # a person may take longer than the call
+            approved = self.server.approved(self.call, reply, self.cancelled)
+            self.since = time.monotonic()
+            if isinstance(approved, Reply):
+                break
+            self.call = approved
+            reply = self.server.run(approved, self.cancelled)
+        self.answer(self, approved)
+
 
 class Connection:
     """The server's end of one connection."""
@@ -92,14 +108,9 @@ class Connection:
         self._send_line = send
         self._line = bytearray()
         # A tool that the policy holds back is not listed, but the answer to a call says why.
-        names = {server.registry.model_name(tool_id): tool_id for tool_id in offer.tools}
+        self._names = {server.registry.model_name(tool_id): tool_id for tool_id in offer.tools}
         # Some text that a model reads, such as a skill, may call a tool by its id.
-        self._ids = names | {tool_id: tool_id for tool_id in offer.tools}
-        self._listed = {
-            name: tool_id
-            for name, tool_id in names.items()
-            if server.settings.policy.verdict(tool_id) is Verdict.ALLOW
-        }
+        self._ids = self._names | {tool_id: tool_id for tool_id in offer.tools}
         self._running: set[_RunningCall] = set()
         self._ending = threading.Lock()
 
@@ -182,8 +193,11 @@ class Connection:
         if method == "tools/call":
             self._call(uid, params, stateless=stateless)
             return
-        instructions = self._offer.problem or _INSTRUCTIONS.format(root=quote(self._server.root))
-        result: dict[str, object] = {"capabilities": _CAPABILITIES, "instructions": instructions}
+        result: dict[str, object] = {"capabilities": _CAPABILITIES}
+        if method in ("initialize", "server/discover"):
+            how = _IN_EMACS if self._server.is_live() else _ON_DISK
+            text = _INSTRUCTIONS.format(root=quote(self._server.root), how=how)
+            result["instructions"] = self._offer.problem or text
         match method:
             case "initialize":
                 wanted = params.get("protocolVersion")
@@ -201,10 +215,11 @@ class Connection:
         if params.get("cursor") is not None:
             raise Refused(INVALID_PARAMS, "There is one page of tools; leave out the cursor")
         tools = []
-        for name, tool_id in self._listed.items():
+        for name in self._listed(is_live=self._server.is_live()):
             try:
-                definition = self._server.registry.for_models(tool_id)
-            except ToolError:  # it is broken: the log and the answer to a call say why
+                definition = self._server.for_models(self._names[name])
+            # It is broken, and the log and the answer to a call say why; or no Emacs has it.
+            except ToolError:
                 continue
             title = name.replace("_", " ").capitalize()
             tools.append(
@@ -217,12 +232,22 @@ class Connection:
             )
         return {"tools": tools}
 
+    def _listed(self, *, is_live: bool) -> list[str]:
+        """Return the names of the tools that a client may call, with a yes if Emacs can ask."""
+        allowed = {Verdict.ALLOW, Verdict.PROMPT} if is_live else {Verdict.ALLOW}
+        verdict, ours = self._server.settings.policy.verdict, self._server.registry.by_id
+        return [
+            name
+            for name, tool_id in self._names.items()
+            if verdict(tool_id) in allowed and (is_live or tool_id in ours)
+        ]
+
     def _call(self, uid: int | str, params: Mapping[str, object], *, stateless: bool) -> None:
         name, arguments = params.get("name"), params.get("arguments")
         tool_id = self._ids.get(name) if isinstance(name, str) else None
         if tool_id is None:
             wanted = shortened(name, MAX_ECHO) if isinstance(name, str) else "nothing"
-            known = ", ".join(self._listed)
+            known = ", ".join(self._listed(is_live=False))
             raise Refused(INVALID_PARAMS, f"No such tool: {wanted} (there are {known})")
         if not isinstance(arguments, dict | None):
             raise Refused(INVALID_PARAMS, f"The arguments of {name} must be an object")

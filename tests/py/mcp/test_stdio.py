@@ -248,7 +248,7 @@ def test_tools_that_the_policy_leaves_out_are_named_at_the_start(
     client = serve("--tools", "tree,forge_list_directory", "--config", str(config))
     assert names(client) == []
     assert client.close() == 0
-    asked = "the policy wants a person's approval, which nobody can give over MCP"
+    asked = "the policy wants a person's approval, for which Emacs has to listen"
     assert client.log() == (
         "backstaff: workspace/tree is left out: the policy denies it\n"
         f"backstaff: forge/list_directory is left out: {asked}\n"

@@ -1,0 +1,346 @@
+;;; backstaff-listen.el --- Answer the servers of agents outside Emacs  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Commentary:
+
+;; An agent that speaks MCP starts a server of its own, `backstaff mcp'.  With
+;; `backstaff-listen-mode' Emacs listens on a Unix socket, by which such a server gets what
+;; only Emacs knows.  The socket is in a private folder whose name depends on the user's id
+;; alone, so neither a project nor the environment can name another one.
+;;
+;; The server speaks first, in the frames of backstaff-message.el.  It may call four methods:
+;;
+;; hello ROOT PID NAMES GLOBS
+;;     Say for which root, a true name, and by which process it asks.  NAMES has pairs of a
+;;     tool's id and its name for models.  GLOBS are files that may hold secrets besides
+;;     Emacs's own.  The answer has the tools whose work Emacs does, and the number of
+;;     buffers that visit files below the root.
+;; unsaved HAVE SECRET
+;;     Take the texts of modified buffers below the root.  HAVE has pairs of a digest and the
+;;     number of bytes that the server has of that text.  The answer has all digests, and
+;;     some bytes of one text that is not there in full; the server asks again for more.
+;; run ID ARGS LIMIT SECONDS SECRET
+;;     Run a tool in Lisp, with arguments that the server has checked.
+;; ask ID ARGS SECRET
+;;     Ask the user whether a call may run, or may read the file SECRET.  The answer comes at
+;;     once: `:asking' until the server asks again after the user has answered.
+;;
+;; Nothing that comes is evaluated: a method is looked up in a list, and its arguments are
+;; data.  A root or path that comes is compared as a string, and no primitive for files gets
+;; it.  Emacs decides which files may hold secrets, and gives the text of such a file only
+;; to the connection by which the user was asked.
+
+;;; Code:
+
+(require 'server)                       ; for `server-ensure-safe-dir'
+(require 'backstaff)
+(require 'backstaff-emacs)
+
+(defconst backstaff-listen--protocol 1
+  "The version of the methods.")
+
+(defconst backstaff-listen--most-servers 32
+  "Maximum number of connections.  The one that asked longest ago goes.")
+
+(defconst backstaff-listen--most-waiting 64
+  "Maximum number of requests of a server that wait for their answers.")
+
+(defconst backstaff-listen--request-bytes (* 256 1024)
+  "Maximum number of bytes of a request.")
+
+(defconst backstaff-listen--answer-bytes (* 192 1024)
+  "Maximum number of bytes of an answer: a socket takes so many at once.")
+
+(defconst backstaff-listen--piece-bytes (* 64 1024)
+  "Maximum number of bytes of text in an answer.")
+
+(defconst backstaff-listen--seconds 0.05
+  "Maximum number of seconds for a look at texts, and for an answer to be read.")
+
+(defconst backstaff-listen--grant-seconds 10
+  "Seconds for which a yes counts, and after which a question is dropped.
+A server that waits for the answer asks for it several times a second.")
+
+(defvar backstaff-listen--process nil
+  "The process that listens, or nil.")
+
+(defvar backstaff-listen--servers nil
+  "The connections of servers, the one that asked last first.")
+
+(defvar backstaff-listen--text nil
+  "The digest and the bytes of the text of which a piece was sent last.")
+
+;;; The socket
+
+(defun backstaff-listen--folder ()
+  "Return the folder of the sockets of this user's Emacsen."
+  (let* ((uid (user-real-uid)) (run (format "/run/user/%d" uid)))
+    (if (eql (file-attribute-user-id (file-attributes run 'integer)) uid)
+        (concat run "/backstaff")
+      (format "/tmp/backstaff-listen-%d" uid))))
+
+;;;###autoload
+(define-minor-mode backstaff-listen-mode
+  "Let agents that run outside of Emacs see what only Emacs knows.
+They get the text of modified buffers that visit files of their project, and
+the tools whose work Emacs does.  You are asked here before one of them reads a
+file that may hold secrets.  Nothing has to be set in an agent that starts
+\"backstaff mcp\".
+
+Only processes of yours can connect.  Nothing that they send is evaluated."
+  :global t :group 'backstaff
+  (backstaff-listen--stop)
+  (when backstaff-listen-mode
+    (condition-case problem
+        (backstaff-listen--start)
+      ;; An error would end the user's init file.
+      (error (setq backstaff-listen-mode nil)
+             (display-warning 'backstaff (format "Agents outside of Emacs cannot reach it: %s"
+                                                 (error-message-string problem)))))))
+
+(defun backstaff-listen--start ()
+  "Listen for servers."
+  (let* ((folder (backstaff-listen--folder))
+         (file (expand-file-name (format "emacs-%d" (emacs-pid)) folder)))
+    ;; It must be a directory of ours that nobody else may enter.
+    (server-ensure-safe-dir folder)
+    (dolist (name (directory-files folder nil "\\`emacs-[0-9]+\\'"))
+      ;; Emacsen that were killed have left theirs.
+      (unless (process-attributes (string-to-number (string-remove-prefix "emacs-" name)))
+        (delete-file (expand-file-name name folder))))
+    (ignore-errors (delete-file file))
+    (with-file-modes #o600
+      (setq backstaff-listen--process
+            (make-network-process
+             :name "backstaff-listen" :server 16 :family 'local :service file :coding 'binary
+             :noquery t :filter #'backstaff-listen--receive :log #'backstaff-listen--accept
+             :sentinel #'backstaff-listen--forget :plist (list 'file file))))
+    (add-hook 'kill-emacs-hook #'backstaff-listen--stop)))
+
+(defun backstaff-listen--stop ()
+  "Listen no longer, and hang up."
+  (when-let ((listener backstaff-listen--process))
+    (setq backstaff-listen--process nil)
+    (ignore-errors (delete-file (process-get listener 'file)))
+    (mapc #'delete-process (cons listener backstaff-listen--servers))
+    (setq backstaff-listen--servers nil backstaff-listen--text nil)))
+
+(defun backstaff-listen--accept (_listener server _message)
+  "Keep SERVER, which has connected."
+  (push server backstaff-listen--servers)
+  (mapc #'delete-process (nthcdr backstaff-listen--most-servers backstaff-listen--servers)))
+
+(defun backstaff-listen--forget (server _event)
+  "Forget SERVER if it is gone."
+  (unless (process-live-p server)
+    (setq backstaff-listen--servers (delq server backstaff-listen--servers))))
+
+(defun backstaff-listen-servers ()
+  "Return the servers that are connected, the one that asked last first.
+Each is a plist of `:root', `:pid', and `:last', the time when it asked."
+  (cl-loop for server in backstaff-listen--servers
+           when (process-get server 'root)
+           collect (list :root (process-get server 'root) :pid (process-get server 'pid)
+                         :last (process-get server 'last))))
+
+;;; Requests
+
+(defconst backstaff-listen--methods
+  '((hello . backstaff-listen--hello) (unsaved . backstaff-listen--unsaved)
+    (run . backstaff-listen--run) (ask . backstaff-listen--ask))
+  "All that a server may call.")
+
+(defun backstaff-listen--receive (server chunk)
+  "Take CHUNK from SERVER, and answer the requests that it completes.
+Timers do the work, because a filter can neither wait nor be quit."
+  (condition-case problem
+      (with-temp-buffer
+        (set-buffer-multibyte nil)
+        (insert (or (process-get server 'rest) "") chunk)
+        (cl-loop for end = (backstaff-message-frame-end (point-min))
+                 while end
+                 for message = (backstaff-message-read-frame
+                                (+ (point-min) backstaff-message-header-size) end)
+                 for waiting = (1+ (or (process-get server 'waiting) 0))
+                 do (delete-region (point-min) end)
+                 (pcase message
+                   (`(call ,(and uid (pred natnump)) ,method ,(and args (pred listp)))
+                    (when (> waiting backstaff-listen--most-waiting)
+                      (backstaff-message-refuse "too many requests at once"))
+                    (process-put server 'waiting waiting)
+                    (run-at-time 0 nil #'backstaff-listen--answer server uid method args))
+                   (_ (backstaff-message-refuse "a request is no call"))))
+        (when (> (buffer-size) backstaff-listen--request-bytes)
+          (backstaff-message-refuse "a request is too long"))
+        (process-put server 'rest (buffer-string)))
+    (error (backstaff-server-note (concat "hung up on a server: " (error-message-string problem)))
+           (delete-process server))))
+
+(defun backstaff-listen--answer (server uid method args)
+  "Answer the call UID of SERVER: METHOD with ARGS."
+  (when (process-live-p server)
+    (process-put server 'waiting (1- (process-get server 'waiting)))
+    (process-put server 'last (current-time))
+    (setq backstaff-listen--servers (cons server (delq server backstaff-listen--servers)))
+    (let ((frame (condition-case problem
+                     (let* ((inhibit-quit nil) (throw-on-input nil)
+                            (function (or (alist-get method backstaff-listen--methods)
+                                          (error "There is no such method")))
+                            (backstaff-unsaved-true-root (process-get server 'root))
+                            (backstaff-emacs-more-secrets (process-get server 'secrets)))
+                       (unless (or (eq method 'hello) backstaff-unsaved-true-root)
+                         (error "The method hello comes first"))
+                       (backstaff-message-frame (list 'return uid (apply function server args))
+                                                backstaff-listen--answer-bytes))
+                   ((error quit)
+                    (backstaff-message-frame
+                     (list 'return-error uid (error-message-string problem)))))))
+      ;; Emacs would wait for ever for a server that does not read.
+      (with-timeout (backstaff-listen--seconds
+                     (backstaff-server-note "hung up on a server that does not read")
+                     (delete-process server))
+        (condition-case nil (process-send-string server frame)
+          (error (delete-process server)))))))
+
+;;; Methods
+
+(defun backstaff-listen--hello (server root pid names globs)
+  "Answer the method hello of SERVER.
+The commentary describes ROOT, PID, NAMES and GLOBS."
+  (unless (and (stringp root) (string-prefix-p "/" root) (natnump pid) (listp names)
+               (cl-every #'stringp globs)
+               (not (string-match-p "\0\\|//\\|/\\.\\.?\\(?:/\\|\\'\\)\\|\\`/[^/]*:" root)))
+    (error "The root must be the true name of a directory here"))
+  (let ((root (concat (string-remove-suffix "/" root) "/")))
+    (when (cl-some (lambda (home) (string-prefix-p root home))
+                   (list (expand-file-name "~/") (file-name-as-directory (file-truename "~/"))))
+      (error "A home directory, or one above it, is no root"))
+    (process-put server 'root root)
+    (process-put server 'pid pid)
+    (process-put server 'names names)
+    ;; A server can hide more files, and excepts none.
+    (process-put server 'secrets (cl-remove-if (apply-partially #'string-prefix-p "!") globs))
+    (list :protocol backstaff-listen--protocol
+          :tools (backstaff-lisp-tools-definitions)
+          :visits (length (backstaff-emacs-buffers (list root))))))
+
+(defun backstaff-listen--unsaved (server have secret)
+  "Answer the method unsaved of SERVER; the commentary has HAVE and SECRET.
+In HAVE, t stands for a whole text."
+  (let* ((root (process-get server 'root))
+         (until (+ (float-time) backstaff-listen--seconds))
+         (texts (let ((backstaff-unsaved-deadline until)
+                      ;; Then texts are named without their bytes.
+                      (backstaff-server-content-readers 'unknown))
+                  (backstaff-unsaved-context "" root)))
+         (items (cl-remove-if
+                 (lambda (item)
+                   (and (backstaff-emacs-secret-p (list (concat root (car item))) (list root))
+                        (not (and (equal (car item) secret)
+                                  (cl-some (lambda (grant) (equal secret (nth 2 grant)))
+                                           (backstaff-listen--grants server))))))
+                 (plist-get texts :items)))
+         (room backstaff-listen--piece-bytes)
+         (pieces nil))
+    (cl-loop for (_ digest) in items
+             for begun = (cadr (assoc digest have))
+             while (and (> room 0) (or (null pieces) (< (float-time) until)))
+             do (when-let ((bytes (and (not (eq begun t)) (backstaff-listen--bytes digest))))
+                  (let* ((start (if (natnump begun) (min begun (length bytes)) 0))
+                         (end (min (length bytes) (+ start room))))
+                    (cl-decf room (- end start))
+                    (push (list digest (length bytes) start
+                                (base64-encode-string (substring bytes start end) t))
+                          pieces)
+                    (setq backstaff-listen--text
+                          (and (< end (length bytes)) (cons digest bytes))))))
+    (list :items items :codings (plist-get texts :codings)
+          :left-out (plist-get texts :left-out) :pieces pieces)))
+
+(defun backstaff-listen--bytes (digest)
+  "Return the bytes of the text with DIGEST."
+  (if (equal digest (car backstaff-listen--text)) (cdr backstaff-listen--text)
+    (backstaff-unsaved-text digest)))
+
+(defun backstaff-listen--run (server id args limit seconds secret)
+  "Answer the method run of SERVER: run the tool ID with ARGS in Lisp.
+The text has at most LIMIT bytes.  The tool may wait for SECONDS, such as for a
+language server, or until the user types: then the answer is `:again'.  SECRET
+is as in the method ask, nil if nobody was asked."
+  (let* ((tool (or (backstaff-lisp-tools-find id) (error "There is no such tool")))
+         (grant (car (member (list id args secret) (backstaff-listen--grants server))))
+         (backstaff-lisp-tools-names (process-get server 'names))
+         (reply (while-no-input
+                  (backstaff-lisp-tools-run
+                   tool (list :text "" :data args)
+                   `(:root ,(process-get server 'root) :text-only t
+                           :max-output-bytes ,(min limit (/ backstaff-listen--answer-bytes 2))
+                           ,@(and grant (list :approved t :secret secret)))
+                   (min 2 seconds) (float-time)))))
+    (if (not (and reply (listp reply))) '(:again t)
+      ;; A yes is for one call.
+      (process-put server 'grants (assoc-delete-all grant (process-get server 'grants)))
+      reply)))
+
+;;; Questions
+
+(defun backstaff-listen--grants (server)
+  "Return the calls, lists (ID ARGS SECRET), that the user has just allowed SERVER."
+  (cl-loop for (call . until) in (process-get server 'grants)
+           when (< (float-time) until) collect call))
+
+(defun backstaff-listen--ask (server id args secret)
+  "Answer the method ask of SERVER.
+The user is asked whether the tool ID may run with ARGS, or if SECRET is not
+empty, whether it may read that file.  The answer is `:asking', t, `:refused',
+`:late' or `:unasked'."
+  (unless (and (stringp id) (string-match-p "\\`[a-z_/-]+\\'" id) (stringp secret))
+    (error "There is no such tool"))
+  (let* ((call (list id args secret))
+         (question (assoc call (process-get server 'questions)))
+         (state (nth 1 question)))
+    (cond
+     ((null question)
+      (setq question (list call :asking (float-time)) state :asking)
+      (process-put server 'questions (cons question (process-get server 'questions)))
+      (run-at-time 0 nil #'backstaff-listen--question server question
+                   (+ (float-time) (min 60 (or backstaff-call-timeout 60)))))
+     ((eq state :asking) (setf (nth 2 question) (float-time)))
+     (t (process-put server 'questions (delq question (process-get server 'questions)))
+        (when (eq state t)
+          (process-put server 'grants
+                       (cons (cons call (+ (float-time) backstaff-listen--grant-seconds))
+                             (process-get server 'grants))))))
+    state))
+
+(defun backstaff-listen--question (server question deadline)
+  "Ask the user the QUESTION of SERVER until DEADLINE.
+It is a list of the call, as in `backstaff-listen--grants', the state, and the
+time when the server asked last.  Come back while the user is busy, unless the
+server is gone or does not ask any more."
+  (pcase-let* ((`((,id ,args ,secret) ,_ ,asked) question)
+               (root (let ((file-name-handler-alist nil))
+                       (backstaff-approval-shown
+                        (abbreviate-file-name (process-get server 'root)))))
+               (backstaff-approval-deadline deadline)
+               (backstaff-approval-question
+                (if (equal secret "")
+                    (format "An agent outside Emacs asks: let %s run with %s in %s? "
+                            id (backstaff-approval-shown args) root)
+                  (format "An agent outside Emacs asks: let %s read %s in %s, which may hold\
+ secrets? " id (backstaff-approval-shown secret) root)))
+               (answer (and (process-live-p server)
+                            (< (- (float-time) asked) backstaff-listen--grant-seconds)
+                            (condition-case nil
+                                (let ((inhibit-quit nil) (throw-on-input nil))
+                                  (funcall backstaff-approval-function id args))
+                              ((error quit) nil)))))
+    (if (eq answer :busy)
+        (run-at-time 0.1 nil #'backstaff-listen--question server question deadline)
+      (setf (nth 1 question) (cond ((memq answer '(:late :unasked)) answer)
+                                   (answer t)
+                                   (t :refused))))))
+
+(provide 'backstaff-listen)
+;;; backstaff-listen.el ends here

@@ -1,0 +1,461 @@
+"""`backstaff mcp` beside a real Emacs in a terminal (contract 010)."""
+
+import os
+import random
+import signal
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from backstaff.live import PATIENCE_S
+from backstaff.manifest import CLIENT_TOOLS, PRESET
+from backstaff.registry import discover
+from tests.py.mcp.emacs import Emacs, lisp, server_beside
+from tests.py.mcp.session import HELLO, McpClient, Message, Serve, text
+from tests.py.project.repositories import committed
+from tests.py.trees import Plant
+
+pytestmark = pytest.mark.slow
+
+EDITS = int(os.environ.get("BACKSTAFF_EDITS", "60"))
+"""Number of random edits, each followed by a read. The contract's goal is 1,000."""
+BLOCKED_S = float(os.environ.get("BACKSTAFF_BLOCKED_S", "5"))
+"""Seconds over which the calls beside a blocked Emacs are spread. The contract's goal is 60."""
+LIMIT_S = 2.5
+"""Maximum number of seconds of a call beside an Emacs that does not answer."""
+NOTE = "[as on disk: Emacs did not answer]"
+QUESTION = r"may hold secrets\? \(yes or no\)"
+
+Start = Callable[..., Emacs]
+Beside = Callable[..., McpClient]
+
+
+@pytest.fixture
+def root(tree: Plant) -> Path:
+    """A project with a secret and a program."""
+    return committed(tree({"a.py": "def old():\n    pass\n", "b.py": "", ".env": "KEY=1\n"}))
+
+
+@pytest.fixture
+def emacs(tmp_path: Path) -> Iterator[Start]:
+    """Starts Emacsen that listen in the same folder."""
+    started: list[Emacs] = []
+
+    def start(more: str = "nil") -> Emacs:
+        started.append(Emacs(tmp_path / "sockets", tmp_path / f"control-{len(started)}", more))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.end()
+
+
+@pytest.fixture
+def beside(serve: Serve, root: Path, tmp_path: Path) -> Beside:
+    """Starts servers that look for Emacsen in that folder."""
+
+    def start(*arguments: str) -> McpClient:
+        command = server_beside(tmp_path / "sockets")
+        client = serve("--root", str(root), *arguments, command=command)
+        assert "result" in client.ask("initialize", HELLO)
+        return client
+
+    return start
+
+
+def names(client: McpClient) -> list[str]:
+    """Return the names of the tools that the server lists."""
+    return [tool["name"] for tool in client.ask("tools/list")["result"]["tools"]]
+
+
+def read(client: McpClient, path: str = "a.py") -> str:
+    """Return the answer to a read of the file at `path`."""
+    return text(client.tool("read_file", {"path": path}))
+
+
+def timed(client: McpClient, path: str = "a.py") -> tuple[float, str]:
+    """Return the seconds that a read took, and the answer."""
+    begun = time.monotonic()
+    answer = read(client, path)
+    return time.monotonic() - begun, answer
+
+
+# ---------------------------------------------------------------------------- what comes
+
+
+def test_tools_that_read_files_see_text_that_is_not_saved(
+    emacs: Start, beside: Beside, root: Path
+) -> None:
+    emacs().visit(root / "a.py", "def fresh():\n    return 1\n\n")
+    client = beside()
+    for name, arguments in (
+        ("read_file", {"path": "a.py"}),
+        ("regexp_search", {"pattern": "def f.*"}),
+        ("outline", {"path": "a.py"}),
+        ("git_diff", {}),
+        ("codebase_search", {"query": "fresh"}),
+    ):
+        result = client.tool(name, arguments)
+        assert "def fresh()" in text(result), name
+        assert "as on disk" not in text(result)
+        assert result["isError"] is False
+    assert "a.py" in text(client.tool("git_status_summary"))
+    assert (root / "a.py").read_text() == "def old():\n    pass\n"
+
+
+def test_instructions_promise_unsaved_text_only_where_an_emacs_answers(
+    emacs: Start, serve: Serve, root: Path, tmp_path: Path
+) -> None:
+    def told(*arguments: str) -> str:
+        client = serve("--root", str(root), *arguments, command=server_beside(tmp_path / "sockets"))
+        return str(client.ask("initialize", HELLO)["result"]["instructions"])
+
+    assert "with the user's unsaved changes" not in told()
+    emacs()
+    assert "with the user's unsaved changes" in told()
+    assert "with the user's unsaved changes" not in told("--emacs", "never")
+
+
+def test_a_text_of_a_megabyte_comes_in_pieces(emacs: Start, beside: Beside, root: Path) -> None:
+    one = emacs()
+    one.visit(root / "a.py", "")
+    line = lisp("x = '" + "é" * 40 + "'\n")
+    form = f'(dotimes (_ 11500) (insert {line})) (insert "last_line\\n")'
+    one.eval(f'(with-current-buffer "a.py" {form})')
+    client = beside()
+    for comment in ("", "# another digest"):
+        one.eval(f'(with-current-buffer "a.py" (goto-char 1) (insert "{comment}"))')
+        answer = text(client.tool("read_file", {"path": "a.py", "start_line": 11501}))
+        assert "11501\tlast_line" in answer
+        assert "as on disk" not in answer
+
+
+def test_text_that_is_too_long_is_left_out_and_named(
+    emacs: Start, beside: Beside, root: Path
+) -> None:
+    one = emacs()
+    one.visit(root / "a.py", "")
+    one.eval('(with-current-buffer "a.py" (insert (make-string 4200000 ?x)))')
+    answer = read(beside())
+    assert "def old()" in answer
+    assert answer.endswith(
+        "[as on disk, because the unsaved text is too long to take: 'a.py']\n"
+    ), answer[-200:]
+
+
+def test_text_outside_the_root_and_of_other_projects_is_not_given(
+    emacs: Start, beside: Beside, root: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other.py"
+    other.write_text("other = 1\n")
+    (root / "link.py").symlink_to(other)
+    one = emacs()
+    one.visit(other, "secret_of_another_project = 1\n")
+    one.visit(root / "a.py", "fresh = 1\n")
+    client = beside()
+    answer = text(client.tool("regexp_search", {"pattern": "fresh|another_project"}))
+    assert "fresh" in answer
+    assert "secret_of" not in answer
+
+
+def test_random_edits_are_read_as_the_buffer_has_them(
+    emacs: Start, beside: Beside, root: Path
+) -> None:
+    one, client, chance = emacs(), beside(), random.Random(58)  # noqa: S311  # no secret
+    one.visit(root / "a.py", "")
+    words = ("def f():\n", "    é = '漢字'\n", "x", "\n", "\U0001f600 ", "# a\tb\n")
+    forms = (
+        "(goto-char (1+ (random (buffer-size)))) (insert %s)",
+        "(goto-char (1+ (random (buffer-size)))) (kill-line) (insert %s)",
+        "(delete-region (point-min) (+ (point-min) (/ (buffer-size) 3))) (insert %s)",
+        "(save-restriction (narrow-to-region 1 (min (point-max) 5)) (insert %s))",
+        "(upcase-region (point-min) (point-max)) (insert %s)",
+        "(goto-char (point-max)) (insert %s)",
+        "(insert %s) (let ((inhibit-message t)) (save-buffer))",
+        "(insert %s) (revert-buffer t t)",
+    )
+    different = []
+    for number in range(EDITS):
+        form = chance.choice(forms) % lisp(chance.choice(words))
+        shown = one.eval(
+            f'(with-current-buffer "a.py" {form} (when (> (count-lines 1 (point-max)) 150)'
+            " (delete-region (point-min) (/ (point-max) 2)))"
+            " (mapconcat (lambda (line) (base64-encode-string"
+            " (encode-coding-string line 'utf-8) t))"
+            ' (split-string (buffer-string) "\\n") ","))'
+        )
+        _, *lines = read(client).splitlines()
+        seen = [line.partition("\t")[2] for line in lines if line[:1].isdigit()]
+        if [_base64(line) for line in seen] != shown.strip('"').split(","):
+            different.append((number, form, shown, lines))
+    assert different == []
+
+
+def _base64(line: str) -> str:
+    import base64
+
+    return base64.b64encode(line.encode()).decode()
+
+
+@pytest.mark.alone
+def test_an_idle_emacs_adds_little_to_a_call(emacs: Start, beside: Beside, root: Path) -> None:
+    emacs().visit(root / "a.py", "fresh = 1\n")
+    alone, client = beside("--emacs", "never"), beside()
+    times: dict[McpClient, list[float]] = {alone: [], client: []}
+    for _ in range(40):
+        for one, measured in times.items():
+            measured.append(timed(one)[0])
+    medians = [statistics.median(measured) for measured in times.values()]
+    assert medians[1] - medians[0] < 0.02, medians
+
+
+# ---------------------------------------------------------------------------- Emacs's own tools
+
+
+def test_tools_of_emacs_are_offered_and_answer(emacs: Start, beside: Beside, root: Path) -> None:
+    without = beside()
+    own = [discover().model_name(tool_id) for tool_id in CLIENT_TOOLS]
+    assert not set(own) & set(names(without))
+    emacs().visit(root / "a.py", "def fresh():\n    return 1\n\n")
+    client = beside()
+    assert names(client) == [*map(discover().model_name, PRESET), *own]
+    assert names(without) == names(client)
+    assert names(beside("--tools", "tree")) == ["tree"]
+    assert names(beside("--toolsets", "emacs")) == own
+    assert names(beside("--emacs", "never")) == [*map(discover().model_name, PRESET)]
+    assert "Not saved yet: a.py" in text(client.tool("emacs_context"))
+    buffer = client.tool("emacs_read_buffer", {"buffer": "a.py", "max_lines": "2", "lines": 7})
+    assert "1\tdef fresh():\n2\t    return 1\n" in text(buffer)
+    assert "[Unknown argument ignored: lines; there are: buffer, start_line" in text(buffer)
+    assert "no checker runs in: a.py" in text(client.tool("emacs_diagnostics"))
+    symbol = client.tool("emacs_find_symbol", {"symbol": "fresh"})
+    assert symbol["isError"]
+    assert text(symbol).endswith("use regexp_search"), "a name that models know"
+    wrong = client.tool("emacs_read_buffer", {"buffer": "a.py", "start_line": 0.5})
+    assert "Argument 'start_line' must be a whole number" in text(wrong)
+    outside = client.tool("emacs_read_buffer", {"buffer": "../../etc/passwd"})
+    assert "There is no buffer" in text(outside)
+
+
+def test_tool_of_emacs_without_an_emacs_says_so(emacs: Start, beside: Beside) -> None:
+    one = emacs()
+    client = beside()
+    one.signal(signal.SIGKILL)
+    result = client.tool("emacs_context")
+    assert result["isError"]
+    assert "No Emacs listens (backstaff-listen-mode)" in text(result)
+
+
+def test_policy_forbids_tools_of_emacs_too(emacs: Start, beside: Beside, tmp_path: Path) -> None:
+    emacs()
+    config = tmp_path / "config.toml"
+    config.write_text('[policy]\ndeny = ["emacs/read_buffer"]\n')
+    config.chmod(0o600)
+    client = beside("--config", str(config))
+    assert "emacs_context" in names(client)
+    assert "emacs_read_buffer" not in names(client)
+    refused = client.tool("emacs_read_buffer", {"buffer": "a.py"})
+    assert "policy of this server denies" in text(refused)
+
+
+# ---------------------------------------------------------------------------- questions
+
+
+class Asked(Thread):
+    """A call whose answer needs a person's."""
+
+    def __init__(self, client: McpClient, name: str, **arguments: object) -> None:
+        super().__init__()
+        self._client, self._call, self.result = client, (name, arguments), Message()
+        self.start()
+
+    def run(self) -> None:
+        """Call the tool."""
+        self.result = self._client.tool(*self._call)
+
+    def text(self) -> str:
+        """Return the text of the answer."""
+        self.join()
+        return text(self.result)
+
+
+AT_ONCE = "(setq backstaff-approval--reading-seconds 0)"
+"""Without it, a yes in the first half second of a question would not count."""
+
+
+def test_secret_is_read_after_a_yes_in_emacs_and_only_then(
+    emacs: Start, beside: Beside, root: Path
+) -> None:
+    one = emacs(AT_ONCE)
+    one.visit(root / ".env", "UNSAVED=2\n")
+    client = beside()
+    assert "UNSAVED=2" not in text(client.tool("regexp_search", {"pattern": "UNSAVED="}))
+    for answer, shown in (
+        ("yes", "1\tUNSAVED=2\n2\tKEY=1\n"),
+        ("no", "Error: The user did not approve of the call of read_file"),
+    ):
+        asked = Asked(client, "read_file", path=".env")
+        one.shows(r'asks: let workspace/read_file read "\.env" in .*' + QUESTION)
+        # Other calls go on meanwhile.
+        one.press(f"{answer}\r")
+        assert shown in asked.text()
+    asked = Asked(client, "emacs_read_buffer", buffer=".env")
+    one.shows(r'let emacs/read_buffer read "\.env"')
+    one.shows(QUESTION)
+    one.press("yes\r")
+    assert "1\tUNSAVED=2\n" in asked.text()
+
+
+def test_question_that_nobody_answers_refuses_and_goes_away(emacs: Start, beside: Beside) -> None:
+    one = emacs("(setq backstaff-call-timeout 3)")
+    client, other = beside(), beside()
+    asked = Asked(client, "read_file", path=".env")
+    one.shows(QUESTION)
+    assert "def old()" in read(other)
+    assert "The user did not answer in time whether read_file may run" in asked.text()
+    assert one.eval("(minibuffer-depth)") == "0"
+
+
+def test_nobody_is_asked_in_a_blocked_emacs(emacs: Start, beside: Beside) -> None:
+    one = emacs()
+    client = beside()
+    go_on = one.block()
+    begun = time.monotonic()
+    result = client.tool("read_file", {"path": ".env"})
+    assert time.monotonic() - begun < LIMIT_S + PATIENCE_S
+    go_on()
+    assert result["isError"]
+    assert "may hold secrets" in text(result)
+    assert text(result).endswith(NOTE + "\n")
+
+
+def test_tool_that_the_policy_asks_about_is_listed_and_asked_about(
+    emacs: Start, beside: Beside, tmp_path: Path
+) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text('[policy]\nprompt = ["workspace/tree", "emacs/context"]\n')
+    config.chmod(0o600)
+    client = beside("--config", str(config))
+    assert "tree" not in names(client)
+    assert "needs the approval of a person" in text(client.tool("tree"))
+    one = emacs(AT_ONCE)
+    assert "tree" in names(client)
+    asked = Asked(client, "tree", path=".) (t")
+    one.shows(r'let workspace/tree run with \(\("path" "\.\) \(t"\)\) in .*\(yes or no\)')
+    one.press("yes\r")
+    assert "NOT_FOUND" in asked.text() or "Error" in asked.text()
+    asked = Asked(client, "emacs_context")
+    one.shows(r"let emacs/context run with .*\(yes or no\)")
+    one.press("yes\r")
+    assert "Visible files: none" in asked.text()
+
+
+# ---------------------------------------------------------------------------- no answer
+
+
+def test_calls_beside_a_blocked_emacs_are_answered_from_the_disk(
+    emacs: Start, beside: Beside, root: Path
+) -> None:
+    one = emacs()
+    one.visit(root / "a.py", "fresh = 1\n")
+    client = beside()
+    assert "fresh" in read(client)
+    go_on, begun, calls = one.block(), time.monotonic(), 100
+    answers = []
+    for number in range(calls):
+        answers.append(timed(client))
+        left = begun + BLOCKED_S * (number + 1) / calls - time.monotonic()
+        time.sleep(max(0, left))  # spreads the calls over the time that Emacs is blocked
+    fresh_server = timed(beside())
+    go_on()
+    times = sorted(seconds for seconds, _ in answers)
+    assert times[-1] < LIMIT_S
+    assert {answer.endswith(f"{NOTE}\n") for _, answer in answers} == {True}
+    assert times[-3] < PATIENCE_S / 2, "Emacs is waited for again only after 30 s"
+    assert fresh_server[0] < LIMIT_S
+    one.eval("t")  # it has come back
+    assert "fresh" in read(client)
+
+
+def test_calls_at_once_beside_a_blocked_emacs_wait_together(
+    emacs: Start, beside: Beside, root: Path
+) -> None:
+    one = emacs()
+    client = beside()
+    go_on = one.block()
+    given = {"name": "read_file", "arguments": {"path": "a.py"}}
+    begun = time.monotonic()
+    message = {"jsonrpc": "2.0", "method": "tools/call", "params": given}
+    client.say(*({**message, "id": uid} for uid in range(8)))
+    answers = [client.heard() for _ in range(8)]
+    assert time.monotonic() - begun < LIMIT_S
+    assert all(text(answer["result"]).endswith(f"{NOTE}\n") for answer in answers)
+    go_on()
+
+
+def test_stopped_killed_and_new_emacs(emacs: Start, beside: Beside, root: Path) -> None:
+    one = emacs()
+    one.visit(root / "a.py", "first = 1\n")
+    client = beside()
+    assert "first = 1" in read(client)
+    one.signal(signal.SIGSTOP)
+    seconds, answer = timed(client)
+    assert (seconds < LIMIT_S, answer.endswith(f"{NOTE}\n")) == (True, True)
+    one.signal(signal.SIGKILL)
+    # Its socket is still there, and costs nothing.
+    seconds, answer = timed(client)
+    assert "def old()" in answer
+    assert seconds < PATIENCE_S / 2
+    assert not read(client).endswith(f"{NOTE}\n")
+    two = emacs()
+    two.visit(root / "a.py", "second = 2\n")
+    assert "second = 2" in read(client)
+    assert two.eval('(length (directory-files (backstaff-listen--folder) nil "emacs"))') == "1"
+
+
+def test_emacs_killed_while_it_is_asked(emacs: Start, beside: Beside, root: Path) -> None:
+    one = emacs()
+    client = beside()
+    one.block()
+    asked = Asked(client, "read_file", path="a.py")
+    one.signal(signal.SIGKILL)
+    assert "def old()" in asked.text()
+
+
+def test_two_emacsen(emacs: Start, beside: Beside, root: Path) -> None:
+    one, two = emacs(), emacs()
+    one.visit(root / "a.py", "first = 1\n")
+    two.visit(root / "b.py", "second = 2\n")
+    two.visit(root / ".git" / "HEAD")
+    client = beside()
+    found = text(client.tool("regexp_search", {"pattern": "first =|second ="}))
+    assert "first = 1" in found
+    assert "second = 2" in found
+    # The other one visits more files of the project.
+    assert "Not saved yet: b.py" in text(client.tool("emacs_context"))
+    go_on = one.block()
+    seconds, answer = timed(client, "b.py")
+    assert "second = 2" in answer
+    assert (seconds < LIMIT_S, answer.endswith(f"{NOTE}\n")) == (True, True)
+    go_on()
+    one.signal(signal.SIGKILL)
+    assert "second = 2" in read(client, "b.py")
+
+
+def test_doctor_names_the_servers(emacs: Start, beside: Beside, root: Path) -> None:
+    one = emacs("(require 'backstaff-ui-doctor)")
+    client = beside()
+    read(client)
+    servers = one.eval("(backstaff-listen-servers)")
+    assert f':root "{root}/" :pid {client.process.pid}' in servers
+    client.close()
+    report = (
+        '(with-current-buffer (backstaff-doctor) (re-search-forward "Agents.*") (match-string 0))'
+    )
+    assert "none outside Emacs is connected" in one.eval(report)
+    one.eval("(backstaff-listen-mode -1)")
+    assert "(backstaff-listen-mode 1) in" in one.eval(report)
