@@ -40,7 +40,7 @@
     :function backstaff-emacs-find-symbol--run)
   "The definition of the tool emacs/find_symbol.")
 
-(defconst backstaff-emacs-find-symbol--seconds 5
+(defconst backstaff-emacs-find-symbol--seconds 2
   "Maximum number of seconds that a back end may take.")
 
 (defun backstaff-emacs-find-symbol--fail (code format &rest values)

@@ -263,11 +263,10 @@ In HAVE, t stands for a whole text."
   (if (equal digest (car backstaff-listen--text)) (cdr backstaff-listen--text)
     (backstaff-unsaved-text digest)))
 
-(defun backstaff-listen--run (server id args limit seconds secret)
+(defun backstaff-listen--run (server id args limit _seconds secret)
   "Answer the method run of SERVER: run the tool ID with ARGS in Lisp.
-The text has at most LIMIT bytes.  The tool may wait for SECONDS, such as for a
-language server, or until the user types: then the answer is `:again'.  SECRET
-is as in the method ask, nil if nobody was asked."
+The text has at most LIMIT bytes.  If the user types meanwhile, the answer is
+`:again'.  SECRET is as in the method ask, nil if nobody was asked."
   (let* ((tool (or (backstaff-lisp-tools-find id) (error "There is no such tool")))
          (grant (car (member (list id args secret) (backstaff-listen--grants server))))
          (backstaff-lisp-tools-names (process-get server 'names))
@@ -276,8 +275,7 @@ is as in the method ask, nil if nobody was asked."
                    tool (list :text "" :data args)
                    `(:root ,(process-get server 'root) :text-only t
                            :max-output-bytes ,(min limit (/ backstaff-listen--answer-bytes 2))
-                           ,@(and grant (list :approved t :secret secret)))
-                   (min 2 seconds) (float-time)))))
+                           ,@(and grant (list :approved t)))))))
     (if (not (and reply (listp reply))) '(:again t)
       ;; A yes is for one call.
       (process-put server 'grants (assoc-delete-all grant (process-get server 'grants)))
