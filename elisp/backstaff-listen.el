@@ -231,7 +231,7 @@ In HAVE, t stands for a whole text."
   (let* ((root (process-get server 'root))
          (until (+ (float-time) backstaff-listen--seconds))
          (texts (let ((backstaff-unsaved-deadline until)
-                      ;; Then texts are named without their bytes.
+                      ;; Then the texts of any method are named.
                       (backstaff-server-content-readers 'unknown))
                   (backstaff-unsaved-context "" root)))
          (items (cl-remove-if

@@ -297,26 +297,23 @@ The function SUCCESS gets the answer; without one in TIMEOUT seconds CALL fails.
          :success-fn (apply-partially #'backstaff--guarded call success)
          :error-fn (apply-partially #'backstaff--end call (backstaff--call-fail call)))))
 
-(defun backstaff--begin (call &optional all-texts)
-  "Judge the root of CALL, then let the server or Lisp do the work.
-With ALL-TEXTS, the server gets each unsaved text, even if it had it before."
+(defun backstaff--begin (call)
+  "Judge the root of CALL, then let the server or Lisp do the work."
   (let* ((method (backstaff--call-method call))
          (context (backstaff--call-context call))
+         (tool (backstaff--call-tool call))
          (refusal (backstaff--root-refusal method context)))
     (cond
      (refusal (backstaff--later call 0 #'backstaff--judge call refusal))
-     ((backstaff--call-tool call)
+     (tool
       (backstaff--request
-       call "check"
-       (backstaff-lisp-tools-check (backstaff--call-tool call) (backstaff--call-args call) context)
+       call "check" (backstaff-lisp-tools-check tool (backstaff--call-args call) context)
        (lambda (checked)
          (if (plist-get checked :ok)
              (backstaff--later call 0 #'backstaff--run-lisp call checked)
            (backstaff--judge call checked)))
        backstaff-call-timeout nil))
-     (t (let ((texts (backstaff-unsaved-context method (plist-get context :root) all-texts)))
-          (backstaff--send call all-texts texts (plist-get texts :ahead)
-                           (+ (float-time) backstaff-unsaved-most-seconds)))))))
+     (t (backstaff--send call (backstaff-unsaved-context method (plist-get context :root)) 0)))))
 
 (defun backstaff--run-lisp (call checked)
   "Run the tool of CALL, which is in Lisp, on CHECKED arguments."
@@ -326,29 +323,35 @@ With ALL-TEXTS, the server gets each unsaved text, even if it had it before."
     (backstaff--judge call (backstaff-lisp-tools-run (backstaff--call-tool call) checked
                                                      (backstaff--call-context call)))))
 
-(defun backstaff--send (call all-texts texts pieces deadline)
-  "Send the first of PIECES of unsaved TEXTS and come back, or send CALL itself.
-ALL-TEXTS is as in `backstaff--begin'.  After DEADLINE no piece is sent."
-  (let* ((context (backstaff--call-context call)) (method (backstaff--call-method call))
-         (host (plist-get texts :host)))
-    (if (and pieces (< (float-time) deadline))
-        (backstaff--request
-         call 'keep_text (car pieces)
-         (lambda (have)
-           (backstaff--later call 0 #'backstaff--send call all-texts texts
-                             (backstaff-unsaved-pieces-left pieces have) deadline))
-         backstaff-call-timeout host)
-      (setq texts (backstaff-unsaved-without texts pieces))
+(defun backstaff--send (call texts tries)
+  "Send CALL with unsaved TEXTS, of which the server asked for some TRIES times."
+  (let ((context (backstaff--call-context call)) (method (backstaff--call-method call)))
+    (backstaff--request
+     call method (list (backstaff--call-args call) (backstaff--sent-context context texts))
+     (lambda (reply)
+       (unless (and (listp reply) (plist-member reply :ok) (stringp (plist-get reply :text)))
+         (signal 'backstaff-protocol-error '("the answer of a tool is no reply")))
+       (let ((problem (plist-get reply :error)))
+         (if (and (equal (plist-get problem :code) "UNSAVED_NEEDED") (< tries 3))
+             ;; The user may have typed meanwhile.
+             (let ((texts (backstaff-unsaved-context method (plist-get context :root))))
+               (backstaff--later call 0 #'backstaff--send-texts call texts
+                                 (backstaff-unsaved-pieces texts (plist-get problem :names))
+                                 (1+ tries) (+ (float-time) backstaff-unsaved-most-seconds)))
+           (backstaff--judge call (backstaff-unsaved-noted reply texts)))))
+     (backstaff--patience context) (plist-get texts :host))))
+
+(defun backstaff--send-texts (call texts pieces tries deadline)
+  "Send the first of PIECES of TEXTS and come back, or send CALL itself.
+TRIES is as in `backstaff--send'.  After DEADLINE no piece is sent."
+  (if (and pieces (< (float-time) deadline))
       (backstaff--request
-       call method (list (backstaff--call-args call) (backstaff--sent-context context texts))
-       (lambda (reply)
-         (unless (and (listp reply) (plist-member reply :ok) (stringp (plist-get reply :text)))
-           (signal 'backstaff-protocol-error '("the answer of a tool is no reply")))
-         (if (and (equal (plist-get (plist-get reply :error) :code) "UNSAVED_NEEDED")
-                  (not all-texts))
-             (backstaff--later call 0 #'backstaff--begin call t)
-           (backstaff--judge call (backstaff-unsaved-noted reply texts))))
-       (backstaff--patience context) host))))
+       call 'keep_text (car pieces)
+       (lambda (have)
+         (backstaff--later call 0 #'backstaff--send-texts call texts
+                           (backstaff-unsaved-pieces-left pieces have) tries deadline))
+       backstaff-call-timeout (plist-get texts :host))
+    (backstaff--send call (backstaff-unsaved-without texts pieces) tries)))
 
 (defun backstaff--judge (call reply)
   "End CALL with REPLY, or ask the user if REPLY says that the call needs approval."
