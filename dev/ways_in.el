@@ -16,7 +16,7 @@
 (defvar backstaff-python-package-directory)
 (declare-function backstaff-call "backstaff" (id args &optional context))
 (declare-function backstaff-doctor "backstaff-ui-doctor" ())
-(declare-function backstaff-server-program "backstaff-server" (&optional note))
+(declare-function backstaff-server-program "backstaff-server" ())
 (declare-function backstaff-stop "backstaff-server" ())
 (declare-function backstaff "backstaff-ui-menu" ())
 

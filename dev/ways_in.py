@@ -385,7 +385,7 @@ def first_answer(way: Way) -> tuple[str, str]:
         seconds, program = re.findall(r"(?m)^(?:answer|program) (.+)$", told)
         if folder not in program:
             raise Failure(f"it runs {program}, which is not below {folder}")
-        return seconds, "sources" if "__main__.py" in program else "program"
+        return seconds, "sources" if "backstaff.sh" in program else "program"
 
 
 def table(kept: list[Path]) -> None:

@@ -134,8 +134,8 @@ If no server starts, the text includes advice: there is no other help then."
 
 ;;; The program
 
-(defun backstaff-server--program ()
-  "Return the start of a command that serves, without looking for a Python.
+(defun backstaff-server-program ()
+  "Return the program that serves, and its first arguments.
 Signal a `backstaff-start-error' if there is none."
   (let ((command backstaff-server-command) (sources (backstaff-python-sources)))
     (cond
@@ -148,22 +148,12 @@ Signal a `backstaff-start-error' if there is none."
                       (car command))
                     (cdr command)))
      ;; These are sure to have the version of this package.
-     (sources (append (backstaff-python-command sources)
-                      (list (expand-file-name "backstaff/__main__.py" sources))))
+     (sources (list "/bin/sh" (expand-file-name "backstaff.sh" sources)))
      ((executable-find "backstaff") (list (executable-find "backstaff")))
      (t (signal 'backstaff-start-error
                 '("found neither the server's sources nor a program named backstaff"
                   "Type in a shell: pipx install backstaff; or install the package anew,\
  with its folder py_backend; or customize `backstaff-server-command'"))))))
-
-(defun backstaff-server-program (&optional note)
-  "Return the program that serves, and its first arguments.
-Emacs waits while a Python is looked for.  The function NOTE is as in
-`backstaff-python-wait'.  Signal a `backstaff-start-error' if there is none."
-  (when-let* ((sources (and (not backstaff-server-command) (backstaff-python-sources)))
-              (problem (backstaff-python-wait sources note)))
-    (signal 'backstaff-start-error (list problem backstaff-python-advice)))
-  (backstaff-server--program))
 
 ;;; One server
 
@@ -277,7 +267,7 @@ or with nil and a condition, after TIMEOUT seconds at most."
 (defun backstaff-server--launch-here (server)
   "Start the program of SERVER on this host."
   (backstaff-python-with-own-environment (backstaff-python-sources)
-    (let* ((command (append (backstaff-server--program) '("serve" "--stdio")
+    (let* ((command (append (backstaff-server-program) '("serve" "--stdio")
                             (and backstaff-server-settings-file
                                  (list "--config" (backstaff-server-settings-file-name)))))
            (last-words "")
@@ -292,7 +282,7 @@ or with nil and a condition, after TIMEOUT seconds at most."
       (set-process-thread stderr nil)
       (unwind-protect
           (progn
-            (backstaff-server-note (format "starting %S" (backstaff-python-shown command)))
+            (backstaff-server-note (format "starting %S" command))
             ;; Emacs itself would make a child that fails to become the program.
             (unless (executable-find (car command))
               (signal 'backstaff-start-error
@@ -473,7 +463,6 @@ A message says when it is there, or why it is not.  Those on other hosts are
 stopped too; the next call there starts one."
   (interactive)
   (backstaff-server--stop "the server was restarted")
-  (setq backstaff-python-found nil)
   (run-hooks 'backstaff-server-restart-hook)
   (let ((report (and (called-interactively-p 'interactive) #'backstaff-server--report)))
     (condition-case problem

@@ -165,19 +165,8 @@ Return the place of the first failure, or nil."
   "Start a server of the doctor's own and check it.
 If HOST is non-nil, check the server there, too; that is the one that calls use."
   (backstaff-doctor--begin "Command")
-  ;; The Python found before may not work any more.
-  (setq backstaff-python-found nil)
-  (let* ((report (current-buffer)) (result nil)
-         (command (backstaff-python-with-own-environment nil
-                    (backstaff-server-program
-                     (lambda (program answer)
-                       (with-current-buffer report
-                         (backstaff-doctor--note
-                          "Python" (if (consp answer) 'ok 'note)
-                          (if (stringp answer) (concat (backstaff-path-shown program) " " answer)
-                            (format "%s is %s and can run the server"
-                                    (backstaff-path-shown (plist-get answer :executable))
-                                    (plist-get answer :version)))))))))
+  (let* ((result nil)
+         (command (backstaff-python-with-own-environment nil (backstaff-server-program)))
          (connection (backstaff-server-try (lambda (&rest answer) (setq result answer))
                                            backstaff-doctor--limit)))
     (unwind-protect

@@ -22,9 +22,7 @@
      (dolist (file (directory-files-recursively root ""))
        (set-file-modes file #o755))
      (let ((exec-path (list root))
-           (backstaff-python--places nil)
-           (backstaff-server-command nil)
-           (backstaff-python-found nil))
+           (backstaff-server-command nil))
        ,@body)))
 
 (defun backstaff-server-tests-shim ()
@@ -61,9 +59,9 @@
 
 (ert-deftest backstaff-server-sources-are-found-beside-the-library ()
   (backstaff-test-with-tree '(("pkg" ("elisp" ("backstaff-python.el" . ""))
-                               ("py_backend" ("backstaff" ("__main__.py" . ""))))
+                               ("py_backend" ("backstaff.sh" . "")))
                               ("flat" ("backstaff-python.el" . "")
-                               ("py_backend" ("backstaff" ("__main__.py" . ""))))
+                               ("py_backend" ("backstaff.sh" . "")))
                               ("links" ("readme" . "")))
     (make-symbolic-link (expand-file-name "pkg/elisp/backstaff-python.el")
                         (expand-file-name "links/backstaff-python.el"))
@@ -71,9 +69,14 @@
                                            ("flat/" . "flat/py_backend/")
                                            ("links/" . "pkg/py_backend/")
                                            ("." . nil)))
-      (let ((backstaff-python-package-directory (expand-file-name loaded)))
+      (let ((backstaff-python-package-directory (expand-file-name loaded))
+            (backstaff-server-command nil))
         (should (equal (backstaff-python-sources)
-                       (and sources (expand-file-name sources))))))))
+                       (and sources (expand-file-name sources))))
+        (when sources
+          (should (equal (backstaff-server-program)
+                         (list "/bin/sh" (expand-file-name "backstaff.sh"
+                                                           (expand-file-name sources))))))))))
 
 (ert-deftest backstaff-server-settings-are-where-the-server-looks-for-them ()
   (pcase-dolist (`(,folder . ,file) '(("/x" . "/x/backstaff/config.toml")
@@ -83,95 +86,80 @@
           (process-environment (cons (concat "XDG_CONFIG_HOME=" folder) process-environment)))
       (should (equal (backstaff-server-settings-file-name) (expand-file-name file))))))
 
-(ert-deftest backstaff-server-own-environment-comes-first ()
-  (backstaff-test-with-tree '((".venv" ("bin" ("python" . "")))
-                              ("py_backend" ("backstaff" ("__main__.py" . ""))))
-    (let ((backstaff-python-package-directory root)
-          (backstaff-server-command nil)
-          (python (expand-file-name ".venv/bin/python")))
-      (set-file-modes python #o755)
-      (should (equal (backstaff-server-program)
-                     (list python "-I"
-                           (expand-file-name "py_backend/backstaff/__main__.py")))))))
-
-(ert-deftest backstaff-server-shim-is-replaced-by-its-interpreter ()
-  (backstaff-server-tests-with-path
-      `(("python3" . "#!/bin/sh\nexit 127\n")
-        ("python3.12" . ,(backstaff-server-tests-shim)))
-    (let ((notes nil))
-      (should-not (backstaff-python-wait root (lambda (program answer)
-                                                (push (cons (file-name-base program) answer) notes))))
-      (should (equal (assoc-default "python3" notes) "does not answer as Python does"))
-      (pcase-let ((`(,python . ,options) (backstaff-python-command root)))
-        (should (equal options '("-I" "-S")))
-        (should (file-executable-p python))
-        (should-not (file-in-directory-p python root))
-        (should (equal python backstaff-python-found))
-        (should (equal python (plist-get (cdar notes) :executable)))))))
-
-(ert-deftest backstaff-server-python-off-the-path-is-found-where-installers-put-it ()
-  (backstaff-server-tests-with-path
-      `(("python3" . "#!/bin/sh\nprintf '3.9.18\\n/bin/sh\\n'\n")
-        ("opt" ("python3" . ,(backstaff-server-tests-shim))))
-    (let ((backstaff-python--places (list (expand-file-name "opt"))) (notes nil))
-      (should-not (backstaff-python-wait root (lambda (program answer)
-                                                (push (cons program answer) notes))))
-      (should backstaff-python-found)
-      (should (assoc (expand-file-name "python3") notes)))))
-
-(ert-deftest backstaff-server-program-that-is-no-python-does-not-fit ()
-  (backstaff-server-tests-with-path '(("python3" . "#!/bin/sh\nexit 0\n")
-                                      ("python3.12" . "#!/bin/sh\nprintf '3.9.18\\n/bin/sh\\n'\n")
-                                      ("python3.11" . "#!/bin/sh\necho nonsense\n"))
-    (should (equal (backstaff-python-wait root)
-                   (string-join
-                    (list "there is no Python 3.11 or newer"
-                          (concat root "python3 does not answer as Python does")
-                          (concat root "python3.12 is 3.9.18 and too old: 3.11 or newer is needed")
-                          (concat root "python3.11 does not answer as Python does"))
-                    "\n")))
-    (should-not backstaff-python-found)))
-
-(ert-deftest backstaff-server-python-that-never-stops-talking-is-passed-over ()
-  (backstaff-server-tests-with-path
-      `(("python3" . "#!/bin/sh\nexec /usr/bin/env yes nonsense\n")
-        ("python3.12" . ,(backstaff-server-tests-shim)))
-    ;; The first candidate never ends, so this returns only if it is not waited for.
-    (should-not (backstaff-python-wait root))
-    (should (file-executable-p backstaff-python-found))))
-
 (defmacro backstaff-server-tests-with-pythons (tree &rest body)
   "Run BODY where the server is started by a Python of TREE, on the path.
-The sources are a copy without an environment beside them."
+The sources are a copy without an environment beside them, and the home is root."
   (declare (indent 1) (debug t))
-  `(let ((path exec-path))
+  `(let ((path exec-path) (home (getenv "HOME")))
      (backstaff-server-tests-with-path ,tree
        (let ((backstaff-python-package-directory (expand-file-name "elisp/")))
-         (make-symbolic-link (expand-file-name "py_backend" backstaff-test-repository) "py_backend")
-         (setq-default exec-path (cons root path))
+         (make-directory "py_backend")
+         (dolist (file (directory-files (expand-file-name "py_backend" backstaff-test-repository)
+                                        t "\\`[^.]"))
+           (if (string-suffix-p ".sh" file) (copy-file file "py_backend/")
+             (make-symbolic-link file "py_backend/")))
+         (setq-default exec-path (append (list root) (remove "/usr/local/bin" path)))
+         (setenv "HOME" root)
          (unwind-protect (backstaff-test-with-server nil ,@body)
+           (setenv "HOME" home)
            (setq-default exec-path path))))))
+
+(defconst backstaff-server-tests-others
+  (cl-loop for name in '("python3.14" "python3.13" "python3.12" "python3.11")
+           collect (cons name "#!/bin/sh\necho nonsense\n"))
+  "Programs that hide the Pythons of this machine.")
+
+(defun backstaff-server-tests-list ()
+  "Return the reply to a call that the program found answers."
+  (backstaff-call "agent-q/list_directory" '(:path ".") (list :root default-directory)))
+
+(ert-deftest backstaff-server-own-environment-comes-first ()
+  (backstaff-server-tests-with-pythons `(("python3" . "#!/bin/sh\nexec /bin/sleep 600\n")
+                                         (".venv" ("bin" ("python" . ,(backstaff-server-tests-shim)))))
+    (should (plist-get (backstaff-server-tests-list) :ok))
+    (should-not (string-match-p "python3 says" (backstaff-test--log)))))
+
+(ert-deftest backstaff-server-program-that-is-no-python-is-passed-over ()
+  (backstaff-server-tests-with-pythons
+      `(("python3" . "#!/bin/sh\nexit 127\n")
+        ("python3.14" . "#!/bin/sh\nprintf '3.9.18\\n/bin/sh\\n'\n")
+        ;; This one never ends.
+        ("python3.13" . "#!/bin/sh\nexec /usr/bin/env yes nonsense\n")
+        ("python3.12" . ,(backstaff-server-tests-shim)))
+    (should (plist-get (backstaff-server-tests-list) :ok))
+    (let ((log (backstaff-test--log)))
+      (should (string-match-p "/python3 does not answer as Python does$" log))
+      (should (string-match-p "/python3.14 is 3\\.9\\.18 and too old: 3\\.11 or newer is needed$" log))
+      (should (string-match-p "/python3.13 does not answer as Python does$" log)))))
+
+(ert-deftest backstaff-server-python-off-the-path-is-found-where-installers-put-it ()
+  (dolist (folder '(".local/bin" ".pyenv/shims"))
+    (backstaff-server-tests-with-pythons `(("python3" . "#!/bin/sh\nexit 1\n")
+                                           ,@backstaff-server-tests-others)
+      (make-directory folder t)
+      (write-region (backstaff-server-tests-shim) nil (concat folder "/python3") nil 'silent)
+      (set-file-modes (concat folder "/python3") #o755)
+      (should (plist-get (backstaff-server-tests-list) :ok)))))
 
 (ert-deftest backstaff-server-start-does-not-wait-for-a-python-that-hangs ()
   (backstaff-server-tests-with-pythons
       `(("python3" . "#!/bin/sh\nexec /bin/sleep 600\n")
         ("python3.14" . ,(backstaff-server-tests-shim)))
-    (let ((backstaff-python--patience 2) (begun (float-time)) (reply nil))
+    (let ((begun (float-time)) (reply nil))
       (backstaff-call-async "agent-q/list_directory" '(:path ".") (lambda (it) (setq reply it))
                             (list :root root))
       (should (< (- (float-time) begun) 1.5))
       (backstaff-test-wait-for reply)
       (should (plist-get reply :ok))
-      (should (>= (- (float-time) begun) 2)))))
+      (should (>= (- (float-time) begun) 3))
+      (should (string-match-p "/python3 says nothing for 3 seconds$" (backstaff-test--log))))))
 
 (ert-deftest backstaff-server-without-a-python-says-what-was-tried-and-what-to-do ()
-  (backstaff-server-tests-with-pythons
-      (mapcar (lambda (name) (cons name "#!/bin/sh\nprintf '3.9.18\\n/bin/sh\\n'\n"))
-              '("python3" "python3.14" "python3.13" "python3.12" "python3.11"))
+  (backstaff-server-tests-with-pythons `(("python3" . "#!/bin/sh\nprintf '3.9.18\\n/bin/sh\\n'\n")
+                                         ,@backstaff-server-tests-others)
     (let ((text (backstaff-call-text "agent-q/list_directory" '(:path ".") (list :root root))))
       (should (string-match-p "python3 is 3\\.9\\.18 and too old" text))
-      (should (string-match-p "there is no Python 3\\.11 or newer" text))
-      (should (string-match-p "Install Python 3\\.11 or newer, for example" text)))))
+      (should (string-match-p "there is no Python 3\\.11 or newer: install one, for example" text)))))
 
 (ert-deftest backstaff-server-installed-program-comes-last ()
   (backstaff-server-tests-with-path '(("backstaff" . "#!/bin/sh\n"))
