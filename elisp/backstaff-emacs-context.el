@@ -39,11 +39,10 @@
          (files (backstaff-emacs-buffers roots))
          (selected (window-buffer (or (minibuffer-selected-window) (selected-window))))
          (path (backstaff-emacs-path selected roots))
-         (state (cond (path (backstaff-emacs-context--state path selected))
-                      (files (backstaff-emacs-context--state (caar files) (cdar files)))))
-         (lines (backstaff-emacs-context--lines state))
          (other (and (not path) (backstaff-emacs-directory selected roots)
                      (substring-no-properties (buffer-name selected))))
+         (place (cond (path (backstaff-emacs-context--place path selected))
+                      (files (backstaff-emacs-context--place (caar files) (cdar files)))))
          (visible (delete-dups
                    (cl-loop for frame in (visible-frame-list)
                             append (cl-loop for window in (window-list frame 'no-minibuffer)
@@ -52,38 +51,27 @@
                                             when path collect path))))
          (modified (cl-loop for (path . buffer) in files
                             when (buffer-modified-p buffer) collect path))
-         (compilation (backstaff-emacs-context--compilation roots)))
+         (listed (lambda (paths) (if paths (backstaff-emacs-listed paths 400) "none")))
+         (compilation (backstaff-emacs-context--compilation roots))
+         (lines `(,@(cond (path (list (concat "Selected: " (car place))))
+                          (t `(,(if other (format "Selected: %s, which visits no file"
+                                                  (backstaff-names-show other))
+                                  "Selected: nothing below the root")
+                               ,@(and place (list (concat "Last selected file: " (car place)))))))
+                  ,@(cdr place)
+                  ,(concat "Visible files: " (funcall listed visible))
+                  ,(concat "Not saved yet: " (funcall listed modified))
+                  ,(concat "Last compilation: " (or compilation "none below the root")))))
     (backstaff-emacs-answer
-     (min 2048 (plist-get context :limit))
-     (mapcar #'list
-             `(,@(if path (cdr lines)
-                   (and lines (cons (concat "Last selected file: " (car lines)) (cdr lines))))
-               ,@(cl-loop for (name . paths) in `(("Visible files" . ,visible)
-                                                  ("Not saved yet" . ,modified))
-                          collect (format "%s: %s" name
-                                          (if paths (backstaff-emacs-listed paths 400) "none")))
-               ,(if (null compilation) "Last compilation: none below the root"
-                  (cl-destructuring-bind
-                      (&key buffer directory command status errors warnings) compilation
-                    (format "Last compilation: %s in %s: %s, %s, %s; its buffer: %s"
-                            (backstaff-names-prose (truncate-string-to-width command 200 nil nil t))
-                            (backstaff-names-show (concat "./" directory))
-                            (backstaff-names-prose status)
-                            (backstaff-emacs-plural errors "error")
-                            (backstaff-emacs-plural warnings "warning")
-                            (backstaff-names-show buffer))))))
+     (min 2048 (plist-get context :limit)) (mapcar #'list (cdr lines))
      (lambda (_ left)
-       (list (cond (path (concat "Selected: " (car lines)))
-                   (other (format "Selected: %s, which visits no file"
-                                  (backstaff-names-show other)))
-                   (t "Selected: nothing below the root"))
+       (list (car lines)
              (list (and (> left 0) (format "%d more lines" left)))
-             (list :selected (and path state) :last-selected (and (not path) state)
-                   :selected-buffer other :visible visible :modified modified
-                   :compilation compilation))))))
+             (list :selected path :last-selected (caar files) :selected-buffer other
+                   :visible visible :modified modified :compilation compilation))))))
 
-(defun backstaff-emacs-context--state (path buffer)
-  "Return the state of BUFFER, which visits PATH, as a plist."
+(defun backstaff-emacs-context--place (path buffer)
+  "Return lines about the place in BUFFER, which visits PATH, and its region."
   (with-current-buffer buffer
     ;; Each window has a point of its own.
     (let* ((window (get-buffer-window buffer 'visible))
@@ -92,36 +80,25 @@
            (size 1024))                 ; maximum number of bytes of the region's text
       (save-restriction
         (widen)
-        (list :path path :buffer (substring-no-properties (buffer-name))
-              :line (line-number-at-pos point) :line-count (line-number-at-pos (point-max))
-              :modified (buffer-modified-p)
-              :region
-              (and mark (/= mark point)
-                   (let* ((start (min mark point))
-                          (end (max mark point))
-                          (text (backstaff-names-text (buffer-substring-no-properties
-                                                       start (min end (+ start size))))))
-                     (list :first-line (line-number-at-pos start)
-                           :last-line (line-number-at-pos end)
-                           :text (backstaff-lisp-tools-clipped text size)
-                           :truncated (> (max (- end start) (string-bytes text)) size)))))))))
-
-(defun backstaff-emacs-context--lines (state)
-  "Return the lines that describe STATE, a plist, or nil."
-  (cl-destructuring-bind (&key path line line-count modified region &allow-other-keys) state
-    (when path
-      (cons (format "%s, line %d of %d%s" (backstaff-names-show path) line line-count
-                    (if modified ", not saved yet" ""))
-            (when region
-              (cl-destructuring-bind (&key first-line last-line text truncated) region
-                (cons (format "Region, lines %d-%d%s:" first-line last-line
-                              (if truncated ", its beginning" ""))
-                      ;; Each line is marked, so that none can pass for one of ours.
-                      (mapcar (apply-partially #'concat "| ")
-                              (split-string (string-trim-right text "\n") "\n")))))))))
+        (cons (format "%s, line %d of %d%s" (backstaff-names-show path)
+                      (line-number-at-pos point) (line-number-at-pos (point-max))
+                      (if (buffer-modified-p) ", not saved yet" ""))
+              (when (and mark (/= mark point))
+                (let* ((start (min mark point)) (end (max mark point))
+                       (text (backstaff-names-text (buffer-substring-no-properties
+                                                    start (min end (+ start size))))))
+                  (cons (format "Region, lines %d-%d%s:" (line-number-at-pos start)
+                                (line-number-at-pos end)
+                                (if (> (max (- end start) (string-bytes text)) size)
+                                    ", its beginning" ""))
+                        ;; Each line is marked, so that none can pass for one of ours.
+                        (mapcar (apply-partially #'concat "| ")
+                                (split-string (string-trim-right
+                                               (backstaff-lisp-tools-clipped text size) "\n")
+                                              "\n"))))))))))
 
 (defun backstaff-emacs-context--compilation (roots)
-  "Return the last compilation below one of ROOTS as a plist, or nil.
+  "Return a description of the last compilation below one of ROOTS, or nil.
 The one whose buffer was selected last counts.  A search in files counts as no
 compilation."
   (cl-loop
@@ -133,15 +110,19 @@ compilation."
    when directory
    return (with-current-buffer buffer
             (let ((command (car compilation-arguments)) (status (car-safe mode-line-process)))
-              (list :buffer (substring-no-properties (buffer-name)) :directory directory
-                    :command (if (stringp command) (substring-no-properties command) "a command")
-                    :status (cond ((process-live-p (get-buffer-process buffer)) "still running")
-                                  ;; For example ":exit [2]".
-                                  ((stringp status)
-                                   (string-trim (substring-no-properties status) "[: ]+"))
-                                  (t "ended"))
-                    :errors compilation-num-errors-found
-                    :warnings compilation-num-warnings-found)))))
+              (format "%s in %s: %s, %s, %s; its buffer: %s"
+                      (backstaff-names-prose
+                       (truncate-string-to-width (if (stringp command) command "a command")
+                                                 200 nil nil t))
+                      (backstaff-names-show (concat "./" directory))
+                      (cond ((process-live-p (get-buffer-process buffer)) "still running")
+                            ;; For example ":exit [2]".
+                            ((stringp status)
+                             (backstaff-names-prose (string-trim status "[: ]+")))
+                            (t "ended"))
+                      (backstaff-emacs-plural compilation-num-errors-found "error")
+                      (backstaff-emacs-plural compilation-num-warnings-found "warning")
+                      (backstaff-names-show (buffer-name)))))))
 
 (provide 'backstaff-emacs-context)
 ;;; backstaff-emacs-context.el ends here

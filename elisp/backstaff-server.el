@@ -300,15 +300,15 @@ or with nil and a condition, after TIMEOUT seconds at most."
           (kill-buffer buffer)))
       (backstaff-epc-connect server))))
 
-(defun backstaff-server--shake-hands (server callback &optional timeout)
+(defun backstaff-server--shake-hands (server callback timeout)
   "Shake hands with SERVER before any call; close the connection on failure.
-CALLBACK and TIMEOUT, by default 15, are as in `backstaff-server-try'."
+CALLBACK and TIMEOUT are as in `backstaff-server-try'."
   (let ((fail (lambda (text advice)
                 (backstaff-epc-close server text 'backstaff-start-error advice)
                 (funcall callback nil (list 'backstaff-start-error text advice)))))
     (backstaff-epc-call-async
      server 'hello `((:client "emacs" :version ,backstaff-server-version :escapes t))
-     :timeout (or timeout 15)
+     :timeout timeout
      :success-fn
      (lambda (identity)
        (if-let ((mismatch (backstaff-server--mismatch identity)))
@@ -377,11 +377,9 @@ DIRECTORY is remote, and Emacs has to be connected to its host."
 
 ;;; The server
 
-(defun backstaff-server-ensure (&optional host callback)
+(defun backstaff-server-ensure (&optional host)
   "Return the server on HOST, started if there is none that lives.
 On this host nothing waits for the start: calls wait behind the handshake.
-CALLBACK is called after the handshake of a server that is started, as in
-`backstaff-server-try'.
 Signal a `backstaff-connection-lost' if the start fails."
   (let ((server (cdr (assoc host backstaff-server--servers))))
     (when (and server (backstaff-epc-unresponsive-p server))
@@ -393,7 +391,7 @@ Signal a `backstaff-connection-lost' if the start fails."
                (> (- (float-time) (backstaff-server-started server)) backstaff-server--pause))
            (let ((new (backstaff-server--launch host (and server t))))
              (setf (alist-get host backstaff-server--servers nil nil #'equal) new)
-             (backstaff-server--shake-hands new (or callback #'ignore))
+             (backstaff-server--shake-hands new #'ignore 15)
              new))
           (t (signal 'backstaff-connection-lost
                      '("the server was started anew and died again; see why with\
@@ -464,19 +462,13 @@ stopped too; the next call there starts one."
   (interactive)
   (backstaff-server--stop "the server was restarted")
   (run-hooks 'backstaff-server-restart-hook)
-  (let ((report (and (called-interactively-p 'interactive) #'backstaff-server--report)))
+  (if (not (called-interactively-p 'interactive)) (backstaff-server-ensure)
     (condition-case problem
-        (progn
-          (when report (message "The server is being started anew…"))
-          (backstaff-server-ensure nil report))
-      (backstaff-error
-       (if report (funcall report nil problem) (signal (car problem) (cdr problem)))))))
-
-(defun backstaff-server--report (_identity problem)
-  "Tell the user that the server was started, or PROBLEM, a condition."
-  (message "%s" (if problem (format "%s.\n%s" (backstaff-epc-error-text problem)
-                                    (backstaff-server-advice problem))
-                  "The server is started anew")))
+        (progn (backstaff-epc-call (backstaff-server-ensure) 'ping nil)
+               (message "The server is started anew"))
+      ;; The command loop shows a `user-error' as it is.
+      (backstaff-error (user-error "%s.\n%s" (backstaff-epc-error-text problem)
+                                   (backstaff-server-advice problem))))))
 
 (provide 'backstaff-server)
 ;;; backstaff-server.el ends here

@@ -209,8 +209,7 @@ print(json.dumps([list(SECRETS), [Guard(SECRETS).hides(path) for path in json.lo
                      "Selected: a.txt, line 3 of 4\nRegion, lines 2-3:\n| two\n| th\n\
 Visible files: a.txt\nNot saved yet: src/b.txt\nLast compilation: none below the root\n"))
       (let ((data (plist-get (backstaff-call 'emacs/context nil) :data)))
-        (should (equal (plist-get (plist-get (plist-get data :selected) :region) :text)
-                       "two\nth"))
+        (should (equal (plist-get data :selected) "a.txt"))
         (should (equal (plist-get data :modified) '("src/b.txt"))))
       ;; An agent's buffer is selected: the answer also has the file that was selected before.
       (switch-to-buffer (get-buffer-create "*chat*"))
