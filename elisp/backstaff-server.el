@@ -7,10 +7,8 @@
 ;; One server serves all of Emacs; each call names the root of its project.
 ;; The server starts with the first call, which waits behind the handshake, and
 ;; lives until Emacs ends or `backstaff-stop' is typed.  If the server has died,
-;; the next call starts another one.  If that one dies before it has answered a
-;; tool's call, calls fail for a minute.  A root on another host has a server
-;; there.  A host is a string such as "/ssh:host:", as `file-remote-p' returns it;
-;; nil is this host.
+;; the next call starts another one.  A root on another host has a server there.  A host
+;; is a string such as "/ssh:host:", as `file-remote-p' returns it; nil is this host.
 ;;
 ;; The program runs in the directory of its sources and isolated from the environment.
 ;; So no file or setting of a project counts.
@@ -185,14 +183,8 @@ It is one of `backstaff-server-host-functions'."
 (cl-defstruct (backstaff-server (:include backstaff-epc-connection)
                                 (:constructor backstaff-server--make) (:copier nil))
   "A server process and the connection with it.
-RESTARTED is non-nil if it took the place of a server that had died, and ANSWERED
-once it has answered a tool's call.  START-INFO is the plist of the operation
-`start' on another host."
-  restarted (started (float-time)) answered start-info)
-
-(defvar backstaff-server--pause 60
-  "Seconds from a start until a server that died twice is tried again.
-One project that brings it down must not take the tools from all others.")
+START-INFO is the plist of the operation `start' on another host."
+  start-info)
 
 (defvar backstaff-server--servers nil
   "An alist of (HOST . SERVER), the last that was started there, dead or alive.")
@@ -241,10 +233,9 @@ or with nil and a condition, after TIMEOUT seconds at most."
       (backstaff-connection-lost (funcall later nil problem)))
     server))
 
-(defun backstaff-server--launch (host &optional restarted)
-  "Start a server on HOST and return it; RESTARTED if the last one died."
-  (let ((server (backstaff-server--make :restarted restarted
-                                        :log-function #'backstaff-server-note)))
+(defun backstaff-server--launch (host)
+  "Start a server on HOST and return it."
+  (let ((server (backstaff-server--make :log-function #'backstaff-server-note)))
     (condition-case problem
         (if (null host)
             (backstaff-server--launch-here server)
@@ -384,18 +375,11 @@ Signal a `backstaff-connection-lost' if the start fails."
   (let ((server (cdr (assoc host backstaff-server--servers))))
     (when (and server (backstaff-epc-unresponsive-p server))
       (backstaff-epc-close server "the server does not respond any more"))
-    (cond ((and server (backstaff-epc-live-p server)) server)
-          ((or (null server)
-               (backstaff-server-answered server)
-               (not (backstaff-server-restarted server))
-               (> (- (float-time) (backstaff-server-started server)) backstaff-server--pause))
-           (let ((new (backstaff-server--launch host (and server t))))
-             (setf (alist-get host backstaff-server--servers nil nil #'equal) new)
-             (backstaff-server--shake-hands new #'ignore 15)
-             new))
-          (t (signal 'backstaff-connection-lost
-                     '("the server was started anew and died again; see why with\
- M-x backstaff-show-log, then type M-x backstaff-restart, or wait a minute"))))))
+    (unless (and server (backstaff-epc-live-p server))
+      (setq server (backstaff-server--launch host))
+      (setf (alist-get host backstaff-server--servers nil nil #'equal) server)
+      (backstaff-server--shake-hands server #'ignore 15))
+    server))
 
 (cl-defun backstaff-server-call-async (method args &key success-fn error-fn timeout host)
   "Call METHOD, a tool, with ARGS on HOST and return at once.
@@ -407,7 +391,6 @@ returns nil if the call had ended before."
                server method args :error-fn error-fn :timeout timeout
                :success-fn
                (lambda (reply)
-                 (setf (backstaff-server-answered server) t)
                  ;; The next call starts another one.
                  (when (plist-get (plist-get reply :error) :server-stuck)
                    (backstaff-epc-close server "the server hangs in a dead file system"))

@@ -304,32 +304,10 @@ The sources are a copy without an environment beside them, and the home is root.
         (backstaff-test-call-server 'die nil))
       (should-not (equal (backstaff-server-tests-pid) pid)))))
 
-(ert-deftest backstaff-server-that-dies-again-is-left-alone ()
-  (backstaff-test-with-server (backstaff-test-fake-command)
-    (dotimes (_ 2)
-      (backstaff-test-should-fail 'backstaff-connection-lost "last words"
-        (backstaff-test-call-server 'die nil)))
-    (dotimes (_ 2)
-      (backstaff-test-should-fail 'backstaff-connection-lost
-          "M-x backstaff-show-log, then type M-x backstaff-restart"
-        (backstaff-test-call-server 'reply nil)))
-    (backstaff-restart)
-    (should (backstaff-server-tests-pid))))
-
-(ert-deftest backstaff-server-that-has-answered-may-die-again ()
-  (backstaff-test-with-server (backstaff-test-fake-command)
-    (dotimes (_ 4)
-      (should (backstaff-server-tests-pid))
-      (backstaff-test-condition (backstaff-test-call-server 'die nil)))))
-
-(ert-deftest backstaff-server-that-died-twice-is-tried-again-after-a-while ()
+(ert-deftest backstaff-server-that-dies-again-and-again-says-each-time-why ()
   (backstaff-test-with-server (backstaff-test-fake-command "dying")
-    (dotimes (_ 2)
-      (backstaff-test-condition (backstaff-test-call-server 'walk nil)))
-    (backstaff-test-should-fail 'backstaff-connection-lost "died again"
-      (backstaff-test-call-server 'walk nil))
-    (let ((backstaff-server--pause 0))
-      (backstaff-test-should-fail 'backstaff-connection-lost "exited with status 7"
+    (dotimes (_ 3)
+      (backstaff-test-should-fail 'backstaff-connection-lost "exited with status 7:"
         (backstaff-test-call-server 'walk nil)))))
 
 (ert-deftest backstaff-server-that-is-stuck-is-replaced ()

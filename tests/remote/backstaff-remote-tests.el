@@ -503,19 +503,6 @@ For example eglot, told of a problem, looks for the buffer of its file."
       (should (backstaff-remote-test-list far))
       (should-not (equal (backstaff-remote-test-pid far) pid)))))
 
-(ert-deftest backstaff-remote-server-that-dies-again-is-left-alone ()
-  (backstaff-remote-test-on backstaff-remote-test-ssh
-    (dotimes (_ 2)
-      (backstaff-remote-test-pid far)
-      (backstaff-epc-close (backstaff-remote-test-server far)
-                           "for the test"))
-    (let ((starts (backstaff-remote-test-starts)))
-      (backstaff-test-should-fail 'backstaff-connection-lost "M-x backstaff-restart"
-        (backstaff-remote-test-list far))
-      (should (= (backstaff-remote-test-starts) starts)))
-    (backstaff-restart)
-    (should (backstaff-remote-test-list far))))
-
 (ert-deftest backstaff-remote-connection-that-is-cut-is-a-clear-error ()
   (backstaff-remote-test-both-ways
     (backstaff-remote-test-list far)
