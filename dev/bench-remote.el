@@ -297,8 +297,9 @@ The exit status says whether all gates were held."
             (error "There is no connection"))
           (bench-remote-list ".")         ; which makes the payload
           (setq bench-remote-payload (concat root "payload"))
-          (write-region (base64-decode-string (cdar (nth 2 backstaff-remote--bundle))) nil
-                        bench-remote-payload nil 'silent)
+          (write-region (base64-decode-string
+                         (cdar (nth 2 (gethash 'bundle backstaff-remote--known))))
+                        nil bench-remote-payload nil 'silent)
           (if (getenv "SESSION")
               (bench-remote-session)
             (mapc #'bench-remote-at

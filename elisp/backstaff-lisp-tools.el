@@ -130,19 +130,15 @@ CHECKED is the server's answer to `check'.  CONTEXT is as in `backstaff-call'."
 (defun backstaff-lisp-tools-clipped (text limit)
   "Return TEXT, or its first lines in LIMIT bytes and \"[cut to LIMIT bytes]\".
 The limit is at least 64."
-  (let* ((limit (max 64 limit))
-         (note (format "…\n[cut to %d bytes]\n" limit)))
+  (let* ((limit (max 64 limit)) (note (format "[cut to %d bytes]\n" limit)))
     (if (<= (string-bytes text) limit) text
-      ;; A character may be cut in two; its bytes are dropped.
-      (let ((kept (string-trim-right
-                   (decode-coding-string
-                    (substring (encode-coding-string text 'utf-8-emacs)
-                               0 (- limit (string-bytes note)))
-                    'utf-8-emacs)
-                   "[\x3fff80-\x3fffff]+")))
-        (if (string-match "\n[^\n]*\\'" kept)
-            (concat (substring kept 0 (1+ (match-beginning 0))) (substring note 2))
-          (concat kept note))))))
+      (let ((kept (decode-coding-string
+                   (string-limit text (- limit (string-bytes note) (string-bytes "…\n"))
+                                 nil 'utf-8-emacs)
+                   'utf-8-emacs)))
+        (concat (if (string-match "\n[^\n]*\\'" kept) (substring kept 0 (1+ (match-beginning 0)))
+                  (concat kept "…\n"))
+                note)))))
 
 (provide 'backstaff-lisp-tools)
 ;;; backstaff-lisp-tools.el ends here

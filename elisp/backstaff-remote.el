@@ -52,9 +52,7 @@ Each may take so long.  Emacs waits meanwhile; \\[keyboard-quit] ends that."
 (defun backstaff-remote--shell-p (directory)
   "Return non-nil if TRAMP uses a shell on the host of DIRECTORY.
 Servers start on such hosts alone.  This does not connect to the host."
-  (and (memq (find-file-name-handler directory 'file-remote-p)
-             '(tramp-file-name-handler tramp-autoload-file-name-handler))
-       (tramp-tramp-file-p directory)
+  (and (tramp-tramp-file-p directory)
        (tramp-sh-file-name-handler-p (tramp-dissect-file-name directory))))
 
 ;;;###autoload
@@ -74,33 +72,34 @@ Servers start on such hosts alone.  This does not connect to the host."
                    (plist-get (backstaff-server-start-info server) :text)))
       (backstaff-error (user-error "%s" (backstaff-epc-error-text problem))))))
 
-(defvar backstaff-remote--roots (make-hash-table :test #'equal)
-  "Results of functions that look for a project, by the whole call of each.
-To look for one costs TRAMP several round trips.")
+(defvar backstaff-remote--known (make-hash-table :test #'equal)
+  "Values that are found once until `backstaff-restart'.
+Those of functions that look for a project are there by the whole call of each.
+That of the symbol `bundle' is a list (PROGRAM ARGUMENTS PAYLOADS): a program
+and arguments for the command line of a host, and an alist of hashes and
+payloads in Base64.")
 
-(defvar backstaff-remote--bundle nil
-  "The program for other hosts, or nil before it was made.
-It is a list (PROGRAM ARGUMENTS PAYLOADS): a program and arguments for the
-command line there, and an alist of hashes and payloads in Base64.")
+(defun backstaff-remote--once (key function)
+  "Return the value that FUNCTION returned for KEY when it was called first."
+  (add-hook 'backstaff-server-restart-hook #'backstaff-remote--forget)
+  (let ((known (gethash key backstaff-remote--known 'unknown)))
+    (if (eq known 'unknown) (puthash key (funcall function) backstaff-remote--known)
+      known)))
+
+(defun backstaff-remote--forget ()
+  "Forget all values that were found."
+  (clrhash backstaff-remote--known))
 
 (defun backstaff-remote--look-up (function directory &rest more)
   "Return the value of FUNCTION, which looks for a project, for DIRECTORY.
-MORE are more arguments for it."
+MORE are more arguments for it.  TRAMP takes several round trips for that."
   (backstaff-server-check-host directory)
-  (add-hook 'backstaff-server-restart-hook #'backstaff-remote--forget)
-  (let* ((key (cl-list* function directory more))
-         (known (gethash key backstaff-remote--roots 'unknown)))
-    (if (not (eq known 'unknown)) known
-      (puthash key
-               (backstaff-remote--limited
-                directory (concat "find the project's root on " (file-remote-p directory))
-                (lambda () (apply function (expand-file-name directory) more)))
-               backstaff-remote--roots))))
-
-(defun backstaff-remote--forget ()
-  "Forget the roots and the program for hosts."
-  (clrhash backstaff-remote--roots)
-  (setq backstaff-remote--bundle nil))
+  (backstaff-remote--once
+   (cl-list* function directory more)
+   (lambda ()
+     (backstaff-remote--limited
+      directory (concat "find the project's root on " (file-remote-p directory))
+      (lambda () (apply function (expand-file-name directory) more))))))
 
 ;;; TRAMP
 
@@ -128,21 +127,6 @@ would be taken for that to the next."
                                  backstaff-remote--network-advice)))
       (funcall function))))
 
-(defun backstaff-remote--make-process (host buffer filter command)
-  "Let TRAMP start COMMAND on HOST, and return the process.
-It has BUFFER, in which TRAMP logs in, and FILTER."
-  (let* ((default-directory (concat host "/"))
-         ;; TRAMP sends the host the difference from this, for all to see.
-         (process-environment (copy-sequence (default-toplevel-value 'process-environment)))
-         (process (make-process :name "backstaff-remote" :buffer buffer :command command
-                                :file-handler t :noquery t :connection-type 'pipe
-                                :coding 'binary :sentinel #'ignore :filter filter)))
-    (unless (processp process)
-      (signal 'backstaff-start-error '("TRAMP started no process")))
-    ;; TRAMP gives a process on a terminal the coding of text.
-    (set-process-coding-system process 'binary 'binary)
-    process))
-
 (defun backstaff-remote--send (process bytes)
   "Send BYTES to PROCESS, and leave the output of TRAMP's processes unread.
 While Emacs waits to send, it reads from all processes.  A command of TRAMP
@@ -168,7 +152,7 @@ that is under way would lose that output."
     (string-limit (backstaff-names-prose (decode-coding-string bytes 'utf-8)) 300 t)))
 
 (defun backstaff-remote--make-bundle ()
-  "Let the server's Python on this machine make a `backstaff-remote--bundle'."
+  "Let the server's Python on this machine make what goes to a host."
   (backstaff-python-with-own-environment (backstaff-python-sources)
     (with-temp-buffer
       (let* ((command (append (backstaff-server-program) '("bundle")))
@@ -207,9 +191,7 @@ such as \"/ssh:host:\"."
            (python (with-temp-buffer
                      (setq default-directory (concat host "/"))
                      (with-connection-local-variables backstaff-remote-python))))
-      (unless backstaff-remote--bundle
-        (add-hook 'backstaff-server-restart-hook #'backstaff-remote--forget)
-        (setq backstaff-remote--bundle (backstaff-remote--make-bundle)))
+      (backstaff-remote--once 'bundle #'backstaff-remote--make-bundle)
       ;; TRAMP would connect by itself.
       (backstaff-server-check-host (concat host "/"))
       (backstaff-server-note (format "starting on %s" host))
@@ -227,7 +209,7 @@ such as \"/ssh:host:\"."
   "Start a server by PYTHON on HOST; return the plist of `backstaff-remote--start'.
 The host is sent SETTINGS, the bytes of the user's file."
   (pcase-let*
-      ((`(,program ,arguments ,payloads) backstaff-remote--bundle)
+      ((`(,program ,arguments ,payloads) (gethash 'bundle backstaff-remote--known))
        (begun (float-time)) (output "") (process nil) (case-fold-search nil)
        (most (* 64 1024))               ; maximum number of bytes before the server is ready
        (buffer (generate-new-buffer " *backstaff-remote*" t))
@@ -251,18 +233,27 @@ The host is sent SETTINGS, the bytes of the user's file."
                  (_ (setq failure rest)))))))
       (unwind-protect
           (progn
-            (setq process
-                  (backstaff-remote--limited
-                   (concat host "/") "start a process"
-                   (lambda ()
-                     (backstaff-remote--make-process
-                      host buffer
-                      (lambda (process text)
-                        (setq output (concat output text))
-                        (when (> (length output) most)
-                          (delete-process process)))
-                      `(,python "-I" "-S" "-X" "utf8" "-c" ,program ,nonce ,@arguments
-                                ,(number-to-string (length settings)))))))
+            (let ((default-directory (concat host "/"))
+                  ;; TRAMP sends the host the difference from this, for all to see.
+                  (process-environment
+                   (copy-sequence (default-toplevel-value 'process-environment))))
+              (setq process
+                    (backstaff-remote--limited
+                     default-directory "start a process"
+                     (lambda ()
+                       (make-process
+                        :name "backstaff-remote" :buffer buffer :file-handler t :noquery t
+                        :connection-type 'pipe :coding 'binary :sentinel #'ignore
+                        :filter (lambda (process text)
+                                  (setq output (concat output text))
+                                  (when (> (length output) most)
+                                    (delete-process process)))
+                        :command `(,python "-I" "-S" "-X" "utf8" "-c" ,program ,nonce ,@arguments
+                                           ,(number-to-string (length settings))))))))
+            (unless (processp process)
+              (signal 'backstaff-start-error '("TRAMP started no process")))
+            ;; TRAMP gives a process on a terminal the coding of text.
+            (set-process-coding-system process 'binary 'binary)
             (pcase (backstaff-epc-wait process backstaff-remote-start-limit #'step)
               ((and `(,sources ,version) (guard (not failure)))
                (set-process-buffer process nil)

@@ -325,19 +325,15 @@ CALLBACK and TIMEOUT are as in `backstaff-server-try'."
   "Return nil if a server of IDENTITY and this package speak the same protocol.
 Otherwise return the reason and the remedy, two strings.  IDENTITY may be
 anything, even no plist."
-  (let ((version (plist-get identity :version)) (protocol (plist-get identity :protocol)))
-    (cond ((not (stringp version))
-           (list (format "Emacs has Backstaff %s, the server is something else"
-                         backstaff-server-version)
-                 (backstaff-server-advice '(backstaff-protocol-error))))
-          ((not (eql protocol backstaff-server--protocol))
-           (let ((newer (and (integerp protocol) (> protocol backstaff-server--protocol))))
-             (list (format "Emacs has Backstaff %s (protocol %d), the server is %s (protocol %s);\
- update %s" backstaff-server-version backstaff-server--protocol version protocol
- (if newer "Emacs's package" "the server"))
-                   (if newer "Type M-x list-packages RET, U and x, then start Emacs anew"
-                     "Type in a shell: pipx upgrade backstaff (or as you installed it); or set\
- `backstaff-server-command' to nil.  Then type M-x backstaff-restart")))))))
+  (let* ((version (plist-get identity :version)) (protocol (plist-get identity :protocol))
+         (newer (and (integerp protocol) (> protocol backstaff-server--protocol))))
+    (unless (and (stringp version) (eql protocol backstaff-server--protocol))
+      (list (format "Emacs has Backstaff %s (protocol %d), the server is %s (protocol %s);\
+ update %s" backstaff-server-version backstaff-server--protocol (or version "something else")
+ protocol (if newer "Emacs's package" "the server"))
+            (if newer "Type M-x list-packages RET, U and x, then start Emacs anew"
+              "Type in a shell: pipx upgrade backstaff (or as you installed it); or set\
+ `backstaff-server-command' to nil.  Then type M-x backstaff-restart")))))
 
 (defun backstaff-server--stop (reason)
   "Stop all servers, and fail the calls under way for REASON."

@@ -354,17 +354,23 @@ TRIES is as in `backstaff--send'.  After DEADLINE no piece is sent."
     (backstaff--send call (backstaff-unsaved-without texts pieces) tries)))
 
 (defun backstaff--judge (call reply)
-  "End CALL with REPLY, or ask the user if REPLY says that the call needs approval."
-  (if (backstaff--approval-required-p reply (backstaff--call-context call))
-      (progn
-        (setq backstaff--questions (append backstaff--questions (list call)))
-        (backstaff--later call 0 #'backstaff--ask call reply
-                          (and backstaff-call-timeout (+ (float-time) backstaff-call-timeout))))
-    (backstaff--end call (backstaff--call-finish call)
-                    (if (plist-get reply :ok)
-                        (backstaff-unsaved-add-state
-                         reply (plist-get (backstaff--call-context call) :root))
-                      reply))))
+  "End CALL with REPLY, or ask the user if REPLY says that the call needs approval.
+That is not so if the user has approved it already."
+  (let* ((context (backstaff--call-context call)) (problem (plist-get reply :error))
+         (root (plist-get problem :root)))
+    (if (and (equal (plist-get problem :code) "APPROVAL_REQUIRED")
+             (if root (not (assoc root backstaff--root-answers))
+               (not (and (plist-get context :approved)
+                         (equal (plist-get context :secret)
+                                (or (plist-get problem :secret) ""))))))
+        (progn
+          (setq backstaff--questions (append backstaff--questions (list call)))
+          (backstaff--later call 0 #'backstaff--ask call reply
+                            (and backstaff-call-timeout (+ (float-time) backstaff-call-timeout))))
+      (backstaff--end call (backstaff--call-finish call)
+                      (if (plist-get reply :ok)
+                          (backstaff-unsaved-add-state reply (plist-get context :root))
+                        reply)))))
 
 (defun backstaff--ask (call reply deadline)
   "Ask until DEADLINE whether CALL may run, as REPLY demands.
@@ -407,16 +413,6 @@ for a caller that waits."
          (backstaff--begin call)))))
 
 ;;; Approval
-
-(defun backstaff--approval-required-p (reply context)
-  "Return non-nil if REPLY says that the user must approve the call of CONTEXT.
-That is not so if the user has approved it already."
-  (let ((problem (plist-get reply :error)))
-    (and (equal (plist-get problem :code) "APPROVAL_REQUIRED")
-         (if-let ((root (plist-get problem :root)))
-             (not (assoc root backstaff--root-answers))
-           (not (and (plist-get context :approved)
-                     (equal (plist-get context :secret) (or (plist-get problem :secret) ""))))))))
 
 (defun backstaff--answer (call reply)
   "Return the answer of `backstaff-approval-function' about CALL.

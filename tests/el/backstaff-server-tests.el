@@ -241,8 +241,8 @@ The sources are a copy without an environment beside them, and the home is root.
   (pcase-dolist (`(,version ,protocol ,older) '(("9.0.0" 2 "update Emacs's package")
                                                 ("0.0.9" 0 "update the server")
                                                 ("0.0.9" nil "update the server")
-                                                (7 1 "something else")
-                                                (nil nil "something else")))
+                                                (7 1 "update the server")
+                                                (nil nil "is something else")))
     (pcase-let ((`(,text ,advice) (backstaff-server--mismatch
                                    (list :version version :protocol protocol))))
       (should (string-match-p older text))
