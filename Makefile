@@ -29,7 +29,7 @@ check: setup ## run the quick checks and tests of both languages, 90 s
 
 test: lint test-el test-py ## run all checks and all tests
 
-demo: ## start the server from Emacs and call tools on this repository; ALL=1 shows every reply
+demo: ## start the server from Emacs and call every tool on this repository
 	@dev/setup demo
 	@$(EMACS) -Q --batch -l dev/batch.el -L elisp -l dev/demo.el -f demo-batch
 
@@ -49,18 +49,14 @@ fix: setup ## correct and format the Python code as far as ruff can
 golden: setup ## write the golden cases again; review the difference like code
 	@$(BIN)/python tests/golden/regenerate.py
 
-# The manual takes tools, commands, keys and options from the code. Texinfo is made from the manual, and Info
-# from Texinfo. The Info file is committed, so that nobody who installs the package needs makeinfo.
-manual: setup ## write the autoloads, the reference in README and manual, and the Texinfo and Info files
+# The manual takes tools, commands, keys and options from the code.
+manual: setup ## write the autoloads, and the reference in README and manual
 	@$(EMACS) -Q --batch -l dev/batch.el -l dev/autoloads.el -f autoloads-batch
 	@$(BIN)/python -m dev.reference
 	@$(EMACS) -Q --batch -l dev/batch.el -L elisp -l dev/manual.el -f manual-batch
 
-# CLONES are git work trees in which overviews and file names are measured; the default is this one.
-bench: setup ## measure every promised figure and its peer; draw docs/speed.svg
+bench: setup ## measure every promised figure and its peer; write docs/benchmarks
 	@$(BIN)/python -m dev.bench
-	@$(BIN)/python -m dev.bench.overview $(CLONES)
-	@$(BIN)/python -m dev.bench.find $(CLONES)
 	@$(BIN)/python -m dev.bench.ask
 
 setup: ## install missing packages and make .venv; all others do this first

@@ -5,21 +5,14 @@
 ;;; Commentary:
 
 ;; `make lint' runs this.  Each file of the package belongs to a floor, which its name
-;; begins with.  A file may import its own floor and lower ones.  There are four kinds
+;; begins with.  A file may import its own floor and lower ones.  There are three kinds
 ;; of findings:
 ;;
 ;; private   A file uses a private name of another, such as
 ;;           `backstaff-epc--process' outside of backstaff-epc.el.
-;; upward    A file imports one on a higher floor.
-;; cycle     Files import each other in a circle.
+;; upward    A file imports one on a higher floor, by `require', by
+;;           `declare-function', or by a `defvar' without a value.
 ;; unused    No other file uses a public name, and no document mentions it.
-;;
-;; These forms import a file, at any place: `require',
-;; `declare-function', and a `defvar' without a value for its variable.  An
-;; `autoload' does not.  The byte compiler warns of any other use of a function
-;; or variable that the file does not define.
-;;
-;;   emacs -Q --batch -l dev/lint-floors.el -f lint-floors-batch [REPOSITORY]
 
 ;;; Code:
 
@@ -38,104 +31,9 @@ whose name begins like no other floor is on the first one.")
   (expand-file-name "../" (file-name-directory (or load-file-name buffer-file-name)))
   "The repository that this file is in.")
 
-(cl-defstruct (lint-floors--file (:constructor lint-floors--make-file) (:copier nil))
-  "A file called NAME, without its suffix.
-SYMBOLS are all symbols in it.  DEFINED are the names it defines, and PUBLIC
-those of them that need a use.  DEFAULTS are the functions that its options
-have by default.  IMPORTS are the names of files, and BORROWED the variables
-that it declares without a value."
-  name (symbols (make-hash-table)) defined public defaults imports borrowed)
-
-
-;;; Reading
-
-(defun lint-floors--read (path)
-  "Return the file at PATH."
-  (let ((file (lint-floors--make-file :name (file-name-base path))))
-    (with-temp-buffer
-      (insert-file-contents path)
-      (condition-case nil
-          (while t
-            (let ((form (read (current-buffer))))
-              (lint-floors--note-definition file form)
-              (lint-floors--note-uses file form)))
-        (end-of-file file)))))
-
-(defun lint-floors--note-definition (file form)
-  "Note the name that FORM, at the top level of FILE, defines, if any.
-Users call commands and modes, set options and bind keymaps, so their names
-need no other use."
-  (pcase form
-    (`(,(and definer (guard (string-match-p "\\`\\(cl-\\)?def" (symbol-name definer))))
-       ,(or (and (pred symbolp) name) `',name `(,name . ,_)) ,value . ,body)
-     (push name (lint-floors--file-defined file))
-     (when (pcase definer
-             ((or 'defun 'cl-defun 'defmacro 'cl-defmacro 'defsubst)
-              (not (assq 'interactive body)))
-             ('defalias t)
-             ((or 'defvar 'defvar-local 'defconst)
-              (not (string-suffix-p "-map" (symbol-name name))))
-             ;; The default of an option is a function for users.
-             ('defcustom (when (eq (car-safe value) 'function)
-                           (push (cadr value) (lint-floors--file-defaults file)))
-                         nil))
-       (push name (lint-floors--file-public file))))))
-
-(defun lint-floors--note-uses (file form)
-  "Note the symbols in FORM, a part of FILE, and the files that it imports."
-  (pcase form
-    (`(require ',library . ,_)
-     (push (symbol-name library) (lint-floors--file-imports file)))
-    (`(declare-function ,_ ,library . ,_)
-     (push library (lint-floors--file-imports file)))
-    (`(defvar ,variable)
-     (push variable (lint-floors--file-borrowed file))))
-  (while (consp form)
-    (lint-floors--note-uses file (pop form)))
-  (cond ((vectorp form)
-         (mapc (apply-partially #'lint-floors--note-uses file) form))
-        ((symbolp form)
-         (puthash form t (lint-floors--file-symbols file)))))
-
-
-;;; Judging
-
-(defun lint-floors--graph (files)
-  "Return an alist of the names of FILES and of the other FILES each imports."
-  (let ((names (mapcar #'lint-floors--file-name files)))
-    (mapcar
-     (lambda (file)
-       (let ((owners (cl-loop for variable in (lint-floors--file-borrowed file)
-                              for owner = (cl-find-if
-                                           (lambda (other)
-                                             (memq variable (lint-floors--file-defined other)))
-                                           files)
-                              when owner collect (lint-floors--file-name owner))))
-         (cons (lint-floors--file-name file)
-               (cl-loop for name in (sort (delete-dups
-                                           (append owners (lint-floors--file-imports file)))
-                                          #'string<)
-                        when (and (member name names)
-                                  (not (equal name (lint-floors--file-name file))))
-                        collect name))))
-     files)))
-
-(defun lint-floors--names-p (file prefix)
-  "Return non-nil if PREFIX begins the private names of FILE.
-It is the file's name, with or without its floor: \"backstaff-ui-tree\" and
-\"backstaff-tree\" begin those of backstaff-ui-tree.el."
-  (let ((name (lint-floors--file-name file)))
-    (or (equal prefix name)
-        (equal prefix (string-replace "backstaff-ui-" "backstaff-" name)))))
-
-(defun lint-floors--private-uses (file)
-  "Return findings for the private names of other files that FILE uses."
-  (cl-loop for symbol in (sort (hash-table-keys (lint-floors--file-symbols file)) #'string<)
-           for name = (symbol-name symbol)
-           when (and (string-match "\\`\\(backstaff[^:]*?\\)--" name)
-                     (not (lint-floors--names-p file (match-string 1 name)))
-                     (not (memq symbol (lint-floors--file-defined file))))
-           collect (list 'private (lint-floors--file-name file) name)))
+(defconst lint-floors--definition
+  "^(\\(?1:\\(?:cl-\\)?def[a-z-]+\\) '?(?\\(?2:backstaff[^][ \n()\"';]*\\)\\(?3:)\\)?"
+  "Matches a definition: the macro, the name, and `)' if there is no value.")
 
 (defun lint-floors--level (name)
   "Return the number of the floor that the file NAME stands on."
@@ -146,96 +44,95 @@ It is the file's name, with or without its floor: \"backstaff-ui-tree\" and
                       lint-floors :start 1)
       0))
 
-(defun lint-floors--upward-imports (graph)
-  "Return findings for the imports in GRAPH that go up."
-  (cl-loop for (name . imports) in graph
-           append (cl-loop for import in imports
-                           when (> (lint-floors--level import) (lint-floors--level name))
-                           collect (list 'upward name import))))
+(defun lint-floors--matches (regexp)
+  "Return the groups of all matches of REGEXP in the code of this buffer, as lists."
+  (goto-char (point-min))
+  (cl-loop while (re-search-forward regexp nil t)
+           unless (save-excursion (save-match-data (nth 8 (syntax-ppss (match-beginning 0)))))
+           collect (mapcar #'match-string '(0 1 2 3))))
 
-(defun lint-floors--cycle (name graph)
-  "Return the shortest path from the file NAME back to it in GRAPH, or nil."
-  (let ((paths (list (list name)))
-        (seen nil)
-        (cycle nil))
-    (while (and paths (not cycle))
-      (let ((path (pop paths)))
-        (dolist (next (cdr (assoc (car path) graph)))
-          (cond ((equal next name)
-                 (setq cycle (reverse (cons next path))))
-                ((not (member next seen))
-                 (push next seen)
-                 (setq paths (append paths (list (cons next path)))))))))
-    cycle))
-
-(defun lint-floors--cycles (graph)
-  "Return findings for the cycles in GRAPH, each once."
-  (cl-loop for (name) in graph
-           for cycle = (lint-floors--cycle name graph)
-           for members = (sort (delete-dups (copy-sequence cycle)) #'string<)
-           when (and cycle (not (member members known)))
-           collect members into known
-           and collect (list 'cycle name (string-join cycle " -> "))))
-
-(defun lint-floors--unused (file files documents)
-  "Return findings for the public names of FILE that nobody uses.
-FILES are all files, and DOCUMENTS is the text of the documents."
-  (with-syntax-table emacs-lisp-mode-syntax-table
-    (cl-loop for symbol in (reverse (lint-floors--file-public file))
-             for name = (symbol-name symbol)
-             unless (or (string-search "--" name)
-                        (memq symbol (lint-floors--file-defaults file))
-                        (cl-some (lambda (other)
-                                   (and (not (eq other file))
-                                        (gethash symbol (lint-floors--file-symbols other))))
-                                 files)
-                        (string-match-p (format "\\_<%s\\_>" (regexp-quote name)) documents))
-             collect (list 'unused (lint-floors--file-name file) name))))
-
-(defun lint-floors--documents (root)
-  "Return the text of the documents in the repository ROOT."
+(defun lint-floors--read (path)
+  "Return (NAME DEFINED BORROWED IMPORTS SYMBOLS PUBLIC) of the file at PATH.
+DEFINED and BORROWED are variables and functions, with a value and without;
+PUBLIC are those of DEFINED that a use must follow."
   (with-temp-buffer
-    (dolist (file (append (file-expand-wildcards (expand-file-name "*.md" root))
-                          (file-expand-wildcards (expand-file-name "docs/*.md" root))
-                          (file-expand-wildcards (expand-file-name "docs/*.org" root))))
-      (insert-file-contents file))
-    (buffer-string)))
+    (insert-file-contents path)
+    (emacs-lisp-mode)
+    (let* ((definitions (lint-floors--matches lint-floors--definition))
+           (borrowed (cl-remove-if-not #'cl-fourth definitions))
+           (defined (cl-remove-if #'cl-fourth definitions)))
+      (list (file-name-base path) (mapcar #'cl-third defined) (mapcar #'cl-third borrowed)
+            (append (mapcar #'cl-second (lint-floors--matches "(require '\\(backstaff[-a-z]*\\)"))
+                    (mapcar #'cl-second
+                            (lint-floors--matches
+                             "(declare-function [^ ]+ \"\\(backstaff[-a-z]*\\)\"")))
+            (delete-dups (mapcar #'car (lint-floors--matches "\\_<backstaff[^][ \n()\"';,`]*")))
+            (cl-loop for (_ macro name) in defined
+                     unless (or (string-search "--" name)
+                                (string-suffix-p "-map" name)
+                                (not (string-match-p "\\(?:un\\|var\\|macro\\|const\\|local\\)\\'"
+                                                     macro))
+                                (lint-floors--command-p name))
+                     collect name)))))
+
+(defun lint-floors--command-p (name)
+  "Return non-nil if this buffer defines NAME as a command."
+  (goto-char (point-min))
+  (when (re-search-forward (format "^(\\(?:cl-\\)?defun %s " (regexp-quote name)) nil t)
+    (search-forward "\n  (interactive" (save-excursion (end-of-defun) (point)) t)))
+
+(defun lint-floors--own-p (file symbol)
+  "Return non-nil if SYMBOL, a private name, is one of FILE.
+FILE is a list of `lint-floors--read'."
+  (let ((prefix (substring symbol 0 (string-search "--" symbol))))
+    (or (member symbol (nth 1 file))
+        (equal prefix (car file))
+        (equal prefix (string-replace "backstaff-ui-" "backstaff-" (car file))))))
 
 (defun lint-floors-findings (root)
-  "Return the findings in the repository ROOT.
-Each is a list (KIND FILE WHAT), such as
-  (private \"backstaff-doctor\" \"backstaff-server--facts\")."
-  (let* ((files (mapcar #'lint-floors--read
-                        (directory-files (expand-file-name "elisp" root) t "\\`[^.].*\\.el\\'")))
-         (graph (lint-floors--graph files))
-         (documents (lint-floors--documents root)))
-    (append (cl-mapcan #'lint-floors--private-uses files)
-            (lint-floors--upward-imports graph)
-            (lint-floors--cycles graph)
-            (cl-loop for file in files
-                     append (lint-floors--unused file files documents)))))
+  "Return the findings in the package of the repository ROOT.
+Each is a list of a kind, the name of a file and a text."
+  (let* ((elisp (expand-file-name "elisp/" root))
+         (files (mapcar #'lint-floors--read
+                        (directory-files elisp t "\\`backstaff.*\\.el\\'")))
+         (documents (with-temp-buffer
+                      (dolist (glob '("*.md" "docs/*.md" "docs/*.org"))
+                        (mapc #'insert-file-contents
+                              (file-expand-wildcards (expand-file-name glob root))))
+                      (buffer-string))))
+    (append
+     (cl-loop for file in files
+              append (cl-loop for symbol in (sort (copy-sequence (nth 4 file)) #'string<)
+                              when (and (string-search "--" symbol)
+                                        (not (lint-floors--own-p file symbol)))
+                              collect (list 'private (car file) symbol)))
+     (cl-loop for file in files
+              for owners = (cl-loop for name in (nth 2 file)
+                                    for owner = (cl-find-if (lambda (other)
+                                                              (member name (nth 1 other)))
+                                                            files)
+                                    when owner collect (car owner))
+              append (cl-loop for import in (delete-dups (append owners (nth 3 file)))
+                              when (> (lint-floors--level import) (lint-floors--level (car file)))
+                              collect (list 'upward (car file) import)))
+     (cl-loop for file in files
+              append (cl-loop for name in (nth 5 file)
+                              unless (or (string-match-p
+                                          (format "\\(?:^\\|[^-a-z]\\)%s\\(?:[^-a-z]\\|$\\)"
+                                                  (regexp-quote name))
+                                          documents)
+                                         (cl-some (lambda (other)
+                                                    (and (not (eq other file))
+                                                         (member name (nth 4 other))))
+                                                  files))
+                              collect (list 'unused (car file) name))))))
 
 (defun lint-floors-batch ()
-  "Print the findings in the repository on the command line (default: this one).
-The exit code is 1 if there is any."
-  (let ((findings (lint-floors-findings
-                   (file-name-as-directory
-                    (expand-file-name (or (pop command-line-args-left)
-                                          lint-floors--repository))))))
-    (pcase-dolist (`(,kind ,file ,what) findings)
-      (message "elisp/%s.el: %s" file
-               (format (pcase kind
-                         ('private "uses %s, a private name of another file")
-                         ('upward "imports %s, which is on a higher floor")
-                         ('cycle "imports itself: %s")
-                         ('unused "no other file uses the public %s and no document mentions it"))
-                       what)))
-    (message "floors: %s"
-             (if findings
-                 (mapconcat (lambda (kind)
-                              (format "%d %s" (cl-count kind findings :key #'car) kind))
-                            '(private upward cycle unused) ", ")
-               "nothing found"))
+  "Print the findings in this repository and leave Emacs.
+Its exit status says whether there are any."
+  (let ((findings (lint-floors-findings lint-floors--repository)))
+    (pcase-dolist (`(,kind ,file ,text) findings)
+      (message "floors: elisp/%s.el: %s %s" file kind text))
     (kill-emacs (if findings 1 0))))
 
 (provide 'lint-floors)

@@ -5,9 +5,13 @@ of a package's files.
 """
 
 import io
+import os
 import re
+import shutil
+import subprocess
 import sys
 import tarfile
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -58,11 +62,28 @@ def definition() -> str:
     )
 
 
+def info() -> dict[str, bytes]:
+    """Return the manual as Info, and the file `dir` that names it; without makeinfo, nothing."""
+    if shutil.which("makeinfo") is None:
+        print("package: WITHOUT the manual as Info, because makeinfo is missing (Debian: texinfo)")
+        return {}
+    emacs = os.environ.get("EMACS") or "emacs"
+    with tempfile.TemporaryDirectory() as folder:
+        loads = ("-l", "dev/batch.el", "-L", "elisp", "-l", "dev/manual.el")
+        subprocess.run(
+            [emacs, "-Q", "--batch", *loads, "-f", "manual-info-batch", folder],
+            cwd=PROJECT,
+            check=True,
+        )
+        return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+
+
 def make(folder: Path) -> Path:
     """Make the package in `folder` and return it. The same files make the same bytes."""
     name = f"backstaff-{header('Version')}"
     files = {place: path.read_bytes() for place, path in contents()}
     files["backstaff-pkg.el"] = definition().encode()
+    files |= info()
     folder.mkdir(parents=True, exist_ok=True)
     made = folder / f"{name}.tar"
     with tarfile.open(made, "w", format=tarfile.USTAR_FORMAT) as archive:

@@ -1,16 +1,22 @@
-"""`make bench`: measures, prints a table, writes bench/results.json and docs/speed.svg."""
+"""`make bench`: measures, prints a table, and writes it with the raw results and a picture.
+
+They are README.md, results.json and speed.svg in docs/benchmarks.
+"""
 
 import argparse
 import os
+import platform
+import re
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 from backstaff.server import enable_garbage_collection
-from dev.bench import changes, content, emacs, mcp, search, servers, walks
+from dev.bench import changes, content, emacs, search, servers, walks
 from dev.bench.folders import FULL, QUICK, folders
 from dev.bench.plot import svg
 from dev.bench.report import Report
@@ -28,15 +34,13 @@ def main() -> int:
     report = measured(quick=options.quick)
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "results.json").write_text(report.json() + "\n")
-    options.plot.parent.mkdir(parents=True, exist_ok=True)
-    options.plot.write_text(svg(report.measures))
-    print("\n".join(report.table()))
-    load, processors = os.getloadavg()[1], os.cpu_count()
-    print(
-        f"{time.monotonic() - start:.0f} s; {options.out}/results.json, {options.plot};"
-        f" load of the last 5 minutes {load:.1f} on {processors} processors"
+    (options.out / "speed.svg").write_text(svg(report.measures))
+    page = "\n".join(
+        (_circumstances(time.monotonic() - start), "```text", *report.table(), "```", "")
     )
-    return 0 if report.missing.keys() <= {"mcp", "sdk", "rg"} else 1
+    (options.out / "README.md").write_text(page)
+    print(page)
+    return 0 if report.missing.keys() <= {"rg"} else 1
 
 
 def _in_default_installation() -> int:
@@ -53,23 +57,60 @@ def _in_default_installation() -> int:
     return subprocess.run(command, check=False).returncode  # noqa: S603  # our own
 
 
+HEAD = """# One run of make bench
+
+`make bench` writes this page, [the raw results](results.json) and [a picture](speed.svg). A ratio
+is our median by the peer's; both take turns. A row that misses its limit stays.
+
+- Date: {date}, {seconds:.0f} s, load of the last 15 minutes {load:.1f}
+- Machine: {processors} processors ({model}), {memory} GiB
+- System: {system}
+- Commit: {commit}
+- Programs: {programs}
+"""
+
+
+def _circumstances(seconds: float) -> str:
+    """Return the head of the page: the machine, the versions and the date."""
+    models = re.findall(r"(?m)^model name\s*: (.+)$", Path("/proc/cpuinfo").read_text())
+    programs = ("emacs --version", "git --version", "rg --version")
+    return HEAD.format(
+        date=f"{datetime.now(UTC):%Y-%m-%d}",
+        seconds=seconds,
+        load=os.getloadavg()[2],
+        processors=os.cpu_count(),
+        model=models[0] if models else platform.machine(),
+        memory=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 30,
+        system=f"{platform.system()} {platform.release()}, Python {platform.python_version()}",
+        commit=_first_line("git describe --always --dirty"),
+        programs=", ".join(map(_first_line, programs)),
+    )
+
+
+def _first_line(command: str) -> str:
+    if shutil.which(command.split(maxsplit=1)[0]) is None:
+        return f"no {command.split(maxsplit=1)[0]}"
+    told = subprocess.run(  # noqa: S603  # the commands are our own
+        command.split(), cwd=servers.REPOSITORY, capture_output=True, text=True, check=False
+    )
+    return told.stdout.partition("\n")[0]
+
+
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="tiny folders, to see that it runs")
-    parser.add_argument("--out", type=Path, default=Path("bench"), metavar="DIR")
-    parser.add_argument("--plot", type=Path, default=Path("docs/speed.svg"), metavar="FILE")
+    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks"), metavar="DIR")
+    parser.add_argument(
+        "--plot", type=Path, default=Path("docs/benchmarks/speed.svg"), metavar="FILE"
+    )
     return parser.parse_args()
 
 
 def measured(*, quick: bool) -> Report:
     """Return the report of a run; `quick` only shows that everything runs."""
     made = folders(CACHE, QUICK if quick else FULL)
-    npm = "left out of a quick run" if quick else servers.mcp_command(CACHE)
     enable_garbage_collection()  # this process must collect garbage as a server does
-    peers = {"mcp": npm, "sdk": mcp.sdk_command(CACHE)}
-    missing = {way: why for way, why in peers.items() if isinstance(why, str)}
-    if not shutil.which("rg"):
-        missing["rg"] = "ripgrep is not installed"
+    missing = {} if shutil.which("rg") else {"rg": "ripgrep is not installed"}
     measures: Measures = {}
     elc = emacs.compiled(CACHE)
     turns = "quick" if quick else "full"
@@ -82,8 +123,7 @@ def measured(*, quick: bool) -> Report:
         ("search", lambda: search.measure(500 if quick else 125_000, 1 if quick else 5)),
         ("content", lambda: content.measure(*((1, (100, 200)) if quick else (5,)))),
         ("changes", lambda: changes.measure(500 if quick else 125_000, 1 if quick else 9)),
-        ("servers", lambda: servers.measure(made, 1 if quick else 5, npm)),
-        ("mcp", lambda: mcp.measure(made, 1 if quick else 9, npm)),
+        ("servers", lambda: servers.measure(made, 1 if quick else 5)),
     ]
     for part, told in _run(parts):
         if isinstance(told, Exception):

@@ -20,7 +20,7 @@ from dev.bench.servers import MAIN, PYTHON, REPOSITORY
 from dev.bench.timing import Measures
 
 BENCH = Path(__file__).parent
-PARTS = ("wire", "flight", "listing", "tree", "reading", "stall")
+PARTS = ("wire", "listing", "stall")
 BARE = "-q --no-site-file -f package-initialize"
 
 

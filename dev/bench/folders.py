@@ -1,21 +1,27 @@
 """The folders that are measured, made once and kept in .cache/bench (`make clean` removes them).
 
-All files except the commands are empty, each made by one mknod(2). Files in flat folders are
-sparse, because a listing must show sizes; they need no room on the disk.
+All files except the commands are empty. Files in flat folders are sparse, because a listing must
+show sizes; they need no room on the disk.
 """
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 MADE = ".made"
-LEAVES, FILES_IN_LEAF, FILES_ABOVE = 20, 13, 3
 DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY
-MODE = 0o644
+COMMAND = """---
+title: Command {0}
+description: A command for {0} things
+is_dependency: {1}
+---
+
+# Command {0}
+
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +34,6 @@ class Sizes:
     trees: int = 4
     commands: int = 10_000
 
-    def name(self) -> str:
-        """Name of these sizes."""
-        return "-".join(map(str, (*self.flat, self.rows, *self.tree, self.trees, self.commands)))
-
 
 FULL = Sizes()
 """A tree has 125,000 files in 10,000 directories, four of them half a million files."""
@@ -41,19 +43,13 @@ QUICK = Sizes(flat=(10, 20, 30, 40), rows=50, tree=(2, 2), trees=2, commands=10)
 
 @dataclass(frozen=True, slots=True)
 class Folders:
-    """The folders that are made."""
+    """The folders below `path`."""
 
     path: Path
-    sizes: Sizes
 
     def flat(self, number: int) -> Path:
         """Return a flat folder, by its index among the sizes."""
         return self.path / f"flat-{number}"
-
-    @property
-    def rows(self) -> Path:
-        """A flat folder for a listing in a view."""
-        return self.path / "rows"
 
     @property
     def forest(self) -> Path:
@@ -67,35 +63,19 @@ class Folders:
 
     @property
     def commands(self) -> Path:
-        """A project that has commands."""
+        """A project that has commands in .claude/commands."""
         return self.path / "project"
-
-    @property
-    def heads(self) -> Path:
-        """The folder of the commands themselves."""
-        return self.commands / ".claude" / "commands"
-
-    @property
-    def skills(self) -> Path:
-        """A project with the same number of skills."""
-        return self.path / "skills"
-
-    @property
-    def skill_heads(self) -> Path:
-        """The folder of the skills, each in a folder of its own."""
-        return self.skills / ".agents" / "skills"
 
 
 def folders(cache: Path, sizes: Sizes) -> Folders:
     """Return the folders of these `sizes` below `cache`; make them if they do not exist."""
-    made = Folders(cache / f"folders-{sizes.name()}", sizes)
+    made = Folders(cache / f"folders-{abs(hash(sizes))}")
     for number, count in enumerate(sizes.flat):
-        _once(made.flat(number), partial(_flat, count))
-    _once(made.rows, partial(_flat, sizes.rows))
+        _once(made.flat(number), partial(_files, count=count))
+    _once(made.path / "rows", lambda path: _files(path, sizes.rows))
     for number in range(sizes.trees):
-        _once(made.forest / f"tree-{number}", partial(_tree, sizes.tree))
-    _once(made.commands, partial(_commands, sizes.commands))
-    _once(made.skills, partial(_skills, sizes.commands))
+        _once(made.forest / f"tree-{number}", lambda path: _tree(path, *sizes.tree))
+    _once(made.commands, lambda path: _commands(path, sizes.commands))
     return made
 
 
@@ -104,65 +84,36 @@ def _once(path: Path, make: Callable[[Path], None]) -> None:
     mark = path.with_name(path.name + MADE)
     if not mark.exists():
         shutil.rmtree(path, ignore_errors=True)
-        path.mkdir(parents=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         make(path)
         mark.touch()
 
 
-def _flat(count: int, path: Path) -> None:
-    with _opened(path) as directory:
-        for number in range(count):
-            name = f"module_{number:06d}.py"
-            os.mknod(name, MODE, dir_fd=directory)
-            os.truncate(path / name, number * 37 % 2_000_000)
-
-
-def _tree(width: tuple[int, int], path: Path) -> None:
-    tops, middles = width
-    for top in range(tops):
-        _files(path / f"package_{top:02d}", FILES_ABOVE)
-        for middle in range(middles):
-            above = path / f"package_{top:02d}" / f"part_{middle:02d}"
-            _files(above, FILES_ABOVE)
-            for leaf in range(LEAVES):
-                _files(above / f"group_{leaf:02d}", FILES_IN_LEAF)
-
-
 def _files(path: Path, count: int) -> None:
+    """Make the folder `path` with `count` sparse files."""
     path.mkdir()
-    with _opened(path) as directory:
-        for number in range(count):
-            os.mknod(f"file_{number:02d}.py", MODE, dir_fd=directory)
+    for number in range(count):
+        name = path / f"module_{number:06d}.py"
+        name.touch()
+        os.truncate(name, number * 37 % 2_000_000)
 
 
-def _commands(count: int, path: Path) -> None:
+def _tree(path: Path, tops: int, middles: int) -> None:
+    """Make a tree of three levels: 3 files in each upper directory, and 13 in each of 20 leaves."""
+    path.mkdir()
+    for top in range(tops):
+        above = path / f"package_{top:02d}"
+        _files(above, 3)
+        for middle in range(middles):
+            _files(above / f"part_{middle:02d}", 3)
+            for leaf in range(20):
+                _files(above / f"part_{middle:02d}" / f"group_{leaf:02d}", 13)
+
+
+def _commands(path: Path, count: int) -> None:
     heads = path / ".claude" / "commands"
     heads.mkdir(parents=True)
+    body = "".join(f"Step {step}: look at another part of the project.\n" for step in range(40))
     for number in range(count):
-        (heads / f"command-{number:05d}.md").write_text(_command(number), "utf-8")
-
-
-def _skills(count: int, path: Path) -> None:
-    for number in range(count):
-        skill = path / ".agents" / "skills" / f"skill-{number:05d}"
-        skill.mkdir(parents=True)
-        head = f"---\nname: {skill.name}\ndescription: What skill {number} is good for\n---\n"
-        (skill / "SKILL.md").write_text(head + _command(number), "utf-8")
-
-
-def _command(number: int) -> str:
-    lines = (f"Step {step}: look at part {number} of the project.\n" for step in range(40))
-    dependency = "true" if number % 7 == 0 else "false"
-    return (
-        f"---\ntitle: Command {number}\ndescription: What command {number} is good for\n"
-        f"is_dependency: {dependency}\n---\n\n# Command {number}\n\n{''.join(lines)}"
-    )
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[int]:
-    directory = os.open(path, DIRECTORY_FLAGS)
-    try:
-        yield directory
-    finally:
-        os.close(directory)
+        head = COMMAND.format(number, "true" if number % 7 == 0 else "false")
+        (heads / f"command-{number:05d}.md").write_text(head + body, "utf-8")

@@ -29,26 +29,6 @@ class Comparison:
 
 COMPARISONS = (
     Comparison(
-        "Start a server and get its first answer",
-        "start",
-        (("backstaff", "ours"), ("MCP filesystem server", "mcp")),
-    ),
-    Comparison(
-        "A tree of 125,000 files as JSON or text, from the server (the limit of ours lifted)",
-        "tree-peers",
-        (("backstaff", "ours"), ("MCP filesystem server", "mcp")),
-    ),
-    Comparison(
-        "The same tree as text, in Emacs (lifted)",
-        "tree",
-        (("backstaff", "text"), ("recursion in Emacs Lisp", "native-text")),
-    ),
-    Comparison(
-        "The paths of 125,000 files as a list, in Emacs (lifted)",
-        "tree",
-        (("backstaff", "list"), ("directory-files-recursively", "native-list")),
-    ),
-    Comparison(
         "Search all of 125,000 files for a word that none has",
         "content/1/no-match",
         (("backstaff", "ours"), ("ripgrep", "rg")),

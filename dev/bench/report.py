@@ -31,7 +31,7 @@ class Report:
 
     def table(self) -> Iterator[str]:
         """Yield the lines of the table, and below it the rows that miss their promise."""
-        yield f"{'':58} {'ours':>10} {'peer':>10} {'ratio':>8} {'quiet':>8} {'at most':>8}"
+        yield f"{'':58} {'ours':>10} {'peer':>10} {'ratio':>8} {'at most':>8}"
         for promise, rows in groupby(self.verdicts(), key=lambda pair: pair[0].promise):
             yield promise
             yield from (f"  {row.what:56} {self._figures(row, verdict)}" for row, verdict in rows)
@@ -54,8 +54,8 @@ class Report:
             return f"{_figure(row, p50(times)):>10} {'-':>10} {why}" if times else why
         ours, peer = (_figure(row, figure) for figure in (verdict.ours, verdict.peer))
         word = {True: "reached", False: "MISSED", None: ""}[verdict.reached]
-        ratio, quiet, limit = map(_short, (verdict.ratio, verdict.quiet, verdict.limit))
-        return f"{ours:>10} {peer:>10} {ratio:>8} {quiet:>8} {limit:>8} {word}".rstrip()
+        ratio, limit = map(_short, (verdict.ratio, verdict.limit))
+        return f"{ours:>10} {peer:>10} {ratio:>8} {limit:>8} {word}".rstrip()
 
     def json(self) -> str:
         """Return all for programs: rows, and p50 and p95 of each measure in seconds or bytes."""
@@ -88,7 +88,6 @@ class Report:
             return told | {"ratio": None, "reached": None}
         return told | {
             "ratio": _finite(verdict.ratio),
-            "quiet": _finite(verdict.quiet),
             "limit": _finite(verdict.limit),
             "reached": verdict.reached,
         }

@@ -6,9 +6,12 @@ the plainest program that does the same.
 
 import os
 import subprocess
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+
+import yaml
 
 from backstaff.budget import Budget
 from backstaff.fs.entry import Kind, Named, entries_in
@@ -17,12 +20,13 @@ from backstaff.globs.globs import Globs, compile_globs
 from backstaff.registry import discover
 from backstaff.server import Server
 from backstaff.settings import Settings
-from backstaff.tools.commands import _catalog, _directories
+from backstaff.structure.outline import outline
+from backstaff.tools.commands import _catalog
 from dev.bench.folders import Folders
-from dev.bench.peers.uncapped import folders_below
 from dev.bench.timing import Measures, in_turns, seconds
 
 HEAD_BYTES = 4096
+OUTLINE_SECONDS = 0.06
 GLOBS = (
     "**/node_modules/**",
     "**/.git/**",
@@ -41,7 +45,7 @@ GLOBS = (
 
 def measure(folders: Folders, turns: int) -> Measures:
     """Measure walks, bounded listings and commands."""
-    server = _server(folders)
+    server = Server(discover(), Settings(), str(folders.path))
     first = partial(_answered, server, "forge/list_directory", {"path": ".", "max_entries": 200})
     flat = folders.flat(3)
     return {
@@ -49,17 +53,23 @@ def measure(folders: Folders, turns: int) -> Measures:
         "bounded": in_turns(
             turns, {"ours": partial(first, flat), "listdir": partial(os.listdir, flat)}
         ),
-        "commands": _commands(server, folders.commands, folders.heads, "", turns),
-        "skills": _commands(
-            _server(folders, directory=".agents/skills"),
-            *(folders.skills, folders.skill_heads, "/SKILL.md", turns),
-        ),
+        "commands": _commands(server, folders, turns),
+        "outline": {"ours": [_outlined() for _ in range(turns)], "limit": [OUTLINE_SECONDS]},
     }
 
 
-def _server(folders: Folders, directory: str = ".claude/commands") -> Server:
-    tables = {_directories.TABLE: _directories.Settings(directory)}
-    return Server(discover(), Settings(tables), str(folders.path))
+def _outlined() -> float:
+    """Return the seconds in which the definitions of a MiB of Python are found."""
+    texts, size = [], 0
+    for path in sorted(Path(os.__file__).parent.glob("*.py")):
+        texts.append(path.read_text("utf-8", "replace"))
+        size += len(texts[-1])
+        if size > 1 << 20:
+            break
+    start = time.process_time()
+    for text in texts:
+        outline(text, "a.py", Budget())
+    return (time.process_time() - start) * (1 << 20) / size
 
 
 def _answered(server: Server, tool: str, arguments: dict[str, object], root: Path) -> object:
@@ -71,11 +81,10 @@ def _answered(server: Server, tool: str, arguments: dict[str, object], root: Pat
 
 def _walks(tree: Path) -> dict[str, Callable[[], object]]:
     return {
-        "ours": lambda: _opened(tree, folders_below),
+        "ours": lambda: _opened(tree, partial(_walked, None)),
         "scandir": lambda: _scandir(str(tree), []),
         "find": lambda: subprocess.run(["find", tree], stdout=subprocess.DEVNULL, check=True),  # noqa: S603, S607
-        "globs": lambda: _opened(tree, partial(_pruned, compile_globs(GLOBS))),
-        "steps": lambda: _opened(tree, _stepped),
+        "globs": lambda: _opened(tree, partial(_walked, compile_globs(GLOBS))),
     }
 
 
@@ -87,14 +96,16 @@ def _opened(path: Path, walk: Callable[[int, Budget], object]) -> object:
         os.close(start)
 
 
-def _pruned(globs: Globs, start: int, budget: Budget) -> object:
-    """Walk without the paths that the `globs` match; such directories are not entered."""
+def _walked(globs: Globs | None, start: int, budget: Budget) -> object:
+    """Walk by directories, without the paths that the `globs` match; these are not entered."""
     found: list[tuple[str, list[Named]]] = []
     directory_kind = Kind.DIRECTORY
 
     def arrange(directory: int, path: str) -> list[Named]:
         entries = entries_in(directory, budget)
-        if gone := globs.among(f"{path}/" if path else "", [name for name, _ in entries], budget):
+        if globs is not None:
+            names = [name for name, _ in entries]
+            gone = globs.among(f"{path}/" if path else "", names, budget)
             entries = [entry for entry in entries if entry[0] not in gone]
         found.append((path, entries))
         return [entry for entry in entries if entry[1] is directory_kind]
@@ -102,17 +113,6 @@ def _pruned(globs: Globs, start: int, budget: Budget) -> object:
     with Walk(start, arrange, budget) as walk:
         for step in walk:
             walk.enter(step)
-    return found
-
-
-def _stepped(start: int, budget: Budget) -> object:
-    """Walk entry by entry, like the tools that stop at a limit."""
-    found = []
-    with Walk(start, lambda directory, _: entries_in(directory, budget), budget) as walk:
-        for step in walk:
-            found.append((step.path, step.kind))
-            if step.kind is Kind.DIRECTORY:
-                walk.enter(step)
     return found
 
 
@@ -134,27 +134,31 @@ def _kind(entry: os.DirEntry[str]) -> str:
     return "symlink" if entry.is_symlink() else "unknown"
 
 
-def _commands(
-    server: Server, project: Path, heads: Path, file: str, turns: int
-) -> dict[str, list[float]]:
-    """Measure cold, warm and bare in turns, so that each warm call follows a cold one.
-
-    `file` is appended to each name in `heads`: "" or "/SKILL.md".
-    """
-    times: dict[str, list[float]] = {"heads": [], "cold": [], "warm": []}
-    listed = partial(_answered, server, "commands/list_commands", {}, project)
+def _commands(server: Server, folders: Folders, turns: int) -> dict[str, list[float]]:
+    """Measure cold, warm and bare in turns, so that each warm call follows a cold one."""
+    times: dict[str, list[float]] = {"heads": [], "yaml": [], "cold": [], "warm": []}
+    listed = partial(_answered, server, "commands/list_commands", {}, folders.commands)
     for _ in range(turns):
-        times["heads"].append(seconds(partial(_heads, heads, file)))
+        times["heads"].append(seconds(partial(_heads, folders.commands / ".claude" / "commands")))
+        times["yaml"].append(seconds(partial(_parsed, folders.commands / ".claude" / "commands")))
         _catalog.CACHE.clear()
         times["cold"].append(seconds(listed))
         times["warm"].append(seconds(listed))
     return times
 
 
-def _heads(path: Path, file: str) -> None:
+def _parsed(path: Path) -> None:
+    """Parse the front matter of each file in `path`."""
+    for file in path.iterdir():
+        head = file.read_bytes()[:HEAD_BYTES]
+        yaml.safe_load(head.split(b"\n---", 1)[0].removeprefix(b"---"))
+
+
+def _heads(path: Path) -> None:
+    """Read the first bytes of each file in `path`."""
     directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     for name in os.listdir(directory):  # noqa: PTH208  # by descriptor, as ours
-        descriptor = os.open(name + file, os.O_RDONLY, dir_fd=directory)
+        descriptor = os.open(name, os.O_RDONLY, dir_fd=directory)
         os.read(descriptor, HEAD_BYTES)
         os.close(descriptor)
     os.close(directory)

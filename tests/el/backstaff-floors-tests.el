@@ -60,14 +60,6 @@ Each is a list of forms.  DOCUMENT is the text of the manual."
                     '((defcustom backstaff-high-option nil "Doc")))
                    '((upward "backstaff-low" "backstaff-high"))))))
 
-(ert-deftest backstaff-floors-cycle-is-found-once ()
-  (should (equal (backstaff-floors-tests-findings
-                  '((defun backstaff-low--late () (require 'backstaff-high)))
-                  '((require 'backstaff-low)))
-                 '((upward "backstaff-low" "backstaff-high")
-                   (cycle "backstaff-high"
-                          "backstaff-high -> backstaff-low -> backstaff-high")))))
-
 (ert-deftest backstaff-floors-public-name-without-use-is-found ()
   (let ((forms '((defun backstaff-low-show () (backstaff-low-show))
                  (defvar backstaff-low-shown nil))))

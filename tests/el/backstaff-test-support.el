@@ -40,7 +40,8 @@
 
 (defun backstaff-test-main ()
   "Return the file that starts our own server."
-  (expand-file-name "py_backend/backstaff/__main__.py" backstaff-test-repository))
+  (or (getenv "BACKSTAFF_MAIN")
+      (expand-file-name "py_backend/backstaff/__main__.py" backstaff-test-repository)))
 
 (defun backstaff-test-command ()
   "Return the command for our own server, as `backstaff-server-command' has it."

@@ -62,9 +62,14 @@
   (unless (eq (backstaff-epc-call (backstaff-server-ensure) 'ping nil :timeout 5) t)
     (error "A ping was not answered with t")))
 
-(defun bench-wire-info ()
-  "Call a tool that looks at one file."
-  (backstaff-call "agent-q/get_file_info" '(:path "README.md")))
+(defun bench-wire-pings (count)
+  "Have COUNT pings in flight at once and wait for all."
+  (let ((left count))
+    (dotimes (_ count)
+      (backstaff-server-call-async
+       'ping nil :success-fn (lambda (_) (setq left (1- left))) :timeout 10))
+    (while (> left 0)
+      (accept-process-output nil 0.05))))
 
 (defun bench-wire-measure-after (echo)
   "Measure a ping right after a big answer, and one to ECHO."
@@ -84,10 +89,13 @@
      "ping" bench-wire-turns
      `(("ours" . bench-wire-ping)
        ("pipe" . ,(lambda () (bench-wire-echo echo)))
-       ("jsonrpc" . ,(lambda () (jsonrpc-request jsonrpc :ping [])))
-       ("tool" . bench-wire-info)))
+       ("jsonrpc" . ,(lambda () (jsonrpc-request jsonrpc :ping [])))))
     (bench-measure "ping" bench-wire-stock-turns
                    `(("epc" . ,(lambda () (epc:call-sync stock 'ping nil)))))
+    (bench-measure "in-flight/50" 20
+                   `(("ours" . ,(lambda () (bench-wire-pings 50)))
+                     ("single" . ,(lambda () (dotimes (_ 50) (bench-wire-ping)))))
+                   :per 50)
     (bench-wire-measure-after echo)
     (epc:stop-epc stock)
     (jsonrpc-shutdown jsonrpc)

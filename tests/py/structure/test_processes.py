@@ -9,8 +9,8 @@ from backstaff.budget import Budget
 from backstaff.contents import outlines, regexp
 from backstaff.errors import Cancelled, DeadlineExceeded
 from backstaff.structure.outline import Outline, outline
-from dev.structure_oracle import ANSWERS, FIXTURES
 from tests.py.servers import server_at
+from tests.py.structure.answers import ANSWERS, FIXTURES
 from tests.py.trees import Plant
 
 GOOD = "def good():\n    pass\n"

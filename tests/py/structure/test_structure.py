@@ -9,14 +9,14 @@ from backstaff.errors import DeadlineExceeded
 from backstaff.structure import walker
 from backstaff.structure.languages import LANGUAGES, language_of
 from backstaff.structure.outline import MAX_CHARACTERS, MAX_LINES, Outline, outline
-from dev.structure_oracle import ANSWERS, FIXTURES, Known, pairs
+from tests.py.structure.answers import ANSWERS, FIXTURES, Known, pairs
 
 ANSWERED: dict[str, list[Known]] = {
     name: [Known(*one) for one in found]
     for name, found in json.loads(ANSWERS.read_text("utf-8")).items()
 }
 UNANSWERED = {"tricky.org": "org", "tricky.scala": "generic"}
-"""Fixtures in languages for which the script in `dev/` has no grammar."""
+"""Fixtures in languages that have no answers."""
 
 
 def outlined(path: str, text: str) -> Outline:
