@@ -45,16 +45,10 @@ The policy in the server's settings may name these ids.")
 (defvar backstaff-lisp-tools--for-model nil
   "Non-nil while the function of a tool runs for a model.")
 
-(defvar backstaff-lisp-tools-names nil
-  "An alist of ids and the names by which the calling model knows these tools.
-Without its own name, a tool has the one that the server gives.")
-
 (defun backstaff-lisp-tools-name (id)
   "Return the name of the tool ID for the reader of a text.
 People read the id, models read their own name for the tool."
-  (cond ((not backstaff-lisp-tools--for-model) id)
-        ((cadr (assoc id backstaff-lisp-tools-names)))
-        (t (backstaff-server-model-name id))))
+  (if backstaff-lisp-tools--for-model (backstaff-server-model-name id) id))
 
 (defun backstaff-lisp-tools-find (id)
   "Return the definition of the tool ID, or nil if Lisp has none of that id."

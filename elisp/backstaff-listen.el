@@ -5,8 +5,8 @@
 ;;; Commentary:
 
 ;; An agent that speaks MCP starts a server of its own, `backstaff mcp'.  With
-;; `backstaff-listen-mode' Emacs listens on a Unix socket, by which such a server gets what
-;; only Emacs knows.  The socket is in a private folder whose name depends on the user's id
+;; `backstaff-listen-mode' Emacs listens on a Unix socket, by which such a server gets facts
+;; that only Emacs has.  The socket is in a private folder whose name depends on the user's id
 ;; alone, so neither a project nor the environment can name another one.
 ;;
 ;; The server speaks first, in the frames of backstaff-message.el.  It may call four methods:
@@ -82,7 +82,7 @@ A server that waits for the answer asks for it several times a second.")
 
 ;;;###autoload
 (define-minor-mode backstaff-listen-mode
-  "Let agents that run outside of Emacs see what only Emacs knows.
+  "Let agents that run outside of Emacs see facts that only Emacs has.
 They get the text of modified buffers that visit files of their project, and
 the tools whose work Emacs does.  You are asked here before one of them reads a
 file that may hold secrets.  Nothing has to be set in an agent that starts
@@ -185,6 +185,8 @@ Timers do the work, because a filter can neither wait nor be quit."
     (setq backstaff-listen--servers (cons server (delq server backstaff-listen--servers)))
     (let ((frame (condition-case problem
                      (let* ((inhibit-quit nil) (throw-on-input nil)
+                            ;; Otherwise a text of a megabyte brings on several collections.
+                            (gc-cons-threshold (max gc-cons-threshold (* 16 1024 1024)))
                             (function (or (alist-get method backstaff-listen--methods)
                                           (error "There is no such method")))
                             (backstaff-unsaved-true-root (process-get server 'root))
@@ -245,7 +247,7 @@ In HAVE, t stands for a whole text."
          (pieces nil))
     (cl-loop for (_ digest) in items
              for begun = (cadr (assoc digest have))
-             while (and (> room 0) (or (null pieces) (< (float-time) until)))
+             while (and (> room 0) (< (float-time) until))
              do (when-let ((bytes (and (not (eq begun t)) (backstaff-listen--bytes digest))))
                   (let* ((start (if (natnump begun) (min begun (length bytes)) 0))
                          (end (min (length bytes) (+ start room))))
@@ -265,21 +267,24 @@ In HAVE, t stands for a whole text."
 
 (defun backstaff-listen--run (server id args limit _seconds secret)
   "Answer the method run of SERVER: run the tool ID with ARGS in Lisp.
-The text has at most LIMIT bytes.  If the user types meanwhile, the answer is
-`:again'.  SECRET is as in the method ask, nil if nobody was asked."
+The text has at most LIMIT bytes.  If the user types meanwhile, the answer has
+no text.  SECRET is as in the method ask, nil if nobody was asked."
   (let* ((tool (or (backstaff-lisp-tools-find id) (error "There is no such tool")))
          (grant (car (member (list id args secret) (backstaff-listen--grants server))))
-         (backstaff-lisp-tools-names (process-get server 'names))
+         (backstaff-server-model-names (process-get server 'names))
          (reply (while-no-input
                   (backstaff-lisp-tools-run
                    tool (list :text "" :data args)
                    `(:root ,(process-get server 'root) :text-only t
                            :max-output-bytes ,(min limit (/ backstaff-listen--answer-bytes 2))
                            ,@(and grant (list :approved t)))))))
-    (if (not (and reply (listp reply))) '(:again t)
+    (when (and reply (listp reply))
       ;; A yes is for one call.
       (process-put server 'grants (assoc-delete-all grant (process-get server 'grants)))
-      reply)))
+      (let ((problem (plist-get reply :error)))
+        (list :text (plist-get reply :text) :truncated (plist-get reply :truncated)
+              :warnings (plist-get reply :warnings)
+              :code (plist-get problem :code) :secret (plist-get problem :secret))))))
 
 ;;; Questions
 

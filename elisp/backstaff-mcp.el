@@ -12,8 +12,8 @@
 ;; The entry starts the server as Emacs does: on a Python by its absolute name,
 ;; isolated, with the libraries that come along.  Nothing is installed.
 ;;
-;; Such a server knows nothing of Emacs.  It reads files as they are on disk, without
-;; your unsaved changes.
+;; Such a server reads files as they are on disk.  With `backstaff-listen-mode' it sees
+;; your unsaved changes, too.
 
 ;;; Code:
 

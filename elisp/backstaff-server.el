@@ -403,9 +403,15 @@ It outlives the server, because agents keep the tools that they were given.")
              :initial-value (cl-find id (cdr backstaff-server--described) :test #'equal
                                      :key (lambda (tool) (plist-get tool :id)))))
 
+(defvar backstaff-server-model-names nil
+  "An alist of the ids of tools and the names that a model knows.
+It goes before the server's description, for models of another server.")
+
 (defun backstaff-server-model-name (id)
   "Return the name that models know of the tool ID; ID if none was described."
-  (or (backstaff-server--fact id :model :name) id))
+  (or (cadr (assoc id backstaff-server-model-names))
+      (backstaff-server--fact id :model :name)
+      id))
 
 (defun backstaff-server-policy (id)
   "Return the policy's verdict on the tool ID, nil if the server was not asked."

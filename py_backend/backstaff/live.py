@@ -1,4 +1,4 @@
-"""A server beside a running Emacs: what only Emacs knows, for agents outside it (contract 010).
+"""A server beside a running Emacs: its facts for agents outside it (contract 010).
 
 With `backstaff-listen-mode` an Emacs listens on a socket in a private folder of the user's;
 elisp/backstaff-listen.el has the methods. This server is the client there. Each call that reads
@@ -6,7 +6,8 @@ files asks all Emacsen of the user at once for their unsaved texts. The tools of
 offered here, too, and Emacs asks the user where a call needs a person's yes.
 
 No call waits for Emacs longer than `PATIENCE_S` in all. If one does not answer, the files on the
-disk count, and the text ends with `NOTE`. Without Emacs all is as in a plain `Server`.
+disk count, and the text ends with `[as on disk: Emacs did not answer]`. Without Emacs, this is a
+plain `Server`.
 """
 
 import logging
@@ -31,7 +32,7 @@ from backstaff.manifest import CLIENT_TOOLS, READS_CONTENT
 from backstaff.registry import Registry
 from backstaff.render.lines import shortened, size, some_of
 from backstaff.render.names import MAX_ECHO, quote
-from backstaff.server import Call, Reply, Server, failure
+from backstaff.server import Call, Reply, Server, failure, unexpected
 from backstaff.settings import Settings
 from backstaff.tool import Tool
 from backstaff.unsaved import Named, UnsavedText, codings, unsaved
@@ -48,11 +49,14 @@ QUESTION_S = 65.0
 """Maximum number of seconds for a person's answer. Emacs itself gives up after 15, at most 60."""
 POLL_S = 0.2
 """Seconds between two looks whether the person has answered, or a tool can go on."""
-NOTE = "as on disk: Emacs did not answer"
+SILENT = "Emacs did not answer"
 PROTOCOL = 1
-MAX_EMACSEN = 8
+MAX_EMACSEN, MAX_ITEMS = 8, 20
+"""Maximum number of Emacsen that are asked, and of arguments that a question shows."""
 DEFAULT_LIMIT = 16384
 """Maximum number of bytes of a text of Emacs's, if the call sets none."""
+MAX_REQUEST_BYTES = 1 << 17
+"""Maximum number of bytes of a request: a socket takes so many at once."""
 READ_BYTES = 1 << 18
 FOLDERS = ("/run/user/{uid}/backstaff", "/tmp/backstaff-listen-{uid}")  # noqa: S108  # see `_is_mine`
 """The folders that may hold sockets. A project or the environment can name no other."""
@@ -62,13 +66,14 @@ Value = TypeVar("Value")
 
 def sockets() -> list[str]:
     """Return the sockets of this user's Emacsen: first that of an Emacs that this process is in."""
-    uid, found, processes = os.getuid(), list[str](), ancestors()
+    uid, found = os.getuid(), list[str]()
     for folder in (one.format(uid=uid) for one in FOLDERS):
         if _is_mine(folder, stat.S_ISDIR):
             with suppress(OSError):
                 found += [f"{folder}/{name}" for name in sorted(os.listdir(folder))]
     found = [path for path in found if _is_mine(path, stat.S_ISSOCK)]
-    found.sort(key=lambda path: path.rpartition("/emacs-")[2] not in processes)
+    nearest = [f"/emacs-{process}" for process in ancestors()]
+    found.sort(key=lambda path: [not path.endswith(name) for name in nearest])
     return found[:MAX_EMACSEN]
 
 
@@ -120,7 +125,8 @@ class Emacs:
     """The connection with one Emacs. Any thread may ask; one of its own reads the answers.
 
     `tools` and `visits`, how many buffers visit files below the root, come with the first answer.
-    `names` are the digests of the texts that it named last.
+    `digests` are those of the texts that it named last. Before `hurry_until`, in seconds of the
+    monotonic clock, nobody waits long for an answer that is late.
     """
 
     connection: socket.socket
@@ -129,53 +135,51 @@ class Emacs:
     digests: tuple[str, ...] = ()
     is_open: bool = True
     hurry_until: float = 0.0
-    """Until then, in seconds of the monotonic clock, an answer that is late is waited for less."""
     _awake: threading.Event = field(default_factory=threading.Event)
-    """Set unless an answer is late."""
+    """Set when an answer comes, and unset when one is late."""
     _uids: Iterator[int] = field(default_factory=lambda: count(1))
     _waiting: dict[int, SimpleQueue[lisp.Message | None]] = field(default_factory=dict)
-    _sending: threading.Lock = field(default_factory=threading.Lock)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
         """Begin to read."""
-        self._awake.set()
         threading.Thread(target=self._read, name="emacs", daemon=True).start()
 
     def ask(self, until: float, method: str, *arguments: object) -> object:
         """Return Emacs's answer to a call of `method`, if it comes by `until`. Raises NoAnswer."""
         now = time.monotonic()
-        patience = min(until, now + HURRY_S) if now < self.hurry_until else until
         # While an answer is late, Emacs reads nothing, so it is sent nothing more.
-        if not self._awake.wait(max(0, patience - now)):
-            raise NoAnswer(NOTE)
+        if now < self.hurry_until and not self._awake.wait(min(HURRY_S, max(0, until - now))):
+            raise NoAnswer(SILENT)
         uid, answers = next(self._uids), SimpleQueue[lisp.Message | None]()
-        self._waiting[uid] = answers
+        data = frame(
+            lisp.write([Symbol("call"), uid, Symbol(method), list(arguments)], lisp.ESCAPED)
+        )
+        if len(data) > MAX_REQUEST_BYTES:
+            raise NoAnswer("The call's arguments are too long for Emacs")
         try:
-            self._send([Symbol("call"), uid, Symbol(method), list(arguments)])
+            with self._lock:
+                self._waiting[uid] = answers
+                if self.connection.send(data, socket.MSG_DONTWAIT) < len(data):
+                    # Nobody knows where the next frame begins. The reader closes the connection.
+                    self.connection.shutdown(socket.SHUT_RDWR)
             message = answers.get(timeout=max(0, until - time.monotonic()))
-        except Empty:
-            self._awake.clear()
-            self.hurry_until = time.monotonic() + PAUSE_S
-            raise NoAnswer(NOTE) from None
         except OSError as error:
-            raise NoAnswer(NOTE) from error
-        finally:
-            del self._waiting[uid]
+            raise NoAnswer(SILENT) from error
+        except Empty:
+            with self._lock:
+                if answers.empty():
+                    self._awake.clear()
+                    self.hurry_until = time.monotonic() + PAUSE_S
+                    raise NoAnswer(SILENT) from None
+                message = answers.get()
         match message:
             case lisp.Message("return", _, [value]):
                 return value
             case None:
-                raise NoAnswer(NOTE)
-        logger.warning("Emacs refused %s: %s", method, message.rest)
+                raise NoAnswer(SILENT)
+        logger.info("Emacs refused %s: %s", method, message.rest)
         raise NoAnswer(f"Emacs refused to answer: {shortened(str(message.rest[0]), MAX_ECHO)}")
-
-    def _send(self, message: list[object]) -> None:
-        data = frame(lisp.write(message, lisp.ESCAPED))
-        with self._sending:
-            sent = self.connection.send(data, socket.MSG_DONTWAIT)
-            if sent < len(data):  # nobody knows where the next frame begins
-                self.connection.shutdown(socket.SHUT_RDWR)
-                raise OSError("Emacs takes no more requests")
 
     def _read(self) -> None:
         frames = FrameReader()
@@ -183,26 +187,21 @@ class Emacs:
             while data := self.connection.recv(READ_BYTES):
                 for body in frames.feed(data):
                     message = lisp.read(body)
-                    self.hurry_until = 0.0
-                    self._awake.set()
-                    if answers := self._waiting.get(message.uid):
-                        answers.put(message)
+                    with self._lock:
+                        self.hurry_until = 0.0
+                        self._awake.set()
+                        if answers := self._waiting.pop(message.uid, None):
+                            answers.put(message)
         except (OSError, BadFrame, lisp.Unreadable) as error:
             logger.info("the connection with Emacs ends: %s", error)
-        finally:
+        with self._lock:
             self.is_open = False
-            with suppress(OSError):
-                self.connection.shutdown(socket.SHUT_RDWR)
-            self._awake.set()
-            for answers in list(self._waiting.values()):
+            for answers in self._waiting.values():
                 answers.put(None)
+            self.connection.close()
 
 
 # ---------------------------------------------------------------------------- answers
-
-
-def _as_it_is(raw: object) -> object:
-    return raw
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,26 +216,18 @@ class _Unsaved:
     items: tuple[Named, ...] = argument(type=ParameterType.ARRAY, form=unsaved, absent=())
     codings: Mapping[str, str] = argument(type=ParameterType.ARRAY, form=codings, absent={})
     left_out: tuple[str, ...] = argument(absent=())
-    pieces: tuple[Any, ...] = argument(type=ParameterType.ARRAY, form=_as_it_is, absent=())
+    pieces: tuple[Any, ...] = argument(type=ParameterType.ARRAY, form=tuple, absent=())
 
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """A reply of a tool in Lisp, or with `again` the wish to be asked again."""
+    """The end of a tool's work: a `code` if it failed. Without a text it wants to go on later."""
 
-    again: bool = argument(absent=False)
-    ok: bool = argument(absent=False)
     text: str = argument(absent="")
-    error: object = argument(type=ParameterType.STRING, form=_as_it_is, absent=None)
+    code: str = argument(absent="")
+    secret: str = argument(absent="")
     truncated: bool = argument(absent=False)
     warnings: tuple[str, ...] = argument(absent=())
-
-
-@dataclass(frozen=True, slots=True)
-class _Problem:
-    code: str = argument(absent="INTERNAL")
-    message: str = argument(absent="")
-    secret: str | None = argument()
 
 
 def _decoded(form: type[Value], answer: object) -> Value:
@@ -253,7 +244,7 @@ def _decoded(form: type[Value], answer: object) -> Value:
 
 
 class LiveServer(Server):
-    """A server whose tools see what the user's Emacsen know."""
+    """A server whose tools see the unsaved texts of the user's Emacsen."""
 
     def __init__(self, registry: Registry, settings: Settings, root: str) -> None:
         """Serve as `Server` does. No Emacs is looked for before one is needed."""
@@ -280,14 +271,13 @@ class LiveServer(Server):
 
     def for_models(self, tool_id: str) -> dict[str, object]:
         """Return a definition as `Server.for_models` does, also that of a tool of Emacs's."""
-        emacsen, _ = self._greeted(time.monotonic() + PATIENCE_S)
-        tools = ChainMap({}, *(dict(emacs.tools or {}) for emacs in emacsen))
+        tools = ChainMap({}, *(dict(emacs.tools or {}) for emacs in self._emacsen.values()))
         if tool_id in CLIENT_TOOLS and tool_id not in tools:
             raise ToolError(ErrorCode.UNKNOWN_TOOL, f"No Emacs offers {tool_id} now")
         return self.registry.for_models(tool_id, tools)
 
     def run(self, call: Call, cancelled: threading.Event | None = None) -> Reply:
-        """Run `call` as `Server.run` does, with what Emacs knows. Never raises."""
+        """Run `call` as `Server.run` does, with the facts of Emacs. Never raises."""
         until, note = time.monotonic() + PATIENCE_S, ""
         try:
             if call.client_tool is not None:
@@ -296,11 +286,14 @@ class LiveServer(Server):
                 call, note = self._with_texts(call, until)
         except NoAnswer as error:
             return failure(call.tool_id, ToolError(ErrorCode.BUSY, f"{error}; try again"))
-        except Exception:
+        except Exception as error:
             logger.exception("Emacs cannot be asked")
-            note = NOTE
+            if call.client_tool is not None:
+                return failure(call.tool_id, unexpected(error))
+            note = SILENT
         if not note:
             return super().run(call, cancelled)
+        note = f"as on disk: {note}"
         last = f"\n[{note}]\n"
         if call.max_output_bytes is not None:
             call = replace(call, max_output_bytes=max(0, call.max_output_bytes - size(last)))
@@ -310,27 +303,37 @@ class LiveServer(Server):
 
     # ------------------------------------------------------------------------ Emacsen
 
-    def _greeted(self, until: float) -> tuple[list[Emacs], list[str]]:
-        """Return the Emacsen that have said hello by `until`, and the problems of the others."""
+    def _found(self) -> tuple[list[Emacs], list[str]]:
+        """Return the Emacsen that listen, and what is wrong with others. Nothing waits here."""
         problems = []
         with self._finding:
-            self._emacsen = {path: one for path, one in self._emacsen.items() if one.is_open}
+            known, found = self._emacsen, dict[str, Emacs]()
             for path in sockets():
-                if path not in self._emacsen:
-                    try:
-                        self._emacsen[path] = Emacs(_connected(path))
-                    except (BlockingIOError, TimeoutError):  # it has not read earlier ones yet
-                        problems.append(NOTE)
-                    except OSError as error:  # it was killed
-                        logger.info("%s: %s", path, error)
-            found = list(self._emacsen.values())
-        new = [one for one in found if one.tools is None]
-        problems += [told for _, told in self._each(new, lambda emacs: self._greet(emacs, until))]
-        return [one for one in found if one.tools is not None and one.is_open], problems
+                try:
+                    is_known = path in known and known[path].is_open
+                    found[path] = known[path] if is_known else Emacs(_connected(path))
+                except BlockingIOError:  # it is busy: others wait to be let in
+                    problems.append(SILENT)
+                except OSError as error:  # it was killed
+                    logger.info("%s: %s", path, error)
+            self._emacsen = found
+        return list(found.values()), problems
+
+    def _greeted(self, until: float) -> tuple[list[Emacs], list[str]]:
+        """Return the Emacsen that say hello by `until`, and the problems of the others.
+
+        If there is one, its first hello is enough. Of several, the numbers of buffers change.
+        """
+        found, problems = self._found()
+        asked = found if len(found) > 1 else [one for one in found if one.tools is None]
+        answers = self._each(asked, lambda emacs: self._greet(emacs, until))
+        silent = [emacs for emacs, (_, told) in zip(asked, answers, strict=True) if told]
+        return [one for one in found if one not in silent], problems + [told for _, told in answers]
 
     def _greet(self, emacs: Emacs, until: float) -> str:
         """Say hello to `emacs`, and note its tools and how many files it visits."""
-        names = [[tool_id, self.registry.model_name(tool_id)] for tool_id in self._named_ids()]
+        ids = (*self.registry.by_id, *CLIENT_TOOLS)
+        names = [[tool_id, self.registry.model_name(tool_id)] for tool_id in ids]
         globs = list(self.settings.policy.secrets)
         root = os.path.realpath(self.root)
         hello = _decoded(_Hello, emacs.ask(until, "hello", root, os.getpid(), names, globs))
@@ -338,9 +341,6 @@ class LiveServer(Server):
             raise NoAnswer(f"Emacs speaks protocol {hello.protocol}, not {PROTOCOL}")
         emacs.tools, emacs.visits = hello.tools, hello.visits
         return ""
-
-    def _named_ids(self) -> list[str]:
-        return [*self.registry.by_id, *CLIENT_TOOLS]
 
     def _each(
         self, emacsen: list[Emacs], work: Callable[[Emacs], Value]
@@ -363,11 +363,11 @@ class LiveServer(Server):
     # ------------------------------------------------------------------------ unsaved texts
 
     def _with_texts(self, call: Call, until: float) -> tuple[Call, str]:
-        """Return `call` with the unsaved texts of all Emacsen, and a note on what is missing.
+        """Return `call` with the unsaved texts of all Emacsen, and a note on missing ones.
 
         Of two Emacsen with one file the first has the text.
         """
-        emacsen, problems = self._greeted(until)
+        emacsen, problems = self._found()
         answers = self._each(emacsen, lambda emacs: self._texts(emacs, call.secret or "", until))
         problems += [problem for _, problem in answers]
         texts, named, left_out = dict[str, UnsavedText](), dict[str, str](), list[str]()
@@ -375,44 +375,47 @@ class LiveServer(Server):
             texts = {**found[0], **texts}
             named = {**found[1].codings, **named}
             left_out += found[1].left_out
-        notes = list(dict.fromkeys(filter(None, problems)))
         if left_out:
             shown = some_of(map(quote, left_out), len(left_out), between=", ")
-            notes.append(f"as on disk, because the unsaved text is too long to take: {shown}")
-        return replace(call, texts=texts, codings=named), "; ".join(notes)
+            problems.append(f"the unsaved text is too long for {shown}")
+        note = "; ".join(dict.fromkeys(filter(None, problems)))
+        return replace(call, texts=texts, codings=named), note
 
     def _texts(
         self, emacs: Emacs, secret: str, until: float
     ) -> tuple[Mapping[str, UnsavedText], _Unsaved]:
         """Return the unsaved texts of `emacs`, whose bytes come in pieces. Raises NoAnswer."""
-        left_out = None
+        if emacs.tools is None:
+            self._greet(emacs, until)
+        known, left_out = emacs.digests, None
         while True:
             with self._keeping:
-                have = [[one, self.texts.have(one)] for one in emacs.digests]
+                have = [[digest, self.texts.have(digest)] for digest in known]
             answer = _decoded(_Unsaved, emacs.ask(until, "unsaved", have, secret))
-            emacs.digests = tuple(item.digest for item in answer.items)
-            problem = ""
+            digests, missing = tuple(item.digest for item in answer.items), ""
             with self._keeping:
                 try:
                     for piece in answer.pieces:
                         self.texts.keep_text(*piece)
-                    texts = self.texts.received(answer.items)
                 except (ToolError, TypeError) as error:
-                    problem = str(error)
-            # What Emacs had no time for comes with the next answer.
-            if not problem and answer.left_out in ((), left_out):
+                    raise NoAnswer("Emacs sent a piece of no text that it named") from error
+                try:
+                    texts = self.texts.received(answer.items)
+                except ToolError as error:
+                    missing = str(error)
+            emacs.digests = digests
+            # Texts that Emacs had no time for come with the next answer.
+            if not missing and answer.left_out in ((), left_out):
                 return texts, answer
-            if problem and not answer.pieces:
-                raise NoAnswer(problem)
-            left_out = answer.left_out
+            if missing and not answer.pieces and digests == known:
+                raise NoAnswer(missing)
+            known, left_out = digests, answer.left_out
 
     # ------------------------------------------------------------------------ tools of Emacs's
 
     def _best(self, until: float) -> list[Emacs]:
         """Return the Emacsen, first the one with most buffers below the root. Raises NoAnswer."""
         emacsen, problems = self._greeted(until)
-        if len(emacsen) > 1:  # what they said may be long ago
-            self._each(emacsen, lambda emacs: self._greet(emacs, until))
         if not emacsen:
             raise NoAnswer(problems[0] if problems else "No Emacs listens (backstaff-listen-mode)")
         return sorted(emacsen, key=lambda emacs: -emacs.visits)
@@ -435,19 +438,15 @@ class LiveServer(Server):
             left = until - time.monotonic()
             asked = (call.tool_id, checked.data, limit, left * 0.8, secret)
             done = _decoded(_Done, emacs.ask(until, "run", *asked))
-            if not done.again:
+            if done.text:
                 break
             if time.monotonic() + POLL_S > until:
                 raise NoAnswer("Emacs had no time for the tool, because the user is typing")
             (cancelled or threading.Event()).wait(POLL_S)
-        error: dict[str, object] | None = None
-        if not done.ok:
-            problem = _decoded(_Problem, done.error)
-            error = {"code": problem.code, "message": problem.message, "secret": problem.secret}
         return Reply(
             tool=call.tool_id,
             text=(done.text.removesuffix("\n") + checked.text) if checked.text else done.text,
-            error=error,
+            error={"code": done.code, "secret": done.secret} if done.code else None,
             truncated=done.truncated,
             warnings=(*checked.warnings, *done.warnings),
             elapsed_ms=round((time.monotonic() - call.arrived) * 1000),
@@ -496,7 +495,10 @@ class LiveServer(Server):
                 arguments = self._checked(replace(call, approved=True), emacs, cancelled).data
             elif isinstance(arguments, dict):
                 # Its names are a model's, and as keywords they could pass for other Lisp.
-                arguments = [[name, str(value)] for name, value in arguments.items()]
+                arguments = [
+                    [shortened(name, MAX_ECHO), shortened(str(value), MAX_ECHO)]
+                    for name, value in list(arguments.items())[:MAX_ITEMS]
+                ]
             while not cancelled.is_set() and time.monotonic() < until:
                 asked = (call.tool_id, arguments, secret)
                 raw = emacs.ask(time.monotonic() + PATIENCE_S, "ask", *asked)

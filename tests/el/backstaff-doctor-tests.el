@@ -54,7 +54,7 @@
                        ("Package" ,(regexp-quote backstaff-server-version))
                        ("Sources" "py_backend/") ("Root" "/project/")
                        ("Settings" "none, as there is no .*/config/backstaff/config.toml")
-                       ("Running" "no server") ("Command" "by `backstaff-server-command'")
+                       ("Running" "no server") ("Agents" "backstaff-listen-mode 1") ("Command" "by `backstaff-server-command'")
                        ("Handshake" "server 0\\.1\\.0, protocol 1, Python 3\\.")
                        ("Round trip" "[0-9.]+ to [0-9.]+ ms for an empty call")
                        ("Tools" "allowed: agent-q/.*workspace/tree")))

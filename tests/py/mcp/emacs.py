@@ -113,7 +113,7 @@ class Emacs:
     def block(self) -> Callable[[], None]:
         """Let Emacs wait for a program, so that it runs no filter and no timer.
 
-        Return what ends the wait. `sleep-for` runs both, and would prove nothing.
+        Return a function that ends the wait. `sleep-for` runs both, and would prove nothing.
         """
         pipe = self._control.parent / f"pipe-{time.monotonic_ns()}"
         os.mkfifo(pipe)

@@ -1,11 +1,16 @@
 """`backstaff mcp` beside a real Emacs in a terminal (contract 010)."""
 
+import base64
+import json
 import os
 import random
 import signal
+import socket
+import stat
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 
@@ -16,6 +21,8 @@ from backstaff.manifest import CLIENT_TOOLS, PRESET
 from backstaff.registry import discover
 from tests.py.mcp.emacs import Emacs, lisp, server_beside
 from tests.py.mcp.session import HELLO, McpClient, Message, Serve, text
+from tests.py.mcp.test_clients import PEERS, printed, python
+from tests.py.processes import DEADLINE
 from tests.py.project.repositories import committed
 from tests.py.trees import Plant
 
@@ -84,7 +91,7 @@ def timed(client: McpClient, path: str = "a.py") -> tuple[float, str]:
     return time.monotonic() - begun, answer
 
 
-# ---------------------------------------------------------------------------- what comes
+# ---------------------------------------------------------------------------- unsaved text
 
 
 def test_tools_that_read_files_see_text_that_is_not_saved(
@@ -142,9 +149,7 @@ def test_text_that_is_too_long_is_left_out_and_named(
     one.eval('(with-current-buffer "a.py" (insert (make-string 4200000 ?x)))')
     answer = read(beside())
     assert "def old()" in answer
-    assert answer.endswith(
-        "[as on disk, because the unsaved text is too long to take: 'a.py']\n"
-    ), answer[-200:]
+    assert answer.endswith("[as on disk: the unsaved text is too long for 'a.py']\n"), answer[-200:]
 
 
 def test_text_outside_the_root_and_of_other_projects_is_not_given(
@@ -170,7 +175,7 @@ def test_random_edits_are_read_as_the_buffer_has_them(
     words = ("def f():\n", "    é = '漢字'\n", "x", "\n", "\U0001f600 ", "# a\tb\n")
     forms = (
         "(goto-char (1+ (random (buffer-size)))) (insert %s)",
-        "(goto-char (1+ (random (buffer-size)))) (kill-line) (insert %s)",
+        "(goto-char (1+ (random (buffer-size)))) (ignore-errors (kill-line)) (insert %s)",
         "(delete-region (point-min) (+ (point-min) (/ (buffer-size) 3))) (insert %s)",
         "(save-restriction (narrow-to-region 1 (min (point-max) 5)) (insert %s))",
         "(upcase-region (point-min) (point-max)) (insert %s)",
@@ -196,9 +201,25 @@ def test_random_edits_are_read_as_the_buffer_has_them(
 
 
 def _base64(line: str) -> str:
-    import base64
-
     return base64.b64encode(line.encode()).decode()
+
+
+@pytest.mark.parametrize(("sdk", "mode"), [(1, ""), (2, "auto")])
+def test_clients_by_others_see_unsaved_text_and_tools_of_emacs(
+    emacs: Start, root: Path, tmp_path: Path, sdk: int, mode: str
+) -> None:
+    program = python(sdk)
+    emacs().visit(root / "a.py", "def fresh():\n    return 1\n\n")
+    calls = [["read_file", {"path": "a.py"}], ["emacs_context", {}], ["outline", {"path": "a.py"}]]
+    command = [*server_beside(tmp_path / "sockets"), "mcp", "--root", str(root)]
+    asked = json.dumps({"command": command, "calls": calls, "mode": mode})
+    answers = json.loads(printed(program, str(PEERS / f"sdk_{sdk}.py"), asked))
+    assert answers["errors"] == [False] * len(calls)
+    assert "emacs_context" in answers["tools"]
+    for (shown,), expected in zip(
+        answers["texts"], ("def fresh()", "Not saved yet: a.py", "1-2 def fresh()"), strict=True
+    ):
+        assert expected in shown
 
 
 @pytest.mark.alone
@@ -320,6 +341,7 @@ def test_question_that_nobody_answers_refuses_and_goes_away(emacs: Start, beside
     assert one.eval("(minibuffer-depth)") == "0"
 
 
+@pytest.mark.alone
 def test_nobody_is_asked_in_a_blocked_emacs(emacs: Start, beside: Beside) -> None:
     one = emacs()
     client = beside()
@@ -357,6 +379,7 @@ def test_tool_that_the_policy_asks_about_is_listed_and_asked_about(
 # ---------------------------------------------------------------------------- no answer
 
 
+@pytest.mark.alone
 def test_calls_beside_a_blocked_emacs_are_answered_from_the_disk(
     emacs: Start, beside: Beside, root: Path
 ) -> None:
@@ -381,9 +404,8 @@ def test_calls_beside_a_blocked_emacs_are_answered_from_the_disk(
     assert "fresh" in read(client)
 
 
-def test_calls_at_once_beside_a_blocked_emacs_wait_together(
-    emacs: Start, beside: Beside, root: Path
-) -> None:
+@pytest.mark.alone
+def test_calls_at_once_beside_a_blocked_emacs_wait_together(emacs: Start, beside: Beside) -> None:
     one = emacs()
     client = beside()
     go_on = one.block()
@@ -397,6 +419,7 @@ def test_calls_at_once_beside_a_blocked_emacs_wait_together(
     go_on()
 
 
+@pytest.mark.alone
 def test_stopped_killed_and_new_emacs(emacs: Start, beside: Beside, root: Path) -> None:
     one = emacs()
     one.visit(root / "a.py", "first = 1\n")
@@ -417,7 +440,7 @@ def test_stopped_killed_and_new_emacs(emacs: Start, beside: Beside, root: Path) 
     assert two.eval('(length (directory-files (backstaff-listen--folder) nil "emacs"))') == "1"
 
 
-def test_emacs_killed_while_it_is_asked(emacs: Start, beside: Beside, root: Path) -> None:
+def test_emacs_killed_while_it_is_asked(emacs: Start, beside: Beside) -> None:
     one = emacs()
     client = beside()
     one.block()
@@ -426,6 +449,7 @@ def test_emacs_killed_while_it_is_asked(emacs: Start, beside: Beside, root: Path
     assert "def old()" in asked.text()
 
 
+@pytest.mark.alone
 def test_two_emacsen(emacs: Start, beside: Beside, root: Path) -> None:
     one, two = emacs(), emacs()
     one.visit(root / "a.py", "first = 1\n")
@@ -459,3 +483,166 @@ def test_doctor_names_the_servers(emacs: Start, beside: Beside, root: Path) -> N
     assert "none outside Emacs is connected" in one.eval(report)
     one.eval("(backstaff-listen-mode -1)")
     assert "(backstaff-listen-mode 1) in" in one.eval(report)
+
+
+# ---------------------------------------------------------------------------- hostile clients
+
+
+def framed(body: str) -> bytes:
+    """Return `body` as a frame, made without the code under test."""
+    data = body.encode()
+    return f"{len(data):06x}".encode() + data
+
+
+def said_to(sockets: Path, *bodies: bytes) -> str:
+    """Return the answers of Emacs to `bodies`, as far as it comes before Emacs hangs up.
+
+    The last of them must end the connection, or be answered.
+    """
+    (path,) = sockets.iterdir()
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(DEADLINE)
+        client.connect(str(path))
+        client.sendall(b"".join(bodies))
+        heard = b""
+        while heard.count(b"(return") < len(bodies) and (data := client.recv(1 << 16)):
+            heard += data
+        return heard.decode()
+
+
+HELLO_HERE = '(call 1 hello ("{root}" 1 nil nil))'
+
+
+@pytest.mark.parametrize(
+    ("request_", "refusal"),
+    [
+        ("(call 2 eval ((setq hacked t)))", "There is no such method"),
+        ("(call 2 set (hacked t))", "There is no such method"),
+        ('(call 2 (lambda nil (setq hacked t)) ("x"))', "There is no such method"),
+        ("(call 2 run ((lambda nil (setq hacked t)) nil 1000 1 nil))", "There is no such tool"),
+        ('(call 2 run ("emacs/eval" nil 1000 1 nil))', "There is no such tool"),
+        ('(call 2 ask ("emacs/context\\n(yes or no)" nil ""))', "There is no such tool"),
+        ("(call 2 unsaved)", None),
+        ("(call 2 unsaved #.(setq hacked t))", None),
+        ('(call 2 unsaved (#[0 "x" [] 1]))', None),
+        ("(call 2 unsaved #s(hash-table))", None),
+        ("(call 2 unsaved " + "(" * 200 + ")" * 200 + ")", None),
+        ("(eval (setq hacked t))", None),
+        ('(call 2 hello ("/" 1 nil nil))', "is no root"),
+        ('(call 2 hello ("{home}" 1 nil nil))', "is no root"),
+        ('(call 2 hello ("/ssh:evil.example:/" 1 nil nil))', "true name of a directory here"),
+        ('(call 2 hello ("/sudo::/etc" 1 nil nil))', "true name of a directory here"),
+        ('(call 2 hello ("{root}/../other" 1 nil nil))', "true name of a directory here"),
+        ('(call 2 hello ("~/" 1 nil nil))', "true name of a directory here"),
+    ],
+)
+def test_hostile_request_is_refused_and_evaluates_nothing(
+    hardened: tuple[Emacs, Path, Path], request_: str, refusal: str | None
+) -> None:
+    one, sockets, root = hardened
+    fill = {"{root}": str(root), "{home}": one.eval('(expand-file-name "~")').strip('"')}
+    bodies = [HELLO_HERE, request_]
+    for name, value in fill.items():
+        bodies = [body.replace(name, value) for body in bodies]
+    heard = said_to(sockets, *map(framed, bodies))
+    if refusal is None:
+        assert "return-error 2" in heard or "return 2" not in heard
+    else:
+        assert "(return-error 2" in heard
+        assert refusal in heard
+    assert one.eval("(list (boundp 'hacked) (featurep 'tramp))") == "(nil nil)"
+
+
+@pytest.fixture(scope="module")
+def hardened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Emacs, Path, Path]]:
+    """An Emacs for hostile requests, the folder of its socket, and a root."""
+    folder = tmp_path_factory.mktemp("hardened")
+    root = folder.resolve() / "root"
+    root.mkdir()
+    (root / ".env").write_text("KEY=1\n")
+    one = Emacs(folder / "sockets", folder / "control")
+    one.visit(root / ".env", "UNSAVED=2\n")
+    yield one, folder / "sockets", root
+    one.end()
+
+
+def test_client_that_did_not_ask_the_user_gets_no_secret(
+    hardened: tuple[Emacs, Path, Path],
+) -> None:
+    _, sockets, root = hardened
+    hello = HELLO_HERE.replace("{root}", str(root))
+    # The exception is not the client's to make, and saying so is no yes of the user's.
+    lifted = f'(call 1 hello ("{root}" 1 nil ("!.env")))'
+    arguments = '(:buffer ".env" :max-lines 9)'
+    for greeting in (hello, lifted):
+        asked = '(call 2 unsaved (nil ".env"))'
+        run = f'(call 3 run ("emacs/read_buffer" {arguments} 1000 1 ".env"))'
+        heard = said_to(sockets, framed(greeting), framed(asked), framed(run))
+        assert "UNSAVED" not in heard
+        assert "VU5TQVZ" not in heard, "Base64"
+        assert "APPROVAL_REQUIRED" in heard
+
+
+def test_other_connection_does_not_get_what_the_user_allowed_one(
+    emacs: Start, beside: Beside, root: Path, tmp_path: Path
+) -> None:
+    one = emacs(AT_ONCE)
+    one.visit(root / ".env", "UNSAVED=2\n")
+    asked = Asked(beside(), "read_file", path=".env")
+    one.shows(QUESTION)
+    one.press("yes\r")
+    assert "UNSAVED" in asked.text()
+    hello = framed(HELLO_HERE.replace("{root}", str(root)))
+    assert "VU5TQVZ" not in said_to(
+        tmp_path / "sockets", hello, framed('(call 2 unsaved (nil ".env"))')
+    )
+
+
+@pytest.mark.alone
+def test_clients_that_flood_stall_or_read_nothing_do_not_hold_emacs_up(
+    emacs: Start, beside: Beside, root: Path, tmp_path: Path
+) -> None:
+    one = emacs()
+    one.visit(root / "a.py", "fresh = 1\n")
+    one.eval('(with-current-buffer "a.py" (insert (make-string 900000 ?x)))')
+    (path,) = (tmp_path / "sockets").iterdir()
+    hello = framed(HELLO_HERE.replace("{root}", str(root)))
+    clients = []
+    for data in (
+        b"",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"ffffff(call " + b"a" * 300_000,
+        hello + framed("(call 2 unsaved (nil nil))") * 60,  # and nobody reads
+        *[b""] * 40,
+    ):
+        client = socket.socket(socket.AF_UNIX)
+        client.connect(str(path))
+        with suppress(BrokenPipeError):
+            client.sendall(data)
+        clients.append(client)
+    begun = time.monotonic()
+    assert one.eval("(length backstaff-listen--servers)") <= "32"
+    assert time.monotonic() - begun < LIMIT_S
+    assert "fresh = 1" in read(beside())
+    for client in clients:
+        client.close()
+
+
+def test_emacs_listens_in_no_folder_that_others_may_enter(emacs: Start, tmp_path: Path) -> None:
+    (tmp_path / "sockets").mkdir()
+    (tmp_path / "sockets").chmod(0o755)
+    one = emacs()
+    warning = one.eval('(with-current-buffer "*Warnings*" (buffer-string))')
+    assert "Agents outside of Emacs cannot reach it" in warning
+    assert "is not a safe directory because it is accessible by others (755)" in warning
+    assert one.eval("backstaff-listen-mode") == "nil"
+    assert list((tmp_path / "sockets").iterdir()) == []
+
+
+def test_socket_is_the_users_alone_and_goes_with_emacs(emacs: Start, tmp_path: Path) -> None:
+    one = emacs()
+    sockets = tmp_path / "sockets"
+    (path,) = sockets.iterdir()
+    assert [stat.S_IMODE(found.stat().st_mode) for found in (sockets, path)] == [0o700, 0o600]
+    one.eval("(backstaff-listen-mode -1)")
+    assert list(sockets.iterdir()) == []
