@@ -30,7 +30,8 @@
      ,@body))
 
 (defun backstaff-unsaved-tests-read (path)
-  "Return the text of the file PATH, without its last newline, and where it is from."
+  "Return the text of the file PATH and where it is from.
+The text is without its last newline."
   (let ((reply (backstaff-call 'workspace/read_file (list :path path))))
     (ert-info ((format "%S" reply))
       (should (plist-get reply :ok))

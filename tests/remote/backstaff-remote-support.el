@@ -109,8 +109,8 @@
 
 (defmacro backstaff-remote-test-both-ways (&rest body)
   "Run BODY once for each way in which TRAMP starts a process on the host.
-One is `login', on a terminal.  The other is `direct', for users that have set it;
-in Emacs 30 that is a terminal, too."
+One is `login', on a terminal.  The other is `direct', for users that have set
+it; in Emacs 30 that is a terminal, too."
   (declare (indent 0) (debug t))
   `(dolist (way (if (< emacs-major-version 30) '(login direct) '(login)))
      (ert-info ((format "way: %s" way))
