@@ -291,19 +291,17 @@ such as \"Buffer: a.c (unsaved changes)\".  Replies of other tools and about
 files without a buffer do not change."
   (when-let* (((equal (plist-get reply :tool) "agent-q/get_file_info"))
               (path (concat (file-remote-p root) (plist-get (plist-get reply :data) :path)))
-              (buffer (cl-find-if (lambda (buffer)
-                                    (member path (backstaff-unsaved-file-names buffer)))
-                                  (buffer-list)))
+              (buffer (cl-find path (buffer-list) :test #'member
+                               :key #'backstaff-unsaved-file-names))
               (name (substring-no-properties (buffer-name buffer)))
               (text (plist-get reply :text)))
     (plist-put reply :data (append (plist-get reply :data)
                                    (list :buffer name
                                          :buffer-modified (buffer-modified-p buffer))))
     (when (buffer-modified-p buffer)
-      (plist-put reply :text
-                 (format (if (string-suffix-p "\n" text) "%sBuffer: %s (unsaved changes)\n"
-                           "%s\nBuffer: %s (unsaved changes)")
-                         text (backstaff-names-show name)))))
+      (plist-put reply :text (format "%s\nBuffer: %s (unsaved changes)%s"
+                                     (string-remove-suffix "\n" text) (backstaff-names-show name)
+                                     (if (string-suffix-p "\n" text) "\n" "")))))
   reply)
 
 (provide 'backstaff-unsaved)

@@ -278,9 +278,7 @@ called.  For the same reason no key ends a step that runs inside of somebody's
   (unless (backstaff--call-ended call)
     (condition-case problem
         (let ((throw-on-input nil)) (apply function arguments))
-      ((error quit)
-       (if (backstaff--call-ended call) (signal (car problem) (cdr problem))
-         (backstaff--end call (backstaff--call-fail call) problem))))))
+      ((error quit) (backstaff--end call (backstaff--call-fail call) problem)))))
 
 (defun backstaff--later (call seconds function &rest arguments)
   "Call FUNCTION with ARGUMENTS, a step of CALL, after SECONDS.
