@@ -45,8 +45,9 @@
 
 (defun backstaff-emacs-find-symbol--fail (code format &rest values)
   "Fail with CODE and FORMAT with VALUES, and point to the search in texts."
-  (backstaff-lisp-tools-fail code "%s; use %s" (apply #'format format values)
-                             (backstaff-lisp-tools-name "workspace/regexp_search")))
+  (backstaff-lisp-tools-fail
+   code "%s" (concat (apply #'format format values)
+                     (backstaff-lisp-tools-hint "; use %s" "workspace/regexp_search"))))
 
 (defun backstaff-emacs-find-symbol--run (arguments context)
   "Do the work of emacs/find_symbol with ARGUMENTS in CONTEXT."
@@ -74,16 +75,17 @@
           (backstaff-emacs-find-symbol--ask symbol references (plist-get arguments :line) open))
          (`(,rows . ,outside) (backstaff-emacs-find-symbol--rows items roots files))
          (noun (if references "reference" "definition"))
-         (search (backstaff-lisp-tools-name "workspace/regexp_search")))
+         (search "workspace/regexp_search"))
       (backstaff-emacs-answer
        (plist-get context :limit) rows
        (lambda (places left)
          (list (format "%s of %s, asked of %s in %s"
                        (if rows (backstaff-emacs-plural (length rows) noun) (format "No %s" noun))
                        (backstaff-emacs-quote symbol) backend (backstaff-names-show (car open)))
-               (list (and (> left 0) (format "%d more: use %s" left search))
+               (list (and (> left 0) (concat (format "%d more" left)
+                                             (backstaff-lisp-tools-hint ": use %s" search)))
                      (and (> outside 0) (format "%d outside the workspace left out" outside))
-                     (and (null items) (concat search " may find more")))
+                     (unless items (backstaff-lisp-tools-hint "%s may find more" search)))
                (list :places places :total (length rows) :outside outside
                      :back-end (format "%s" backend))))
        :most 100))))

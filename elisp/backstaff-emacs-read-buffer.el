@@ -40,20 +40,22 @@
          (name (plist-get arguments :buffer))
          (buffer (get-buffer name))
          (directory (and buffer (backstaff-emacs-directory buffer roots)))
-         (quoted (backstaff-emacs-quote name))
-         (read-file (backstaff-lisp-tools-name "workspace/read_file")))
+         (quoted (backstaff-emacs-quote name)))
     (cond ((null buffer)
            (backstaff-lisp-tools-fail
-            "NOT_FOUND" "There is no buffer %s; %s names buffers, %s reads files" quoted
-            (backstaff-lisp-tools-name "emacs/context") read-file))
+            "NOT_FOUND" "There is no buffer %s%s" quoted
+            (concat (backstaff-lisp-tools-hint "; %s names buffers" "emacs/context")
+                    (backstaff-lisp-tools-hint "; %s reads files" "workspace/read_file"))))
           ((backstaff-emacs-hidden-p buffer)
            (backstaff-lisp-tools-fail
             "SANDBOX_VIOLATION" "Buffer %s is Emacs's own or holds secrets: no tool reads it"
             quoted))
           ((backstaff-emacs-file-p buffer)
            (backstaff-lisp-tools-fail
-            "INVALID_ARGUMENT" "Buffer %s visits a file: read the file with %s, which shows text\
- that is not saved, too" quoted read-file))
+            "INVALID_ARGUMENT" "Buffer %s visits a file%s" quoted
+            (or (backstaff-lisp-tools-hint ": read the file with %s, which shows text that is not\
+ saved, too" "workspace/read_file")
+                "")))
           ((null directory)
            (backstaff-lisp-tools-fail
             "SANDBOX_VIOLATION" "Buffer %s belongs to a directory outside the workspace" quoted))

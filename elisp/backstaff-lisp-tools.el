@@ -21,8 +21,9 @@
 ;;            `:approved', non-nil if the user has agreed to the call.
 ;;
 ;; It returns a plist of `:text', `:data' and `:truncated', or ends the call with
-;; `backstaff-lisp-tools-fail'.  A text or message that points to another tool names it with
-;; `backstaff-lisp-tools-name', as models know tools by other names than people.
+;; `backstaff-lisp-tools-fail'.  A text or message that points to another tool takes the words
+;; from `backstaff-lisp-tools-hint', as models know tools by other names than people, and not
+;; all of them.
 
 ;;; Code:
 
@@ -42,13 +43,18 @@ The policy in the server's settings may name these ids.")
   "End the call of a tool with CODE and a message, FORMAT with VALUES."
   (signal 'backstaff-lisp-tools-failure (list code (apply #'format format values))))
 
-(defvar backstaff-lisp-tools--for-model nil
-  "Non-nil while the function of a tool runs for a model.")
+(defvar backstaff-lisp-tools--context nil
+  "The context of the call for which the function of a tool runs.")
 
-(defun backstaff-lisp-tools-name (id)
-  "Return the name of the tool ID for the reader of a text.
-People read the id, models read their own name for the tool."
-  (if backstaff-lisp-tools--for-model (backstaff-server-model-name id) id))
+(defun backstaff-lisp-tools-hint (format id)
+  "Return FORMAT with the name of the tool ID for the reader of a text.
+People read the id, models read their own name for the tool.  Return nil if
+the reader has no such tool: `:offer' in the context of the call has the ids
+or names of all that it has, or is nil if it has all."
+  (let ((name (backstaff-server-model-name id))
+        (offer (plist-get backstaff-lisp-tools--context :offer)))
+    (when (or (null offer) (member id offer) (member name offer))
+      (format format (if (plist-get backstaff-lisp-tools--context :text-only) name id)))))
 
 (defun backstaff-lisp-tools-find (id)
   "Return the definition of the tool ID, or nil if Lisp has none of that id."
@@ -86,7 +92,7 @@ ARGS and CONTEXT are as in `backstaff-call'."
   "Run TOOL and return the reply.
 CHECKED is the server's answer to `check'.  CONTEXT is as in `backstaff-call'."
   (let* ((begun (float-time))
-         (backstaff-lisp-tools--for-model (plist-get context :text-only))
+         (backstaff-lisp-tools--context context)
          ;; A last line for a model about arguments that were ignored, or empty.
          (note (plist-get checked :text))
          (limit (- (backstaff-lisp-tools--room context) (string-bytes note)))
@@ -109,7 +115,7 @@ CHECKED is the server's answer to `check'.  CONTEXT is as in `backstaff-call'."
     `(:ok ,(not code) :tool ,(plist-get tool :id)
       :text ,(if (or code (string-empty-p note)) text
                (concat (string-remove-suffix "\n" text) note))
-      :data ,(and (not backstaff-lisp-tools--for-model) (plist-get result :data))
+      :data ,(and (not (plist-get context :text-only)) (plist-get result :data))
       ,@(and code `(:error (:code ,code :message ,message)))
       :truncated ,(or (plist-get result :truncated) (not (string-suffix-p message text)))
       :warnings ,(plist-get checked :warnings)

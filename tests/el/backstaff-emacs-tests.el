@@ -339,7 +339,7 @@ Last selected file: a.txt, line 3 of 4\n" (backstaff-emacs-tests-text "context")
                            (format "Buffer '%s' visits a file: read the file with \
 workspace/read_file, which shows text that is not saved, too" name)))))
     (should (equal (backstaff-emacs-tests-error "read_buffer" :buffer "no")
-                   '("NOT_FOUND" "There is no buffer 'no'; emacs/context names buffers, \
+                   '("NOT_FOUND" "There is no buffer 'no'; emacs/context names buffers; \
 workspace/read_file reads files")))))
 
 (ert-deftest backstaff-emacs-read-buffer-shows-hostile-text-as-it-is ()
