@@ -86,8 +86,8 @@
                    '(("workspace/read_file" (:path ".")
                       "tree shows what is in it" "workspace/tree shows what is in it")
                      ("emacs/read_buffer" (:buffer "workspace/tree")
-                      "no buffer 'workspace/tree'.*; emacs_context names buffers, read_file reads"
-                      "; emacs/context names buffers, workspace/read_file reads")
+                      "no buffer 'workspace/tree'.*; emacs_context names buffers; read_file reads"
+                      "; emacs/context names buffers; workspace/read_file reads")
                      ("emacs/find_symbol" (:symbol "x" :path "workspace/tree")
                       "'workspace/tree' is not open.*; use regexp_search"
                       "; use workspace/regexp_search")))

@@ -76,7 +76,10 @@
       (ignore-errors ; as it need not be there
         (delete-file (backstaff-remote-test-file name)))))
   (let ((message-log-max nil) (inhibit-message t))
-    (tramp-cleanup-all-connections)))
+    (tramp-cleanup-all-connections))
+  ;; One of them says how TRAMP starts processes there.
+  (tramp-flush-connection-properties
+   (tramp-dissect-file-name (concat backstaff-remote-test-ssh "/"))))
 
 (defun backstaff-remote-test-needs-host ()
   "Skip the test where there is no host, for the reason that host.py gives."
