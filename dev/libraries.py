@@ -11,50 +11,14 @@ test compares it with the installed libraries, or with the published ones if tho
 
 import subprocess
 import sys
-import tarfile
 import tempfile
 import zipfile
-from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 PROJECT = Path(__file__).parents[1]
 PINS = PROJECT / "dev/libraries.txt"
 ARCHIVE = PROJECT / "py_backend/libraries.zip"
-# The archive is the same for everyone: the compiled part of PyYAML is left out.
-ONE_PLATFORM = ["--platform", "manylinux2014_x86_64", "--python-version", "3.11"]
-# epc is published as sources only.
-SOURCES = ["--no-binary", "epc"]
 THE_SAME_ALWAYS = (1980, 1, 1, 0, 0, 0)
-
-
-def wanted(name: str) -> str | None:
-    """Return the name that `name`, a file of a distribution, has in the archive, or None."""
-    path = PurePosixPath(name)
-    if path.parts[0].startswith(
-        "epc-"
-    ):  # a folder that holds everything else, in an archive of sources
-        path = path.relative_to(path.parts[0])
-        if path.name == "setup.py":
-            return None
-    if path.suffix == ".py":
-        return None if "tests" in path.parts else path.as_posix()
-    if path.name.startswith("LICENSE"):
-        return f"licenses/{path.parts[0].partition('-')[0]}/{path.name}"
-    return None
-
-
-def members(distribution: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield (name, content) of every file in `distribution`, a wheel or an archive of sources."""
-    if distribution.suffix == ".whl":
-        with zipfile.ZipFile(distribution) as wheel:
-            for name in wheel.namelist():
-                yield name, wheel.read(name)
-        return
-    with tarfile.open(distribution) as sources:
-        for member in sources:
-            content = sources.extractfile(member) if member.isfile() else None
-            if content:
-                yield member.name, content.read()
 
 
 def published() -> dict[str, bytes]:
@@ -62,19 +26,25 @@ def published() -> dict[str, bytes]:
 
     Raises `subprocess.CalledProcessError` if pip cannot download it.
     """
-    # epc has no file with its licence, which is the same as ours.
+    # epc is published as sources only, without its licence, which is the same as ours.
     files = {
         "libraries.txt": PINS.read_bytes(),
         "licenses/epc/LICENSE": (PROJECT / "LICENSE").read_bytes(),
     }
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile"]
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
-        command += [*SOURCES, *ONE_PLATFORM, "--require-hashes", "-r", str(PINS), "-d", folder]
-        subprocess.run(command, check=True)  # noqa: S603  # pip, with our own list
-        for distribution in Path(folder).iterdir():
-            for name, content in members(distribution):
-                if place := wanted(name):
-                    files[place] = content
+        options = ["--no-binary", "epc", "--require-hashes", "-r", str(PINS), "--target", folder]
+        options += ["--platform", "manylinux2014_x86_64", "--python-version", "3.11"]
+        subprocess.run([*command, *options], check=True)  # noqa: S603  # pip, with our own list
+        for path in sorted(Path(folder).rglob("*")):
+            name = path.relative_to(folder)
+            # Compiled parts, such as that of PyYAML, are for one platform.
+            if path.suffix == ".py" and "tests" not in name.parts:
+                files[name.as_posix()] = path.read_bytes()
+            elif path.name.startswith("LICENSE"):
+                files[f"licenses/{name.parts[0].partition('-')[0].lower()}/{path.name}"] = (
+                    path.read_bytes()
+                )
     return files
 
 

@@ -36,7 +36,8 @@
    ["Find"
     ("f" "File by its name" backstaff-find-file)
     ("s" "Definition by its name" backstaff-find-definition)
-    ("/" "Text in files" backstaff-search)]]
+    ("/" "Text in files" backstaff-search)
+    ("a" "Answers to a question in the code" backstaff-codebase-search)]]
   [["Agents"
     ("x" "Run a tool as agents do" backstaff-run-tool)
     ("p" "Give gptel the tools" backstaff-gptel-register)

@@ -18,11 +18,9 @@
 
 (defvar backstaff-overview-mode-map
   (backstaff-view-keymap "TAB" #'forward-button "<backtab>" #'backward-button
-                         "v" #'backstaff-overview-enter "+" #'backstaff-overview-more
-                         "^" #'backstaff-view-up)
+                         "v" #'backstaff-overview-enter "+" #'backstaff-overview-more)
   "Keymap of `backstaff-overview-mode'.")
 
-;;;###autoload
 (define-derived-mode backstaff-overview-mode backstaff-view-mode "Overview"
   "Major mode for the overview of a directory.
 A line shows a directory and names in it.  In \"lib/(900) +4\", lib/ holds 900
@@ -32,11 +30,8 @@ files, and 4 more files are beside it."
    :request (pcase-lambda ((map :path :tokens))
               (list "workspace/project_overview" (list :path path :max_tokens tokens)))
    :draw #'backstaff-overview--draw
-   :open (lambda (entry) (backstaff-tree (concat (backstaff-view-root) (plist-get entry :path))))
-   :wrap t)
-  (setq-local imenu-generic-expression '((nil "^\\(\".*?\"/\\|[^ :\n]*/\\)\\(?: \\|$\\)" 1))
-              ;; A blank within a name is drawn as one where no line ends.
-              nobreak-char-display nil))
+   :open (lambda (entry) (backstaff-tree (concat (backstaff-view-get :root) (plist-get entry :path)))))
+  (setq-local imenu-generic-expression '((nil "^\\(\".*?\"/\\|[^ :\n]*/\\)\\(?: \\|$\\)" 1))))
 
 ;;;###autoload
 (defun backstaff-overview (directory)
@@ -44,8 +39,10 @@ files, and 4 more files are beside it."
 Interactively this is the root of the project; with a prefix argument, ask."
   (interactive (list (backstaff-read-directory "Overview of directory: "
                                                #'backstaff-command-project)))
-  (backstaff-view-open-directory 'backstaff-overview-mode directory
-                                 :tokens backstaff-overview--tokens))
+  (let ((root (backstaff-command-root (file-name-as-directory directory))))
+    (backstaff-view-open 'backstaff-overview-mode
+                         (list :root root :path (backstaff-path-relative root directory)
+                               :tokens backstaff-overview--tokens))))
 
 (defun backstaff-overview--draw (reply)
   "Draw the overview in REPLY: its text, with buttons on the names."
@@ -73,7 +70,7 @@ Interactively this is the root of the project; with a prefix argument, ask."
         (backstaff-overview--make-buttons (list path) :directory "")
         (dolist (name (plist-get line :names))
           (backstaff-overview--make-buttons
-           (list (backstaff-path-child path name))
+           (list (string-remove-prefix "./" (concat path "/" name)))
            (if (member name (plist-get line :links)) :symlink :file) path))
         (backstaff-overview--make-buttons (plist-get line :collapsed) :directory path)
         (forward-line)))
@@ -91,27 +88,17 @@ Interactively this is the root of the project; with a prefix argument, ask."
 (defun backstaff-overview--make-buttons (paths kind &optional directory)
   "Make buttons of the names of PATHS, files of KIND, in the rest of the line.
 The names stand there in this order, and the last ones may be missing.  They
-are below DIRECTORY, or below the root if that is nil.  Names below the root
-lose the directory of the page, which would be repeated in each."
-  (let ((page (concat (backstaff-view-get :path) "/")))
-    (dolist (path paths)
-      (let ((name (string-remove-prefix (concat (or directory ".") "/") path)))
-        (when (re-search-forward
-               ;; A name that would look like something else stands in quotes.
-               (concat "\\(?:^\\| \\)\\("
-                       (regexp-opt (list name (backstaff-names-show name) (format "\"%s\"" name)))
-                       (pcase kind (:directory "/") (:symlink "@")) "\\)\\(?:[ (]\\|$\\)")
-               (line-end-position) t)
-          (let ((shown (match-string 1)))
-            (goto-char (match-beginning 1))
-            (delete-region (point) (match-end 1))
-            (unless directory
-              (setq shown (string-remove-prefix page shown)))
-            ;; A line does not end within a name.
-            (dotimes (i (length shown))
-              (when (eq (aref shown i) ?\s)
-                (put-text-property i (1+ i) 'display "\u00a0" shown)))
-            (insert (backstaff-view-button shown path kind))))))))
+are below DIRECTORY, or below the root if that is nil."
+  (dolist (path paths)
+    (let ((name (string-remove-prefix (concat (or directory ".") "/") path)))
+      (when (re-search-forward
+             ;; A name that would look like something else stands in quotes.
+             (concat "\\(?:^\\| \\)\\("
+                     (regexp-opt (list name (backstaff-names-show name) (format "\"%s\"" name)))
+                     (pcase kind (:directory "/") (:symlink "@")) "\\)\\(?:[ (]\\|$\\)")
+             (line-end-position) t)
+        (goto-char (match-end 1))
+        (replace-match (backstaff-view-button (match-string-no-properties 1) path kind) t t nil 1)))))
 
 (defun backstaff-overview-enter ()
   "Show the overview of the directory at point, or the one of the file at point."
@@ -123,13 +110,7 @@ lose the directory of the page, which would be repeated in each."
 (defun backstaff-overview-more ()
   "Request an overview of twice as many tokens."
   (interactive nil backstaff-overview-mode)
-  (let ((data (plist-get backstaff-view-reply :data))
-        (tokens (or (backstaff-view-get :tokens) 0)) (most 20000)) ; the tool allows no more
-    (when (and data (= (plist-get data :named) (plist-get data :files)))
-      (user-error "All files are named"))
-    (when (>= tokens most)
-      (user-error "The tool allows no longer overview"))
-    (backstaff-view-change :tokens (min (* 2 tokens) most))))
+  (backstaff-view-change :tokens (min (* 2 (backstaff-view-get :tokens)) 20000))) ; the tool's limit
 
 (provide 'backstaff-ui-overview)
 ;;; backstaff-ui-overview.el ends here

@@ -26,13 +26,8 @@ A file outside of ROOT keeps its absolute name, which the tools refuse."
 
 (defun backstaff-path-parent (path)
   "Return the path of PATH's directory, or nil for the root."
-  (cond ((or (equal path ".") (string-prefix-p "/" path)) nil)
-        ((string-match "/[^/]*\\'" path) (substring path 0 (match-beginning 0)))
-        (t ".")))
-
-(defun backstaff-path-child (directory name)
-  "Return the path of the file NAME in the directory with the path DIRECTORY."
-  (if (equal directory ".") name (concat directory "/" name)))
+  (unless (or (equal path ".") (string-prefix-p "/" path))
+    (if (string-match "/[^/]*\\'" path) (substring path 0 (match-beginning 0)) ".")))
 
 (defun backstaff-path-absolute (root path &optional directory)
   "Return the absolute name of PATH, a path below ROOT or an absolute name.
@@ -86,18 +81,18 @@ ROOT is the root of its project.  Ask before a link is followed out of ROOT."
       ;; Opening a fifo may block forever, and a device may do anything.
       (_ (user-error "%s is not a regular file" (backstaff-names-show file))))))
 
-(defun backstaff-path-visit (file root &optional other-window line)
-  "Visit FILE, an absolute name, in another window if OTHER-WINDOW is non-nil.
-ROOT is the root of its project.  Go to LINE, if it is given.  Do nothing and
-return nil if FILE is a directory or a link to one.  Ask before a link is
-followed out of ROOT."
-  (when-let ((buffer (backstaff-path-buffer file root)))
-    (funcall (if other-window #'switch-to-buffer-other-window #'pop-to-buffer-same-window) buffer)
-    (when line
-      (widen)
-      (goto-char (point-min))
-      (forward-line (1- line)))
-    t))
+(defun backstaff-path-visit (path root &optional other-window line)
+  "Visit PATH, a path below ROOT, in another window if OTHER-WINDOW is non-nil.
+Show a directory, or a link to one, with Dired.  Go to LINE, if it is given.
+Ask before a link is followed out of ROOT."
+  (let* ((name (backstaff-path-absolute root path)) (buffer (backstaff-path-buffer name root)))
+    (if (null buffer)
+        (funcall (if other-window #'dired-other-window #'dired) (backstaff-path-file-name name root))
+      (funcall (if other-window #'switch-to-buffer-other-window #'pop-to-buffer-same-window) buffer)
+      (when line
+        (widen)
+        (goto-char (point-min))
+        (forward-line (1- line))))))
 
 (provide 'backstaff-ui-path)
 ;;; backstaff-ui-path.el ends here

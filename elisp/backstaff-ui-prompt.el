@@ -1,4 +1,4 @@
-;;; backstaff-ui-prompt.el --- Where a command looks, and the calls it makes  -*- lexical-binding: t; -*-
+;;; backstaff-ui-prompt.el --- Where a command looks, and its questions  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -6,22 +6,12 @@
 
 ;; A command that a person types may ask: for a directory, whether to connect to
 ;; a host.  Calls of agents never ask.
-;;
-;; A buffer that shows an answer owns the call for it: see `backstaff-request'.  C-g
-;; cancels the call, also on the server, and so does killing the buffer.
 
 ;;; Code:
 
 (require 'thingatpt)
 (require 'backstaff)
 
-(defcustom backstaff-use-consult t
-  "Whether commands show their candidates with Consult, if it is installed.
-`backstaff-search' then shows the matches as you type, and
-`backstaff-find-definition' the definitions, each in its file."
-  :type 'boolean :group 'backstaff :package-version '(backstaff . "0.1.0"))
-
-
 ;;; Directories and hosts
 
 (defun backstaff-command-root (&optional directory)
@@ -60,20 +50,10 @@ Outside of a project, where that may be all files there are, ask first."
 (defun backstaff-read-directory (prompt &optional default)
   "Ask for a directory with PROMPT and return it.
 If DEFAULT is given, call it without arguments for the directory instead,
-unless the user typed a prefix argument.  On another host any name will do: to
-look there TRAMP would connect unasked."
+unless the user typed a prefix argument.  Any name will do: to look at one on
+another host TRAMP would connect unasked."
   (if (and default (not current-prefix-arg)) (funcall default)
-    (let ((directory (backstaff-directory)))
-      ;; Without a default it would be the file that the buffer visits.
-      (read-file-name prompt directory directory t nil
-                      #'backstaff-prompt--perhaps-directory-p))))
-
-(defun backstaff-prompt--perhaps-directory-p (name)
-  "Return non-nil if NAME, typed or a completion, may be a directory."
-  (cond ((file-remote-p name) t)
-        ((and (file-remote-p default-directory) (not (file-name-absolute-p name)))
-         (directory-name-p name))
-        (t (file-directory-p name))))
+    (read-directory-name prompt (backstaff-directory))))
 
 (defun backstaff-prompt-open-host (host)
   "Connect to HOST, which may ask for a password; return non-nil if that works."
@@ -106,23 +86,11 @@ Do not ask where no server could be started."
   "Return the regular expression of Python that matches TEXT."
   (replace-regexp-in-string "[^[:alnum:]_]" "\\\\\\&" text))
 
-(defun backstaff-prompt-allow-blanks ()
-  "Let a blank and a ? be typed in the minibuffer, where they would complete."
-  (let ((map (make-sparse-keymap)))
-    (define-key map (kbd "SPC") #'self-insert-command)
-    (define-key map (kbd "?") #'self-insert-command)
-    (use-local-map (make-composed-keymap map (current-local-map)))))
-
-(defun backstaff-prompt-consult-p ()
-  "Return non-nil if a command is to use Consult; see `backstaff-use-consult'."
-  (and backstaff-use-consult (require 'consult nil t)))
-
-
 ;;; Calls that the user waits for
 
-(defun backstaff-prompt-call-tool (id args &optional context)
-  "Return the reply to a call of the tool ID that the user made by a command.
-ID, ARGS and CONTEXT are as in `backstaff-call', but no policy stops the call.
+(defun backstaff-prompt-call-tool (id args root)
+  "Return the reply to a call of the tool ID with ARGS in the project ROOT.
+The user made it by a command, so no policy stops it.
 Wait for the reply until \\[keyboard-quit]; under `while-no-input', until the user types."
   ;; While `throw-on-input' is set, Emacs on a text terminal drops all but two of several
   ;; keys that arrive together.
@@ -131,7 +99,7 @@ Wait for the reply until \\[keyboard-quit]; under `while-no-input', until the us
     (unwind-protect
         (progn
           (setq call (backstaff-call-async id args (lambda (it) (setq reply it))
-                                           `(:person t ,@context)))
+                                           (list :person t :root root)))
           (while (null reply)
             (when (and tag (input-pending-p))
               (throw tag t))
@@ -142,69 +110,6 @@ Wait for the reply until \\[keyboard-quit]; under `while-no-input', until the us
           (unless late (message nil))
           reply)
       (unless reply (backstaff-cancel call)))))
-
-
-;;; Calls that belong to a buffer
-
-(defvar-local backstaff-request-cancelled-function #'ignore
-  "Function to call after the user has cancelled the buffer's requests.")
-
-(defvar-local backstaff-request--pending nil
-  "The requests without an answer, each a list of the handle of its call.")
-
-(defvar backstaff-request-indicator '(backstaff-request--pending " waiting, C-g cancels")
-  "Mode line construct, shown while the buffer's requests wait for an answer.")
-
-(defun backstaff-request (id args callback &optional context)
-  "Call the tool ID with ARGS for the current buffer, and return at once.
-CALLBACK gets the reply, in this buffer, unless the request is cancelled.  Older
-requests go on.  ID, ARGS and CONTEXT are as in `backstaff-call', and no policy
-stops the call, as the user made it."
-  (let* ((buffer (current-buffer)) (request (list nil))
-         (answer (lambda (reply)
-                   (when (buffer-live-p buffer)
-                     (with-current-buffer buffer
-                       (when (memq request backstaff-request--pending)
-                         (backstaff-request--forget request)
-                         ;; A quit while a server starts cancels all calls that wait for the start.
-                         (if (equal (plist-get (plist-get reply :error) :code) "CANCELLED")
-                             (backstaff-request--report-cancelled)
-                           (funcall callback reply))))))))
-    (add-hook 'kill-buffer-hook #'backstaff-request-cancel nil t)
-    (add-hook 'change-major-mode-hook #'backstaff-request-cancel nil t)
-    (push request backstaff-request--pending)
-    (force-mode-line-update)
-    ;; This can be quit: sending takes long if the server does not read.
-    (unwind-protect
-        (setcar request (backstaff-call-async id args answer `(:person t ,@context)))
-      (unless (car request)
-        (backstaff-request--forget request)))))
-
-(defun backstaff-request-cancel ()
-  "Cancel the requests of the current buffer; return nil if there are none."
-  (let ((requests backstaff-request--pending))
-    (mapc #'backstaff-request--forget requests)
-    (dolist (request requests)
-      (when (car request)
-        (backstaff-cancel (car request))))
-    (and requests t)))
-
-(defun backstaff-request-quit ()
-  "Cancel the requests of the buffer, or quit as usual if there are none."
-  (interactive)
-  (if (backstaff-request-cancel)
-      (backstaff-request--report-cancelled)
-    (keyboard-quit)))
-
-(defun backstaff-request--forget (request)
-  "Let the current buffer no longer wait for REQUEST."
-  (setq backstaff-request--pending (delq request backstaff-request--pending))
-  (force-mode-line-update))
-
-(defun backstaff-request--report-cancelled ()
-  "Say that the requests of the buffer were cancelled."
-  (funcall backstaff-request-cancelled-function)
-  (message "%s" (substitute-command-keys "Cancelled; \\[revert-buffer] asks again")))
 
 (provide 'backstaff-ui-prompt)
 ;;; backstaff-ui-prompt.el ends here

@@ -5,22 +5,32 @@
 ;;; Commentary:
 
 ;; `backstaff-search' shows the lines that match a regular expression in a buffer of
-;; `grep-mode', so `next-error', RET and wgrep work there.  Files have headings, and so have
-;; definitions with matches, such as "in Server.run".  `next-error' needs the file's name on
-;; each line, so each line of a match begins with it, invisibly.
+;; `grep-mode', so `next-error', RET and wgrep work there.  `backstaff-codebase-search' shows
+;; the best places for a question there.  Files have headings, and so have definitions with
+;; matches, such as "in Server.run".  `next-error' needs the file's name on each line, so
+;; each line of a match begins with it, invisibly.
 
 ;;; Code:
 
 (require 'grep)
-(require 'backstaff-ui-find)
 (require 'backstaff-ui-view)
+
+(declare-function consult--dynamic-collection "ext:consult" t t)
+(declare-function consult--grep-state "ext:consult" t)
+(declare-function consult--lookup-member "ext:consult" t)
+(declare-function consult--read "ext:consult" t)
+
+(defcustom backstaff-use-consult t
+  "Whether `backstaff-search' shows matches as you type, if Consult is installed.
+That needs Vertico, icomplete or fido, which keep the matches on the screen."
+  :type 'boolean :group 'backstaff :package-version '(backstaff . "0.1.0"))
 
 (defconst backstaff-search--milliseconds 30000
   "Maximum milliseconds of one call.  Nobody waits for it, and it can be cancelled.")
 
 (defconst backstaff-search--remedies
   '((:case . "c searches so") (:ignored . "i searches them") (:literal . "t searches so")
-    (:not-searched . "d searches one directory")
+    (:not-searched . "d searches one directory") (:time . "d searches one directory")
     (TIMEOUT . "d searches one directory; or give a simpler pattern"))
   "The remedy for a person, by the kind of a note or the code of an error.")
 
@@ -29,33 +39,24 @@
 
 (defvar backstaff-search-mode-map
   (backstaff-view-keymap "RET" #'backstaff-search-visit "g" #'revert-buffer
-                         "e" #'backstaff-search-edit "t" #'backstaff-search-toggle-text
-                         "c" #'backstaff-search-toggle-case "i" #'backstaff-search-toggle-ignored
+                         "e" #'backstaff-search-edit "t" #'backstaff-search-toggle
+                         "c" #'backstaff-search-toggle "i" #'backstaff-search-toggle
                          "d" #'backstaff-search-in-directory "f" #'backstaff-search-in-files)
   "Keymap of `backstaff-search-mode'.")
 
-;;;###autoload
 (define-derived-mode backstaff-search-mode grep-mode "Search"
-  "Major mode for the lines that match a regular expression."
+  "Major mode for the lines that match a pattern or answer a question."
   :group 'backstaff
-  (backstaff-view-setup :request (lambda (state)
-                                   (backstaff-search--describe "Searching: ")
-                                   (backstaff-search--request state))
+  (backstaff-view-setup :request #'backstaff-search--request
                         :draw (lambda (reply)
                                 (compilation-forget-errors)
                                 (setq backstaff-search--counts '(0 0))
                                 (backstaff-search--add reply))
-                        :draw-failures t
-                        :wrap t)
-  (add-function :after (local 'backstaff-request-cancelled-function)
-                (lambda () (backstaff-search--describe "Cancelled: ")))
+                        :draw-failures t)
   ;; The names before the lines are for `next-error', not for who copies the lines.
   (add-function :filter-return (local 'filter-buffer-substring-function)
                 (lambda (text) (replace-regexp-in-string "^[^\0\n]*\0" "" text)))
   (setq-local
-   ;; All lines that are shown come in one page, so that point can go back to its line.
-   revert-buffer-function (lambda (&rest _)
-                            (backstaff-view-change :most (min 500 (max 100 (car backstaff-search--counts)))))
    ;; `recompile' would run the shell command of the last compilation.  It calls this for the
    ;; name of a buffer.  It need save nothing before, as unsaved text is searched as well.
    compilation-save-buffers-predicate #'ignore
@@ -85,45 +86,59 @@
            (add-text-properties (point) (point-max) '(read-only t wgrep-footer t))))))
 
 ;;;###autoload
-(defun backstaff-search (pattern &optional directory literal)
+(defun backstaff-search (pattern)
   "Show the lines that match PATTERN in the files of the project.
-PATTERN is a regular expression of Python, in which ( and | need no backslash,
-or text if LITERAL is non-nil.  With a prefix argument, ask for a DIRECTORY of
-the project to search below.
+PATTERN is a regular expression of Python, in which ( and | need no backslash.
 
 With Consult the matches appear as you type, and text behind a second # filters
-them; see `backstaff-use-consult'.  Else, and with \\[universal-argument] \\[universal-argument], they are in the
-project's buffer of searches.
+them; see `backstaff-use-consult'.  Else, and with a prefix argument, they are
+in the project's buffer of searches.
 
 Case counts only if PATTERN has a capital letter.  Files that git ignores are
 left out.  The last lines count the files that were not searched.  The buffer
 has keys to change the search.  Modified buffers are searched as they are."
-  (interactive (let ((directory (and current-prefix-arg (not (equal current-prefix-arg '(16)))
-                                     (backstaff-read-directory "Search below directory: "))))
-                 ;; If the host is out of reach, this says so before the question.
-                 (if directory (backstaff-command-root directory) (backstaff-command-project))
-                 (if (and (backstaff-prompt-consult-p) (not (equal current-prefix-arg '(16))))
-                     (list nil directory)
-                   (list (backstaff-search--read) directory))))
-  (let* ((root (backstaff-command-root directory))
-         (state (list :root root :tool pattern :literal (and literal t)
-                      :below (backstaff-path-relative root (or directory root))
-                      :flags nil :include nil :ignored nil)))
-    (if (null pattern) (backstaff-search--as-you-type state)
-      ;; C-g cancels where the matches are to come.
-      (setq next-error-last-buffer (backstaff-view-open 'backstaff-search-mode state)))))
+  ;; If the host is out of reach, this says so before the question.
+  (interactive (let ((root (backstaff-command-project)))
+                 (list (if (and backstaff-use-consult (not current-prefix-arg)
+                                (or (bound-and-true-p vertico-mode) (bound-and-true-p icomplete-mode))
+                                (require 'consult nil t))
+                           (ignore (backstaff-search--with-consult root))
+                         (backstaff-search--read nil)))))
+  (when pattern
+    (backstaff-search--open pattern nil)))
+
+;;;###autoload
+(defun backstaff-codebase-search (question)
+  "Show the best places in the project's code for QUESTION, the best file first.
+QUESTION is in plain words, such as \"how are connections closed\", or a name.
+Of each file you see up to three definitions with the line that holds most of
+the words.  The buffer is the one of `backstaff-search'."
+  (interactive (progn (backstaff-command-project)
+                      (list (backstaff-search--read '(:question t)))))
+  (backstaff-search--open question t))
+
+(defun backstaff-search--open (pattern question)
+  "Show what matches PATTERN, or what answers it if QUESTION is non-nil."
+  ;; C-g cancels where the matches are to come.
+  (setq next-error-last-buffer
+        (backstaff-view-open 'backstaff-search-mode
+                             (list :root (backstaff-command-root) :tool pattern :question question
+                                   :below "." :literal nil :flags nil :include nil :ignored nil))))
 
 (defun backstaff-search--request (state)
-  "Return the call for STATE.  Its `:tool' is the pattern."
-  (pcase-let (((map :tool :literal :below :include :ignored :offset :most) state))
-    (list "workspace/regexp_search"
-          (list :pattern tool :literal literal :flags (backstaff-search--flags state)
-                :root_path below :include include :include_ignored ignored
-                :context_lines 0 :offset (or offset 0)
-                ;; The first matches come before the time is up.
-                :max_results (or most (if offset 500 100))
-                :timeout_ms backstaff-search--milliseconds)
-          (list :deadline-ms (+ backstaff-search--milliseconds 1000)))))
+  "Return the call for STATE.  Its `:tool' is the pattern or the question."
+  (pcase-let (((map :tool :question :literal :below :include :ignored :offset) state)
+              (context (list :deadline-ms (+ backstaff-search--milliseconds 1000))))
+    (if question
+        (list "workspace/codebase_search"
+              (list :query tool :root_path below :include include :max_results 30) context)
+      (list "workspace/regexp_search"
+            (list :pattern tool :literal literal :flags (backstaff-search--flags state)
+                  :root_path below :include include :include_ignored ignored
+                  ;; Emacs draws so many in less than a tenth of a second.
+                  :context_lines 0 :offset (or offset 0) :max_results 300
+                  :timeout_ms backstaff-search--milliseconds)
+            context))))
 
 (defun backstaff-search--flags (state)
   "Return the flags for STATE.
@@ -131,16 +146,18 @@ If it has none, case counts only if the pattern has a capital letter."
   (pcase-let (((map :tool :literal :flags) state))
     (or flags (if (isearch-no-upper-case-p (or tool "") (not literal)) "i" ""))))
 
-(defun backstaff-search--read (&optional pattern literal)
-  "Read a regular expression, or a text if LITERAL is non-nil.
-PATTERN is an old one to edit.  Else the text in the region, or the symbol at
-point, is the default."
-  (let* ((text (unless pattern (backstaff-prompt-default)))
-         (default (and text (backstaff-prompt-quote-regexp text)))
-         (read (read-string (format-prompt (if literal "Search for text" "Search for Python regexp")
-                                           default)
-                            pattern 'grep-regexp-history default)))
-    (if (string-blank-p read) (user-error "Type what to search for") read)))
+(defun backstaff-search--read (state)
+  "Read what to search for: a regular expression, or what STATE has there to edit.
+The text in the region, or the symbol at point, is the default of a new one."
+  (pcase-let* (((map :tool :question :literal) state)
+               (text (unless tool (backstaff-prompt-default)))
+               (default (if (and text (not question)) (backstaff-prompt-quote-regexp text) text))
+               (input (read-string (format-prompt (cond (question "Ask about the code")
+                                                        (literal "Search for text")
+                                                        (t "Search for Python regexp"))
+                                                  default)
+                                   tool 'grep-regexp-history default)))
+    (if (string-blank-p input) (user-error "Type what to search for") input)))
 
 (defun backstaff-search-visit ()
   "Visit the match on this line, or else the next one."
@@ -150,57 +167,48 @@ point, is the default."
     (user-error (compilation-next-error 1)))
   (compile-goto-error))
 
-(defun backstaff-search-toggle-text ()
-  "Search for the pattern as text, or as a regular expression again."
-  (interactive nil backstaff-search-mode)
-  (backstaff-view-change :literal (not (backstaff-view-get :literal))))
-
-(defun backstaff-search-toggle-ignored ()
-  "Search the files that git ignores, too, or leave them out again."
-  (interactive nil backstaff-search-mode)
-  (backstaff-view-change :ignored (not (backstaff-view-get :ignored))))
-
-(defun backstaff-search-toggle-case ()
-  "Distinguish capital and small letters, or treat them alike again."
-  (interactive nil backstaff-search-mode)
-  (backstaff-view-change
-   :flags (if (equal (backstaff-search--flags (backstaff-view-latest-state)) "i") "" "i")))
+(defun backstaff-search-toggle (key)
+  "Toggle plain text (KEY is t), case (c), or files that git ignores (i)."
+  (interactive (list last-command-event) backstaff-search-mode)
+  (when (backstaff-view-get :question)
+    (user-error "This search is for words.  C-c b / or M-x backstaff-search takes a pattern"))
+  (pcase key
+    (?t (backstaff-view-change :literal (not (backstaff-view-get :literal))))
+    (?i (backstaff-view-change :ignored (not (backstaff-view-get :ignored))))
+    (?c (backstaff-view-change
+         :flags (if (equal (backstaff-search--flags backstaff-view-state) "i") "" "i")))))
 
 (defun backstaff-search-in-directory (directory)
   "Search below DIRECTORY, which is in the project."
   (interactive (list (backstaff-read-directory "Search below directory: ")) backstaff-search-mode)
-  (backstaff-view-change :below (backstaff-path-relative (backstaff-view-root) directory)))
+  (backstaff-view-change :below (backstaff-path-relative (backstaff-view-get :root) directory)))
 
 (defun backstaff-search-in-files (globs)
-  "Search the files that match GLOBS, such as \"*.{c,h} docs/**\"; blank for all.
-A glob without a slash counts in any directory."
-  (interactive (list (read-string "Search files (such as *.el docs/**, empty for all): "
-                                  (string-join (backstaff-view-get :include) " ")))
+  "Search the files that match GLOBS, such as *.el; empty for all."
+  (interactive (list (backstaff-view-read-globs "Search" (backstaff-view-get :include)))
                backstaff-search-mode)
-  (backstaff-view-change :include (backstaff-view-globs globs)))
+  (backstaff-view-change :include globs))
 
 (defun backstaff-search-edit ()
-  "Edit the pattern and search again."
+  "Edit the pattern or the question, and search again."
   (interactive nil backstaff-search-mode)
-  (backstaff-view-change :tool (backstaff-search--read (or (backstaff-view-get :tool) "")
-                                                       (backstaff-view-get :literal))
-                         :flags nil))
+  (backstaff-view-change :tool (backstaff-search--read backstaff-view-state) :flags nil))
 
-(defun backstaff-search--describe (stage)
-  "Write the number of matches, the search and its keys into the header line.
-STAGE is the text before them, such as \"Searching: \"."
-  (pcase-let* ((state (backstaff-view-latest-state))
-               ((map :tool :literal :below :include :ignored) state)
-               (`(,matches ,files . ,_) backstaff-search--counts))
+(defun backstaff-search--describe ()
+  "Write the number of matches, the search and its keys into the header line."
+  (pcase-let (((map :tool :question :literal :below :include :ignored) backstaff-view-state)
+              (`(,matches ,files . ,_) backstaff-search--counts))
     (backstaff-view-set-header
-     (propertize (format "%s%d %s in %d %s" stage matches (ngettext "match" "matches" matches)
+     (propertize (format "%d %s in %d %s" matches
+                         (if question (ngettext "place" "places" matches)
+                           (ngettext "match" "matches" matches))
                          files (ngettext "file" "files" files))
                  'face 'backstaff-heading)
      (if literal " for the text " " for ")
      ;; As it was typed: a label would double its backslashes.
-     (string-replace "\n" "\\n" (backstaff-names-text (or tool "")))
-     (and (equal (backstaff-search--flags state) "i") ", any case")
-     (unless (member below '(nil "."))
+     (string-replace "\n" "\\n" (backstaff-names-text tool))
+     (cond (question ", best first") ((equal (backstaff-search--flags backstaff-view-state) "i") ", any case"))
+     (unless (equal below ".")
        (format ", in %s/" (backstaff-names-show below)))
      (and include (concat ", in " (string-replace "**/" "" (string-join include " "))))
      (and ignored ", with ignored files")
@@ -208,13 +216,24 @@ STAGE is the text before them, such as \"Searching: \"."
 
 (defun backstaff-search--add (reply)
   "Insert the matches in REPLY, and ask for more, or insert the notes."
-  (pcase-let* (((map :data :error) reply) ((map :next-offset) data))
-    (backstaff-search--insert-matches data)
-    (backstaff-search--describe (cond (next-offset "Searching: ") (error "Search failed: ") (t "")))
+  (pcase-let* (((map :data :error) reply) ((map :next-offset :items :files) data))
+    (backstaff-search--insert-matches
+     (or items (mapcan #'backstaff-search--places files)))
+    (backstaff-search--describe)
     (if next-offset (backstaff-view-add (list :offset next-offset) #'backstaff-search--add)
       (insert (if (or error (> (car backstaff-search--counts) 0)) "\n" "No matches\n\n")
               (backstaff-search--notes reply)
               (if error "\nSearch failed\n" "\nSearch finished\n")))))
+
+(defun backstaff-search--places (file)
+  "Return the places in FILE, which answers a question, as if they were matches."
+  (pcase-let (((map :path :definitions) file))
+    (or (mapcar (lambda (definition)
+                  (pcase-let (((map :line :qualified (:best-line best)) definition))
+                    (list :path path :enclosing definition :line (or (plist-get best :line) line)
+                          :line-text (or (plist-get best :text) qualified))))
+                definitions)
+        (list (list :path path :line 1 :line-text "")))))
 
 (defun backstaff-search--notes (reply)
   "Return the error or the notes of REPLY, with keys in place of arguments."
@@ -233,11 +252,11 @@ STAGE is the text before them, such as \"Searching: \"."
                             (format "[%s]" (advised text remedy kind)))
                           (plist-get data :notes) "\n"))))))
 
-(defun backstaff-search--insert-matches (data)
-  "Insert the matches in DATA, those of a file below its name."
+(defun backstaff-search--insert-matches (items)
+  "Insert ITEMS, the matches of an answer, those of a file below its name."
   (pcase-dolist (`((,path . ,line) . ,items)
                  (seq-group-by (lambda (item) (cons (plist-get item :path) (plist-get item :line)))
-                               (plist-get data :items)))
+                               items))
     (pcase-let* ((`(,matches ,files ,last ,around) backstaff-search--counts)
                  (same (equal path last))
                  ((map :enclosing :line-text) (car items))
@@ -261,34 +280,39 @@ STAGE is the text before them, such as \"Searching: \"."
                    'invisible t 'backstaff-search-path path)
        (format "%d:" line) text "\n"))))
 
-
 ;;; Consult
 
-(defun backstaff-search--as-you-type (state)
-  "Visit a match of the search of STATE, which has no pattern yet."
-  (backstaff-find-with-consult
-   "Search for Python regexp: " (plist-get state :root)
-   (lambda (input) (backstaff-search--candidates input state)) 'grep-regexp-history
-   :group (lambda (candidate transform)
-            (let ((file (get-text-property 0 'consult--prefix-group candidate)))
-              (if transform (substring candidate (1+ (length file))) file)))))
+(defun backstaff-search--with-consult (root)
+  "Read a pattern, show its matches in the project ROOT meanwhile, and visit one.
+Functions for Consult's asynchronous commands have no public names."
+  (let ((default-directory root))
+    (consult--read
+     (consult--dynamic-collection
+      (lambda (input)
+        (let ((candidates (backstaff-search--candidates input root)))
+          (if (listp candidates) candidates (ignore (message "%s" candidates))))))
+     :prompt "Search for Python regexp: " :history 'grep-regexp-history :category 'consult-grep
+     :require-match t :sort nil :lookup #'consult--lookup-member :state (consult--grep-state)
+     :add-history (backstaff-prompt-default)
+     :group (lambda (candidate transform)
+              (let ((file (get-text-property 0 'consult--prefix-group candidate)))
+                (if transform (substring candidate (1+ (length file))) file))))))
 
-(defun backstaff-search--candidates (input state)
-  "Return the matches of INPUT in the search of STATE as lines of a grep.
+(defun backstaff-search--candidates (input root)
+  "Return at most 300 matches of INPUT in the project ROOT, as `consult-grep' does.
+One is such as \"src/a.py:4:TEXT\"; its faces tell Consult and Embark its parts.
 Return a message while INPUT is no regular expression."
-  (pcase-let* ((`(,id ,arguments) (backstaff-search--request `(:tool ,input :most 200 ,@state)))
-               ((and reply (map :ok :data))
-                (backstaff-prompt-call-tool id arguments (list :root (plist-get state :root))))
-               (last nil))
+  (pcase-let* ((`(,id ,arguments) (backstaff-search--request (list :tool input :below ".")))
+               ((and reply (map :ok :data)) (backstaff-prompt-call-tool id arguments root)))
     (if (not ok) (car (split-string (backstaff-search--notes reply) "  Press"))
-      (cl-loop for (path line text) in (mapcar (lambda (item)
-                                                 (mapcar (apply-partially #'plist-get item)
-                                                         '(:path :line :line-text)))
-                                               (plist-get data :items))
-               for place = (cons path line)
-               unless (or (equal place last) (string-search "\n" path))
-               collect (backstaff-find-line path line text)
-               do (setq last place)))))
+      (cl-loop for ((path . line) item) in (seq-group-by (lambda (item)
+                                                           (cons (plist-get item :path)
+                                                                 (plist-get item :line)))
+                                                         (plist-get data :items))
+               unless (string-search "\n" path)
+               collect (concat (propertize path 'face 'consult-file 'consult--prefix-group path) ":"
+                               (propertize (number-to-string line) 'face 'consult-line-number) ":"
+                               (backstaff-names-text (plist-get item :line-text)))))))
 
 (provide 'backstaff-ui-search)
 ;;; backstaff-ui-search.el ends here

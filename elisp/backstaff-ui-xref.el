@@ -6,7 +6,7 @@
 
 ;; The server finds definitions in the text of a project's files, unsaved text included,
 ;; without tags or a language server.  `backstaff-xref-mode' gives them to xref, and
-;; `backstaff-find-definition' reads a name with completion and visits the best one.
+;; `backstaff-find-definition' completes a name and calls xref with it.
 
 ;;; Code:
 
@@ -34,64 +34,61 @@
 (defun backstaff-xref--search (root pattern flags &rest arguments)
   "Return the reply to a search in the project ROOT for PATTERN with FLAGS.
 ARGUMENTS are more arguments of the tool.  A failure is a `user-error'."
-  (let ((reply (backstaff-prompt-call-tool
+  (pcase-let (((map :ok :data :text)
+               (backstaff-prompt-call-tool
                 "workspace/regexp_search"
                 `( :pattern ,pattern :flags ,flags :context_lines 0
                    :max_results ,backstaff-xref--limit ,@arguments)
-                (list :root root))))
-    (if (plist-get reply :ok) (plist-get reply :data)
-      (user-error "%s" (string-remove-prefix "Error: " (plist-get reply :text))))))
+                root)))
+    (if ok data (user-error "%s" (string-remove-prefix "Error: " text)))))
 
 (defun backstaff-xref--rank (word name path ignore-case)
   "Return how well the definition NAME in the file PATH answers to WORD.
 The best is 0: the name is WORD.  Then come names that begin with WORD, names
 with a word that does, and other names.  Headings of prose follow all code.
 Case does not count if IGNORE-CASE is non-nil."
-  (cl-flet ((match (format word ignore-case)
-              (let ((case-fold-search ignore-case))
-                (string-match-p (format format (regexp-quote word)) name))))
+  (let ((last (or (car (last (split-string name "[.:#/]" t))) "")) (case-fold-search ignore-case))
     (+ (if (string-match-p "\\.\\(?:md\\|org\\|rst\\|txt\\|adoc\\|texi\\)\\'" path) 10 0)
-       (cond ((match "\\(?:\\`\\|[.:#/]\\)%s\\'" word ignore-case) 0)
-             ((match "\\(?:\\`\\|[.:#/]\\)%s[^.:#/]*\\'" word ignore-case) 1)
-             ((match "\\(?:\\b\\|_\\)%s" word ignore-case) 2)
+       (cond ((eq t (compare-strings word nil nil last nil nil ignore-case)) 0)
+             ((string-prefix-p word last ignore-case) 1)
+             ((string-match-p (format "\\(?:\\b\\|_\\)%s" (regexp-quote word)) name) 2)
              ;; "Name" begins a word in getName.
-             ((match "[a-z0-9]%s" (upcase-initials word) nil) 2)
+             ((let ((case-fold-search nil))
+                (string-match-p (concat "[a-z0-9]" (regexp-quote (upcase-initials word))) name))
+              2)
              (t 3)))))
 
 (defun backstaff-xref--definitions (root text)
   "Return the definitions in ROOT whose names have the words of TEXT.
 The last word is in the name itself, and the others may be in the names around
 it: both \"server run\" and \"Server.run\" find Server.run.  Each is a plist
-\\=(:rank :name :path :line :column :match :line-text), the best first."
+\=(:rank :name :path :line :column :match :line-text), the best first."
   (when-let* ((words (split-string text "[ \t]+\\|\\.\\|::" t)) (word (car (last words))))
     (let* ((ignore-case (isearch-no-upper-case-p text nil))
            (flags (if ignore-case "i" ""))
            (data (backstaff-xref--search root word flags :literal t :definitions t))
-           (items (plist-get data :items)))
-      ;; Of very many, those that begin with the word are the better half.
-      (when (plist-get data :next-offset)
-        (setq items (append items (plist-get
-                                   (backstaff-xref--search
-                                    root (concat "\\b" (backstaff-prompt-quote-regexp word))
-                                    flags :definitions t)
-                                   :items))))
-      (let ((places (make-hash-table :test #'equal)))
-        (cl-sort
-         (cl-loop
-          for item in items
-          for (path line column match line-text enclosing)
-          = (mapcar (apply-partially #'plist-get item)
-                    '(:path :line :column :match :line-text :enclosing))
-          for name = (or (plist-get enclosing :qualified) "")
-          unless (or (gethash (cons path line) places)
-                     ;; Other words of the line may match, such as a parameter.
-                     (let ((case-fold-search ignore-case))
-                       (cl-loop for word in words
-                                thereis (not (string-match-p (regexp-quote word) name)))))
-          collect (list :rank (backstaff-xref--rank word name path ignore-case) :name name
-                        :path path :line line :column column :match match :line-text line-text)
-          do (puthash (cons path line) t places))
-         #'< :key (lambda (definition) (plist-get definition :rank)))))))
+           (data (if (not (plist-get data :next-offset)) data
+                   ;; Of very many, those that begin with the word are the better half.
+                   (backstaff-xref--search root (concat "\\b" (backstaff-prompt-quote-regexp word))
+                                           flags :definitions t)))
+           (places (make-hash-table :test #'equal)))
+      (cl-sort
+       (cl-loop
+        for item in (plist-get data :items)
+        for (path line name) = (list (plist-get item :path) (plist-get item :line)
+                                     (or (plist-get (plist-get item :enclosing) :qualified) ""))
+        for place = (cons path line)
+        unless (or (gethash place places)
+                   ;; Other words of the line may match, such as a parameter.
+                   (let ((case-fold-search ignore-case))
+                     (cl-loop for word in words
+                              thereis (not (string-match-p (regexp-quote word) name)))))
+        collect `( :name ,name
+                   ;; A heading may have several words.
+                   :rank ,(if (equal name text) 0 (backstaff-xref--rank word name path ignore-case))
+                   ,@item)
+        and do (puthash place t places))
+       #'< :key (lambda (definition) (plist-get definition :rank))))))
 
 ;;; The backend of xref
 
@@ -138,11 +135,11 @@ Each is a plist (:path :line :column :match :line-text), with numbers from 1."
                (backstaff-xref--definitions root text))))))
 
 (cl-defmethod xref-backend-definitions ((_backend (eql backstaff)) identifier)
-  "Return the definitions whose name is IDENTIFIER."
+  "Return the definitions whose name is IDENTIFIER.
+A heading counts where nothing else has the name."
   (let* ((root (backstaff-root))
          (definitions (backstaff-xref--definitions root identifier))
          (best (plist-get (car definitions) :rank)))
-    ;; A heading counts where nothing else has the name.
     (when (member best '(0 10))
       (backstaff-xref--make-all root (seq-filter (lambda (definition)
                                                    (equal best (plist-get definition :rank)))
@@ -165,73 +162,43 @@ Each is a plist (:path :line :column :match :line-text), with numbers from 1."
 
 ;;;###autoload
 (defun backstaff-find-definition (name &optional root)
-  "Visit the best definition in the project ROOT that has NAME in its name.
+  "Visit the definition of NAME in the project ROOT.
 Interactively, complete the name: the definition with exactly this name comes
 first, then names that begin with it, then names with a word that does.
-The file and the line stand beside each, and RET visits the first.  Of several
+The file and the line stand beside each, and RET takes the first.  Of several
 words the last is in the name itself, and the others may be in the names around
-it: \"server run\" finds Server.run.  Case counts only if NAME has a capital
-letter.  \\`M-,' returns to the place that you leave.
-
-With Consult you see each definition in its file; see `backstaff-use-consult'."
+it: \"server run\" finds Server.run.  Case counts only if you type a capital
+letter.  If several definitions have the name, xref lists them.  \\`M-,' returns
+to the place that you leave."
   (interactive (let ((root (backstaff-command-project)))
                  (list (backstaff-xref--read root) root)))
-  (let* ((root (or root (backstaff-command-root)))
-         (place (get-text-property 0 'backstaff-place name)))
-    (cond ((string-blank-p name) (user-error "Type a part of the name"))
-          (place)
-          ;; Embark passes a candidate without its properties.
-          ((and (string-match "\\`\\(.+?\\):\\([0-9]+\\):" name)
-                (file-exists-p (concat root (match-string 1 name))))
-           (setq place (cons (match-string 1 name) (string-to-number (match-string 2 name)))))
-          (t (let ((best (car (backstaff-xref--definitions root name))))
-               (unless best
-                 (user-error "%s" (backstaff-xref--none name)))
-               (setq place (cons (plist-get best :path) (plist-get best :line))))))
-    (xref-push-marker-stack)
-    (backstaff-path-visit (concat root (car place)) root nil (cdr place))
-    (back-to-indentation)))
-
-(defun backstaff-xref--none (text)
-  "Return the words for that no definition has the words of TEXT in its name."
-  (format "No definition in the project has %s in its name"
-          (string-join (split-string text) " and ")))
+  (let ((xref-backend-functions (list (lambda () 'backstaff)))
+        (backstaff-root-directory (or root backstaff-root-directory)))
+    (xref-find-definitions name)))
 
 (defun backstaff-xref--read (root)
-  "Read the name of a definition in the project ROOT; return its candidate."
-  (let* ((default (backstaff-prompt-default))
-         (answer (lambda (input)
-                   (condition-case problem
-                       (let ((text (if (string-blank-p input) (or default "") input)))
-                         (or (mapcar #'backstaff-xref--candidate
-                                     (backstaff-xref--definitions root text))
-                             (unless (string-blank-p text) (backstaff-xref--none text))))
-                     (user-error (cadr problem)))))
-         (annotate (lambda (candidate)
-                     (pcase (get-text-property 0 'backstaff-place candidate)
-                       (`(,path . ,line)
-                        (propertize (format "  %s:%d" (backstaff-names-show path) line)
-                                    'face 'completions-annotations)))))
-         ;; On the screen, the place stands behind the name alone.
-         (group (lambda (candidate transform)
-                  (if transform (backstaff-names-text
-                                 (get-text-property 0 'backstaff-query candidate))
-                    (pcase (get-text-property 0 'backstaff-rank candidate)
-                      (0 "Exactly this name") (1 "Names that begin with it")
-                      ((or 2 3) "Names that contain it") (_ "Headings of texts"))))))
-    (if (backstaff-prompt-consult-p)
-        (backstaff-find-with-consult "Definition: " root answer 'backstaff-xref--history
-                                     :annotate annotate :group group)
-      (or (backstaff-find-read (format-prompt "Definition" default) answer
-                               'backstaff-xref--history '(category . consult-grep)
-                               (cons 'annotation-function annotate) (cons 'group-function group))
-          default ""))))
-
-(defun backstaff-xref--candidate (definition)
-  "Return the candidate of DEFINITION, such as \"src/a.py:4:Server.run\"."
-  (pcase-let (((map :name :path :line :rank) definition))
-    (propertize (backstaff-find-line path line name) 'backstaff-place (cons path line)
-                'backstaff-query name 'backstaff-rank rank)))
+  "Read the name of a definition in the project ROOT."
+  (let ((default (backstaff-prompt-default)))
+    (substring-no-properties
+     (backstaff-find-read
+      (format-prompt "Definition" default) default
+      (lambda (input)
+        (condition-case problem
+            (let ((text (if (string-blank-p input) (or default "") input)))
+              (or (mapcar (pcase-lambda ((map :name :path :line))
+                            (propertize name 'backstaff-place
+                                        (format "  %s:%d" (backstaff-names-show path) line)))
+                          (cl-delete-duplicates
+                           (backstaff-xref--definitions root text)
+                           :test #'equal :from-end t
+                           :key (lambda (definition) (plist-get definition :name))))
+                  (format "No definition in the project has %s in its name" text)))
+          (user-error (cadr problem))))
+      'backstaff-xref--history '(category . identifier)
+      (cons 'annotation-function
+            (lambda (name)
+              (propertize (get-text-property 0 'backstaff-place name)
+                          'face 'completions-annotations)))))))
 
 (provide 'backstaff-ui-xref)
 ;;; backstaff-ui-xref.el ends here

@@ -74,7 +74,7 @@ If nil, `backstaff-root-function' finds it."
   (let ((map (make-sparse-keymap)))
     (dolist (binding '(("m" . backstaff) ("x" . backstaff-run-tool) ("d" . backstaff-doctor)
                        ("l" . backstaff-list-directory) ("e" . backstaff-list-entries)
-                       ("o" . backstaff-overview) ("g" . backstaff-changes)
+                       ("o" . backstaff-overview) ("g" . backstaff-changes) ("a" . backstaff-codebase-search)
                        ("t" . backstaff-tree) ("i" . backstaff-file-info)
                        ("c" . backstaff-list-commands) ("f" . backstaff-find-file)
                        ("s" . backstaff-find-definition) ("/" . backstaff-search)

@@ -5,12 +5,9 @@ As a program it only compiles and prints the folder.
 
 import json
 import os
-import pty
 import shlex
 import shutil
 import subprocess
-import termios
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -20,7 +17,7 @@ from dev.bench.servers import MAIN, PYTHON, REPOSITORY
 from dev.bench.timing import Measures
 
 BENCH = Path(__file__).parent
-PARTS = ("wire", "listing", "stall")
+PARTS = ("wire", "listing")
 BARE = "-q --no-site-file -f package-initialize"
 
 
@@ -54,11 +51,8 @@ def measure(part: str, elc: Path, folders: Folders, *, turns: str) -> Measures:
         "BENCH_TURNS": turns,
     }
     arguments = ["-l", library, "-f", f"{library}-batch"]
-    if part == "stall":  # the time of drawing the screen counts
-        _emacs_in_a_terminal(elc, arguments, settings | {"TERM": "xterm-256color"})
-    else:
-        with _one_processor() if part == "wire" else nullcontext():
-            _emacs(elc, arguments, settings)
+    with _one_processor() if part == "wire" else nullcontext():
+        _emacs(elc, arguments, settings)
     measures: Measures = json.loads(out.read_text())
     return measures
 
@@ -91,41 +85,6 @@ def _emacs(elc: Path, arguments: list[str], settings: dict[str, str]) -> None:
     )
     if done.returncode:
         raise Failed(f"{shlex.join(arguments[-2:])}: {done.stderr[-2000:]}")
-
-
-def _emacs_in_a_terminal(elc: Path, arguments: list[str], settings: dict[str, str]) -> None:
-    """Run Emacs with a terminal of 80 columns, whose screen is thrown away."""
-    ours, theirs = pty.openpty()
-    last = b""
-
-    def read() -> None:
-        nonlocal last
-        try:
-            while output := os.read(ours, 1 << 16):
-                last = output
-        except OSError:  # the terminal's other end is closed
-            pass
-
-    termios.tcsetwinsize(theirs, (24, 80))
-    screen = threading.Thread(target=read, daemon=True)
-    screen.start()
-    try:
-        setsid = shutil.which("setsid") or "setsid"  # without it Emacs has no /dev/tty
-        subprocess.run(  # noqa: S603  # EMACS is chosen by the user
-            [setsid, "--ctty", "--wait", *_command(elc, ["-nw", *arguments])],
-            env=os.environ | settings,
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            timeout=900,
-            check=True,
-        )
-    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
-        raise Failed(f"{shlex.join(arguments[-2:])}: {error} {last[-2000:]!r}") from error
-    finally:
-        os.close(theirs)
-        screen.join()
-        os.close(ours)
 
 
 def _command(elc: Path, arguments: list[str]) -> list[str]:

@@ -58,10 +58,9 @@ class Report:
         return f"{ours:>10} {peer:>10} {ratio:>8} {limit:>8} {word}".rstrip()
 
     def json(self) -> str:
-        """Return all for programs: rows, and p50 and p95 of each measure in seconds or bytes."""
+        """Return the number, p50 and p95 of each measure, in seconds or bytes, for programs."""
         return json.dumps(
             {
-                "rows": [self._row(row, verdict) for row, verdict in self.verdicts()],
                 "measures": {
                     measure: {
                         way: {
@@ -77,20 +76,6 @@ class Report:
             },
             indent=1,
         )
-
-    def _row(self, row: Row, verdict: Verdict | None) -> dict[str, object]:
-        told: dict[str, object] = {
-            "promise": row.promise,
-            "what": row.what,
-            "target": _finite(row.target),
-        }
-        if verdict is None:
-            return told | {"ratio": None, "reached": None}
-        return told | {
-            "ratio": _finite(verdict.ratio),
-            "limit": _finite(verdict.limit),
-            "reached": verdict.reached,
-        }
 
 
 def _finite(number: float) -> float | None:

@@ -14,7 +14,6 @@ class Promise(StrEnum):
     LISTING = "listing, text and plist, seen from Emacs"
     FIRST_200 = "first 200 entries"
     WALK = "sandboxed walk of 125,000 files, names and kinds"
-    STALL = "longest in which Emacs looks at no key: a tree of 50,000 files"
     COMMANDS = "list_commands, 10,000 files"
     OUTLINE = "definitions of a MiB of Python"
     START = "start to first answer"
@@ -130,7 +129,6 @@ ROWS = (
     Row(P.CALL, "one : jsonrpc.el", "ping", "ours", "jsonrpc", 1),
     Row(P.CALL, "one : epc:call-sync", "ping", "ours", "epc", 0.001),
     Row(P.CALL, "p95 : p50, or as the raw pipe", "ping", "ours", "pipe", 3, TAIL),
-    Row(P.CALL, "the same after a listing of 10,000", "after", "ours", "pipe", 3, TAIL),
     Row(P.CALL, "50 at once, each : one alone", "in-flight/50", "ours", "single", 0.5),
     # The handler is that of contract 000, in Emacs Lisp.
     *_listing(0, "1,000 entries", 1, 2.5, 2),
@@ -148,8 +146,6 @@ ROWS = (
     Row(P.WALK, "no globs : os.scandir", "walk", "ours", "scandir", 1.5),
     Row(P.WALK, "no globs : find", "walk", "ours", "find"),
     Row(P.WALK, "12 globs : os.scandir", "walk", "globs", "scandir", 2.5),
-    Row(P.STALL, "opened, refreshed, filtered : 100 ms", "stall", "ours-processor", "limit", 1),
-    Row(P.STALL, "the same : Dired, shown alone", "stall", "ours", "dired", 0.2),
     Row(P.COMMANDS, "first call : PyYAML on each head", "commands", "cold", "yaml", 1.5),
     Row(P.COMMANDS, "second call : 4 KiB of each file", "commands", "warm", "heads", 2),
     Row(P.OUTLINE, "the standard library : 60 ms", "outline", "ours", "limit", 1),

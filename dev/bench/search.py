@@ -31,11 +31,6 @@ QUERIES = {
     "cold": ("fuzzy", "parnod", 0),
     "second-page": ("fuzzy", "parnod", 50),
     "other-query": ("fuzzy", "wiretok", 0),
-    "one-letter": ("fuzzy", "w", 0),
-    "two-words": ("fuzzy", "tree map", 0),
-    "substring": ("substring", "tree_map", 0),
-    "glob-ending": ("glob", "**/*.el", 0),
-    "glob-name": ("glob", "**/tree_map*.py", 0),
 }
 
 

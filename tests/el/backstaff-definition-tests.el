@@ -8,17 +8,15 @@
 (require 'backstaff-test-support)
 (require 'backstaff-view-fixtures)
 
-(declare-function consult--grep-state "ext:consult" t)
-
 (defconst backstaff-definition-tests-tree
   '(("a.py" . "import b\n\nclass Server:\n    def run(self):\n        pass\n")
     ("b.py" . "def stop(server):\n    pass\n\ndef runner():\n    pass\n\ndef rerun():\n    run()\n"))
   "A project with definitions.")
 
 (defmacro backstaff-definition-tests-with (tree &rest body)
-  "Run BODY in a project with TREE, without Consult."
+  "Run BODY in a project with TREE."
   (declare (indent 1) (debug t))
-  `(let ((backstaff-use-consult nil) (xref-prompt-for-identifier nil) (xref-after-jump-hook nil))
+  `(let ((xref-prompt-for-identifier nil) (xref-after-jump-hook nil))
      (backstaff-view-test-project ,tree ,@body)))
 
 (defun backstaff-definition-tests-here ()
@@ -57,19 +55,6 @@
                    '("Server.run" "runner" "doRun" "re_run" "prune" "rerun" "Run")))
     (should (equal (backstaff-definition-tests-type "run RET") '("b.py" "    def run(self):")))))
 
-(ert-deftest backstaff-definition-is-chosen-among-candidates-with-their-places ()
-  (backstaff-definition-tests-with backstaff-definition-tests-tree
-    (backstaff-test-typing "runne TAB RET" (call-interactively #'backstaff-find-definition))
-    (should (equal (backstaff-definition-tests-here) '("b.py" "def runner():")))
-    (let ((candidate (backstaff-xref--candidate
-                      (car (backstaff-xref--definitions root "Server.run")))))
-      ;; As a line of a grep, for Consult and Embark.
-      (should (equal (substring-no-properties candidate) "a.py:4:Server.run"))
-      (should (equal (next-single-property-change 0 'face candidate) 4))
-      ;; Embark calls the command with the text of a candidate.
-      (backstaff-find-definition (substring-no-properties candidate) root)
-      (should (equal (backstaff-definition-tests-here) '("a.py" "    def run(self):"))))))
-
 (ert-deftest backstaff-definition-completions-keep-their-order-and-say-where-they-are ()
   (backstaff-definition-tests-with backstaff-definition-tests-tree
     (let ((metadata nil) (all nil))
@@ -79,20 +64,21 @@
                          metadata (completion-metadata "run" table nil))
                    "run")))
         (call-interactively #'backstaff-find-definition))
-      (should (equal (mapcar #'substring-no-properties all)
-                     '("a.py:4:Server.run" "b.py:4:runner" "b.py:7:rerun")))
-      (should (eq (completion-metadata-get metadata 'category) 'consult-grep))
+      (should (equal (mapcar #'substring-no-properties all) '("Server.run" "runner" "rerun")))
+      ;; Embark acts on the name with M-. and M-?.
+      (should (eq (completion-metadata-get metadata 'category) 'identifier))
       (should (eq (completion-metadata-get metadata 'display-sort-function) #'identity))
-      ;; The place stands behind the name alone.
-      (should (equal (funcall (completion-metadata-get metadata 'group-function) (car all) t)
-                     "Server.run"))
-      (should (equal (mapcar (lambda (candidate)
-                               (funcall (completion-metadata-get metadata 'group-function) candidate nil))
-                             all)
-                     '("Exactly this name" "Names that begin with it" "Names that contain it")))
       (should (equal (substring-no-properties
                       (funcall (completion-metadata-get metadata 'annotation-function) (car all)))
-                     "  a.py:4")))))
+                     "  a.py:4")))
+    (should (equal (backstaff-definition-tests-here) '("a.py" "    def run(self):")))
+    (should (equal (backstaff-definition-tests-type "runne TAB RET") '("b.py" "def runner():")))))
+
+(ert-deftest backstaff-definition-of-a-name-that-several-have-is-chosen-with-xref ()
+  (backstaff-definition-tests-with '(("a.py" . "def go(): pass\n") ("b.py" . "def go(): pass\n"))
+    (backstaff-test-typing "go RET" (call-interactively #'backstaff-find-definition))
+    (with-current-buffer "*xref*"
+      (should (string-match-p "a\\.py\n.*def go.*\n\\(.*/\\)?b\\.py\n.*def go" (buffer-string))))))
 
 (ert-deftest backstaff-definition-offers-the-name-at-point ()
   (backstaff-definition-tests-with backstaff-definition-tests-tree
@@ -102,6 +88,10 @@
     ;; The place that was left is kept.
     (execute-kbd-macro (kbd "M-,"))
     (should (equal (cadr (backstaff-definition-tests-here)) "    run()"))))
+
+(ert-deftest backstaff-definition-may-be-a-heading-of-several-words ()
+  (backstaff-definition-tests-with '(("notes.md" . "# Notes\n\n## How to run it\n\nText.\n") ("a.py" . "def rerun(): pass\n"))
+    (should (equal (backstaff-definition-tests-type "how SPC run TAB RET") '("notes.md" "## How to run it")))))
 
 (ert-deftest backstaff-definition-moves-no-point-where-nothing-is-chosen ()
   (backstaff-definition-tests-with backstaff-definition-tests-tree
@@ -116,10 +106,12 @@
     (dolist (keys '("Serv SPC run RET" "Server.run RET"))
       (should (equal (backstaff-definition-tests-type keys) '("a.py" "    def run(self):"))))
     (should (equal (backstaff-definition-tests-names "server") '("Server a.py:3")))
-    (should (equal (cadr (should-error (backstaff-find-definition "run stop" root)
+    (should (equal (cadr (should-error (backstaff-definition-tests-type "run SPC stop RET")
                                        :type 'user-error))
-                   "No definition in the project has run and stop in its name"))
-    (should (equal (cadr (should-error (backstaff-find-definition " " root) :type 'user-error))
+                   "No definition in the project has run stop in its name"))
+    (should (equal (cadr (should-error (backstaff-test-typing "SPC RET"
+                                         (call-interactively #'backstaff-find-definition))
+                                       :type 'user-error))
                    "Type a part of the name"))))
 
 (ert-deftest backstaff-definition-with-a-capital-is-visited-as-any-file ()
@@ -149,27 +141,6 @@
         ("b.py" . "def run(): pass\n"))
     (let ((backstaff-xref--limit 10))
       (should (equal (car (backstaff-definition-tests-names "run")) "run b.py:1")))))
-
-(ert-deftest backstaff-definition-is-shown-with-consult-where-the-option-says-so ()
-  (backstaff-test-needs "Consult" (require 'consult nil t))
-  (backstaff-view-test-project backstaff-definition-tests-tree
-    (let ((asked nil))
-      (cl-letf (((symbol-function 'consult--read)
-                 (lambda (_ &rest options)
-                   (push options asked)
-                   (backstaff-xref--candidate (car (backstaff-xref--definitions root "runner"))))))
-        (call-interactively #'backstaff-find-definition)
-        (should (equal (backstaff-definition-tests-here) '("b.py" "def runner():")))
-        (should (functionp (plist-get (car asked) :state)))
-        (let ((backstaff-use-consult nil))
-          (backstaff-definition-tests-type "top RET"))
-        (should (= (length asked) 1)))
-      ;; Consult finds the place in a candidate.
-      (let ((state (consult--grep-state)))
-        (funcall state 'return (backstaff-xref--candidate
-                                (car (backstaff-xref--definitions root "Server"))))
-        (should (equal (backstaff-definition-tests-here) '("a.py" "class Server:")))))))
-
 
 ;;; xref
 

@@ -100,7 +100,8 @@ The names of others are unknown here, and words in capitals are the reader's."
     warnings))
 
 (ert-deftest backstaff-docs-lisp-names-what-there-is ()
-  (mapc #'require '(backstaff-gptel backstaff-llm backstaff-mcp))
+  (mapc #'require '(backstaff-gptel backstaff-llm backstaff-mcp backstaff-ui-changes backstaff-ui-inspector
+                      backstaff-ui-overview backstaff-ui-search backstaff-ui-tree))
   (let ((blocks (backstaff-docs-blocks "emacs-lisp")))
     (should blocks)
     (dolist (code blocks)

@@ -62,21 +62,9 @@
       (setcdr (last completions) nil))
     completions))
 
-(defun backstaff-find-tests-group (file)
-  "Return the title of the group that FILE, a completion, is in."
-  (funcall (completion-metadata-get
-            (completion-metadata "" minibuffer-completion-table nil) 'group-function)
-           file nil))
-
 (defun backstaff-find-tests-problem (keys)
-  "Return what RET after KEYS says at the prompt, which stays open."
-  (let ((messages nil))
-    (backstaff-find-tests-at-prompt keys
-      (let ((text (minibuffer-contents)))
-        (setq messages (backstaff-view-test-messages
-                         (call-interactively (key-binding (kbd "RET")))))
-        (should (equal (minibuffer-contents) text))))
-    (car (last messages))))
+  "Return what RET after KEYS says."
+  (cadr (should-error (backstaff-find-tests-type (concat keys " RET")) :type 'user-error)))
 
 
 ;;; Visiting
@@ -98,8 +86,7 @@
     (should (string-match-p
              "Type a part"
              (cadr (should-error (backstaff-find-tests-type "RET") :type 'user-error))))
-    (backstaff-find-tests-at-prompt "SPC RET"
-      (should (equal (minibuffer-contents) " ")))))
+    (should (equal (backstaff-find-tests-problem "SPC") "Type a part of the name"))))
 
 (ert-deftest backstaff-find-file-opens-the-directory-that-a-link-leads-to ()
   (backstaff-view-test-project backstaff-find-tests-tree
@@ -118,18 +105,6 @@
     (backstaff-find-tests-at-prompt "c"
       (should (equal (sort (all-completions "c" minibuffer-completion-table) #'string<)
                      '("src/a.c" "x.#a.c"))))))
-
-(ert-deftest backstaff-find-file-says-that-tab-lists-if-nothing-else-does ()
-  (backstaff-view-test-project '(("a.c" . ""))
-    (pcase-dolist (`(,variable . ,prompt) '((ignore . "Find file; TAB lists: ")
-                                            (icomplete-mode . "Find file: ")
-                                            (vertico-mode . "Find file: ")))
-      (cl-progv (list variable) '(t)
-        (backstaff-find-tests-at-prompt "a"
-          (should (equal (minibuffer-prompt) prompt)))))
-    (find-file-noselect "a.c")
-    (backstaff-find-tests-at-prompt "a"
-      (should (equal (minibuffer-prompt) "Find file; TAB lists (default a.c): ")))))
 
 (ert-deftest backstaff-find-file-lists-the-matches-at-the-first-tab ()
   (backstaff-view-test-project backstaff-find-tests-tree
@@ -183,35 +158,11 @@
                                   (should-not (backstaff-find-tests-completions))))))
                    "No file matches"))))
 
-(ert-deftest backstaff-find-file-offers-similar-names-in-groups ()
-  (backstaff-view-test-project backstaff-find-tests-tree
-    (dolist (case '(("parsxr" "src/parser.c" "Spelt in another way")
-                    ("PrintTree" "src/print_tree.c" "In another case")
-                    ("lib/parser.c" "src/parser.c" "In another directory")
-                    ("printing SPC trees" "src/print_tree.c" "With some of the words")
-                    ("parser" "src/parser.c" nil)))
-      (pcase-let ((`(,keys ,file ,guess) case))
-        (backstaff-find-tests-at-prompt keys
-          (let ((first (car (backstaff-find-tests-completions))))
-            (should (equal first file))
-            (should (equal (backstaff-find-tests-group first) guess))))
-        (should (equal (backstaff-find-tests-type (concat keys " RET")) file))))))
-
 (ert-deftest backstaff-find-file-says-what-is-wrong ()
   (backstaff-view-test-project backstaff-find-tests-tree
     (should (string-match-p "longer than"
                             (backstaff-find-tests-problem
                              (make-string 2000 ?x))))))
-
-(ert-deftest backstaff-find-file-stays-open-after-a-miss ()
-  (backstaff-view-test-project backstaff-find-tests-tree
-    (backstaff-find-tests-at-prompt "zzzz RET"
-      (delete-minibuffer-contents)
-      (insert "c tree")
-      (should (equal (backstaff-find-tests-completions) '("src/print_tree.c"))))
-    ;; An error would end the macro, and throw away keys that a person typed ahead.
-    (should (equal (backstaff-find-tests-type "zzzz RET C-a C-k c SPC tree RET")
-                   "src/print_tree.c"))))
 
 (ert-deftest backstaff-find-file-says-in-plain-words-that-no-server-starts ()
   (backstaff-view-test-project backstaff-find-tests-tree
@@ -262,14 +213,6 @@
       (let ((minibuffer-setup-hook (list (lambda () (setq-local completion-styles '(flex))))))
         (backstaff-find-tests-at-prompt "c SPC tree"
           (should (equal (backstaff-find-tests-completions) '("src/print_tree.c"))))))))
-
-(ert-deftest backstaff-find-file-says-how-many-are-left-out ()
-  (backstaff-view-test-project nil
-    (backstaff-view-test-plant-many 250)
-    (let ((backstaff-find--limit 20))
-      (backstaff-find-tests-at-prompt "file"
-        (should (= (length (backstaff-find-tests-completions)) 20))
-        (should (equal (backstaff-find-tests-group "file-0001") "The first 20 of 250"))))))
 
 (ert-deftest backstaff-find-file-asks-nothing-before-an-answer-is-needed ()
   (backstaff-view-test-project backstaff-find-tests-tree
@@ -366,45 +309,6 @@
   (backstaff-view-test-project backstaff-find-tests-tree
     (let ((completing-read-function (lambda (&rest _) (ert-fail "Another interface asks"))))
       (should (equal (backstaff-find-tests-type "tstprs RET") "tests/test_parser.c")))))
-
-
-;;; Files visited lately
-
-(defvar recentf-list)
-(defvar recentf-mode)
-
-(ert-deftest backstaff-find-file-shows-files-visited-lately-first ()
-  (backstaff-view-test-project backstaff-find-tests-tree
-    (let ((recentf-mode t)
-          (recentf-list (list (expand-file-name "README.md") "/elsewhere/x.c"
-                              (expand-file-name "gone.c")
-                              (expand-file-name "src/binary.o"))))
-      (find-file-noselect "tests/test_parser.c")
-      (find-file "src/print_tree.c")
-      (backstaff-find-tests-at-prompt ""
-        (should (equal (backstaff-find-tests-completions)
-                       '("tests/test_parser.c" "README.md" "src/binary.o" ".gitignore"
-                         "src/parser.c" "src/print_tree.c"))))
-      (should (equal (backstaff-find-tests-type "RET") "tests/test_parser.c")))))
-
-(ert-deftest backstaff-find-file-knows-recent-files-below-a-link-to-the-project ()
-  (backstaff-view-test-project backstaff-find-tests-tree
-    (let ((link (make-temp-name (expand-file-name "backstaff-" temporary-file-directory)))
-          (recentf-mode nil))
-      (make-symbolic-link root link)
-      (unwind-protect
-          (progn
-            (find-file-noselect "src/parser.c")
-            (dolist (place (list root (concat link "/")))
-              (should (equal (backstaff-find--recent place) '("src/parser.c")))))
-        (delete-file link)))))
-
-(ert-deftest backstaff-find-file-knows-a-new-file-that-is-not-saved-yet ()
-  (backstaff-view-test-project backstaff-find-tests-tree
-    (with-current-buffer (find-file-noselect "src/brandnew.c")
-      (insert "new"))
-    (should (equal (backstaff-find-tests-type "brand RET") "src/brandnew.c"))
-    (set-buffer-modified-p nil)))
 
 (provide 'backstaff-find-tests)
 ;;; backstaff-find-tests.el ends here

@@ -5,30 +5,25 @@
 ;;; Code:
 
 (require 'backstaff-test-support)
-
-(declare-function manual-load "ext:manual" ())
-(declare-function manual-keys "ext:manual" (map))
-(defvar manual-maps)
-(load (expand-file-name "dev/manual.el" backstaff-test-repository) nil t)
-(manual-load)
-
-(ert-deftest backstaff-keys-are-all-in-the-manual ()
-  (mapatoms
-   (lambda (symbol)
-     (when (and (string-match-p "\\`backstaff-[^-].*-map\\'" (symbol-name symbol))
-                (not (string-search "--" (symbol-name symbol))) ; of a prompt
-                (boundp symbol) (keymapp (symbol-value symbol))
-                (manual-keys symbol))
-       (should (assq symbol manual-maps))))))
+(require 'backstaff-ui-changes)
+(require 'backstaff-ui-inspector)
+(require 'backstaff-ui-overview)
+(require 'backstaff-ui-search)
+(require 'backstaff-ui-tree)
 
 (ert-deftest backstaff-keys-lead-to-commands ()
-  (pcase-dolist (`(,map . ,_) manual-maps)
-    (ert-info ((symbol-name map))
-      (should (manual-keys map))
-      (pcase-dolist (`(,key . ,command) (manual-keys map))
-        (should-not (string-empty-p key))
-        (should (commandp command))
-        (should (documentation command))))))
+  (dolist (map '(backstaff-map backstaff-view-mode-map backstaff-changes-mode-map
+                 backstaff-inspector-mode-map backstaff-overview-mode-map
+                 backstaff-search-mode-map backstaff-tree-mode-map))
+    (let ((commands nil))
+      (map-keymap-internal (lambda (_ command) (when (symbolp command) (push command commands)))
+                           (symbol-value map))
+      (should commands)
+      (dolist (command commands)
+        (ert-info ((format "%s: %s" map command))
+          (should (commandp command))
+          (autoload-do-load (symbol-function command) command)
+          (should (documentation command)))))))
 
 (ert-deftest backstaff-keys-are-bound-nowhere-else ()
   (mapatoms

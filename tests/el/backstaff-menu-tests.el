@@ -53,7 +53,7 @@ After that the menu is closed: it does not outlive a keyboard macro."
     (let ((commands nil)
           (keys nil))
       (map-keymap (lambda (_ command) (push command commands)) backstaff-map)
-      (should (memq 'backstaff-list-commands commands))
+      (should (memq 'backstaff-codebase-search commands))
       (add-hook 'post-command-hook #'backstaff-menu-tests-look)
       (unwind-protect
           (cl-letf (((symbol-function 'backstaff-menu-tests-look)

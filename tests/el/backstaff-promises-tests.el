@@ -14,24 +14,19 @@
 (require 'backstaff-ui-overview)
 (require 'backstaff-ui-search)
 (require 'backstaff-ui-tree)
-(require 'bookmark)
-
-(declare-function ffap-file-at-point "ffap" ())
 
 (defconst backstaff-promises-tests-tree
   '(("src" ("deep" ("er" ("d.c" . ""))) ("a.c" . "a") ("b.c" . "b")) (".hidden" . "")
     (".claude" ("commands" ("go.md" . "Go"))) ("README" . "read me"))
   "A project.")
 
-;; `:open' shows the view.  `:keys' bring it into a state that a bookmark keeps, in which the
-;; cursor goes to `:at'.  `:file' is a file that it shows at first.
+;; `:open' shows the view.  `:file' is a file that it shows at first.
 (defconst backstaff-promises-tests-views
-  `((:open ,#'backstaff-tree :keys ("x **/*.c RET" "C-u 4 d" ".") :at "er/" :file "README"
-       :directory "deep/")
+  `((:open ,#'backstaff-tree :file "README" :directory "deep/")
     (:open ,#'backstaff-overview :file "README" :directory "src/")
     (:open ,#'backstaff-file-info)
     (:open ,(lambda (_) (backstaff-list-commands)))
-    (:open ,(lambda (root) (backstaff-search "read" root)))
+    (:open ,(lambda (_) (backstaff-search "read")))
     (:open ,(lambda (_) (backstaff-changes)))
     (:open ,(lambda (_) (backstaff-run-tool "workspace/tree" '(:path ".")))))
   "The views.")
@@ -45,36 +40,6 @@
        (backstaff-view-test-project backstaff-promises-tests-tree
          (backstaff-view-test-open (plist-get view :open) root)
          ,@body))))
-
-(defun backstaff-promises-tests-seen ()
-  "Return what a bookmark has to bring back: all but how long the answer took."
-  (list major-mode (cl-remove-if (apply-partially #'string-prefix-p "Time ") (backstaff-view-test-lines))
-        (line-number-at-pos)
-        (plist-get backstaff-view-state :path) (plist-get backstaff-view-state :hidden)))
-
-(ert-deftest backstaff-promises-bookmark-leads-back ()
-  (backstaff-promises-tests-each nil
-    (let ((bookmark-alist nil) (bookmark-save-flag nil)
-          (bookmark-default-file (expand-file-name "bookmarks" (make-temp-file "backstaff" t)))
-          (bookmark-bookmarks-timestamp nil) (bookmark-watch-bookmark-file nil))
-      (unwind-protect
-          (progn
-            (apply #'backstaff-view-test-press (plist-get view :keys))
-            (when (plist-get view :at) (backstaff-view-test-go-to (plist-get view :at)))
-            (bookmark-set "there")
-            (let ((seen (backstaff-promises-tests-seen)))
-              (kill-buffer)
-              ;; A jump must load the file of the mode.
-              (should (memq (car seen) (backstaff-view-test-autoloaded)))
-              ;; A later session reads it from the file.
-              (bookmark-write-file bookmark-default-file)
-              (setq bookmark-alist nil)
-              (bookmark-load bookmark-default-file t t)
-              (should (string-prefix-p root (expand-file-name (bookmark-location "there"))))
-              (bookmark-jump "there")
-              (backstaff-view-test-settle)
-              (should (equal (backstaff-promises-tests-seen) seen))))
-        (delete-directory (file-name-directory bookmark-default-file) t)))))
 
 (ert-deftest backstaff-promises-customize-mode-offers-the-options ()
   (backstaff-promises-tests-each nil
@@ -94,7 +59,7 @@
     (let ((here (current-buffer)) (window (selected-window)))
       (goto-char (point-max))
       (search-backward (plist-get view :directory))
-      (let ((path (directory-file-name (backstaff-view--file-name))))
+      (let ((path (directory-file-name (backstaff-view-file-at-point))))
         (execute-kbd-macro (kbd "o"))
         (should-not (eq (selected-window) window))
         (should (eq (window-buffer window) here))
@@ -102,17 +67,6 @@
           (should (eq major-mode 'dired-mode))
           (should (equal (directory-file-name default-directory) path))
           (kill-buffer))))))
-
-(ert-deftest backstaff-promises-file-at-point-is-found-by-other-packages ()
-  (require 'ffap)
-  (backstaff-promises-tests-each :file
-    (let ((file (concat root (plist-get view :file))))
-      (goto-char (point-max))
-      (search-backward (file-name-nondirectory file))
-      (should (equal (run-hook-with-args-until-success 'file-name-at-point-functions) file))
-      (dolist (thing '(filename existing-filename))
-        (should (equal (thing-at-point thing) file)))
-      (should (equal (expand-file-name (ffap-file-at-point)) file)))))
 
 (ert-deftest backstaff-promises-command-starts-at-the-root-or-asks ()
   (dolist (command '("backstaff-tree" "backstaff-overview"))

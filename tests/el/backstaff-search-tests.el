@@ -25,7 +25,7 @@
   "Run BODY in the buffer of a search for PATTERN that is over."
   (declare (indent 1) (debug t))
   `(backstaff-view-test-project backstaff-search-tests-tree
-     (backstaff-search ,pattern root)
+     (backstaff-search ,pattern)
      (with-current-buffer (backstaff-search-tests-name root)
        (backstaff-view-test-wait)
        (unwind-protect (progn ,@body)
@@ -111,7 +111,7 @@
   (dolist (keys '("RET" "M-g n" "M-g M-n"))
     (ert-info (keys)
       (backstaff-view-test-project '(("new\nline" . "no\nneedle\n"))
-        (backstaff-search "needle" root)
+        (backstaff-search "needle")
         (with-current-buffer (window-buffer)
           (backstaff-view-test-wait)
           (should (equal (backstaff-search-tests-lines t) '("\"new\\nline\"" "2:needle")))
@@ -137,7 +137,7 @@
     (let ((buffers (mapcar (lambda (name)
                              (let ((backstaff-root-directory
                                     (file-name-as-directory (expand-file-name name root))))
-                               (backstaff-search "run" nil t)
+                               (backstaff-search "run")
                                (backstaff-view-test-wait)
                                (current-buffer)))
                            '("one/p" "two/p" "one/p"))))
@@ -191,7 +191,7 @@
 
 (ert-deftest backstaff-search-names-the-key-for-the-advice-of-a-note ()
   (backstaff-view-test-project '(("a" . "run\n") ("build" ("b" . "x")))
-    (backstaff-search "RUN" root)
+    (backstaff-search "RUN")
     (with-current-buffer (window-buffer)
       (backstaff-view-test-wait)
       (should (string-search "[1 file matches without regard to case: c searches so]"
@@ -228,9 +228,9 @@
 (ert-deftest backstaff-search-reads-a-pattern ()
   (cl-letf (((symbol-function 'thing-at-point) (lambda (&rest _) "a.c")))
     (pcase-dolist (`(,keys . ,read) '(("b|c RET" . "b|c") ("RET" . "a\\.c")))
-      (should (equal (backstaff-test-typing keys (backstaff-search--read)) read))))
+      (should (equal (backstaff-test-typing keys (backstaff-search--read nil)) read))))
   (with-temp-buffer
-    (should-error (backstaff-test-typing "RET" (backstaff-search--read)) :type 'user-error)))
+    (should-error (backstaff-test-typing "RET" (backstaff-search--read nil)) :type 'user-error)))
 
 (ert-deftest backstaff-search-shows-the-pattern-as-it-was-typed ()
   (dolist (pattern '("x\\by{" "\"a\"" "a  b"))
@@ -239,16 +239,16 @@
 
 (ert-deftest backstaff-search-returns-at-once-and-is-cancelled ()
   (backstaff-view-test-project backstaff-search-tests-tree
-    (backstaff-search "run" root)
+    (backstaff-search "run")
     (should (eq (window-buffer) (get-buffer (backstaff-search-tests-name root))))
     (with-current-buffer (get-buffer (backstaff-search-tests-name root))
       (should-not (string-match-p "finished" (buffer-string)))
-      (should (string-prefix-p " Searching: 0 matches" header-line-format))
-      (backstaff-request-quit)
+      (should backstaff-view--calls)
+      (backstaff-view-quit)
       (should (string-match-p "\\`Cancelled\n" (buffer-string)))
-      (should (string-match-p "Cancelled: .* for run," header-line-format))
       (revert-buffer)
-      (should (string-match-p "Searching: .* for run," header-line-format))
+      (backstaff-view-test-wait)
+      (should (string-match-p "4 matches .* for run," header-line-format))
       (kill-buffer))))
 
 (ert-deftest backstaff-search-says-which-file-takes-too-long-and-what-helps ()
@@ -256,7 +256,7 @@
   (backstaff-view-test-project
       `(("in" ("b" . ,(concat (make-string 60 ?a) "b\n"))))
     (let ((backstaff-search--milliseconds 600))
-      (backstaff-search "(a|aa)+(?=x)" root)
+      (backstaff-search "(a|aa)+(?=x)")
       (with-current-buffer (window-buffer)
         (backstaff-view-test-wait)
         (should (string-match-p "file 1 of 1, in/b, with.*d searches one dir" (buffer-string)))
@@ -266,38 +266,39 @@
 ;;; Consult
 
 (declare-function consult--grep-state "ext:consult" t)
+(defvar icomplete-mode)
 
 (ert-deftest backstaff-search-shows-matches-as-one-types-with-consult ()
   (backstaff-test-needs "Consult" (require 'consult nil t))
   (backstaff-view-test-project backstaff-search-tests-tree
-    (let ((asked nil) (current-prefix-arg nil))
+    (let ((asked nil) (current-prefix-arg nil) (icomplete-mode t))
       (cl-letf (((symbol-function 'consult--read)
                  (lambda (_ &rest options) (push options asked) nil)))
         (call-interactively #'backstaff-search))
       (should (eq (plist-get (car asked) :category) 'consult-grep)))
     (backstaff-test-typing "run RET"
-      (let ((current-prefix-arg '(16)))
+      (let ((current-prefix-arg '(4)))
         (call-interactively #'backstaff-search)))
     (with-current-buffer (backstaff-search-tests-name root)
       (backstaff-view-test-wait)
       (should (string-search "Search finished" (buffer-string)))
       (kill-buffer))
     (let ((found (backstaff-search--candidates
-                  "u." (list :root root :path "." :below "src" :context 0))))
+                  "u." root)))
       (should (equal (mapcar #'substring-no-properties found)
-                     '("src/a.c:1:int run;" "src/a.c:2:run run")))
+                     '("README:1:Run it" "src/a.c:1:int run;" "src/a.c:2:run run")))
       ;; Consult's own functions lead to the place, and preview it.
       (let ((default-directory root))
-        (funcall (consult--grep-state) 'return (cadr found)))
+        (funcall (consult--grep-state) 'return (nth 2 found)))
       (should (equal (list (file-name-nondirectory buffer-file-name) (line-number-at-pos))
                      '("a.c" 2))))
     (should (equal (backstaff-search--candidates
-                    "(a" (list :root root :path "." :below "." :context 0))
+                    "(a" root)
                    "Not a valid regular expression: missing )."))))
 
-(ert-deftest backstaff-search-uses-consult-by-an-option-and-not-by-what-is-loaded ()
+(ert-deftest backstaff-search-uses-consult-by-an-option-and-with-a-completion-on-the-screen ()
   (backstaff-view-test-project backstaff-search-tests-tree
-    (let ((backstaff-use-consult nil))
+    (pcase-dolist (`(,backstaff-use-consult . ,icomplete-mode) '((nil . t) (t . nil)))
       (backstaff-test-typing "run RET" (call-interactively #'backstaff-search))
       (should (eq major-mode 'backstaff-search-mode)))))
 
@@ -306,7 +307,7 @@
 (ert-deftest backstaff-search-of-a-project-uses-one-buffer ()
   (backstaff-search-tests-found "run"
     (let ((buffer (current-buffer)))
-      (backstaff-search "int" root)
+      (backstaff-search "int")
       (backstaff-view-test-wait)
       (should (eq buffer (window-buffer)))
       (should (equal (backstaff-search-tests-lines) '("src/a.c:1:int run;"))))))
@@ -328,7 +329,7 @@
 
 (ert-deftest backstaff-search-keeps-its-place-among-many-matches ()
   (backstaff-view-test-project `(("a" . ,(apply #'concat (make-list 300 "hit\n"))))
-    (backstaff-view-test-open #'backstaff-search "hit" root)
+    (backstaff-view-test-open #'backstaff-search "hit")
     (goto-char (point-min))
     (forward-line 250)
     (backstaff-search-tests-press "g")
@@ -351,7 +352,7 @@
 
 (ert-deftest backstaff-search-globs-may-have-braces ()
   (backstaff-search-tests-found "r"
-    (backstaff-search-tests-press "f *.{c,h},docs/** RET")
+    (backstaff-search-tests-press "f *.{c,h} SPC docs/** RET")
     (should (equal (backstaff-view-get :include) '("**/*.{c,h}" "docs/**")))
     (should (equal (backstaff-search-tests-lines) '("src/a.c:1:int run;" "src/a.c:2:run run")))))
 
@@ -378,10 +379,46 @@
         (backstaff-search-edit))
       (should (equal prompts '("Search for text: "))))))
 
-(ert-deftest backstaff-search-is-bookmarked-with-its-pattern ()
-  (backstaff-search-tests-found "run"
-    (should (equal (car (funcall bookmark-make-record-function))
-                   (format "search: run in %s" (file-name-nondirectory (directory-file-name root)))))))
+;;; Questions
+
+(ert-deftest backstaff-codebase-search-shows-the-best-places-for-a-question ()
+  (backstaff-view-test-project
+      '(("net" ("conn.py" . "class Connection:\n    def close(self):\n        # drained before it is closed\n        self.drain()\n")
+         ("other.py" . "def open():\n    pass\n"))
+        ("notes.txt" . "drain\n"))
+    (backstaff-test-typing "how SPC is SPC a SPC connection SPC drained RET"
+      (call-interactively #'backstaff-codebase-search))
+    (with-current-buffer (window-buffer)
+      (backstaff-view-test-wait)
+      (should (eq major-mode 'backstaff-search-mode))
+      (let ((lines (backstaff-search-tests-lines t)))
+        (should (equal (car lines) "net/conn.py"))
+        (should (member "in Connection.close" lines))
+        (should (member "3:        # drained before it is closed" lines))
+        ;; A file without a definition is a place as well.
+        (should (member "notes.txt" lines)))
+      (should (string-match-p "places in 2 files for how is a connection drained, best first"
+                              header-line-format))
+      (should (string-match-p "^\\[words: .*drain" (buffer-string)))
+      (goto-char (point-min))
+      (search-forward "3:  ")
+      (execute-kbd-macro (kbd "RET")))
+    (with-current-buffer (window-buffer)
+      (should (equal (list (buffer-name) (line-number-at-pos)) '("conn.py" 3))))))
+
+(ert-deftest backstaff-codebase-search-is-edited-and-narrowed ()
+  (let ((backstaff-search-tests-tree '(("a.py" . "def drain():\n    pass\n") ("b.el" . "(defun drain ())\n"))))
+    (backstaff-search-tests-found "x"
+      (backstaff-codebase-search "drain")
+      (backstaff-view-test-wait)
+      (should (equal (length (backstaff-search-tests-lines)) 2))
+      (backstaff-search-tests-press "f *.py RET")
+      (should (equal (backstaff-search-tests-lines) '("a.py:1:def drain():")))
+      (backstaff-search-tests-press "e SPC it RET")
+      (should (equal (backstaff-view-get :tool) "drain it"))
+      ;; A question has neither case nor a regular expression.
+      (should (string-search "for words" (cadr (should-error (execute-kbd-macro (kbd "t"))
+                                                             :type 'user-error)))))))
 
 (provide 'backstaff-search-tests)
 ;;; backstaff-search-tests.el ends here

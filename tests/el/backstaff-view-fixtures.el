@@ -52,7 +52,7 @@
 
 (defun backstaff-view-test-wait ()
   "Wait until the current buffer has its answers."
-  (backstaff-test-wait-for (not backstaff-request--pending)))
+  (backstaff-test-wait-for (not backstaff-view--calls)))
 
 (defun backstaff-view-test-settle ()
   "Wait until the buffer of the selected window has its answers."
@@ -108,13 +108,6 @@
                     (push (apply #'format format arguments) messages)))))
        ,@body)
      (nreverse messages)))
-
-(defun backstaff-view-test-autoloaded ()
-  "Return the functions that backstaff-loaddefs.el autoloads."
-  (with-temp-buffer
-    (insert-file-contents (expand-file-name "elisp/backstaff-loaddefs.el" backstaff-test-repository))
-    (cl-loop while (re-search-forward "^(autoload '\\([^ ]+\\)" nil t)
-             collect (intern (match-string 1)))))
 
 (provide 'backstaff-view-fixtures)
 ;;; backstaff-view-fixtures.el ends here

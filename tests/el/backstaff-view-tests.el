@@ -10,7 +10,6 @@
 (require 'backstaff-ui-changes)
 (require 'backstaff-ui-inspector)
 (require 'backstaff-ui-search)
-(require 'bookmark)
 (require 'desktop)
 
 
@@ -28,13 +27,10 @@
   (backstaff-view-test-fake "silent"
     (backstaff-tree root)
     ;; A command that waited would return at the limit, with no request left.
-    (should (memq 'backstaff-request-indicator mode-line-process))
-    ;; A construct of the mode line, which counts while there are requests.
-    (should (pcase backstaff-request-indicator
-              (`(,variable ,text) (and (symbol-value variable)
-                                       (string-search "waiting, C-g cancels" text)))))
+    (should (equal mode-line-process '("" (backstaff-view--calls " waiting, C-g cancels"))))
+    (should backstaff-view--calls)
     (execute-kbd-macro (kbd "C-g"))
-    (should-not (symbol-value (car backstaff-request-indicator)))
+    (should-not backstaff-view--calls)
     (kill-buffer)))
 
 (ert-deftest backstaff-view-quit-cancels-on-the-server ()
@@ -43,13 +39,13 @@
                            #'backstaff-tree #'backstaff-file-info))
       (let ((before (backstaff-view-tests-cancelled)))
         (funcall command root)
-        (should backstaff-request--pending)
+        (should backstaff-view--calls)
         (execute-kbd-macro (kbd "C-g"))
-        (should-not backstaff-request--pending)
+        (should-not backstaff-view--calls)
         (should (string-match-p "\\`Cancelled\n\nType g" (buffer-string)))
         (should (= (backstaff-view-tests-cancelled) (1+ before)))
         (execute-kbd-macro "g")
-        (should backstaff-request--pending)
+        (should backstaff-view--calls)
         (kill-buffer)
         (should (= (backstaff-view-tests-cancelled) (+ 2 before)))))))
 
@@ -68,7 +64,7 @@
     (backstaff-view-test-open #'backstaff-tree root)
     (let ((before (buffer-string)))
       (execute-kbd-macro (kbd ". C-g"))
-      (should-not backstaff-request--pending)
+      (should-not backstaff-view--calls)
       (should (equal (buffer-string) before))
       (should-not (backstaff-view-get :hidden))
       (let ((quits 0))
@@ -84,7 +80,7 @@
       (should-error (condition-case nil
                         (revert-buffer)
                       (quit (error "Quit")))))
-    (should-not backstaff-request--pending)
+    (should-not backstaff-view--calls)
     (backstaff-view-test-press "g")
     (should (equal (backstaff-view-tests-names) '("a.txt")))))
 
@@ -92,7 +88,7 @@
   (backstaff-view-test-fake "stalling"
     (backstaff-tree root)
     (execute-kbd-macro "ggg")
-    (should backstaff-request--pending)
+    (should backstaff-view--calls)
     (should (= (backstaff-view-tests-cancelled) 3))
     (fundamental-mode)
     (should (= (backstaff-view-tests-cancelled) 4))))
@@ -119,7 +115,7 @@
         (backstaff-restart)
         (backstaff-view-test-press "g"))
       (should-not (string-match-p "Error" (buffer-string)))
-      (should (plist-get backstaff-view-reply :ok))
+      (should (plist-get backstaff-view--reply :ok))
       (kill-buffer))))
 
 (ert-deftest backstaff-view-failure-is-a-message-and-the-text-stays ()
@@ -132,9 +128,7 @@
         (should (string-match-p "\\`Error: .*\\(not found\\|does not exist\\)"
                                 (car (last (backstaff-view-test-messages
                                              (backstaff-view-test-press "g"))))))
-        (should (equal (list (buffer-string) (buffer-name) (point) default-directory) before))
-        (backstaff-view-test-press "^")
-        (should (equal (backstaff-view-get :path) "."))))))
+        (should (equal (list (buffer-string) (buffer-name) (point) default-directory) before))))))
 
 (ert-deftest backstaff-view-of-a-deleted-project-says-so-and-nothing-else ()
   (backstaff-view-test-project '(("gone" ("a" . "")))
@@ -212,25 +206,22 @@
   (backstaff-view-test-project nil
     (split-window-right 30)
     (backstaff-view-test-open #'backstaff-tree root)
-    (should truncate-lines)
     (backstaff-view-test-open #'backstaff-overview (expand-file-name "missing" root))
     (should (string-prefix-p "Error: " (buffer-string)))
     (should-not (or truncate-lines truncate-partial-width-windows))))
 
 (ert-deftest backstaff-view-commands-elsewhere-say-so ()
   (with-temp-buffer
-    (dolist (command '(backstaff-view-visit backstaff-view-visit-other-window backstaff-view-dired
-                       backstaff-view-up backstaff-view-copy-path backstaff-overview-enter
-                       backstaff-overview-more backstaff-tree-toggle backstaff-tree-toggle-hidden
-                       backstaff-search-toggle-text
-                       backstaff-search-toggle-case backstaff-search-toggle-ignored
+    (dolist (command '(backstaff-view-visit backstaff-view-visit-other-window
+                       backstaff-view-copy-path backstaff-overview-enter
+                       backstaff-tree-toggle backstaff-tree-toggle-hidden
                        backstaff-changes-visit))
       (ert-info ((symbol-name command))
         (should-error (call-interactively command) :type 'user-error)))))
 
 (ert-deftest backstaff-view-commands-belong-to-modes ()
   "In other buffers, M-x need not offer the commands of a view."
-  (pcase-dolist (`(,map . ,mode) '((backstaff-view-map . backstaff-view-mode)
+  (pcase-dolist (`(,map . ,mode) '((backstaff-view-mode-map . backstaff-view-mode)
                                    (backstaff-tree-mode-map . backstaff-tree-mode)
                                    (backstaff-overview-mode-map . backstaff-overview-mode)
                                    (backstaff-search-mode-map . backstaff-search-mode)
@@ -253,11 +244,11 @@
                            (lambda (_) (backstaff-search "x")) (lambda (_) (backstaff-changes))
                            (lambda (_) (backstaff-run-tool "workspace/tree" '(:path ".")))))
       (backstaff-view-test-open command root)
-      (let ((own (car (split-string (symbol-name major-mode) "-mode"))))
+      (let ((mode (format-mode-line mode-name)))
         (save-window-excursion
           (execute-kbd-macro (kbd "?"))
           (with-current-buffer "*Help*"
-            (should (string-match-p (concat "Keys of " own) (buffer-string)))
+            (should (string-search (concat "Keys of " mode) (buffer-string)))
             (should (string-match-p "^[^ ]+ +[A-Z]" (buffer-string)))
             (should (< (count-lines (point-min) (point-max)) 24))))))))
 
@@ -291,7 +282,7 @@
     (make-symbolic-link "nowhere" (concat root "link"))
     (call-process "mkfifo" nil nil nil (concat root "fifo"))
     (pcase-dolist (`(,name . ,fault) '(("link" . "is a broken link") ("fifo" . "is not a regular file")))
-      (should (equal (should-error (backstaff-path-visit (concat root name) root) :type 'user-error)
+      (should (equal (should-error (backstaff-path-visit name root) :type 'user-error)
                      `(user-error ,(format "%s%s %s" root name fault)))))
     (backstaff-view-test-open #'backstaff-tree root)
     (delete-file (concat root "gone"))
@@ -300,28 +291,14 @@
       (should (equal (should-error (execute-kbd-macro (kbd "RET")) :type 'user-error)
                      `(user-error ,(format "%s%s %s" root name fault)))))))
 
-(ert-deftest backstaff-view-has-a-short-name-and-bookmarks-that-differ ()
-  (pcase-dolist (`(,state ,name ,bookmark)
-                 '(((:root "/" :path ".") "tree: /" "tree: /")
-                   ((:root "/" :path "etc") "tree: /" "tree: //etc")
-                   ((:root "/a/b/" :path "c") "tree: b" "tree: b/c")
-                   ((:root "/ssh:h:/a/" :path "b/d") "tree: a@h" "tree: a@h/b/d")
-                   ((:root "/a/new\nline/" :tool "x") "tree: \"new\\nline\"" "tree: x in \"new\\nline\"")))
-    (should (equal (backstaff-view--title 'backstaff-tree-mode state) name))
-    (should (equal (backstaff-view--title 'backstaff-tree-mode state t) bookmark))))
-
-
-;;; Bookmarks and desktop
-
-(ert-deftest backstaff-view-is-bookmarked-before-its-answer-comes ()
-  (backstaff-view-test-project '(("sub" ("a" . "")))
-    (backstaff-tree (expand-file-name "sub" root))
-    (set-buffer (window-buffer))
-    (should backstaff-request--pending)
-    (let ((bookmark (bookmark-make-record)))
-      (kill-buffer)
-      (backstaff-view-test-open #'bookmark-jump bookmark)
-      (should (equal (backstaff-view-tests-names) '("a"))))))
+(ert-deftest backstaff-view-has-a-short-name ()
+  (cl-letf (((symbol-function 'backstaff-view-change) (lambda (&rest state) (setq backstaff-view-state state))))
+    (pcase-dolist (`(,root . ,name) '(("/" . "/") ("/a/b/" . "b") ("/ssh:h:/a/" . "a@h")
+                                      ("/a/new\nline/" . "\"new\\nline\"")))
+      (save-window-excursion
+        (with-current-buffer (backstaff-view-open 'backstaff-tree-mode (list :root root))
+          (should (equal (buffer-name) (format "*backstaff tree: %s*" name)))
+          (kill-buffer))))))
 
 (ert-deftest backstaff-view-is-safe-in-a-desktop ()
   (backstaff-view-test-project '(("a" . ""))
@@ -462,7 +439,8 @@ prompt = [\"agent-q/*\", \"commands/*\"]\n"))
     (should (string-search (format "File: %ssub/a.txt\n" root) (buffer-string)))
     (backstaff-view-test-open #'backstaff-tree root)
     (backstaff-view-test-go-to "sub/")
-    (backstaff-view-test-press "=")
+    (execute-kbd-macro (kbd "M-x backstaff-file-info RET"))
+    (backstaff-view-test-settle)
     (should (string-search (format "File: %ssub/\n" root) (buffer-string)))))
 
 (ert-deftest backstaff-list-directory-shows-the-text-of-the-tool ()

@@ -58,13 +58,6 @@
     (should (string-suffix-p (concat root "src/")
                              (backstaff-remote-tests-type far "sr TAB RET")))))
 
-(ert-deftest backstaff-remote-local-directory-must-be-one ()
-  (backstaff-test-with-tree '(("file" . "") ("folder"))
-    (should (backstaff-prompt--perhaps-directory-p (concat root "folder")))
-    (should-not (backstaff-prompt--perhaps-directory-p (concat root "file")))
-    (let ((default-directory "/fake::/"))
-      (should-not (backstaff-prompt--perhaps-directory-p (concat root "file"))))))
-
 (ert-deftest backstaff-remote-silent-host-has-an-advice ()
   (dolist (text '("/ssh:host: did not answer ping within 5 seconds"
                   ("TRAMP could not start a process" "See whether the network is up")))
@@ -317,7 +310,7 @@ echo 'a warning' >&2
                          (backstaff-remote-tests-when-asked (funcall action)
                            (backstaff-tree far)))
     (backstaff-test-wait-for (string-match-p "Cancelled" (buffer-string)))
-    (should-not backstaff-request--pending)
+    (should-not backstaff-view--calls)
     (should-not (backstaff-remote-test-server far))
     (revert-buffer)
     (backstaff-remote-test-shown (current-buffer))))

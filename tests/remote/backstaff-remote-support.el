@@ -174,8 +174,8 @@ it; in Emacs 30 that is a terminal, too."
 (defun backstaff-remote-test-shown (buffer)
   "Return BUFFER once it shows an answer."
   (with-current-buffer buffer
-    (backstaff-test-wait-for backstaff-view-reply)
-    (should (plist-get backstaff-view-reply :ok))
+    (backstaff-test-wait-for backstaff-view--reply)
+    (should (plist-get backstaff-view--reply :ok))
     buffer))
 
 (provide 'backstaff-remote-support)

@@ -659,10 +659,10 @@ It has printed the server's id, evaluates FORM, and waits."
       (save-window-excursion
         (backstaff-doctor)
         (with-current-buffer "*backstaff doctor*"
-          (backstaff-test-wait-for (string-match-p "All is well" (buffer-string)))
+          (backstaff-test-wait-for (string-match-p "^All is well" (buffer-string)))
           (dolist (regexp `("^ok +Host +/ssh:host:$"
                             "Python 3\\.[0-9]+, sources \\(?:sent\\|cached\\)"
-                            "^ok +To the host +[0-9.]+ to [0-9.]+ ms for an empty call"))
+                            "^ok +To the host +[0-9.]+ ms for an empty call"))
             (should (string-match-p regexp (buffer-string))))
           ;; The place of each word must be plain.
           (should (string-match-p
@@ -677,7 +677,7 @@ It has printed the server's id, evaluates FORM, and waits."
       (save-window-excursion
         (backstaff-doctor)
         (with-current-buffer "*backstaff doctor*"
-          (backstaff-test-wait-for (string-match-p "failed: Host\\." (buffer-string)))
+          (backstaff-test-wait-for (string-match-p "^FAILED +Host" (buffer-string)))
           (should (string-match-p
                    "^FAILED +Host +Backstaff cannot start its server: on /ssh:host:, .*is no Python 3\\.11 or newer.*\n +To do: Install one on that host"
                    (buffer-string))))))))

@@ -71,14 +71,6 @@
     (while (> left 0)
       (accept-process-output nil 0.05))))
 
-(defun bench-wire-measure-after (echo)
-  "Measure a ping right after a big answer, and one to ECHO."
-  (dotimes (_ (bench-turns 60))
-    (backstaff-call "agent-q/list_directory" '(:path ".")
-                    (list :root (bench-folder "flat-1")))
-    (bench-note "after" "ours" (bench-time #'bench-wire-ping))
-    (bench-note "after" "pipe" (bench-time (lambda () (bench-wire-echo echo))))))
-
 (defun bench-wire-batch ()
   "Measure, write, leave."
   (bench-serve)
@@ -96,7 +88,6 @@
                    `(("ours" . ,(lambda () (bench-wire-pings 50)))
                      ("single" . ,(lambda () (dotimes (_ 50) (bench-wire-ping)))))
                    :per 50)
-    (bench-wire-measure-after echo)
     (epc:stop-epc stock)
     (jsonrpc-shutdown jsonrpc)
     (delete-process echo))
