@@ -15,7 +15,6 @@ from textwrap import wrap
 from backstaff.command_line import main
 from backstaff.fs.secrets import SECRETS
 from backstaff.registry import discover
-from backstaff.tool import ESSENTIAL
 
 PROJECT = Path(__file__).parents[1]
 README, MANUAL = PROJECT / "README.md", PROJECT / "docs" / "backstaff.org"
@@ -43,9 +42,7 @@ def table() -> str:
     """Return the tools that a model needs, as a table of Markdown."""
     tools = discover().by_id
     rows = (
-        f"| `{tool_id}` | {summary} |"
-        for tool_id, summary in summaries()
-        if ESSENTIAL in tools[tool_id].categories
+        f"| `{tool_id}` | {summary} |" for tool_id, summary in summaries() if tools[tool_id].preset
     )
     return "\n".join(("| tool | answers with |", "|---|---|", *rows))
 

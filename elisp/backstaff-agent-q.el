@@ -20,11 +20,14 @@
 ;;; Code:
 
 (require 'backstaff-agent)
+(require 'backstaff-agent-usage)
 
 (defun backstaff-agent-q--tools ()
   "Return the tools for Agent-Q, as in `backstaff-agent-definitions'."
   (seq-filter (lambda (tool)
                 (or (equal (plist-get tool :toolset) "agent-q")
+                    ;; It supersedes Agent-Q's own directory_tree.
+                    (equal (plist-get tool :id) "workspace/tree")
                     (memq :essential (plist-get tool :categories))))
               (backstaff-agent-definitions)))
 
@@ -38,23 +41,25 @@ starts with \"Error: \".  This is called in SLY's or SLIME's filter."
     (let ((debug-on-signal nil)
           ;; A message of 16 MiB would cost the connection, and an answer may take twice its size
           ;; on the way.
-          (largest (* 1024 1024)))
+          (largest (* 1024 1024)) (id nil))
       (condition-case problem
-          ;; Nobody knows which directory is current in a filter.
-          (if (not (and (stringp root) (file-name-absolute-p root)))
-              (error "Agent-Q's project root is not absolute: %S" root)
-            (backstaff-call-text
-             (or (plist-get (cl-find name (backstaff-agent-q--tools) :test #'equal
-                                     :key (lambda (tool) (plist-get tool :name)))
-                            :id)
-                 (error "Agent-Q has no tool %s" name))
-             arguments
-             (list :agent t
-                   ;; The Lisp runs on this machine, so ROOT names no host.
-                   :root (file-name-quote (substring-no-properties root) t)
-                   :max-output-bytes
-                   (min (or backstaff-agent-max-output-bytes largest) largest))))
-        ((error quit) (backstaff-error-text problem))))))
+          (let ((ids (mapcar (lambda (tool) (cons (plist-get tool :name) (plist-get tool :id)))
+                             (backstaff-agent-q--tools))))
+            ;; Nobody knows which directory is current in a filter.
+            (unless (and (stringp root) (file-name-absolute-p root))
+              (error "Agent-Q's project root is not absolute: %S" root))
+            (setq id (or (cdr (assoc name ids)) (error "Agent-Q has no tool %s" name)))
+            (backstaff-agent-usage-count
+             id (backstaff-call
+                 id arguments
+                 (list :text-only t :agent t :offer (mapcar #'cdr ids)
+                       ;; The Lisp runs on this machine, so ROOT names no host.
+                       :root (file-name-quote (substring-no-properties root) t)
+                       :max-output-bytes
+                       (min (or backstaff-agent-max-output-bytes largest) largest)))))
+        ((error quit)
+         (backstaff-agent-usage-count (or id "agent-q")
+                                      (list :text (backstaff-error-text problem))))))))
 
 ;;;###autoload
 (defun backstaff-agent-q-definitions ()
@@ -70,19 +75,16 @@ denied, and no other tool takes its place."
         (cl-loop
          for tool in (backstaff-agent-q--tools)
          collect
-         (list :name (plist-get tool :name)
-               :description (plist-get tool :description)
-               :parameters
-               (cl-loop for parameter in (plist-get tool :arguments)
-                        for items = (plist-get parameter :items)
-                        collect (append
-                                 (cl-loop for key in '(:name :type :description :enum)
-                                          for value = (plist-get parameter key)
-                                          when value append (list key value))
-                                 (and items `(:items (:type ,items)))))
-               :required (plist-get tool :required)
-               :safety-level (plist-get tool :safety-level)
-               :categories (plist-get tool :categories)))
+         `(:parameters
+           ,(cl-loop for parameter in (plist-get tool :arguments)
+                     for items = (plist-get parameter :items)
+                     collect (append
+                              (cl-loop for key in '(:name :type :description :enum)
+                                       for value = (plist-get parameter key)
+                                       when value append (list key value))
+                              (and items `(:items (:type ,items)))))
+           ,@(cl-loop for key in '(:name :description :required :safety-level :categories)
+                      append (list key (plist-get tool key)))))
       ((error quit) (backstaff-error-text problem)))))
 
 ;;;###autoload

@@ -18,7 +18,7 @@
 
 ;;; Code:
 
-(require 'backstaff)
+(require 'backstaff-agent-usage)
 (require 'backstaff-names)
 
 (defcustom backstaff-agent-max-output-bytes 16384
@@ -34,52 +34,54 @@ count."
 No two have the same `:name', whichever of them an agent gets: if toolsets
 share a name it is agent-q's, and the others go by their ids, as in
 \"forge_list_directory\".  Descriptions call the tools by these names, and
-that of an argument has its default and limits.  Arguments that few calls
-need are left out."
-  (cl-loop for tool in (backstaff-tools)
+that of an argument has its default and limits, and that of some the limit
+`backstaff-agent-max-output-bytes'.  Arguments that few calls need are left
+out."
+  (cl-loop with limit = (format "%d bytes" (or backstaff-agent-max-output-bytes 16384))
+           for tool in (backstaff-tools)
            for model = (plist-get tool :model)
            collect `(:name ,(plist-get model :name)
                      :description ,(plist-get model :description)
                      :arguments ,(cl-loop for parameter in (plist-get tool :arguments)
                                           for text in (plist-get model :arguments)
                                           unless (plist-get parameter :hidden)
-                                          collect `(:description ,text ,@parameter))
+                                          collect `(:description
+                                                    ,(string-replace "16384 bytes" limit text)
+                                                    ,@parameter))
                      ,@tool)))
 
 (defun backstaff-agent-tools (&optional toolsets)
   "Return the tools of TOOLSETS that the server's policy does not deny.
-TOOLSETS is the name of a toolset, such as \"forge\", a list of names, or
-nil for all.  A tool is a plist as in `backstaff-agent-definitions'."
+TOOLSETS is the name of a toolset, such as \"forge\", or of a tool, such as
+\"tree\", or a list of names, or nil for all.  A tool is a plist as in
+`backstaff-agent-definitions'."
   (let* ((tools (backstaff-agent-definitions))
-         (groups (seq-group-by (lambda (tool) (plist-get tool :toolset)) tools)))
+         (groups (seq-uniq (mapcar (lambda (tool) (plist-get tool :toolset)) tools))))
     (seq-remove
      (lambda (tool) (eq (plist-get tool :policy) :deny))
      (if (null toolsets) tools
        (cl-loop for name in (ensure-list toolsets)
-                append (or (cdr (assoc name groups))
+                append (or (seq-filter (lambda (tool)
+                                         (cl-loop for key in '(:toolset :name :id)
+                                                  thereis (equal (plist-get tool key) name)))
+                                       tools)
                            (user-error "There is no toolset %s; there are: %s" name
-                                       (string-join (mapcar #'car groups) ", "))))))))
-
-(defvar backstaff-agent--warnings nil
-  "The warnings that were given.")
+                                       (string-join groups ", "))))))))
 
 (defun backstaff-agent-or-warn (library remedy function)
   "Load LIBRARY, call FUNCTION and return its value.
 If an error is signalled, return nil, so that an init file goes on.  A warning
-gives the error, once, and REMEDY, which is for when its cause is gone."
+gives the error and REMEDY, which is for when its cause is gone."
   (condition-case problem
       (if (require library nil t)
           (funcall function)
         (user-error "Install %s first: it cannot be found" library))
     (error
-     (let ((text (concat (backstaff-epc-error-text problem) ".\n"
-                         (and (memq 'backstaff-error (get (car problem) 'error-conditions))
-                              (concat (backstaff-server-advice problem) ".\n"))
-                         "Then " remedy)))
-       (if (member text backstaff-agent--warnings)
-           (message "%s" text)
-         (push text backstaff-agent--warnings)
-         (display-warning 'backstaff text)))
+     (display-warning 'backstaff
+                      (concat (backstaff-epc-error-text problem) ".\n"
+                              (and (memq 'backstaff-error (get (car problem) 'error-conditions))
+                                   (concat (backstaff-server-advice problem) ".\n"))
+                              "Then " remedy))
      nil)))
 
 (defun backstaff-agent-parameters (tool)
@@ -105,16 +107,16 @@ Both read the same plists: `:name', `:type', a symbol, `:description',
                                       (list :properties (copy-tree parts))))))
                  ,@(and (not required) (list :optional t)))))))
 
-(defun backstaff-agent-function (tool &optional approved-function library)
-  "Return a function that calls TOOL, for a library of agents.
+(defun backstaff-agent-function (tool offer library)
+  "Return a function that calls TOOL, for the LIBRARY of agents with that name.
+OFFER is a list of the names or ids of all tools that the model has, or a
+function that returns one: no answer names another tool.
+
 It takes a callback and then a value for each parameter of TOOL, in their
 order; nil and `:null' stand for a missing argument.  It returns at once and
 signals nothing.  The callback is called exactly once, later, with a string: the
 text of the reply, which `backstaff-agent-max-output-bytes' limits, or of an
-error, after \"Error: \".  If the callback signals an error, a message says so.
-
-APPROVED-FUNCTION is called without arguments at each call.  It returns non-nil
-if the user has approved the call.  LIBRARY is the library's name."
+error, after \"Error: \".  If the callback signals an error, a message says so."
   (let ((id (plist-get tool :id)) (parameters (plist-get tool :arguments)))
     (lambda (callback &rest values)
       (backstaff-call-async
@@ -123,21 +125,13 @@ if the user has approved the call.  LIBRARY is the library's name."
                 for value in values
                 for key = (intern (concat ":" (plist-get parameter :name)))
                 append (cond ((memq value '(:json-false :false)) (list key :false))
-                             ((not (memq value '(nil :null))) (list key value))
-                             ;; Some libraries hand over nil for false.  A required argument
-                             ;; is not missing.
-                             ((and (plist-get parameter :required)
-                                   (eq (plist-get parameter :type) :boolean))
-                              (list key :false))))
+                             ((not (memq value '(nil :null))) (list key value))))
        (lambda (reply)
          (condition-case problem
-             (funcall callback (plist-get reply :text))
-           (error (message "%s's callback for %s failed: %s" (or library "The agent") id
+             (funcall callback (backstaff-agent-usage-count id reply))
+           (error (message "%s's callback for %s failed: %s" library id
                            (error-message-string problem)))))
-       `(,@(and approved-function (funcall approved-function)
-                ;; The user did not learn that a file may hold secrets.
-                '(:approved t :secret ""))
-         :text-only t :agent t
+       `(:text-only t :agent t :offer ,(if (functionp offer) (funcall offer) offer)
          ,@(and backstaff-agent-max-output-bytes
                 (list :max-output-bytes backstaff-agent-max-output-bytes))))
       nil)))
@@ -179,17 +173,11 @@ Signal a `user-error' if the server lists nothing.  The text has at most
            while (plist-get (plist-get data :pagination) :has-next)
            finally return skills))
          (head "Skills, each with its file. When a task fits one, first read it with get_command,\
- and do as it says. The files that it names are beside its own; no tool here reads those of a skill\
- outside the project.\n")
-         (fitting (if backstaff-agent-max-output-bytes
-                      (backstaff-lisp-tools-fitting
-                       skills (- backstaff-agent-max-output-bytes (string-bytes head) 80))
-                    skills))
-         (missing (- (length skills) (length fitting))))
+ and do as it says; search_commands finds those that have no room here. The files that a skill names\
+ are beside its own; no tool here reads those of a skill outside the project.\n"))
     (and skills
-         (concat head (apply #'concat fitting)
-                 (and (> missing 0)
-                      (format "[%d more left out: search_commands finds them]\n" missing))))))
+         (backstaff-lisp-tools-clipped (apply #'concat head skills)
+                                       (or backstaff-agent-max-output-bytes most-positive-fixnum)))))
 
 (provide 'backstaff-agent)
 ;;; backstaff-agent.el ends here

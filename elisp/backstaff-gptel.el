@@ -17,107 +17,110 @@
 
 (declare-function gptel-make-tool "ext:gptel-request" (&rest slots))
 (declare-function gptel-make-preset "ext:gptel" (name &rest keys))
+(declare-function gptel-tool-name "ext:gptel-request" (tool))
 
 (defcustom backstaff-gptel-skills nil
   "Whether gptel's preset lists the skills of the project and the user.
 If non-nil, the preset adds `backstaff-skills-catalog' to the system message
-when it is applied, and the tool get_command, which reads a skill.  It does
-neither if the policy denies that tool.  `backstaff-gptel-register' looks at
-this option."
+when it is applied, and the tools get_command, which reads a skill, and
+search_commands.  It does neither if the policy denies get_command.
+`backstaff-gptel-register' looks at this option."
   :type 'boolean :group 'backstaff
   :package-version '(backstaff . "0.1.0"))
 
 ;;;###autoload
 (defun backstaff-gptel-register (&optional toolsets)
   "Make the tools of TOOLSETS known to gptel and return them.
-TOOLSETS is the name of a toolset, a list of names, or nil for all.  They
-are in the category \"backstaff\".  The preset `backstaff' adds those of
+TOOLSETS is the name of a toolset or tool, a list of names, or nil for all.
+They are in the category \"backstaff\".  The preset `backstaff' adds those of
 them that are essential, or all if none is; `backstaff-commands' adds those
 of that toolset, and there is such a preset for each; `backstaff-all' adds
 all.  A prompt may name several of these presets: no tool is added twice.
 
-Tools under the policy `prompt' ask for confirmation in gptel; tools under
-`deny' are left out.  A new policy holds from `backstaff-restart' on.  But
-gptel has no public way to forget a tool: one that is denied then stays in its
-menu, and answers that it is denied, until Emacs is started anew.
+Tools under the policy `deny' are left out.  A new policy holds from
+`backstaff-restart' on.  But gptel has no public way to forget a tool: one
+that is denied then stays in its menu, and answers that it is denied, until
+Emacs is started anew.
 
 Never signal an error: where there are no tools, warn and return nil."
   (interactive)
-  (let* ((made (backstaff-agent-or-warn
-                'gptel "evaluate the call again, or type M-x backstaff-gptel-register for all tools."
-                (lambda ()
-                  (mapcar (lambda (described)
-                            (cons described (backstaff-gptel--make-tool described)))
-                          (backstaff-agent-tools toolsets)))))
-         (tools (mapcar #'cdr made))
-         (essential (cl-loop for (described . tool) in made
-                             when (memq :essential (plist-get described :categories))
-                             collect tool))
-         ;; The system message lists skills, and `get_command' reads one.
-         (reader (and made backstaff-gptel-skills
-                      (cl-loop for described in (backstaff-agent-tools)
-                               when (equal (plist-get described :id) "commands/get_command")
-                               return (or (cdr (assoc described made))
-                                          (backstaff-gptel--make-tool described))))))
-    (when (and made (fboundp 'gptel-make-preset))
+  (let ((made (backstaff-agent-or-warn
+               'gptel "evaluate the call again, or type M-x backstaff-gptel-register for all tools."
+               (lambda () (backstaff-gptel--register (backstaff-agent-tools toolsets))))))
+    (when (and made (called-interactively-p 'interactive))
+      (message "gptel has %d tools of Backstaff, and the preset of that name" (length made)))
+    made))
+
+(defun backstaff-gptel--register (tools)
+  "Make the presets of TOOLS, and then TOOLS, known to gptel; return the latter.
+A preset has objects of its own, which know the offer that they are part of.
+The objects in gptel's menu are made last, because of two with one name gptel
+keeps the later."
+  (let ((essential (seq-filter (lambda (tool) (memq :essential (plist-get tool :categories))) tools))
+        ;; The system message lists skills, and these read one and find those without room.
+        (readers (and backstaff-gptel-skills
+                      (backstaff-agent-tools "commands/get_command")
+                      (backstaff-agent-tools '("commands/get_command" "commands/search_commands")))))
+    (when (fboundp 'gptel-make-preset)
       (pcase-dolist (`(,name ,description ,added ,reads)
                      `((backstaff "Look around the project, change nothing"
-                                  ,(or essential tools) ,reader)
+                                  ,(or essential tools) ,readers)
                        (backstaff-all "Look around the project with every tool of Backstaff"
-                                      ,tools ,reader)
+                                      ,tools ,readers)
                        ,@(cl-loop
-                          for (toolset . entries)
-                          in (seq-group-by (lambda (entry) (plist-get (car entry) :toolset)) made)
+                          for (toolset . those)
+                          in (seq-group-by (lambda (tool) (plist-get tool :toolset)) tools)
                           collect (list (intern (concat "backstaff-" toolset))
                                         (format "Look around the project with the tools of %s" toolset)
-                                        (mapcar #'cdr entries)))))
+                                        those))))
         (apply #'gptel-make-preset name :description description
                ;; Several models refuse a request in which a tool stands twice,
                ;; which is so after two presets that share it: gptel only appends.
-               :tools (list :append (if reads (cl-adjoin reads added) added)
-                            :function #'seq-uniq)
+               :tools (list :append (backstaff-gptel--make-tools (seq-union reads added))
+                            :function (lambda (all)
+                                        (cl-remove-duplicates all :test #'equal
+                                                              :key #'gptel-tool-name)))
                (and reads (list :system (list :function #'backstaff-gptel--with-skills))))))
-    (when (and made (called-interactively-p 'interactive))
-      (message "gptel has %d tools of Backstaff, and the preset of that name" (length tools)))
-    tools))
+    (backstaff-gptel--make-tools tools t)))
 
 (defun backstaff-gptel--with-skills (system)
   "Return SYSTEM, gptel's system message, with the catalog of skills behind it.
 A message of another kind than text, and one that has the catalog already, is
 returned as it is.  An error is a message: the request goes on without skills."
-  (let ((catalog (and (or (null system) (stringp system))
-                      (condition-case problem
-                          (backstaff-skills-catalog)
-                        (error (message "Backstaff lists no skills: %s"
-                                        (backstaff-error-text problem))
-                               nil)))))
-    (cond ((null catalog) system)
-          ((string-empty-p (or system "")) catalog)
-          ((string-suffix-p catalog system) system)
-          (t (concat system "\n\n" catalog)))))
+  (let ((catalog (condition-case problem
+                     (backstaff-skills-catalog)
+                   (error (message "Backstaff lists no skills: %s" (backstaff-error-text problem))
+                          nil))))
+    (if (or (null catalog) (not (string-or-null-p system))
+            (string-suffix-p catalog (or system "")))
+        system
+      (string-join (remove "" (delq nil (list system catalog))) "\n\n"))))
 
-(defun backstaff-gptel--make-tool (tool)
-  "Make TOOL, of `backstaff-agent-tools', known to gptel and return gptel's."
-  (let* ((id (plist-get tool :id))
-         (prompts (eq (plist-get tool :policy) :prompt))
-         ;; The policy may be another one by now.  If a new server has not been asked for it,
-         ;; gptel does not ask, but the call will.
-         (asks (lambda (&rest _) (and prompts (eq (backstaff-server-policy id) :prompt)))))
-    (gptel-make-tool
-     :name (copy-sequence (plist-get tool :name))
-     :description (copy-sequence (plist-get tool :description))
-     :args (backstaff-agent-parameters tool)
-     :function (backstaff-agent-function
-                tool (lambda ()
-                       ;; Whether gptel has asked before this call.
-                       (when-let ((confirms (bound-and-true-p gptel-confirm-tool-calls)))
-                         (or (eq confirms t) (funcall asks))))
-                "gptel")
-     :async t
-     :category "backstaff"
-     :confirm (and prompts asks)
-     ;; A listing is long, and soon out of date: later turns ask again.
-     :include 'call)))
+(defun backstaff-gptel--make-tools (tools &optional chosen)
+  "Make TOOLS, of `backstaff-agent-tools', known to gptel and return gptel's.
+A model has all of them or, if CHOSEN, those in the variable `gptel-tools'."
+  (cl-loop
+   with names = (mapcar (lambda (tool) (plist-get tool :name)) tools)
+   for tool in tools
+   for name in names
+   collect (gptel-make-tool
+            :name (copy-sequence name)
+            :description (copy-sequence (plist-get tool :description))
+            :args (backstaff-agent-parameters tool)
+            :function (backstaff-agent-function
+                       tool
+                       (if chosen (apply-partially #'backstaff-gptel--chosen name) names)
+                       "gptel")
+            :async t
+            :category "backstaff"
+            ;; A listing is long, and soon out of date: later turns ask again.
+            :include 'call)))
+
+(defun backstaff-gptel--chosen (name)
+  "Return the names of the tools in `gptel-tools' if NAME is one, else only NAME.
+A preset of the user's that the prompt names leaves no trace there."
+  (let ((names (mapcar #'gptel-tool-name (bound-and-true-p gptel-tools))))
+    (if (member name names) names (list name))))
 
 (provide 'backstaff-gptel)
 ;;; backstaff-gptel.el ends here

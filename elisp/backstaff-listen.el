@@ -20,7 +20,7 @@
 ;;     Take the texts of modified buffers below the root.  HAVE has pairs of a digest and the
 ;;     number of bytes that the server has of that text.  The answer has all digests, and
 ;;     some bytes of one text that is not there in full; the server asks again for more.
-;; run ID ARGS LIMIT SECONDS SECRET
+;; run ID ARGS LIMIT SECONDS SECRET OFFER
 ;;     Run a tool in Lisp, with arguments that the server has checked.
 ;; ask ID ARGS SECRET
 ;;     Ask the user whether a call may run, or may read the file SECRET.  The answer comes at
@@ -265,25 +265,25 @@ In HAVE, t stands for a whole text."
   (if (equal digest (car backstaff-listen--text)) (cdr backstaff-listen--text)
     (backstaff-unsaved-text digest)))
 
-(defun backstaff-listen--run (server id args limit _seconds secret)
+(defun backstaff-listen--run (server id args limit _seconds secret offer)
   "Answer the method run of SERVER: run the tool ID with ARGS in Lisp.
 The text has at most LIMIT bytes.  If the user types meanwhile, the answer has
-no text.  SECRET is as in the method ask, nil if nobody was asked."
+no text.  SECRET is as in the method ask, nil if nobody was asked.  OFFER has
+the names of the tools that the model has."
   (let* ((tool (or (backstaff-lisp-tools-find id) (error "There is no such tool")))
          (grant (car (member (list id args secret) (backstaff-listen--grants server))))
          (backstaff-server-model-names (process-get server 'names))
          (reply (while-no-input
                   (backstaff-lisp-tools-run
                    tool (list :text "" :data args)
-                   `(:root ,(process-get server 'root) :text-only t
+                   `(:root ,(process-get server 'root) :text-only t :offer ,offer
                            :max-output-bytes ,(min limit (/ backstaff-listen--answer-bytes 2))
                            ,@(and grant (list :approved t)))))))
     (when (and reply (listp reply))
       ;; A yes is for one call.
       (process-put server 'grants (assoc-delete-all grant (process-get server 'grants)))
       (let ((problem (plist-get reply :error)))
-        (list :text (plist-get reply :text) :truncated (plist-get reply :truncated)
-              :warnings (plist-get reply :warnings)
+        (list :text (plist-get reply :text)
               :code (plist-get problem :code) :secret (plist-get problem :secret))))))
 
 ;;; Questions

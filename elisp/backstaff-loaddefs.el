@@ -11,6 +11,7 @@
 (autoload 'backstaff-agent-q-call "backstaff-agent-q")
 (autoload 'backstaff-agent-q-definitions "backstaff-agent-q")
 (autoload 'backstaff-agent-q-setup "backstaff-agent-q" nil t)
+(autoload 'backstaff-usage "backstaff-agent-usage" nil t)
 (autoload 'backstaff-skills-catalog "backstaff-agent")
 (autoload 'backstaff-gptel-register "backstaff-gptel" nil t)
 (autoload 'backstaff-listen-mode "backstaff-listen" nil t)

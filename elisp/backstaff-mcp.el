@@ -28,7 +28,9 @@ CLIENT is a symbol:
 `agent-shell'  an element of `agent-shell-mcp-servers';
 `mcp-hub'      an element of `mcp-hub-servers', for gptel through mcp.el;
 `copilot'      a plist to put in front of `copilot-mcp-servers';
-`json'         a string, an object of JSON as in .mcp.json;
+`json'         a string, an object of JSON as in .mcp.json, whose keys
+               `alwaysLoad' and `deferTools' make Claude Code and the Copilot
+               CLI show all tools to the model at once;
 `shell'        a string to type after \"claude mcp add backstaff --\".
 
 The tools look at nothing outside of DIRECTORY, by default the one in which
@@ -47,7 +49,8 @@ Signal a `backstaff-start-error' if the server cannot start."
       ('agent-shell `((name . "backstaff") (command . ,program) (args . ,arguments) (env . ())))
       ('mcp-hub `("backstaff" :command ,program :args ,arguments))
       ('copilot `(:backstaff ,entry))
-      ('json (json-encode `(:mcpServers (:backstaff ,entry))))
+      ('json (json-encode `(:mcpServers
+                           (:backstaff (,@entry :alwaysLoad t :deferTools "never")))))
       ('shell (mapconcat #'shell-quote-argument (cons program arguments) " "))
       (_ (user-error "No client %s; there are: agent-shell, mcp-hub, copilot, json, shell"
                      client)))))

@@ -397,26 +397,17 @@ returns nil if the call had ended before."
   "The server that described its tools last, and the description, a cons.
 It outlives the server, because agents keep the tools that they were given.")
 
-(defun backstaff-server--fact (id &rest keys)
-  "Return the value in the last description of the tool ID at the path KEYS."
-  (cl-reduce #'plist-get keys
-             :initial-value (cl-find id (cdr backstaff-server--described) :test #'equal
-                                     :key (lambda (tool) (plist-get tool :id)))))
-
 (defvar backstaff-server-model-names nil
   "An alist of the ids of tools and the names that a model knows.
 It goes before the server's description, for models of another server.")
 
 (defun backstaff-server-model-name (id)
   "Return the name that models know of the tool ID; ID if none was described."
-  (or (cadr (assoc id backstaff-server-model-names))
-      (backstaff-server--fact id :model :name)
-      id))
-
-(defun backstaff-server-policy (id)
-  "Return the policy's verdict on the tool ID, nil if the server was not asked."
-  (and (eq (car backstaff-server--described) (cdr (assoc nil backstaff-server--servers)))
-       (backstaff-server--fact id :policy)))
+  (let ((tool (cl-find id (cdr backstaff-server--described) :test #'equal
+                       :key (lambda (tool) (plist-get tool :id)))))
+    (or (cadr (assoc id backstaff-server-model-names))
+        (plist-get (plist-get tool :model) :name)
+        id)))
 
 (defun backstaff-server-tools (timeout &optional definitions)
   "Return the server's description of its tools; ask for it once a server.

@@ -21,7 +21,7 @@ from backstaff.registry import discover
 from backstaff.server import Server
 from backstaff.settings import Settings
 from backstaff.structure.outline import outline
-from backstaff.tools.commands import _catalog
+from backstaff.tools.commands import _commands
 from dev.bench.folders import Folders
 from dev.bench.timing import Measures, in_turns, seconds
 
@@ -53,7 +53,7 @@ def measure(folders: Folders, turns: int) -> Measures:
         "bounded": in_turns(
             turns, {"ours": partial(first, flat), "listdir": partial(os.listdir, flat)}
         ),
-        "commands": _commands(server, folders, turns),
+        "commands": _listed(server, folders, turns),
         "outline": {"ours": [_outlined() for _ in range(turns)], "limit": [OUTLINE_SECONDS]},
     }
 
@@ -134,14 +134,14 @@ def _kind(entry: os.DirEntry[str]) -> str:
     return "symlink" if entry.is_symlink() else "unknown"
 
 
-def _commands(server: Server, folders: Folders, turns: int) -> dict[str, list[float]]:
+def _listed(server: Server, folders: Folders, turns: int) -> dict[str, list[float]]:
     """Measure cold, warm and bare in turns, so that each warm call follows a cold one."""
     times: dict[str, list[float]] = {"heads": [], "yaml": [], "cold": [], "warm": []}
     listed = partial(_answered, server, "commands/list_commands", {}, folders.commands)
     for _ in range(turns):
         times["heads"].append(seconds(partial(_heads, folders.commands / ".claude" / "commands")))
         times["yaml"].append(seconds(partial(_parsed, folders.commands / ".claude" / "commands")))
-        _catalog.CACHE.clear()
+        _commands._HEADS.clear()  # noqa: SLF001  # as in a new server
         times["cold"].append(seconds(listed))
         times["warm"].append(seconds(listed))
     return times

@@ -127,6 +127,11 @@ class Parameter:
         low, high = self.bounds()
         return low if low and 1 < low < 10**6 else None, high if high and high < 10**6 else None
 
+    def told_default(self) -> object:
+        """Return the default that models read; everybody expects "off", 0 and the root."""
+        told = "default" in (self.description or self.help)
+        return None if told or self.default in (False, "", ".") else self.default  # 0 is False
+
     def schema_for_models(self) -> dict[str, object]:
         """Return the schema for callers: always with limits and a description."""
         bounds = zip(("minimum", "maximum"), self.bounds(), strict=True)
@@ -134,15 +139,11 @@ class Parameter:
         return self.schema() | limits | {"description": self.description or self.help}
 
     def described(self) -> str:
-        """Return the description with default and limits: some agents' libraries keep no others.
-
-        Everybody expects that a switch is off by default, and that counts begin at 0, so the
-        description does not say so.
-        """
+        """Return the description with default and limits: some agents' libraries keep no others."""
         text = self.description or self.help
         facts = []
-        if self.default not in (None, False) and "default" not in text:  # 0 is False
-            facts.append(f"default {json.dumps(self.default)}")
+        if (default := self.told_default()) is not None:
+            facts.append(f"default {json.dumps(default)}")
         facts += filter(None, [range_text(*self.told_bounds())])
         if not facts:
             return text

@@ -20,6 +20,7 @@ class LRUCache(Generic[Key, Value]):
         self.most = most
         self._size = size
         self._values: OrderedDict[Key, Value] = OrderedDict()
+        self._total = 0
         self._lock = Lock()
 
     def get(self, key: Key) -> Value | None:
@@ -35,13 +36,16 @@ class LRUCache(Generic[Key, Value]):
         Such a value would push out all others, and then itself.
         """
         with self._lock:
-            self._values.pop(key, None)
+            if key in self._values:
+                self._total -= 1 + self._size(self._values.pop(key))
             if self._size(value) < self.most:
                 self._values[key] = value
-            while len(self._values) + sum(map(self._size, self._values.values())) > self.most:
-                self._values.popitem(last=False)
+                self._total += 1 + self._size(value)
+            while self._total > self.most:
+                self._total -= 1 + self._size(self._values.popitem(last=False)[1])
 
     def clear(self) -> None:
         """Keep nothing."""
         with self._lock:
             self._values.clear()
+            self._total = 0

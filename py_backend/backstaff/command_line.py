@@ -19,6 +19,7 @@ from backstaff.render.names import quote, visible
 from backstaff.server import Server, enable_garbage_collection
 from backstaff.settings import Verdict, default_file, load
 from backstaff.start import make_server, serve_until_the_end
+from backstaff.tool import MODEL_TEXT_BYTES
 
 EXIT_OK, EXIT_TOOL_ERROR, EXIT_USAGE = 0, 1, 2
 LEVELS = ("debug", "info", "warning", "error")
@@ -76,9 +77,9 @@ def _parser() -> argparse.ArgumentParser:
     mcp.add_argument(
         "--max-output-bytes",
         type=int,
-        default=16384,
+        default=MODEL_TEXT_BYTES,
         metavar="N",
-        help="the longest text of an answer (default: 16384)",
+        help=f"the longest text of an answer (default: {MODEL_TEXT_BYTES})",
     )
     mcp.add_argument(
         "--emacs",

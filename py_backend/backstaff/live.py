@@ -226,8 +226,6 @@ class _Done:
     text: str = argument(absent="")
     code: str = argument(absent="")
     secret: str = argument(absent="")
-    truncated: bool = argument(absent=False)
-    warnings: tuple[str, ...] = argument(absent=())
 
 
 def _decoded(form: type[Value], answer: object) -> Value:
@@ -269,12 +267,12 @@ class LiveServer(Server):
         """Whether an Emacs answers."""
         return bool(self._greeted(time.monotonic() + PATIENCE_S)[0])
 
-    def for_models(self, tool_id: str) -> dict[str, object]:
+    def for_models(self, tool_id: str, limit: int) -> dict[str, object]:
         """Return a definition as `Server.for_models` does, also that of a tool of Emacs's."""
         tools = ChainMap({}, *(dict(emacs.tools or {}) for emacs in self._emacsen.values()))
         if tool_id in CLIENT_TOOLS and tool_id not in tools:
             raise ToolError(ErrorCode.UNKNOWN_TOOL, f"No Emacs offers {tool_id} now")
-        return self.registry.for_models(tool_id, tools)
+        return self.registry.for_models(tool_id, limit, tools)
 
     def run(self, call: Call, cancelled: threading.Event | None = None) -> Reply:
         """Run `call` as `Server.run` does, with the facts of Emacs. Never raises."""
@@ -436,21 +434,16 @@ class LiveServer(Server):
         secret = (call.secret or "") if call.approved else None
         while True:
             left = until - time.monotonic()
-            asked = (call.tool_id, checked.data, limit, left * 0.8, secret)
+            asked = (call.tool_id, checked.data, limit, left * 0.8, secret, call.offer)
             done = _decoded(_Done, emacs.ask(until, "run", *asked))
             if done.text:
                 break
             if time.monotonic() + POLL_S > until:
-                raise NoAnswer("Emacs had no time for the tool, because the user is typing")
+                raise NoAnswer("Emacs had no time for the tool")
             (cancelled or threading.Event()).wait(POLL_S)
-        return Reply(
-            tool=call.tool_id,
-            text=(done.text.removesuffix("\n") + checked.text) if checked.text else done.text,
-            error={"code": done.code, "secret": done.secret} if done.code else None,
-            truncated=done.truncated,
-            warnings=(*checked.warnings, *done.warnings),
-            elapsed_ms=round((time.monotonic() - call.arrived) * 1000),
-        )
+        text = (done.text.removesuffix("\n") + checked.text) if checked.text else done.text
+        error = {"code": done.code, "secret": done.secret} if done.code else None
+        return Reply(tool=call.tool_id, text=text, error=error)
 
     # ------------------------------------------------------------------------ questions
 

@@ -12,17 +12,13 @@ READS_CONTENT = (
     "workspace/regexp_search",
 )
 PRESET = (
-    "workspace/project_overview",
-    "workspace/tree",
-    "workspace/search_files",
-    "workspace/read_file",
     "workspace/regexp_search",
+    "workspace/read_file",
     "workspace/codebase_search",
-    "workspace/outline",
-    "workspace/git_status_summary",
+    "workspace/search_files",
+    "workspace/project_overview",
     "workspace/git_diff",
-    "commands/list_commands",
-    "commands/get_command",
+    "workspace/git_status_summary",
 )
 CLIENT_TOOLS = (
     "emacs/context",

@@ -20,7 +20,7 @@ from backstaff.arguments import schema
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.render.lines import shortened
 from backstaff.render.names import MAX_ECHO
-from backstaff.tool import Tool
+from backstaff.tool import ALWAYS_LOADED, MODEL_TEXT_BYTES, Tool
 
 logger = logging.getLogger(__name__)
 
@@ -77,11 +77,17 @@ class Registry:
         ]
 
     def for_models(
-        self, tool_id: str, client: Mapping[str, Tool[Any]] | None = None
+        self,
+        tool_id: str,
+        limit: int = MODEL_TEXT_BYTES,
+        client: Mapping[str, Tool[Any]] | None = None,
     ) -> dict[str, object]:
         """The definition of a tool that models see: `name`, `description`, and the JSON `schema`.
 
-        The tool may be one of the `client`. Raises `ToolError` if it cannot be used.
+        The tool may be one of the `client`. The texts of its answers have at most `limit` bytes.
+        `is_always_loaded` is a wish to clients that show a model definitions only on demand.
+
+        Raises `ToolError` if the tool cannot be used.
         """
         # A chain imports no other tool.
         tools = ChainMap(dict(client or {}), self.by_id)  # type: ignore[arg-type]  # only read
@@ -92,18 +98,20 @@ class Registry:
             if parameter.hidden or (low is not None and low == high):
                 continue  # accepted, but worth no tokens
             shown = parameter.schema_for_models()
-            for limit, told in zip(("minimum", "maximum"), parameter.told_bounds(), strict=True):
+            for word, told in zip(("minimum", "maximum"), parameter.told_bounds(), strict=True):
                 if told is None:
-                    shown.pop(limit, None)
+                    shown.pop(word, None)
             text = self._named(parameter.description or parameter.help, tools)
-            if "default" in text or not parameter.default:
-                shown.pop("default", None)  # a default that everybody expects costs tokens
+            text = text.replace(f"{MODEL_TEXT_BYTES} bytes", f"{limit} bytes")
+            if parameter.told_default() is None:
+                shown.pop("default", None)
             if parameter.items:
                 shown["items"] = {"type": "object"}  # the description names its keys
             properties[parameter.name] = shown | {"description": text}
         required = schema(tool.parameters)["required"]
         return {
             "name": self.model_name(tool_id),
+            "is_always_loaded": 0 < tool.preset <= ALWAYS_LOADED,
             "description": self._named(tool.description, tools),
             "schema": {"type": "object", "properties": properties}
             | ({"required": required} if required else {}),

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from backstaff.arguments import ParameterType, argument, decode, parameters_of, unknown_names
@@ -94,10 +95,12 @@ class Call:
 
     The keys of the context are the fields that `argument` declares. With `text_only` or `for_model`
     the answer is a model's, and names tools as models know them. A `person` typed the call: the
-    policy is for agents. With `approved` somebody has agreed to a call that the policy asks about,
-    and to reading the file `secret` (None: any) although it may hold secrets. `arrived` is a time
-    of the monotonic clock; the deadline counts from then, because a call can wait for a worker.
-    `client_tool` is set if the tool is the client's own, which the registry does not have.
+    policy is for agents. The `offer` has the ids or model's names of all tools that the reader of
+    the text has (empty: it has all), because no answer may name another. With `approved` somebody
+    has agreed to a call that the policy asks about, and to reading the file `secret` (None: any)
+    although it may hold secrets. `arrived` is a time of the monotonic clock; the deadline counts
+    from then, because a call can wait for a worker. `client_tool` is set if the tool is the
+    client's own, which the registry does not have.
     """
 
     tool_id: str
@@ -116,6 +119,7 @@ class Call:
     text_only: bool = argument(absent=False)
     for_model: bool = argument(absent=False)
     unsaved: tuple[Named, ...] = argument(type=ParameterType.ARRAY, form=unsaved, absent=())
+    offer: tuple[str, ...] = argument(absent=())
     codings: Mapping[str, str] = argument(type=ParameterType.ARRAY, form=codings, absent={})
     texts: Mapping[str, UnsavedText]
 
@@ -187,9 +191,9 @@ class Server:
             **decoded,
         )
 
-    def for_models(self, tool_id: str) -> dict[str, object]:
-        """Return the definition of a tool that models see. Raises `ToolError`."""
-        return self.registry.for_models(tool_id)
+    def for_models(self, tool_id: str, limit: int) -> dict[str, object]:
+        """Return the definition of a tool that models see, see `Registry.for_models`."""
+        return self.registry.for_models(tool_id, limit)
 
     def is_live(self) -> bool:
         """Whether an Emacs answers: then unsaved text counts, and a person can say yes."""
@@ -214,6 +218,18 @@ class Server:
             return reply
         text = clipped(reply.text, limit)
         return reply if text is reply.text else replace(reply, text=text, truncated=True)
+
+    def _name(self, call: Call, tool_id: str) -> str:
+        """Return the tool's name for the reader of the answer to `call`, or "" if it has no such.
+
+        Models know tools by other names than people and programs.
+        """
+        name = self.registry.model_name(tool_id)
+        is_offered = not call.offer or not {tool_id, name}.isdisjoint(call.offer)
+        is_denied = not call.person and self.settings.policy.verdict(tool_id) is Verdict.DENY
+        if tool_id != call.tool_id and (is_denied or not is_offered):
+            return ""
+        return name if call.is_of_model else tool_id
 
     def _tool(self, call: Call) -> Tool[Any]:
         return call.client_tool or self.registry.by_id[call.tool_id]
@@ -243,8 +259,7 @@ class Server:
         return replace(self._fitting(reply, call), elapsed_ms=elapsed)
 
     def _answer(self, call: Call, cancelled: threading.Event) -> Reply:
-        # Models know tools by other names than people and programs.
-        named = self.registry.model_name if call.is_of_model else str
+        named = partial(self._name, call)
         verdict = Verdict.ALLOW if call.person else self.settings.policy.verdict(call.tool_id)
         if verdict is Verdict.DENY:
             message = f"The policy of this server denies the tool {named(call.tool_id)}"

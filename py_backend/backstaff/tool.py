@@ -28,10 +28,22 @@ Arguments = TypeVar("Arguments")
 
 DEFAULT_TEXT_BYTES = 1 << 20
 """Maximum number of bytes of a text if neither the caller nor the tool sets another."""
+MODEL_TEXT_BYTES = 16_384
+"""Maximum number of bytes of a model's answer by default.
+
+Descriptions say "16384 bytes", and a client with another limit puts that in its place.
+"""
 ESSENTIAL = "essential"
 """The category of the few tools that an agent gets by default.
 
-Each definition costs tokens in every turn. These do all that a model needs in a project.
+Each definition costs tokens in every turn. These do all that a model needs in a project. Contract
+007 has workspace/outline among them; in four trials no agent called it, so it is offered by name.
+"""
+ALWAYS_LOADED = 3
+"""Number of the first tools of the preset whose definitions a client must never defer.
+
+Some clients show a model only the names of MCP tools until it searches for them. Of six sessions
+two called such a tool, and all six one whose definition they saw.
 """
 
 
@@ -58,8 +70,8 @@ class Context:
     `max_output_bytes` bounds the text (None: the tool's own default); `available_capacity_bytes`
     is the free room of the model's window. `settings` is an instance of the tool's settings class.
     With `text_only` nobody reads the data, and a tool need not make it. `named` turns the id
-    of a tool into the name that the caller knows; sentences that point to a tool go through it, as
-    in `f"{context.named('workspace/tree')} shows its files"`.
+    of a tool into the name that the reader of the text knows, or "" if the reader does not have
+    that tool. A text that points to a tool takes the words from `hint`.
 
     `unsaved` has the texts of modified Emacs buffers, and `codings` the names of the codings of
     saved ones that are not UTF-8, both by the path below the root with all links resolved
@@ -75,6 +87,14 @@ class Context:
     unsaved: Mapping[str, UnsavedText] = field(default_factory=dict)
     codings: Mapping[str, str] = field(default_factory=dict)
     settings: Any = NoSettings()
+
+    def hint(self, words: str, tool_id: str) -> str:
+        """Return `words` with the name of a tool in place of `{}`; "" for a reader without it.
+
+        For example `context.hint("; {} shows its files", "workspace/tree")`.
+        """
+        name = self.named(tool_id)
+        return words.replace("{}", name) if name else ""
 
     def text_limit(self, default: int = DEFAULT_TEXT_BYTES) -> int:
         """Return the bytes of text allowed: the caller's limit or `default`, within the window."""
@@ -114,7 +134,7 @@ class Tool(Generic[Arguments]):
     `allow_truncation=False` forbids to cut the text. `invalid` is the contract's error code for
     arguments that do not fit. With `reads_content` the tool answers with the content of files, so a
     client sends it the texts that are not saved yet. `preset` is its place, from 1 on, among the
-    tools that MCP clients get by default, or 0: each definition costs a model tokens in every turn.
+    `ESSENTIAL` tools, which agents get by default; 0 is none.
     """
 
     description: str
@@ -138,6 +158,7 @@ class Tool(Generic[Arguments]):
         """Return the part of `describe` about this tool, with snake_case keys."""
         toolset, _, name = tool_id.partition("/")
         parameters = schema(self.parameters)
+        essential = (ESSENTIAL,) * bool(self.preset)
         # Adapters that call by position want a list, with each type as a keyword.
         arguments = []
         for one in self.parameters:
@@ -158,7 +179,7 @@ class Tool(Generic[Arguments]):
             "arguments": arguments,
             # The same for every tool, as this server only reads.
             "safety_level": Keyword("safe"),
-            "categories": [Keyword(word) for word in self.categories],
+            "categories": [Keyword(word) for word in (*essential, *self.categories)],
             "side_effecting": False,
             "requires_approval": False,
             "risk": Keyword("low"),

@@ -85,7 +85,7 @@
 
 (defconst backstaff-agent-q-tests-names
   '("get_file_info" "list_directory"
-    "codebase_search" "git_diff" "git_status_summary" "outline" "project_overview" "read_file"
+    "codebase_search" "git_diff" "git_status_summary" "project_overview" "read_file"
     "regexp_search" "search_files" "tree")
   "The tools that Agent-Q gets: its two contracts, and the essential ones.")
 
@@ -95,15 +95,15 @@
                            (backstaff-agent-q-definitions))
                    backstaff-agent-q-tests-names))
     (should (equal (backstaff-agent-q-tests-definition "list_directory")
-                   '(:name "list_directory"
-                     :description "List files and subdirectories in a directory. Returns names,\
- types, and sizes."
-                     :parameters ((:name "path" :type :string
+                   '(:parameters ((:name "path" :type :string
                                    :description "Directory path (relative to project root)")
                                   (:name "show_hidden" :type :boolean
                                    :description "Include hidden files (default false)")
                                   (:name "sort_by" :type :string
                                    :description "Sort by: name, size, modified (default: name)"))
+                     :name "list_directory"
+                     :description "List files and subdirectories in a directory. Returns names,\
+ types, and sizes."
                      :required ("path") :safety-level :safe
                      :categories (:filesystem :navigation))))))
 

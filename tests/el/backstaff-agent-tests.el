@@ -29,13 +29,15 @@
   "Call the tool ID with VALUES, as an agent does, and return the text."
   (car (backstaff-test-answers
         (lambda (callback)
-          (apply (backstaff-agent-function (backstaff-agent-tests-tool id)) callback values)))))
+          (apply (backstaff-agent-function (backstaff-agent-tests-tool id) nil "tests")
+                 callback values)))))
 
 (defun backstaff-agent-tests-ask (id args callback)
   "Call the tool ID with ARGS, a plist, as an agent does; CALLBACK gets the text."
   (apply (backstaff-agent-function
           (list :id id :arguments (cl-loop for (key) on args by #'cddr
-                                           collect (list :name (substring (symbol-name key) 1)))))
+                                           collect (list :name (substring (symbol-name key) 1))))
+          nil "tests")
          callback (cl-loop for (_ value) on args by #'cddr collect value)))
 
 (defun backstaff-agent-tests-calling (id &optional args)
@@ -74,9 +76,6 @@
                do (should-not (string-match-p ids (plist-get tool :description)))
                do (dolist (parameter (plist-get tool :arguments))
                     (should-not (string-match-p ids (plist-get parameter :description))))))
-    (should (string-match-p "not by content (regexp_search does that)"
-                            (plist-get (backstaff-agent-tests-tool "workspace/search_files")
-                                       :description)))
     (should (equal (plist-get (backstaff-agent-tests-tool "forge/list_directory") :description)
                    "List directory entries"))))
 
@@ -84,7 +83,8 @@
   (backstaff-test-with-project '(("a" . "x"))
     (pcase-dolist (`(,id ,args ,for-models ,for-people)
                    '(("workspace/read_file" (:path ".")
-                      "tree shows what is in it" "workspace/tree shows what is in it")
+                      ": tree {\"path\": \"\\.\", .*} shows what is in it"
+                      ": workspace/tree {\"path\": \"\\.\", .*} shows what is in it")
                      ("emacs/read_buffer" (:buffer "workspace/tree")
                       "no buffer 'workspace/tree'.*; emacs_context names buffers; read_file reads"
                       "; emacs/context names buffers; workspace/read_file reads")
@@ -141,7 +141,9 @@
   (backstaff-test-with-project nil
     (let ((tool (cl-find "workspace/read_file" (backstaff-agent-tools) :test #'equal
                          :key (lambda (tool) (plist-get tool :id)))))
-      (should (equal (plist-get (car (last (backstaff-agent-parameters tool))) :items)
+      (should (equal (plist-get (cl-find "ranges" (backstaff-agent-parameters tool) :test #'equal
+                                         :key (lambda (one) (plist-get one :name)))
+                                :items)
                      '(:type object
                        :properties (:path (:type "string") :start_line (:type "number")
                                     :max_lines (:type "number") :symbol (:type "string")
@@ -155,13 +157,25 @@
                for text = (plist-get told :description)
                do (ert-info ((format "%s %s" (plist-get tool :id) told))
                     (should (string-match-p "[a-z]" text))
-                    (unless (member (plist-get parameter :default) '(nil 0))
+                    (unless (member (plist-get parameter :default) '(nil 0 "" "."))
                       (should (string-match-p "\\<default\\>" text)))
                     ;; No model tries others than those between.
                     (dolist (key '(:minimum :maximum))
                       (when-let ((limit (plist-get parameter key)))
                         (when (< 1 limit 1000000)
                           (should (string-match-p (format "\\<%d\\>" limit) text))))))))))
+
+(ert-deftest backstaff-agent-descriptions-give-the-limit-of-an-answer ()
+  (backstaff-test-with-project nil
+    (pcase-dolist (`(,limit ,text) '((nil "16384 bytes") (16384 "16384 bytes") (4000 "4000 bytes")))
+      (let ((backstaff-agent-max-output-bytes limit))
+        (pcase-dolist (`(,id ,name) '(("workspace/read_file" "ranges")
+                                      ("workspace/regexp_search" "offset")))
+          (should (string-search
+                   text (plist-get (cl-find name (plist-get (backstaff-agent-tests-tool id) :arguments)
+                                            :test #'equal
+                                            :key (lambda (one) (plist-get one :name)))
+                                   :description))))))))
 
 (ert-deftest backstaff-agent-unknown-toolset-is-named ()
   (backstaff-test-with-project nil
@@ -213,17 +227,17 @@
 
 (ert-deftest backstaff-agent-missing-arguments-are-left-out ()
   (let ((parameters '((:name "path" :type :string :required t) (:name "flag" :type :boolean)
-                      (:name "must" :type :boolean :required t) (:name "list" :type :array))))
+                      (:name "list" :type :array))))
     (pcase-dolist (`(,values . ,args)
-                   '((("a" t t ["x"]) . (:path "a" :flag t :must t :list ["x"]))
-                     (("a" nil nil nil) . (:path "a" :must :false))
-                     (("a" :null :null :null) . (:path "a" :must :false))
-                     (("a" :json-false :json-false []) . (:path "a" :flag :false :must :false :list []))
+                   '((("a" t ["x"]) . (:path "a" :flag t :list ["x"]))
+                     (("a" nil nil) . (:path "a"))
+                     (("a" :null :null) . (:path "a"))
+                     (("a" :json-false []) . (:path "a" :flag :false :list []))
                      (("a" :false) . (:path "a" :flag :false))
                      ((nil) . nil)))
       (cl-letf (((symbol-function 'backstaff-call-async)
                  (lambda (_id given &rest _) (should (equal given args)))))
-        (apply (backstaff-agent-function (list :id "a/b" :arguments parameters))
+        (apply (backstaff-agent-function (list :id "a/b" :arguments parameters) nil "tests")
                #'ignore values)))))
 
 (ert-deftest backstaff-agent-values-reach-the-tool ()
@@ -249,7 +263,7 @@
 (ert-deftest backstaff-agent-root-is-taken-when-the-model-calls ()
   (backstaff-test-with-project '(("one" ("a" . "")) ("two" ("b" . "")))
     (let ((function (backstaff-agent-function
-                     (backstaff-agent-tests-tool "agent-q/list_directory"))))
+                     (backstaff-agent-tests-tool "agent-q/list_directory") nil "tests")))
       (should (equal (apply #'backstaff-test-answers
                             (mapcar (lambda (name)
                                       (lambda (callback)
@@ -278,21 +292,6 @@
                             t)))))))
       (let ((backstaff-agent-max-output-bytes nil))
         (should (equal (backstaff-agent-tests-call "agent-q/list_directory" ".") whole))))))
-
-(ert-deftest backstaff-agent-approval-is-the-callers-to-say ()
-  (backstaff-agent-tests-with-settings "[policy]\nprompt = [\"*\"]\n"
-    (let* ((asked 0)
-           (backstaff-approval-function (lambda (&rest _) (cl-incf asked) nil))
-           (tool (backstaff-agent-tests-tool "agent-q/list_directory")))
-      (pcase-dolist (`(,approved . ,regexp)
-                     '((t . "\\`Directory: ") (nil . "\\`Error: .*did not approve")))
-        (should (string-match-p
-                 regexp
-                 (car (backstaff-test-answers
-                       (lambda (callback)
-                         (funcall (backstaff-agent-function tool (lambda () approved))
-                                  callback ".")))))))
-      (should (= asked 1)))))
 
 (ert-deftest backstaff-agent-message-names-the-library-whose-callback-fails ()
   (backstaff-test-with-project '(("a" . ""))
@@ -373,7 +372,7 @@
                 (accept-process-output nil 0.3)
                 answer))
              (function (backstaff-agent-function
-                        (backstaff-agent-tests-tool "workspace/read_file")))
+                        (backstaff-agent-tests-tool "workspace/read_file") nil "tests"))
              (call (lambda (callback) (funcall function callback "a"))))
         (dotimes (_ 2)
           (dolist (text (backstaff-test-answers call call call))
@@ -393,11 +392,11 @@
              (secret (format "Let workspace/read_file read \".env\" in %s, which may hold secrets? "
                              here))
              (tool (backstaff-agent-tests-tool "workspace/read_file"))
-             (read (lambda (&optional approved)
+             (read (lambda ()
                      (setq questions nil)
                      (car (backstaff-test-answers
                            (lambda (callback)
-                             (funcall (backstaff-agent-function tool approved)
+                             (funcall (backstaff-agent-function tool nil "tests")
                                       callback "notes.txt")))))))
         (should (string-match-p "hunter2" (funcall read)))
         (should (equal (car questions) secret))
@@ -405,15 +404,14 @@
                        (and (not (equal settings ""))
                             (list (format "Let workspace/read_file run with (:path \"notes.txt\") in %s? "
                                           here)))))
-        ;; The library has asked about the call, but not about the file.
-        (should (string-match-p "hunter2" (funcall read #'always)))
-        (should (equal questions (list secret)))
         (setq answer nil)
-        (should (string-match-p "did not approve" (funcall read #'always)))
+        (should (string-match-p "did not approve" (funcall read)))
         (setq answer :unasked)
-        (should (string-match-p "\\`Error: Path 'notes.txt' cannot be read: its target '.env' may\
+        (should (string-match-p (if (equal settings "")
+                                    "\\`Error: Path 'notes.txt' cannot be read: its target '.env' may\
  hold secrets; the user can allow it in Emacs, or change secrets below \\[policy\\] in"
-                                (funcall read #'always)))))))
+                                  "\\`Error: The tool read_file needs the approval of a person")
+                                (funcall read)))))))
 
 (ert-deftest backstaff-agent-arguments-make-no-person-of-a-model ()
   (backstaff-agent-tests-with-settings "[policy]\ndeny = [\"workspace/tree\"]\n"
@@ -571,9 +569,8 @@ description: Its purpose\n---\n" name)))))))
              (shown (1- (length (split-string catalog "^- ")))))
         (should (<= (string-bytes catalog) 2000))
         (should (> shown 10))
-        (should (string-suffix-p (format "[%d more left out: search_commands finds them]\n"
-                                         (- 230 shown))
-                                 catalog))))))
+        (should (string-search "search_commands finds those that have no room" catalog))
+        (should (string-suffix-p ")\n[cut to 2000 bytes]\n" catalog))))))
 
 (ert-deftest backstaff-skills-catalog-of-none-is-nil ()
   (backstaff-test-with-project backstaff-test-skills

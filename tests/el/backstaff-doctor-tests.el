@@ -54,7 +54,7 @@
                        ("Package" ,(regexp-quote backstaff-server-version))
                        ("Root" "/project/")
                        ("Settings" "none, as there is no .*/config/backstaff/config.toml")
-                       ("Running" "no server") ("Command" "/__main__\\.py")
+                       ("Running" "no server") ("Agents" "backstaff-listen-mode 1") ("Command" "/__main__\\.py")
                        ("Handshake" "server 0\\.1\\.0, protocol 1, Python 3\\.")
                        ("Round trip" "[0-9.]+ ms for an empty call")
                        ("Tools" "allowed: agent-q/.*workspace/tree")))

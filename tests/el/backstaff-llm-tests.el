@@ -48,19 +48,17 @@
 
 ;;; Objects
 
-(ert-deftest backstaff-llm-tools-warn-once-where-there-are-none ()
+(ert-deftest backstaff-llm-tools-warn-where-there-are-none ()
   (backstaff-test-with-warnings
-    (let ((backstaff-agent--warnings nil))
-      (backstaff-test-without-library 'llm
-        (should-not (backstaff-llm-tools)))
-      (should (string-match-p "Install llm" (car warnings)))
-      (backstaff-test-require 'llm "BACKSTAFF_LLM_DIR")
-      (backstaff-test-with-server '("/nowhere/python")
-        (dotimes (_ 2)
-          (should-not (backstaff-llm-tools))))
-      (should (= (length warnings) 2))
-      (should (string-match-p "/nowhere/python.*\n.*\nThen call `backstaff-llm-tools'"
-                              (car warnings))))))
+    (backstaff-test-without-library 'llm
+      (should-not (backstaff-llm-tools)))
+    (should (string-match-p "Install llm" (car warnings)))
+    (backstaff-test-require 'llm "BACKSTAFF_LLM_DIR")
+    (backstaff-test-with-server '("/nowhere/python")
+      (should-not (backstaff-llm-tools)))
+    (should (= (length warnings) 2))
+    (should (string-match-p "/nowhere/python.*\n.*\nThen call `backstaff-llm-tools'"
+                            (car warnings)))))
 
 (ert-deftest backstaff-llm-tools-are-objects-of-llm ()
   (backstaff-llm-tests-with-tools

@@ -70,9 +70,8 @@
           (when (eq client 'shell)
             (setq command (list shell-file-name shell-command-switch entry)))
           (should (equal (backstaff-mcp-tests--names command)
-                         '("project_overview" "tree" "search_files" "read_file"
-                           "regexp_search" "codebase_search" "outline" "git_status_summary"
-                           "git_diff" "list_commands" "get_command"))))))))
+                         '("regexp_search" "read_file" "codebase_search" "search_files"
+                           "project_overview" "git_diff" "git_status_summary"))))))))
 
 (ert-deftest backstaff-mcp-entries-have-the-form-of-their-client ()
   (let* ((backstaff-server-command '("/bin/echo" "x"))
@@ -85,6 +84,8 @@
       (should (equal entry `(:backstaff (:command "/bin/echo" :args ,(vconcat rest)))))
       ;; copilot.el hands it to its server like this.
       (should (stringp (json-serialize entry))))
+    (should (string-suffix-p ",\"alwaysLoad\":true,\"deferTools\":\"never\"}}}"
+                             (backstaff-mcp-server 'json)))
     (should (string-prefix-p "/bin/echo x mcp" (backstaff-mcp-server 'shell)))))
 
 (ert-deftest backstaff-mcp-entry-carries-the-options ()

@@ -372,7 +372,7 @@ def test_schema_publishes_the_enforced_limits() -> None:
             "Depth (default: 3; at most 12)",
         ),
         ({"description": "Depth (default: 3).", "default": 3}, "Depth (default: 3)."),
-        ({"description": "Where.", "default": "."}, 'Where (default ".")'),
+        ({"description": "Where.", "default": "."}, "Where."),
         ({"description": "Deep.", "default": True}, "Deep (default true)"),
         ({"description": "Deep.", "default": False}, "Deep."),
         (

@@ -56,7 +56,7 @@ def test_unknown_argument_is_a_warning(folder: Path) -> None:
 def test_unknown_argument_ends_the_text_for_a_model(folder: Path, key: str) -> None:
     (folder / "f").write_text("word\n" * 5000)
     server, arguments = server_at(folder), {"path": "f", "lines": 2}
-    there_are = "path, start_line, max_lines, symbol, around, match, ranges"
+    there_are = "path, start_line, max_lines, symbol, around, match, ranges, start_byte, encoding"
     note = f"\n[Unknown argument ignored: lines; there are: {there_are}]\n"
     assert note not in server.call("workspace/read_file", arguments).text
     whole = server.call("workspace/read_file", {"path": "f"}, {key: True, "max_output_bytes": 1000})
@@ -226,6 +226,35 @@ def test_denied_tool_is_not_called(folder: Path) -> None:
     for name in ("test/probe", "probe"):
         assert code(server.call(name, None, {"approved": True})) == "POLICY_DENIED"
     assert str(server.definitions()[0]["policy"]) == "deny"
+
+
+@pytest.mark.parametrize(
+    ("context", "denied", "told"),
+    [
+        ({}, (), "test/other"),
+        ({"for_model": True}, (), "other"),
+        ({"for_model": True, "offer": ["probe", "other"]}, (), "other"),
+        ({"for_model": True, "offer": ["test/other"]}, (), "other"),
+        ({"for_model": True, "offer": ["probe"]}, (), ""),
+        ({"offer": ["test/probe"]}, (), ""),
+        ({"for_model": True}, ("test/other",), ""),
+        ({"person": True}, ("test/other",), "test/other"),
+    ],
+    ids=str,
+)
+def test_text_names_only_tools_that_its_reader_has(
+    folder: Path, context: dict[str, object], denied: tuple[str, ...], told: str
+) -> None:
+    def run(_: Nothing, context: Context) -> Result:
+        hint = context.hint("; {} shows more", "test/other")
+        return Result(text=context.named("test/probe") + hint, data={})
+
+    registry = registry_of(probe=run, other=saying("more"))
+    server = Server(registry, Settings(policy=Policy(deny=denied)), str(folder))
+    text = server.call("test/probe", {}, context).text
+    assert text == ("probe" if "for_model" in context else "test/probe") + (
+        f"; {told} shows more" if told else ""
+    )
 
 
 def test_tool_that_needs_approval_is_called_with_it(folder: Path) -> None:

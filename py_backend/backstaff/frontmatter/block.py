@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from backstaff.frontmatter.values import Value, plain
 
-KEYS = ("title", "description", "tags", "is_dependency", "disable-model-invocation")
+KEYS = ("description", "is_dependency", "disable-model-invocation")
 """The fields to read; any others are dropped. The last is of skills that only a person may use."""
 MAX_BYTES = 64 * 1024
 
@@ -22,7 +22,6 @@ _CLOSING = re.compile(rb"[\r\n]---[ \t]*(?:" + _EOL + rb"|\Z)")
 
 _COMMENT = re.compile(r"(?:^|[ \t])#.*")
 _QUOTED = re.compile(r"(['\"])(.*)\1")
-_LIST = re.compile(r"\[(.*)\]")
 
 
 class Document(NamedTuple):
@@ -83,11 +82,6 @@ def _guessed_fields(text: str) -> dict[str, Value]:
     fields: dict[str, Value] = {}
     for key, given in re.findall(rf"^({'|'.join(KEYS)})[ \t]*:([ \t].*)?$", text, re.MULTILINE):
         value = given.strip()
-        if quoted := _QUOTED.match(value):
-            fields[key] = quoted[2]
-        elif items := _LIST.match(value):
-            tags = (item.strip(" \t'\"") for item in items[1].split(",") if item.strip())
-            fields[key] = tuple(tags)
-        else:
-            fields[key] = plain(_COMMENT.sub("", value).rstrip())
+        quoted = _QUOTED.match(value)
+        fields[key] = quoted[2] if quoted else plain(_COMMENT.sub("", value).rstrip())
     return fields

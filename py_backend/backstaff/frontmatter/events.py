@@ -74,7 +74,9 @@ def _value(event: yaml.Event, events: _Events, depth: int) -> Value:
         raise _unreadable(_TOO_DEEP, event.start_mark)
     match event:
         case yaml.SequenceStartEvent():
-            return tuple(_value(item, events, depth + 1) for item in _items(events))
+            for item in _items(events):
+                _value(item, events, depth + 1)
+            return ""
         case yaml.MappingStartEvent():
             return dict(_pairs(events, depth + 1))
         case yaml.ScalarEvent():

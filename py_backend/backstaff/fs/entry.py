@@ -50,23 +50,25 @@ Named = tuple[str, Kind]
 """A name and its kind as the directory has it: special files are UNKNOWN."""
 
 
-def names_in(directory: int, budget: Budget) -> list[str]:
-    """The names in the open `directory`, in no order.
+def _chunks(directory: int, budget: Budget) -> Iterator[list[os.DirEntry[str]]]:
+    """Yield the entries of the open `directory` in pieces, in no order.
 
     Stops early, without an error, when the budget's time is up; raises `Cancelled`, or a
     `PathError` when the directory cannot be read.
     """
-    found: list[str] = []
     try:
         with HANDLES.scan(directory) as entries:
             while not budget.expired():
-                chunk = [entry.name for entry in islice(entries, budget.STRIDE)]
-                found += chunk
+                yield (chunk := list(islice(entries, budget.STRIDE)))
                 if len(chunk) < budget.STRIDE:
-                    break
+                    return
     except OSError as error:
         raise path_error(error) from error
-    return found
+
+
+def names_in(directory: int, budget: Budget) -> list[str]:
+    """The names in the open `directory`, in no order. Stops early as `_chunks` does."""
+    return [entry.name for chunk in _chunks(directory, budget) for entry in chunk]
 
 
 Grouped = tuple[list[str], list[str], list[str], list[str]]
@@ -78,27 +80,20 @@ GROUPS = (Kind.FILE, Kind.DIRECTORY, Kind.SYMLINK, Kind.UNKNOWN)
 def groups_in(directory: int, budget: Budget) -> Grouped:
     """The names in the open `directory` by kind, in no order; nothing is statted.
 
-    Stops early as `names_in` does.
+    Stops early as `_chunks` does.
     """
     found: Grouped = ([], [], [], [])
     files, directories, links, special = found
-    try:
-        with HANDLES.scan(directory) as entries:
-            while not budget.expired():
-                chunk = list(islice(entries, budget.STRIDE))
-                for entry in chunk:
-                    if entry.is_file(follow_symlinks=False):
-                        files.append(entry.name)
-                    elif entry.is_dir(follow_symlinks=False):
-                        directories.append(entry.name)
-                    elif entry.is_symlink():
-                        links.append(entry.name)
-                    else:
-                        special.append(entry.name)
-                if len(chunk) < budget.STRIDE:
-                    break
-    except OSError as error:
-        raise path_error(error) from error
+    for chunk in _chunks(directory, budget):
+        for entry in chunk:
+            if entry.is_file(follow_symlinks=False):
+                files.append(entry.name)
+            elif entry.is_dir(follow_symlinks=False):
+                directories.append(entry.name)
+            elif entry.is_symlink():
+                links.append(entry.name)
+            else:
+                special.append(entry.name)
     return found
 
 

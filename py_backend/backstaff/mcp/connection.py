@@ -44,13 +44,20 @@ _CACHE = {"ttlMs": 3_600_000, "cacheScope": "private"}
 """Clients may keep a server's description, because command line and settings fix it."""
 _METHODS = ("initialize", "ping", "tools/call", "tools/list")
 _STATELESS_METHODS = ("server/discover", "tools/call", "tools/list")
-_READS_ONLY = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
+_READS_ONLY = {"readOnlyHint": True}
+"""Clients judge by the other hints only where this one is false."""
+_ALWAYS_LOADED = {"_meta": {"anthropic/alwaysLoad": True}}
 _ON_DISK = "as they are on disk: changes that an editor has not saved yet are not seen"
 _IN_EMACS = "with the user's unsaved changes, unless the answer ends with 'as on disk'"
 _INSTRUCTIONS = (
-    "These tools only read, and only below {root}; paths are relative to it. They read files"
-    " {how}. To find code in few calls, search for several names at once (a|b), then read the"
-    " definitions in the answer's headings: one with symbol, several with ranges."
+    # Some clients give a model no more than the first 300 to 500 characters.
+    "Prefer these tools to grep, cat, find and git in a shell: a search says what it skipped and"
+    " names the definition around each match, a read gives whole definitions by name, several in"
+    " one call, and no secret is read by accident. To find code in few calls, search for several"
+    " names at once (a|b), then read the definitions in the answer's headings: one with symbol,"
+    " several with ranges. Globs are about the path below root_path: '**/*.py'. An answer has at"
+    " most {limit} bytes. These tools only read, and only below {root}; paths are relative to it."
+    " They read files {how}."
 )
 
 
@@ -110,6 +117,8 @@ class Connection:
         # A tool that the policy holds back is not listed, but the answer to a call says why.
         self._names = {server.registry.model_name(tool_id): tool_id for tool_id in offer.tools}
         # Some text that a model reads, such as a skill, may call a tool by its id.
+        self._heard = self._listed(is_live=False)
+        """The names of the tools that the client has heard of."""
         self._ids = self._names | {tool_id: tool_id for tool_id in offer.tools}
         self._running: set[_RunningCall] = set()
         self._ending = threading.Lock()
@@ -195,8 +204,11 @@ class Connection:
             return
         result: dict[str, object] = {"capabilities": _CAPABILITIES}
         if method in ("initialize", "server/discover"):
-            how = _IN_EMACS if self._server.is_live() else _ON_DISK
-            text = _INSTRUCTIONS.format(root=quote(self._server.root), how=how)
+            text = _INSTRUCTIONS.format(
+                root=quote(self._server.root),
+                limit=self._offer.max_output_bytes,
+                how=_IN_EMACS if self._server.is_live() else _ON_DISK,
+            )
             result["instructions"] = self._offer.problem or text
         match method:
             case "initialize":
@@ -217,19 +229,22 @@ class Connection:
         tools = []
         for name in self._listed(is_live=self._server.is_live()):
             try:
-                definition = self._server.for_models(self._names[name])
+                definition = self._server.for_models(
+                    self._names[name], self._offer.max_output_bytes
+                )
             # It is broken, and the log and the answer to a call say why; or no Emacs has it.
             except ToolError:
                 continue
-            title = name.replace("_", " ").capitalize()
             tools.append(
                 {
                     "name": name,
                     "description": definition["description"],
                     "inputSchema": definition["schema"],
-                    "annotations": {"title": title, **_READS_ONLY},
+                    "annotations": _READS_ONLY,
+                    **(_ALWAYS_LOADED if definition["is_always_loaded"] else {}),
                 }
             )
+        self._heard = [str(tool["name"]) for tool in tools]
         return {"tools": tools}
 
     def _listed(self, *, is_live: bool) -> list[str]:
@@ -255,6 +270,7 @@ class Connection:
             "max_output_bytes": self._offer.max_output_bytes,
             "text_only": True,
             "for_model": True,
+            "offer": self._heard,
         }
         running = _RunningCall(
             uid=uid,

@@ -127,10 +127,13 @@ def all_files(path: str, query: str, limit: int, named: Callable[[str], str]) ->
     """Return the call that lists, page by page, the files below `path` that a glob matches.
 
     For example `workspace/search_files {"path": "src", "query": "*.c", "kind": "glob", ...}`, or
-    None if the call takes too much of a text of `limit` bytes. `named` is the context's.
+    None if the call takes too much of a text of `limit` bytes, or if its reader does not have the
+    tool. `named` is the context's.
     """
+    if not (name := named("workspace/search_files")):
+        return None
     # JSON with escapes keeps any name on one line.
     arguments = {"path": path, "query": query, "kind": "glob", "include_ignored": True}
-    call = f"{named('workspace/search_files')} {json.dumps(arguments)}"
+    call = f"{name} {json.dumps(arguments)}"
     taken = len(call) + (query == "*")  # as much as `**`, so that both have room or neither
     return call if taken <= min(MAX_NOTE // 2, limit // REMEDY_SHARE) else None

@@ -1,6 +1,5 @@
 """The notes of a cut answer work if they are followed literally: then everything is seen."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -239,15 +238,6 @@ def test_repositories_and_ignored_files_are_found_by_their_notes(folder: Path) -
         assert not Follower(server, 2000).follow(
             "workspace/search_files", {"query": "y.o"}, {"built/x/y.o"}
         )
-
-
-def test_command_that_was_meant_is_one(tree: Plant) -> None:
-    long = "".join(f"{number:02}" for number in range(10, 99)) + "-" + "abcdefghijklm" * 3
-    server = server_at(tree({f".claude/commands/{long}.md": "", "x": ""}))
-    reply = server.call("commands/get_command", {"command_name": long[:-1]})
-    found = re.search(r"did you mean '(.*)'\?$", reply.text)
-    assert found, reply.text
-    assert server.call("commands/get_command", {"command_name": found[1]}).ok
 
 
 NEVER_CUT = {"agent-q/get_file_info"}

@@ -6,7 +6,6 @@ millisecond, so nothing here depends on the speed of a machine.
 
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -21,10 +20,9 @@ from backstaff.errors import Cancelled
 from backstaff.frontmatter.block import parse
 from backstaff.fs.handles import HANDLES, Descriptors
 from backstaff.globs.globs import STRIDE, Globs, compile_globs
-from backstaff.names import ranking, suggestions
 from backstaff.project.files import Directory
 from backstaff.server import Reply
-from backstaff.tools.commands import _command, search_commands
+from backstaff.tools.commands import _commands
 from tests.py.attack.attackers import TOOLS
 from tests.py.servers import fitting, server_at
 from tests.py.trees import Plant
@@ -178,26 +176,11 @@ def test_statuses_are_asked_while_there_is_time(
     assert "the time was up" in reply.text
 
 
-def test_names_like_a_command_are_looked_for_while_there_is_time(
-    tree: Plant, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root = tree({f".claude/commands/command-{number:04}.md": "" for number in range(3000)})
-    server, wanted = server_at(root), {"command_name": "command-x0001"}
-    assert "did you mean 'command-0001'" in server.call("commands/get_command", wanted).text
-    monkeypatch.setattr(suggestions, "name_of", clock.costing(ranking.name_of))
-    reply = ended_in_time(
-        clock,
-        lambda: server.call("commands/get_command", wanted, {"deadline_ms": 100}),
-        more_ms=Budget.STRIDE,
-    )
-    assert reply.text == "Error: Command 'command-x0001' not found"
-
-
 def test_each_command_that_has_to_be_read_is_a_look_at_the_clock(
     tree: Plant, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = tree({f".claude/commands/{number:04}.md": "a" for number in range(300)})
-    monkeypatch.setattr(_command, "parse", clock.costing(parse))
+    monkeypatch.setattr(_commands, "parse", clock.costing(parse))
     reply = ended_in_time(
         clock,
         lambda: server_at(root).call("commands/list_commands", {}, {"deadline_ms": 100}),
@@ -205,15 +188,6 @@ def test_each_command_that_has_to_be_read_is_a_look_at_the_clock(
     )
     assert reply.ok
     assert "[the time was up before all commands were read: some are missing]" in reply.text
-
-
-def test_run_of_combining_marks_is_normalized_in_no_time() -> None:
-    marks = "a" + "\u0316\u0300" * 16_000
-    start = time.thread_time()
-    folded = search_commands._folded(f"x {marks} E\u0301 ﬁ")  # noqa: SLF001
-    assert time.thread_time() - start < 1
-    assert folded.startswith("x \u00e0\u0316")
-    assert folded.endswith(" é fi")
 
 
 # ---------------------------------------------------------------------------- other threads

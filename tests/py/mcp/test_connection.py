@@ -52,12 +52,14 @@ def test_initialize_with_another_version_offers_the_newest(
     assert result["protocolVersion"] == "2025-11-25"
 
 
-def test_instructions_say_where_the_root_is_and_that_unsaved_text_is_not_seen(
+def test_instructions_begin_with_the_reasons_to_prefer_the_tools_to_a_shell(
     session: Session, folder: Path
 ) -> None:
     told = session.result("initialize", HELLO)["instructions"]
-    assert str(folder) in told
-    assert "not saved" in told
+    for reason in ("shell", "what it skipped", "whole definitions", "secret"):
+        assert reason in told[:300]
+    for limit in (str(folder), "16384 bytes", "below root_path", "not saved"):
+        assert limit in told[300:]
 
 
 def test_discover_tells_versions_and_how_long_to_keep_them(session: Session) -> None:
@@ -262,14 +264,8 @@ def test_list_has_one_page_in_the_order_of_the_offer(folder: Path) -> None:
 
 def test_every_tool_says_that_it_only_reads(session: Session) -> None:
     for tool in session.result("tools/list")["tools"]:
-        title = tool["annotations"].pop("title")
-        assert title.replace(" ", "_").lower() == tool["name"]
-        assert tool["annotations"] == {
-            "readOnlyHint": True,
-            "idempotentHint": True,
-            "openWorldHint": False,
-        }
-        assert set(tool) == {"name", "description", "inputSchema", "annotations"}
+        assert tool["annotations"] == {"readOnlyHint": True}
+        assert set(tool) - {"_meta"} == {"name", "description", "inputSchema", "annotations"}
 
 
 class Broken(dict[str, object]):
@@ -339,7 +335,7 @@ def test_answers_name_tools_as_the_model_knows_them(tree: Plant) -> None:
     root = tree({"workspace/tree": "workspace/tree\n" * 300, "d/f": ""} | files)
     session = Session(server_at(root), max_output_bytes=1024)
     said = {
-        "is a directory: tree shows what is in it": ("read_file", {"path": "d"}),
+        "is a directory: tree {": ("read_file", {"path": "d"}),
         "; all files: search_files {": ("list_directory", {"path": "many"}),
     }
     for words, (name, arguments) in said.items():

@@ -9,13 +9,13 @@ import pytest
 
 from backstaff.manifest import PRESET
 from backstaff.registry import discover
-from backstaff.tool import ESSENTIAL
-from tests.py.mcp.session import Session
+from tests.py.mcp.session import STATELESS, Session, request
+from tests.py.processes import DEADLINE
 from tests.py.servers import server_at
 
 DOCS = Path(__file__).parents[3] / "docs"
 MAX_BYTES = 6500
-"""Maximum size of the essential tools' definitions: about 1,500 tokens."""
+"""Maximum size of the default tools' definitions, of which a model reads about 1,400 tokens."""
 BYTES_A_TOKEN = 4
 """For English in JSON. The tokenizer o200k counts a tenth fewer tokens in these definitions."""
 GPTEL = 55
@@ -30,6 +30,13 @@ def listed(*ids: str) -> list[dict[str, Any]]:
     return list(session.result("tools/list")["tools"])
 
 
+def sent(*params: dict[str, Any]) -> bytes:
+    """Return the answer to `tools/list` for the default tools as it is sent."""
+    session = Session(server_at("/"), PRESET)
+    session.say(request("tools/list", *params))
+    return session.sent.get(timeout=DEADLINE)
+
+
 def sizes_told(*ids: str) -> dict[str, int]:
     """Return the size in bytes of the definition of each tool, as a model reads it."""
     # Clients pass only these three fields to the model.
@@ -38,24 +45,45 @@ def sizes_told(*ids: str) -> dict[str, int]:
     return {tool["name"]: len(json.dumps(tool, separators=(",", ":"))) for tool in told}
 
 
-def test_essential_tools_cost_a_model_at_most_6500_bytes() -> None:
-    # The tools about changes add ten percent, and a client may leave them out.
-    sizes = sizes_told(*(i for i in PRESET if not re.search(r"^commands/|/git_", i)))
-    assert len(sizes) == 7
-    assert sum(sizes.values()) <= MAX_BYTES, sizes
+@pytest.mark.parametrize("params", [{}, STATELESS], ids=["handshake", "stateless"])
+def test_default_tools_are_sent_in_at_most_6500_bytes(params: dict[str, Any]) -> None:
+    assert len(sent(params)) <= MAX_BYTES, sizes_told(*PRESET)
+
+
+def test_first_three_tools_are_always_loaded() -> None:
+    marked = [tool["name"] for tool in listed() if "_meta" in tool]
+    assert sorted(marked) == ["codebase_search", "read_file", "regexp_search"]
+    assert [tool["name"] for tool in listed(*PRESET)][:3] == [
+        "regexp_search",
+        "read_file",
+        "codebase_search",
+    ]
+    marks = [tool["_meta"] for tool in listed() if "_meta" in tool]
+    assert marks == 3 * [{"anthropic/alwaysLoad": True}]
+
+
+@pytest.mark.parametrize(
+    ("tool_id", "parameter"),
+    [("workspace/read_file", "ranges"), ("workspace/regexp_search", "offset")],
+)
+def test_descriptions_give_the_limit_of_an_answer_as_it_is(tool_id: str, parameter: str) -> None:
+    for limit in (16_384, 4000):
+        session = Session(server_at("/"), (tool_id,), max_output_bytes=limit)
+        (tool,) = session.result("tools/list")["tools"]
+        told = tool["inputSchema"]["properties"][parameter]["description"]
+        assert f"{limit} bytes" in told
 
 
 def test_pages_give_the_cost_of_the_tools() -> None:
     """The pages may be wrong by a twentieth."""
     by_id = discover().by_id
-    essential = [i for i, tool in by_id.items() if ESSENTIAL in tool.categories]
     row = r"=@{}= \| [^|]+ \| about ([\d,]+)"
     by_toolset: dict[str, list[str]] = {}
     for tool_id in by_id:
         by_toolset.setdefault(tool_id.partition("/")[0], []).append(tool_id)
     for page, told, ids, around in (
         ("mcp.md", r"They cost about ([\d,]+) tokens", PRESET, 0),
-        ("backstaff.org", row.format("backstaff"), essential, GPTEL),
+        ("backstaff.org", row.format("backstaff"), PRESET, GPTEL),
         ("backstaff.org", r"without those of Emacs ([\d,]+)", tuple(by_id), GPTEL),
         *(
             ("backstaff.org", row.format(f"backstaff-{toolset}"), tuple(those), GPTEL)
@@ -66,11 +94,6 @@ def test_pages_give_the_cost_of_the_tools() -> None:
         assert found, told
         tokens = (sum(sizes_told(*ids).values()) + around * len(ids)) / BYTES_A_TOKEN
         assert int(found[1].replace(",", "")) == pytest.approx(tokens, rel=0.05), told
-
-
-def test_default_tools_are_the_essential_ones_and_two_for_commands() -> None:
-    essential = {i for i, tool in discover().by_id.items() if ESSENTIAL in tool.categories}
-    assert essential == {i for i in PRESET if not i.startswith("commands/")}
 
 
 def test_names_fit_every_client_and_are_those_that_agents_in_emacs_know() -> None:
@@ -107,5 +130,5 @@ def test_schema_tells_every_argument_its_limits_and_default(tool: dict[str, Any]
         assert told["type"] == one.type
         assert (told.get("minimum"), told.get("maximum")) == one.told_bounds()
         assert told.get("enum", []) == [str(choice) for choice in one.choices]
-        if one.default:
-            assert told.get("default") == one.default or "default" in told["description"]
+        expected = one.default in (None, False, "", ".")  # 0 is False
+        assert expected or told.get("default") == one.default or "default" in told["description"]

@@ -98,7 +98,7 @@ def test_tools_that_read_files_see_text_that_is_not_saved(
     emacs: Start, beside: Beside, root: Path
 ) -> None:
     emacs().visit(root / "a.py", "def fresh():\n    return 1\n\n")
-    client = beside()
+    client = beside("--toolsets", "workspace")
     for name, arguments in (
         ("read_file", {"path": "a.py"}),
         ("regexp_search", {"pattern": "def f.*"}),
@@ -136,7 +136,11 @@ def test_a_text_of_a_megabyte_comes_in_pieces(emacs: Start, beside: Beside, root
     client = beside()
     for comment in ("", "# another digest"):
         one.eval(f'(with-current-buffer "a.py" (goto-char 1) (insert "{comment}"))')
-        answer = text(client.tool("read_file", {"path": "a.py", "start_line": 11501}))
+        # On a machine that is busy, the pieces may take more than one call's two seconds.
+        for _ in range(10):
+            answer = text(client.tool("read_file", {"path": "a.py", "start_line": 11501}))
+            if "as on disk" not in answer:
+                break
         assert "11501\tlast_line" in answer
         assert "as on disk" not in answer
 
@@ -211,7 +215,8 @@ def test_clients_by_others_see_unsaved_text_and_tools_of_emacs(
     program = python(sdk)
     emacs().visit(root / "a.py", "def fresh():\n    return 1\n\n")
     calls = [["read_file", {"path": "a.py"}], ["emacs_context", {}], ["outline", {"path": "a.py"}]]
-    command = [*server_beside(tmp_path / "sockets"), "mcp", "--root", str(root)]
+    toolsets = ("--toolsets", "workspace,emacs")
+    command = [*server_beside(tmp_path / "sockets"), "mcp", "--root", str(root), *toolsets]
     asked = json.dumps({"command": command, "calls": calls, "mode": mode})
     answers = json.loads(printed(program, str(PEERS / f"sdk_{sdk}.py"), asked))
     assert answers["errors"] == [False] * len(calls)
@@ -266,6 +271,7 @@ def test_tool_of_emacs_without_an_emacs_says_so(emacs: Start, beside: Beside) ->
     one = emacs()
     client = beside()
     one.signal(signal.SIGKILL)
+    client.tool("emacs_context")  # the server may not have seen the end yet
     result = client.tool("emacs_context")
     assert result["isError"]
     assert "No Emacs listens (backstaff-listen-mode)" in text(result)
@@ -361,7 +367,7 @@ def test_tool_that_the_policy_asks_about_is_listed_and_asked_about(
     config = tmp_path / "config.toml"
     config.write_text('[policy]\nprompt = ["workspace/tree", "emacs/context"]\n')
     config.chmod(0o600)
-    client = beside("--config", str(config))
+    client = beside("--config", str(config), "--toolsets", "workspace,emacs")
     assert "tree" not in names(client)
     assert "needs the approval of a person" in text(client.tool("tree"))
     one = emacs(AT_ONCE)
@@ -519,8 +525,8 @@ HELLO_HERE = '(call 1 hello ("{root}" 1 nil nil))'
         ("(call 2 eval ((setq hacked t)))", "There is no such method"),
         ("(call 2 set (hacked t))", "There is no such method"),
         ('(call 2 (lambda nil (setq hacked t)) ("x"))', "There is no such method"),
-        ("(call 2 run ((lambda nil (setq hacked t)) nil 1000 1 nil))", "There is no such tool"),
-        ('(call 2 run ("emacs/eval" nil 1000 1 nil))', "There is no such tool"),
+        ("(call 2 run ((lambda nil (setq hacked t)) nil 1000 1 nil nil))", "There is no such tool"),
+        ('(call 2 run ("emacs/eval" nil 1000 1 nil nil))', "There is no such tool"),
         ('(call 2 ask ("emacs/context\\n(yes or no)" nil ""))', "There is no such tool"),
         ("(call 2 unsaved)", None),
         ("(call 2 unsaved #.(setq hacked t))", None),
@@ -577,7 +583,7 @@ def test_client_that_did_not_ask_the_user_gets_no_secret(
     arguments = '(:buffer "*log*" :max-lines 9)'
     for greeting in (hello, lifted):
         asked = '(call 2 unsaved (nil ".env"))'
-        run = f'(call 3 run ("emacs/read_buffer" {arguments} 1000 1 ""))'
+        run = f'(call 3 run ("emacs/read_buffer" {arguments} 1000 1 "" nil))'
         heard = said_to(sockets, framed(greeting), framed(asked), framed(run))
         assert "UNSAVED" not in heard
         assert "VU5TQVZ" not in heard, "Base64"

@@ -180,10 +180,10 @@ def test_emacs_that_this_process_is_in_comes_first(
     sockets: Path, fake: Callable[..., FakeEmacs], server: LiveServer
 ) -> None:
     around = f"emacs-{os.getppid()}"
-    for name, content in (("emacs-1", "other = 1\n"), (around, "around = 1\n")):
+    for name, content in (("emacs-0", "other = 1\n"), (around, "around = 1\n")):
         one, piece = item(content)
         fake(name, unsaved=f"(:items ({one}) :pieces ({piece}))")
-    assert live.sockets() == [str(sockets / around), str(sockets / "emacs-1")]
+    assert live.sockets() == [str(sockets / around), str(sockets / "emacs-0")]
     assert "around = 1" in read(server)
 
 
@@ -292,7 +292,7 @@ def test_emacs_that_does_not_greet_holds_no_other_up(
     assert "fresh = 2" in text
     assert text.endswith(SILENT)
     assert server.is_live()
-    assert server.for_models("emacs/context")["description"] == "x"
+    assert server.for_models("emacs/context", 1000)["description"] == "x"
     third = fake("emacs-3", hello=tools.format(1, "x"), run='(:text "the third\n")')
     assert server.call("emacs/context", {}, {"text_only": True}).text == "the second\n"
     assert not any(" run " in body for body in third.asked)

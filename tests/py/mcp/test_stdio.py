@@ -279,7 +279,7 @@ def test_wrong_option_is_named_on_stderr_and_ends_the_server(
 def test_root_defaults_to_the_working_directory(tree: Plant, serve: Serve) -> None:
     root = tree({"d/f": "", ".git/HEAD": ""})
     client = serve(cwd=root)
-    assert "d/" in text(client.tool("tree", {"path": "."}))
+    assert "d/" in text(client.tool("project_overview", {"path": "."}))
     assert str(root) in client.ask("server/discover", STATELESS)["result"]["instructions"]
 
 
@@ -291,7 +291,7 @@ def test_root_outside_of_projects_has_to_be_named(
     home, here = {"HOME": str(root / "home")}, {"path": "."}
     for place in (root / "home", *[root / "home/deep"] * (git != "home/.git/HEAD"), Path("/")):
         client = serve(cwd=place, env=home)
-        result = client.tool("tree", here)
+        result = client.tool("project_overview", here)
         assert result["isError"]
         assert text(result).startswith(f"Error: The root '{place}' is ")
         assert text(result).endswith("or name the directory: backstaff mcp --root DIR")
@@ -300,7 +300,8 @@ def test_root_outside_of_projects_has_to_be_named(
         assert client.close() == 0
         assert client.log() == f"backstaff: {told}\n"
     for arguments, place in ((("--root", "."), root / "home"), (("--root", "/"), root)):
-        assert not serve(*arguments, cwd=place, env=home).tool("tree", here)["isError"]
+        client = serve("--tools", "tree", *arguments, cwd=place, env=home)
+        assert not client.tool("tree", here)["isError"]
 
 
 def test_texts_keep_within_the_bytes_that_the_option_allows(tree: Plant, serve: Serve) -> None:
@@ -313,14 +314,14 @@ def test_settings_and_log_are_those_of_the_other_transport(
     tree: Plant, folder: Path, serve: Serve
 ) -> None:
     config = folder / "config.toml"
-    config.write_text('[policy]\ndeny = ["workspace/tree"]\n')
+    config.write_text('[policy]\ndeny = ["workspace/read_file"]\n')
     config.chmod(0o600)
     log = folder / "log"
     client = serve(
         *("--root", str(tree({})), "--config", str(config), "--log-file", str(log)),
         *("--log-level", "info"),
     )
-    assert "tree" not in names(client)
+    assert "read_file" not in names(client)
     client.say({"jsonrpc": "2.0", "id": 5, "result": {}})
     client.ask("ping")
     client.close()
@@ -330,6 +331,6 @@ def test_settings_and_log_are_those_of_the_other_transport(
 def test_python_without_libraries_serves_every_tool(tree: Plant, serve: Serve) -> None:
     root = tree({"a": "x", ".claude/commands/go.md": "---\ndescription: go\n---\nx"})
     bare = (sys.executable, "-I", "-S", *ISOLATED[2:])
-    client = serve("--root", str(root), command=bare)
+    client = serve("--root", str(root), "--tools", "list_commands,tree", command=bare)
     assert "go" in text(client.tool("list_commands"))
     assert client.tool("tree", {"path": ".", "exclude": ["{a,b}"]})["isError"] is False

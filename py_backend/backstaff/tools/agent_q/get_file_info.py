@@ -10,12 +10,13 @@ import stat
 import time
 from dataclasses import dataclass
 
+from backstaff.errors import PathError
 from backstaff.fs.entry import Kind
 from backstaff.render.names import show
+from backstaff.render.refusals import AGENT_Q_FILE, refused
 from backstaff.render.sizes import show_size
 from backstaff.result import Keyword
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
-from backstaff.tools.agent_q._opened import opened
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +28,12 @@ class Arguments:
 
 def run(arguments: Arguments, context: Context) -> Result:
     """Describe the file; refusals have the words of the contract's table of error cases."""
-    with opened(context.root, arguments.path, "File") as place:
-        status, kind = place.status, place.kind
-        readable, writable = place.accessible(os.R_OK), place.accessible(os.W_OK)
+    try:
+        with context.root.resolve(arguments.path) as place:
+            status, kind = place.status, place.kind
+            readable, writable = place.accessible(os.R_OK), place.accessible(os.W_OK)
+    except PathError as error:
+        raise refused(error, arguments.path, AGENT_Q_FILE) from error
     directory = kind is Kind.DIRECTORY
     path = place.path_as_directory if directory else place.path
     modified, accessed = status.st_mtime_ns // 10**9, status.st_atime_ns // 10**9

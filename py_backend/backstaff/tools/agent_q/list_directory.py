@@ -8,11 +8,12 @@ the data hold the same rows as the text.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from heapq import nsmallest
 from math import inf
 
 from backstaff.budget import Budget
+from backstaff.errors import PathError
 from backstaff.fs.entry import (
     MODIFIED_NS,
     SIZE,
@@ -23,12 +24,13 @@ from backstaff.fs.entry import (
     kinds_of,
     link_target,
 )
+from backstaff.fs.root import Place
 from backstaff.render.lines import all_files, fit, omitted, plural, size
 from backstaff.render.names import labels, quote, show, show_all, widths
+from backstaff.render.refusals import AGENT_Q_DIRECTORY, refused
 from backstaff.render.sizes import show_size
 from backstaff.result import Keyword, Rows
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
-from backstaff.tools.agent_q._opened import opened
 
 READING_SHARE = 0.6
 """The part of the time for reading names, and then for statuses; the rest is for ordering."""
@@ -126,37 +128,45 @@ class Listed:
 
 def run(arguments: Arguments, context: Context) -> Result:
     """List the directory; refusals have the words of the contract's table of error cases."""
-    limit = context.text_limit(context.settings.max_output_bytes)
     warnings: tuple[str, ...] = ()
     if arguments.sort_by.lower() not in ("name", *FACTS):
         known = ", ".join(("name", *FACTS))
         warnings = (f"Unknown sort_by {quote(arguments.sort_by)}: sorted by name (known: {known})",)
-    with opened(context.root, arguments.path, "Directory") as place:
-        directory, most = place.listing(), limit // len("[DIR]  x/\n")
-        listed, directories, files, wanted, complete = _read(directory, arguments, most, context)
+    try:
+        with context.root.directory(arguments.path) as place:
+            return replace(_listing(place, arguments, context), warnings=warnings)
+    except PathError as error:
+        raise refused(error, arguments.path, AGENT_Q_DIRECTORY) from error
 
-        def end(shown: int) -> str:
-            late = "" if complete else "... the time was up before all was read\n"
-            if shown == wanted:
-                return late
-            # The glob `*` finds the files of this directory alone.
-            query = "**" if shown < directories else "*"
-            call = all_files(place.relative, query, limit, context.named)
-            more = omitted(plural(wanted - shown, "more entry", "more entries"), limit)
-            return f"... {more}{f'; all files: {call}' if call else ''}\n{late}"
 
-        relative = context.settings.header == "relative"
-        path = show(f"{place.relative}/" if relative else place.path_as_directory)
-        counts = f"{plural(files, 'file')}, {plural(directories, 'directory', 'directories')}"
-        head = f"Directory: {path}\nTotal: {counts}\n\n"
-        text, count = fit(
-            lambda count: head + listed.first(count).text() + end(count),
-            len(listed),
-            listed.growth(),
-            limit,
-        )
-        shown = listed.first(count)
-        entries = Rows({}) if context.text_only else shown.rows(directory)
+def _listing(place: Place, arguments: Arguments, context: Context) -> Result:
+    """Return the listing of the open directory `place`. Raises `PathError`."""
+    limit, directory = context.text_limit(context.settings.max_output_bytes), place.listing()
+    most = limit // len("[DIR]  x/\n")
+    listed, directories, files, wanted, complete = _read(directory, arguments, most, context)
+
+    def end(shown: int) -> str:
+        late = "" if complete else "... the time was up before all was read\n"
+        if shown == wanted:
+            return late
+        # The glob `*` finds the files of this directory alone.
+        query = "**" if shown < directories else "*"
+        call = all_files(place.relative, query, limit, context.named)
+        more = omitted(plural(wanted - shown, "more entry", "more entries"), limit)
+        return f"... {more}{f'; all files: {call}' if call else ''}\n{late}"
+
+    relative = context.settings.header == "relative"
+    path = show(f"{place.relative}/" if relative else place.path_as_directory)
+    counts = f"{plural(files, 'file')}, {plural(directories, 'directory', 'directories')}"
+    head = f"Directory: {path}\nTotal: {counts}\n\n"
+    text, count = fit(
+        lambda count: head + listed.first(count).text() + end(count),
+        len(listed),
+        listed.growth(),
+        limit,
+    )
+    shown = listed.first(count)
+    entries = Rows({}) if context.text_only else shown.rows(directory)
     targets = (target for target in entries.columns.get("target", ()) if isinstance(target, str))
     return Result(
         text=text,
@@ -169,7 +179,6 @@ def run(arguments: Arguments, context: Context) -> Result:
             "entries": entries,
         },
         truncated=len(shown) < wanted or not complete,
-        warnings=warnings,
         labels=lambda: labels(show, (*shown.directories, *shown.files, *targets)),
     )
 

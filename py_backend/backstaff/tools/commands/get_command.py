@@ -2,57 +2,42 @@
 
 Dependencies are served, too: a command that needs one names it. The name is taken literally, as
 list_commands shows it. With `.md` at its end it is taken for the file's name, unless a command has
-that name.
-
-A file of more than a mebibyte is cut, and so is one whose text and data would not fit into one
-reply; the answer says so. Data and output hold the content as written, except that bytes other than
-UTF-8 become U+FFFD. In the text, invisible characters stand as escapes.
+that name. A file of more than `MAX_CONTENT_BYTES` is cut, and the answer says so. Data and output
+hold the content as written, except that bytes other than UTF-8 become U+FFFD. In the text,
+invisible characters stand as escapes.
 
 In the text, everything that the tool says stands above the first blank line, and everything below
 it is the file's. So no content can pass for a note of the tool.
 """
 
 import codecs
-import json
-import os
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 
-from backstaff.budget import Budget
-from backstaff.errors import (
-    DeadlineExceeded,
-    ErrorCode,
-    NotADirectory,
-    NotFound,
-    PathError,
-    ToolError,
-)
+from backstaff.errors import ErrorCode, NotADirectory, NotFound, PathError, ToolError
 from backstaff.fs.file import Content
-from backstaff.names import suggestions
 from backstaff.render.lines import fit, plural, size
 from backstaff.render.names import prose, quote, show, visible
 from backstaff.render.sizes import show_size
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
-from backstaff.tools.commands._catalog import read_catalog
-from backstaff.tools.commands._command import HEAD_BYTES, Command, command_labels, command_of
-from backstaff.tools.commands._directories import (
+from backstaff.tools.commands._commands import (
     MARKDOWN,
+    SKILL_FILE,
     TABLE,
-    CommandDirectory,
+    Command,
+    Directory,
     Settings,
-    files_of,
+    command_labels,
+    command_of,
+    is_command,
+    is_skill,
     open_directories,
 )
 
-MAX_CONTENT_BYTES = 1 << 20
-MAX_JSON_BYTES = 13 << 18
-"""Maximum number of bytes of the content as a JSON string: text, data and output together take up
-to four times as many, and a frame holds sixteen mebibytes."""
-MAX_NAME_BYTES = 255
-LEAST_SIMILARITY = 0.5
+MAX_CONTENT_BYTES = 1 << 19
+"""A byte is up to six as an escape, in the text, the data and the output: a frame holds 16 MiB."""
 INVALID_COMMAND_NAME, COMMAND_NOT_FOUND = "INVALID_COMMAND_NAME", "COMMAND_NOT_FOUND"
 """The errors of this tool."""
 OUTPUT = ("path", "size", "last_modified", "description")
@@ -72,104 +57,77 @@ class Arguments:
 
 def run(arguments: Arguments, context: Context) -> Result:
     """Find the command, read its file, and return metadata and content."""
-    settings = context.settings
     with open_directories(context) as (directories, _):
-        command, content = _find(arguments.command_name, directories, context.budget)
+        command, content = _find(arguments.command_name, directories)
     # The bytes of a last character that is cut in two are dropped.
-    text, _ = codecs.utf_8_decode(content.head, "replace", content.whole)
-    text, cut = text.removeprefix("\ufeff"), not content.whole
-    while len(json.dumps(text)) > MAX_JSON_BYTES:
-        text, cut = text[: len(text) // 2], True
-    warnings, cut_note = [command.warning()] if command.problems else [], ""
-    if cut:
-        cut_note = f"the file has {command.size} bytes, and this is only how it begins"
-        warnings.append(f"{quote(command.label)} is cut: {cut_note}")
-    warning = f"Warning: {prose('; '.join(command.problems))}\n" if command.problems else ""
+    written, _ = codecs.utf_8_decode(content.head, "replace", content.whole)
+    written = written.removeprefix("\ufeff")
+    cut = f"the file has {command.size} bytes, and this is only how it begins"
+    problems = list(filter(None, (command.problem, cut * (not content.whole))))
     head = (
         f"Command: {show(command.name)}\n"
         f"File: {show(command.path)} ({show_size(command.size)}, {command.last_modified})\n"
-        f"Description: {prose(command.description)}\n{warning}"
+        f"Description: {prose(command.description)}\n"
+        + "".join(f"Warning: {prose(problem)}\n" for problem in problems)
     )
-    rows = [f"{line}\n" for line in visible(text.replace("\r\n", "\n")).splitlines()]
-    limit = context.text_limit(2 << 20)
+    rows = [f"{line}\n" for line in visible(written.replace("\r\n", "\n")).splitlines()]
+    limit = context.text_limit()
 
     def shown(count: int) -> str:
         lines = plural(len(rows), "line")
         if count < len(rows):
             lines = f"the first {count} of {lines}, for a limit of {limit} bytes"
-        notes = "; ".join(filter(None, (lines, cut_note)))
-        return "".join((head, f"Content: {notes}\n\n", *rows[:count]))
+        return "".join((head, f"Content: {lines}\n\n", *rows[:count]))
 
-    answer, count = fit(shown, len(rows), map(size, rows), limit)
-    whole = {"name": command.name, "content": text, "truncated": cut}
-    keys = (*OUTPUT, "modified_epoch", "folder", "is_dependency")
+    text, count = fit(shown, len(rows), map(size, rows), limit)
+    whole = {"name": command.name, "content": written, "truncated": not content.whole}
     return Result(
-        text=answer,
-        data=whole | {"metadata": command.facts(*keys)},
-        output=whole | {"metadata": command.facts(*OUTPUT, *["folder"] * settings.several)},
-        truncated=cut or count < len(rows),
-        warnings=tuple(warnings),
+        text=text,
+        data=whole | {"metadata": command.facts(*OUTPUT, "modified_epoch", "is_dependency")},
+        output=whole | {"metadata": command.facts(*OUTPUT)},
+        truncated=not content.whole or count < len(rows),
+        warnings=tuple(f"{command.directory.label_of(command.file)}: {one}" for one in problems),
         labels=lambda: command_labels([command]),
     )
 
 
-def _find(
-    name: str, directories: Sequence[CommandDirectory], budget: Budget
-) -> tuple[Command, Content]:
-    """Find the command or skill `name`, and read it. Raises `ToolError`."""
-    names, failures = _possible_names(name), list[PathError]()
+def _find(name: str, directories: Sequence[Directory]) -> tuple[Command, Content]:
+    """Find the command or skill `name`, and read it. Raises `ToolError`.
+
+    `a.md` may mean the command in `a.md.md`, and else the one in `a.md`.
+    """
+    if not name or _NOT_IN_NAMES.search(name):
+        problem = "holds a separator, '..' or a control character" if name else "is empty"
+        raise ToolError(INVALID_COMMAND_NAME, f"Argument 'command_name' {problem}")
+    failures, names = list[PathError](), dict.fromkeys((name, name.removesuffix(MARKDOWN)))
     for possible, directory in product(names, directories):
-        for file in files_of(possible):
+        files = [possible + MARKDOWN] * is_command(possible + MARKDOWN)
+        files += [f"{possible}/{SKILL_FILE}"] * is_skill(possible)
+        for file in files:
             try:
                 path, content = directory.read(file, MAX_CONTENT_BYTES)
+                return command_of(file, directory, path, content), content
             except PathError as error:
                 # A file or a directory may have the name of a skill and be none.
                 if not isinstance(error, NotFound | NotADirectory):
                     failures.append(error)
-                continue
-            head = content.first(HEAD_BYTES)
-            return command_of(file, directory.label, path, head), content
     if failures:
         faults = (ErrorCode.PERMISSION_DENIED, ErrorCode.IO_ERROR, ErrorCode.APPROVAL_REQUIRED)
         code = failures[0].code if failures[0].code in faults else COMMAND_NOT_FOUND
         message = f"Command {quote(name)} cannot be read: {failures[0].message}"
         raise ToolError(code, message, **failures[0].details)
-    nearest: list[str] = []
-    with suppress(DeadlineExceeded):
-        everything = read_catalog(directories, (), budget).everything
-        known = sorted({one.name for one in everything})
-        wanted, at_most = name.removesuffix(MARKDOWN), budget.at_most(suggestions.SECONDS)
-        nearest = suggestions.similar(wanted, known, at_most, LEAST_SIMILARITY)
-    hint = f"; did you mean {' or '.join(quote(one, None) for one in nearest)}?" if nearest else ""
-    raise ToolError(COMMAND_NOT_FOUND, f"Command {quote(name)} not found{hint}", nearest=nearest)
-
-
-def _possible_names(name: str) -> list[str]:
-    """Return the names of commands that `name` may mean: for `a.md`, first `a.md`, then `a`.
-
-    Raises INVALID_COMMAND_NAME for anything that could not be the name of a file.
-    """
-    if not name:
-        problem = "is empty"
-    elif _NOT_IN_NAMES.search(name):
-        problem = "holds a separator, '..' or a control character"
-    else:
-        names = dict.fromkeys((name, name.removesuffix(MARKDOWN)))
-        if short := [one for one in names if len(os.fsencode(one + MARKDOWN)) <= MAX_NAME_BYTES]:
-            return short
-        problem = "is longer than a file's name can be"
-    raise ToolError(INVALID_COMMAND_NAME, f"Argument 'command_name' {problem}")
+    message = f"Command {quote(name)} not found: list_commands tells the names"
+    raise ToolError(COMMAND_NOT_FOUND, message)
 
 
 TOOL = Tool(
     description=(
         "Get one of the project's slash commands (a prompt, not a program) by its name: its whole"
-        " content, path and size. list_commands tells the names."
+        " content, path and size."
     ),
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TEXT,
-    preset=11,
     categories=("commands", "discovery"),
     settings=Settings,
     table=TABLE,

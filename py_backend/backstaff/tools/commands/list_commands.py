@@ -1,18 +1,14 @@
 """commands/list_commands: all commands, page by page (contract 003).
 
 The text is for a model: a line that says which part of the commands follows, a line for each
-command, and how to get the next page. The data add to the contract's output: the time of
-modification as a number, the path of the file, the directory as the settings name it, and whether a
-model may use it of its own accord, which is for skills alone. The output names the directory only
-where several are configured.
+command, and how to get the next page. The data add to the contract's output the time of
+modification as a number, the path of the file, and whether a model may use it of its own accord,
+which is for skills alone.
 
 docs/contracts.md says how cases are decided that the contract leaves open. Besides, `is_dependency`
 counts only if it is true in YAML 1.2. Files that cannot be commands, or cannot be read, are skipped
 with a warning. A file with broken front matter is listed even if it calls itself a dependency. A
 page after the last is empty. When the time is up, the answer counts only the commands found so far.
-
-Beyond the contract, a directory in the settings may hold Agent Skills, `NAME/SKILL.md`
-(agentskills.io). A skill is listed as a command of that name.
 """
 
 import json
@@ -21,9 +17,13 @@ from dataclasses import dataclass
 
 from backstaff.render.lines import bracketed, cut, left_out
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
-from backstaff.tools.commands._catalog import read_catalog, warnings_note
-from backstaff.tools.commands._command import command_labels
-from backstaff.tools.commands._directories import TABLE, Settings, open_directories
+from backstaff.tools.commands._commands import (
+    TABLE,
+    Settings,
+    command_labels,
+    open_directories,
+    read_catalog,
+)
 
 OUTPUT = ("name", "description", "size", "last_modified")
 
@@ -40,12 +40,11 @@ class Arguments:
 
 def run(arguments: Arguments, context: Context) -> Result:
     """Read all commands, drop the dependencies, and show one page (contract: core logic)."""
-    number, size, several = arguments.page, arguments.page_size, context.settings.several
+    number, size, limit = arguments.page, arguments.page_size, context.text_limit()
     with open_directories(context) as (directories, problems):
         catalog = read_catalog(directories, problems, context.budget)
     commands, start = catalog.commands, (number - 1) * size
-    page = commands[start : start + size]
-    pages = -(-len(commands) // size)
+    page, pages = commands[start : start + size], -(-len(commands) // size)
     pagination = {
         "page": number,
         "page_size": size,
@@ -54,27 +53,26 @@ def run(arguments: Arguments, context: Context) -> Result:
         "has_next": number < pages,
         "has_prev": number > 1,
     }
-    keys = (*OUTPUT, "modified_epoch", "path", "folder", "model_invocable")
-    rows = [command.facts(*keys) for command in page]
-    output = [command.facts(*OUTPUT, *["folder"] * several) for command in page]
-
-    warnings = catalog.warnings(page)
-    late = "the time was up before all commands were read: some are missing"
-    notes = [] if catalog.complete else [late]
-    limit = context.text_limit()
-    last = bracketed([*notes, *warnings_note(warnings)])
+    last = bracketed(catalog.notes())
     text, shown = cut(
         _head(pagination, len(page)),
-        [f"{command.summary(several=several)}\n" for command in page],
+        [f"{command}\n" for command in page],
         lambda shown: last + _next_page(pagination, shown, len(page) - shown, limit),
         limit,
     )
+    more = ("modified_epoch", "path", "model_invocable")
     return Result(
         text=text,
-        data={"commands": rows, "pagination": pagination},
-        output={"commands": output, "pagination": pagination},
+        data={
+            "commands": [command.facts(*OUTPUT, *more) for command in page],
+            "pagination": pagination,
+        },
+        output={
+            "commands": [command.facts(*OUTPUT) for command in page],
+            "pagination": pagination,
+        },
         truncated=shown < len(page) or not catalog.complete,
-        warnings=warnings,
+        warnings=catalog.warnings,
         labels=lambda: command_labels(page),
     )
 
@@ -85,10 +83,7 @@ def _head(pagination: Mapping[str, int], count: int) -> str:
     first = (number - 1) * pagination["page_size"] + 1
     if count:
         return f"Commands {first}-{first + count - 1} of {total} (page {number} of {pages})\n"
-    if not total:
-        return "There are no commands\n"
-    there = "is 1 page" if pages == 1 else f"are {pages} pages"
-    return f"No commands on page {number}: there {there} for all {total}\n"
+    return f"No commands on page {number} of {pages}\n" if total else "There are no commands\n"
 
 
 def _next_page(pagination: Mapping[str, int], shown: int, missing: int, limit: int) -> str:
@@ -97,14 +92,12 @@ def _next_page(pagination: Mapping[str, int], shown: int, missing: int, limit: i
     If `limit` left out the `missing` last commands of this page, the next page is as short as the
     part shown. It starts with the first command left out, or with some of those shown.
     """
-    number, size = pagination["page"], pagination["page_size"]
+    number, size, words = pagination["page"] + 1, pagination["page_size"], "next page"
     if missing and shown:
-        number, size = ((number - 1) * size + shown) // shown + 1, shown
+        number, size = ((number - 2) * size + shown) // shown + 1, shown
         words = f"{missing} more left out for a limit of {limit} bytes; next page"
     elif missing or not pagination["has_next"]:
         return left_out(missing, limit)
-    else:
-        number, words = number + 1, "next page"
     return f"[{words}: {json.dumps({'page': number, 'page_size': size})}]\n"
 
 
@@ -117,7 +110,6 @@ TOOL = Tool(
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.COMMANDS,
-    preset=10,
     categories=("commands", "discovery"),
     settings=Settings,
     table=TABLE,

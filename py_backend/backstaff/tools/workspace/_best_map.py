@@ -10,20 +10,17 @@ number of all other files in it and below:
 directories at the top, even where they have lines of their own. Any other directory is named once:
 in a line of its own if files in it are named, else in the line of the nearest one above that has
 one. There `a/b/` names `a`, too. `name@` is a link, `sub/(git)` a repository of its own, and
-`sub/(?)` cannot be read. Names are words as in `render.names`, and a name that looks like a count
-is quoted, too.
+`sub/(?)` cannot be read. Names are words as in `render.names`; one like a count is quoted, too.
 
-The name with the greatest worth for its length comes first. A file is worth its edits in the git
-history; without any edits, all are worth the same. A directory is worth the sum of the files right
-in it: whoever sees it knows where they are. Names are added in that order while there is room.
-Ties are broken by path, so the same project gives the same map.
+The name with the greatest worth for its length comes first, while there is room. A file is worth
+its edits in the git history, or without any edits the same as all others. A directory is worth the
+sum of the files right in it: whoever sees it knows where they are. Ties are broken by path.
 """
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
-from math import inf
 from typing import Any
 
 from backstaff.budget import Budget
@@ -32,18 +29,14 @@ from backstaff.project.files import Closed, Directory, ProjectFiles
 from backstaff.render.lines import fitting
 from backstaff.render.names import literal, word
 
-LABELS_SHARE = 0.5
-"""The part of the room that the first line may take for its directories."""
-# Of the directories at the top, all are named with .5, .97 with .3 and 300 tokens.
-FEW = 100
-"""The lowest count of files beside a directory: a lower one is not worth its tokens."""
-# With 20, .92 have their directory named.
+LABELS_SHARE, FEW = 0.5, 100
+"""The part of the room that the first line may take for its directories, and the lowest count of
+files beside a directory: a lower one is not worth its tokens."""
 
 Cost = Callable[[str], float]
 """The part of the room that a text takes. That of two words is at most the sum of both."""
 Row = dict[str, Any]
 """The data of a line; all paths in them start at the root."""
-
 _CLOSED = {Closed.REPOSITORY: "git", Closed.UNREADABLE: "?"}
 
 
@@ -51,9 +44,8 @@ _CLOSED = {Closed.REPOSITORY: "git", Closed.UNREADABLE: "?"}
 class Survey:
     """The directories of a project by their paths from the start; that of the start is "".
 
-    `prefix` goes before these paths to start at the root. `heat` has the edits of files, and
-    `along` names those that change along with others, as a changelog, and say little themselves.
-    `totals` counts the files in each directory that has any, at any depth.
+    `prefix` leads from the root to the start. `heat` has the edits of files, and `along` those that
+    change along with others, as a changelog. `totals` counts the files at any depth.
     """
 
     prefix: str
@@ -68,6 +60,10 @@ class Survey:
         number = _CLOSED[closed] if closed else f"{total}" if total >= FEW else ""
         return map_word(path[len(line) :].removeprefix("/")) + "/" + f"({number})" * bool(number)
 
+    def file(self, path: str, name: str) -> str:
+        """The word for the file `name` in the directory `path`: `a.py`, or `link@`."""
+        return map_word(name) + "@" * (name in self.directories[path].links)
+
     def empty_line(self, path: str) -> str:
         """The line of the directory `path` that names nothing: `src/ +210`."""
         whole = (self.prefix + path).rstrip("/")
@@ -76,20 +72,18 @@ class Survey:
 
 def survey(project: ProjectFiles, prefix: str, heat: Mapping[str, float], budget: Budget) -> Survey:
     """Count the files of `project`. `heat` has the edits. Raises `DeadlineExceeded`."""
-    totals = Counter({"": 0})
-    for directory in budget.checked(project.directories):
-        if directory.paths or directory.closed:
-            for path in (directory.path, *_above(directory.path)):
-                totals[path] += len(directory.paths)
-    directories = {one.path: one for one in project.directories}
+    directories, totals = {one.path: one for one in project.directories}, Counter({"": 0})
+    for one in budget.checked(project.directories):
+        for path in _upwards(one.path) if one.paths or one.closed else ():
+            totals[path] += len(one.paths)
     return Survey(prefix, directories, heat, set(filter(changes_along, heat)), totals)
 
 
 def best_map(there: Survey, room: float, cost: Cost, budget: Budget) -> list[tuple[str, Row]]:
     """The lines of the best map whose `cost` is at most `room`, each with its data.
 
-    There is at least the first line, that of the start; the others follow in the order of their
-    paths. When the time is up, the map shows less.
+    There is at least the line of the start; the others follow in the order of their paths. The
+    price of a name is never below its cost, so the map fits. When the time is up, it shows less.
     """
     left = room - cost(there.empty_line(""))
     top = [path for path in there.totals if path and "/" not in path]
@@ -98,86 +92,75 @@ def best_map(there: Survey, room: float, cost: Cost, budget: Budget) -> list[tup
     first = top[: fitting(prices, left * LABELS_SHARE)]
     left -= sum(prices[: len(first)])
 
-    shown: dict[str, list[str]] = {path: [] for path in ("", *first)}
-    most = max(int(left), 0)  # a name takes at least about one
-    for _, _, path, name in nsmallest(most, budget.within(_items(there, most))):
-        if name:
-            price = cost(map_word(name) + "@ ")
-            price += cost(there.empty_line(path)) if path and not shown.get(path) else 0.0
-        elif path in shown:
+    opened: dict[str, list[str]] = {"": []}  # the names in each line
+    labels = dict[str, float]()  # the price of each directory in the line of one above
+    named, most = {"", *first}, max(int(left), 0)  # a name costs at least about one
+    for _, _, path, name in nsmallest(most, budget.within(_items(there))):
+        if path in named and not name:
             continue
-        else:
-            price = cost(there.label(path, "") + " ")
-        if price > left:  # the prices so far were too high
-            left = room
-            for text, row in _lines(there, shown, first):
-                left -= cost(text) + cost(f"+{there.totals['']}") - cost(_rest(row["more_files"]))
-        if price > left or budget.expired():
+        price = cost((there.file(path, name) if name else there.label(path, "")) + " ")
+        if path not in opened:
+            # A new line or label also names the directories above, whose labels go.
+            price += cost(there.empty_line(path)) if name else 0.0
+            price -= sum(labels.get(one, 0.0) for one in _upwards(path))
+        if price > left:
             break
         left -= price
-        shown.setdefault(path, []).extend([name] if name else [])
-    return list(_lines(there, shown, first))
+        for one in _upwards(path) if path not in opened else ():
+            named.add(one)
+            labels.pop(one, None)
+        if name:
+            opened.setdefault(path, []).append(name)
+        else:
+            labels[path] = price
+
+    more = {path: there.totals[path] for path in {*opened, *first, *labels}}
+    below = {path: list[str]() for path in opened} | {"": [*first]}
+    for path in more.keys() - {""}:
+        _, *above = _upwards(path)
+        more[next(one for one in above if one in more)] -= there.totals[path]
+        if path in labels:
+            below[next(one for one in above if one in opened)].append(path)
+    return [_line(there, path, opened[path], below[path], more[path]) for path in sorted(opened)]
 
 
-def _lines(
-    there: Survey, shown: Mapping[str, Sequence[str]], first: Sequence[str]
-) -> Iterator[tuple[str, Row]]:
-    """Yield the lines of a map that names `shown` files by directory, and the `first` on top."""
-    opened = {path for path, names in shown.items() if names} | {""}
-    # The label of a directory names those above it, too.
-    named = {above for path in shown for above in _above(path)} - opened - {*first}
-    shown = {path: names for path, names in shown.items() if path not in named}
-    labels = {path: list(first) if not path else [] for path in opened}
-    more = {path: there.totals[path] - len(names) for path, names in shown.items()}
-    for path in shown.keys() - {""}:
-        more[next(above for above in _above(path) if above in shown)] -= there.totals[path]
-        if path not in opened and path not in first:
-            labels[next(above for above in _above(path) if above in opened)].append(path)
-    for path in sorted(opened):
-        names, inner = sorted(shown[path]), sorted(labels[path])
-        links = [name for name in names if name in there.directories[path].links]
-        words = [
-            there.empty_line(path).rpartition(" ")[0],
-            *(map_word(name) + "@" * (name in links) for name in names),
-            *(there.label(one, path) for one in inner),
-            _rest(more[path]),
-        ]
-        row = {
-            "path": (there.prefix + path).rstrip("/") or ".",
-            "names": names,
-            "links": links,
-            "collapsed": [there.prefix + one for one in inner],
-            "more_files": more[path],
-        }
-        yield " ".join(filter(None, words)) + "\n", row
+def _line(
+    there: Survey, path: str, names: Sequence[str], below: Sequence[str], more: int
+) -> tuple[str, Row]:
+    """The line of the directory `path` with `names` in it; `more` counts these and the rest."""
+    row: Row = {
+        "path": (there.prefix + path).rstrip("/") or ".",
+        "names": sorted(names),
+        "links": [name for name in sorted(names) if name in there.directories[path].links],
+        "collapsed": [there.prefix + one for one in sorted(below)],
+        "more_files": more - len(names),
+    }
+    words = [there.empty_line(path).rpartition(" ")[0]]
+    words += [there.file(path, name) for name in row["names"]]
+    words += [there.label(one, path) for one in sorted(below)]
+    words += [f"+{row['more_files']}"] if row["more_files"] else []
+    return " ".join(words) + "\n", row
 
 
-def _rest(more: int) -> str:
-    """The word for the number of files that a line leaves out."""
-    return f"+{more}" if more else ""
+def _items(there: Survey) -> Iterator[tuple[float, bool, str, str]]:
+    """Yield each directory that has files, with the name "", and then each file with its name.
 
-
-def _items(there: Survey, most: int) -> Iterator[tuple[float, int, str, str]]:
-    """Yield the items of the map: each directory that has files, and `most` names in each.
-
-    Before the path and the name, which is "" for the directory itself, stand the negative worth per
-    character and the rank. So no name comes before its directory or one of a lower rank.
+    Before both stands the negative worth per character. No name comes before its directory.
     """
     for path, directory in there.directories.items():
         worth = [there.heat.get(one, 0.0) if there.heat else 1.0 for one in directory.paths]
-        urgency = -sum(worth) / (len(path.rpartition("/")[2]) + 1) if path else -inf
+        first = -sum(worth) / (len(path.rpartition("/")[2]) + 1)
         if path and (worth or directory.closed):
-            yield urgency, 0, path, ""
-        names = zip(worth, directory.names(), directory.paths, strict=True)
-        own = [(0.0 if path in there.along else value, name) for value, name, path in names]
-        ranked = sorted(own, key=lambda one: (-one[0], one[1][0] == "."))
-        for rank, (value, name) in enumerate(ranked[:most], 1):
-            urgency = max(urgency, -value / (len(name) + 1))
-            yield urgency, rank, path, name
+            yield first, False, path, ""
+        for one, value, name in zip(directory.paths, worth, directory.names(), strict=True):
+            worthless = one in there.along or name[0] == "."
+            each = 0.0 if worthless else max(first, -value / (len(name) + 1))
+            yield each, True, path, name
 
 
-def _above(path: str) -> Iterator[str]:
-    """Yield the directories above `path`, the nearest first: `a/b`, `a` and "" for `a/b/c`."""
+def _upwards(path: str) -> Iterator[str]:
+    """Yield `path` and the directories above it: `a/b`, `a` and "" for `a/b`."""
+    yield path
     while path:
         path = path.rpartition("/")[0]
         yield path

@@ -70,8 +70,8 @@ def matching(
     """
     if file.whole.line_count and not file.text:
         problem = f"Path {quote(file.source.path)} is too large for 'match'"
-        remedy = f"{context.named('workspace/regexp_search')} searches it"
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{problem}: {remedy}")
+        remedy = context.hint(": {} searches it", "workspace/regexp_search")
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, problem + remedy)
     try:
         words = translated(pattern)
         ignore_case = pattern == pattern.lower()

@@ -133,9 +133,10 @@ def _parts(asked: Range, read: Callable[[str], File], context: Context) -> list[
             raise ToolError(ErrorCode.NOT_FOUND, message)
         if not found:
             problem = f"No file of the project defines {quote(asked.symbol)}"
-            search = f"{context.named('workspace/regexp_search')} with definitions=true"
-            remedy = f"in the languages that are known; {search} finds a part of a name"
-            raise ToolError(ErrorCode.NOT_FOUND, f"{problem}, {remedy}")
+            words = "; {} with definitions=true finds a part of a name"
+            remedy = context.hint(words, "workspace/regexp_search")
+            message = f"{problem}, in the languages that are known{remedy}"
+            raise ToolError(ErrorCode.NOT_FOUND, message)
         if len({(one.path, one.definition.qualified) for one in found}) > 1:
             raise Several(asked.symbol, found)
         # With the whole name: the file may define others whose names end alike.

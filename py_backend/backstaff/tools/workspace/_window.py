@@ -1,5 +1,6 @@
 """The lines of a window of a text file, or of the unsaved buffer in its place, and its outline."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -8,7 +9,7 @@ from backstaff.errors import DeadlineExceeded, Fault, NotAFile, PathError, ToolE
 from backstaff.fs.entry import Kind
 from backstaff.reading.source import ContentError, Source, opened
 from backstaff.reading.text import LineSink, TextFacts, read
-from backstaff.render.lines import size
+from backstaff.render.lines import all_files, size
 from backstaff.render.names import quote
 from backstaff.render.refusals import READ_FILE, refused
 from backstaff.structure.outline import MAX_CHARACTERS, Outline
@@ -118,11 +119,14 @@ def read_text(
         near = nearest(path, context) if error.fault is Fault.MISSING else []
         kind = ""
         if isinstance(error, NotAFile) and error.kind == Kind.DIRECTORY:
-            shows = f"{context.named('workspace/tree')} shows what is in it"
-            kind = f'is a directory: {shows} with entry_kind="all"'
+            call = json.dumps({"path": path, "entry_kind": "all"})
+            shows = context.hint(f"{{}} {call}", "workspace/tree") or all_files(
+                path, "**", context.text_limit(), context.named
+            )
+            kind = "is a directory" + (f": {shows} shows what is in it" if shows else "")
         elif isinstance(error, NotAFile):
-            describes = f"{context.named('agent-q/get_file_info')} describes it"
-            kind = f"is no regular file: {error.message}; {describes}"
+            describes = context.hint("; {} describes it", "agent-q/get_file_info")
+            kind = f"is no regular file: {error.message}{describes}"
         refusal = refused(error, path, READ_FILE, near=nearest_names(near), kind=kind)
         # The file that a link without a target is to lead to has another name than the link.
         if error.fault in {Fault.MISSING, Fault.DANGLING}:

@@ -25,7 +25,7 @@ from backstaff.project.file_kinds import is_test_file
 from backstaff.render.lines import bracketed, counted, fit, shortened, size
 from backstaff.render.names import MAX_ECHO, labels, quote, show, visible
 from backstaff.result import Note, NoteKind
-from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
+from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._matches import MOST, path_in_text
 from backstaff.tools.workspace._not_searched import not_searched, skipped
 from backstaff.tools.workspace._refusals import refusal
@@ -47,11 +47,13 @@ class Arguments:
     """The contract's parameters."""
 
     query: str = argument("A question in plain words, or a name.")
-    root_path: str = argument("Directory to look below.", default=".")
-    include: tuple[str, ...] = argument("Globs of files to look at.", absent=())
-    exclude: tuple[str, ...] = argument("Globs of files to leave out.", absent=())
+    root_path: str = argument("Directory.", default=".")
+    include: tuple[str, ...] = argument(
+        "Globs of the path below root_path, such as '**/*.py'.", absent=()
+    )
+    exclude: tuple[str, ...] = argument("Globs to leave out.", absent=())
     max_results: int = argument("Files to return.", limits=(1, MAX_RESULTS), default=10)
-    exclude_tests: bool = argument("Leave tests out; else they stand lower.", default=False)
+    exclude_tests: bool = argument("Leave out tests.", default=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +223,7 @@ TOOL = Tool(
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TEXT,
-    preset=6,
-    categories=(ESSENTIAL, "filesystem", "navigation", "search"),
+    preset=3,
+    categories=("filesystem", "navigation", "search"),
     reads_content=True,
 )

@@ -18,7 +18,7 @@ from backstaff.changes.work_tree import Change, Origin
 from backstaff.errors import DeadlineExceeded
 from backstaff.render.lines import cut, paths_in_a_note, plural, size
 from backstaff.render.names import CONTROLS, escaped, labels, quote, show, visible
-from backstaff.tool import ESSENTIAL, Context, Keyword, Result, ResultKind, Tool, argument
+from backstaff.tool import Context, Keyword, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._repository import commit_named, work_tree_at
 
 DEFAULT_TEXT_BYTES, MAX_TEXT_BYTES = 1 << 20, 4 << 20
@@ -42,22 +42,19 @@ _WORDS = {
 class Arguments:
     """The contract's table of parameters."""
 
-    path: str = argument("File or directory below which changes count.", default=".")
-    base: str = argument(
-        'A commit, branch or tag to compare with; "index" for what is staged.', default="HEAD"
-    )
+    path: str = argument("File or directory.", default=".")
+    base: str = argument('A commit or branch, or "index" for what is staged.', default="HEAD")
     target: str | None = argument(
-        'Absent: the files as they are now, unsaved buffers included. "index": what is staged.'
-        " Else a commit."
+        'A commit, or "index" (default: the files as they are now, also unsaved).'
     )
     context_lines: int = argument("Lines around each change.", default=3, limits=(0, MAX_CONTEXT))
     output: str = argument(
-        'Answer with a "patch", the names of "files", or with the lines of each ("stat").',
+        "The patch (default), the names of files, or counts of lines.",
         default="patch",
         choices=("patch", "files", "stat"),
     )
     offset: int = argument(
-        "Files to skip: only where an answer asked for it.", default=0, limits=(0, MAX_OFFSET)
+        "How many to skip: an answer names it.", default=0, limits=(0, MAX_OFFSET)
     )
 
 
@@ -153,7 +150,7 @@ def _head(asked: Arguments, found: Comparison, context: Context) -> str:
     count = plural(len(files), "file") if files else "nothing"
     about = f"{count} changed{within} from {show(asked.base)} to {now}"
     if not files and asked.target is None:  # else a reader takes a new file for no change
-        about += f"; {context.named('workspace/git_status_summary')} lists untracked files"
+        about += context.hint("; {} lists untracked files", "workspace/git_status_summary")
     if asked.offset and asked.offset >= len(files):
         return f"No more files: {about}\n"
     buffers = [prefix + path for path, one in files.items() if one.origin is Origin.BUFFER]
@@ -172,12 +169,12 @@ def _written(
     head = visible(_in_text(patch.head, strip=strip))
     shown, whole = patch, head + _in_text(b"".join(patch.hunks), strip=strip)
     if alone is not None and size(whole) > alone:
-        reads = context.named("workspace/read_file")
-        fewer = "context_lines=0 shows more, " if asked.context_lines else ""
+        remedies = ["context_lines=0 shows more"] * bool(asked.context_lines)
+        remedies += filter(None, [context.hint("{} shows the file", "workspace/read_file")])
 
         def end(count: int) -> str:
             left = plural(len(patch.hunks) - count, "more hunk")
-            return f"[{left}: {fewer}{reads} shows the file]\n"
+            return f"[{left}{': ' * bool(remedies)}{', '.join(remedies)}]\n"
 
         hunks = [_in_text(hunk, strip=strip) for hunk in patch.hunks]
         text, kept = cut(head, hunks, end, alone)
@@ -203,7 +200,7 @@ TOOL = Tool(
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TEXT,
-    categories=(ESSENTIAL, "git"),
+    categories=("git",),
     reads_content=True,
-    preset=9,
+    preset=6,
 )

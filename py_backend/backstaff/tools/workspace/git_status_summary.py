@@ -23,7 +23,7 @@ from backstaff.project.git import find_repository
 from backstaff.project.running_git import NoGit
 from backstaff.render.lines import cut, plural
 from backstaff.render.names import labels, quote, show
-from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
+from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._refusals import refusal
 from backstaff.tools.workspace._repository import answering, no_repository
 
@@ -132,7 +132,6 @@ def _result(work_tree: WorkTree, status: Status, context: Context) -> Result:
         head += f", upstream {show(upstream)} {track or 'is the same'}"
     head += "" if work_tree.repository.head else ", no commit yet"
     head += "\n" if lines else ", nothing changed\n"
-    diff = context.named("workspace/git_diff")
     is_shown = bool(status.staged or status.changed or status.conflicts or unsaved)
 
     own = "[.git/info/attributes does not count here]\n"
@@ -140,8 +139,9 @@ def _result(work_tree: WorkTree, status: Status, context: Context) -> Result:
 
     def end(count: int) -> str:
         if left := len(lines) - count:
-            return f'[{plural(left, "more line")}: {diff} with output="files" and a path]\n'
-        return own + (f"[{diff} shows the lines]\n" if is_shown else "")
+            lists = context.hint(': {} with output="files" and a path', "workspace/git_diff")
+            return f"[{plural(left, 'more line')}{lists}]\n"
+        return own + context.hint("[{} shows the lines]\n", "workspace/git_diff") * is_shown
 
     text, count = cut(head, lines, end, context.text_limit(DEFAULT_TEXT_BYTES))
     top = work_tree.base.path
@@ -169,7 +169,7 @@ TOOL = Tool(
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TEXT,
-    categories=(ESSENTIAL, "git"),
+    categories=("git",),
     reads_content=True,
-    preset=8,
+    preset=7,
 )

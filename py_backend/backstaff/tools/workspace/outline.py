@@ -41,7 +41,7 @@ from backstaff.render.lines import bracketed, counted, fit, fitting, shortened, 
 from backstaff.render.names import labels, show, visible
 from backstaff.structure.language import CONTAINERS
 from backstaff.structure.outline import Definition, Outline
-from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
+from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._matches import path_in_text
 from backstaff.tools.workspace._refusals import refusal
 from backstaff.tools.workspace._symbols import definition_data, own_line
@@ -271,9 +271,8 @@ TOOL = Tool(
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TEXT,
-    categories=(ESSENTIAL, "filesystem", "navigation"),
+    categories=("filesystem", "navigation"),
     reads_content=True,
-    preset=7,
     settings=Settings,
     table=TABLE,
 )

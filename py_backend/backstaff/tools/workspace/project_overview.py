@@ -1,23 +1,18 @@
 """workspace/project_overview: an outline of a project in as many tokens as a model can spare.
 
-First comes a head: the name, the git branch, the number of files and their kinds, the files to read
-first, the build files, the files edited lately. Then comes a map (`_best_map`). The last line says
-how many files are not named and how to see them. Ignored files are neither named nor counted.
-
-`max_tokens` is enforced by an estimate that is safe for names of any script (`render.tokens`), and
-the caller's limit in bytes besides. Weight comes from the git history where there is one, else from
-the number of files. The same project gives the same text.
+First comes a head: the name, the git branch, the number and kinds of files, those to read first, to
+build with, and edited lately. Then comes a map (`_best_map`). The last line counts the files that
+are not named. Ignored files are left out. The text keeps to `max_tokens`, estimated by
+`render.tokens`, and to the caller's limit in bytes.
 """
 
-import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import PurePath
 
 from backstaff.errors import DeadlineExceeded, ErrorCode, PathError, ToolError
-from backstaff.fs.file import read
 from backstaff.fs.root import Place
 from backstaff.project import file_kinds
 from backstaff.project.edits import edits
@@ -27,50 +22,27 @@ from backstaff.render.lines import all_files, bracketed, fitting, plural, size
 from backstaff.render.names import labels, show, word
 from backstaff.render.tokens import tokens
 from backstaff.result import Note, NoteKind
-from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
+from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._best_map import FEW, Cost, Row, Survey, best_map, map_word, survey
 from backstaff.tools.workspace._refusals import refusal
 
-MOST_TOKENS = 20_000
-MOST_BYTES = 5
-"""Upper estimate of bytes per token: a byte limit below max_tokens times 5 is the binding one."""
-WALK_SHARE = 0.5
-"""The part of the time for counting files; the rest is for the map."""
-MIN_SECONDS = 0.5
-"""Seconds that the map has even if the time is up."""
-HEAD_SHARE = 0.2
-"""The part of the whole that the head may take, beside its first line."""
-# Of the files that the next commits touch, .46 are named with .2, .43 with .5 (dev.bench.overview).
-LANDMARK_DEPTH = 3
-"""Maximum depth at which documents, build files and starts of programs are looked for."""
-LATE_COMMITS = 30
+MOST_TOKENS, MOST_BYTES = 20_000, 5
+"""Upper limit of max_tokens, and of the bytes per token in an overview."""
+WALK_SHARE, MIN_SECONDS, HEAD_SHARE = 0.5, 0.5, 0.2
+"""The part of the time for counting, the least seconds for the map, the head's part of the room."""
+LANDMARK_DEPTH, LATE_COMMITS = 3, 30
+"""Where the head looks: directories below one another, and the latest commits."""
 KINDS, EDITED, MOST_TESTS, MOST_ENTRIES = 6, 8, 3, 5
 """Maximum numbers: kinds of files, files edited lately, directories of tests, entry points."""
-MAX_BUILD_FILE = 1 << 18
-TEST_COMMANDS = (
-    *(("makefile", rb"^test *:", "make test"), ("makefile", rb"^check *:", "make check")),
-    *(("justfile", rb"^test\b", "just test"), ("package.json", rb'"test" *:', "npm test")),
-    *(("pyproject.toml", rb"pytest", "pytest"), ("setup.cfg", rb"pytest", "pytest")),
-    *(("tox.ini", rb"", "tox"), ("noxfile.py", rb"", "nox"), ("mix.exs", rb"", "mix test")),
-    *(("cargo.toml", rb"", "cargo test"), ("go.mod", rb"", "go test ./...")),
-    *(("eask", rb"", "eask test"), ("eldev", rb"", "eldev test")),
-    *(("gradlew", rb"", "./gradlew test"), ("pom.xml", rb"", "mvn test")),
-    *(("rakefile", rb"", "rake test"), ("deno.json", rb"", "deno test")),
-    *(("dune-project", rb"", "dune test"), ("stack.yaml", rb"", "stack test")),
-    *(("build.zig", rb"", "zig build test"), ("package.swift", rb"", "swift test")),
-)
-"""A build file at the top, an expression that it must match, and then the command of tests."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
     """A directory, and how long its overview may be."""
 
-    path: str = argument(
-        "Directory to show, relative to the workspace (default: all of it).", default="."
-    )
+    path: str = argument("Directory (default: all).", default=".")
     max_tokens: int = argument(
-        "The most that the answer may cost (default: 1000).",
+        "Most tokens of the answer (default: 1000).",
         integer=True,
         default=1000,
         maximum=MOST_TOKENS,
@@ -100,7 +72,12 @@ def run(arguments: Arguments, context: Context) -> Result:
     def end(count: int, more: str) -> str:
         return f"{bracketed(notes)}[{count} of {files} files named{more}]\n"
 
-    title, longest_end = _title(data, warnings), end(files, hints)
+    git = f"git {show(data['branch'])}" if data["branch"] else "git, no branch"
+    if data["branch"] is None:
+        git = "git unknown" if warnings else "no git"
+    where = data["name"] if data["path"] == "." else f"{data['name']}/{data['path']}"
+    counted = f"{plural(files, 'file')} in {plural(data['directories'], 'dir')}"
+    title, longest_end = f"# {show(where)}  {git}, {counted}\n", end(files, hints)
     frame = title + there.empty_line("") + longest_end
     if room < (least := tokens(frame)):
         words = f"{room} is too small: the least that is of use here is {least}"
@@ -126,73 +103,52 @@ def run(arguments: Arguments, context: Context) -> Result:
         text="".join((title, head, *texts, end(named, hints * (not is_whole)))),
         data=data,
         truncated=not is_whole,
-        warnings=warnings,
+        warnings=tuple(warnings),
         labels=lambda: labels(map_word, _names(data)),
     )
 
 
-def _facts(
-    place: Place, found: ProjectFiles, context: Context
-) -> tuple[Row, Survey, tuple[str, ...]]:
+def _facts(place: Place, found: ProjectFiles, context: Context) -> tuple[Row, Survey, list[str]]:
     """Return all data but the map, the files, and a warning if git fails to say something.
 
     The branch is None without git or if git cannot name it, and "" if HEAD is detached.
     """
-    repository, git_budget = found.repository, context.budget.share(WALK_SHARE)
-    known = edits(place, repository, git_budget)
-    branch = None if isinstance(repository, NoGit) else repository.branch(git_budget)
-    is_hidden = known.unknown is not None
-    if isinstance(repository, NoGit):
-        is_hidden = repository.hides
-    budget = context.budget.at_least(MIN_SECONDS)
-    there, prefix = survey(found, place.prefix, known.heat, budget), place.prefix
+    repository, budget = found.repository, context.budget.share(WALK_SHARE)
+    known = edits(place, repository, budget)
+    branch = None if isinstance(repository, NoGit) else repository.branch(budget)
+    # Most directories without git never had a history, which needs no warning.
+    unknown = known.unknown if known.unknown is not repository or known.unknown.hides else None
+    budget, prefix = context.budget.at_least(MIN_SECONDS), place.prefix
+    there = survey(found, prefix, known.heat, budget)
     paths, totals = list(budget.within(found.paths)), there.totals
-    types = Counter(map(file_kinds.language, paths))
-    kinds = sorted((kind for kind in types if kind), key=lambda kind: (-types[kind], kind))[:KINDS]
-    others = len(paths) - sum(types[kind] for kind in kinds)
+    counts = Counter(map(file_kinds.language, paths))
+    kinds = sorted(filter(None, counts), key=lambda kind: (-counts[kind], kind))[:KINDS]
+    counts[""] = len(paths) - sum(counts[kind] for kind in kinds)
+    types = [{"kind": kind or None, "files": counts[kind]} for kind in (*kinds, "")]
     tests = [path for path in totals if totals[path] and file_kinds.is_test_directory(path)]
     tests.sort(key=lambda path: (-totals[path], path))
     shallow = sorted(path for path in paths if path.count("/") <= LANDMARK_DEPTH)
     hottest = sorted(shallow, key=lambda path: -known.heat.get(path, 0))
-    build = file_kinds.build_files(shallow)
     # Of the files that the latest commits touched equally often, the latest comes first.
     touched = Counter(chain.from_iterable(map(sorted, known.commits[:LATE_COMMITS])))
     files = set(paths).difference(there.along)
-    edited = [path for path, _ in touched.most_common() if path in files]
-
-    def from_root(paths: Sequence[str]) -> list[str]:
-        return [prefix + path for path in paths]
-
+    lists = {
+        "read_first": file_kinds.read_first(shallow),
+        "build": file_kinds.build_files(shallow),
+        "start": file_kinds.entry_points(hottest)[:MOST_ENTRIES],
+        "edited": [path for path, _ in touched.most_common() if path in files][:EDITED],
+    }
     data = {
         "name": PurePath(context.root.path).name or "/",
         "path": place.relative,
         "branch": None if isinstance(branch, NoGit) else branch,
         "files": totals[""],
         "directories": len(totals) - 1,
-        "types": [{"kind": kind, "files": types[kind]} for kind in kinds]
-        + [{"kind": None, "files": others}] * bool(others),
-        "read_first": from_root(file_kinds.read_first(shallow)),
-        "build": from_root(build),
-        "test_commands": list(_test_commands(place, build)),
+        "types": [one for one in types if one["files"]],
+        **{key: [prefix + path for path in paths] for key, paths in lists.items()},
         "tests": [{"path": prefix + path, "files": totals[path]} for path in tests[:MOST_TESTS]],
-        "start": from_root(file_kinds.entry_points(hottest)[:MOST_ENTRIES]),
-        "edited": from_root(edited[:EDITED]),
     }
-    return data, there, (f"Nothing is known of edits: {known.unknown}",) if is_hidden else ()
-
-
-def _test_commands(place: Place, build: Sequence[str]) -> Iterator[str]:
-    """Yield the commands of tests that the `build` files have: `make test`, `pytest`."""
-    for path in build:
-        for name, expression, command in TEST_COMMANDS:
-            if path.lower() != name:
-                continue
-            try:
-                content = read(path, place.listing(), MAX_BUILD_FILE).head if expression else b""
-            except PathError:
-                continue
-            if re.search(expression, content, re.MULTILINE):
-                yield command
+    return data, there, [f"Nothing is known of edits: {unknown}"] if unknown else []
 
 
 def _names(data: Row) -> Iterator[str]:
@@ -204,27 +160,15 @@ def _names(data: Row) -> Iterator[str]:
         yield from (row["path"], *row["names"], *row["collapsed"])
 
 
-def _title(data: Row, warnings: Sequence[str]) -> str:
-    git = f"git {show(data['branch'])}" if data["branch"] else "git, no branch"
-    if data["branch"] is None:
-        git = "git unknown" if warnings else "no git"
-    where = data["name"] if data["path"] == "." else f"{data['name']}/{data['path']}"
-    counted = f"{plural(data['files'], 'file')} in {plural(data['directories'], 'dir')}"
-    return f"# {show(where)}  {git}, {counted}\n"
-
-
 def _head(data: Row, room: float, cost: Cost) -> str:
     """The kinds and the lists of files, as far as each has room."""
-    rows: dict[str, list[str]] = {
+    rows = {
         "types": [f"{one['kind'] or 'other'} {one['files']}" for one in data["types"]],
-        "read first": list(map(word, data["read_first"])),
-        "build": list(map(word, data["build"])),
-        "test": [
-            *(f"`{command}`" for command in data["test_commands"]),
-            *(f"{word(one['path'])}/({one['files']})" for one in data["tests"]),
-        ],
-        "start": list(map(word, data["start"])),
-        "edited lately": list(map(word, data["edited"])),
+        "read first": [*map(word, data["read_first"])],
+        "build": [*map(word, data["build"])],
+        "test": [f"{word(one['path'])}/({one['files']})" for one in data["tests"]],
+        "start": [*map(word, data["start"])],
+        "edited lately": [*map(word, data["edited"])],
     }
     rows, head = {label: words for label, words in rows.items() if words}, ""
     for number, (label, words) in enumerate(rows.items()):
@@ -242,27 +186,24 @@ def _notes(found: ProjectFiles, context: Context) -> Iterator[Note]:
     if found.expired:
         yield Note(NoteKind.TIME, "the time was up: not everything is counted")
     if found.ignored and not found.paths:
-        finds = f"{context.named('workspace/search_files')} with include_ignored finds it"
+        finds = context.hint("{} with include_ignored finds it", "workspace/search_files")
         yield Note(NoteKind.IGNORED, "git ignores all that is in here", finds)
     if found.not_applied:
         yield Note(NoteKind.RULE, f".gitignore is not applied, because {found.not_applied}")
     if found.closed(Closed.REPOSITORY):
-        text = "dir/(git) is a repository of its own"
-        yield Note(NoteKind.REPOSITORY, text, "give it as path")
+        yield Note(NoteKind.REPOSITORY, "dir/(git) is a repository of its own", "give it as path")
     if found.closed(Closed.UNREADABLE):
         yield Note(NoteKind.UNREADABLE, "dir/(?) cannot be read")
 
 
 TOOL = Tool(
     description=(
-        "Call this first in an unknown project, before any listing: its size, what to read first,"
-        " what builds and tests it, what was committed lately, and a map of the directories that"
-        " matter most; `dir/(N)` is a path to call it with again. Leaves out what git"
-        " ignores."
+        "Read this first in an unknown project: its size, what to read, what builds it,"
+        " the latest commits, and a map of the directories that matter."
     ),
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TEXT,
-    preset=1,
-    categories=(ESSENTIAL, "filesystem", "navigation"),
+    preset=5,
+    categories=("filesystem", "navigation"),
 )

@@ -40,7 +40,7 @@ from backstaff.reading.source import TABLE, Origin, Settings
 from backstaff.render.lines import fit, plural, shortened, size, some_of
 from backstaff.render.names import CONTROLS, escaped, labels, quote, show, visible
 from backstaff.structure.outline import Definition
-from backstaff.tool import ESSENTIAL, Context, Keyword, Result, ResultKind, Tool, argument
+from backstaff.tool import Context, Keyword, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._excerpt import Excerpt
 from backstaff.tools.workspace._matches import path_in_text
 from backstaff.tools.workspace._ranges import (
@@ -87,27 +87,24 @@ class Arguments:
         maximum=MAX_LINES,
     )
     symbol: str = argument(
-        "Read the definition of this name, such as Server.run; without path, wherever it is.",
+        "Definition to read, such as Server.run; without path, wherever it is.",
         absent="",
     )
-    around: int | None = argument("Read the definition around this line.", minimum=1)
+    around: int | None = argument("A line: read the definition around it.", minimum=1)
     match: str = argument("Only lines that match this regexp.", absent="")
     ranges: tuple[Range, ...] = argument(
-        "Read up to 20 parts, 16,384 bytes together.",
+        "Up to 20 parts {path, symbol|around|start_line, max_lines, match}, 16384 bytes in all.",
         absent=(),
     )
     start_byte: int = argument(
-        "Where in its first line the window starts: only where an answer asked for it.",
+        "As an answer names it.",
         default=0,
         minimum=0,
-        hidden=True,
     )
     line_numbers: bool = argument(
         "Put its number before each line of the text.", default=True, hidden=True
     )
-    encoding: str | None = argument(
-        "How to decode a file that is not UTF-8: only where an answer asked for it.", hidden=True
-    )
+    encoding: str | None = argument("As an answer names it.")
 
 
 def run(arguments: Arguments, context: Context) -> Result:
@@ -461,11 +458,8 @@ TOOL = Tool(
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TEXT,
-    preset=4,
-    categories=(
-        ESSENTIAL,
-        "filesystem",
-    ),
+    preset=2,
+    categories=("filesystem",),
     reads_content=True,
     settings=Settings,
     table=TABLE,

@@ -48,7 +48,7 @@ from backstaff.render.lines import bracketed, counted, fit, fitting, size
 from backstaff.render.names import MAX_ECHO, labels, quote, show, visible, word
 from backstaff.result import Note, NoteKind
 from backstaff.structure.outline import Outline
-from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
+from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._matches import (
     ENDS_SHARE,
     TO_ENDS,
@@ -138,34 +138,29 @@ class Arguments:
         "Search timeout in milliseconds (default: 5000).",
         limits=(1, MAX_TIMEOUT_MS),
         default=5000,
-        hidden=True,
     )
     literal: bool = argument("The pattern is plain text.", default=False)
     output: str = argument(
-        "Matches, only the files that have any, or how many each has.",
+        "Matches (default), only files, or how many each has.",
         choices=tuple(Output),
         default=Output.CONTENT.value,
     )
     context_lines: int | None = argument(
-        "Lines around each match, at most 10 (default: some if matches are few).",
+        "Lines around a match, at most 10 (default: some for few matches).",
         minimum=0,
     )
-    context_after: int | None = argument(
-        "Lines after each match (default: context_lines).", minimum=0
-    )
+    context_after: int | None = argument("Lines after it (default: context_lines).", minimum=0)
     enclosing: bool = argument(
         "Name the definition around each match, with its lines.", default=True, hidden=True
     )
     definitions: bool = argument(
-        "Only lines that define something; up to three definitions stand whole.",
+        "Only lines that define something; up to three come whole.",
         default=False,
     )
-    exclude_tests: bool = argument("Leave out tests, also those inside sources.", default=False)
-    include_ignored: bool = argument(
-        "Search what git ignores, too, and repositories within.", default=False
-    )
+    exclude_tests: bool = argument("Leave out tests.", default=False)
+    include_ignored: bool = argument("Also what git ignores.", default=False)
     offset: int = argument(
-        "How many to skip: an answer names the next page's.",
+        "How many to skip: an answer, of up to 16384 bytes, names it.",
         default=0,
         minimum=0,
         maximum=MAX_OFFSET,
@@ -569,8 +564,8 @@ TOOL = Tool(
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TEXT,
-    preset=5,
-    categories=(ESSENTIAL, "filesystem", "navigation", "search"),
+    preset=1,
+    categories=("filesystem", "navigation", "search"),
     reads_content=True,
     settings=Settings,
     table="regexp_search",

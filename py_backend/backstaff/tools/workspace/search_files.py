@@ -44,7 +44,7 @@ from backstaff.render.lines import (
 )
 from backstaff.render.names import labels, quote, show
 from backstaff.result import Note, NoteKind
-from backstaff.tool import ESSENTIAL, Context, Keyword, Result, ResultKind, Tool, argument
+from backstaff.tool import Context, Keyword, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._refusals import refusal
 
 DEFAULT_TEXT_BYTES = 1 << 20
@@ -64,22 +64,17 @@ MIN_SECONDS = 0.5
 class Arguments:
     """A query, the directory to search, and the page of the matches."""
 
-    query: str = argument(
-        "Parts of a path, in any order. For a glob: the whole path from 'path' on, such as"
-        " '**/*.py'."
-    )
-    path: str = argument("Directory to search in.", default=".")
+    query: str = argument("Parts of a path; as a glob, the whole path below 'path': '**/*.py'.")
+    path: str = argument("Directory.", default=".")
     kind: str = argument(
-        "fuzzy guesses and ranks; substring and glob are literal.",
+        "fuzzy (default) guesses and ranks; the others are literal.",
         choices=tuple(SearchKind),
         default=SearchKind.FUZZY.value,
     )
-    include_ignored: bool = argument(
-        "Search what git ignores, too, and repositories within.", default=False
-    )
+    include_ignored: bool = argument("Also what git ignores.", default=False)
     max_results: int = argument("Paths to return.", default=50, minimum=1, maximum=MAX_RESULTS)
     offset: int = argument(
-        "How many to skip: an answer names the next page's.",
+        "How many to skip: an answer names it.",
         default=0,
         minimum=0,
         maximum=MAX_OFFSET,
@@ -115,8 +110,9 @@ def run(arguments: Arguments, context: Context) -> Result:
     notes += _not_searched(found, prefix)
     notes = [replace(note, text=shortened(note.text, MAX_NOTE)) for note in notes]
     # A person who types a name wants no other tool, so the data do not name one.
-    hint = f"{context.named('workspace/regexp_search')} searches what is in files"
-    hints = [hint] if found.paths and not matches and matches.query.globs is None else []
+    hint = context.hint("{} searches what is in files", "workspace/regexp_search")
+    is_wanted = found.paths and not matches and matches.query.globs is None
+    hints = [hint] if hint and is_wanted else []
     limit = context.text_limit(DEFAULT_TEXT_BYTES)
     head, rows, before = _head(arguments, base, len(matches), total, len(found.paths)), [], None
     for how, path in page:
@@ -292,13 +288,12 @@ def _count(text: str, kind: str, index: Index, budget: Budget) -> int:
 
 TOOL = Tool(
     description=(
-        "Take this to find files by a part of their NAME or path, the best first, not by content"
-        " (workspace/regexp_search does that). Takes words, initials ('rfw' for"
-        " read_from_wire.py), class names, misspellings."
+        "Find files by a part of their name or path, not by content, best first: words, initials"
+        " ('rfw' for read_from_wire.py), misspellings."
     ),
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TEXT,
-    preset=3,
-    categories=(ESSENTIAL, "filesystem", "navigation", "search"),
+    preset=4,
+    categories=("filesystem", "navigation", "search"),
 )

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from heapq import nsmallest
 from itertools import repeat
-from typing import Any, NamedTuple
+from typing import Any
 
 from backstaff.errors import ErrorCode, NotADirectory, PathError, ToolError
 from backstaff.fs.entry import GROUPS, Kind, Named, groups_in
@@ -48,7 +48,7 @@ from backstaff.render.lines import (
 from backstaff.render.names import labels, literal, quote, show, word, words
 from backstaff.render.refusals import TREE
 from backstaff.result import Note, NoteKind
-from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
+from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._refusals import refusal
 from backstaff.tools.workspace._texts import EXCLUDED
 
@@ -107,13 +107,12 @@ class Tree:
     """The tree as it grows.
 
     `base` is the prefix of the paths below the root. `rule` finds the names to leave out unasked,
-    `globs` those of the argument `exclude`. `nodes` are those of the contract in pre-order, and
-    `branch` has the last of them and those above it, by depth.
+    `globs` those of the argument `exclude`. `nodes` are those of the contract in pre-order.
     `unopened` are the paths of directories that are nodes, but without children. `eligible` counts
     the children that a directory could have, by its path: of each opened one, of which some are
     missing if the walk stopped early, and where `count_closed` asks for it, of an unopened one.
-    `unasked` says that the root has files or links that `entry_kind` keeps out.
     `left_out` has the kind of each path that a rule such as `DEFAULT_EXCLUDES` keeps out.
+    `unasked` says that the root has files or links that `entry_kind` keeps out.
     """
 
     arguments: Arguments
@@ -122,45 +121,44 @@ class Tree:
     nodes: list[Node]
     rule: Rule
     globs: Globs | None
-    branch: list[Node]
-    limit_reached: bool = False
-    depth_cut: bool = False
     expired: bool = False
+    unasked: bool = False
     eligible: dict[str, int] = field(default_factory=dict)
     unopened: list[str] = field(default_factory=list)
-    unasked: bool = False
     left_out: dict[str, Kind] = field(default_factory=dict)
     unreadable: list[str] = field(default_factory=list)
 
+    @property
+    def limit_reached(self) -> bool:
+        """Whether there are `max_entries` nodes (3.1)."""
+        return len(self.nodes) >= self.arguments.max_entries
+
     def grow(self, place: Place) -> None:
         """Walk below `place` as far as the arguments allow, and make the nodes."""
-        asked, nodes = self.arguments, self.nodes
-        opened = nodes[:]  # by depth: the directory that was opened last, and those above it
+        opened = self.nodes[:]  # by depth: the directory that was opened last, and those above it
         with Walk(place.listing(), self.arrange, self.context.budget) as walk:
             for step in walk:
                 name, path, kind, depth, _ = step
                 node: Node = {"name": name, "path": self.base + path, "depth": depth, "kind": kind}
                 opened[depth - 1].setdefault("children", []).append(node)
-                nodes.append(node)
-                self.limit_reached = len(nodes) == asked.max_entries
+                self.nodes.append(node)
                 if kind is Kind.DIRECTORY:
-                    if depth < asked.max_depth and not self.limit_reached:
-                        if walk.enter(step) is None:
-                            opened[depth:] = [node]
-                        else:
-                            self.unreadable.append(node["path"])
-                        continue
-                    if not self.limit_reached:
-                        node["truncated"] = self.depth_cut = True
-                    self.unopened.append(node["path"])
-                    if asked.count_closed:
-                        walk.look_into(step)
+                    is_open = depth < self.arguments.max_depth and not self.limit_reached
+                    if is_open and walk.enter(step) is None:
+                        opened[depth:] = [node]
+                    elif is_open:
+                        self.unreadable.append(node["path"])
+                    else:
+                        self.unopened.append(node["path"])
+                        if not self.limit_reached:
+                            node["truncated"] = True
+                        if self.arguments.count_closed:
+                            walk.look_into(step)
                 if self.limit_reached:
                     break
             self.expired = walk.expired
         if self.expired and opened[-1]["path"] not in self.eligible:
             self.unopened.append(opened[-1]["path"])
-        self.branch = [*opened[: nodes[-1]["depth"]], nodes[-1]]
 
     def arrange(self, directory: int, path: str) -> list[Named]:
         """Filter (7) and order (3.1) the entries of a directory, as many as there is room for.
@@ -168,17 +166,14 @@ class Tree:
         The cheap filters go first, because their order does not change the result.
         """
         asked, budget = self.arguments, self.context.budget
-        kinds = tuple(SUFFIXES) if asked.entry_kind == "all" else (Kind.DIRECTORY,)
         groups = dict(zip(GROUPS, groups_in(directory, budget), strict=True))
         budget.check()  # nothing is shown of a directory that was not read to its end
-        if not path:
-            others = (name for kind in SUFFIXES if kind not in kinds for name in groups[kind])
-            self.unasked = any(asked.include_hidden or name[0] != "." for name in others)
         prefix = f"{self.base}{path}/" if path else self.base
-        found: list[Named] = []
-        room = asked.max_entries - len(self.nodes)
-        eligible = 0
-        for kind in kinds:
+        if not path and asked.entry_kind != "all":
+            others = groups[Kind.FILE] + groups[Kind.SYMLINK]
+            self.unasked = any(asked.include_hidden or name[0] != "." for name in others)
+        found, room, eligible = list[Named](), asked.max_entries - len(self.nodes), 0
+        for kind in SUFFIXES if asked.entry_kind == "all" else (Kind.DIRECTORY,):
             names = groups[kind]
             if not asked.include_hidden:
                 names = [name for name in names if name[0] != "."]
@@ -194,7 +189,7 @@ class Tree:
         return found
 
     def missing(self, node: Node) -> int:
-        """Count the children of a directory that are missing because the walk stopped."""
+        """Count the children of an opened directory that are missing because the walk stopped."""
         return self.eligible.get(node["path"], 0) - len(node.get("children", ()))
 
 
@@ -205,8 +200,8 @@ def _utf_16(name: str) -> bytes:
 def run(arguments: Arguments, context: Context) -> Result:
     """Grow the tree, and write it."""
     tree = _grown(arguments, context)
-    counts, lines = Counter(node["kind"] for node in tree.nodes), list(_lines(tree))
-    text, is_whole = _text(tree, counts, lines)
+    counts = Counter(node["kind"] for node in tree.nodes)
+    text, is_whole, notes = _text(tree, counts)
     warnings = [
         f"Directory {quote(path)} cannot be read: its children are missing"
         for path in tree.unreadable
@@ -221,15 +216,20 @@ def run(arguments: Arguments, context: Context) -> Result:
         "total_files": counts[Kind.FILE],
         "total_symlinks": counts[Kind.SYMLINK],
     }
-    stopped = tree.branch if tree.limit_reached or tree.expired else ()
-    missing = ((node["path"], tree.missing(node)) for node in stopped)
-    closed = ((path, tree.eligible.get(path)) for path in tree.unopened)
+    closed = set(tree.unopened)
+    missing = {
+        node["path"]: tree.missing(node) for node in tree.nodes if node["path"] not in closed
+    }
     more = {
         "left_out": nsmallest(MAX_LEFT_OUT, {path.split("/")[-1] for path in tree.left_out}),
-        "missing": [{"path": path, "count": count} for path, count in missing if count],
+        "missing": [{"path": path, "count": count} for path, count in missing.items() if count],
         # Without those that could not be read.
-        "closed": [{"path": path, "count": n} for path, n in closed if n is not None],
-        "notes": [note.data() for note in _notes(tree, lines, None)],
+        "closed": [
+            {"path": path, "count": tree.eligible[path]}
+            for path in tree.unopened
+            if path in tree.eligible
+        ],
+        "notes": [note.data() for note in notes],
     }
     return Result(
         text=text,
@@ -256,12 +256,10 @@ def _grown(arguments: Arguments, context: Context) -> Tree:
             root: Node = {"name": place.name, "path": place.relative, "depth": 0}
             root["kind"] = Kind.DIRECTORY
             rule = _rule(place, arguments.left_out, context)
-            tree = Tree(arguments, context, place.prefix, [root], rule, globs, [root])
-            if arguments.max_entries == 1:
-                tree.limit_reached = True
-            elif arguments.max_depth == 0:
-                root["truncated"] = tree.depth_cut = True
-            else:
+            tree = Tree(arguments, context, place.prefix, [root], rule, globs)
+            if arguments.max_depth == 0 and not tree.limit_reached:
+                root["truncated"] = True
+            elif not tree.limit_reached:
                 tree.grow(place)
     except PathError as error:
         raise refusal(error, arguments.path, context, TREE) from error
@@ -282,77 +280,47 @@ def _rule(place: Place, left_out: str, context: Context) -> Rule:
 # ---------------------------------------------------------------------------- text
 
 
-class _Line(NamedTuple):
-    """The line of a directory: its path, a word for each child, the number `missing` or None."""
+def _text(tree: Tree, counts: Counter[Kind]) -> tuple[str, bool, list[Note]]:
+    """Return the text within the limit, whether it is whole, and the notes of the whole text.
 
-    path: str
-    words: Sequence[str]
-    missing: int | None
-
-    def end(self) -> list[str]:
-        """The mark for missing children: `+6`, or `…`."""
-        return [] if self.missing == 0 else [f"+{self.missing}" if self.missing else "…"]
-
-    def text(self) -> str:
-        """The line."""
-        return " ".join([f"{word(self.path)}/", *self.words, *self.end()]) + "\n"
-
-
-def _lines(tree: Tree) -> Iterator[_Line]:
-    """Yield a line for each directory in `tree` that has children there."""
-    unopened = set(tree.unopened)
-    for node in tree.nodes:
-        if not (children := node.get("children")):
-            continue
-        marked = []
-        for child, label in zip(children, words([one["name"] for one in children]), strict=True):
-            # A name such as +6 looks like a count.
-            shown = literal(label) if label[0] == "+" and label[1:].isdigit() else label
-            marked.append(shown + SUFFIXES[child["kind"]] + "…" * (child["path"] in unopened))
-        missing = tree.missing(node)
-        yield _Line(node["path"], marked, None if missing and tree.expired else missing)
-
-
-def _text(tree: Tree, counts: Counter[Kind], lines: Sequence[_Line]) -> tuple[str, bool]:
-    """Return the head, the `lines` and the notes within the limit, and whether they are whole.
-
-    A cut text has as many of the lines, and of the names in the last one, as have room.
+    A cut text ends with as many names as have room, and `…` for the others of their line.
     """
     nouns = {Kind.DIRECTORY: "directories"}
     numbers = [plural(counts[kind], kind, nouns.get(kind, "")) for kind in SUFFIXES if counts[kind]]
     root = show(f"{tree.nodes[0]['path']}/")
     head = f"Tree of {root} with {', '.join(numbers)}, itself included\n"
-    most = sum(len(line.words) for line in lines)
+    rows, unopened = list[str](), set(tree.unopened)  # a row for each child, with the line's ends
+    for node in tree.nodes:
+        children = node.get("children", ())
+        line = f"{word(node['path'])}/"
+        for child, label in zip(children, words([one["name"] for one in children]), strict=True):
+            # A name such as +6 looks like a count.
+            shown = literal(label) if label[0] == "+" and label[1:].isdigit() else label
+            mark = SUFFIXES[child["kind"]] + "…" * (child["path"] in unopened)
+            rows.append(f"{line} {shown}{mark}")
+            line = ""
+        if children:
+            missing = tree.missing(node)
+            end = f" +{missing}" if missing and not tree.expired else " …" if missing else ""
+            rows[-1] += f"{end}\n"
+    limit = tree.context.text_limit()
 
     def text(count: int) -> str:
-        shown, left = list[_Line](), count
-        for path, names, missing in lines:
-            if left <= 0:
-                break
-            # Of the last line, the first names have room, and the others are missing, too.
-            hidden = max(0, len(names) - left)
-            more = None if missing is None else missing + hidden
-            shown.append(_Line(path, names[:left], more))
-            left -= len(names)
-        notes = _notes(tree, shown, len(lines) - len(shown) if count < most else None)
-        return "".join((head, *map(_Line.text, shown), bracketed(notes)))
+        shown = "".join(rows[:count])
+        end = " …\n" if shown and shown[-1] != "\n" else ""
+        cut = sum("\n" in row for row in rows[count:]) - bool(end)
+        return head + shown + end + bracketed(_notes(tree, cut if count < len(rows) else None))
 
-    def sizes() -> Iterator[int]:
-        for line in lines:
-            later = [size(one) + 1 for one in line.words[1:]]
-            yield size(line.text()) - sum(later)  # the first name with all that is not a name
-            yield from later
-
-    whole, count = fit(text, most, sizes(), tree.context.text_limit())
-    return whole, count == most
+    whole, count = fit(text, len(rows), map(size, rows), limit)
+    return whole, count == len(rows), list(_notes(tree, None))
 
 
-def _notes(tree: Tree, shown: Sequence[_Line], left_out: int | None) -> Iterator[Note]:
+def _notes(tree: Tree, cut_lines: int | None) -> Iterator[Note]:
     """Say why names are missing, and how to see them.
 
-    `left_out` is the number of lines that are not `shown`, or None if the text is whole.
+    `cut_lines` counts the lines that the text leaves out; it is None if the text is whole.
     """
-    asked = tree.arguments
+    asked, limit = tree.arguments, tree.context.text_limit()
     if tree.limit_reached:
         raisable = asked.max_entries < MAX_ENTRIES
         text = f"stopped at max_entries {asked.max_entries}: there may be more"
@@ -360,12 +328,22 @@ def _notes(tree: Tree, shown: Sequence[_Line], left_out: int | None) -> Iterator
     if tree.expired:
         remedy = "exclude more, or give a directory as path"
         yield Note(NoteKind.TIME, "stopped as the time was up", remedy)
-    if left_out:
-        text = omitted(plural(left_out, "more line"), tree.context.text_limit())
+    if cut_lines:
+        text = omitted(plural(cut_lines, "more line"), limit)
         yield Note(NoteKind.LIMIT, text, "give a directory as path")
-    yield from _about_short_lines(tree, shown, is_cut=left_out is not None)
-    if tree.depth_cut or tree.unopened:
-        raisable = tree.depth_cut and asked.max_depth < MAX_DEPTH
+    short = [one for one in tree.nodes if one.get("children") and tree.missing(one)]
+    if asked.max_depth > 1 and (short or cut_lines is not None):
+        call = f"give its directory as path with max_depth=1, max_entries={MAX_ENTRIES}"
+        exact = short and cut_lines is None and not tree.expired
+        mark = f"+{tree.missing(short[0])}" if exact else "…"
+        yield Note(NoteKind.LIMIT, f"a line that ends with {mark} misses names", call)
+    elif (cut_lines is not None or (short and asked.max_entries == MAX_ENTRIES)) and (
+        call_for_all := all_files(tree.nodes[0]["path"], "**", limit, tree.context.named)
+    ):  # this tool shows no more of the root's line, but workspace/search_files does
+        yield Note(NoteKind.LIMIT, "all files", call_for_all)
+    is_cut = any("truncated" in node for node in tree.nodes)
+    if is_cut or tree.unopened:
+        raisable = is_cut and asked.max_depth < MAX_DEPTH
         more = f", or raise max_depth (at most {MAX_DEPTH})" if raisable else ""
         yield Note(NoteKind.DEPTH, "dir/… is not opened", f"give it as path{more}")
     if tree.unasked and len(tree.nodes) == 1:
@@ -380,28 +358,10 @@ def _notes(tree: Tree, shown: Sequence[_Line], left_out: int | None) -> Iterator
         yield Note(NoteKind.UNREADABLE, text)
 
 
-def _about_short_lines(tree: Tree, shown: Sequence[_Line], *, is_cut: bool) -> Iterator[Note]:
-    """Say how to see the names that lines miss; `is_cut` if the text has not all of them."""
-    root, asked = tree.nodes[0]["path"], tree.arguments
-    short = [line for line in shown if line.missing != 0]
-    if any(line.path != root for line in short) or (short and asked.max_depth > 1):
-        call = f"give its directory as path with max_depth=1, max_entries={MAX_ENTRIES}"
-        text = f"a line that ends with {short[0].end()[0]} misses names"
-        yield Note(NoteKind.LIMIT, text, call)
-    elif short and (is_cut or asked.max_entries == MAX_ENTRIES):
-        # This tool shows no more of the root's line, but workspace/search_files does.
-        last = short[0].words[-1] if short[0].words else "/"
-        query = "**" if last.endswith(("/", "/…")) else "*"
-        call_for_all = all_files(root, query, tree.context.text_limit(), tree.context.named)
-        if call_for_all:
-            yield Note(NoteKind.LIMIT, "all files", call_for_all)
-
-
 TOOL = Tool(
     description="Returns a workspace tree: directories only or directories with files.",
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TREE,
-    preset=2,
-    categories=(ESSENTIAL, "filesystem", "navigation"),
+    categories=("filesystem", "navigation"),
 )

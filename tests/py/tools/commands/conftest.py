@@ -1,12 +1,10 @@
 """Fixtures for the tests of the tools for commands."""
 
 import os
-import time
 from pathlib import Path
 
 import pytest
 
-from backstaff.tools.commands import _catalog
 from tests.py.tools.commands.project import Project
 
 
@@ -14,13 +12,6 @@ from tests.py.tools.commands.project import Project
 def project(tmp_path: Path) -> Project:
     """An empty project."""
     return Project(tmp_path / "R")
-
-
-@pytest.fixture
-def settled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever was written is an hour old for the cache."""
-    now = time.time_ns
-    monkeypatch.setattr(_catalog.time, "time_ns", lambda: now() + 3600 * 10**9)  # type: ignore[attr-defined]  # its module
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 from backstaff.registry import discover
 from backstaff.server import Reply, Server
 from backstaff.settings import Settings
-from backstaff.tools.commands import _directories
+from backstaff.tools.commands import _commands
 
 REGISTRY = discover()
 LIST, SEARCH, GET = (
@@ -38,7 +38,7 @@ class Project:
         return path
 
     def call(self, tool: str, context: Mapping[str, object] | None = None, **given: Any) -> Reply:  # noqa: ANN401  # a model's
-        own = {_directories.TABLE: _directories.Settings(self.directory)}
+        own = {_commands.TABLE: _commands.Settings(self.directory)}
         server = Server(REGISTRY, Settings(own), str(self.root))
         return server.call(tool, given, {"json": True, **(context or {})})
 

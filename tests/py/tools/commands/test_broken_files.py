@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from backstaff.tools.commands import _catalog, _command
+from backstaff.tools.commands import _commands
 from tests.py.replies import code
 from tests.py.tools.commands.project import GET, SEARCH, Project, output, rows
 
@@ -113,7 +113,7 @@ def test_no_more_than_64_kib_of_a_file_are_read(
     (project.commands / "y.md").write_bytes(b"---\n" + b"a: 'b'\n" * 10**6)
     monkeypatch.setattr(os, "read", read_and_count)
     assert project.names() == ["x", "y"]
-    assert sum(read) <= 2 * _command.HEAD_BYTES
+    assert sum(read) <= 2 * _commands.HEAD_BYTES
 
 
 @pytest.mark.parametrize(
@@ -145,14 +145,6 @@ def test_a_file_that_vanishes_or_cannot_be_read_is_a_warning(
 
 def _it(words: str) -> str:
     return f"it {words}" if words.startswith("does") else words
-
-
-def test_many_warnings_are_counted_instead(project: Project) -> None:
-    for number in range(_catalog.MAX_WARNINGS + 7):
-        os.mkfifo(project.commands / f"{number:03}.md")
-    warnings = project.listing().warnings
-    assert len(warnings) == _catalog.MAX_WARNINGS + 1
-    assert warnings[-1] == "7 more files have problems"
 
 
 BROKEN = {
@@ -190,13 +182,6 @@ def test_broken_front_matter_never_hides_a_command_and_always_warns(
     assert [result["name"] for result in output(search)["results"]] == ["broken"]
     data: Any = got.data
     assert data["metadata"]["is_dependency"] is False
-
-
-def test_a_warning_on_a_command_stands_with_its_page(project: Project) -> None:
-    project.write("a.md", "---\ndescription: a: b\n---\n")
-    project.write("b.md", "Text.")
-    assert len(project.listing(page_size=1).warnings) == 1
-    assert project.listing(page=2, page_size=1).warnings == ()
 
 
 ODD_NAMES = (

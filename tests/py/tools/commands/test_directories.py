@@ -18,20 +18,15 @@ def test_an_earlier_folder_shadows_a_later_one(project: Project, home: Path) -> 
     (home / ".claude/commands/both.md").write_text("The user's.")
     (home / ".claude/commands/own.md").write_text("The user's own.")
     reply = project.listing()
-    told = [(row["name"], row["description"], row["folder"]) for row in rows(reply)]
-    assert told == [
-        ("both", "The project's.", ".claude/commands"),
-        ("own", "The user's own.", "~/.claude/commands"),
-    ]
-    assert [command["folder"] for command in output(reply)["commands"]] == [*BOTH]
-    assert "own (~/.claude/commands): The user's own.\n" in reply.text
+    told = [(row["name"], row["description"]) for row in rows(reply)]
+    assert told == [("both", "The project's."), ("own", "The user's own.")]
     assert [row["path"] for row in rows(reply)] == [
         str(project.commands / "both.md"),
         str(home / ".claude/commands/own.md"),
     ]
     assert output(project.call(GET, command_name="both"))["content"] == "The project's."
-    assert output(project.call(GET, command_name="own"))["metadata"]["folder"] == BOTH[1]
-    assert project.found("own") == ["own", "both"] or project.found("own") == ["own"]
+    assert output(project.call(GET, command_name="own"))["content"] == "The user's own."
+    assert project.found("own") == ["own"]
 
 
 def test_a_dependency_shadows_too(project: Project, home: Path) -> None:

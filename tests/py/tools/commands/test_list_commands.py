@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backstaff.tools.commands import _command
+from backstaff.tools.commands import _commands
 from tests.py.examples import examples
 from tests.py.replies import code
 from tests.py.tools.commands.project import LIST, REGISTRY, Project, output, rows
@@ -114,7 +114,7 @@ def test_the_next_page_is_asked_for_as_the_text_says(project: Project) -> None:
     ],
 )
 def test_last_modified_tells_every_time_that_a_file_can_have(nanoseconds: int, shown: str) -> None:
-    assert _command.utc(nanoseconds) == shown
+    assert _commands.utc(nanoseconds) == shown
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_last_modified_tells_every_time_that_a_file_can_have(nanoseconds: int, s
         ("---\ndescription: Given\n---\nText.", "Given"),
         ("---\ndescription: |\n  On\n  two lines\n---\nText.", "On two lines"),
         ("---\ndescription:\n---\nText.", "Text."),
-        ("---\ndescription: 42\n---\nText.", "Text."),
+        ("---\ndescription: 42\n---\nText.", "42"),
         ("---\ndescription: true\n---\nText.", "Text."),
         ("---\ndescription: '  '\n---\nText.", "Text."),
         ("---\ndescription: [a]\n---\nText.", "Text."),
@@ -157,3 +157,11 @@ def test_commands_in_sub_folders_are_not_read(project: Project) -> None:
     reply = project.listing()
     assert reply.text == "Commands 1-1 of 1 (page 1 of 1)\na: Text.\n"
     assert reply.warnings == ()
+
+
+def test_odd_names_and_descriptions_have_labels_for_those_who_show_the_data(
+    project: Project,
+) -> None:
+    project.write("a b.md", '---\ndescription: "Turns\\u202e round"\n---\n')
+    labels = dict(project.listing().labels)
+    assert labels["Turns\u202e round"] == "Turns\\u202e round"

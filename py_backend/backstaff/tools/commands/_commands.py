@@ -1,0 +1,325 @@
+"""The commands of a project and its user: Markdown files in the directories that the settings name.
+
+A directory holds commands as `NAME.md`, Agent Skills as `NAME/SKILL.md` (agentskills.io), or both;
+of one name, the command counts, and of several directories the first. Hidden entries and README.md
+are neither (contract 003: filtering rules). Deeper files are never looked at.
+
+A relative directory belongs to the project: it and every link in it stay within the root. An
+absolute one, or one that begins with `~`, was chosen by the user, so links in it may lead anywhere.
+An absolute path that leads into the project belongs to the project all the same.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import blake2b
+from typing import NamedTuple
+
+from backstaff.budget import Budget
+from backstaff.cache import LRUCache
+from backstaff.errors import NotADirectory, NotFound, PathError, ToolError
+from backstaff.frontmatter.block import parse
+from backstaff.frontmatter.values import Value
+from backstaff.fs.entry import Kind, entries_in
+from backstaff.fs.file import Content, not_a_file, read
+from backstaff.fs.root import Root, components
+from backstaff.render.lines import plural
+from backstaff.render.names import labels, prose, quote, show, word
+from backstaff.render.refusals import COMMANDS, refused
+from backstaff.tool import Context
+
+TABLE = "list_commands"
+MARKDOWN, SKILL_FILE = ".md", "SKILL.md"
+DIRECTORY_NOT_FOUND = "DIRECTORY_NOT_FOUND"
+"""The contract's error code where no directory of commands exists."""
+HEAD_BYTES = 64 * 1024
+"""The part of a file that may tell about it."""
+MAX_DESCRIPTION, MAX_SKILL_DESCRIPTION = 200, 1024
+NO_DESCRIPTION = "No description available"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """`[tools.list_commands]`, for all tools of the set.
+
+    `directory` is a directory or a list of them, relative to the root or absolute (`~` is the
+    user's home).
+    """
+
+    directory: str | tuple[str, ...] = ".claude/commands"
+
+    @property
+    def directories(self) -> tuple[str, ...]:
+        """The directories as a list."""
+        return (self.directory,) if isinstance(self.directory, str) else self.directory
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """A directory of commands: its `label` in the settings, and its path in `root`.
+
+    The root is the project's, or `/` where links may lead anywhere.
+    """
+
+    label: str
+    root: Root
+    relative: str
+
+    def label_of(self, file: str) -> str:
+        """The path of `file` by the settings, quoted: `'~/skills/a/SKILL.md'`."""
+        return quote(f"{self.label.rstrip('/')}/{file}")
+
+    def files(self, budget: Budget) -> Iterator[tuple[str, str]]:
+        """Yield each name and file of a command, and then those of a skill. Raises `PathError`."""
+        with self.root.directory(self.relative) as place:
+            entries = sorted(entries_in(place.listing(), budget))
+        for name, _ in entries:
+            if is_command(name):
+                yield name.removesuffix(MARKDOWN), name
+        for name, kind in entries:
+            if kind in (Kind.DIRECTORY, Kind.SYMLINK) and is_skill(name):
+                yield name, f"{name}/{SKILL_FILE}"
+
+    def read(self, file: str, limit_bytes: int) -> tuple[str, Content]:
+        """Return the real path and the first bytes of `file`. Raises `PathError`."""
+        with self.root.resolve(f"{self.relative}/{file}") as place:
+            if place.kind is not Kind.FILE:
+                raise not_a_file(place.kind)
+            self.root.judge(place.relative, place.given)
+            return place.path, read(place.name, place.directory, limit_bytes)
+
+
+class Command(NamedTuple):
+    """A command or skill, from the head of its `file`: `commit.md` or `pdf/SKILL.md`.
+
+    `path` is the real path. `last_modified` is in UTC, `2025-11-15T10:00:00.000Z`, and
+    `modified_epoch` the same in seconds, as Emacs takes times. `model_invocable` is true for a
+    skill with a `description`, unless its author says otherwise. `problem` is a fault in its front
+    matter, or "".
+    """
+
+    name: str
+    directory: Directory
+    file: str
+    path: str
+    size: int
+    last_modified: str
+    modified_epoch: int
+    description: str
+    is_dependency: bool
+    model_invocable: bool
+    problem: str
+
+    def facts(self, *keys: str) -> dict[str, object]:
+        """Return the properties `keys` in an object of an answer."""
+        return {key: getattr(self, key) for key in keys}
+
+    def __str__(self) -> str:
+        """Return the line in a text: `deploy: Roll out`."""
+        return f"{word(self.name)}: {prose(_shortened(self.description, MAX_DESCRIPTION))}"
+
+
+class Catalog(NamedTuple):
+    """The commands that are no dependencies, in the contract's order.
+
+    `complete` is false if the time was up before all were read.
+    """
+
+    commands: Sequence[Command]
+    warnings: tuple[str, ...]
+    complete: bool
+
+    def notes(self) -> Iterator[str]:
+        """Yield the facts that the text has to tell: a model does not see the warnings."""
+        if not self.complete:
+            yield "the time was up before all commands were read: some are missing"
+        if self.warnings:
+            count = plural(len(self.warnings), "warning", "warnings, the first")
+            yield f"{count}: {prose(self.warnings[0])}"
+
+
+def is_command(name: str) -> bool:
+    """Whether a file of this `name` is a command (contract 003: filtering rules)."""
+    return name.endswith(MARKDOWN) and not name.startswith(".") and name != "README.md"
+
+
+def is_skill(name: str) -> bool:
+    """Whether a directory of this `name` can be a skill; `a.md` is a mistake for a command."""
+    return not name.startswith(".") and not is_command(name)
+
+
+@contextmanager
+def open_directories(context: Context) -> Iterator[tuple[list[Directory], list[str]]]:
+    """Find the directories in the settings, and return them and warnings about those that fail.
+
+    Not everyone has commands of their own, so a missing directory is no warning. Raises
+    DIRECTORY_NOT_FOUND if there is no directory at all.
+    """
+    directories, problems, warnings = list[Directory](), list[str](), list[str]()
+    with Root("/", context.root.guard) as disk:
+        for label in context.settings.directories:
+            try:
+                directories.append(_directory(label, context.root, disk))
+            except PathError as error:
+                problems.append(refused(error, label, COMMANDS).message)
+                if not isinstance(error, NotFound):
+                    warnings.append(f"Commands directory {problems[-1]}")
+        if not directories:
+            problem = f"Commands directory {', '.join(problems)}"
+            problem = problem if problems else "No directory is set"
+            message = f"{problem}; see 'directory' in [tools.{TABLE}]"
+            raise ToolError(DIRECTORY_NOT_FOUND, message)
+        yield directories, warnings
+
+
+def _directory(label: str, root: Root, disk: Root) -> Directory:
+    """Find the directory `label` in the project's `root`, or on the `disk`. Raises `PathError`."""
+    path = os.path.expanduser(label)  # pathlib raises for an unknown user
+    if path.startswith("/"):
+        with disk.directory(path) as place:
+            inside = root.within(components(place.path))
+            if inside is None:
+                return Directory(label, disk, place.relative)
+        path = "/".join(inside)
+    with root.directory(path) as place:
+        return Directory(label, root, place.relative)
+
+
+def read_catalog(
+    directories: Sequence[Directory], warnings: Sequence[str], budget: Budget
+) -> Catalog:
+    """Read every command. `warnings` are about directories that could not be found."""
+    skipped, by_name = list(warnings), dict[str, Command]()
+    for directory in directories:
+        try:
+            files = list(directory.files(budget))
+        except PathError as error:
+            skipped.append(f"Directory {quote(directory.label)} cannot be read: {error.message}")
+            continue
+        for name, file in files:
+            # Reading one file can take 50 milliseconds.
+            if name in by_name or budget.expired():
+                continue
+            try:
+                command = command_of(file, directory, *directory.read(file, HEAD_BYTES))
+            except PathError as error:
+                # Most directories, and links to files, are no skills.
+                if not ("/" in file and isinstance(error, NotFound | NotADirectory)):
+                    skipped.append(f"{directory.label_of(file)} is skipped: {error.message}")
+                continue
+            by_name[name] = command
+            if command.problem:
+                skipped.append(f"{directory.label_of(file)}: {command.problem}")
+    # A dependency, too, hides the commands of its name in later directories.
+    listed = [command for command in by_name.values() if not command.is_dependency]
+    # By name without regard to case, and `Go` before `go`.
+    listed.sort(key=lambda one: (one.name.casefold(), one.name))
+    return Catalog(listed, tuple(skipped), not budget.expired())
+
+
+class Head(NamedTuple):
+    """The fields of a `Command` that the text of its file decides."""
+
+    description: str
+    is_dependency: bool
+    model_invocable: bool
+    problem: str
+
+
+_HEADS: LRUCache[bytes, Head] = LRUCache(20_000)
+"""Heads by the digest of their text: reading YAML takes 20 times as long as reading the file."""
+
+
+def command_of(file: str, directory: Directory, path: str, content: Content) -> Command:
+    """Make the command in `file` from the first `HEAD_BYTES` of `content`."""
+    content, is_skill_file = content.first(HEAD_BYTES), "/" in file
+    digest = blake2b(content.head, salt=b"%d%d" % (content.whole, is_skill_file)).digest()
+    head = _HEADS.get(digest) or _head(content, is_skill_file=is_skill_file)
+    _HEADS.put(digest, head)
+    return Command(
+        name=file.partition("/")[0] if is_skill_file else file.removesuffix(MARKDOWN),
+        directory=directory,
+        file=file,
+        path=path,
+        size=content.status.st_size,
+        last_modified=utc(content.status.st_mtime_ns),
+        modified_epoch=content.status.st_mtime_ns // 10**9,
+        **head._asdict(),
+    )
+
+
+def _head(content: Content, *, is_skill_file: bool) -> Head:
+    document = parse(content.head, whole=content.whole)
+    fields = document.fields
+    given = _one_line(fields.get("description"))
+    description = given or _one_line(first_paragraph(document.body())) or NO_DESCRIPTION
+    most = MAX_SKILL_DESCRIPTION if is_skill_file else MAX_DESCRIPTION
+    silent = str(fields.get("disable-model-invocation")).lower() == "true"
+    return Head(
+        description=_shortened(description, most),
+        # Broken front matter hides no command: its author may have meant something else.
+        is_dependency=fields.get("is_dependency") is True and not document.warning,
+        model_invocable=is_skill_file and bool(given) and not silent,
+        problem=document.warning,
+    )
+
+
+_HIDDEN = re.compile(r"^(```|~~~).*?(?:^\1|\Z)|<!--.*?(?:-->|\Z)", re.DOTALL | re.MULTILINE)
+"""Matches code between fences, and comments."""
+_HEADING = re.compile(r"#{1,6}(?:\s|\Z)|(?:[-*_=][ \t]*){3,}\Z")
+_UNDERLINE = re.compile(r"=+|--+")
+"""Makes a heading of the lines above it."""
+_OTHER = re.compile(r"\s|[-+*](?:\s|\Z)|[0-9]{1,9}[.)](?:\s|\Z)|[<>|]|\[[^]]+\]:")
+"""The line begins code, a list, HTML, a quote, a table or a link definition."""
+
+
+def first_paragraph(text: str) -> str:
+    """Return the first paragraph of a Markdown `text`, its lines as they stand there, or "".
+
+    Anything else than a heading lasts up to the next blank line. Links and emphasis stay.
+    """
+    paragraph, is_other = list[str](), False
+    for line in _HIDDEN.sub("", text).split("\n"):
+        start = line.strip()
+        if paragraph and _UNDERLINE.fullmatch(start):
+            paragraph = []
+        elif not start or _HEADING.match(start) or (paragraph and _OTHER.match(start)):
+            if paragraph:
+                break
+            is_other = False
+        elif paragraph or not (is_other or _OTHER.match(line)):
+            paragraph.append(start)
+        else:
+            is_other = True
+    return "\n".join(paragraph)
+
+
+def _one_line(value: Value) -> str:
+    """Return `value` on one line if it is text, and "" for anything else."""
+    return " ".join(value.split()) if isinstance(value, str) else ""
+
+
+def _shortened(line: str, most: int) -> str:
+    return line if len(line) <= most else line[: most - 3] + "..."
+
+
+def utc(nanoseconds: int) -> str:
+    """Format a time in UTC, to the millisecond: `2025-11-15T10:00:00.000Z`.
+
+    A time that the calendar does not have stands as its epoch seconds: `@1152921504606846976`.
+    """
+    seconds, rest = divmod(nanoseconds, 10**9)
+    try:
+        time = datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest // 1000)
+    except (OverflowError, ValueError, OSError):
+        return f"@{seconds}"
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def command_labels(commands: Sequence[Command]) -> list[tuple[str, str]]:
+    """Pair the odd names and descriptions of `commands` with their form in text."""
+    names = [text for one in commands for text in (one.name, one.path)]
+    return labels(show, names) + labels(prose, [one.description for one in commands])
