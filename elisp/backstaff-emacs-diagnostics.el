@@ -9,7 +9,7 @@
 ;;   2 problems in 1 file: 1 error, 1 warning
 ;;   src/a.py:7:1 error undefined name 'x' [flymake]
 ;;   src/a.py:9:80 warning line too long [flycheck]
-;;   [1 note below the severity warning is not shown]
+;;   [1 problem below the severity warning not shown]
 ;;   [no checker runs in: README.md]
 ;;   [only files that are open in Emacs are checked]
 ;;
@@ -60,93 +60,82 @@
          (scope (backstaff-emacs-argument-path (or (plist-get arguments :path) "") roots))
          (within (lambda (path) (or (equal scope "") (equal path scope)
                                     (string-prefix-p (concat scope "/") path))))
-         (path-of (lambda (problem) (plist-get problem :path)))
-         (reports (cl-loop for (path . buffer) in (backstaff-emacs-buffers roots)
-                           when (funcall within path)
-                           collect (cons path (backstaff-emacs-diagnostics--of-buffer
-                                               path buffer roots))))
+         (severity-of (lambda (problem) (substring (symbol-name (plist-get problem :severity)) 1)))
+         (place (lambda (problem) (apply #'format "%s\0%9d%9d"
+                                         (mapcar (apply-partially #'plist-get problem)
+                                                 '(:path :line :column)))))
          (severity (plist-get arguments :severity))
-         (wanted (memq (intern (concat ":" severity)) '(:note :warning :error)))
-         (problems (cl-sort (cl-remove-if-not
-                             within (cl-loop for (_ _ problems) in reports append problems)
-                             :key path-of)
-                            #'string<
-                            :key (lambda (one)
-                                   (apply #'format "%s\0%9d%9d"
-                                          (mapcar (apply-partially #'plist-get one)
-                                                  '(:path :line :column))))))
-         (found (cl-remove-if-not (lambda (one) (memq (plist-get one :severity) wanted)) problems))
-         (hidden (cl-set-difference problems found))
-         (failed nil)
-         (named (lambda (text paths)
-                  (and paths (format "%s: %s" text
-                                     (backstaff-emacs-some (mapcar #'backstaff-names-show paths)
-                                                           (min 500 (/ limit 4)))))))
-         (in-state (lambda (state)
-                     (cl-loop for (path one) in reports when (eq one state) collect path)))
-         (unchecked (funcall in-state 'unchecked))
-         (waiting (funcall in-state 'waiting))
-         (checked (funcall in-state 'checked))
-         (notes nil))
-    (cl-loop for (path _ _ . failures) in (reverse reports)
-             do (dolist (failure failures)
-                  (push path (alist-get failure failed nil nil #'equal))))
-    (setq notes
-          (delq nil
-                `(,(and hidden (format "%s below the severity %s %s not shown"
-                                       (backstaff-emacs-diagnostics--counts hidden) severity
-                                       (if (cdr hidden) "are" "is")))
-                  ,@(cl-loop for (failure . paths) in failed
-                             collect (funcall named (concat failure " in") paths))
-                  ,(funcall named "no checker runs in" unchecked)
-                  ,(funcall named "a check is under way in" waiting)
-                  ,(unless (or reports (equal scope ""))
-                     (format "%s is not open" (backstaff-names-show scope))))))
-    (backstaff-emacs-answer
-     limit
-     (cond ((not checked)
-            (concat "Not checked: "
-                    (string-join (or notes '("no file of the project is open")) "; ")))
-           ((null found)
-            (format "No %s%s"
-                    (pcase severity
-                      ("error" "errors") ("warning" "errors or warnings") (_ "problems"))
-                    (if failed " from the checkers that work" "")))
-           (t (format "%s in %s: %s" (backstaff-emacs-plural (length found) "problem")
-                      (backstaff-emacs-plural
-                       (length (delete-dups (mapcar path-of found))) "file")
-                      (backstaff-emacs-diagnostics--counts found))))
-     (cl-loop for problem in found
-              collect (cons (cl-destructuring-bind
-                                (&key path line column severity message source) problem
-                              (format "%s:%d:%d %s %s [%s]" (backstaff-names-show path) line column
-                                      (substring (symbol-name severity) 1) message source))
-                            problem))
-     :most (plist-get arguments :max-results)
-     :more "%d more: give a path, or raise max_results or severity"
-     :notes `(,@(and checked notes) "only files that are open in Emacs are checked")
-     :data (lambda (shown)
-             (list :problems shown :problems-total (length found)
-                   :problems-below (length hidden)
-                   :unchecked unchecked :waiting waiting :failed failed)))))
-
-(defun backstaff-emacs-diagnostics--counts (problems)
-  "Return the number of PROBLEMS of each severity: \"2 errors, 1 note\"."
-  (string-join
-   (cl-loop for severity in '(:error :warning :note)
-            for number = (cl-count severity problems
-                                   :key (lambda (one) (plist-get one :severity)))
-            when (> number 0)
-            collect (backstaff-emacs-plural number (substring (symbol-name severity) 1)))
-   ", "))
+         (wanted (member severity '("note" "warning" "error")))
+         (states nil) (found nil) (hidden nil))
+    (pcase-dolist (`(,path . ,buffer) (backstaff-emacs-buffers roots))
+      (when (funcall within path)
+        (pcase-let ((`(,state . ,problems)
+                     (backstaff-emacs-diagnostics--of-buffer path buffer roots)))
+          (setf (alist-get state states) (append (alist-get state states) (list path)))
+          (dolist (problem problems)
+            (when (funcall within (plist-get problem :path))
+              (if (member (funcall severity-of problem) wanted)
+                  (push problem found)
+                (push problem hidden)))))))
+    (let* ((notes
+            `(,(and hidden (format "%s below the severity %s not shown"
+                                   (backstaff-emacs-plural (length hidden) "problem") severity))
+              ,@(cl-loop for (state . text) in '((failed . "a checker has failed in")
+                                                 (unchecked . "no checker runs in")
+                                                 (waiting . "a check is under way in"))
+                         for paths = (alist-get state states)
+                         when paths collect (format "%s: %s" text
+                                                    (backstaff-emacs-listed
+                                                     paths (min 500 (/ limit 4)))))
+              ,(unless (or states (equal scope ""))
+                 (format "%s is not open" (backstaff-names-show scope)))))
+           (checked (or found (alist-get 'checked states)))
+           (head (cond ((not checked)
+                        (concat "Not checked: "
+                                (string-join (or (remq nil notes)
+                                                 '("no file of the project is open"))
+                                             "; ")))
+                       ((not found)
+                        (format "No %s" (pcase severity ("error" "errors")
+                                               ("warning" "errors or warnings") (_ "problems"))))
+                       (t (format "%s in %s: %s"
+                                  (backstaff-emacs-plural (length found) "problem")
+                                  (backstaff-emacs-plural
+                                   (length (delete-dups (mapcar (lambda (problem)
+                                                                  (plist-get problem :path))
+                                                                found)))
+                                   "file")
+                                  (string-join
+                                   (cl-loop for severity in '("error" "warning" "note")
+                                            for count = (cl-count severity found :test #'equal
+                                                                  :key severity-of)
+                                            when (> count 0)
+                                            collect (backstaff-emacs-plural count severity))
+                                   ", "))))))
+      (backstaff-emacs-answer
+       limit (cl-loop for problem in (cl-sort (copy-sequence found) #'string< :key place)
+                      collect (cl-destructuring-bind
+                                  (&key path line column message source &allow-other-keys) problem
+                                (cons (format "%s:%d:%d %s %s [%s]" (backstaff-names-show path)
+                                              line column (funcall severity-of problem)
+                                              message source)
+                                      problem)))
+       (lambda (shown left)
+         (list head
+               `(,(and (> left 0)
+                       (format "%d more: give a path, or raise max_results or severity" left))
+                 ,@(and checked notes) "only files that are open in Emacs are checked")
+               (list :problems shown :problems-total (length found)
+                     :problems-below (length hidden) :unchecked (alist-get 'unchecked states)
+                     :waiting (alist-get 'waiting states) :failed (alist-get 'failed states))))
+       :most (plist-get arguments :max-results)))))
 
 (defun backstaff-emacs-diagnostics--of-buffer (path buffer roots)
-  "Return (STATE PROBLEMS . FAILURES) of BUFFER; PATH is below one of ROOTS.
-STATE is `checked', `unchecked' if no checker runs there, `failed' if all of
-them have failed, or `waiting' if one has not reported yet.  A problem is a
-plist, in which the line and the column count from 1.  FAILURES are texts about
-the checkers that have failed."
-  (let ((checked nil) (waiting nil) (problems nil) (failures nil))
+  "Return (STATE . PROBLEMS) of BUFFER; PATH is below one of ROOTS.
+STATE is `unchecked' if no checker runs there, `failed' if one has failed,
+`waiting' if one has not reported yet, or `checked'.  A problem is a plist, in
+which the line and the column count from 1."
+  (let ((state 'unchecked) (problems nil))
     (cl-flet ((problem (path line column severity message source)
                 (push (list :path path :line line :column column :severity severity
                             :message (backstaff-names-prose
@@ -156,40 +145,27 @@ the checkers that have failed."
       (backstaff-emacs-in buffer
         (when (bound-and-true-p flymake-mode)
           ;; Flymake no longer asks a checker that has signalled an error.
-          (let* ((disabled (flymake-disabled-backends))
-                 (running (cl-set-difference (flymake-running-backends) disabled)))
-            (setq failures (cl-loop for backend in disabled
-                                    collect (format "Flymake has disabled %s, which failed,"
-                                                    (if (symbolp backend)
-                                                        (backstaff-names-show (symbol-name backend))
-                                                      "a checker")))
-                  checked (and running t)
-                  waiting (cl-set-difference running (flymake-reporting-backends))))
-          ;; They are sorted, so that each line is counted once.
-          (goto-char (point-min))
-          (cl-loop
-           with line = 1
-           for (start . diagnostic)
-           in (cl-sort (cl-loop for one in (flymake-diagnostics)
-                                for start = (flymake-diagnostic-beg one)
-                                when (integer-or-marker-p start) collect (cons start one))
-                       #'< :key #'car)
-           for type = (flymake-diagnostic-type diagnostic)
-           do (let ((last (point)))
+          (let ((running (flymake-running-backends)) (failed (flymake-disabled-backends)))
+            (setq state (cond (failed 'failed)
+                              ((null running) 'unchecked)
+                              ((cl-set-difference running (flymake-reporting-backends)) 'waiting)
+                              (t 'checked))))
+          (dolist (diagnostic (flymake-diagnostics))
+            (let ((start (flymake-diagnostic-beg diagnostic))
+                  (type (flymake-diagnostic-type diagnostic)))
+              (when (integer-or-marker-p start)
                 (goto-char start)
-                (forward-line 0)
-                (cl-incf line (count-lines last (point))))
-           (problem path line (1+ (- (min start (point-max)) (point)))
-                    (or (car (memq type '(:error :warning :note)))
-                        (pcase (get type 'flymake-category)
-                          ('flymake-warning :warning) ('flymake-note :note) (_ :error)))
-                    (flymake-diagnostic-text diagnostic) "flymake")))
+                (problem path (line-number-at-pos) (1+ (- (point) (line-beginning-position)))
+                         (or (car (memq type '(:error :warning :note)))
+                             (pcase (get type 'flymake-category)
+                               ('flymake-warning :warning) ('flymake-note :note) (_ :error)))
+                         (flymake-diagnostic-text diagnostic) "flymake")))))
         (when (bound-and-true-p flycheck-mode)
-          (pcase (bound-and-true-p flycheck-last-status-change)
-            ('no-checker)
-            ('errored (push "a check of Flycheck has failed" failures))
-            (status (setq checked t
-                          waiting (or waiting (memq status '(not-checked running))))))
+          (setq state (pcase (bound-and-true-p flycheck-last-status-change)
+                        ('no-checker state)
+                        ('errored 'failed)
+                        ((or 'not-checked 'running) (if (eq state 'failed) state 'waiting))
+                        (_ (if (eq state 'unchecked) 'checked state))))
           (dolist (error flycheck-current-errors)
             ;; A checker may find problems in other files; they count if they are below a root.
             (let* ((file (flycheck-error-filename error))
@@ -198,11 +174,11 @@ the checkers that have failed."
                            path))
                    (level (flycheck-error-level-severity (flycheck-error-level error))))
               (when path
-                (problem path (or (flycheck-error-line error) 1) (or (flycheck-error-column error) 1)
+                (problem path
+                         (or (flycheck-error-line error) 1) (or (flycheck-error-column error) 1)
                          (cond ((>= level 100) :error) ((>= level 10) :warning) (t :note))
                          (flycheck-error-message error) "flycheck")))))))
-    (cl-list* (cond (checked (if waiting 'waiting 'checked)) (failures 'failed) (t 'unchecked))
-              (nreverse problems) failures)))
+    (cons state problems)))
 
 (provide 'backstaff-emacs-diagnostics)
 ;;; backstaff-emacs-diagnostics.el ends here

@@ -74,13 +74,13 @@ The server's fs/secrets.py defines the globs."
   "Return non-nil if BUFFER, or its base buffer, visits a file."
   (buffer-local-value 'buffer-file-name (or (buffer-base-buffer buffer) buffer)))
 
-(defun backstaff-emacs-path (buffer roots &optional secret)
+(defun backstaff-emacs-path (buffer roots)
   "Return the path below one of ROOTS of the file that BUFFER visits.
-It is nil if there is none, and if no tool may show BUFFER.  If the file may
-hold secrets it is nil unless SECRET is non-nil, for a tool that asks first."
+It is nil if there is none, if no tool may show BUFFER, and if the file may hold
+secrets."
   (when-let ((names (backstaff-unsaved-file-names (or (buffer-base-buffer buffer) buffer))))
     (and (not (backstaff-emacs-hidden-p buffer))
-         (or secret (not (backstaff-emacs-secret-p names roots)))
+         (not (backstaff-emacs-secret-p names roots))
          (backstaff-unsaved-below (car names) roots))))
 
 (defun backstaff-emacs-directory (buffer roots)
@@ -99,13 +99,12 @@ as a `backstaff-emacs-path'."
              (backstaff-unsaved-below (file-name-as-directory (file-truename directory))
                                     roots))))))
 
-(defun backstaff-emacs-buffers (roots &optional secret)
+(defun backstaff-emacs-buffers (roots)
   "Return an alist of paths below ROOTS and the buffers that visit them.
-SECRET is as in `backstaff-emacs-path'.
 The buffers are in the order of `buffer-list', without indirect ones."
   (cl-loop for buffer in (buffer-list)
            for path = (and (not (buffer-base-buffer buffer))
-                           (backstaff-emacs-path buffer roots secret))
+                           (backstaff-emacs-path buffer roots))
            when path collect (cons path buffer)))
 
 (defun backstaff-emacs-argument-path (path roots)
@@ -142,34 +141,49 @@ The root itself is \"\".  Fail if PATH leads out of it."
   "Return COUNT with its NOUN: \"1 line\", \"2 lines\"."
   (format "%d %s%s" count noun (if (= count 1) "" "s")))
 
-(defun backstaff-emacs-some (words most)
-  "Return the first WORDS in MOST bytes, and the number of the others."
-  (let* ((room most)
-         (shown (cl-loop for word in words
-                         while (>= (cl-decf room (+ 2 (string-bytes word))) 0)
-                         collect word))
-         (more (- (length words) (length shown))))
-    (concat (string-join shown ", ")
-            (cond ((zerop more) "")
-                  (shown (format " and %d more" more))
-                  (t (format "%d with long names" more))))))
+;;; Results
 
-(cl-defun backstaff-emacs-answer (limit head rows &key most more notes data)
-  "Return a tool's result: the line HEAD, ROWS and NOTES, in LIMIT bytes.
-ROWS are conses of a line and a value.  If given, at most MOST are shown.
-For the others stands a note by the format MORE, as \"%d more: give a path\".
-NOTES, of which some may be nil, stand in brackets.  DATA, a function, returns
-the result's data for a list of the values that are shown."
-  (let* ((tail (mapconcat (lambda (note) (format "[%s]\n" note)) (delq nil notes) ""))
-         (lines (backstaff-lisp-tools-fitting
-                 (mapcar (lambda (row) (concat (car row) "\n")) (seq-take rows (or most 1000)))
-                 (- limit (string-bytes head) (string-bytes tail) 100)))
-         (left (- (length rows) (length lines))))
-    (list :text (concat head "\n" (string-join lines)
-                        (and (> left 0) (format "[%s]\n" (format more left)))
-                        tail)
-          :truncated (> left 0)
-          :data (funcall data (mapcar #'cdr (seq-take rows (length lines)))))))
+(defun backstaff-emacs-listed (paths limit)
+  "Return the first PATHS that take LIMIT bytes, and the number of the others.
+For example \"a.c, b.c and 2 more\"."
+  (let* ((names (mapcar #'backstaff-names-show paths))
+         (shown (backstaff-lisp-tools-fitting (mapcar (lambda (name) (concat ", " name)) names)
+                                              limit))
+         (left (- (length names) (length shown))))
+    (concat (if shown (substring (string-join shown) 2) "none with a short name")
+            (if (> left 0) (format " and %d more" left) ""))))
+
+(cl-defun backstaff-emacs-answer (limit rows render
+                                     &key (most 1000) (total (length rows)) from-end)
+  "Return a tool's result: a first line, ROWS and notes, in LIMIT bytes.
+ROWS are conses of a line and a value.  At most MOST are shown, the first ones,
+or with FROM-END the last ones; one is always shown.  TOTAL is the number that
+there are, if ROWS are not all of them.
+
+The function RENDER is called with the values of the rows that are shown and the
+number of the others.  It returns the list (HEAD NOTES DATA).  HEAD is the first
+line, and NOTES, of which some may be nil, stand in brackets at the end.  DATA
+is the result's data."
+  (let* ((rows (seq-take (if from-end (reverse rows) rows) most))
+         (around (lambda (rows)
+                   (pcase-let ((`(,head ,notes ,data)
+                                (funcall render
+                                         (mapcar #'cdr (if from-end (reverse rows) rows))
+                                         (- total (length rows)))))
+                     (list (concat head "\n")
+                           (mapconcat (lambda (note) (format "[%s]\n" note))
+                                      (remq nil notes) "")
+                           data))))
+         (all (funcall around rows))
+         (lines (mapcar (lambda (row) (concat (car row) "\n")) rows))
+         ;; With fewer rows there may be one more note.
+         (lines (or (backstaff-lisp-tools-fitting
+                     lines (- limit (string-bytes (car all)) (string-bytes (cadr all)) 60))
+                    (seq-take lines 1))))
+    (pcase-let ((`(,head ,notes ,data) (funcall around (seq-take rows (length lines)))))
+      (list :text (concat head (string-join (if from-end (reverse lines) lines)) notes)
+            :truncated (< (length lines) total)
+            :data data))))
 
 (provide 'backstaff-emacs)
 ;;; backstaff-emacs.el ends here

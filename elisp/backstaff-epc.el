@@ -12,9 +12,10 @@
 ;; waits for an answer, and `backstaff-epc-call-async' does not.  Each call ends once,
 ;; with its value or with a condition below `backstaff-error'.
 ;;
-;; A frame leaves the buffer before its call ends, so that a callback may wait for another
-;; call.  After the first byte out of order nobody knows where the next frame begins, so
-;; the connection breaks, and all its calls end.
+;; A frame leaves the buffer before its call ends, so that the function that is called then
+;; may wait for another call.  It must not exit by an error or a `throw', because the calls
+;; after it would not end.  After the first byte out of order nobody knows where the next
+;; frame begins, so the connection breaks, and all its calls end.
 
 ;;; Code:
 
@@ -46,17 +47,15 @@ the text of a `backstaff-error'."
                (:copier nil))
   "A process that speaks EPC, and the calls that it has not answered.
 NAME is the peer's in messages.  REMOTE is non-nil if a network lies between:
-then requests are small, and one sent in part ends the connection.
-LOG-FUNCTION is called with a line of text for the log.  STDERR-FUNCTION is
+then requests are small.  LOG-FUNCTION is called with a line of text for the log.  STDERR-FUNCTION is
 called when the connection breaks, and returns the last lines that PROCESS
 wrote to its standard error, or nil.
 
 BUFFER has the bytes of the next frames, and PENDING maps uids to calls.
-TIMER is nil or the last timer that looks for calls whose time is up, and PAUSE
-the last that lets Emacs read again.
+TIMER is nil or the last timer that looks for calls whose time is up.
 CLOSED is nil or the condition that broke the connection."
   process (name "the server") remote (log-function #'ignore) (stderr-function #'ignore)
-  buffer (pending (make-hash-table) :read-only t) (last-uid 0) (silent-timeouts 0) closed timer pause)
+  buffer (pending (make-hash-table) :read-only t) (last-uid 0) (silent-timeouts 0) closed timer)
 
 (cl-defstruct (backstaff-epc--call (:constructor backstaff-epc--make-call) (:copier nil))
   "A call in flight.
@@ -92,13 +91,12 @@ The process gets a new filter and a new sentinel."
     (format (pcase (process-status process)
               ('exit "%s exited with status %d")
               ('signal "%s was killed by signal %d")
+              ('stop "%s is stopped and takes no more requests")
               (_ "%s closed the connection"))
             (backstaff-epc--name connection) (process-exit-status process))))
 
 (defun backstaff-epc--listen (connection)
   "Let Emacs read from the process of CONNECTION."
-  (when-let ((pause (backstaff-epc--pause connection)))
-    (cancel-timer pause))
   (set-process-filter (backstaff-epc--process connection)
                       (lambda (_process chunk)
                         (backstaff-epc--receive connection chunk))))
@@ -123,35 +121,16 @@ last words are added to REASON.  ADVICE is a string for the user, or nil."
                         ,@(and advice (list advice)))))
       (setf (backstaff-epc--closed connection) condition)
       (delete-process (backstaff-epc--process connection))
-      (dolist (timer (list (backstaff-epc--timer connection) (backstaff-epc--pause connection)))
-        (when timer (cancel-timer timer)))
-      (unwind-protect
-          (let ((words (string-trim (or (funcall (backstaff-epc--stderr-function connection)) ""))))
-            (unless (equal words "")
-              (setf (cadr condition) (format "%s:\n%s" reason words))))
-        (unwind-protect
-            (progn (funcall (backstaff-epc--log-function connection) (cadr condition))
-                   (backstaff-epc--fail-pending connection condition))
-          (kill-buffer (backstaff-epc--buffer connection)))))))
-
-(defun backstaff-epc--until-done (step)
-  "Call the function STEP until it returns nil.
-STEP may call a caller's function.  If that exits by a `throw', a timer goes on."
-  (let ((more t))
-    (unwind-protect
-        (while (setq more (funcall step)))
-      (when more
-        (run-at-time 0 nil #'backstaff-epc--until-done step)))))
-
-(defun backstaff-epc--fail-pending (connection condition)
-  "End all calls over CONNECTION with CONDITION, the oldest first."
-  (let ((uids (sort (hash-table-keys (backstaff-epc--pending connection)) #'<)))
-    (backstaff-epc--until-done
-     (lambda ()
-       (when uids
-         (when-let ((call (backstaff-epc--pop-call connection (pop uids))))
-           (backstaff-epc--complete connection call nil condition))
-         t)))))
+      (when (backstaff-epc--timer connection)
+        (cancel-timer (backstaff-epc--timer connection)))
+      (let ((words (string-trim (or (funcall (backstaff-epc--stderr-function connection)) ""))))
+        (unless (equal words "")
+          (setf (cadr condition) (format "%s:\n%s" reason words))))
+      (funcall (backstaff-epc--log-function connection) (cadr condition))
+      (kill-buffer (backstaff-epc--buffer connection))
+      (dolist (uid (hash-table-keys (backstaff-epc--pending connection)))
+        (when-let ((call (backstaff-epc--pop-call connection uid)))
+          (funcall (backstaff-epc--call-error-fn call) condition))))))
 
 (defconst backstaff-epc--slice 0.05
   "Seconds between two looks at the peer.")
@@ -159,7 +138,8 @@ STEP may call a caller's function.  If that exits by a `throw', a timer goes on.
 ;;; Frames from the peer
 
 (defvar backstaff-epc--innermost nil
-  "The innermost wait, a list that has its outcome, or nil before that is known.")
+  "The innermost wait: a cons of its connection and its outcome.
+The outcome is nil before it is known.")
 
 (defun backstaff-epc--break-wait (connection)
   "If the innermost wait has its outcome, leave CONNECTION unread for a moment.
@@ -168,11 +148,9 @@ always, if the peer floods.  In Emacs 28 a peer that has closed its output and
 lives on is like that."
   (let ((process (backstaff-epc--process connection)))
     ;; Emacs reads the rest from a process that has ended, and would call t with it.
-    (when (and (car backstaff-epc--innermost) (process-live-p process))
-      (set-process-filter process t)
-      (unless (memq (backstaff-epc--pause connection) timer-list)
-        (setf (backstaff-epc--pause connection)
-              (run-at-time backstaff-epc--slice nil #'backstaff-epc--listen connection))))))
+    (when (and (eq connection (car backstaff-epc--innermost)) (cdr backstaff-epc--innermost)
+               (process-live-p process))
+      (set-process-filter process t))))
 
 (defun backstaff-epc--receive (connection chunk)
   "Take CHUNK from the peer of CONNECTION and deliver the complete messages."
@@ -183,15 +161,12 @@ lives on is like that."
       (let ((inhibit-modification-hooks t))
         (goto-char (point-max))
         (insert chunk)))
-    (backstaff-epc--until-done
-     (lambda ()
-       (condition-case problem
-           (when-let ((message (backstaff-epc--next-message connection)))
-             (backstaff-epc--deliver connection message)
-             t)
-         (backstaff-protocol-error
-          (backstaff-epc-close connection (cadr problem) (car problem))
-          nil))))))
+    (condition-case problem
+        (let (message)
+          (while (setq message (backstaff-epc--next-message connection))
+            (backstaff-epc--deliver connection message)))
+      (backstaff-protocol-error
+       (backstaff-epc-close connection (cadr problem) (car problem))))))
 
 (defun backstaff-epc--next-message (connection)
   "Take the next message off the buffer of CONNECTION; nil if there is none.
@@ -209,11 +184,10 @@ Signal a `backstaff-protocol-error' if it is not a message."
     (`(,(and kind (or 'return 'return-error 'epc-error))
        ,(and uid (or (pred integerp) 'nil)) ,value)
      (if-let ((call (backstaff-epc--pop-call connection uid)))
-         (if (eq kind 'return)
-             (backstaff-epc--complete connection call value nil)
-           (backstaff-epc--complete
-            connection call nil
-            (list 'backstaff-remote-error (if (stringp value) value (format "%S" value)))))
+         (if (eq kind 'return) (funcall (backstaff-epc--call-success-fn call) value)
+           (funcall (backstaff-epc--call-error-fn call)
+                    (list 'backstaff-remote-error
+                          (if (stringp value) value (format "%S" value)))))
        (funcall (backstaff-epc--log-function connection)
                 (format "dropped a late or stray answer: %s %s" kind uid))))
     (_ (backstaff-message-refuse
@@ -224,19 +198,6 @@ Signal a `backstaff-protocol-error' if it is not a message."
   "Remove the call UID from those over CONNECTION; return nil if there is none."
   (prog1 (gethash uid (backstaff-epc--pending connection))
     (remhash uid (backstaff-epc--pending connection))))
-
-(defun backstaff-epc--complete (connection call value condition)
-  "End CALL over CONNECTION with VALUE, or with CONDITION if that is non-nil.
-An error in the caller's function goes to the log and the echo area."
-  (condition-case problem
-      (if condition (funcall (backstaff-epc--call-error-fn call) condition)
-        (funcall (backstaff-epc--call-success-fn call) value))
-    ((error quit)
-     (let ((text (format "the callback for %s failed: %s"
-                         (backstaff-epc--call-method call)
-                         (error-message-string problem))))
-       (funcall (backstaff-epc--log-function connection) text)
-       (message "Backstaff: %s" text)))))
 
 ;;; Calls
 
@@ -254,12 +215,12 @@ nil while they wait for an answer.")
 METHOD is a symbol or a string.  SUCCESS-FN is called with the value, or
 ERROR-FN with a condition as `condition-case' binds it: one of them, once.  No
 answer within TIMEOUT seconds (nil: wait for ever) is also a condition.  Both
-run in a process filter or a timer, and an error in them goes to the log.
+run in a process filter or a timer, and exit neither by an error nor a `throw'.
 
 Return a handle for `backstaff-epc-cancel'.  A call that cannot be sent
 signals an error here, and neither function is called.  Emacs waits while the
-pipe is full, for TIMEOUT at most.  The unsent part of a request then stays in
-Emacs's own queue, and the next frame follows it."
+pipe is full, for TIMEOUT at most.  A request that is not sent as a whole ends
+the connection, because nobody knows which part of it is under way."
   (backstaff-epc--check-open connection)
   (let* ((uid (cl-incf (backstaff-epc--last-uid connection)))
          (process (backstaff-epc--process connection))
@@ -269,46 +230,28 @@ Emacs's own queue, and the next frame follows it."
                    backstaff-message-largest-frame)))
          (call (backstaff-epc--make-call :method method :timeout timeout
                                          :success-fn success-fn :error-fn error-fn))
-         (ended nil) (failure nil))
+         (problem "the last one was cut short") (ended nil))
     (unwind-protect
         (catch call
           (puthash uid call (backstaff-epc--pending connection))
           (when timeout
             (backstaff-epc--set-deadline connection call timeout))
-          (condition-case problem
+          (condition-case failure
               (let ((backstaff-epc--sending call))
                 (process-send-string process frame)
                 (setf (backstaff-epc--call-sent call) t))
-            (error (setq failure problem))))
+            (error (setq problem (error-message-string failure)))))
       (unless (backstaff-epc--call-sent call)
-        ;; If the process died meanwhile, ERROR-FN has been called.
+        ;; If the connection broke meanwhile, ERROR-FN has been called.
         (setq ended (not (backstaff-epc--pop-call connection uid)))
-        (cond (failure
-               (backstaff-epc-close
-                connection
-                (if (memq (process-status process) '(exit signal))
-                    (backstaff-epc--end-text connection)
-                  (format "%s takes no more requests (%s)" (backstaff-epc--name connection)
-                          (if (eq (process-status process) 'stop) "it is stopped"
-                            (error-message-string failure))))))
-              ;; Nobody knows which part of the request is under way.
-              ((backstaff-epc--remote connection)
-               (backstaff-epc-close connection "the sending of a request was cut short")))))
+        (backstaff-epc-close
+         connection (if (memq (process-status process) '(exit signal stop))
+                        (backstaff-epc--end-text connection)
+                      (format "%s takes no more requests (%s)"
+                              (backstaff-epc--name connection) (string-trim problem))))))
     (unless (or (backstaff-epc--call-sent call) ended)
-      (when failure
-        (backstaff-epc--check-open connection))
-      (signal 'backstaff-timeout
-              (list (backstaff-epc--slowness connection "took no request" call))))
+      (backstaff-epc--check-open connection))
     uid))
-
-(defun backstaff-epc--slowness (connection failure call)
-  "Return the message that the peer of CONNECTION showed FAILURE in CALL's time.
-Count that as a sign that the peer is stuck."
-  (cl-incf (backstaff-epc--silent-timeouts connection))
-  (format "%s %s within %s seconds%s" (backstaff-epc--name connection)
-          failure (backstaff-epc--call-timeout call)
-          (if (backstaff-epc--remote connection)
-              "; the network may be down, or that host asleep" "")))
 
 (defun backstaff-epc--check-open (connection)
   "Signal the condition that broke CONNECTION, if one did."
@@ -325,55 +268,55 @@ times as long, because Emacs looks at all timers when it adds one."
           (run-at-time backstaff-epc--slice nil #'backstaff-epc--check-deadlines connection))))
 
 (defun backstaff-epc--check-deadlines (connection)
-  "End the calls over CONNECTION whose time is up, the oldest first."
-  (let ((now (float-time)) late)
+  "End the calls over CONNECTION whose time is up."
+  (let ((now (float-time)) (late nil) (sending nil))
     (maphash (lambda (uid call)
                (when-let ((deadline (backstaff-epc--call-deadline call)))
-                 ;; The timer starts again before a callback can exit by a `throw'.
-                 (if (<= deadline now) (push uid late)
-                   (backstaff-epc--set-deadline connection call (- deadline now)))))
+                 (cond ((> deadline now)
+                        (backstaff-epc--set-deadline connection call (- deadline now)))
+                       ((eq call backstaff-epc--sending) (setq sending call))
+                       ;; If Emacs was suspended meanwhile, the answer may lie in the pipe.  If
+                       ;; another request is being sent in the midst of this one, a throw would
+                       ;; cut that caller's work in two.
+                       ((not (and (backstaff-epc--call-looked call)
+                                  (backstaff-epc--call-sent call)))
+                        (setf (backstaff-epc--call-looked call) t)
+                        (backstaff-epc--set-deadline connection call backstaff-epc--slice))
+                       (t (push uid late)))))
              (backstaff-epc--pending connection))
-    (setq late (sort late #'<))
-    (backstaff-epc--until-done
-     (lambda ()
-       (when late
-         (backstaff-epc--time-out connection (pop late))
-         t)))
-    (backstaff-epc--break-wait connection)))
-
-(defun backstaff-epc--time-out (connection uid)
-  "End call UID over CONNECTION, because its time is up."
-  (when-let ((call (gethash uid (backstaff-epc--pending connection))))
-    (cond ((eq call backstaff-epc--sending) (throw call nil))
-          ;; If Emacs was suspended meanwhile, the answer may lie in the pipe.  If another request
-          ;; is being sent in the midst of this one, a throw would cut that caller's work in two.
-          ((not (and (backstaff-epc--call-looked call) (backstaff-epc--call-sent call)))
-           (setf (backstaff-epc--call-looked call) t)
-           (backstaff-epc--set-deadline connection call backstaff-epc--slice))
-          (t (backstaff-epc--drop
-              connection uid 'backstaff-timeout
-              (backstaff-epc--slowness
-               connection (format "did not answer %s" (backstaff-epc--call-method call)) call))))))
+    (dolist (uid (nreverse late))
+      (when-let ((call (gethash uid (backstaff-epc--pending connection))))
+        (cl-incf (backstaff-epc--silent-timeouts connection))
+        (backstaff-epc--drop
+         connection uid 'backstaff-timeout
+         (format "%s did not answer %s within %s seconds%s" (backstaff-epc--name connection)
+                 (backstaff-epc--call-method call) (backstaff-epc--call-timeout call)
+                 (if (backstaff-epc--remote connection)
+                     "; the network may be down, or that host asleep" "")))))
+    ;; A timer may wait, in another way, inside a wait that has its outcome.
+    (if (eq (process-filter (backstaff-epc--process connection)) t)
+        (backstaff-epc--listen connection)
+      (backstaff-epc--break-wait connection))
+    (when sending
+      (throw sending nil))))
 
 (defun backstaff-epc--drop (connection uid symbol text)
   "End call UID over CONNECTION with the condition SYMBOL and TEXT.
 The peer learns that nobody waits any more.  Return nil if the call had ended."
   (when-let ((call (backstaff-epc--pop-call connection uid)))
-    ;; While Emacs waits to send, another package's filter may throw.
-    (unwind-protect
-        (when (backstaff-epc-live-p connection)
-          (let ((inhibit-quit t))
-            ;; An error is ignored, because the call has ended here already.  The process's
-            ;; sentinel or the next call says why nothing can be sent.
-            (ignore-errors
-              (let ((word (backstaff-epc-call-async connection 'cancel (list uid)
-                                                    ;; Emacs waits no longer for a full pipe.
-                                                    :timeout 0.1)))
-                ;; Its answer may take any time.
-                (setf (backstaff-epc--call-deadline
-                       (gethash word (backstaff-epc--pending connection)))
-                      nil)))))
-      (backstaff-epc--complete connection call nil (list symbol text)))
+    (funcall (backstaff-epc--call-error-fn call) (list symbol text))
+    (when (backstaff-epc-live-p connection)
+      (let ((inhibit-quit t))
+        ;; An error is ignored, because the call has ended here already.  The process's
+        ;; sentinel or the next call says why nothing can be sent.
+        (ignore-errors
+          (let ((word (backstaff-epc-call-async connection 'cancel (list uid)
+                                                ;; Emacs waits no longer for a full pipe.
+                                                :timeout 1)))
+            ;; Its answer may take any time.
+            (setf (backstaff-epc--call-deadline
+                   (gethash word (backstaff-epc--pending connection)))
+                  nil)))))
     t))
 
 (defun backstaff-epc-cancel (connection handle)
@@ -427,13 +370,13 @@ caller gets a `quit', once."
          (process (backstaff-epc--process connection))
          ;; If the caller interrupts the sending of a request, its wait is not cut short.
          (backstaff-epc--sending nil)
-         (wait (list nil))              ; its outcome is (VALUE) or (nil . CONDITION)
+         (wait (list connection))       ; its outcome is (VALUE) or (nil . CONDITION)
          (backstaff-epc--innermost wait)
          (cancel (funcall start
-                          (lambda (value) (setcar wait (list value)))
-                          (lambda (condition) (setcar wait (cons nil condition))))))
+                          (lambda (value) (setcdr wait (list value)))
+                          (lambda (condition) (setcdr wait (cons nil condition))))))
     (unwind-protect
-        (while (not (car wait))
+        (while (not (cdr wait))
           (if (eq (process-status process) 'stop)
               ;; `accept-process-output' returns at once if the process is stopped, so
               ;; without a pause the loop would take all of a processor.
@@ -448,9 +391,9 @@ caller gets a `quit', once."
             (setq quit-flag nil)
             (signal 'quit nil)))
       (backstaff-epc--listen connection)
-      (unless (car wait)
+      (unless (cdr wait)
         (funcall cancel)))
-    (pcase-let ((`((,value . ,condition)) wait))
+    (pcase-let ((`(,_ ,value . ,condition) wait))
       (when condition
         (signal (car condition) (cdr condition)))
       value)))

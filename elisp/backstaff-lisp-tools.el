@@ -17,16 +17,13 @@
 ;; plists, (FUNCTION ARGUMENTS CONTEXT):
 ;;
 ;; ARGUMENTS  has a value for every argument: (:utc nil).
-;; CONTEXT    has `:root', a directory; `:limit', the maximum number of bytes of text;
-;;            `:approved', non-nil if the user has agreed to the call; `:secret', the one
-;;            file that may hold secrets and be read then, or nil for any; `:seconds', the
-;;            time for which the caller waits; and `:begun', since when.
+;; CONTEXT    has `:root', a directory; `:limit', the maximum number of bytes of text; and
+;;            `:approved', non-nil if the user has agreed to the call.
 ;;
-;; It returns a plist: `:text', `:data', `:truncated' and `:warnings', or for a failure
-;; `:code' and `:message'.  It may also signal a failure with `backstaff-lisp-tools-fail',
-;; or return t to be called again half a second later, while the caller waits.  A text or
-;; message that points to another tool takes the words from `backstaff-lisp-tools-hint', as
-;; models know tools by other names than people, and not all of them.
+;; It returns a plist of `:text', `:data' and `:truncated', or ends the call with
+;; `backstaff-lisp-tools-fail'.  A text or message that points to another tool takes the words
+;; from `backstaff-lisp-tools-hint', as models know tools by other names than people, and not
+;; all of them.
 
 ;;; Code:
 
@@ -91,43 +88,38 @@ ARGS and CONTEXT are as in `backstaff-call'."
               :for-model (plist-get context :text-only)
               :max-output-bytes (backstaff-lisp-tools--room context))))
 
-(defun backstaff-lisp-tools-run (tool checked context timeout begun)
-  "Run TOOL and return the reply, or nil if it is to be run again.
-CHECKED is the server's answer to `check'.  CONTEXT is as in `backstaff-call';
-the caller waits for TIMEOUT seconds from BEGUN on, or for ever if that is nil."
-  (let* ((backstaff-lisp-tools--context context)
+(defun backstaff-lisp-tools-run (tool checked context)
+  "Run TOOL and return the reply.
+CHECKED is the server's answer to `check'.  CONTEXT is as in `backstaff-call'."
+  (let* ((begun (float-time))
+         (backstaff-lisp-tools--context context)
          ;; A last line for a model about arguments that were ignored, or empty.
          (note (plist-get checked :text))
          (limit (- (backstaff-lisp-tools--room context) (string-bytes note)))
+         (code nil)
          (result
           (condition-case problem
               (funcall (plist-get tool :function) (plist-get checked :data)
                        (list :root (plist-get context :root) :limit limit
                              :approved (or (plist-get context :person)
-                                           (plist-get context :approved))
-                             :secret (plist-get context :secret)
-                             :seconds (and timeout (* 0.9 timeout)) :begun begun))
+                                           (plist-get context :approved))))
             (backstaff-lisp-tools-failure
-             (list :code (nth 1 problem) :message (nth 2 problem) :secret (nth 3 problem)))
+             (setq code (nth 1 problem))
+             (list :text (nth 2 problem)))
             (error
              (backstaff-server-note (format "bug in the tool %s: %S" (plist-get tool :id) problem))
-             (list :code "INTERNAL"
-                   :message (format "The tool failed unexpectedly: %S" problem))))))
-    (when (listp result)
-      (let* ((code (plist-get result :code))
-             (message (plist-get result :message))
-             (text (if code (concat "Error: " message) (plist-get result :text)))
-             (clipped (backstaff-lisp-tools-clipped text limit))
-             (secret (plist-get result :secret)))
-        `(:ok ,(not code) :tool ,(plist-get tool :id)
-          :text ,(if (or code (string-empty-p note)) clipped
-                   (concat (string-remove-suffix "\n" clipped) note))
-          :data ,(and (not (plist-get context :text-only)) (plist-get result :data))
-          ,@(and code `(:error (:code ,code :message ,message
-                                      ,@(and secret (list :secret secret)))))
-          :truncated ,(or (plist-get result :truncated) (not (eq clipped text)))
-          :warnings ,(append (plist-get checked :warnings) (plist-get result :warnings))
-          :elapsed-ms ,(round (* 1000 (- (float-time) begun))))))))
+             (setq code "INTERNAL")
+             (list :text (format "The tool failed unexpectedly: %S" problem)))))
+         (message (plist-get result :text))
+         (text (backstaff-lisp-tools-clipped (if code (concat "Error: " message) message) limit)))
+    `(:ok ,(not code) :tool ,(plist-get tool :id)
+      :text ,(if (or code (string-empty-p note)) text
+               (concat (string-remove-suffix "\n" text) note))
+      :data ,(and (not (plist-get context :text-only)) (plist-get result :data))
+      ,@(and code `(:error (:code ,code :message ,message)))
+      :truncated ,(or (plist-get result :truncated) (not (string-suffix-p message text)))
+      :warnings ,(plist-get checked :warnings)
+      :elapsed-ms ,(round (* 1000 (- (float-time) begun))))))
 
 (defun backstaff-lisp-tools-fitting (lines limit)
   "Return the first of LINES that take LIMIT bytes together."
@@ -138,19 +130,15 @@ the caller waits for TIMEOUT seconds from BEGUN on, or for ever if that is nil."
 (defun backstaff-lisp-tools-clipped (text limit)
   "Return TEXT, or its first lines in LIMIT bytes and \"[cut to LIMIT bytes]\".
 The limit is at least 64."
-  (let* ((limit (max 64 limit))
-         (note (format "…\n[cut to %d bytes]\n" limit)))
+  (let* ((limit (max 64 limit)) (note (format "[cut to %d bytes]\n" limit)))
     (if (<= (string-bytes text) limit) text
-      ;; A character may be cut in two; its bytes are dropped.
-      (let ((kept (string-trim-right
-                   (decode-coding-string
-                    (substring (encode-coding-string text 'utf-8-emacs)
-                               0 (- limit (string-bytes note)))
-                    'utf-8-emacs)
-                   "[\x3fff80-\x3fffff]+")))
-        (if (string-match "\n[^\n]*\\'" kept)
-            (concat (substring kept 0 (1+ (match-beginning 0))) (substring note 2))
-          (concat kept note))))))
+      (let ((kept (decode-coding-string
+                   (string-limit text (- limit (string-bytes note) (string-bytes "…\n"))
+                                 nil 'utf-8-emacs)
+                   'utf-8-emacs)))
+        (concat (if (string-match "\n[^\n]*\\'" kept) (substring kept 0 (1+ (match-beginning 0)))
+                  (concat kept "…\n"))
+                note)))))
 
 (provide 'backstaff-lisp-tools)
 ;;; backstaff-lisp-tools.el ends here

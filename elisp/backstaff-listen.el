@@ -233,7 +233,7 @@ In HAVE, t stands for a whole text."
   (let* ((root (process-get server 'root))
          (until (+ (float-time) backstaff-listen--seconds))
          (texts (let ((backstaff-unsaved-deadline until)
-                      ;; Then texts are named without their bytes.
+                      ;; Then the texts of any method are named.
                       (backstaff-server-content-readers 'unknown))
                   (backstaff-unsaved-context "" root)))
          (items (cl-remove-if
@@ -265,12 +265,11 @@ In HAVE, t stands for a whole text."
   (if (equal digest (car backstaff-listen--text)) (cdr backstaff-listen--text)
     (backstaff-unsaved-text digest)))
 
-(defun backstaff-listen--run (server id args limit seconds secret offer)
+(defun backstaff-listen--run (server id args limit _seconds secret offer)
   "Answer the method run of SERVER: run the tool ID with ARGS in Lisp.
-The text has at most LIMIT bytes.  The tool may wait for SECONDS, such as for a
-language server, or until the user types: then the answer has no text.  SECRET
-is as in the method ask, nil if nobody was asked.  OFFER has the names of the
-tools that the model has."
+The text has at most LIMIT bytes.  If the user types meanwhile, the answer has
+no text.  SECRET is as in the method ask, nil if nobody was asked.  OFFER has
+the names of the tools that the model has."
   (let* ((tool (or (backstaff-lisp-tools-find id) (error "There is no such tool")))
          (grant (car (member (list id args secret) (backstaff-listen--grants server))))
          (backstaff-server-model-names (process-get server 'names))
@@ -279,8 +278,7 @@ tools that the model has."
                    tool (list :text "" :data args)
                    `(:root ,(process-get server 'root) :text-only t :offer ,offer
                            :max-output-bytes ,(min limit (/ backstaff-listen--answer-bytes 2))
-                           ,@(and grant (list :approved t :secret secret)))
-                   (min 2 seconds) (float-time)))))
+                           ,@(and grant (list :approved t)))))))
     (when (and reply (listp reply))
       ;; A yes is for one call.
       (process-put server 'grants (assoc-delete-all grant (process-get server 'grants)))

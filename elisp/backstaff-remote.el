@@ -32,10 +32,8 @@ A connection-local value counts for one host."
   :type 'string :group 'backstaff :risky t :package-version '(backstaff . "0.1.0"))
 
 (defcustom backstaff-remote-start-limit 10
-  "Maximum number of seconds for each way of starting a server.
-There are two: a session without a terminal, and a login of TRAMP's own.  The
-second is for hosts that are reached by several hops, sudo or su, and for those
-where the first one fails.  Emacs waits meanwhile; \\[keyboard-quit] ends that."
+  "Maximum number of seconds for TRAMP to start a process, and for it to be ready.
+Each may take so long.  Emacs waits meanwhile; \\[keyboard-quit] ends that."
   :type '(number :tag "Seconds") :group 'backstaff :package-version '(backstaff . "0.1.0"))
 
 ;;; Hosts
@@ -54,9 +52,7 @@ where the first one fails.  Emacs waits meanwhile; \\[keyboard-quit] ends that."
 (defun backstaff-remote--shell-p (directory)
   "Return non-nil if TRAMP uses a shell on the host of DIRECTORY.
 Servers start on such hosts alone.  This does not connect to the host."
-  (and (memq (find-file-name-handler directory 'file-remote-p)
-             '(tramp-file-name-handler tramp-autoload-file-name-handler))
-       (tramp-tramp-file-p directory)
+  (and (tramp-tramp-file-p directory)
        (tramp-sh-file-name-handler-p (tramp-dissect-file-name directory))))
 
 ;;;###autoload
@@ -76,33 +72,34 @@ Servers start on such hosts alone.  This does not connect to the host."
                    (plist-get (backstaff-server-start-info server) :text)))
       (backstaff-error (user-error "%s" (backstaff-epc-error-text problem))))))
 
-(defvar backstaff-remote--roots (make-hash-table :test #'equal)
-  "Results of functions that look for a project, by the whole call of each.
-To look for one costs TRAMP several round trips.")
+(defvar backstaff-remote--known (make-hash-table :test #'equal)
+  "Values that are found once until `backstaff-restart'.
+Those of functions that look for a project are there by the whole call of each.
+That of the symbol `bundle' is a list (PROGRAM ARGUMENTS PAYLOADS): a program
+and arguments for the command line of a host, and an alist of hashes and
+payloads in Base64.")
 
-(defvar backstaff-remote--bundle nil
-  "The program for other hosts, or nil before it was made.
-It is a list (PROGRAM ARGUMENTS PAYLOADS): a program and arguments for the
-command line there, and an alist of hashes and payloads in Base64.")
+(defun backstaff-remote--once (key function)
+  "Return the value that FUNCTION returned for KEY when it was called first."
+  (add-hook 'backstaff-server-restart-hook #'backstaff-remote--forget)
+  (let ((known (gethash key backstaff-remote--known 'unknown)))
+    (if (eq known 'unknown) (puthash key (funcall function) backstaff-remote--known)
+      known)))
+
+(defun backstaff-remote--forget ()
+  "Forget all values that were found."
+  (clrhash backstaff-remote--known))
 
 (defun backstaff-remote--look-up (function directory &rest more)
   "Return the value of FUNCTION, which looks for a project, for DIRECTORY.
-MORE are more arguments for it."
+MORE are more arguments for it.  TRAMP takes several round trips for that."
   (backstaff-server-check-host directory)
-  (add-hook 'backstaff-server-restart-hook #'backstaff-remote--forget)
-  (let* ((key (cl-list* function directory more))
-         (known (gethash key backstaff-remote--roots 'unknown)))
-    (if (not (eq known 'unknown)) known
-      (puthash key
-               (backstaff-remote--limited
-                directory (concat "find the project's root on " (file-remote-p directory))
-                (lambda () (apply function (expand-file-name directory) more)))
-               backstaff-remote--roots))))
-
-(defun backstaff-remote--forget ()
-  "Forget the roots and the program for hosts."
-  (clrhash backstaff-remote--roots)
-  (setq backstaff-remote--bundle nil))
+  (backstaff-remote--once
+   (cl-list* function directory more)
+   (lambda ()
+     (backstaff-remote--limited
+      directory (concat "find the project's root on " (file-remote-p directory))
+      (lambda () (apply function (expand-file-name directory) more))))))
 
 ;;; TRAMP
 
@@ -127,40 +124,8 @@ would be taken for that to the next."
                    (signal 'backstaff-timeout
                            (list (format "TRAMP could not %s within %s seconds; the network may be\
  down, or that host asleep" purpose limit)
-                                 backstaff-remote--network-advice 'final)))
+                                 backstaff-remote--network-advice)))
       (funcall function))))
-
-(defun backstaff-remote--ways (host)
-  "Return the ways in which a server may be started on HOST, the best first.
-`direct' is a session without a terminal, `tramp' a login of TRAMP's own."
-  (let ((name (tramp-dissect-file-name host)))
-    (if (and (tramp-get-method-parameter name 'tramp-direct-async)
-             (or (not (tramp-multi-hop-p name)) (null (cdr (tramp-compute-multi-hops name)))))
-        '(direct tramp)
-      '(tramp))))
-
-(defun backstaff-remote--make-process (host way &rest arguments)
-  "Let TRAMP start a process on HOST in WAY, which `backstaff-remote--ways' names.
-ARGUMENTS are those of `make-process'."
-  (let ((default-directory (concat host "/"))
-        ;; In Emacs 30 ssh would make a terminal.  That would mix the standard
-        ;; error into the frames, and delay small requests as if typed.
-        (tramp-methods
-         (cl-sublis '(((tramp-direct-async ("-t" "-t")) . (tramp-direct-async t)))
-                    tramp-methods :test #'equal))
-        ;; TRAMP sends the host the difference from this, for all to see.
-        (process-environment (copy-sequence (default-toplevel-value 'process-environment))))
-    ;; A private function, because it asks a connection property in Emacs 28 and a connection-local
-    ;; variable in Emacs 30; either would count for the user's own processes there, too.
-    (cl-letf (((symbol-function 'tramp-direct-async-process-p)
-               (lambda (&rest _) (eq way 'direct))))
-      (let ((process (apply #'make-process :file-handler t :noquery t
-                            :connection-type 'pipe :coding 'binary arguments)))
-        (unless (processp process)
-          (signal 'backstaff-start-error '("TRAMP started no process")))
-        ;; TRAMP gives a process on a terminal the coding of text.
-        (set-process-coding-system process 'binary 'binary)
-        process))))
 
 (defun backstaff-remote--send (process bytes)
   "Send BYTES to PROCESS, and leave the output of TRAMP's processes unread.
@@ -187,45 +152,35 @@ that is under way would lose that output."
     (string-limit (backstaff-names-prose (decode-coding-string bytes 'utf-8)) 300 t)))
 
 (defun backstaff-remote--make-bundle ()
-  "Let the server's Python on this machine make a `backstaff-remote--bundle'."
-  (condition-case problem
-      (backstaff-python-with-own-environment (backstaff-python-sources)
-        (with-temp-buffer
-          (let* ((command (append (backstaff-server-program) '("bundle")))
-                 (status (apply #'call-process (car command) nil t nil (cdr command))))
-            (goto-char (point-min))
-            ;; Warnings may stand before it.
-            (if (and (eql status 0) (re-search-forward "^(\"" nil t))
-                (read (progn (goto-char (match-beginning 0)) (current-buffer)))
-              (signal 'backstaff-start-error
-                      (list (concat "The command bundle failed: "
-                                    (backstaff-remote--one-line (buffer-string)))
-                            "Update the server's program, which makes the bundle that runs on a\
- host; or set `backstaff-server-command' to nil"))))))
-    (backstaff-start-error
-     (signal 'backstaff-start-error
-             (list (concat "what goes to a host is made on this machine: " (cadr problem))
-                   (backstaff-server-advice problem))))))
-
-(defconst backstaff-remote--python-advice
-  "Install one on that host; if it is there by another name, customize \
-`backstaff-remote-python'"
-  "Advice for a user about a host without a recent Python.")
+  "Let the server's Python on this machine make what goes to a host."
+  (backstaff-python-with-own-environment (backstaff-python-sources)
+    (with-temp-buffer
+      (let* ((command (append (backstaff-server-program) '("bundle")))
+             (status (apply #'call-process (car command) nil t nil (cdr command))))
+        (goto-char (point-min))
+        ;; Warnings may stand before it.
+        (if (and (eql status 0) (re-search-forward "^(\"" nil t))
+            (read (progn (goto-char (match-beginning 0)) (current-buffer)))
+          (signal 'backstaff-start-error
+                  (list (concat "The command bundle failed on this machine: "
+                                (backstaff-remote--one-line (buffer-string)))
+                        "Update the server's program, which makes the bundle that runs on a\
+ host; or set `backstaff-server-command' to nil")))))))
 
 (defvar backstaff-remote--starting nil
   "The hosts on which a server is being started.")
 
 (defun backstaff-remote--start (host)
   "Start a server on HOST, as `backstaff-server-host-functions' describes.
-If one way fails, try the next.  Signal a `backstaff-error' if all fail, or if
-Emacs is not connected to HOST, such as \"/ssh:host:\"."
+Signal a `backstaff-error' if that fails, or if Emacs is not connected to HOST,
+such as \"/ssh:host:\"."
   (when (member host backstaff-remote--starting)
     ;; A timer would wait for a start that goes on further up the stack.
     (signal 'backstaff-start-error
             (list (format "it is just being started on %s; try again" host))))
   (with-temp-message (format "Starting a server on %s… (C-g cancels)" host)
     (let* ((backstaff-remote--starting (cons host backstaff-remote--starting))
-           (inhibit-quit nil) (problems nil) (started nil)
+           (inhibit-quit nil)
            (file (backstaff-server-settings-file-name))
            ;; They go along: a policy counts wherever the tools look.
            (settings (if (or backstaff-server-settings-file (file-exists-p file))
@@ -233,60 +188,39 @@ Emacs is not connected to HOST, such as \"/ssh:host:\"."
                            (insert-file-contents-literally file)
                            (buffer-string))
                        ""))
-           (backstaff-remote-python
-            (with-temp-buffer
-              (setq default-directory (concat host "/"))
-              (with-connection-local-variables backstaff-remote-python)))
-           (ways (backstaff-remote--ways host)))
-      (unless backstaff-remote--bundle
-        (add-hook 'backstaff-server-restart-hook #'backstaff-remote--forget)
-        (setq backstaff-remote--bundle (backstaff-remote--make-bundle)))
-      (while (not started)
-        ;; TRAMP would connect by itself.
-        (backstaff-server-check-host (concat host "/"))
-        (backstaff-server-note (format "starting on %s, %s" host (car ways)))
-        (condition-case problem
-            (setq started (backstaff-remote--open-session host (pop ways) settings))
-          (error
-           (pcase-let* ((`(,text ,advice ,final)
-                         (if (memq (car problem) '(backstaff-start-error backstaff-timeout))
-                             (cdr problem)
-                           (list (backstaff-epc-error-text problem))))
-                        (needs-python (eq advice backstaff-remote--python-advice)))
-             (backstaff-server-note (format "start on %s failed: %s" host text))
-             ;; No other failure says more than that a Python is missing.
-             (push (cons (if needs-python (format "Python 3.11 or newer is needed: %s\
- (`backstaff-remote-python' may name another)" text)
-                           text)
-                         advice)
-                   problems)
-             (when (or final (null ways))
-               (let ((best (or (cl-find backstaff-remote--python-advice problems :key #'cdr)
-                               (cons (mapconcat #'car (reverse problems) "; then ")
-                                     (cl-some #'cdr problems)))))
-                 (signal 'backstaff-start-error
-                         (list (format "on %s, %s" host (car best)) (cdr best)))))))))
-      started)))
+           (python (with-temp-buffer
+                     (setq default-directory (concat host "/"))
+                     (with-connection-local-variables backstaff-remote-python))))
+      (backstaff-remote--once 'bundle #'backstaff-remote--make-bundle)
+      ;; TRAMP would connect by itself.
+      (backstaff-server-check-host (concat host "/"))
+      (backstaff-server-note (format "starting on %s" host))
+      (condition-case problem
+          (backstaff-remote--open-session host python settings)
+        (error
+         (signal 'backstaff-start-error
+                 (list (format "on %s, %s" host
+                               (if (memq (car problem) '(backstaff-start-error backstaff-timeout))
+                                   (cadr problem)
+                                 (backstaff-epc-error-text problem)))
+                       (nth 2 problem))))))))
 
-(defun backstaff-remote--open-session (host way settings)
-  "Start a server on HOST in WAY; return the plist of `backstaff-remote--start'.
-The host is sent SETTINGS, the bytes of the user's file.  An error's data are a
-text, an advice, and non-nil if no other way could do better."
+(defun backstaff-remote--open-session (host python settings)
+  "Start a server by PYTHON on HOST; return the plist of `backstaff-remote--start'.
+The host is sent SETTINGS, the bytes of the user's file."
   (pcase-let*
-      ((`(,program ,arguments ,payloads) backstaff-remote--bundle)
-       (begun (float-time)) (output "") (process nil) (started nil) (case-fold-search nil)
+      ((`(,program ,arguments ,payloads) (gethash 'bundle backstaff-remote--known))
+       (begun (float-time)) (output "") (process nil) (case-fold-search nil)
        (most (* 64 1024))               ; maximum number of bytes before the server is ready
        (buffer (generate-new-buffer " *backstaff-remote*" t))
-       (errors (generate-new-buffer " *backstaff-stderr*" t))
        ;; A word that nobody else says.  The host says it backwards, so that an
        ;; echo of the command line does not look like an answer.
        (nonce (format "n%08x%08x" (random #xffffffff) (random #xffffffff)))
-       (answer (format "BS-\\(NEED\\|READY\\|FAIL\\):%s:\\([^\r\n]*\\)\r?\n" (reverse nonce))))
-    (cl-flet*
-        ((fail (text &optional advice final)
-           (signal 'backstaff-start-error (list text advice final)))
-         ;; Do the step that the next line from the host asks for.
-         (step ()
+       (answer (format "BS-\\(NEED\\|READY\\|FAIL\\):%s:\\([^\r\n]*\\)\r?\n" (reverse nonce)))
+       (failure nil))
+    (cl-flet
+        ;; Do the step that the next line from the host asks for; return its last words.
+        ((step ()
            (when (string-match answer output)
              (let ((word (match-string 1 output)) (rest (match-string 2 output)))
                (setq output (substring output (match-end 0)))
@@ -296,67 +230,58 @@ text, an advice, and non-nil if no other way could do better."
                          nil)
                  ("READY" (backstaff-remote--send process settings)
                           (and (process-live-p process) (split-string rest " ")))
-                 (_ (let ((old (string-prefix-p "it is Python " rest)))
-                      (fail (format "%s says that %s" backstaff-remote-python
-                                    (backstaff-remote--one-line rest))
-                            (and old backstaff-remote--python-advice) old))))))))
+                 (_ (setq failure rest)))))))
       (unwind-protect
           (progn
-            (setq process
-                  (backstaff-remote--limited
-                   (concat host "/") "start a process"
-                   (lambda ()
-                     (backstaff-remote--make-process
-                      host way :name "backstaff-remote" :buffer buffer
-                      :stderr (and (eq way 'direct) errors) :sentinel #'ignore
-                      :filter (lambda (process text)
-                                (setq output (concat output text))
-                                (when (> (length output) most)
-                                  (delete-process process)))
-                      :command `(,backstaff-remote-python
-                                 "-I" "-S" "-X" "utf8" "-c" ,program ,nonce ,@arguments
-                                 ,(number-to-string (length settings)))))))
-            (pcase-let* ((`(,sources ,python)
-                          (backstaff-epc-wait process backstaff-remote-start-limit #'step))
-                         (stderr (get-buffer-process errors))
-                         (said nil))
-              (if sources
-                  (setq started
-                        (list
-                         :process process :output output :stderr stderr
-                         :text (format "%s, Python %s, sources %s, started in %.2f s"
-                                       (if (eq way 'direct) "a session without a terminal"
-                                         "a login of TRAMP's on a terminal")
-                                       python sources (- (float-time) begun))))
-                ;; Its standard error may arrive after its end.
-                (when stderr (backstaff-epc-wait stderr 0.2 #'ignore))
-                (setq said (backstaff-remote--one-line
-                            (concat (with-current-buffer errors (buffer-string)) " " output))
-                      said (if (string-empty-p said) "; the host said nothing"
-                             (concat "; the host said: " said)))
-                (cond
-                 ((> (length output) most)
-                  (fail (concat "the host says too much and never \"ready\"" said)))
-                 ((process-get process 'backstaff-late)
-                  (fail (format "it was not ready within %s seconds; the network may be down, or\
- that host asleep%s" backstaff-remote-start-limit said)
-                        backstaff-remote--network-advice 'final))
-                 ((and (= (process-exit-status process) 127)
-                       (string-match-p "not found\\|[Nn]o such file" said))
-                  ;; Without a directory it may be in TRAMP's own path alone.
-                  (fail (format "there is no %s%s" backstaff-remote-python said)
-                        backstaff-remote--python-advice
-                        (string-search "/" backstaff-remote-python)))
-                 (t (fail (format "the process there ended with status %s before it was ready%s"
-                                  (process-exit-status process) said))))))
-            (set-process-buffer process nil)
-            started)
-        (dolist (buffer (list buffer (unless (plist-get started :stderr) errors)))
-          (when (buffer-live-p buffer)
-            (when-let ((process (get-buffer-process buffer)))
-              (set-process-sentinel process #'ignore)
-              (delete-process process))
-            (kill-buffer buffer)))))))
+            (let ((default-directory (concat host "/"))
+                  ;; TRAMP sends the host the difference from this, for all to see.
+                  (process-environment
+                   (copy-sequence (default-toplevel-value 'process-environment))))
+              (setq process
+                    (backstaff-remote--limited
+                     default-directory "start a process"
+                     (lambda ()
+                       (make-process
+                        :name "backstaff-remote" :buffer buffer :file-handler t :noquery t
+                        :connection-type 'pipe :coding 'binary :sentinel #'ignore
+                        :filter (lambda (process text)
+                                  (setq output (concat output text))
+                                  (when (> (length output) most)
+                                    (delete-process process)))
+                        :command `(,python "-I" "-S" "-X" "utf8" "-c" ,program ,nonce ,@arguments
+                                           ,(number-to-string (length settings))))))))
+            (unless (processp process)
+              (signal 'backstaff-start-error '("TRAMP started no process")))
+            ;; TRAMP gives a process on a terminal the coding of text.
+            (set-process-coding-system process 'binary 'binary)
+            (pcase (backstaff-epc-wait process backstaff-remote-start-limit #'step)
+              ((and `(,sources ,version) (guard (not failure)))
+               (set-process-buffer process nil)
+               (list :process process :output output
+                     :text (format "Python %s, sources %s, started in %.2f s"
+                                   version sources (- (float-time) begun))))
+              (_ (signal 'backstaff-start-error
+                         (backstaff-remote--failure process python failure output)))))
+        (when-let ((process (get-buffer-process buffer)))
+          (delete-process process))
+        (kill-buffer buffer)))))
+
+(defun backstaff-remote--failure (process python failure output)
+  "Return a text and an advice about the start of PYTHON on a host by PROCESS.
+FAILURE is nil or why the host refuses, and OUTPUT is the end of its output."
+  (let* ((status (process-exit-status process))
+         (said (backstaff-remote--one-line (or failure output)))
+         (said (concat "; the host said: " (if (string-empty-p said) "nothing" said))))
+    (cond ((or (eql status 127) (string-prefix-p "it is Python " (or failure "")))
+           (list (format "%s is no Python 3.11 or newer%s" python said)
+                 "Install one on that host; if it is there by another name, customize\
+ `backstaff-remote-python'"))
+          ((process-get process 'backstaff-late)
+           (list (format "it was not ready within %s seconds; the network may be down, or that host\
+ asleep%s" backstaff-remote-start-limit said)
+                 backstaff-remote--network-advice))
+          (t (list (format "the process there ended with status %s before it was ready%s"
+                           status said))))))
 
 (provide 'backstaff-remote)
 ;;; backstaff-remote.el ends here

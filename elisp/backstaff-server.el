@@ -7,10 +7,8 @@
 ;; One server serves all of Emacs; each call names the root of its project.
 ;; The server starts with the first call, which waits behind the handshake, and
 ;; lives until Emacs ends or `backstaff-stop' is typed.  If the server has died,
-;; the next call starts another one.  If that one dies before it has answered a
-;; tool's call, calls fail for a minute.  A root on another host has a server
-;; there.  A host is a string such as "/ssh:host:", as `file-remote-p' returns it;
-;; nil is this host.
+;; the next call starts another one.  A root on another host has a server there.  A host
+;; is a string such as "/ssh:host:", as `file-remote-p' returns it; nil is this host.
 ;;
 ;; The program runs in the directory of its sources and isolated from the environment.
 ;; So no file or setting of a project counts.
@@ -58,21 +56,20 @@ server starts."
 
 (defconst backstaff-server--advice
   '((backstaff-timeout
-     . "The program runs and does not answer; see what it waits for with \
-M-x backstaff-show-log, and whether the machine, or the network, is overloaded")
+     . "The program runs and does not answer; see what it waits for with M-x backstaff-show-log,\
+ and whether the machine, or the network, is overloaded")
     (backstaff-protocol-error
-     . "The program speaks, but not as Backstaff's server does: see what \
-`backstaff-server-command' starts, and that it prints only frames")
+     . "The program speaks, but not as Backstaff's server does: see what `backstaff-server-command'\
+ starts, and that it prints only frames")
     (backstaff-remote-directory
-     . "Type M-x backstaff-connect there; or M-x cd to a local directory, or \
-customize `backstaff-root-directory'")
+     . "Type M-x backstaff-connect there; or M-x cd to a local directory, or customize\
+ `backstaff-root-directory'")
     (backstaff-start-error
-     . "Customize `backstaff-server-command' to name a program that exists, or \
-set it to nil to have one found")
+     . "Customize `backstaff-server-command' to name a program that exists, or set it to nil to\
+ have one found")
     (backstaff-connection-lost
-     . "The program ended by itself; its last words are above and in \
-M-x backstaff-show-log.  If they mention the settings file, correct that file; \
-else type M-x backstaff-doctor"))
+     . "The program ended by itself; its last words are above and in M-x backstaff-show-log.  If\
+ they mention the settings file, correct that file; else type M-x backstaff-doctor"))
   "Advice for each condition that brings none of its own.")
 
 (defun backstaff-server-advice (condition)
@@ -105,22 +102,16 @@ If no server starts, the text includes advice: there is no other help then."
 (defun backstaff-server--log (text)
   "Append TEXT to the log, and delete the oldest lines if it is too long."
   (with-current-buffer (get-buffer-create backstaff-server-log-buffer)
-    (let ((inhibit-read-only t) (inhibit-modification-hooks t) (follow (eobp))
-          (windows (cl-remove-if-not (lambda (window) (= (window-point window) (point-max)))
-                                     (get-buffer-window-list nil nil t))))
+    (let ((inhibit-read-only t) (inhibit-modification-hooks t))
       (setq buffer-undo-list t)
       (save-excursion
         (goto-char (point-max))
-        (insert text)
+        ;; A window that shows the end goes on showing it.
+        (insert-before-markers text)
         ;; A quarter more may stand, so that deleting is rare.
         (when (> (* 4 (buffer-size)) (* 5 backstaff-server--log-size))
           (goto-char (- (point-max) backstaff-server--log-size))
-          (delete-region (point-min) (line-beginning-position 2))))
-      ;; A window has a point of its own.
-      (when follow
-        (goto-char (point-max)))
-      (dolist (window windows)
-        (set-window-point window (point-max))))))
+          (delete-region (point-min) (line-beginning-position 2)))))))
 
 (defun backstaff-server-note (text)
   "Append TEXT to the log as a note of our own."
@@ -141,8 +132,8 @@ If no server starts, the text includes advice: there is no other help then."
 
 ;;; The program
 
-(defun backstaff-server--program ()
-  "Return the start of a command that serves, without looking for a Python.
+(defun backstaff-server-program ()
+  "Return the program that serves, and its first arguments.
 Signal a `backstaff-start-error' if there is none."
   (let ((command backstaff-server-command) (sources (backstaff-python-sources)))
     (cond
@@ -155,22 +146,12 @@ Signal a `backstaff-start-error' if there is none."
                       (car command))
                     (cdr command)))
      ;; These are sure to have the version of this package.
-     (sources (append (backstaff-python-command sources)
-                      (list (expand-file-name "backstaff/__main__.py" sources))))
+     (sources (list "/bin/sh" (expand-file-name "backstaff.sh" sources)))
      ((executable-find "backstaff") (list (executable-find "backstaff")))
      (t (signal 'backstaff-start-error
                 '("found neither the server's sources nor a program named backstaff"
                   "Type in a shell: pipx install backstaff; or install the package anew,\
  with its folder py_backend; or customize `backstaff-server-command'"))))))
-
-(defun backstaff-server-program (&optional note)
-  "Return the program that serves, and its first arguments.
-Emacs waits while a Python is looked for.  The function NOTE is as in
-`backstaff-python-wait'.  Signal a `backstaff-start-error' if there is none."
-  (when-let* ((sources (and (not backstaff-server-command) (backstaff-python-sources)))
-              (problem (backstaff-python-wait sources note)))
-    (signal 'backstaff-start-error (list problem backstaff-python-advice)))
-  (backstaff-server--program))
 
 ;;; One server
 
@@ -184,8 +165,7 @@ non-nil:
     not connect to the host.
 `start' HOST
     Start a server on HOST, wait until it is ready, and return a plist:
-    `:process' speaks EPC; `:output' has the bytes that it printed since;
-    `:stderr' is nil or a process that prints its standard error into a buffer;
+    `:process' speaks EPC; `:output' has the bytes that it printed since; and
     `:text' describes the start.
 `look-up' FUNCTION DIRECTORY &rest ARGUMENTS
     Return the value of FUNCTION, called with DIRECTORY, a remote name, and
@@ -203,14 +183,8 @@ It is one of `backstaff-server-host-functions'."
 (cl-defstruct (backstaff-server (:include backstaff-epc-connection)
                                 (:constructor backstaff-server--make) (:copier nil))
   "A server process and the connection with it.
-LAST-WORDS is the end of its standard error.  RESTARTED is non-nil if it took
-the place of a server that had died, and ANSWERED once it has answered a tool's
-call.  START-INFO is the plist of the operation `start' on another host."
-  (last-words "") restarted (started (float-time)) answered start-info)
-
-(defvar backstaff-server--pause 60
-  "Seconds from a start until a server that died twice is tried again.
-One project that brings it down must not take the tools from all others.")
+START-INFO is the plist of the operation `start' on another host."
+  start-info)
 
 (defvar backstaff-server--servers nil
   "An alist of (HOST . SERVER), the last that was started there, dead or alive.")
@@ -259,73 +233,65 @@ or with nil and a condition, after TIMEOUT seconds at most."
       (backstaff-connection-lost (funcall later nil problem)))
     server))
 
-(defun backstaff-server--launch (host &optional restarted)
-  "Start a server on HOST and return it; RESTARTED if the last one died."
-  (let ((server (backstaff-server--make :restarted restarted
-                                        :log-function #'backstaff-server-note))
-        (stderr nil))
+(defun backstaff-server--launch (host)
+  "Start a server on HOST and return it."
+  (let ((server (backstaff-server--make :log-function #'backstaff-server-note)))
     (condition-case problem
-        (if host
-            (let ((started (backstaff-server-on-host 'start host)))
-              (setf (backstaff-server-start-info server) started
-                    (backstaff-server-name server) (format "the server on %s" host)
-                    (backstaff-server-remote server) t)
-              (backstaff-server--connect server (plist-get started :process)
-                                         (plist-get started :stderr))
-              ;; The connection reads by the filter that it has set.
-              (funcall (process-filter (backstaff-server-process server))
-                       (backstaff-server-process server) (plist-get started :output)))
-          (backstaff-python-with-own-environment (backstaff-python-sources)
-            (let ((command (append (backstaff-server--program) '("serve" "--stdio")
-                                   (and backstaff-server-settings-file
-                                        (list "--config"
-                                              (backstaff-server-settings-file-name))))))
-              (backstaff-server-note (format "starting %S" (backstaff-python-shown command)))
-              ;; Emacs itself would make a child that fails to become the program.
-              (unless (executable-find (car command))
-                (signal 'backstaff-start-error
-                        (list (format "there is no program %s" (car command)))))
-              (setq stderr (make-pipe-process :name "backstaff-stderr" :noquery t
-                                              :sentinel #'ignore))
-              (backstaff-server--connect
-               server
-               (make-process :name "backstaff" :buffer nil :command command :noquery t
-                             :connection-type 'pipe :coding 'binary :stderr stderr)
-               stderr))))
+        (if (null host)
+            (backstaff-server--launch-here server)
+          (let ((started (backstaff-server-on-host 'start host)))
+            (setf (backstaff-server-start-info server) started
+                  (backstaff-server-name server) (format "the server on %s" host)
+                  (backstaff-server-remote server) t
+                  (backstaff-server-process server) (plist-get started :process))
+            (backstaff-epc-connect server)
+            ;; The connection reads by the filter that it has set.
+            (funcall (process-filter (backstaff-server-process server))
+                     (backstaff-server-process server) (plist-get started :output))))
       ((error quit)
-       ;; If no server got the pipe, it has a buffer still, and dies with it.
-       (when-let ((buffer (and stderr (process-buffer stderr))))
-         (kill-buffer buffer))
        (backstaff-server-note (error-message-string problem))
        (if (cl-intersection '(backstaff-error quit) (get (car problem) 'error-conditions))
            (signal (car problem) (cdr problem))
          (signal 'backstaff-start-error (list (error-message-string problem))))))
     server))
 
-(defun backstaff-server--connect (server process stderr)
-  "Let SERVER run in PROCESS, whose standard error the process STDERR prints."
-  (when stderr
-    (let ((keep (lambda (_process text)
-                  (setf (backstaff-server-last-words server)
-                        (string-limit (concat (backstaff-server-last-words server) text) 2000 t))
-                  (backstaff-server--log text)))
-          (buffer (process-buffer stderr)))
-      (set-process-coding-system stderr 'utf-8-unix 'utf-8-unix)
-      (set-process-filter stderr keep)
+(defun backstaff-server--launch-here (server)
+  "Start the program of SERVER on this host."
+  (backstaff-python-with-own-environment (backstaff-python-sources)
+    (let* ((command (append (backstaff-server-program) '("serve" "--stdio")
+                            (and backstaff-server-settings-file
+                                 (list "--config" (backstaff-server-settings-file-name)))))
+           (last-words "")
+           ;; A pipe process dies with its buffer, which it does not use.
+           (buffer (generate-new-buffer " *backstaff stderr*" t))
+           (stderr (make-pipe-process
+                    :name "backstaff-stderr" :buffer buffer :noquery t :coding 'utf-8-unix
+                    :sentinel #'ignore
+                    :filter (lambda (_process text)
+                              (setq last-words (string-limit (concat last-words text) 2000 t))
+                              (backstaff-server--log text)))))
       (set-process-thread stderr nil)
-      ;; A pipe process insists on a buffer at first, and dies with it.
-      (set-process-buffer stderr nil)
-      (funcall keep stderr (with-current-buffer buffer (buffer-string)))
-      (kill-buffer buffer)))
-  (setf (backstaff-server-process server) process
-        (backstaff-server-stderr-function server)
-        (lambda ()
-          ;; A child of the server, now dead, may hold the pipe open.
-          (when stderr (backstaff-epc-wait stderr 0.2 #'ignore))
-          (string-join (last (split-string (backstaff-server-last-words server) "\n" t) 8) "\n")))
-  (backstaff-epc-connect server))
+      (unwind-protect
+          (progn
+            (backstaff-server-note (format "starting %S" command))
+            ;; Emacs itself would make a child that fails to become the program.
+            (unless (executable-find (car command))
+              (signal 'backstaff-start-error
+                      (list (format "there is no program %s" (car command)))))
+            (setf (backstaff-server-process server)
+                  (make-process :name "backstaff" :buffer nil :command command :noquery t
+                                :connection-type 'pipe :coding 'binary :stderr stderr)
+                  (backstaff-server-stderr-function server)
+                  (lambda ()
+                    ;; A child of the server, now dead, may hold the pipe open.
+                    (backstaff-epc-wait stderr 0.2 #'ignore)
+                    (kill-buffer buffer)
+                    (string-join (last (split-string last-words "\n" t) 8) "\n"))))
+        (unless (backstaff-server-process server)
+          (kill-buffer buffer)))
+      (backstaff-epc-connect server))))
 
-(cl-defun backstaff-server--shake-hands (server &optional (callback #'ignore) (timeout 15))
+(defun backstaff-server--shake-hands (server callback timeout)
   "Shake hands with SERVER before any call; close the connection on failure.
 CALLBACK and TIMEOUT are as in `backstaff-server-try'."
   (let ((fail (lambda (text advice)
@@ -356,36 +322,18 @@ CALLBACK and TIMEOUT are as in `backstaff-server-try'."
                    condition)))))))
 
 (defun backstaff-server--mismatch (identity)
-  "Return nil if a server of IDENTITY and this package understand each other.
-Otherwise return the reason and the remedy, two strings.  The protocol must be
-the same, and the first number of the version; before 1.0 the second number,
-too.  IDENTITY may be anything, even no plist."
-  (let* ((version (plist-get identity :version))
-         (protocol (plist-get identity :protocol))
-         (same (eql protocol backstaff-server--protocol))
-         (series (lambda (version)
-                   (and (string-match "\\`\\(?:0\\.[0-9]+\\|[1-9][0-9]*\\)\\." version)
-                        (match-string 0 version)))))
-    (cond
-     ((not (stringp version))
-      (list (format "Emacs has Backstaff %s, the server is something else"
-                    backstaff-server-version)
-            (backstaff-server-advice '(backstaff-protocol-error))))
-     ((and same (equal (funcall series version) (funcall series backstaff-server-version))) nil)
-     (t
-      (let ((newer (if same
-                       ;; The version of another program may have any form.
-                       (ignore-errors (version< backstaff-server-version version))
-                     (and (integerp protocol) (> protocol backstaff-server--protocol)))))
-        (list (format "Emacs has Backstaff %s (protocol %d), the server is %s (protocol %s);\
- update %s" backstaff-server-version backstaff-server--protocol version protocol
- (if newer "Emacs's package" "the server"))
-              (cond ((not newer)
-                     "Type in a shell: pipx upgrade backstaff (or as you installed it); or set\
- `backstaff-server-command' to nil.  Then type M-x backstaff-restart")
-                    ((fboundp 'package-upgrade)
-                     "Type M-x package-upgrade RET backstaff RET, then start Emacs anew")
-                    (t "Type M-x list-packages RET, U and x, then start Emacs anew"))))))))
+  "Return nil if a server of IDENTITY and this package speak the same protocol.
+Otherwise return the reason and the remedy, two strings.  IDENTITY may be
+anything, even no plist."
+  (let* ((version (plist-get identity :version)) (protocol (plist-get identity :protocol))
+         (newer (and (integerp protocol) (> protocol backstaff-server--protocol))))
+    (unless (and (stringp version) (eql protocol backstaff-server--protocol))
+      (list (format "Emacs has Backstaff %s (protocol %d), the server is %s (protocol %s);\
+ update %s" backstaff-server-version backstaff-server--protocol (or version "something else")
+ protocol (if newer "Emacs's package" "the server"))
+            (if newer "Type M-x list-packages RET, U and x, then start Emacs anew"
+              "Type in a shell: pipx upgrade backstaff (or as you installed it); or set\
+ `backstaff-server-command' to nil.  Then type M-x backstaff-restart")))))
 
 (defun backstaff-server--stop (reason)
   "Stop all servers, and fail the calls under way for REASON."
@@ -416,27 +364,18 @@ DIRECTORY is remote, and Emacs has to be connected to its host."
 
 ;;; The server
 
-(defun backstaff-server-ensure (&optional host callback)
+(defun backstaff-server-ensure (&optional host)
   "Return the server on HOST, started if there is none that lives.
 On this host nothing waits for the start: calls wait behind the handshake.
-CALLBACK is called after the handshake of a server that is started, as in
-`backstaff-server-try'.
 Signal a `backstaff-connection-lost' if the start fails."
   (let ((server (cdr (assoc host backstaff-server--servers))))
     (when (and server (backstaff-epc-unresponsive-p server))
       (backstaff-epc-close server "the server does not respond any more"))
-    (cond ((and server (backstaff-epc-live-p server)) server)
-          ((or (null server)
-               (backstaff-server-answered server)
-               (not (backstaff-server-restarted server))
-               (> (- (float-time) (backstaff-server-started server)) backstaff-server--pause))
-           (let ((new (backstaff-server--launch host (and server t))))
-             (setf (alist-get host backstaff-server--servers nil nil #'equal) new)
-             (backstaff-server--shake-hands new (or callback #'ignore))
-             new))
-          (t (signal 'backstaff-connection-lost
-                     '("the server was started anew and died again; see why with\
- M-x backstaff-show-log, then type M-x backstaff-restart, or wait a minute"))))))
+    (unless (and server (backstaff-epc-live-p server))
+      (setq server (backstaff-server--launch host))
+      (setf (alist-get host backstaff-server--servers nil nil #'equal) server)
+      (backstaff-server--shake-hands server #'ignore 15))
+    server))
 
 (cl-defun backstaff-server-call-async (method args &key success-fn error-fn timeout host)
   "Call METHOD, a tool, with ARGS on HOST and return at once.
@@ -448,7 +387,6 @@ returns nil if the call had ended before."
                server method args :error-fn error-fn :timeout timeout
                :success-fn
                (lambda (reply)
-                 (setf (backstaff-server-answered server) t)
                  ;; The next call starts another one.
                  (when (plist-get (plist-get reply :error) :server-stuck)
                    (backstaff-epc-close server "the server hangs in a dead file system"))
@@ -499,21 +437,14 @@ A message says when it is there, or why it is not.  Those on other hosts are
 stopped too; the next call there starts one."
   (interactive)
   (backstaff-server--stop "the server was restarted")
-  (setq backstaff-python-found nil)
   (run-hooks 'backstaff-server-restart-hook)
-  (let ((report (and (called-interactively-p 'interactive) #'backstaff-server--report)))
+  (if (not (called-interactively-p 'interactive)) (backstaff-server-ensure)
     (condition-case problem
-        (progn
-          (when report (message "The server is being started anew…"))
-          (backstaff-server-ensure nil report))
-      (backstaff-error
-       (if report (funcall report nil problem) (signal (car problem) (cdr problem)))))))
-
-(defun backstaff-server--report (_identity problem)
-  "Tell the user that the server was started, or PROBLEM, a condition."
-  (message "%s" (if problem (format "%s.\n%s" (backstaff-epc-error-text problem)
-                                    (backstaff-server-advice problem))
-                  "The server is started anew")))
+        (progn (backstaff-epc-call (backstaff-server-ensure) 'ping nil)
+               (message "The server is started anew"))
+      ;; The command loop shows a `user-error' as it is.
+      (backstaff-error (user-error "%s.\n%s" (backstaff-epc-error-text problem)
+                                   (backstaff-server-advice problem))))))
 
 (provide 'backstaff-server)
 ;;; backstaff-server.el ends here

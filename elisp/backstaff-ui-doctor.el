@@ -118,21 +118,19 @@ If BODY fails, write why, and ADVICE or that of the condition, and return nil."
         (_ "no server; the next call starts one")))
     (backstaff-doctor--check "Agents" nil
       (cond ((not (bound-and-true-p backstaff-listen-mode))
-             "those outside Emacs see files as on disk; with (backstaff-listen-mode 1) in\
- your init file they see unsaved text, and you are asked before they read secrets")
-            ((mapconcat (lambda (server)
+             "those outside Emacs see files as on disk; with (backstaff-listen-mode 1) in your init\
+ file they see unsaved text, and you are asked before they read secrets")
+            ((backstaff-listen-servers)
+             (mapconcat (lambda (server)
                           (format "process %d for %s asked last at %s" (plist-get server :pid)
                                   (backstaff-path-shown (plist-get server :root))
                                   (format-time-string "%T" (plist-get server :last))))
-                        (backstaff-listen-servers) "\n"))))
+                        (backstaff-listen-servers) "\n"))
+            (t "none outside Emacs is connected")))
     ;; Each of these needs the one before.
     (and
      (backstaff-doctor--check "Command" nil
-       (setq backstaff-python-found nil) ; it may not work any more
-       (string-join (backstaff-python-with-own-environment nil
-                      (backstaff-server-program
-                       (apply-partially #'backstaff-doctor--note-python (current-buffer))))
-                    " "))
+       (string-join (backstaff-python-with-own-environment nil (backstaff-server-program)) " "))
      (unwind-protect
          (and
           (backstaff-doctor--check "Handshake" nil
@@ -163,15 +161,6 @@ If BODY fails, write why, and ADVICE or that of the condition, and return nil."
        (concat host "\n" (plist-get (backstaff-server-start-info connection) :text)))
      (backstaff-doctor--check "To the host" nil
        (backstaff-doctor--round-trip connection)))))
-
-(defun backstaff-doctor--note-python (report program answer)
-  "Write into the buffer REPORT that PROGRAM gave ANSWER, a text or a plist."
-  (with-current-buffer report
-    (backstaff-doctor--write
-     "note   " "Python"
-     (if (stringp answer) (concat (backstaff-path-shown program) " " answer)
-       (format "%s is %s and can run the server" (backstaff-path-shown (plist-get answer :executable))
-               (plist-get answer :version))))))
 
 (defun backstaff-doctor--round-trip (connection)
   "Call nothing over CONNECTION, and return how long the answer took."

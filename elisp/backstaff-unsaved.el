@@ -7,8 +7,8 @@
 ;; A tool that reads files should see the same text as the user.  So a call of such a
 ;; tool names the modified buffers that visit files below its root, each with the SHA-256
 ;; of its text, encoded as saving would encode it (but without the newline that some
-;; modes add at the end).  The bytes travel with the first call that names a digest,
-;; and again if the server asks for them.  A digest is computed once a change.
+;; modes add at the end).  If the server does not know a digest, it asks for the text, which
+;; then goes to it in pieces, and the call is made again.  A digest is computed once a change.
 ;;
 ;; Text leaves no root: a buffer that visits a file elsewhere is never sent, nor one
 ;; whose file is encrypted or holds credentials.
@@ -20,9 +20,6 @@
 
 (require 'backstaff-names)
 (require 'backstaff-server)
-
-(declare-function tramp-dissect-file-name "tramp" (name &optional nodefault))
-(declare-function tramp-get-connection-property "tramp-cache")
 
 (defcustom backstaff-send-unsaved-text t
   "Whether tools that read files get the text of modified buffers.
@@ -36,14 +33,17 @@ If nil, they read the files on the disk."
 (defconst backstaff-unsaved--most-codings 200
   "Maximum number of coding systems of saved files that a call names.")
 
-(defconst backstaff-unsaved--remote-rooms '(16384 . 24576)
-  "Maximum bytes of a call to another host that names and texts take.
+(defconst backstaff-unsaved--remote-room (* 32 1024)
+  "Maximum number of bytes that names take in a call to another host.
 A request over a network has at most 64 KiB, so that the pipe to ssh takes it
 at once: Emacs would wait for a full pipe, and on a dead network for ever.
-The rest is for arguments.  A text that does not fit goes ahead of the call.")
+The rest is for arguments.")
+
+(defconst backstaff-unsaved--piece (* 60 1024)
+  "Maximum number of characters of a piece, in Base64, for the same reason.")
 
 (defconst backstaff-unsaved-most-seconds 5
-  "Maximum number of seconds for which texts go ahead of a call.
+  "Maximum number of seconds for which pieces are sent for a call.
 After that the files on the disk count, and the next call sends the rest.")
 
 (defvar backstaff-unsaved-deadline nil
@@ -75,34 +75,18 @@ fs/secrets.py does the same."
 It is right while the buffer's modification tick is TICK, and SET is its
 `buffer-file-coding-system'.")
 
-(defvar backstaff-unsaved--sent (make-hash-table :test #'equal)
-  "The texts that were sent, as keys (HOST . DIGEST).
-A server that has forgotten one asks for it.")
-
 (defun backstaff-unsaved-file-names (buffer)
   "Return the names of the file that BUFFER visits, a list, or nil.
 The true name, which has no links in it, comes before the given one.
 This handles strings only: a primitive for file names could call a handler,
 which may start a program or ask another host."
-  (when-let ((name (buffer-local-value 'buffer-file-name buffer)))
-    (list (backstaff-unsaved--in-full
-           (or (buffer-local-value 'buffer-file-truename buffer) name))
+  (when-let* ((name (buffer-local-value 'buffer-file-name buffer))
+              (true (or (buffer-local-value 'buffer-file-truename buffer) name)))
+    ;; Emacs abbreviates true names: "~/a", and since Emacs 29 "/ssh:host:~/a".
+    (list (cond ((string-prefix-p "~/" true) (concat (expand-file-name "~/") (substring true 2)))
+                ((string-match-p "\\`/[^/:]+:[^/]*~/" true) name)
+                (t true))
           name)))
-
-(defun backstaff-unsaved--in-full (name)
-  "Return NAME with the home directory for which \"~\" stands in it.
-Emacs abbreviates true names: \"~/a\", and since Emacs 29 \"/ssh:host:~/a\".
-TRAMP, which did that, has noted the directory, so the host is not asked."
-  (cond ((string-prefix-p "~/" name) (concat (expand-file-name "~/") (substring name 2)))
-        ((and (string-match "\\`/[^/:]+:[^/~]*:\\(~\\)/" name)
-              (fboundp 'tramp-get-connection-property))
-         (let ((home (save-match-data
-                       ;; Another package may use such names, which TRAMP then refuses.
-                       (ignore-errors
-                         (tramp-get-connection-property (tramp-dissect-file-name name)
-                                                        "~" nil)))))
-           (if home (replace-match (string-remove-suffix "/" home) t t name 1) name)))
-        (t name)))
 
 (defun backstaff-unsaved-roots (root)
   "Return the names of the directory ROOT, a list.
@@ -203,34 +187,17 @@ UNSAVED is non-nil if the buffer's text counts, and else only its coding system.
                                            while host)))
                   (list (list name buffer unsaved))))))))
 
-(defun backstaff-unsaved--data (key coding all)
-  "Return the current buffer's text in CODING as Base64, or nil if it was sent.
-KEY is that of `backstaff-unsaved--sent'.  With ALL, that does not count."
-  ;; Until the server has named the tools that read files, it gets no text: the first call
-  ;; that needs one asks for it.
-  (when (and (listp backstaff-server-content-readers)
-             (or all (not (gethash key backstaff-unsaved--sent))))
-    (when (> (hash-table-count backstaff-unsaved--sent) 1000)
-      (clrhash backstaff-unsaved--sent))
-    (puthash key t backstaff-unsaved--sent)
-    (base64-encode-string (backstaff-unsaved--bytes coding) t)))
-
-(defun backstaff-unsaved-context (method root &optional all)
+(defun backstaff-unsaved-context (method root)
   "Return the texts in buffers that belong to a call of METHOD about ROOT.
-With ALL, send the bytes of each text, even if they were sent before.
 The value is a plist:
 
-`:items'     (NAME DIGEST CODING [BASE64]) for each text that is not saved
+`:items'     (NAME DIGEST CODING) for each text that is not saved
 `:codings'   (NAME CODING) for saved files that are not in UTF-8
-`:ahead'     pieces (DIGEST SIZE OFFSET BASE64) of texts that the call has no
-             room for, to be sent before it: see `backstaff-unsaved-pieces-left'
-`:bytes'     number of bytes of text that go with the call and ahead of it
 `:left-out'  the names of files whose texts are too much
 `:host'      the host of ROOT"
-  (pcase-let ((`(,room . ,text-room) (if (file-remote-p root) backstaff-unsaved--remote-rooms
-                                       (cons most-positive-fixnum most-positive-fixnum)))
-              (host (file-remote-p root)) (piece (* 60 1024)) (total 0) (bytes 0)
-              (items nil) (codings nil) (ahead nil) (left-out nil))
+  (let* ((host (file-remote-p root))
+         (room (if host backstaff-unsaved--remote-room most-positive-fixnum))
+         (total 0) (items nil) (codings nil) (left-out nil))
     (pcase-dolist (`(,name ,buffer ,unsaved)
                    (and (or (eq backstaff-server-content-readers 'unknown)
                             (cl-some (lambda (id) (or (equal id method)
@@ -240,42 +207,36 @@ The value is a plist:
       (with-current-buffer buffer
         (pcase-let* ((cost (+ (string-bytes name) 120)) ; with digest, coding, parentheses
                      (`(,coding ,digest ,size)
-                      (cond ((not unsaved) nil)
-                            ((> (buffer-size) backstaff-unsaved--most-bytes)
-                             (list nil nil (buffer-size)))
-                            ((backstaff-unsaved--look))
-                            (t (list nil nil (buffer-size)))))
-                     (key (cons host digest))
-                     (fits (and digest (<= cost room)
-                                (<= (+ total size) backstaff-unsaved--most-bytes)
-                                (< (length items) 1000))) ; the server refuses more
-                     (data (and fits (backstaff-unsaved--data key coding all))))
-          (when (and unsaved (not fits))
-            (push name left-out)
-            ;; The next call may have room for it.
-            (remhash key backstaff-unsaved--sent))
+                      (and unsaved (<= (buffer-size) backstaff-unsaved--most-bytes)
+                           (backstaff-unsaved--look))))
           (cond
-           (fits
+           ((and digest (<= cost room) (<= (+ total size) backstaff-unsaved--most-bytes)
+                 (< (length items) 1000)) ; the server refuses more
             (cl-incf total size)
             (cl-decf room cost)
-            (when data
-              (cl-incf bytes size)
-              (if (<= (length data) text-room) (cl-decf text-room (length data))
-                ;; A piece, with its digest, fits in one request.  The offset counts bytes,
-                ;; three for four characters.
-                (setq ahead (nconc ahead (cl-loop
-                                          for start from 0 below (length data) by piece
-                                          for end = (min (length data) (+ start piece))
-                                          collect (list digest size (/ (* 3 start) 4)
-                                                        (substring data start end))))
-                      data nil)))
-            (push `(,name ,digest ,(symbol-name coding) ,@(and data (list data))) items))
-           ((and (< (length codings) backstaff-unsaved--most-codings) (<= cost room))
-            (when-let ((coding (backstaff-unsaved--coding-to-name)))
+            (push (list name digest (symbol-name coding)) items))
+           (t
+            (when unsaved (push name left-out))
+            (when-let ((coding (and (length< codings backstaff-unsaved--most-codings)
+                                    (<= cost room) (backstaff-unsaved--coding-to-name))))
               (cl-decf room cost)
               (push (list name coding) codings)))))))
-    (list :items items :codings codings :ahead ahead :bytes bytes
-          :left-out left-out :host host)))
+    (list :items items :codings codings :left-out left-out :host host)))
+
+(defun backstaff-unsaved-pieces (texts names)
+  "Return the pieces (DIGEST SIZE OFFSET BASE64) of those of TEXTS with NAMES.
+TEXTS is a `backstaff-unsaved-context'."
+  (cl-loop
+   for (name digest) in (plist-get texts :items)
+   for bytes = (and (member name names) (backstaff-unsaved-text digest))
+   for data = (base64-encode-string (or bytes "") t)
+   when bytes
+   append (or (cl-loop for start from 0 below (length data) by backstaff-unsaved--piece
+                       for end = (min (length data) (+ start backstaff-unsaved--piece))
+                       ;; The offset counts bytes, three for four characters.
+                       collect (list digest (length bytes) (/ (* 3 start) 4)
+                                     (substring data start end)))
+              (list (list digest 0 0 "")))))
 
 (defun backstaff-unsaved-pieces-left (pieces have)
   "Return the PIECES that are to be sent once the first is answered.
@@ -291,7 +252,6 @@ Their files are among `:left-out'."
   (let ((texts (copy-sequence texts)))
     (dolist (item (plist-get texts :items) texts)
       (when (assoc (cadr item) pieces)
-        (remhash (cons (plist-get texts :host) (cadr item)) backstaff-unsaved--sent)
         (plist-put texts :items (remq item (plist-get texts :items)))
         (plist-put texts :left-out (cons (car item) (plist-get texts :left-out)))))))
 
@@ -313,17 +273,14 @@ A limit too small for both is for the answer."
       limit)))
 
 (defun backstaff-unsaved-noted (reply texts)
-  "Return REPLY with notes about TEXTS, a `backstaff-unsaved-context'.
-`:unsaved-bytes' counts the bytes that were sent for the call.  A warning,
-which is also the last line of the text, names the files whose texts were left
-out, so that the disk answered for them."
-  (let ((note (backstaff-unsaved--note texts)) (reply (copy-sequence reply)))
-    (when (> (plist-get texts :bytes) 0)
-      (setq reply (plist-put reply :unsaved-bytes (plist-get texts :bytes))))
-    (when note
-      (plist-put reply :text (format "%s\n[%s]\n"
-                                     (string-trim-right (plist-get reply :text) "\n") note))
-      (setq reply (plist-put reply :warnings (append (plist-get reply :warnings) (list note)))))
+  "Return REPLY with a note about TEXTS, a `backstaff-unsaved-context'.
+A warning, which is also the last line of the text, names the files whose texts
+were left out, so that the disk answered for them."
+  (if-let ((note (backstaff-unsaved--note texts)))
+      (let ((reply (copy-sequence reply)))
+        (plist-put reply :text (format "%s\n[%s]\n"
+                                       (string-trim-right (plist-get reply :text) "\n") note))
+        (plist-put reply :warnings (append (plist-get reply :warnings) (list note))))
     reply))
 
 (defun backstaff-unsaved-add-state (reply root)
@@ -334,19 +291,17 @@ such as \"Buffer: a.c (unsaved changes)\".  Replies of other tools and about
 files without a buffer do not change."
   (when-let* (((equal (plist-get reply :tool) "agent-q/get_file_info"))
               (path (concat (file-remote-p root) (plist-get (plist-get reply :data) :path)))
-              (buffer (cl-find-if (lambda (buffer)
-                                    (member path (backstaff-unsaved-file-names buffer)))
-                                  (buffer-list)))
+              (buffer (cl-find path (buffer-list) :test #'member
+                               :key #'backstaff-unsaved-file-names))
               (name (substring-no-properties (buffer-name buffer)))
               (text (plist-get reply :text)))
     (plist-put reply :data (append (plist-get reply :data)
                                    (list :buffer name
                                          :buffer-modified (buffer-modified-p buffer))))
     (when (buffer-modified-p buffer)
-      (plist-put reply :text
-                 (format (if (string-suffix-p "\n" text) "%sBuffer: %s (unsaved changes)\n"
-                           "%s\nBuffer: %s (unsaved changes)")
-                         text (backstaff-names-show name)))))
+      (plist-put reply :text (format "%s\nBuffer: %s (unsaved changes)%s"
+                                     (string-remove-suffix "\n" text) (backstaff-names-show name)
+                                     (if (string-suffix-p "\n" text) "\n" "")))))
   reply)
 
 (provide 'backstaff-unsaved)

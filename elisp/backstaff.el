@@ -36,11 +36,6 @@
 
 (declare-function project-root "project" (project))
 
-;; Package managers look for an Info file in the package's top folder only.  In a clone by
-;; package-vc it is beside this file.  The form stands in the autoloads alone: loading this
-;; file changes nothing.
-;;;###autoload (when load-file-name (eval-after-load 'info `(progn (info-initialize) (add-to-list 'Info-directory-list ,(directory-file-name (file-name-directory load-file-name))))))
-
 ;;; Options
 
 (defgroup backstaff nil
@@ -228,24 +223,28 @@ or CANCELLED.
 Return a handle for `backstaff-cancel'."
   (unless (functionp callback)
     (signal 'backstaff-argument-error (list (format "%S is no callback" callback))))
-  (let* ((throw-on-input nil)           ; CALLBACK is called, whatever is typed meanwhile
-         (method (format "%s" id))
+  (let* ((method (format "%s" id))
+         ;; A timer calls it, because it may do anything, and this may be a process filter.
+         (finish (lambda (reply)
+                   (run-at-time 0 nil (lambda () (let ((throw-on-input nil))
+                                                   (funcall callback reply))))))
          (fail (lambda (condition)
-                 (funcall callback
+                 (funcall finish
                           (backstaff--error-reply
                            method
                            (cl-loop for symbol in (get (car condition) 'error-conditions)
                                     thereis (alist-get symbol backstaff--codes))
                            (backstaff-epc-error-text condition)
                            (backstaff-error-text condition)))))
-         (call (backstaff--make-call :method method :args args :finish callback :fail fail)))
+         (call (backstaff--make-call :method method :args args :finish finish :fail fail))
+         (throw-on-input nil))
     (condition-case problem
         (progn
           (setf (backstaff--call-tool call) (backstaff-lisp-tools-find method)
                 (backstaff--call-context call) (backstaff--context context))
           (backstaff--begin call))
       ;; A quit may come while a server starts, or when the call is on its way.
-      ((error quit) (backstaff--later call 0 #'backstaff--end call fail problem)))
+      ((error quit) (backstaff--end call fail problem)))
     call))
 
 (defun backstaff-cancel (call)
@@ -267,9 +266,8 @@ Return nil if it had ended before."
   (unless (backstaff--call-ended call)
     (setf (backstaff--call-ended call) t)
     (setq backstaff--questions (delq call backstaff--questions))
-    ;; While the server learns that nobody waits, another package's filter may throw.
-    (unwind-protect (funcall (backstaff--call-stop call))
-      (funcall function value))
+    (funcall function value)
+    (funcall (backstaff--call-stop call))
     t))
 
 (defun backstaff--guarded (call function &rest arguments)
@@ -280,9 +278,7 @@ called.  For the same reason no key ends a step that runs inside of somebody's
   (unless (backstaff--call-ended call)
     (condition-case problem
         (let ((throw-on-input nil)) (apply function arguments))
-      ((error quit)
-       (if (backstaff--call-ended call) (signal (car problem) (cdr problem))
-         (backstaff--end call (backstaff--call-fail call) problem))))))
+      ((error quit) (backstaff--end call (backstaff--call-fail call) problem)))))
 
 (defun backstaff--later (call seconds function &rest arguments)
   "Call FUNCTION with ARGUMENTS, a step of CALL, after SECONDS.
@@ -299,135 +295,122 @@ The function SUCCESS gets the answer; without one in TIMEOUT seconds CALL fails.
          :success-fn (apply-partially #'backstaff--guarded call success)
          :error-fn (apply-partially #'backstaff--end call (backstaff--call-fail call)))))
 
-(defun backstaff--begin (call &optional all-texts)
-  "Judge the root of CALL, then let the server or Lisp do the work.
-With ALL-TEXTS, the server gets each unsaved text, even if it had it before."
+(defun backstaff--begin (call)
+  "Judge the root of CALL, then let the server or Lisp do the work."
   (let* ((method (backstaff--call-method call))
          (context (backstaff--call-context call))
+         (tool (backstaff--call-tool call))
          (refusal (backstaff--root-refusal method context)))
     (cond
      (refusal (backstaff--later call 0 #'backstaff--judge call refusal))
-     ((backstaff--call-tool call)
+     (tool
       (backstaff--request
-       call "check"
-       (backstaff-lisp-tools-check (backstaff--call-tool call) (backstaff--call-args call) context)
+       call "check" (backstaff-lisp-tools-check tool (backstaff--call-args call) context)
        (lambda (checked)
          (if (plist-get checked :ok)
-             (backstaff--later call 0 #'backstaff--run-lisp call checked (float-time))
+             (backstaff--later call 0 #'backstaff--run-lisp call checked)
            (backstaff--judge call checked)))
        backstaff-call-timeout nil))
-     (t (let ((texts (backstaff-unsaved-context method (plist-get context :root) all-texts)))
-          (backstaff--send call all-texts texts (plist-get texts :ahead)
-                           (+ (float-time) backstaff-unsaved-most-seconds)))))))
+     (t (backstaff--send call (backstaff-unsaved-context method (plist-get context :root)) 0)))))
 
-(defun backstaff--run-lisp (call checked begun)
-  "Run the tool of CALL, which is in Lisp, on CHECKED arguments.
-It was run for the first time at BEGUN."
+(defun backstaff--run-lisp (call checked)
+  "Run the tool of CALL, which is in Lisp, on CHECKED arguments."
   ;; In a timer nothing can be quit, unless it says so.  Keys that were typed before do not
   ;; count.
-  (let* ((inhibit-quit nil) (quit-flag nil) (limit backstaff-call-timeout)
-         (reply (backstaff-lisp-tools-run (backstaff--call-tool call) checked
-                                          (backstaff--call-context call) limit begun)))
-    (cond (reply (backstaff--judge call reply))
-          ((and limit (> (float-time) (+ begun limit)))
-           (signal 'backstaff-timeout (list (format "%s gave no answer within %s seconds"
-                                                    (backstaff--call-method call) limit))))
-          (t (backstaff--later call 0.5 #'backstaff--run-lisp call checked begun)))))
+  (let ((inhibit-quit nil) (quit-flag nil))
+    (backstaff--judge call (backstaff-lisp-tools-run (backstaff--call-tool call) checked
+                                                     (backstaff--call-context call)))))
 
-(defun backstaff--send (call all-texts texts pieces deadline)
-  "Send the first of PIECES of unsaved TEXTS and come back, or send CALL itself.
-ALL-TEXTS is as in `backstaff--begin'.  After DEADLINE no piece is sent."
-  (let* ((context (backstaff--call-context call)) (method (backstaff--call-method call))
-         (host (plist-get texts :host)))
-    (if (and pieces (< (float-time) deadline))
-        (backstaff--request
-         call 'keep_text (car pieces)
-         (lambda (have)
-           (backstaff--later call 0 #'backstaff--send call all-texts texts
-                             (backstaff-unsaved-pieces-left pieces have) deadline))
-         backstaff-call-timeout host)
-      (setq texts (backstaff-unsaved-without texts pieces))
+(defun backstaff--send (call texts tries)
+  "Send CALL with unsaved TEXTS, of which the server asked for some TRIES times."
+  (let ((context (backstaff--call-context call)) (method (backstaff--call-method call)))
+    (backstaff--request
+     call method (list (backstaff--call-args call) (backstaff--sent-context context texts))
+     (lambda (reply)
+       (unless (and (listp reply) (plist-member reply :ok) (stringp (plist-get reply :text)))
+         (signal 'backstaff-protocol-error '("the answer of a tool is no reply")))
+       (let ((problem (plist-get reply :error)))
+         (if (and (equal (plist-get problem :code) "UNSAVED_NEEDED") (< tries 3))
+             ;; The user may have typed meanwhile.
+             (let ((texts (backstaff-unsaved-context method (plist-get context :root))))
+               (backstaff--later call 0 #'backstaff--send-texts call texts
+                                 (backstaff-unsaved-pieces texts (plist-get problem :names))
+                                 (1+ tries) (+ (float-time) backstaff-unsaved-most-seconds)))
+           (backstaff--judge call (backstaff-unsaved-noted reply texts)))))
+     (backstaff--patience context) (plist-get texts :host))))
+
+(defun backstaff--send-texts (call texts pieces tries deadline)
+  "Send the first of PIECES of TEXTS and come back, or send CALL itself.
+TRIES is as in `backstaff--send'.  After DEADLINE no piece is sent."
+  (if (and pieces (< (float-time) deadline))
       (backstaff--request
-       call method (list (backstaff--call-args call) (backstaff--sent-context context texts))
-       (lambda (reply)
-         (unless (and (listp reply) (plist-member reply :ok) (stringp (plist-get reply :text)))
-           (signal 'backstaff-protocol-error '("the answer of a tool is no reply")))
-         (if (and (equal (plist-get (plist-get reply :error) :code) "UNSAVED_NEEDED")
-                  (not all-texts))
-             (backstaff--later call 0 #'backstaff--begin call t)
-           (backstaff--judge call (backstaff-unsaved-noted reply texts))))
-       (backstaff--patience context) host))))
+       call 'keep_text (car pieces)
+       (lambda (have)
+         (backstaff--later call 0 #'backstaff--send-texts call texts
+                           (backstaff-unsaved-pieces-left pieces have) tries deadline))
+       backstaff-call-timeout (plist-get texts :host))
+    (backstaff--send call (backstaff-unsaved-without texts pieces) tries)))
 
 (defun backstaff--judge (call reply)
-  "End CALL with REPLY, or ask the user if REPLY says that the call needs approval."
-  (if (backstaff--approval-required-p reply (backstaff--call-context call))
-      (progn
-        (setq backstaff--questions (append backstaff--questions (list call)))
-        (backstaff--later call 0 #'backstaff--ask call reply
-                          (and backstaff-call-timeout (+ (float-time) backstaff-call-timeout))))
-    (backstaff--end call (backstaff--call-finish call)
-                    (if (plist-get reply :ok)
-                        (backstaff-unsaved-add-state
-                         reply (plist-get (backstaff--call-context call) :root))
-                      reply))))
+  "End CALL with REPLY, or ask the user if REPLY says that the call needs approval.
+That is not so if the user has approved it already."
+  (let* ((context (backstaff--call-context call)) (problem (plist-get reply :error))
+         (root (plist-get problem :root)))
+    (if (and (equal (plist-get problem :code) "APPROVAL_REQUIRED")
+             (if root (not (assoc root backstaff--root-answers))
+               (not (and (plist-get context :approved)
+                         (equal (plist-get context :secret)
+                                (or (plist-get problem :secret) ""))))))
+        (progn
+          (setq backstaff--questions (append backstaff--questions (list call)))
+          (backstaff--later call 0 #'backstaff--ask call reply
+                            (and backstaff-call-timeout (+ (float-time) backstaff-call-timeout))))
+      (backstaff--end call (backstaff--call-finish call)
+                      (if (plist-get reply :ok)
+                          (backstaff-unsaved-add-state reply (plist-get context :root))
+                        reply)))))
 
 (defun backstaff--ask (call reply deadline)
   "Ask until DEADLINE whether CALL may run, as REPLY demands.
 Come back while the user is busy.  Questions are asked one at a time, except
 for a caller that waits."
   (let* ((context (backstaff--call-context call)) (waits (backstaff--call-waits call))
+         (method (backstaff--call-method call)) (finish (backstaff--call-finish call))
          (root (plist-get (plist-get reply :error) :root))
-         (finish (backstaff--call-finish call))
-         (method (backstaff--call-method call))
-         (refuse (lambda (format)
-                   (backstaff--end
-                    call finish
-                    (backstaff--error-reply
-                     method "APPROVAL_REFUSED"
-                     (format format (if (plist-get context :text-only)
-                                        (backstaff-server-model-name method)
-                                      method)))))))
-    (if (not (backstaff--approval-required-p reply context))
-        ;; Meanwhile the user has answered for another call.
-        (if (not (cdr (assoc root backstaff--root-answers))) (backstaff--end call finish reply)
-          (setq backstaff--questions (delq call backstaff--questions))
-          (backstaff--begin call))
-      (pcase (cond ((or waits (eq call (car backstaff--questions)))
-                    (condition-case nil
-                        (let ((inhibit-quit (backstaff--call-quiet call))
-                              (backstaff-approval-caller-waits waits)
-                              (backstaff-approval-deadline deadline))
-                          (backstaff--answer call reply))
-                      (quit (and waits 'quit))))
-                   ((and deadline (> (float-time) deadline)) :late)
-                   (t :busy))
-        (:busy (backstaff--later call 0.1 #'backstaff--ask call reply deadline))
-        ('quit (backstaff--end call (backstaff--call-fail call) '(quit)))
-        (:unasked (backstaff--end call finish reply))
-        (:late (funcall refuse (format "The user did not answer within %s seconds whether %%s\
- may run, so it was refused; ask the user to watch for the question, then call again"
-                                       backstaff-call-timeout)))
-        ('nil (if root (backstaff--end call finish reply)
-                (funcall refuse "The user did not approve of the call of %s")))
-        (_ (unless root
-             ;; A user who lets a tool run has not let it read a file that may hold secrets.
-             (setf (backstaff--call-context call)
-                   `(:approved t :secret ,(or (plist-get (plist-get reply :error) :secret) "")
-                     ,@context)))
-           (setq backstaff--questions (delq call backstaff--questions))
-           (backstaff--begin call))))))
+         ;; Meanwhile the user may have answered for another call.
+         (known (and root (assoc root backstaff--root-answers))))
+    (pcase (cond (known (cdr known))
+                 ((or waits (eq call (car backstaff--questions)))
+                  (condition-case nil
+                      (let ((inhibit-quit (backstaff--call-quiet call))
+                            (backstaff-approval-caller-waits waits)
+                            (backstaff-approval-deadline deadline))
+                        (backstaff--answer call reply))
+                    (quit (and waits 'quit))))
+                 ((and deadline (> (float-time) deadline)) :late)
+                 (t :busy))
+      (:busy (backstaff--later call 0.1 #'backstaff--ask call reply deadline))
+      ('quit (backstaff--end call (backstaff--call-fail call) '(quit)))
+      ((and answer (or :late (and 'nil (guard (not root)))))
+       (backstaff--end
+        call finish
+        (backstaff--error-reply
+         method "APPROVAL_REFUSED"
+         (format (if (null answer) "The user did not approve of the call of %s"
+                   "The user did not answer within %2$s seconds whether %1$s may run, so it was\
+ refused; ask the user to watch for the question, then call again")
+                 (if (plist-get context :text-only) (backstaff-server-model-name method) method)
+                 backstaff-call-timeout))))
+      ((or :unasked 'nil) (backstaff--end call finish reply))
+      (_ (unless root
+           ;; A user who lets a tool run has not let it read a file that may hold secrets.
+           (setf (backstaff--call-context call)
+                 `(:approved t :secret ,(or (plist-get (plist-get reply :error) :secret) "")
+                   ,@context)))
+         (setq backstaff--questions (delq call backstaff--questions))
+         (backstaff--begin call)))))
 
 ;;; Approval
-
-(defun backstaff--approval-required-p (reply context)
-  "Return non-nil if REPLY says that the user must approve the call of CONTEXT.
-That is not so if the user has approved it already."
-  (let ((problem (plist-get reply :error)))
-    (and (equal (plist-get problem :code) "APPROVAL_REQUIRED")
-         (if-let ((root (plist-get problem :root)))
-             (not (assoc root backstaff--root-answers))
-           (not (and (plist-get context :approved)
-                     (equal (plist-get context :secret) (or (plist-get problem :secret) ""))))))))
 
 (defun backstaff--answer (call reply)
   "Return the answer of `backstaff-approval-function' about CALL.

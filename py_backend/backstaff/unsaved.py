@@ -2,9 +2,8 @@
 
 A call names every such text, but its bytes are sent once. The server keeps them by their digest,
 for calls that name the digest without bytes. A call with a digest that the server does not know is
-refused with the code UNSAVED_NEEDED: the client then sends all bytes.
-
-A text that is too long for one request is sent in pieces before the call (`keep_text`).
+refused with the code UNSAVED_NEEDED. The client then sends these bytes, in pieces (`keep_text`) or
+with the call, and calls again.
 """
 
 import base64

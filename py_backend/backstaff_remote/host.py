@@ -35,6 +35,6 @@ def main(say: Callable[[str, str], None], how: str, settings_bytes: int) -> Neve
     except (SettingsError, ToolError) as error:
         os.write(2, f"backstaff: {error}\n".encode())
         os._exit(2)
-    if os.isatty(2):  # then stderr would mix with the frames: drop it
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    # Emacs reads stderr as it reads the frames, so it is dropped.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     serve_until_the_end(stdio.serve, server)

@@ -51,9 +51,7 @@
                    '(("Missing required argument 'buffer'")
                      ("Argument 'max_lines' must be from 1 to 500, but it is 0"
                       :buffer "a" :max_lines 0)
-                     ("Argument 'buffer' must be a string, not the number 5" :buffer 5)
-                     ("Argument 'from_end' must be true or false, not a string"
-                      :buffer "a" :from_end "yes")))
+                     ("Argument 'buffer' must be a string, not the number 5" :buffer 5)))
       (should (equal (apply #'backstaff-emacs-tests-error "read_buffer" args)
                      (list "INVALID_ARGUMENT" words))))
     (should (equal (cadr (backstaff-emacs-tests-error "diagnostics" :severity "bad"))
@@ -71,28 +69,29 @@
                      (funcall keys (backstaff-call 'workspace/tree '(:path ".")))))
       (should (equal (funcall keys (backstaff-call 'emacs/read_buffer '(:buffer "no")))
                      (funcall keys (backstaff-call 'workspace/tree '(:path "no"))))))
-    (let ((now (backstaff-call 'emacs/read_buffer '(:buffer "a.txt")))
-          (later (backstaff-test-call-later 'emacs/read_buffer '(:buffer "a.txt"))))
+    (let ((now (backstaff-call 'emacs/context nil))
+          (later (backstaff-test-call-later 'emacs/context nil)))
       (should (equal (plist-put now :elapsed-ms 0) (plist-put later :elapsed-ms 0)))
-      (should (equal (plist-get (plist-get now :data) :content) "x")))
+      (should (plist-get now :data)))
     (should-not (plist-get (backstaff-call 'emacs/context nil '(:text-only t)) :data))
-    (should (string-prefix-p "a.txt: lines 1-1 of 1\n"
-                             (backstaff-call-text 'emacs/read_buffer '(:buffer "a.txt"))))))
+    (should (string-match-p "^Last compilation" (backstaff-call-text 'emacs/context nil)))))
 
 (ert-deftest backstaff-emacs-texts-keep-within-any-budget ()
-  (backstaff-test-with-buffers `(("a.txt" . ,(mapconcat #'number-to-string
-                                                        (number-sequence 1 2000) "ü\n")))
+  (backstaff-test-with-buffers '(("a.txt" . "x"))
     (backstaff-emacs-tests-visit "a.txt")
+    (with-current-buffer (get-buffer-create "*log*")
+      (setq default-directory root)
+      (dotimes (number 2000) (insert (format "%dü\n" number))))
     (dolist (limit '(64 100 200 500 1000 5000))
-      (dolist (call '((emacs/context) (emacs/read_buffer :buffer "a.txt")
-                      (emacs/read_buffer :buffer "a.txt" :from_end t)
-                      (emacs/read_buffer :buffer "a.txt" :max_lines 500)
+      (dolist (call '((emacs/context) (emacs/read_buffer :buffer "*log*")
+                      (emacs/read_buffer :buffer "*log*" :start_line 5)
+                      (emacs/read_buffer :buffer "*log*" :max_lines 500)
                       (emacs/diagnostics) (emacs/find_symbol :symbol "x")))
         (dolist (key '(:max-output-bytes :available-capacity-bytes))
-          (let ((reply (backstaff-call (car call) (cdr call) (list key limit))))
+          (let ((reply (backstaff-call (car call) (cdr call) (list key limit :approved t))))
             (ert-info ((format "%S %S" limit reply))
               (should (<= (string-bytes (plist-get reply :text)) limit))
-              (when (string-match-p "cut to\\|more: " (plist-get reply :text))
+              (when (string-match-p "cut to\\|more: \\|earlier: " (plist-get reply :text))
                 (should (plist-get reply :truncated))))))))))
 
 (ert-deftest backstaff-emacs-tools-obey-the-policy ()
@@ -151,30 +150,6 @@ print(json.dumps([list(SECRETS), [Guard(SECRETS).hides(path) for path in json.lo
                                    t)
                               hidden))))))
 
-(ert-deftest backstaff-emacs-buffer-of-a-secret-file-is-read-once-the-user-approves ()
-  (backstaff-test-with-buffers '((".env" . "KEY=frob") ("a.txt" . "frob"))
-    (make-symbolic-link ".env" "notes.txt")
-    (switch-to-buffer (find-file-noselect "notes.txt"))
-    (let* ((questions nil) (answer :unasked) (buffer (buffer-name))
-           (backstaff-approval-function
-            (lambda (&rest _) (push backstaff-approval-question questions) answer))
-           (read (lambda (&optional context)
-                   (backstaff-call "emacs/read_buffer" (list :buffer buffer) context))))
-      (should (equal (plist-get (plist-get (funcall read) :error) :code) "APPROVAL_REQUIRED"))
-      (should (string-match-p "Let emacs/read_buffer read \"\\.env\" in .*, which may hold secrets\\? "
-                              (car questions)))
-      ;; Who lets the tool run has not let it read that file.
-      (funcall read '(:approved t :secret ""))
-      (should (= (length questions) 2))
-      (setq answer t)
-      (should (string-match-p "KEY=frob" (plist-get (funcall read) :text)))
-      (setq questions nil)
-      (should (string-match-p "KEY=frob" (plist-get (funcall read '(:person t)) :text)))
-      (push-mark (point-max) t t)
-      (goto-char (point-min))
-      (should-not (string-match-p "KEY" (plist-get (backstaff-call "emacs/context" nil) :text)))
-      (should-not questions))))
-
 (defvar backstaff-emacs-tests-tool nil
   "The definition of a tool in tests.")
 
@@ -187,42 +162,6 @@ print(json.dumps([list(SECRETS), [Guard(SECRETS).hides(path) for path in json.lo
            '(("emacs/context" backstaff-emacs backstaff-emacs-tests-tool))))
      (backstaff-test-with-buffers '(("a.txt" . "x"))
        ,@body)))
-
-(ert-deftest backstaff-emacs-tool-may-answer-later ()
-  (let ((runs 0))
-    (backstaff-emacs-tests-with-tool
-        (lambda (&rest _) (or (cl-oddp (cl-incf runs)) '(:text "late\n" :data (:a 1))))
-      (should (equal (backstaff-emacs-tests-text "context") "late\n"))
-      (should (equal (plist-get (backstaff-test-call-later 'emacs/context nil) :data) '(:a 1)))
-      (should (= runs 4)))))
-
-(ert-deftest backstaff-emacs-tool-that-never-answers-is-given-up ()
-  (let ((runs 0))
-    (backstaff-emacs-tests-with-tool (lambda (&rest _) (cl-incf runs) t)
-      (backstaff-tools)                 ; this starts the server
-      (let ((backstaff-call-timeout 0.3))
-        (backstaff-test-should-fail 'backstaff-timeout "emacs/context gave no answer within 0.3"
-          (backstaff-call 'emacs/context nil))
-        (let ((reply (backstaff-test-call-later 'emacs/context nil)))
-          (should (equal (backstaff-test-code reply) "TIMEOUT"))))
-      (setq runs 0)
-      (let* ((reply nil)
-             (handle (backstaff-call-async 'emacs/context nil (lambda (it) (setq reply it)))))
-        (backstaff-test-wait-for (= runs 1))
-        (should (backstaff-cancel handle))
-        (should (equal (backstaff-test-code reply) "CANCELLED"))
-        (should-not (backstaff-cancel handle))
-        ;; It is not run for nobody.
-        (should-not (accept-process-output nil 0.6))
-        (should (= runs 1))))))
-
-(ert-deftest backstaff-emacs-tool-can-be-quit ()
-  (backstaff-emacs-tests-with-tool (lambda (&rest _)
-                                     (run-at-time 0.1 nil (lambda () (setq quit-flag t)))
-                                     t)
-    (dolist (inhibit-quit '(nil t))
-      (should (eq (car (backstaff-test-condition (backstaff-call 'emacs/context nil))) 'quit))
-      (should-not quit-flag))))
 
 (ert-deftest backstaff-emacs-tool-that-is-quit-while-it-runs-loses-no-callback ()
   (backstaff-emacs-tests-with-tool (lambda (&rest _) (signal 'quit nil))
@@ -270,8 +209,7 @@ print(json.dumps([list(SECRETS), [Guard(SECRETS).hides(path) for path in json.lo
                      "Selected: a.txt, line 3 of 4\nRegion, lines 2-3:\n| two\n| th\n\
 Visible files: a.txt\nNot saved yet: src/b.txt\nLast compilation: none below the root\n"))
       (let ((data (plist-get (backstaff-call 'emacs/context nil) :data)))
-        (should (equal (plist-get (plist-get (plist-get data :selected) :region) :text)
-                       "two\nth"))
+        (should (equal (plist-get data :selected) "a.txt"))
         (should (equal (plist-get data :modified) '("src/b.txt"))))
       ;; An agent's buffer is selected: the answer also has the file that was selected before.
       (switch-to-buffer (get-buffer-create "*chat*"))
@@ -343,93 +281,84 @@ Last selected file: a.txt, line 3 of 4\n" (backstaff-emacs-tests-text "context")
 
 ;;; emacs/read_buffer
 
-(ert-deftest backstaff-emacs-read-buffer-shows-a-window-of-lines ()
-  (backstaff-test-with-buffers '(("src" ("a.txt" . "one\ntwo\nthree\nfour\n")))
-    (let ((buffer (backstaff-emacs-tests-visit "src/a.txt")))
-      (should (equal (backstaff-emacs-tests-text "read_buffer" :buffer "a.txt")
-                     "src/a.txt: lines 1-5 of 5\n1\tone\n2\ttwo\n3\tthree\n4\tfour\n5\t\n"))
-      (should (equal (backstaff-emacs-tests-text "read_buffer" :buffer "src/a.txt"
-                                                 :start_line 2 :max_lines 2)
-                     "src/a.txt: lines 2-3 of 5\n2\ttwo\n3\tthree\n[more: start_line=4]\n"))
-      (should (equal (backstaff-emacs-tests-text "read_buffer" :buffer "a.txt"
-                                                 :from_end t :max_lines 2)
-                     "src/a.txt: lines 4-5 of 5\n4\tfour\n5\t\n[earlier: start_line=2]\n"))
-      (should (equal (backstaff-emacs-tests-text "read_buffer" :buffer "a.txt" :start_line 9)
-                     "src/a.txt: no line 9, as there are 5 lines\n"))
-      (with-current-buffer buffer
-        (erase-buffer))
-      (should (equal (backstaff-emacs-tests-text "read_buffer" :buffer "a.txt")
-                     "src/a.txt, not saved yet: empty, 0 lines\n")))))
+(defmacro backstaff-emacs-tests-with-log (text &rest body)
+  "Run BODY; the buffer *log* below src/ holds TEXT, and models may read it."
+  (declare (indent 1) (debug t))
+  `(backstaff-test-with-buffers '(("src" ("a.txt" . "x")))
+     (with-current-buffer (get-buffer-create "*log*")
+       (setq default-directory (expand-file-name "src/" root))
+       (insert ,text))
+     (let ((backstaff-approval-function #'always))
+       ,@body)))
 
-(ert-deftest backstaff-emacs-read-buffer-asks-where-there-is-no-file ()
-  (backstaff-test-with-buffers '(("src" ("a.txt" . "x")))
-    (with-current-buffer (get-buffer-create "*shell*")
-      (setq default-directory (expand-file-name "src/" root))
-      (dotimes (number 300) (insert (format "line %d\n" (1+ number)))))
+(ert-deftest backstaff-emacs-read-buffer-shows-a-window-of-lines ()
+  (backstaff-emacs-tests-with-log "one\ntwo\nthree\nfour\n"
+    (should (equal (backstaff-emacs-tests-text "read_buffer" :buffer "*log*")
+                   "*log* in ./src/: lines 1-5 of 5\n1\tone\n2\ttwo\n3\tthree\n4\tfour\n5\t\n"))
+    (should (equal (backstaff-emacs-tests-text "read_buffer" :buffer "*log*" :start_line 2
+                                               :max_lines 2)
+                   "*log* in ./src/: lines 2-3 of 5\n2\ttwo\n3\tthree\n[more: start_line=4]\n"))
+    (should (equal (backstaff-emacs-tests-text "read_buffer" :buffer "*log*" :max_lines 2)
+                   "*log* in ./src/: lines 4-5 of 5\n4\tfour\n5\t\n[earlier: start_line=2]\n"))
+    (should (equal (backstaff-emacs-tests-text "read_buffer" :buffer "*log*" :start_line 9)
+                   "*log* in ./src/: no line 9, as there are 5 lines\n"))
+    (should (equal (plist-get (plist-get (backstaff-call 'emacs/read_buffer
+                                                         '(:buffer "*log*" :max_lines 3))
+                                         :data)
+                              :content)
+                   "three\nfour\n"))
+    (with-current-buffer "*log*"
+      (goto-char 2)
+      (narrow-to-region 1 4)
+      (should (string-match-p "^5\t$" (backstaff-emacs-tests-text "read_buffer" :buffer "*log*")))
+      (should (equal (list (point) (point-min) (point-max)) '(2 1 4)))
+      (widen)
+      (erase-buffer))
+    (should (equal (backstaff-emacs-tests-text "read_buffer" :buffer "*log*")
+                   "*log* in ./src/: empty, 0 lines\n"))))
+
+(ert-deftest backstaff-emacs-read-buffer-asks-first ()
+  (backstaff-emacs-tests-with-log "one\n"
     (let* ((asked nil)
            (backstaff-approval-function (lambda (id args) (push (cons id args) asked))))
-      (should (string-match-p
-               "\\`\\*shell\\* in ./src/: lines 202-301 of 301\n202\tline 202\n\\(?:.*\n\\)*\
-300\tline 300\n301\t\n\\[earlier: start_line=102\\]\n\\'"
-               (backstaff-emacs-tests-text "read_buffer" :buffer "*shell*")))
-      (should (equal asked '(("emacs/read_buffer" :buffer "*shell*"))))
-      (let ((backstaff-emacs-buffers-without-file 'deny))
-        (should (equal (car (backstaff-emacs-tests-error "read_buffer" :buffer "*shell*"))
-                       "POLICY_DENIED")))
-      (let ((backstaff-emacs-buffers-without-file 'allow))
-        (setq asked nil)
-        (should (string-prefix-p "*shell* in ./src/: lines 1-2 of 301\n1\tline 1\n"
-                                 (backstaff-emacs-tests-text "read_buffer" :buffer "*shell*"
-                                                             :start_line 1 :max_lines 2)))
-        (should-not asked)))
-    ;; In batch there is nobody to ask.
-    (should (equal (car (backstaff-emacs-tests-error "read_buffer" :buffer "*shell*"))
-                   "APPROVAL_REQUIRED"))))
+      (backstaff-emacs-tests-text "read_buffer" :buffer "*log*")
+      (should (equal asked '(("emacs/read_buffer" :buffer "*log*")))))
+    (let ((backstaff-approval-function #'backstaff-approval-ask))
+      ;; In batch there is nobody to ask.
+      (should (equal (backstaff-emacs-tests-error "read_buffer" :buffer "*log*")
+                     '("APPROVAL_REQUIRED"
+                       "Buffer '*log*' visits no file: a person has to approve first"))))))
 
-(ert-deftest backstaff-emacs-read-buffer-reads-all-of-any-buffer ()
-  (backstaff-test-with-buffers '(("a.txt" . "one\ntwo\n")
-                                 ("latin.txt" . "gr\374n -*- coding: latin-1 -*-\n")
-                                 ("raw.txt" . "a\377b\n") ("never" ("x" . "")))
-    (let ((text (lambda (name)
-                  (backstaff-emacs-tests-text "read_buffer" :buffer name))))
-      (with-current-buffer (backstaff-emacs-tests-visit "a.txt")
-        (goto-char 2)
-        (narrow-to-region 1 4)
-        (should (equal (funcall text "a.txt") "a.txt: lines 1-3 of 3\n1\tone\n2\ttwo\n3\t\n"))
-        (should (equal (list (point) (point-min) (point-max)) '(2 1 4)))
-        (let ((indirect (make-indirect-buffer (current-buffer) "backstaff-indirect" t)))
-          ;; It belongs where the file of its base buffer is, wherever it is itself.
-          (with-current-buffer indirect (setq default-directory "/"))
-          (should (equal (funcall text "backstaff-indirect")
-                         "a.txt: lines 1-3 of 3\n1\tone\n2\ttwo\n3\t\n"))))
-      (backstaff-emacs-tests-visit "latin.txt")
-      (should (string-match-p "1\tgrün" (funcall text "latin.txt")))
-      (let ((coding-system-for-read 'utf-8-unix))
-        (backstaff-emacs-tests-visit "raw.txt"))
-      (should (equal (funcall text "raw.txt")
-                     "raw.txt: lines 1-2 of 2\n1\ta\\udcffb\n2\t\n"))
-      (with-current-buffer (backstaff-emacs-tests-visit "never/saved.txt")
-        (insert "born"))
-      (should (equal (funcall text "saved.txt")
-                     "never/saved.txt, not saved yet: lines 1-1 of 1\n1\tborn\n")))))
-
-(ert-deftest backstaff-emacs-read-buffer-shows-hostile-text-as-it-is ()
+(ert-deftest backstaff-emacs-read-buffer-leaves-files-to-read-file ()
   (backstaff-test-with-buffers '(("a.txt" . "x"))
     (with-current-buffer (backstaff-emacs-tests-visit "a.txt")
-      (rename-buffer "%s\u202e\n[FILE] \t%d")
-      (erase-buffer)
-      (insert (propertize "%s a\u202eb\e[31m\n" 'invisible t 'display "good" 'face 'bold)
-              (make-string 1000000 ?y) "\nend"))
-    (let* ((reply (backstaff-call 'emacs/read_buffer '(:buffer "%s\u202e\n[FILE] \t%d")))
+      (make-indirect-buffer (current-buffer) "backstaff-indirect" t))
+    (dolist (name '("a.txt" "backstaff-indirect"))
+      (should (equal (backstaff-emacs-tests-error "read_buffer" :buffer name)
+                     (list "INVALID_ARGUMENT"
+                           (format "Buffer '%s' visits a file: read the file with \
+workspace/read_file, which shows text that is not saved, too" name)))))
+    (should (equal (backstaff-emacs-tests-error "read_buffer" :buffer "no")
+                   '("NOT_FOUND" "There is no buffer 'no'; emacs/context names buffers; \
+workspace/read_file reads files")))))
+
+(ert-deftest backstaff-emacs-read-buffer-shows-hostile-text-as-it-is ()
+  (backstaff-emacs-tests-with-log (concat (propertize "%s a\u202eb\e[31m\n" 'invisible t
+                                                      'display "good" 'face 'bold)
+                                          (make-string 1000000 ?y) "\nend")
+    (with-current-buffer "*log*"
+      (rename-buffer "*%n\u202e\n[FILE] \t%d*"))
+    (let* ((reply (backstaff-call 'emacs/read_buffer '(:buffer "*%n\u202e\n[FILE] \t%d*")))
            (text (plist-get reply :text)))
-      (should (string-match-p "\\`a\\.txt, not saved yet: lines 1-3 of 3\n\
-1\t%s a\\\\u202eb\\\\u001b\\[31m\n2\ty\\{2000\\}\\[\\+998000 characters\\]\n3\tend\n\\'" text))
+      (should (string-match-p "\\`\"\\*%n\\\\u202e\\\\n\\[FILE\\] \\\\t%d\\*\" in ./src/: \
+lines 1-3 of 3\n1\t%s a\\\\u202eb\\\\u001b\\[31m\n2\ty\\{2000\\}\\[\\+998000 characters\\]\n3\tend\n\\'"
+                              text))
       (should-not (text-properties-at 0 text))
       (should-not (next-property-change 0 text)))
     ;; A line alone fills the answer.
     (should (< 4000 (length (plist-get (backstaff-call 'emacs/read_buffer
-                                                       '(:buffer "a.txt" :start_line 2
-                                                         :max_lines 1)
+                                                       '(:buffer "*%n\u202e\n[FILE] \t%d*"
+                                                         :start_line 2 :max_lines 1)
                                                        '(:max-output-bytes 5000))
                                        :text))
                5001))
@@ -438,12 +367,7 @@ Last selected file: a.txt, line 3 of 4\n" (backstaff-emacs-tests-text "context")
     (insert "x")
     (let ((text (backstaff-emacs-tests-text "context")))
       (should (string-match-p "^Selected: \"b\\\\nModified: \\\\u202e%s.txt\", line 1" text))
-      (should-not (string-match-p "^Modified" text)))
-    (with-current-buffer (get-buffer-create "*%n\u202e\n*")
-      (setq default-directory root)
-      (should (equal (backstaff-emacs-tests-error "read_buffer" :buffer "*%n\u202e\n*")
-                     '("APPROVAL_REQUIRED" "Buffer \"*%n\\u202e\\n*\" visits no file: a person \
-has to approve first"))))))
+      (should-not (string-match-p "^Modified" text)))))
 
 
 ;;; The wall
@@ -454,21 +378,16 @@ has to approve first"))))))
                                   ("sub" ("b.txt" . "x"))))
     (let* ((out (expand-file-name "out/" root))
            (backstaff-root-directory (expand-file-name "in/" root))
-           (backstaff-emacs-buffers-without-file 'allow)
+           (backstaff-approval-function #'always)
            (made (lambda (name directory)
                    (with-current-buffer (get-buffer-create name)
                      (insert "secret")
                      (setq default-directory directory)
                      name)))
            (default-directory backstaff-root-directory))
-      (make-symbolic-link (concat out "secret.txt") "link.txt")
       (make-symbolic-link (concat out "d") "linked")
       (pcase-dolist (`(,words . ,name)
-                     `(("visits a file outside"
-                        . ,(buffer-name (find-file-noselect (concat out "secret.txt"))))
-                       ("visits a file outside"
-                        . ,(buffer-name (backstaff-emacs-tests-visit "linked/x")))
-                       ("belongs to a directory outside" . ,(funcall made "*1*" out))
+                     `(("belongs to a directory outside" . ,(funcall made "*1*" out))
                        ("belongs to a directory outside"
                         . ,(funcall made "*2*" (expand-file-name "linked/")))
                        ("belongs to a directory outside"
@@ -495,9 +414,6 @@ has to approve first"))))))
             (should (string-match-p words (cadr problem))))))
       ;; A link to a file within is another name of that file.
       (should-not (string-match-p "secret" (backstaff-emacs-tests-text "context")))
-      (backstaff-emacs-tests-visit "sub/b.txt")
-      (should (string-prefix-p "sub/b.txt: " (backstaff-emacs-tests-text
-                                              "read_buffer" :buffer "sub/b.txt")))
       (should (string-prefix-p "*7* in ./sub/: "
                                (backstaff-emacs-tests-text
                                 "read_buffer" :buffer (funcall made "*7*" (expand-file-name "sub"))))))))
@@ -515,7 +431,7 @@ has to approve first"))))))
       (dolist (path '("/ssh:nowhere.invalid:/x" "/sudo::/nowhere.invalid" "../nowhere.invalid"
                       "/nowhere.invalid" "a/../../nowhere.invalid" "~nowhere.invalid/x"
                       "/ftp:nowhere.invalid:" "nowhere.invalid:x"))
-        (backstaff-emacs-tests-error "read_buffer" :buffer path)
+        (should (equal (car (backstaff-emacs-tests-error "read_buffer" :buffer path)) "NOT_FOUND"))
         (let ((refused (not (string-match-p "\\`~\\|\\`nowhere" path))))
           (if refused
               (should (equal (backstaff-emacs-tests-error "diagnostics" :path path)

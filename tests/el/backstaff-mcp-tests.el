@@ -65,7 +65,7 @@
                (command (backstaff-mcp-tests--command client entry)))
           (unless (eq client 'shell)
             (should (file-name-absolute-p (car command)))
-            (should (member "-I" command))
+            (should (string-suffix-p "/py_backend/backstaff.sh" (cadr command)))
             (should (equal (cadr (member "--root" command)) directory)))
           (when (eq client 'shell)
             (setq command (list shell-file-name shell-command-switch entry)))

@@ -244,8 +244,7 @@ The call is one of a tool; no text of a buffer goes along."
   (declare (indent 0) (debug t))
   `(let ((backstaff-server--servers nil)
          ;; Each server says it, and the last one may have been a fake.
-         (backstaff-server-content-readers 'unknown)
-         (backstaff-python-found nil))
+         (backstaff-server-content-readers 'unknown))
      (backstaff-test--call-clean (lambda () ,@body))))
 
 

@@ -283,6 +283,7 @@
            (handle (backstaff-call-async 'stall nil (lambda (reply) (push reply replies)))))
       (should (backstaff-cancel handle))
       (should-not (backstaff-cancel handle))
+      (backstaff-test-wait-for replies)
       (should (equal (mapcar #'backstaff-test-code replies) '("CANCELLED"))))))
 
 (ert-deftest backstaff-async-cancelled-call-is-a-reply-though-a-filter-throws ()
@@ -292,6 +293,7 @@
            (handle (backstaff-call-async 'stall nil (lambda (reply) (push reply replies)))))
       (cl-letf (((symbol-function 'process-send-string) (lambda (&rest _) (throw 'out nil))))
         (catch 'out (backstaff-cancel handle)))
+      (backstaff-test-wait-for replies)
       (should (equal (mapcar #'backstaff-test-code replies) '("CANCELLED"))))))
 
 (ert-deftest backstaff-call-times-out-after-the-option ()

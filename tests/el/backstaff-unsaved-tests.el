@@ -12,7 +12,6 @@
   "Run BODY with our server, in a directory with TREE; kill the buffers visited."
   (declare (indent 1) (debug t))
   `(let ((before (buffer-list)))
-     (clrhash backstaff-unsaved--sent)
      (backstaff-test-with-tree ,tree
        (backstaff-test-with-server (backstaff-test-command)
          (let ((backstaff-root-directory root)
@@ -31,29 +30,26 @@
      ,@body))
 
 (defun backstaff-unsaved-tests-read (path)
-  "Return the text of the file PATH, where it is from, and the bytes sent for it.
+  "Return the text of the file PATH and where it is from.
 The text is without its last newline."
   (let ((reply (backstaff-call 'workspace/read_file (list :path path))))
     (ert-info ((format "%S" reply))
       (should (plist-get reply :ok))
       (list (string-remove-suffix "\n" (plist-get (plist-get reply :data) :content))
-            (string-remove-prefix ":" (format "%s" (plist-get (plist-get reply :data) :source)))
-            (plist-get reply :unsaved-bytes)))))
+            (string-remove-prefix ":" (format "%s" (plist-get (plist-get reply :data) :source)))))))
 
 (ert-deftest backstaff-unsaved-text-is-read-in-place-of-the-disk ()
   (backstaff-unsaved-tests-with '(("a.txt" . "old\n"))
-    (should (equal (backstaff-unsaved-tests-read "a.txt") '("old" "disk" nil)))
+    (should (equal (backstaff-unsaved-tests-read "a.txt") '("old" "disk")))
     (backstaff-unsaved-tests-editing "a.txt"
       (insert "new "))
-    (should (equal (backstaff-unsaved-tests-read "a.txt") '("new old" "buffer" 8)))
-    ;; The bytes travel once a change.
-    (should (equal (backstaff-unsaved-tests-read "a.txt") '("new old" "buffer" nil)))
+    (should (equal (backstaff-unsaved-tests-read "a.txt") '("new old" "buffer")))
     (backstaff-unsaved-tests-editing "a.txt"
       (insert "er"))
-    (should (equal (backstaff-unsaved-tests-read "a.txt") '("new erold" "buffer" 10)))
+    (should (equal (backstaff-unsaved-tests-read "a.txt") '("new erold" "buffer")))
     (backstaff-unsaved-tests-editing "a.txt"
       (let ((inhibit-message t)) (save-buffer)))
-    (should (equal (backstaff-unsaved-tests-read "a.txt") '("new erold" "disk" nil)))))
+    (should (equal (backstaff-unsaved-tests-read "a.txt") '("new erold" "disk")))))
 
 (ert-deftest backstaff-unsaved-text-is-read-by-the-first-call ()
   "Nobody has told Emacs yet which tools read files."
@@ -61,7 +57,7 @@ The text is without its last newline."
     (backstaff-unsaved-tests-editing "a.txt"
       (insert "new "))
     (let ((backstaff-server-content-readers 'unknown))
-      (should (equal (backstaff-unsaved-tests-read "a.txt") '("new old" "buffer" 8))))))
+      (should (equal (backstaff-unsaved-tests-read "a.txt") '("new old" "buffer"))))))
 
 (ert-deftest backstaff-unsaved-text-is-read-asynchronously-by-a-new-server ()
   (backstaff-unsaved-tests-with '(("a.txt" . "old\n"))
@@ -80,7 +76,7 @@ The text is without its last newline."
   (backstaff-unsaved-tests-with '(("d" ("a.txt" . "x")))
     (backstaff-unsaved-tests-editing "d/new.txt"
       (insert "born\n"))
-    (should (equal (backstaff-unsaved-tests-read "d/new.txt") '("born" "buffer" 5)))))
+    (should (equal (backstaff-unsaved-tests-read "d/new.txt") '("born" "buffer")))))
 
 (ert-deftest backstaff-unsaved-text-counts-whole-where-the-buffer-is-narrowed ()
   (backstaff-unsaved-tests-with '(("a.txt" . "one\ntwo\n"))
@@ -109,7 +105,7 @@ The text is without its last newline."
         (setq buffer-file-coding-system coding)
         (ert-info ((format "%s" coding))
           (let ((bytes (backstaff-unsaved--bytes (car (backstaff-unsaved--look)))))
-            (should (equal (butlast (backstaff-unsaved-tests-read "a.txt"))
+            (should (equal (backstaff-unsaved-tests-read "a.txt")
                            '("grün\nzwei" "buffer")))
             (let ((inhibit-message t)
                   (coding-system-require-warning nil))
@@ -138,7 +134,7 @@ The text is without its last newline."
             (should-not (names "workspace/tree"))
             (let ((backstaff-send-unsaved-text nil))
               (should-not (names "workspace/read_file"))
-              (should (equal (backstaff-unsaved-tests-read "a.txt") '("a" "disk" nil))))))
+              (should (equal (backstaff-unsaved-tests-read "a.txt") '("a" "disk"))))))
       (delete-file secret))))
 
 (ert-deftest backstaff-unsaved-text-that-saving-would-not-write-stays-in-emacs ()
@@ -153,7 +149,7 @@ The text is without its last newline."
         (let ((inhibit-message t)) (hexl-mode))
         (set-buffer-modified-p t)
         (should-not (sent))
-        (should (equal (butlast (backstaff-unsaved-tests-read "data.txt")) '("Zbcdef" "disk")))
+        (should (equal (backstaff-unsaved-tests-read "data.txt") '("Zbcdef" "disk")))
         (hexl-mode-exit)
         (set-buffer-modified-p t)
         (should (equal (sent) '("data.txt")))
@@ -217,21 +213,18 @@ Nothing here asks the host.  The function `texts' returns the texts of a call."
   (declare (indent 1) (debug t))
   `(let ((backstaff-server-content-readers '("workspace/read_file"))
          (far "/ssh:nowhere.invalid:/p/"))
-     (clrhash backstaff-unsaved--sent)
      (backstaff-test-with-files buffers (list (concat far ,name))
        (with-current-buffer (car buffers)
          (cl-flet ((texts () (backstaff-unsaved-context "workspace/read_file" far)))
            ,@body)))))
 
-(ert-deftest backstaff-unsaved-text-for-another-host-goes-ahead-if-it-is-long ()
+(ert-deftest backstaff-unsaved-text-goes-in-pieces ()
   (backstaff-unsaved-tests-far "d/a.txt"
     (insert (make-string 100000 ?x))
     (let* ((texts (texts))
-           (pieces (plist-get texts :ahead))
+           (pieces (backstaff-unsaved-pieces texts '("d/a.txt")))
            (digest (secure-hash 'sha256 (buffer-string))))
       (should (equal (plist-get texts :items) `(("d/a.txt" ,digest "utf-8-unix"))))
-      (should (= (plist-get texts :bytes) 100000))
-      (should (= (length pieces) 3))
       (should (equal (mapcar (lambda (piece) (seq-take piece 3)) pieces)
                      `((,digest 100000 0) (,digest 100000 46080) (,digest 100000 92160))))
       (should (equal (mapconcat (lambda (piece) (base64-decode-string (nth 3 piece)))
@@ -239,13 +232,24 @@ Nothing here asks the host.  The function `texts' returns the texts of a call."
                      (buffer-string)))
       (dolist (piece pieces)
         (should (backstaff-message-frame (list 'call 1000000 'keep_text piece)
-                                         backstaff-epc--max-remote-request))))
-    (should-not (plist-get (texts) :ahead)) ; once a change
-    (delete-region 1 90000)
-    (let ((texts (texts)))
-      (should-not (plist-get texts :ahead))
-      (should (equal (base64-decode-string (nth 3 (car (plist-get texts :items))))
-                     (buffer-string))))))
+                                         backstaff-epc--max-remote-request)))
+      (should-not (backstaff-unsaved-pieces texts '("b.txt")))
+      (erase-buffer)
+      (let ((texts (texts)))
+        (should (equal (mapcar #'cdr (backstaff-unsaved-pieces texts '("d/a.txt"))) '((0 0 ""))))))))
+
+(ert-deftest backstaff-unsaved-text-that-changes-while-it-is-sent-counts-as-it-is-then ()
+  (backstaff-unsaved-tests-with '(("a.txt" . "old\n"))
+    (backstaff-unsaved-tests-editing "a.txt"
+      (insert "new ")
+      (let ((typed 0) (pieces (symbol-function 'backstaff-unsaved-pieces)))
+        (cl-letf (((symbol-function 'backstaff-unsaved-pieces)
+                   (lambda (&rest arguments)
+                     (prog1 (apply pieces arguments)
+                       (when (< (cl-incf typed) 3)
+                         (insert "er "))))))
+          (should (equal (backstaff-unsaved-tests-read "a.txt") '("new old" "buffer"))))
+        (should (equal (backstaff-unsaved-tests-read "a.txt") '("new er old" "buffer")))))))
 
 (ert-deftest backstaff-unsaved-text-goes-on-where-the-server-has-it ()
   (let ((pieces '(("a" 9 0 "") ("a" 9 3 "") ("a" 9 6 "") ("b" 9 0 ""))))
@@ -260,12 +264,11 @@ Nothing here asks the host.  The function `texts' returns the texts of a call."
   (backstaff-unsaved-tests-far "a.txt"
     (insert (make-string 100000 ?x))
     (let* ((texts (texts))
-           (without (backstaff-unsaved-without texts (last (plist-get texts :ahead)))))
+           (without (backstaff-unsaved-without
+                     texts (last (backstaff-unsaved-pieces texts '("a.txt"))))))
       (should-not (plist-get without :items))
       (should (equal (plist-get without :left-out) '("a.txt")))
-      (should (equal (backstaff-unsaved-without texts nil) texts))
-      ;; The next call tries again.
-      (should (= (length (plist-get (texts) :ahead)) 3)))))
+      (should (equal (backstaff-unsaved-without texts nil) texts)))))
 
 (ert-deftest backstaff-unsaved-names-leave-room-for-arguments ()
   (let ((backstaff-server-content-readers '("workspace/read_file"))
@@ -289,7 +292,7 @@ Nothing here asks the host.  The function `texts' returns the texts of a call."
     (backstaff-unsaved-tests-read "a.txt")
     (cl-letf (((symbol-function 'backstaff-unsaved--bytes)
                (lambda (_) (ert-fail "The text was encoded again"))))
-      (should (equal (backstaff-unsaved-tests-read "a.txt") '("new a" "buffer" nil))))))
+      (should (equal (backstaff-unsaved-tests-read "a.txt") '("new a" "buffer"))))))
 
 (ert-deftest backstaff-unsaved-text-is-that-of-the-buffer-after-any-edit ()
   (backstaff-unsaved-tests-with nil
@@ -315,12 +318,12 @@ Nothing here asks the host.  The function `texts' returns the texts of a call."
     (backstaff-unsaved-tests-editing "a.txt"
       (insert "\u00c3\u00a4")
       (setq buffer-file-coding-system 'latin-1-unix)
-      (should (equal (backstaff-unsaved-tests-read "a.txt") '("\u00c3\u00a4" "buffer" 2)))
+      (should (equal (backstaff-unsaved-tests-read "a.txt") '("\u00c3\u00a4" "buffer")))
       (erase-buffer)
       (insert "\u65e5\u672c")
       (setq buffer-file-coding-system 'iso-2022-jp-unix)
       (should (equal (backstaff-unsaved-tests-read "a.txt")
-                     '("\u65e5\u672c" "buffer" 10))))))
+                     '("\u65e5\u672c" "buffer"))))))
 
 
 ;;; The codings of saved files

@@ -29,13 +29,12 @@
         (ert-info (id)
           (should (plist-get here :ok))
           (dolist (key '(:ok :tool :text :data :truncated :warnings))
-            (should (equal (plist-get here key) (plist-get there key)))))))
-    (should (eq (backstaff-remote-test-way far) way))))
+            (should (equal (plist-get here key) (plist-get there key)))))))))
 
 (ert-deftest backstaff-remote-outside-of-a-project-is-outside-on-a-host-too ()
   (dolist (project-first '(nil t))
     (backstaff-remote-test-on "/fake::"
-      (clrhash backstaff-remote--roots)
+      (backstaff-remote--forget)
       (let ((backstaff-root-function #'backstaff-project-root)
             (project-find-functions '(project-try-vc)))
         (dolist (directory (list far (concat far "src/") "/fake::/" "/fake::~/"))
@@ -56,14 +55,8 @@
     (let ((default-directory (concat far "src/"))
           (backstaff-root-function #'backstaff-project-root)
           (project-find-functions '(project-try-vc)))
-      (clrhash backstaff-remote--roots)
+      (backstaff-remote--forget)
       (should (plist-get (backstaff-call "workspace/tree" '(:path ".") '(:agent t)) :ok)))))
-
-(ert-deftest backstaff-remote-no-terminal-is-tried-first ()
-  (backstaff-remote-test-on backstaff-remote-test-ssh
-    (should (backstaff-remote-test-list far))
-    (should (eq (backstaff-remote-test-way far) 'direct))
-    (should (= (backstaff-remote-test-starts) 1))))
 
 (ert-deftest backstaff-remote-one-server-serves-all-roots-of-a-connection ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
@@ -208,17 +201,13 @@ For example eglot, told of a problem, looks for the buffer of its file."
           (insert "alpha")
           ;; As Emacs 29 and later have it.
           (setq buffer-file-truename (concat backstaff-remote-test-ssh "~/p/a.txt")))
-        (find-file-noselect (concat home "p/link/secret.txt"))
+        (with-current-buffer (find-file-noselect (concat home "p/link/secret.txt"))
+          (insert "secret"))
         (backstaff-tools)
         (backstaff-remote-tests-quiet
-          (should (string-match-p
-                   "alpha" (plist-get (backstaff-call 'emacs/read_buffer '(:buffer "a.txt") context)
-                                      :text)))
-          (should (equal (plist-get (plist-get (backstaff-call 'emacs/read_buffer
-                                                               '(:buffer "secret.txt") context)
-                                               :error)
-                                    :code)
-                         "SANDBOX_VIOLATION")))))))
+          (should (string-match-p "^Not saved yet: a\\.txt$"
+                                  (plist-get (backstaff-call 'emacs/context nil context)
+                                             :text))))))))
 
 (ert-deftest backstaff-remote-symbols-are-not-looked-up-on-another-host ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
@@ -237,7 +226,7 @@ For example eglot, told of a problem, looks for the buffer of its file."
     (backstaff-test-edits-are-read root far)))
 
 (ert-deftest backstaff-remote-read-takes-one-round-trip ()
-  "Also where text goes along; and TRAMP asks the host nothing."
+  "TRAMP asks the host nothing.  A new text takes two more."
   (backstaff-remote-test-on backstaff-remote-test-ssh
     (backstaff-remote-test-list far)
     (backstaff-test-with-files buffers (list (concat far "a.txt") (concat far "new.txt"))
@@ -251,7 +240,8 @@ For example eglot, told of a problem, looks for the buffer of its file."
         (dolist (buffer buffers)
           (with-current-buffer buffer
             (insert "beta" (make-string 5000 ?\n))))
-        (should (= (length (backstaff-test-sent #'read)) 1))
+        ;; The call, the text, which both buffers have, and the call again.
+        (should (= (length (backstaff-test-sent #'read)) 3))
         (should (string-prefix-p "beta" (read)))
         (let ((sent (backstaff-test-sent #'read)))
           (should (= (length sent) 1))
@@ -260,7 +250,6 @@ For example eglot, told of a problem, looks for the buffer of its file."
 (ert-deftest backstaff-remote-long-unsaved-text-goes-ahead-in-pieces ()
   (backstaff-remote-test-both-ways
     (backstaff-remote-test-list far)
-    (clrhash backstaff-unsaved--sent) ; it was sent to the server that is gone
     (backstaff-test-with-files buffers (list (concat far "a.txt"))
       (with-current-buffer (car buffers)
         (dotimes (line 30000)
@@ -275,9 +264,8 @@ For example eglot, told of a problem, looks for the buffer of its file."
                        (plist-get (plist-get reply :data) :content)))
                (sent (backstaff-test-sent
                       (lambda () (should (equal (funcall read 29000) "line 28999"))))))
-          (should (= (plist-get reply :unsaved-bytes) bytes))
-          ;; All pieces, and the call.
-          (should (= (length sent) (1+ (ceiling bytes 46080))))
+          ;; The call, all pieces, and the call again.
+          (should (= (length sent) (+ 2 (ceiling bytes 46080))))
           (should (< (apply #'max sent) (* 64 1024)))
           (let ((sent (backstaff-test-sent (lambda () (funcall read 1)))))
             (should (= (length sent) 1))
@@ -290,7 +278,8 @@ For example eglot, told of a problem, looks for the buffer of its file."
       (dolist (buffer buffers)
         (with-current-buffer buffer
           (insert (buffer-name) (make-string 300000 ?x))))
-      (let ((replies nil))
+      (let ((replies nil)
+            (backstaff-unsaved-most-seconds 60)) ; the machine may be busy
         (dolist (name '("a.txt" "b.txt" "a.txt" "b.txt"))
           (backstaff-call-async 'workspace/read_file (list :path name)
                                 (lambda (reply) (push reply replies))
@@ -319,6 +308,7 @@ For example eglot, told of a problem, looks for the buffer of its file."
               (advice-remove 'backstaff-unsaved-pieces-left count))
             (should (backstaff-cancel handle))
             (should-not (backstaff-cancel handle))
+            (backstaff-test-wait-for replies)
             (should (equal (mapcar (lambda (reply)
                                      (backstaff-test-code reply))
                                    replies)
@@ -343,17 +333,16 @@ For example eglot, told of a problem, looks for the buffer of its file."
           ;; Nothing of it gets there in no time at all.
           (should (equal (plist-get (plist-get reply :data) :content) "alpha"))
           (should (string-match-p "the disk counts for 1: a\\.txt" (plist-get reply :text)))
-          (let* ((pieces (plist-get (backstaff-unsaved-context "workspace/read_file" far)
-                                    :ahead))
+          (let* ((pieces (backstaff-unsaved-pieces
+                          (backstaff-unsaved-context "workspace/read_file" far) '("a.txt")))
                  (server (backstaff-remote-test-server far)))
             (backstaff-epc-call server 'keep_text (nth 0 pieces))
             (backstaff-epc-call server 'keep_text (nth 1 pieces)))
-          (clrhash backstaff-unsaved--sent)
           (let* ((backstaff-unsaved-most-seconds 20)
                  (sent (backstaff-test-sent (lambda () (setq reply (funcall read))))))
             (should (eq (plist-get (plist-get reply :data) :source) :buffer))
             ;; The second piece was there, so it was left out.
-            (should (= (length sent) (ceiling 300000 46080)))))))))
+            (should (= (length sent) (1+ (ceiling 300000 46080))))))))))
 
 (ert-deftest backstaff-remote-saved-file-is-decoded-as-its-buffer-is ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
@@ -399,8 +388,7 @@ For example eglot, told of a problem, looks for the buffer of its file."
       (should (equal (plist-get reply :text)
                      (plist-get (backstaff-call "workspace/tree" (list :path path)
                                                 (list :root root))
-                                :text))))
-    (should (eq (backstaff-remote-test-way far) 'tramp))))
+                                :text))))))
 
 (ert-deftest backstaff-remote-works-through-a-login-of-any-kind ()
   (backstaff-remote-tests-elsewhere (file-remote-p (format "/fake:%s:/" (system-name)))))
@@ -510,22 +498,11 @@ For example eglot, told of a problem, looks for the buffer of its file."
                             (lambda (reply) (push reply replies)) (list :root far))
       (signal-process pid 'KILL)
       (backstaff-test-wait-for replies)
-      (should (equal (plist-get (plist-get (car replies) :error) :code) "CONNECTION_LOST"))
+      ;; A shell there may say that it was killed, which is no frame.
+      (should (member (plist-get (plist-get (car replies) :error) :code)
+                      '("CONNECTION_LOST" "PROTOCOL_ERROR")))
       (should (backstaff-remote-test-list far))
       (should-not (equal (backstaff-remote-test-pid far) pid)))))
-
-(ert-deftest backstaff-remote-server-that-dies-again-is-left-alone ()
-  (backstaff-remote-test-on backstaff-remote-test-ssh
-    (dotimes (_ 2)
-      (backstaff-remote-test-pid far)
-      (backstaff-epc-close (backstaff-remote-test-server far)
-                           "for the test"))
-    (let ((starts (backstaff-remote-test-starts)))
-      (backstaff-test-should-fail 'backstaff-connection-lost "M-x backstaff-restart"
-        (backstaff-remote-test-list far))
-      (should (= (backstaff-remote-test-starts) starts)))
-    (backstaff-restart)
-    (should (backstaff-remote-test-list far))))
 
 (ert-deftest backstaff-remote-connection-that-is-cut-is-a-clear-error ()
   (backstaff-remote-test-both-ways
@@ -569,18 +546,6 @@ For example eglot, told of a problem, looks for the buffer of its file."
     (backstaff-remote-test-connect (file-remote-p far))
     (should (backstaff-remote-test-list far))))
 
-(ert-deftest backstaff-remote-silent-host-ends-the-start-and-nothing-else ()
-  (backstaff-remote-test-on backstaff-remote-test-ssh
-    (let ((backstaff-remote-start-limit 1))
-      (backstaff-remote-test-tell "stop")
-      (backstaff-test-should-fail 'backstaff-connection-lost
-          "not ready within 1 seconds; the network may be down, or that host asleep"
-        (backstaff-remote-test-list far))
-      (should (= (backstaff-remote-test-starts) 1))
-      (should (backstaff-server-connected-p far))
-      (backstaff-remote-test-tell "go"))
-    (should (backstaff-remote-test-list far))))
-
 (ert-deftest backstaff-remote-search-for-the-root-ends-at-its-limit ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
     (let ((backstaff-remote-start-limit 1))
@@ -591,8 +556,8 @@ For example eglot, told of a problem, looks for the buffer of its file."
     (backstaff-remote-test-connect (file-remote-p far))
     (should (backstaff-root (concat far "src/")))))
 
-(defun backstaff-remote-tests-child (far way form)
-  "Start an Emacs whose server for FAR was started in WAY, and return its process.
+(defun backstaff-remote-tests-child (far form)
+  "Start an Emacs that has a server for FAR, and return its process.
 It has printed the server's id, evaluates FORM, and waits."
   (let* ((output "")
          (child
@@ -610,11 +575,10 @@ It has printed the server's id, evaluates FORM, and waits."
                  "--eval"
                  (format "%S"
                          `(progn
-                            (setq backstaff-server-command ',(backstaff-test-command))
+                            (setq backstaff-server-command ',(backstaff-test-command)
+                                  tramp-connection-properties ',tramp-connection-properties)
                             (backstaff-remote-test-connect ,(file-remote-p far))
-                            (cl-letf (((symbol-function 'backstaff-remote--ways)
-                                       (lambda (_) '(,way))))
-                              (message "pid %d" (backstaff-remote-test-pid ,far)))
+                            (message "pid %d" (backstaff-remote-test-pid ,far))
                             ,form
                             (while t (accept-process-output nil 1))))))))
     (backstaff-test-wait-for (or (string-match "pid \\([0-9]+\\)\n" output)
@@ -625,7 +589,7 @@ It has printed the server's id, evaluates FORM, and waits."
 
 (ert-deftest backstaff-remote-server-ends-when-emacs-is-killed ()
   (backstaff-remote-test-both-ways
-    (let* ((child (backstaff-remote-tests-child far way nil))
+    (let* ((child (backstaff-remote-tests-child far nil))
            (pid (process-get child 'server)))
       (should (process-attributes pid))
       (signal-process child 'KILL)
@@ -635,7 +599,7 @@ It has printed the server's id, evaluates FORM, and waits."
   "A terminal that closes sends SIGHUP, and Emacs runs its hooks."
   (backstaff-remote-test-both-ways
     (let ((child (backstaff-remote-tests-child
-                  far way `(progn
+                  far `(progn
                              (run-at-time 0.5 0.5 (lambda ()
                                                     (backstaff-call-async
                                                      "agent-q/list_directory" '(:path ".")
@@ -697,8 +661,6 @@ It has printed the server's id, evaluates FORM, and waits."
         (with-current-buffer "*backstaff doctor*"
           (backstaff-test-wait-for (string-match-p "^All is well" (buffer-string)))
           (dolist (regexp `("^ok +Host +/ssh:host:$"
-                            ,(if (eq way 'direct) "a session without a terminal"
-                               "a login of TRAMP's on a terminal")
                             "Python 3\\.[0-9]+, sources \\(?:sent\\|cached\\)"
                             "^ok +To the host +[0-9.]+ ms for an empty call"))
             (should (string-match-p regexp (buffer-string))))
@@ -717,7 +679,7 @@ It has printed the server's id, evaluates FORM, and waits."
         (with-current-buffer "*backstaff doctor*"
           (backstaff-test-wait-for (string-match-p "^FAILED +Host" (buffer-string)))
           (should (string-match-p
-                   "^FAILED +Host +Backstaff cannot start its server: on /ssh:host:, Python 3\\.11 or newer is needed: .*\n +To do: Install one on that host"
+                   "^FAILED +Host +Backstaff cannot start its server: on /ssh:host:, .*is no Python 3\\.11 or newer.*\n +To do: Install one on that host"
                    (buffer-string))))))))
 
 (ert-deftest backstaff-remote-is-loaded-for-remote-roots-alone ()

@@ -300,11 +300,6 @@ def start_other_protocol() -> None:
     serve({**METHODS, "hello": lambda uid, _: answer(uid, b'(:protocol 2 :version "0.1.0")')})
 
 
-def start_other_version() -> None:
-    """Belong to a later version."""
-    serve({**METHODS, "hello": lambda uid, _: answer(uid, b'(:protocol 1 :version "0.2.0")')})
-
-
 def start_foreign() -> None:
     """Be some other EPC server."""
     serve({**METHODS, "hello": misuse})
@@ -332,7 +327,6 @@ STARTS: dict[str, Callable[[], None]] = {
     "fail": start_fail,
     "exit": sys.exit,
     "other-protocol": start_other_protocol,
-    "other-version": start_other_version,
     "foreign": start_foreign,
     "noisy": start_noisy,
     "stalling": start_stalling,

@@ -110,6 +110,13 @@ class Emacs:
         insert = "" if text is None else f"(goto-char 1) (insert {lisp(text)})"
         self.eval(f"(with-current-buffer (find-file-noselect {lisp(path)}) {insert} t)")
 
+    def log(self, folder: Path, text: str) -> None:
+        """Let the buffer *log*, which visits no file, belong to `folder` and hold `text`."""
+        place = f"(setq default-directory {lisp(folder)})"
+        self.eval(
+            f'(with-current-buffer (get-buffer-create "*log*") {place} (insert {lisp(text)}))'
+        )
+
     def block(self) -> Callable[[], None]:
         """Let Emacs wait for a program, so that it runs no filter and no timer.
 

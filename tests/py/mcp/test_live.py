@@ -255,7 +255,7 @@ def test_tools_of_emacs_are_offered_and_answer(emacs: Start, beside: Beside, roo
     assert names(beside("--emacs", "never")) == [*map(discover().model_name, PRESET)]
     assert "Not saved yet: a.py" in text(client.tool("emacs_context"))
     buffer = client.tool("emacs_read_buffer", {"buffer": "a.py", "max_lines": "2", "lines": 7})
-    assert "1\tdef fresh():\n2\t    return 1\n" in text(buffer)
+    assert "visits a file: read the file with read_file, " in text(buffer)
     assert "[Unknown argument ignored: lines; there are: buffer, start_line" in text(buffer)
     assert "no checker runs in: a.py" in text(client.tool("emacs_diagnostics"))
     symbol = client.tool("emacs_find_symbol", {"symbol": "fresh"})
@@ -330,11 +330,11 @@ def test_secret_is_read_after_a_yes_in_emacs_and_only_then(
         # Other calls go on meanwhile.
         one.press(f"{answer}\r")
         assert shown in asked.text()
-    asked = Asked(client, "emacs_read_buffer", buffer=".env")
-    one.shows(r'let emacs/read_buffer read "\.env"')
-    one.shows(QUESTION)
+    one.log(root, "one\ntwo\n")
+    asked = Asked(client, "emacs_read_buffer", buffer="*log*")
+    one.shows(r"let emacs/read_buffer run with .*\(yes or no\)")
     one.press("yes\r")
-    assert "1\tUNSAVED=2\n" in asked.text()
+    assert "1\tone\n2\ttwo\n" in asked.text()
 
 
 def test_question_that_nobody_answers_refuses_and_goes_away(emacs: Start, beside: Beside) -> None:
@@ -568,6 +568,7 @@ def hardened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Emacs, 
     (root / ".env").write_text("KEY=1\n")
     one = Emacs(folder / "sockets", folder / "control")
     one.visit(root / ".env", "UNSAVED=2\n")
+    one.log(root, "UNSAVED=3\n")
     yield one, folder / "sockets", root
     one.end()
 
@@ -579,10 +580,10 @@ def test_client_that_did_not_ask_the_user_gets_no_secret(
     hello = HELLO_HERE.replace("{root}", str(root))
     # The exception is not the client's to make, and saying so is no yes of the user's.
     lifted = f'(call 1 hello ("{root}" 1 nil ("!.env")))'
-    arguments = '(:buffer ".env" :max-lines 9)'
+    arguments = '(:buffer "*log*" :max-lines 9)'
     for greeting in (hello, lifted):
         asked = '(call 2 unsaved (nil ".env"))'
-        run = f'(call 3 run ("emacs/read_buffer" {arguments} 1000 1 ".env" nil))'
+        run = f'(call 3 run ("emacs/read_buffer" {arguments} 1000 1 "" nil))'
         heard = said_to(sockets, framed(greeting), framed(asked), framed(run))
         assert "UNSAVED" not in heard
         assert "VU5TQVZ" not in heard, "Base64"
