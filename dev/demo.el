@@ -105,19 +105,6 @@ EXPECTED is nil for success, or the code of an error."
       (demo-print "UNEXPECTED: %S\nwanted %s, got %S" (list id arguments)
                   (or expected "success") reply))))
 
-(defun demo-unreadable-directory ()
-  "Call a tool about a directory that cannot be read.
-It lies in a root of its own: the caller chooses the root, never a model."
-  (let* ((root (file-name-as-directory (make-temp-file "backstaff-demo" t)))
-         (locked (expand-file-name "locked" root)))
-    (make-directory locked)
-    (set-file-modes locked 0)
-    (unwind-protect
-        (demo-call "agent-q/list_directory" '(:path "locked") (list :root root)
-                   "PERMISSION_DENIED")
-      (set-file-modes locked #o700)
-      (delete-directory root t))))
-
 (defun demo-round-trips ()
   "Print the time of round trips from Emacs to the server and back."
   (let* ((ping (lambda () (backstaff-epc-call (backstaff-server-ensure) 'ping nil :timeout 5)))
@@ -139,8 +126,6 @@ It lies in a root of its own: the caller chooses the root, never a model."
         (demo-call id arguments (car rest) nil)))
     (pcase-dolist (`(,id ,arguments ,code . ,rest) demo-refusals)
       (demo-call id arguments (car rest) code))
-    (unless (zerop (user-uid))          ; root may read everything
-      (demo-unreadable-directory))
     (demo-round-trips)
     (backstaff-stop))
   (if (zerop demo-surprises)

@@ -2,7 +2,6 @@
 
 import subprocess
 from collections.abc import Sequence
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -59,11 +58,3 @@ class Epc:
         if b" (:ok t " not in answer[:40]:
             raise RuntimeError(f"{tool} is answered with {answer[:200]!r}")
         return answer
-
-    def peak(self) -> int:
-        """Maximum memory so far, in bytes."""
-        for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
-            name, _, value = line.partition(":")
-            if name == "VmHWM":
-                return int(value.split()[0]) * 1024
-        raise KeyError("VmHWM")

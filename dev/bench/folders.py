@@ -26,18 +26,16 @@ is_dependency: {1}
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Numbers of files in flat folders and in rows, of directories in a tree, and so on."""
+    """Numbers of files in flat folders, of directories in a tree, and of commands."""
 
     flat: tuple[int, ...] = (1_000, 10_000, 100_000, 200_000)
-    rows: int = 50_000
     tree: tuple[int, int] = (25, 19)
-    trees: int = 4
     commands: int = 10_000
 
 
 FULL = Sizes()
-"""A tree has 125,000 files in 10,000 directories, four of them half a million files."""
-QUICK = Sizes(flat=(10, 20, 30, 40), rows=50, tree=(2, 2), trees=2, commands=10)
+"""A tree has 125,000 files in 10,000 directories."""
+QUICK = Sizes(flat=(10, 20, 30, 40), tree=(2, 2), commands=10)
 """Enough to see that everything runs; the times mean nothing."""
 
 
@@ -52,14 +50,9 @@ class Folders:
         return self.path / f"flat-{number}"
 
     @property
-    def forest(self) -> Path:
-        """The folder of all trees."""
-        return self.path / "forest"
-
-    @property
     def tree(self) -> Path:
-        """One tree."""
-        return self.forest / "tree-0"
+        """A deep tree."""
+        return self.path / "tree"
 
     @property
     def commands(self) -> Path:
@@ -72,9 +65,7 @@ def folders(cache: Path, sizes: Sizes) -> Folders:
     made = Folders(cache / f"folders-{abs(hash(sizes))}")
     for number, count in enumerate(sizes.flat):
         _once(made.flat(number), partial(_files, count=count))
-    _once(made.path / "rows", lambda path: _files(path, sizes.rows))
-    for number in range(sizes.trees):
-        _once(made.forest / f"tree-{number}", lambda path: _tree(path, *sizes.tree))
+    _once(made.tree, lambda path: _tree(path, *sizes.tree))
     _once(made.commands, lambda path: _commands(path, sizes.commands))
     return made
 

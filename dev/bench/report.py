@@ -9,9 +9,7 @@ from math import isfinite
 from dev.bench.rows import ROWS, Row, Verdict
 from dev.bench.timing import Measures, p50, p95
 
-MEMORY = "memory"
 MILLISECONDS = 1e3
-MEBIBYTE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,31 +49,23 @@ class Report:
             times = self.measures.get(row.measure, {}).get(row.ours)
             reasons = [self.missing[way] for way in (row.ours, row.peer) if way in self.missing]
             why = f"not measured: {', '.join(reasons) or 'its part failed'}"
-            return f"{_figure(row, p50(times)):>10} {'-':>10} {why}" if times else why
-        ours, peer = (_figure(row, figure) for figure in (verdict.ours, verdict.peer))
+            return f"{_figure(p50(times)):>10} {'-':>10} {why}" if times else why
+        ours, peer = (_figure(figure) for figure in (verdict.ours, verdict.peer))
         word = {True: "reached", False: "MISSED", None: ""}[verdict.reached]
         ratio, limit = map(_short, (verdict.ratio, verdict.limit))
         return f"{ours:>10} {peer:>10} {ratio:>8} {limit:>8} {word}".rstrip()
 
     def json(self) -> str:
-        """Return the number, p50 and p95 of each measure, in seconds or bytes, for programs."""
-        return json.dumps(
-            {
-                "measures": {
-                    measure: {
-                        way: {
-                            "n": len(times),
-                            "p50": _finite(p50(times)),
-                            "p95": _finite(p95(times)),
-                        }
-                        for way, times in ways.items()
-                    }
-                    for measure, ways in self.measures.items()
-                },
-                "missing": dict(self.missing),
-            },
-            indent=1,
-        )
+        """Return the number, p50 and p95 of each measure, in seconds, for programs."""
+        measures = {
+            measure: {way: _summary(times) for way, times in ways.items()}
+            for measure, ways in self.measures.items()
+        }
+        return json.dumps({"measures": measures, "missing": dict(self.missing)}, indent=1)
+
+
+def _summary(times: list[float]) -> dict[str, float | None]:
+    return {"n": len(times), "p50": _finite(p50(times)), "p95": _finite(p95(times))}
 
 
 def _finite(number: float) -> float | None:
@@ -89,9 +79,7 @@ def _short(number: float) -> str:
     return f"{number:.2f}" if number >= 0.01 else f"{number:.2g}"  # noqa: PLR2004  # 2 digits
 
 
-def _figure(row: Row, figure: float) -> str:
+def _figure(figure: float) -> str:
     if not isfinite(figure):
         return "no end"
-    if row.measure == MEMORY:
-        return f"{figure / MEBIBYTE:.1f} MiB"
     return f"{figure * MILLISECONDS:.2f} ms"

@@ -20,7 +20,6 @@ class Promise(StrEnum):
     SEARCH = "search_files, 125,000 files"
     CONTENT = "regexp_search, both read all of 3,000 / 125,000 files"
     CHANGES = "125,000 files, 100 of them changed since the commit"
-    MEMORY = "memory"
 
 
 class Statistic(StrEnum):
@@ -144,7 +143,6 @@ ROWS = (
     ),
     Row(P.FIRST_200, "of 200,000, in Python : os.listdir", "bounded", "ours", "listdir", 1.5),
     Row(P.WALK, "no globs : os.scandir", "walk", "ours", "scandir", 1.5),
-    Row(P.WALK, "no globs : find", "walk", "ours", "find"),
     Row(P.WALK, "12 globs : os.scandir", "walk", "globs", "scandir", 2.5),
     Row(P.COMMANDS, "first call : PyYAML on each head", "commands", "cold", "yaml", 1.5),
     Row(P.COMMANDS, "second call : 4 KiB of each file", "commands", "warm", "heads", 2),
@@ -169,13 +167,4 @@ ROWS = (
     ),
     Row(P.CHANGES, "git_diff : git diff", "changes/diff", "ours", "git", 2),
     Row(P.START, "spawn to answer : python3 -c pass", "start", "ours", "python", 8),
-    Row(
-        P.MEMORY,
-        "1,000 nodes of 500,000 files : of 125,000",
-        "memory",
-        "bounded-forest",
-        "bounded-tree",
-        1.5,
-    ),
-    Row(P.MEMORY, "200 of 200,000 : all that fit", "memory", "first", "listing", 0.3),
 )

@@ -171,9 +171,9 @@ def test_every_comparison_of_the_picture_has_its_way_among_the_rows() -> None:
 def test_folders_hold_the_declared_files_and_are_made_once(tmp_path: Path) -> None:
     made = folders(tmp_path, QUICK)
     assert [len(list(made.flat(n).iterdir())) for n in range(4)] == list(QUICK.flat)
-    files = [path for path in made.forest.rglob("*.py") if path.is_file()]
+    files = [path for path in made.tree.rglob("*.py") if path.is_file()]
     tops, middles = QUICK.tree
-    assert len(files) == QUICK.trees * (3 * (tops + tops * middles) + tops * middles * 20 * 13)
+    assert len(files) == 3 * (tops + tops * middles) + tops * middles * 20 * 13
     assert len(list((made.commands / ".claude" / "commands").iterdir())) == QUICK.commands
     (made.flat(0) / "more").touch()
     assert len(list(folders(tmp_path, QUICK).flat(0).iterdir())) == QUICK.flat[0] + 1
