@@ -58,7 +58,7 @@ class Arguments:
 def run(arguments: Arguments, context: Context) -> Result:
     """Find the command, read its file, and return metadata and content."""
     with open_directories(context) as (directories, _):
-        command, content = _find(arguments.command_name, directories)
+        command, content = _find(arguments.command_name, directories, context)
     # The bytes of a last character that is cut in two are dropped.
     written, _ = codecs.utf_8_decode(content.head, "replace", content.whole)
     written = written.removeprefix("\ufeff")
@@ -91,7 +91,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     )
 
 
-def _find(name: str, directories: Sequence[Directory]) -> tuple[Command, Content]:
+def _find(name: str, directories: Sequence[Directory], context: Context) -> tuple[Command, Content]:
     """Find the command or skill `name`, and read it. Raises `ToolError`.
 
     `a.md` may mean the command in `a.md.md`, and else the one in `a.md`.
@@ -116,8 +116,8 @@ def _find(name: str, directories: Sequence[Directory]) -> tuple[Command, Content
         code = failures[0].code if failures[0].code in faults else COMMAND_NOT_FOUND
         message = f"Command {quote(name)} cannot be read: {failures[0].message}"
         raise ToolError(code, message, **failures[0].details)
-    message = f"Command {quote(name)} not found: list_commands tells the names"
-    raise ToolError(COMMAND_NOT_FOUND, message)
+    names_told = context.hint(": {} tells the names", "commands/list_commands")
+    raise ToolError(COMMAND_NOT_FOUND, f"Command {quote(name)} not found{names_told}")
 
 
 TOOL = Tool(
