@@ -179,7 +179,7 @@ def test_statuses_are_asked_while_there_is_time(
 def test_each_command_that_has_to_be_read_is_a_look_at_the_clock(
     tree: Plant, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    root = tree({f".claude/commands/{number:04}.md": "a" for number in range(300)})
+    root = tree({f".claude/commands/{number:04}.md": f"a{number}" for number in range(300)})
     monkeypatch.setattr(_commands, "parse", clock.costing(parse))
     reply = ended_in_time(
         clock,
