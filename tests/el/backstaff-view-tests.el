@@ -213,7 +213,7 @@
 (ert-deftest backstaff-view-commands-elsewhere-say-so ()
   (with-temp-buffer
     (dolist (command '(backstaff-view-visit backstaff-view-visit-other-window
-                       backstaff-view-copy-path backstaff-overview-enter
+                       backstaff-view-copy-path
                        backstaff-tree-toggle backstaff-tree-toggle-hidden
                        backstaff-changes-visit))
       (ert-info ((symbol-name command))
