@@ -14,9 +14,6 @@
 (require 'vc)
 (require 'backstaff-ui-view)
 
-(defconst backstaff-changes--limit 5000000
-  "Length of a diff, in characters, after which no more files are asked for.")
-
 (defvar backstaff-changes-mode-map
   (let ((map (backstaff-view-keymap "RET" #'backstaff-changes-visit "b" #'backstaff-changes-from
                                     "g" #'revert-buffer "q" #'quit-window)))
@@ -34,9 +31,9 @@ A listed file has the letters of git's status, such as ?? for untracked."
                 ;; Emacs draws a page of this size in less than a tenth of a second.
                 (list "workspace/git_diff" (list :base base :offset offset)
                       '(:max-output-bytes 200000))))
-   :then (lambda (status draw)
+   :then (lambda (status)
            (backstaff-view-call (append '(:offset 0) backstaff-view-state)
-                                (lambda (reply) (funcall draw (append (list :status status) reply)))))
+                                (lambda (reply) (backstaff-view-show `(:status ,status ,@reply)))))
    :draw #'backstaff-changes--draw)
   (setq-local minor-mode-overriding-map-alist nil ; keys of `diff-mode' that this map has
               ;; To highlight as in the files, or within lines, would run programs.
@@ -46,9 +43,8 @@ A listed file has the letters of git's status, such as ?? for untracked."
 ;;;###autoload
 (defun backstaff-changes (&optional base)
   "Show the changes of the project since its last commit.
-Text that is not saved counts.  Untracked files are only listed.  BASE is
-another commit, branch or tag to compare with, or \"index\" for the staged
-changes."
+Unsaved text counts, and untracked files are only listed.  BASE is another
+commit, branch or tag to compare with, or \"index\" for the staged changes."
   (interactive)
   (setq next-error-last-buffer
         (backstaff-view-open 'backstaff-changes-mode
@@ -84,8 +80,7 @@ changes."
 (defun backstaff-changes--insert (reply)
   "Insert the files of REPLY as a diff, and ask for those that have no room in it."
   (pcase-let (((map :ok :text (:data (map :files :next-offset))) reply))
-    (unless ok
-      (insert (backstaff-names-text text) "\n"))
+    (unless ok (insert (backstaff-names-text text) "\n"))
     (pcase-dolist ((map :path :patch) files)
       (insert (propertize
                (if patch
@@ -95,7 +90,7 @@ changes."
                          (backstaff-names-show path)))
                'backstaff-entry (list :path path))))
     (when next-offset
-      (if (< (buffer-size) backstaff-changes--limit)
+      (if (< (buffer-size) 5000000)
           (backstaff-view-add (list :offset next-offset) #'backstaff-changes--insert)
         (insert "[more files are not shown, because the diff is very long]\n")))))
 

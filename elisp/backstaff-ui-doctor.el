@@ -86,7 +86,7 @@ If BODY fails, write why, and ADVICE or that of the condition, and return nil."
 
 (defun backstaff-doctor--check-all (directory)
   "Check what calls need, for a project in DIRECTORY."
-  (let ((host nil) (connection nil))
+  (let ((report (current-buffer)) (host nil) (connection nil))
     (backstaff-doctor--check "Emacs" nil
       (format "%s, %s, %s" emacs-version system-configuration (or window-system "text terminal")))
     (backstaff-doctor--check "Package" nil
@@ -120,7 +120,14 @@ If BODY fails, write why, and ADVICE or that of the condition, and return nil."
        (setq backstaff-python-found nil) ; it may not work any more
        (string-join (backstaff-python-with-own-environment nil
                       (backstaff-server-program
-                       (apply-partially #'backstaff-doctor--note-python (current-buffer))))
+                       (lambda (program answer)
+                         (with-current-buffer report
+                           (backstaff-doctor--write
+                            "note   " "Python"
+                            (if (stringp answer) (concat (backstaff-path-shown program) " " answer)
+                              (format "%s is %s and can run the server"
+                                      (backstaff-path-shown (plist-get answer :executable))
+                                      (plist-get answer :version))))))))
                     " "))
      (unwind-protect
          (and
@@ -152,15 +159,6 @@ If BODY fails, write why, and ADVICE or that of the condition, and return nil."
        (concat host "\n" (plist-get (backstaff-server-start-info connection) :text)))
      (backstaff-doctor--check "To the host" nil
        (backstaff-doctor--round-trip connection)))))
-
-(defun backstaff-doctor--note-python (report program answer)
-  "Write into the buffer REPORT that PROGRAM gave ANSWER, a text or a plist."
-  (with-current-buffer report
-    (backstaff-doctor--write
-     "note   " "Python"
-     (if (stringp answer) (concat (backstaff-path-shown program) " " answer)
-       (format "%s is %s and can run the server" (backstaff-path-shown (plist-get answer :executable))
-               (plist-get answer :version))))))
 
 (defun backstaff-doctor--round-trip (connection)
   "Call nothing over CONNECTION, and return how long the answer took."

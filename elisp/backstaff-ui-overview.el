@@ -27,8 +27,7 @@ files, and 4 more files are beside it."
               ;; So much fits on a page.
               (list "workspace/project_overview" (list :path (plist-get state :path) :max_tokens 1000)))
    :draw #'backstaff-overview--draw
-   :open (lambda (entry) (backstaff-tree (concat (backstaff-view-get :root) (plist-get entry :path)))))
-  (setq-local imenu-generic-expression '((nil "^\\(\".*?\"/\\|[^ :\n]*/\\)\\(?: \\|$\\)" 1))))
+   :open (lambda (entry) (backstaff-tree (concat (backstaff-view-get :root) (plist-get entry :path))))))
 
 ;;;###autoload
 (defun backstaff-overview (directory)

@@ -10,15 +10,9 @@
 
 ;;; Code:
 
-(require 'cl-lib)
-(require 'map)
-(require 'subr-x)
 (require 'xref)
-(require 'backstaff)
-(require 'backstaff-names)
+;; This gets the libraries that it requires.
 (require 'backstaff-ui-find)
-(require 'backstaff-ui-path)
-(require 'backstaff-ui-prompt)
 
 (declare-function consult-xref--preview "ext:consult-xref" (display))
 
@@ -177,44 +171,40 @@ place that you leave."
 
 (defun backstaff-xref--read (root)
   "Read the name of a definition in the project ROOT."
-  (let* ((default (backstaff-prompt-default))
-         (prompt (format-prompt "Definition" default))
-         (answer (lambda (input) (backstaff-xref--candidates input default root)))
+  (let* ((default (backstaff-prompt-default)) (prompt (format-prompt "Definition" default))
+         (answer (lambda (input)
+                   (backstaff-xref--candidates (if (string-blank-p input) (or default "") input) root)))
          (annotate (lambda (name)
-                     (propertize (get-text-property 0 'backstaff-place name)
-                                 'face 'completions-annotations))))
+                     (pcase-let (((map :path :line) (get-text-property 0 'backstaff-definition name)))
+                       (propertize (format "  %s:%d" (backstaff-names-show path) line)
+                                   'face 'completions-annotations)))))
     (substring-no-properties
-     (if (backstaff-prompt-consult-p)
-         (let ((preview (progn (require 'consult-xref)
-                               (consult-xref--preview #'switch-to-buffer))))
-           (or (backstaff-prompt-with-consult
-                prompt answer :history 'backstaff-xref--history :category 'identifier
-                :annotate annotate
-                :state (lambda (action name)
-                         (funcall preview action
-                                  (and name (get-text-property 0 'backstaff-xref name)))))
-               ;; RET without input.
-               default (user-error "Type a part of the name")))
-       (backstaff-find-read prompt default answer 'backstaff-xref--history
-                            '(category . identifier) (cons 'annotation-function annotate))))))
+     (if (not (backstaff-prompt-consult-p))
+         (backstaff-find-read prompt default answer 'backstaff-xref--history
+                              '(category . identifier) (cons 'annotation-function annotate))
+       (require 'consult-xref)
+       (let ((preview (consult-xref--preview #'switch-to-buffer)))
+         (or (backstaff-prompt-with-consult
+              prompt answer
+              :history 'backstaff-xref--history :category 'identifier :annotate annotate
+              :state (lambda (action name)
+                       (funcall preview action
+                                (and name
+                                     (car (backstaff-xref--make-all
+                                           root (list (get-text-property
+                                                       0 'backstaff-definition name))))))))
+             ;; RET without input.
+             default (user-error "Type a part of the name")))))))
 
-(defun backstaff-xref--candidates (input default root)
-  "Return the names of definitions in ROOT that INPUT finds, or why there is none.
-Each has its place as the text property `backstaff-place', and its xref as
-`backstaff-xref'.  DEFAULT stands for blank INPUT."
+(defun backstaff-xref--candidates (text root)
+  "Return the names of definitions in ROOT that TEXT finds, or why there is none.
+Each has its definition as the text property `backstaff-definition'."
   (condition-case problem
-      (let ((text (if (string-blank-p input) (or default "") input)))
-        (or (mapcar (pcase-lambda ((and definition (map :name :path :line)))
-                      (propertize name
-                                  'backstaff-place
-                                  (format "  %s:%d" (backstaff-names-show path) line)
-                                  'backstaff-xref
-                                  (car (backstaff-xref--make-all root (list definition)))))
-                    (cl-delete-duplicates
-                     (backstaff-xref--definitions root text)
-                     :test #'equal :from-end t
-                     :key (lambda (definition) (plist-get definition :name))))
-            (format "No definition in the project has %s in its name" text)))
+      (or (delete-dups
+           (mapcar (lambda (definition)
+                     (propertize (plist-get definition :name) 'backstaff-definition definition))
+                   (backstaff-xref--definitions root text)))
+          (format "No definition in the project has %s in its name" text))
     (user-error (cadr problem))))
 
 (provide 'backstaff-ui-xref)

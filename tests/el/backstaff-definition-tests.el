@@ -153,7 +153,7 @@
       (cl-letf (((symbol-function 'consult--read)
                  (lambda (_ &rest options)
                    (let ((state (plist-get options :state))
-                         (candidates (backstaff-xref--candidates "run" nil root)))
+                         (candidates (backstaff-xref--candidates "run" root)))
                      (should (eq (plist-get options :category) 'identifier))
                      (should (equal (substring-no-properties
                                      (funcall (plist-get options :annotate) (car candidates)))
