@@ -71,8 +71,7 @@ commit, branch or tag to compare with, or \"index\" for the staged changes."
           ;; Emacs has a lock, and a copy, of a file that is not saved.
           (unless (string-match-p "\\`\\?\\? \\(?:.*/\\)?\\(?:\\.#\\|#.*#\\'\\)" line)
             (list-file (substring line 0 start) path (concat repository-root "/" path)))))
-      (dolist (path unsaved)
-        (list-file "not saved: " path path)))
+      (dolist (path unsaved) (list-file "not saved: " path path)))
     (insert (format "%s since %s:\n" (if (plist-get (plist-get reply :data) :files) "Changes" "No changes")
                     (backstaff-view-get :base)))
     (backstaff-changes--insert reply)))

@@ -84,11 +84,13 @@ Do not ask where no server could be started."
 ;;; Text that the user types
 
 (defun backstaff-prompt-default ()
-  "Return the text in the region, if it is on one line, or the symbol at point."
+  "Return the text in the region, if it is on one line, or the name at point."
   (let ((text (and (use-region-p)
                    (buffer-substring-no-properties (region-beginning) (region-end)))))
     (if (or (null text) (string-blank-p text) (string-search "\n" text))
-        (thing-at-point 'symbol t)
+        ;; In some modes "//" is a symbol.
+        (let ((symbol (thing-at-point 'symbol t)))
+          (and symbol (string-match-p "[[:alnum:]]" symbol) symbol))
       text)))
 
 (defun backstaff-prompt-quote-regexp (text)

@@ -188,11 +188,10 @@ place that you leave."
               prompt answer
               :history 'backstaff-xref--history :category 'identifier :annotate annotate
               :state (lambda (action name)
-                       (funcall preview action
-                                (and name
-                                     (car (backstaff-xref--make-all
-                                           root (list (get-text-property
-                                                       0 'backstaff-definition name))))))))
+                       (let ((definition (and name (get-text-property 0 'backstaff-definition name))))
+                         (funcall preview action
+                                  (car (backstaff-xref--make-all
+                                        root (and definition (list definition))))))))
              ;; RET without input.
              default (user-error "Type a part of the name")))))))
 
