@@ -24,7 +24,7 @@ files, and 4 more files are beside it."
   :group 'backstaff
   (backstaff-view-setup
    :request (lambda (state)
-              ;; So much fits on a page.
+              ;; This is about one page.
               (list "workspace/project_overview" (list :path (plist-get state :path) :max_tokens 1000)))
    :draw #'backstaff-overview--draw
    :open (lambda (entry) (backstaff-tree (concat (backstaff-view-get :root) (plist-get entry :path))))))
