@@ -60,17 +60,20 @@ commit, branch or tag to compare with, or \"index\" for the staged changes."
 
 (defun backstaff-changes--draw (reply)
   "Draw the files of REPLY's `:status' as a list, and its own files as a diff."
-  (pcase-let (((map :repository-root :raw :unsaved) (plist-get (plist-get reply :status) :data)))
+  (pcase-let* (((map :repository-root :raw :unsaved) (plist-get (plist-get reply :status) :data))
+               (lines (cdr (split-string (or raw "") "\n" t)))) ; the first one is the branch
     (cl-flet ((list-file (letters name path)
                 (insert letters (backstaff-view-button (backstaff-names-show name) path :file) "\n")))
-      ;; A line is "?? new.txt" or "R  old.txt -> \"a b.txt\"", and the first one is the branch.
-      (dolist (line (cdr (split-string (or raw "") "\n" t)))
+      ;; Emacs draws so many in less than a tenth of a second.
+      (dolist (line (seq-take lines 1000))
+        ;; A line is "?? new.txt" or "R  old.txt -> \"a b.txt\"".
         (let* ((start (string-match "\\(?:\"\\(?:[^\"\\]\\|\\\\.\\)*\"\\|[^ ]+\\)\\'" line 3))
                (name (substring line start))
                (path (if (string-prefix-p "\"" name) (car (read-from-string name)) name)))
           ;; Emacs has a lock, and a copy, of a file that is not saved.
           (unless (string-match-p "\\`\\?\\? \\(?:.*/\\)?\\(?:\\.#\\|#.*#\\'\\)" line)
             (list-file (substring line 0 start) path (concat repository-root "/" path)))))
+      (when (nthcdr 1000 lines) (insert (format "[%d more files]\n" (- (length lines) 1000))))
       (dolist (path unsaved) (list-file "not saved: " path path)))
     (insert (format "%s since %s:\n" (if (plist-get (plist-get reply :data) :files) "Changes" "No changes")
                     (backstaff-view-get :base)))

@@ -23,9 +23,8 @@ A line shows a directory and names in it.  In \"lib/(900) +4\", lib/ holds 900
 files, and 4 more files are beside it."
   :group 'backstaff
   (backstaff-view-setup
-   :request (lambda (state)
-              ;; This is about one page.
-              (list "workspace/project_overview" (list :path (plist-get state :path) :max_tokens 1000)))
+   :request (pcase-lambda ((map :path)) ; 1000 tokens are about one page
+              (list "workspace/project_overview" (list :path path :max_tokens 1000)))
    :draw #'backstaff-overview--draw
    :open (lambda (entry) (backstaff-tree (concat (backstaff-view-get :root) (plist-get entry :path))))))
 

@@ -16,6 +16,7 @@
 (require 'backstaff-ui-view)
 
 (declare-function consult--grep-state "ext:consult" t)
+(declare-function consult--prefix-group "ext:consult" t)
 
 (defconst backstaff-search--milliseconds 30000
   "Maximum milliseconds of one call.  Nobody waits for it, and it can be cancelled.")
@@ -278,9 +279,7 @@ The text in the region, or the symbol at point, is the default of a new one."
     (backstaff-prompt-with-consult
      "Search for Python regexp: " (lambda (input) (backstaff-search--candidates input root))
      :history 'grep-regexp-history :category 'consult-grep :state (consult--grep-state)
-     :group (lambda (candidate transform)
-              (let ((file (get-text-property 0 'consult--prefix-group candidate)))
-                (if transform (substring candidate (1+ (length file))) file))))))
+     :group #'consult--prefix-group)))
 
 (defun backstaff-search--candidates (input root)
   "Return at most 300 matches of INPUT in the project ROOT, as `consult-grep' does.

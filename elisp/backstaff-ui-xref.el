@@ -103,9 +103,8 @@ does a table of tags that you have visited."
   "Return `backstaff' in a project whose files the server can see, or else nil.
 This is for `xref-backend-functions'."
   (unless (or (bound-and-true-p tags-file-name) (bound-and-true-p tags-table-list))
-    (condition-case nil
-        (and (backstaff-project-p (backstaff-root)) 'backstaff)
-      (backstaff-error nil))))
+    (ignore-error backstaff-error
+      (and (backstaff-project-p (backstaff-root)) 'backstaff))))
 
 (defun backstaff-xref--make-all (root places)
   "Return the xrefs of PLACES in the project ROOT.

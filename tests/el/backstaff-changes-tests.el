@@ -86,6 +86,13 @@
       (backstaff-view-test-press "RET")
       (should (equal default-directory (concat root "sub/"))))))
 
+(ert-deftest backstaff-changes-list-a-thousand-files-and-count-the-rest ()
+  (backstaff-changes-tests-with
+    (backstaff-view-test-plant-many 1002)
+    (backstaff-view-test-open #'backstaff-changes)
+    (should (equal (last (backstaff-view-test-lines) 3)
+                   '("?? file-1000" "[2 more files]" "No changes since HEAD:")))))
+
 (ert-deftest backstaff-changes-show-unsaved-text ()
   (backstaff-changes-tests-with
     (backstaff-changes-tests-edit 20 "new\n")
