@@ -159,7 +159,7 @@ The text in the region, or the symbol at point, is the default of a new one."
   (compile-goto-error))
 
 (defun backstaff-search-toggle (key)
-  "Toggle plain text (KEY is t), case (c), or files that git ignores (i)."
+  "Toggle by KEY: t plain text, c case, i files that git ignores."
   (interactive (list last-command-event) backstaff-search-mode)
   (when (backstaff-view-get :question)
     (user-error "This search is for words.  C-c b / or M-x backstaff-search takes a pattern"))

@@ -169,25 +169,24 @@ def test_error_of_the_deadline_advises_what_helps(tree: Plant) -> None:
     passed = re.search(r"\(after (\d+) ms\), ", text)
     assert passed
     assert 300 <= int(passed[1]) < 10_000
-    assert f"; {places}, a simpler pattern, or a higher timeout_ms" in text
-    # The caller's deadline ends it, so a higher timeout_ms would change nothing.
+    # Models do not see `timeout_ms`, so no advice names it.
+    assert text.endswith(f"; {places}, or a simpler pattern")
     text = error(20_000, 400)
     limit = re.search(
         r"\(after (\d+) ms: the caller waits no longer, whatever timeout_ms 20000 ", text
     )
     assert limit
     assert int(limit[1]) < 10_000
-    assert f"; {places}, or a simpler pattern" in text
-    assert "higher" not in text
+    assert text.endswith(f"; {places}, or a simpler pattern")
 
 
 @pytest.mark.parametrize(
     ("given", "advice"),
     [
-        ({}, "give a root_path or include, a simpler"),
-        ({"root_path": "d"}, "give an include, a simpler"),
-        ({"include": ["d/*"]}, "give a root_path, a simpler"),
-        ({"root_path": "d", "include": ["d/*"]}, "exclude that file, a simpler"),
+        ({}, "give a root_path or include, or a simpler"),
+        ({"root_path": "d"}, "give an include, or a simpler"),
+        ({"include": ["d/*"]}, "give a root_path, or a simpler"),
+        ({"root_path": "d", "include": ["d/*"]}, "exclude that file, or a simpler"),
     ],
 )
 def test_error_of_the_deadline_advises_nothing_that_was_given(

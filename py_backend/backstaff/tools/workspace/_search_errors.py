@@ -22,14 +22,12 @@ def invalid_regex(error: BadRegexp, pattern: str, translated: str) -> ToolError:
     return ToolError("INVALID_REGEX", f"{problem}; {remedy}", **details)
 
 
-def timeout(
-    found: Pass | None, passed: float, limit: str, more: str, *, includes: bool
-) -> ToolError:
+def timeout(found: Pass | None, passed: float, limit: str, *, includes: bool) -> ToolError:
     """Return the error that says how far the search came, and how to narrow it (search 5).
 
     It names the first files with matches, and no match (search 5). `passed` are the milliseconds
-    that the search took; `limit` says which other limit there was, and `more` names the argument
-    for more time, if it can be given. `includes` says that the caller has given `include`.
+    that the search took; `limit` says which other limit there was. `includes` says that the caller
+    has given `include`. No advice names `timeout_ms`, because models do not see that argument.
     """
     how_far, waits_for, prefix = (
         "no file was searched yet",
@@ -53,6 +51,6 @@ def timeout(
         (False, True): "give a root_path",
         (True, True): "exclude that file" if waits_for else "give a deeper root_path",
     }[bool(prefix), includes]
-    remedy += f", a simpler pattern, or a higher {more}" if more else ", or a simpler pattern"
+    remedy += ", or a simpler pattern"
     problem = f"When the time was up (after {round(passed)} ms{limit}), {how_far}"
     return ToolError("TIMEOUT", f"{problem}; {remedy}", problem=problem, remedy=remedy)

@@ -218,12 +218,11 @@ def run(arguments: Arguments, context: Context) -> Result:
         raise refusal(error, asked.root_path, context) from error
     except DeadlineExceeded as error:
         had, passed = (1000 * (end - start) for end in (budget.deadline, time.monotonic()))
-        limit, more = "", "timeout_ms" if asked.timeout_ms < MAX_TIMEOUT_MS else ""
-        if round(had) < asked.timeout_ms:  # a higher timeout_ms would change nothing
+        limit = ""
+        if round(had) < asked.timeout_ms:
             limit = f": the caller waits no longer, whatever timeout_ms {asked.timeout_ms} says"
-            more = ""
         found = passes[0] if passes else None
-        raise timeout(found, passed, limit, more, includes=bool(asked.include)) from error
+        raise timeout(found, passed, limit, includes=bool(asked.include)) from error
     return result
 
 
