@@ -4,18 +4,15 @@
 
 ;;; Commentary:
 
-;; `backstaff-changes' shows all changes of a project's work tree as a buffer of
-;; `diff-mode', with the text of buffers that are not saved.  The server reads git's files
-;; itself, so no program that a repository names is run.
+;; `backstaff-changes' lists the changed and untracked files of a project's work tree, and
+;; shows the changes below as `diff-mode' does, with the text of buffers that are not saved.
+;; The server reads git's files itself, so no program that a repository names is run.
 
 ;;; Code:
 
 (require 'diff-mode)
 (require 'vc)
 (require 'backstaff-ui-view)
-
-(defconst backstaff-changes--limit 5000000
-  "Length of a diff, in characters, after which no more files are asked for.")
 
 (defvar backstaff-changes-mode-map
   (let ((map (backstaff-view-keymap "RET" #'backstaff-changes-visit "b" #'backstaff-changes-from
@@ -25,13 +22,18 @@
   "Keymap of `backstaff-changes-mode'.")
 
 (define-derived-mode backstaff-changes-mode diff-mode "Changes"
-  "Major mode for the changes of a work tree."
+  "Major mode for the changes of a work tree.
+A listed file has the letters of git's status, such as ?? for untracked."
   :group 'backstaff
   (backstaff-view-setup
    :request (pcase-lambda ((map :base :offset))
-              ;; Emacs draws a page of this size in less than a tenth of a second.
-              (list "workspace/git_diff" (list :base base :offset (or offset 0))
-                    '(:max-output-bytes 200000)))
+              (if (not offset) (list "workspace/git_status_summary" nil)
+                ;; Emacs draws a page of this size in less than a tenth of a second.
+                (list "workspace/git_diff" (list :base base :offset offset)
+                      '(:max-output-bytes 200000))))
+   :then (lambda (status)
+           (backstaff-view-call (append '(:offset 0) backstaff-view-state)
+                                (lambda (reply) (backstaff-view-show `(:status ,status ,@reply)))))
    :draw #'backstaff-changes--draw)
   (setq-local minor-mode-overriding-map-alist nil ; keys of `diff-mode' that this map has
               ;; To highlight as in the files, or within lines, would run programs.
@@ -41,7 +43,7 @@
 ;;;###autoload
 (defun backstaff-changes (&optional base)
   "Show the changes of the project since its last commit.
-Text that is not saved counts, and untracked files do not.  BASE is another
+Unsaved text counts, and untracked files are only listed.  BASE is another
 commit, branch or tag to compare with, or \"index\" for the staged changes."
   (interactive)
   (setq next-error-last-buffer
@@ -49,25 +51,38 @@ commit, branch or tag to compare with, or \"index\" for the staged changes."
                              (list :root (backstaff-command-project) :path "."
                                    :base (or base "HEAD")))))
 
-(defun backstaff-changes--read ()
-  "Read the commit to compare with; TAB completes branches and tags."
-  (let* ((default-directory (backstaff-command-project))
-         (base (vc-read-revision (format-prompt "Changes since commit, or \"index\"" "HEAD")
-                                 (list default-directory) 'Git "HEAD")))
-    (if (string-blank-p base) "HEAD" base)))
-
 (defun backstaff-changes-from (base)
   "Show the changes since BASE, a commit, branch or tag, or \"index\"."
-  (interactive (list (backstaff-changes--read)) backstaff-changes-mode)
-  (backstaff-view-change :base base))
+  (interactive (list (vc-read-revision (format-prompt "Changes since commit, or \"index\"" "HEAD")
+                                       (list default-directory) 'Git "HEAD"))
+               backstaff-changes-mode)
+  (backstaff-view-change :base (if (string-blank-p base) "HEAD" base)))
 
 (defun backstaff-changes--draw (reply)
+  "Draw the files of REPLY's `:status' as a list, and its own files as a diff."
+  (pcase-let* (((map :repository-root :raw :unsaved) (plist-get (plist-get reply :status) :data))
+               (lines (cdr (split-string (or raw "") "\n" t)))) ; the first one is the branch
+    (cl-flet ((list-file (letters name path)
+                (insert letters (backstaff-view-button (backstaff-names-show name) path :file) "\n")))
+      ;; Emacs draws so many in less than a tenth of a second.
+      (dolist (line (seq-take lines 1000))
+        ;; A line is "?? new.txt" or "R  old.txt -> \"a b.txt\"".
+        (let* ((start (string-match "\\(?:\"\\(?:[^\"\\]\\|\\\\.\\)*\"\\|[^ ]+\\)\\'" line 3))
+               (name (substring line start))
+               (path (if (string-prefix-p "\"" name) (car (read-from-string name)) name)))
+          ;; Emacs has a lock, and a copy, of a file that is not saved.
+          (unless (string-match-p "\\`\\?\\? \\(?:.*/\\)?\\(?:\\.#\\|#.*#\\'\\)" line)
+            (list-file (substring line 0 start) path (concat repository-root "/" path)))))
+      (when (nthcdr 1000 lines) (insert (format "[%d more files]\n" (- (length lines) 1000))))
+      (dolist (path unsaved) (list-file "not saved: " path path)))
+    (insert (format "%s since %s:\n" (if (plist-get (plist-get reply :data) :files) "Changes" "No changes")
+                    (backstaff-view-get :base)))
+    (backstaff-changes--insert reply)))
+
+(defun backstaff-changes--insert (reply)
   "Insert the files of REPLY as a diff, and ask for those that have no room in it."
   (pcase-let (((map :ok :text (:data (map :files :next-offset))) reply))
-    (when (bobp)
-      (insert (format "%s since %s:\n" (if files "Changes" "No changes") (backstaff-view-get :base))))
-    (unless ok
-      (insert (backstaff-names-text text) "\n"))
+    (unless ok (insert (backstaff-names-text text) "\n"))
     (pcase-dolist ((map :path :patch) files)
       (insert (propertize
                (if patch
@@ -77,8 +92,8 @@ commit, branch or tag to compare with, or \"index\" for the staged changes."
                          (backstaff-names-show path)))
                'backstaff-entry (list :path path))))
     (when next-offset
-      (if (< (buffer-size) backstaff-changes--limit)
-          (backstaff-view-add (list :offset next-offset) #'backstaff-changes--draw)
+      (if (< (buffer-size) 5000000)
+          (backstaff-view-add (list :offset next-offset) #'backstaff-changes--insert)
         (insert "[more files are not shown, because the diff is very long]\n")))))
 
 (defun backstaff-changes-visit ()

@@ -19,9 +19,6 @@
 (require 'backstaff-ui-path)
 (require 'backstaff-ui-prompt)
 
-(defconst backstaff-find--limit 100
-  "Maximum number of files that `backstaff-find-file' offers.")
-
 (defvar backstaff-find--history nil
   "The inputs of `backstaff-find-file'.")
 
@@ -97,7 +94,6 @@ POINT is as in `completion-try-completion'."
     (`(,only) (cons only (length only)))
     (_ (cons string (length string)))))
 
-
 ;;; Files
 
 ;;;###autoload
@@ -122,7 +118,7 @@ input that is not a file's name visits the best match."
                  (backstaff-prompt-call-tool
                   "workspace/search_files"
                   (list :query (if blank "**" input) :kind (if blank "glob" "fuzzy")
-                        :max_results backstaff-find--limit)
+                        :max_results 100)
                   root)))
              (or (mapcar (lambda (file) (propertize (backstaff-names-show file) 'backstaff-query file))
                          (plist-get data :files))

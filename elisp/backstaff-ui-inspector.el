@@ -13,9 +13,6 @@
 (require 'pp)
 (require 'backstaff-ui-view)
 
-(defconst backstaff-inspector--limit 15000
-  "Maximum number of characters of data that are laid out and shown.")
-
 (defvar backstaff-inspector--history nil
   "The tools and the arguments that the user typed.")
 
@@ -182,7 +179,7 @@ argument, ask."
     (when (and data (not text-only))
       (let ((form (prin1-to-string data)))
         (insert "\n" (propertize "Data" 'face 'backstaff-heading) "\n\n"
-                (if (<= (length form) backstaff-inspector--limit) (pp-to-string data)
+                (if (<= (length form) 15000) (pp-to-string data)
                   (format "%d characters, which are too many to show\n" (length form))))))))
 
 (provide 'backstaff-ui-inspector)

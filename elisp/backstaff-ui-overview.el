@@ -13,12 +13,8 @@
 
 (require 'backstaff-ui-view)
 
-(defconst backstaff-overview--tokens 1000
-  "Length of a new overview, in a model's tokens, which + doubles.")
-
 (defvar backstaff-overview-mode-map
-  (backstaff-view-keymap "TAB" #'forward-button "<backtab>" #'backward-button
-                         "v" #'backstaff-overview-enter "+" #'backstaff-overview-more)
+  (backstaff-view-keymap "TAB" #'forward-button "<backtab>" #'backward-button)
   "Keymap of `backstaff-overview-mode'.")
 
 (define-derived-mode backstaff-overview-mode backstaff-view-mode "Overview"
@@ -27,11 +23,10 @@ A line shows a directory and names in it.  In \"lib/(900) +4\", lib/ holds 900
 files, and 4 more files are beside it."
   :group 'backstaff
   (backstaff-view-setup
-   :request (pcase-lambda ((map :path :tokens))
-              (list "workspace/project_overview" (list :path path :max_tokens tokens)))
+   :request (pcase-lambda ((map :path)) ; 1000 tokens are about one page
+              (list "workspace/project_overview" (list :path path :max_tokens 1000)))
    :draw #'backstaff-overview--draw
-   :open (lambda (entry) (backstaff-tree (concat (backstaff-view-get :root) (plist-get entry :path)))))
-  (setq-local imenu-generic-expression '((nil "^\\(\".*?\"/\\|[^ :\n]*/\\)\\(?: \\|$\\)" 1))))
+   :open (lambda (entry) (backstaff-tree (concat (backstaff-view-get :root) (plist-get entry :path))))))
 
 ;;;###autoload
 (defun backstaff-overview (directory)
@@ -41,8 +36,7 @@ Interactively this is the root of the project; with a prefix argument, ask."
                                                #'backstaff-command-project)))
   (let ((root (backstaff-command-root (file-name-as-directory directory))))
     (backstaff-view-open 'backstaff-overview-mode
-                         (list :root root :path (backstaff-path-relative root directory)
-                               :tokens backstaff-overview--tokens))))
+                         (list :root root :path (backstaff-path-relative root directory)))))
 
 (defun backstaff-overview--draw (reply)
   "Draw the overview in REPLY: its text, with buttons on the names."
@@ -78,8 +72,7 @@ Interactively this is the root of the project; with a prefix argument, ask."
     (goto-char (point-max))
     (dolist (note (append (and (< named files)
                                (list (format (substitute-command-keys "%d of %d files named:\
- dir/(900) holds 900 files, +9 are 9 more.  \\[backstaff-overview-more] names more,\
- \\[backstaff-view-visit] on a directory shows its tree, \\[backstaff-overview-enter] an overview of it")
+ dir/(900) holds 900 files, +9 are 9 more.  \\[backstaff-view-visit] on a directory shows its tree")
                                              named files)))
                           (mapcar (lambda (note) (plist-get note :text)) (plist-get data :notes))
                           (plist-get reply :warnings)))
@@ -99,18 +92,6 @@ are below DIRECTORY, or below the root if that is nil."
              (line-end-position) t)
         (goto-char (match-end 1))
         (replace-match (backstaff-view-button (match-string-no-properties 1) path kind) t t nil 1)))))
-
-(defun backstaff-overview-enter ()
-  "Show the overview of the directory at point, or the one of the file at point."
-  (interactive nil backstaff-overview-mode)
-  (pcase-let (((map :path :kind) (backstaff-view-entry t)))
-    (backstaff-view-change :path (if (eq kind :directory) path
-                                   (or (backstaff-path-parent path) ".")))))
-
-(defun backstaff-overview-more ()
-  "Request an overview of twice as many tokens."
-  (interactive nil backstaff-overview-mode)
-  (backstaff-view-change :tokens (min (* 2 (backstaff-view-get :tokens)) 20000))) ; the tool's limit
 
 (provide 'backstaff-ui-overview)
 ;;; backstaff-ui-overview.el ends here

@@ -24,11 +24,6 @@ A file outside of ROOT keeps its absolute name, which the tools refuse."
           (below (file-truename root) (file-truename name))
           name))))
 
-(defun backstaff-path-parent (path)
-  "Return the path of PATH's directory, or nil for the root."
-  (unless (or (equal path ".") (string-prefix-p "/" path))
-    (if (string-match "/[^/]*\\'" path) (substring path 0 (match-beginning 0)) ".")))
-
 (defun backstaff-path-absolute (root path &optional directory)
   "Return the absolute name of PATH, a path below ROOT or an absolute name.
 If DIRECTORY is non-nil, the name ends with a slash."
@@ -81,18 +76,14 @@ ROOT is the root of its project.  Ask before a link is followed out of ROOT."
       ;; Opening a fifo may block forever, and a device may do anything.
       (_ (user-error "%s is not a regular file" (backstaff-names-show file))))))
 
-(defun backstaff-path-visit (path root &optional other-window line)
+(defun backstaff-path-visit (path root &optional other-window)
   "Visit PATH, a path below ROOT, in another window if OTHER-WINDOW is non-nil.
-Show a directory, or a link to one, with Dired.  Go to LINE, if it is given.
-Ask before a link is followed out of ROOT."
+Show a directory, or a link to one, with Dired.  Ask before a link is followed
+out of ROOT."
   (let* ((name (backstaff-path-absolute root path)) (buffer (backstaff-path-buffer name root)))
     (if (null buffer)
         (funcall (if other-window #'dired-other-window #'dired) (backstaff-path-file-name name root))
-      (funcall (if other-window #'switch-to-buffer-other-window #'pop-to-buffer-same-window) buffer)
-      (when line
-        (widen)
-        (goto-char (point-min))
-        (forward-line (1- line))))))
+      (funcall (if other-window #'switch-to-buffer-other-window #'pop-to-buffer-same-window) buffer))))
 
 (provide 'backstaff-ui-path)
 ;;; backstaff-ui-path.el ends here

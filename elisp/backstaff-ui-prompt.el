@@ -12,6 +12,15 @@
 (require 'thingatpt)
 (require 'backstaff)
 
+(declare-function consult--dynamic-collection "ext:consult" t t)
+(declare-function consult--lookup-member "ext:consult" t)
+(declare-function consult--read "ext:consult" t)
+
+(defcustom backstaff-use-consult t
+  "Whether Consult, if it is installed, shows matches and definitions as you type.
+That needs Vertico, icomplete or fido, which keep the candidates on the screen."
+  :type 'boolean :group 'backstaff :package-version '(backstaff . "0.1.0"))
+
 ;;; Directories and hosts
 
 (defun backstaff-command-root (&optional directory)
@@ -75,16 +84,39 @@ Do not ask where no server could be started."
 ;;; Text that the user types
 
 (defun backstaff-prompt-default ()
-  "Return the text in the region, if it is on one line, or the symbol at point."
+  "Return the text in the region, if it is on one line, or the name at point."
   (let ((text (and (use-region-p)
                    (buffer-substring-no-properties (region-beginning) (region-end)))))
     (if (or (null text) (string-blank-p text) (string-search "\n" text))
-        (thing-at-point 'symbol t)
+        ;; In some modes "//" is a symbol.
+        (let ((symbol (thing-at-point 'symbol t)))
+          (and symbol (string-match-p "[[:alnum:]]" symbol) symbol))
       text)))
 
 (defun backstaff-prompt-quote-regexp (text)
   "Return the regular expression of Python that matches TEXT."
   (replace-regexp-in-string "[^[:alnum:]_]" "\\\\\\&" text))
+
+;;; Consult
+
+(defun backstaff-prompt-consult-p ()
+  "Return non-nil if commands that find text or definitions use Consult."
+  (and backstaff-use-consult
+       (or (bound-and-true-p vertico-mode) (bound-and-true-p icomplete-mode))
+       (require 'consult nil t)))
+
+(defun backstaff-prompt-with-consult (prompt answer &rest options)
+  "Ask with PROMPT for a candidate, and show the place of each meanwhile.
+ANSWER is called with the input, and returns a list of candidates, the best
+first, or a string that says why there is none.  OPTIONS are those of
+`consult--read'; functions for asynchronous commands have no public names."
+  (apply #'consult--read
+         (consult--dynamic-collection
+          (lambda (input)
+            (let ((candidates (funcall answer input)))
+              (if (listp candidates) candidates (ignore (message "%s" candidates))))))
+         :prompt prompt :require-match t :sort nil :lookup #'consult--lookup-member
+         :add-history (backstaff-prompt-default) options))
 
 ;;; Calls that the user waits for
 

@@ -15,15 +15,8 @@
 (require 'grep)
 (require 'backstaff-ui-view)
 
-(declare-function consult--dynamic-collection "ext:consult" t t)
 (declare-function consult--grep-state "ext:consult" t)
-(declare-function consult--lookup-member "ext:consult" t)
-(declare-function consult--read "ext:consult" t)
-
-(defcustom backstaff-use-consult t
-  "Whether `backstaff-search' shows matches as you type, if Consult is installed.
-That needs Vertico, icomplete or fido, which keep the matches on the screen."
-  :type 'boolean :group 'backstaff :package-version '(backstaff . "0.1.0"))
+(declare-function consult--prefix-group "ext:consult" t)
 
 (defconst backstaff-search--milliseconds 30000
   "Maximum milliseconds of one call.  Nobody waits for it, and it can be cancelled.")
@@ -99,9 +92,7 @@ left out.  The last lines count the files that were not searched.  The buffer
 has keys to change the search.  Modified buffers are searched as they are."
   ;; If the host is out of reach, this says so before the question.
   (interactive (let ((root (backstaff-command-project)))
-                 (list (if (and backstaff-use-consult (not current-prefix-arg)
-                                (or (bound-and-true-p vertico-mode) (bound-and-true-p icomplete-mode))
-                                (require 'consult nil t))
+                 (list (if (and (not current-prefix-arg) (backstaff-prompt-consult-p))
                            (ignore (backstaff-search--with-consult root))
                          (backstaff-search--read nil)))))
   (when pattern
@@ -168,7 +159,7 @@ The text in the region, or the symbol at point, is the default of a new one."
   (compile-goto-error))
 
 (defun backstaff-search-toggle (key)
-  "Toggle plain text (KEY is t), case (c), or files that git ignores (i)."
+  "Toggle by KEY: t plain text, c case, i files that git ignores."
   (interactive (list last-command-event) backstaff-search-mode)
   (when (backstaff-view-get :question)
     (user-error "This search is for words.  C-c b / or M-x backstaff-search takes a pattern"))
@@ -283,20 +274,12 @@ The text in the region, or the symbol at point, is the default of a new one."
 ;;; Consult
 
 (defun backstaff-search--with-consult (root)
-  "Read a pattern, show its matches in the project ROOT meanwhile, and visit one.
-Functions for Consult's asynchronous commands have no public names."
+  "Read a pattern, show its matches in the project ROOT meanwhile, and visit one."
   (let ((default-directory root))
-    (consult--read
-     (consult--dynamic-collection
-      (lambda (input)
-        (let ((candidates (backstaff-search--candidates input root)))
-          (if (listp candidates) candidates (ignore (message "%s" candidates))))))
-     :prompt "Search for Python regexp: " :history 'grep-regexp-history :category 'consult-grep
-     :require-match t :sort nil :lookup #'consult--lookup-member :state (consult--grep-state)
-     :add-history (backstaff-prompt-default)
-     :group (lambda (candidate transform)
-              (let ((file (get-text-property 0 'consult--prefix-group candidate)))
-                (if transform (substring candidate (1+ (length file))) file))))))
+    (backstaff-prompt-with-consult
+     "Search for Python regexp: " (lambda (input) (backstaff-search--candidates input root))
+     :history 'grep-regexp-history :category 'consult-grep :state (consult--grep-state)
+     :group #'consult--prefix-group)))
 
 (defun backstaff-search--candidates (input root)
   "Return at most 300 matches of INPUT in the project ROOT, as `consult-grep' does.

@@ -119,15 +119,15 @@ Return t then, and call THEN when they are shown."
 
 (defun backstaff-tree--reveal (path)
   "Go to PATH, and open and load what it is in."
-  (let ((parents nil) (parent path))
-    (while (setq parent (backstaff-path-parent parent))
-      (push parent parents))
+  (let ((parents (list ".")))           ; the nearest first
+    (dotimes (index (length path))
+      (when (eq (aref path index) ?/) (push (substring path 0 index) parents)))
     (if (backstaff-view-go-to path)
         (save-excursion
-          (dolist (parent parents)
+          (dolist (parent (reverse parents))
             (when (backstaff-view-go-to parent)
               (outline-show-children))))
-      (when-let ((parent (cl-find-if #'backstaff-view-go-to (reverse parents))))
+      (when-let ((parent (cl-find-if #'backstaff-view-go-to parents)))
         (backstaff-tree--load parent (lambda () (backstaff-tree--reveal path)))))))
 
 (defun backstaff-tree-toggle (&rest _)

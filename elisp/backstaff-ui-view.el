@@ -80,6 +80,7 @@ It also has the keys of all views."
 `:draw' draws a successful reply into the empty buffer.
 `:draw-failures' is non-nil if `:draw' draws the other replies as well.  If not,
   a buffer with a text keeps it, and the failure is a message.
+`:then' gets the reply instead of `backstaff-view-show' (optional).
 `:open' is called with the entry of a directory to show it (optional)."
   (setq truncate-lines nil word-wrap t
         buffer-undo-list t buffer-read-only t
@@ -138,7 +139,8 @@ path that the view shows, point goes there.  An equal one leaves point alone."
   (backstaff-prompt-connect (or (plist-get changes :root) (backstaff-view-get :root)))
   (backstaff-view--cancel)
   (setq backstaff-view-state (map-merge 'plist backstaff-view-state '(:focus nil) changes))
-  (backstaff-view-call backstaff-view-state #'backstaff-view--show))
+  (backstaff-view-call backstaff-view-state (or (plist-get backstaff-view--functions :then)
+                                                #'backstaff-view-show)))
 
 (defun backstaff-view-add (changes draw)
   "Call the tool for the state with CHANGES, and later DRAW with the reply.
@@ -207,7 +209,7 @@ policy stops it."
 
 ;;; Drawing
 
-(defun backstaff-view--show (reply)
+(defun backstaff-view-show (reply)
   "Draw REPLY, or say that the call failed.
 A buffer with a text keeps it then, unless its mode draws failures."
   (pcase-let* (((map :root :path) backstaff-view-state) ((map :ok :text) reply)

@@ -10,15 +10,11 @@
 
 ;;; Code:
 
-(require 'cl-lib)
-(require 'map)
-(require 'subr-x)
 (require 'xref)
-(require 'backstaff)
-(require 'backstaff-names)
+;; This gets the libraries that it requires.
 (require 'backstaff-ui-find)
-(require 'backstaff-ui-path)
-(require 'backstaff-ui-prompt)
+
+(declare-function consult-xref--preview "ext:consult-xref" (display))
 
 (defvar tags-file-name)
 (defvar tags-table-list)
@@ -107,9 +103,8 @@ does a table of tags that you have visited."
   "Return `backstaff' in a project whose files the server can see, or else nil.
 This is for `xref-backend-functions'."
   (unless (or (bound-and-true-p tags-file-name) (bound-and-true-p tags-table-list))
-    (condition-case nil
-        (and (backstaff-project-p (backstaff-root)) 'backstaff)
-      (backstaff-error nil))))
+    (ignore-error backstaff-error
+      (and (backstaff-project-p (backstaff-root)) 'backstaff))))
 
 (defun backstaff-xref--make-all (root places)
   "Return the xrefs of PLACES in the project ROOT.
@@ -127,12 +122,8 @@ Each is a plist (:path :line :column :match :line-text), with numbers from 1."
   (thing-at-point 'symbol t))
 
 (cl-defmethod xref-backend-identifier-completion-table ((_backend (eql backstaff)))
-  "Return a table of the names that begin with the input."
-  (let ((root (backstaff-root)))
-    (completion-table-dynamic
-     (lambda (text)
-       (mapcar (lambda (definition) (car (last (split-string (plist-get definition :name) "[.:#]" t))))
-               (backstaff-xref--definitions root text))))))
+  "Return no names: `backstaff-find-definition' completes them."
+  nil)
 
 (cl-defmethod xref-backend-definitions ((_backend (eql backstaff)) identifier)
   "Return the definitions whose name is IDENTIFIER.
@@ -168,8 +159,9 @@ first, then names that begin with it, then names with a word that does.
 The file and the line stand beside each, and RET takes the first.  Of several
 words the last is in the name itself, and the others may be in the names around
 it: \"server run\" finds Server.run.  Case counts only if you type a capital
-letter.  If several definitions have the name, xref lists them.  \\`M-,' returns
-to the place that you leave."
+letter.  If several definitions have the name, xref lists them.  With Consult
+you see each in its file; see `backstaff-use-consult'.  \\`M-,' returns to the
+place that you leave."
   (interactive (let ((root (backstaff-command-project)))
                  (list (backstaff-xref--read root) root)))
   (let ((xref-backend-functions (list (lambda () 'backstaff)))
@@ -178,27 +170,40 @@ to the place that you leave."
 
 (defun backstaff-xref--read (root)
   "Read the name of a definition in the project ROOT."
-  (let ((default (backstaff-prompt-default)))
+  (let* ((default (backstaff-prompt-default)) (prompt (format-prompt "Definition" default))
+         (answer (lambda (input)
+                   (backstaff-xref--candidates (if (string-blank-p input) (or default "") input) root)))
+         (annotate (lambda (name)
+                     (pcase-let (((map :path :line) (get-text-property 0 'backstaff-definition name)))
+                       (propertize (format "  %s:%d" (backstaff-names-show path) line)
+                                   'face 'completions-annotations)))))
     (substring-no-properties
-     (backstaff-find-read
-      (format-prompt "Definition" default) default
-      (lambda (input)
-        (condition-case problem
-            (let ((text (if (string-blank-p input) (or default "") input)))
-              (or (mapcar (pcase-lambda ((map :name :path :line))
-                            (propertize name 'backstaff-place
-                                        (format "  %s:%d" (backstaff-names-show path) line)))
-                          (cl-delete-duplicates
-                           (backstaff-xref--definitions root text)
-                           :test #'equal :from-end t
-                           :key (lambda (definition) (plist-get definition :name))))
-                  (format "No definition in the project has %s in its name" text)))
-          (user-error (cadr problem))))
-      'backstaff-xref--history '(category . identifier)
-      (cons 'annotation-function
-            (lambda (name)
-              (propertize (get-text-property 0 'backstaff-place name)
-                          'face 'completions-annotations)))))))
+     (if (not (backstaff-prompt-consult-p))
+         (backstaff-find-read prompt default answer 'backstaff-xref--history
+                              '(category . identifier) (cons 'annotation-function annotate))
+       (require 'consult-xref)
+       (let ((preview (consult-xref--preview #'switch-to-buffer)))
+         (or (backstaff-prompt-with-consult
+              prompt answer
+              :history 'backstaff-xref--history :category 'identifier :annotate annotate
+              :state (lambda (action name)
+                       (let ((definition (and name (get-text-property 0 'backstaff-definition name))))
+                         (funcall preview action
+                                  (car (backstaff-xref--make-all
+                                        root (and definition (list definition))))))))
+             ;; RET without input.
+             default (user-error "Type a part of the name")))))))
+
+(defun backstaff-xref--candidates (text root)
+  "Return the names of definitions in ROOT that TEXT finds, or why there is none.
+Each has its definition as the text property `backstaff-definition'."
+  (condition-case problem
+      (or (delete-dups
+           (mapcar (lambda (definition)
+                     (propertize (plist-get definition :name) 'backstaff-definition definition))
+                   (backstaff-xref--definitions root text)))
+          (format "No definition in the project has %s in its name" text))
+    (user-error (cadr problem))))
 
 (provide 'backstaff-ui-xref)
 ;;; backstaff-ui-xref.el ends here

@@ -44,6 +44,55 @@
   (re-search-forward (concat "^" (regexp-quote text)))
   (beginning-of-line))
 
+(ert-deftest backstaff-changes-list-files-that-ret-visits ()
+  (backstaff-changes-tests-with
+    (let ((create-lockfiles t))
+      (backstaff-changes-tests-git "mv" "gone.txt" "went -> away.txt")
+      (write-region "" nil "new\nline.txt" nil 'quiet)
+      (make-directory "sub")
+      (write-region "" nil "sub/é \"x\".txt" nil 'quiet)
+      (backstaff-changes-tests-edit 5 "first\n")
+      (backstaff-view-test-open #'backstaff-changes)
+      (should (equal (seq-take (backstaff-view-test-lines) 5)
+                     '("R  gone.txt -> went -> away.txt" "?? \"new\\nline.txt\"" "?? sub/"
+                       "not saved: a.txt" "Changes since HEAD:")))
+      (dolist (file '("went -> away.txt" "new\nline.txt" "a.txt"))
+        (ert-info (file)
+          (backstaff-view-test-open #'backstaff-changes)
+          (goto-char (point-min))
+          (should (backstaff-view-go-to (if (equal file "a.txt") file (concat root file))))
+          (backstaff-view-test-press "RET")
+          (should (equal buffer-file-name (concat root file)))))
+      ;; A directory without a tracked file is listed as one.
+      (backstaff-view-test-open #'backstaff-changes)
+      (backstaff-changes-tests-go-to "?? sub/")
+      (backstaff-view-test-press "RET")
+      (should (derived-mode-p 'dired-mode))
+      ;; The keys of `diff-mode' lead to the files of the diff alone.
+      (backstaff-view-test-open #'backstaff-changes)
+      (goto-char (point-min))
+      (execute-kbd-macro (kbd "N"))
+      (should (looking-at-p "diff \\|---")))))
+
+(ert-deftest backstaff-changes-below-the-top-of-a-repository-are-those-of-the-root ()
+  (backstaff-changes-tests-with
+    (make-directory "sub")
+    (write-region "" nil "sub/new.txt" nil 'quiet)
+    (write-region "" nil "other.txt" nil 'quiet)
+    (let* ((backstaff-root-directory (concat root "sub/")) (default-directory backstaff-root-directory))
+      (backstaff-view-test-open #'backstaff-changes)
+      (should (string-prefix-p "?? sub/\nNo changes" (buffer-string)))
+      (goto-char (point-min))
+      (backstaff-view-test-press "RET")
+      (should (equal default-directory (concat root "sub/"))))))
+
+(ert-deftest backstaff-changes-list-a-thousand-files-and-count-the-rest ()
+  (backstaff-changes-tests-with
+    (backstaff-view-test-plant-many 1002)
+    (backstaff-view-test-open #'backstaff-changes)
+    (should (equal (last (backstaff-view-test-lines) 3)
+                   '("?? file-1000" "[2 more files]" "No changes since HEAD:")))))
+
 (ert-deftest backstaff-changes-show-unsaved-text ()
   (backstaff-changes-tests-with
     (backstaff-changes-tests-edit 20 "new\n")
@@ -52,7 +101,7 @@
                                          (file-name-nondirectory (directory-file-name root)))))
     (should (equal default-directory root))
     (should (derived-mode-p 'diff-mode))
-    (should (string-match-p "\\`Changes since HEAD:\ndiff " (buffer-string)))
+    (should (string-match-p "\\`not saved: a\\.txt\nChanges since HEAD:\ndiff " (buffer-string)))
     (should (string-match-p "^@@ -17,6 \\+17,7 @@.*\n\\( line.*\n\\)\\{3\\}\\+new\n"
                             (buffer-string)))))
 

@@ -142,6 +142,34 @@
     (let ((backstaff-xref--limit 10))
       (should (equal (car (backstaff-definition-tests-names "run")) "run b.py:1")))))
 
+;;; Consult
+
+(defvar icomplete-mode)
+
+(ert-deftest backstaff-definition-is-shown-in-its-file-with-consult-before-it-is-chosen ()
+  (backstaff-test-needs "Consult" (require 'consult nil t))
+  (backstaff-definition-tests-with backstaff-definition-tests-tree
+    (let ((icomplete-mode t) (home (current-buffer)) (seen nil))
+      (cl-letf (((symbol-function 'consult--read)
+                 (lambda (_ &rest options)
+                   (let ((state (plist-get options :state))
+                         (candidates (backstaff-xref--candidates "run" root)))
+                     (should (eq (plist-get options :category) 'identifier))
+                     (should (equal (substring-no-properties
+                                     (funcall (plist-get options :annotate) (car candidates)))
+                                    "  a.py:4"))
+                     (dolist (candidate (list (nth 1 candidates) nil))
+                       (funcall state 'preview candidate)
+                       (push (buffer-substring (line-beginning-position) (line-end-position)) seen))
+                     (should (eq (current-buffer) home))
+                     (nth 2 candidates)))))
+        (call-interactively #'backstaff-find-definition))
+      (should (equal seen '("" "def runner():")))
+      (should (equal (backstaff-definition-tests-here) '("b.py" "def rerun():"))))
+    ;; Without a completion that is on the screen, Consult would show nothing.
+    (let ((icomplete-mode nil))
+      (should (equal (backstaff-definition-tests-type "runne RET") '("b.py" "def runner():"))))))
+
 ;;; xref
 
 (defmacro backstaff-definition-tests-in-mode (tree &rest body)
@@ -192,7 +220,7 @@
     (execute-kbd-macro (kbd "M-,"))
     (should (equal (cadr (backstaff-definition-tests-here)) "    run()"))))
 
-(ert-deftest backstaff-xref-finds-uses-apropos-and-completions ()
+(ert-deftest backstaff-xref-finds-uses-and-apropos ()
   (backstaff-definition-tests-in-mode backstaff-definition-tests-tree
     (with-current-buffer (find-file-noselect "b.py")
       (goto-char (point-max))
@@ -203,8 +231,6 @@
                      ("b.py" 9 8 "    x = run"))))
     (should (equal (mapcar #'cadr (backstaff-definition-tests-items #'xref-backend-apropos "run"))
                    '(4 4 7)))
-    (should (equal (all-completions "ru" (xref-backend-identifier-completion-table 'backstaff))
-                   '("run" "runner")))
     (should-not (xref-backend-definitions 'backstaff "ru"))))
 
 (ert-deftest backstaff-xref-shows-several-definitions-as-any-backend-does ()

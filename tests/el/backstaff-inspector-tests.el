@@ -128,9 +128,9 @@
 
 (ert-deftest backstaff-inspector-does-not-lay-out-long-data ()
   (backstaff-inspector-tests-with (backstaff-test-command)
-    (let* ((backstaff-inspector--limit 40)
-           (text (backstaff-inspector-tests-text
-                  (backstaff-run-tool "agent-q/list_directory" '(:path ".")))))
+    (write-region (make-string 16000 ?x) nil (concat backstaff-root-directory "long.txt") nil 'quiet)
+    (let ((text (backstaff-inspector-tests-text
+                 (backstaff-run-tool "workspace/read_file" '(:path "long.txt")))))
       (should (string-match-p "\nData\n\n[0-9]+ characters, which are too many to show\n\\'" text)))))
 
 (ert-deftest backstaff-inspector-counts-bytes-and-tokens ()

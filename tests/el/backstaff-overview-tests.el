@@ -114,12 +114,11 @@
     (should (equal (current-kill 0) (concat root "two words/a b.c")))))
 
 (ert-deftest backstaff-overview-tells-people-which-keys-show-the-rest ()
-  (backstaff-view-test-project (backstaff-overview-tests-many 60)
-    (let ((backstaff-overview--tokens 200))
-      (backstaff-view-test-open #'backstaff-overview root)
-      (should (string-match-p "[0-9]+ of 60 files named: dir/(900) holds 900 files, \\+9 are 9 more\\.  \
-\\+ names more, RET on a directory shows its tree, v an overview of it
-\\'" (buffer-string))))))
+  (backstaff-view-test-project (backstaff-overview-tests-many 600)
+    (backstaff-view-test-open #'backstaff-overview root)
+    (should (string-match-p "[0-9]+ of 600 files named: dir/(900) holds 900 files, \\+9 are 9 more\\.  \
+RET on a directory shows its tree
+\\'" (buffer-string)))))
 
 (ert-deftest backstaff-overview-names-the-files-edited-lately ()
   (backstaff-test-needs "git" (executable-find "git"))
@@ -133,8 +132,7 @@ for i in 1 2 3; do echo $i >lib/b.c; git add .; git commit -qm $i; done")))
     (re-search-forward " lib/b.c")
     (backward-char)
     (backstaff-view-test-press "C-u w")
-    (should (equal (current-kill 0) "lib/b.c"))
-    (should (equal (mapcar #'car (progn (require 'imenu) (funcall imenu-create-index-function))) '("lib/")))))
+    (should (equal (current-kill 0) "lib/b.c"))))
 
 (ert-deftest backstaff-overview-tells-people-how-to-see-a-repository-within ()
   (backstaff-view-test-project '(("a.c" . "") ("inner" ("b.c" . "")))
@@ -144,19 +142,9 @@ for i in 1 2 3; do echo $i >lib/b.c; git add .; git commit -qm $i; done")))
     (backstaff-view-test-open #'backstaff-overview root)
     (should (string-suffix-p "\ndir/(git) is a repository of its own\n" (buffer-string)))
     (backstaff-overview-tests-go-to "inner/(git)")
-    (backstaff-view-test-press "v")
+    (backstaff-view-test-press "RET")
+    (should (derived-mode-p 'backstaff-tree-mode))
     (should (equal (plist-get backstaff-view-state :path) "inner"))))
-
-(ert-deftest backstaff-overview-shows-a-failure ()
-  (backstaff-overview-tests-shown
-    (let ((backstaff-overview--tokens 1))
-      (kill-buffer)
-      (backstaff-view-test-open #'backstaff-overview root)
-      (should (string-match-p "\\`Error: Argument 'max_tokens': 1 is too small"
-                              (buffer-string))))))
-
-
-;;; Keys
 
 (ert-deftest backstaff-overview-ret-visits-the-file-at-point ()
   (backstaff-overview-tests-shown
@@ -221,37 +209,11 @@ for i in 1 2 3; do echo $i >lib/b.c; git add .; git commit -qm $i; done")))
     (goto-char (point-min))
     (should-error (backstaff-view-visit) :type 'user-error)))
 
-(ert-deftest backstaff-overview-v-enters-a-directory ()
-  (backstaff-overview-tests-shown
-    (backstaff-overview-tests-go-to "src/deep/")
-    (backstaff-view-test-press "v")
-    (should (equal (backstaff-view-test-lines)
-                   `(,(format "# %s/src/deep  no git, 2 files in 0 dirs"
-                              (file-name-nondirectory (directory-file-name root)))
-                     "types: C 2" "src/deep/ a.c b.c")))
-    (should (bobp))))
-
 (ert-deftest backstaff-overview-g-asks-again ()
   (backstaff-overview-tests-shown
     (write-region "" nil (concat root "src/new.c") nil 'silent)
     (backstaff-view-test-press "g")
     (should (member "src/ main.c new.c" (backstaff-view-test-lines)))))
-
-(ert-deftest backstaff-overview-plus-doubles-the-budget ()
-  (backstaff-view-test-project (backstaff-overview-tests-many 60)
-    (let ((backstaff-overview--tokens 200))
-      (backstaff-view-test-open #'backstaff-overview root)
-      (let ((named (lambda () (plist-get (plist-get backstaff-view--reply :data) :named)))
-            (before nil))
-        (should (string-match-p "of 60 files named: .*  \\+ names more"
-                                (buffer-string)))
-        (setq before (funcall named))
-        (backstaff-view-test-press "+")
-        (should (= (plist-get backstaff-view-state :tokens) 400))
-        (should (> (funcall named) before))
-        (backstaff-view-test-press "+" "+")
-        (should (= (funcall named) 60))
-        (should-not (string-match-p "files named" (buffer-string)))))))
 
 (ert-deftest backstaff-overview-w-copies-the-path-at-point ()
   (backstaff-overview-tests-shown

@@ -363,7 +363,15 @@
       (should (equal (backstaff-prompt-default) "end"))
       (set-mark (point-min))
       (goto-char 10)
-      (should (equal (backstaff-prompt-default) "doom|init")))))
+      (should (equal (backstaff-prompt-default) "doom|init"))
+      (setq mark-active nil)
+      ;; Here the comment's slashes are a symbol.
+      (with-syntax-table (make-syntax-table)
+        (modify-syntax-entry ?/ "_")
+        (insert " // ")
+        (backward-char 2)
+        (should (equal (thing-at-point 'symbol t) "//"))
+        (should-not (backstaff-prompt-default))))))
 
 (ert-deftest backstaff-search-quotes-its-default-for-python ()
   (let ((backstaff-search-tests-tree '(("a" . "doom|init (x-y) é's\nother\n"))))
