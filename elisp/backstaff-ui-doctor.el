@@ -88,7 +88,7 @@ If BODY fails, write why, and ADVICE or that of the condition, and return nil."
 
 (defun backstaff-doctor--check-all (directory)
   "Check what calls need, for a project in DIRECTORY."
-  (let ((report (current-buffer)) (host nil) (connection nil))
+  (let ((host nil) (connection nil))
     (backstaff-doctor--check "Emacs" nil
       (format "%s, %s, %s" emacs-version system-configuration (or window-system "text terminal")))
     (backstaff-doctor--check "Package" nil
