@@ -71,7 +71,10 @@ def _parser() -> argparse.ArgumentParser:
         "--stdio", action="store_true", help="over stdin and stdout (default: TCP, port printed)"
     )
     mcp = add("mcp", help="serve MCP clients over stdin and stdout")
-    names: dict[str, Any] = {"type": _names, "metavar": "NAME,..."}
+    names: dict[str, Any] = {
+        "type": lambda text: [name.strip() for name in text.split(",") if name.strip()],
+        "metavar": "NAME,...",
+    }
     mcp.add_argument("--toolsets", **names, help="all tools of these, such as workspace,commands")
     mcp.add_argument("--tools", **names, help="these tools, such as workspace/tree")
     mcp.add_argument(
@@ -159,23 +162,17 @@ def _no_project(root: str) -> str:
     server that ends at once as "failed", and the reason only in a log; but each client shows the
     answer to a call, and its model tells the user.
     """
-    home, here = os.path.realpath(os.path.expanduser("~")), os.path.realpath(root)
-    above = [here]
+    home, above = os.path.realpath(os.path.expanduser("~")), [os.path.realpath(root)]
     while above[-1] not in (home, os.path.dirname(above[-1])):
         if any(os.path.lexists(os.path.join(above[-1], name)) for name in PROJECT_MARKS):
             return ""
         above.append(os.path.dirname(above[-1]))
-    where = "is a home directory"
-    if here != home:
-        where = f"is in no project (no {', '.join(PROJECT_MARKS)} up to it)"
+    marks = ", ".join(PROJECT_MARKS)
     return (
-        f"The root {quote(root)} {where}, and a model would see all below it;"
+        f"The root {quote(root)} is in no project (no {marks} between it and your home directory),"
+        " and a model would see all below it;"
         " start the server in a project, or name the directory: backstaff mcp --root DIR"
     )
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _chosen(

@@ -97,14 +97,11 @@ class Registry:
             low, high = parameter.bounds()
             if parameter.hidden or (low is not None and low == high):
                 continue  # accepted, but worth no tokens
-            shown = parameter.schema_for_models()
-            for word, told in zip(("minimum", "maximum"), parameter.told_bounds(), strict=True):
-                if told is None:
-                    shown.pop(word, None)
+            low, high = parameter.told_bounds()
+            told = {"default": parameter.told_default(), "minimum": low, "maximum": high}
+            shown = {k: v for k, v in (parameter.schema() | told).items() if v is not None}
             text = self._named(parameter.description or parameter.help, tools)
             text = text.replace(f"{MODEL_TEXT_BYTES} bytes", f"{limit} bytes")
-            if parameter.told_default() is None:
-                shown.pop("default", None)
             if parameter.items:
                 shown["items"] = {"type": "object"}  # the description names its keys
             properties[parameter.name] = shown | {"description": text}

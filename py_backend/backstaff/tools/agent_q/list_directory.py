@@ -198,28 +198,16 @@ def _read(
     if (fact := FACTS.get(arguments.sort_by.lower())) is not None:
         listed = _by_fact((inner, others), fact, directory, most, budget)
     else:  # the names alone decide which entries are shown, and no other is statted
-        first = _by_name(inner, budget, most)
-        then = _by_name(others, budget, most - len(first))
+        first = _by_name(inner, budget)[:most]
+        then = _by_name(others, budget)[: most - len(first)]
         listed = Listed(first, then, list(facts((*first, *then), directory, budget)))
     wanted = len(inner) + len(others)
     return listed, directories, files, wanted, complete and not budget.expired()
 
 
-def _name_key(name: str) -> tuple[str, str]:
-    """The key that orders `name`."""
-    return name.casefold(), name
-
-
-def _by_name(names: list[str], budget: Budget, most: int | None = None) -> list[str]:
-    """The first `most` of `names`, or all, without regard to case, ties by code point.
-
-    If the time is up, only the names that were compared until then count.
-    """
-    if most is not None and len(names) > 4 * most:
-        return nsmallest(most, budget.within(names), key=_name_key)
-    if len(names) > budget.AT_ONCE:
-        return budget.ordered(names, _name_key)[:most]
-    return sorted(sorted(names), key=str.casefold)[:most]  # faster than a sort by pairs
+def _by_name(names: list[str], budget: Budget) -> list[str]:
+    """The `names` without regard to case, ties by code point; in any order if the time is up."""
+    return budget.ordered(budget.ordered(names, str), str.casefold)
 
 
 def _by_fact(
