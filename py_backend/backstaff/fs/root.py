@@ -125,6 +125,10 @@ class Place(_Held):
         with file.opened(self.name, self.directory) as found:
             yield found
 
+    def hides(self, path: str) -> bool:
+        """Whether the file `path` below this directory may hold secrets: no search reads it."""
+        return self.root.guard.hides(self.prefix + path)
+
     def accessible(self, mode: int) -> bool:
         """Whether access(2) grants `mode` (`os.R_OK`, `os.W_OK`) to this user."""
         name = "." if self.kind is Kind.DIRECTORY else self.name
