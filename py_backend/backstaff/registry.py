@@ -34,13 +34,11 @@ class Registry:
     def __init__(self, tools_by_id: Mapping[str, Tool[Any]]) -> None:
         """Keep the tools by id; the last part of each id is the tool's name."""
         self.by_id = tools_by_id
-        owners: dict[str, list[str]] = {}
-        for tool_id in sorted(tools_by_id, key=lambda tool_id: not tool_id.startswith(AGENT_Q)):
-            owners.setdefault(tool_id.rpartition("/")[2], []).append(tool_id)
+        names = [tool_id.rpartition("/")[2] for tool_id in tools_by_id]
         self.aliases = {
-            name: ids[0]
-            for name, ids in owners.items()
-            if len(ids) == 1 or ids[0].startswith(AGENT_Q)
+            name: tool_id
+            for name, tool_id in zip(names, tools_by_id, strict=True)
+            if names.count(name) == 1 or tool_id.startswith(AGENT_Q)
         }
         self._ids = {self.model_name(tool_id): tool_id for tool_id in tools_by_id} | self.aliases
 
