@@ -237,24 +237,18 @@ def _tools(options: argparse.Namespace) -> int:
 
 
 def _bundle(_: argparse.Namespace) -> int:
-    """Print a Lisp list, `(PROGRAM (MAGIC HASH SIZE HASH SIZE) ((HASH . PAYLOAD) ...))`.
+    """Print a Lisp list of strings, `(PROGRAM (HASH SIZE) ((HASH . PAYLOAD)))`.
 
-    PROGRAM and the list behind it are for the host's command line. MAGIC is the bytecode's magic
-    number; the first HASH is of the payload of code, the second of the payload of sources. All
-    are strings, the payloads in Base64.
+    PROGRAM, HASH and SIZE are for the host's command line. The payload is in Base64.
     """
-    if sys.flags.optimize < len("OO"):  # without docstrings and columns the code is half as large
-        slim = (sys.executable, "-OO", "-X", "no_debug_ranges")
-        os.execv(sys.executable, [*slim, *sys.orig_argv[1:]])  # noqa: S606
     from base64 import b64encode
 
     from backstaff_remote.bundle import collect, digest
 
-    bundle = collect()
-    payloads = (bundle.code, bundle.source)
-    facts = " ".join(f'"{digest(payload)}" "{len(payload)}"' for payload in payloads)
-    pairs = " ".join(f'("{digest(data)}" . "{b64encode(data).decode()}")' for data in payloads)
-    print(f'("{bundle.program}" ("{bundle.magic}" {facts}) ({pairs}))')
+    program, payload = collect()
+    name = digest(payload)
+    pair = f'("{name}" . "{b64encode(payload).decode()}")'
+    print(f'("{program}" ("{name}" "{len(payload)}") ({pair}))')
     return EXIT_OK
 
 
