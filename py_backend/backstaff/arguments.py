@@ -232,8 +232,7 @@ def decode(
         values[parameter.name] = _meant(parameter, value) if of_model else value
         if parameter.required and values[parameter.name] is None:
             # An unknown argument may be the missing one, misspelt.
-            more = len(unknown) - MAX_NAMED
-            named = ", ".join(unknown[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
+            named = ", ".join(unknown[:MAX_NAMED])
             seen = f"; there is no {noun} {named}" if unknown else ""
             raise _refusal(parameter, f"Missing required {noun} '{parameter.name}'{seen}")
     for parameter in parameters:
