@@ -58,23 +58,12 @@ def read_listed(name: str, directory: int, most: int) -> bytes | None:
 
     Raises `PathError`, `OSError`. A listing of the open `directory` has just called it a regular
     file, so it is not statted before it is opened. If anything else has the name by now, it is
-    neither followed nor waited for nor read: a pipe or terminal has no end to seek, and a device is
-    not as long as its end says. To seek takes a sixth of the time of a status, so regular files are
-    not statted at all.
+    neither followed nor waited for nor read.
     """
     descriptor = HANDLES.open_file(name, directory, follow=False)
     try:
-        try:
-            size = os.lseek(descriptor, 0, os.SEEK_END)
-            if 0 < size <= most and len(data := os.pread(descriptor, size, 0)) == size:
-                return data
-            os.lseek(descriptor, 0, os.SEEK_SET)
-        except OSError:
-            pass  # it has no end
         size = _require_regular(os.fstat(descriptor)).st_size
-        if size > most:
-            return None
-        return _first(descriptor, size)
+        return None if size > most else _first(descriptor, size)
     finally:
         os.close(descriptor)
 
