@@ -29,20 +29,6 @@ class Content(NamedTuple):
         return Content(self.head[:most], self.status, self.whole and len(self.head) <= most)
 
 
-def regular(name: str, directory: int, *, follow: bool = False) -> os.stat_result:
-    """The status of the regular file `name` in the open `directory`. Raises `PathError`.
-
-    A link is not a regular file, unless `follow` is true; then it counts as its target, wherever
-    that is. So `follow` is for directories that a person has chosen, and never for those of a
-    project.
-    """
-    try:
-        status = (HANDLES.stat if follow else HANDLES.lstat)(name, directory)
-    except OSError as error:
-        raise path_error(error) from error
-    return _require_regular(status)
-
-
 def read(name: str, directory: int, most: int, *, follow: bool = False) -> Content:
     """At most `most` bytes of the regular file `name` in the open `directory`.
 
@@ -74,10 +60,12 @@ def opened(
 ) -> Iterator[tuple[int, os.stat_result]]:
     """Return a descriptor of the regular file `name` in the open `directory`, and its status.
 
-    Raises `PathError`, even if reading fails meanwhile.
+    A link is not a regular file, unless `follow` is true; then it counts as its target, wherever
+    that is. So `follow` is for directories that a person has chosen, and never for those of a
+    project. Raises `PathError`, even if reading fails meanwhile.
     """
-    regular(name, directory, follow=follow)
     try:
+        _require_regular((HANDLES.stat if follow else HANDLES.lstat)(name, directory))
         descriptor = HANDLES.open_file(name, directory, follow=follow)
         try:
             yield descriptor, _require_regular(os.fstat(descriptor))
