@@ -202,12 +202,8 @@ def schema(parameters: Sequence[Parameter]) -> dict[str, object]:
 
 def unknown_names(parameters: Sequence[Parameter], raw: object) -> list[str]:
     """Return the names in the `raw` arguments that no parameter has. Raises `ToolError`."""
-    return _unknown(parameters, _given(raw))
-
-
-def _unknown(parameters: Sequence[Parameter], given: Mapping[str, object]) -> list[str]:
     unknown = []
-    for name in sorted(given.keys() - {parameter.name for parameter in parameters}):
+    for name in sorted(_given(raw).keys() - {parameter.name for parameter in parameters}):
         shown = name if len(name) <= MAX_NAME else name[:MAX_NAME] + "..."
         unknown.append(shown if shown.isidentifier() else json.dumps(shown))
     return unknown
@@ -228,7 +224,7 @@ def decode(
     an argument in that message. In a call `of_model`, values may have forms that `_meant` reads.
     """
     given = _given(raw)
-    unknown = _unknown(parameters, given)
+    unknown = unknown_names(parameters, given)
     values: dict[str, object] = {}
     for parameter in parameters:
         value = given.get(parameter.name)
@@ -236,8 +232,7 @@ def decode(
         values[parameter.name] = _meant(parameter, value) if of_model else value
         if parameter.required and values[parameter.name] is None:
             # An unknown argument may be the missing one, misspelt.
-            more = len(unknown) - MAX_NAMED
-            named = ", ".join(unknown[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
+            named = ", ".join(unknown[:MAX_NAMED])
             seen = f"; there is no {noun} {named}" if unknown else ""
             raise _refusal(parameter, f"Missing required {noun} '{parameter.name}'{seen}")
     for parameter in parameters:

@@ -71,7 +71,10 @@ def _parser() -> argparse.ArgumentParser:
         "--stdio", action="store_true", help="over stdin and stdout (default: TCP, port printed)"
     )
     mcp = add("mcp", help="serve MCP clients over stdin and stdout")
-    names: dict[str, Any] = {"type": _names, "metavar": "NAME,..."}
+    names: dict[str, Any] = {
+        "type": lambda text: [name.strip() for name in text.split(",") if name.strip()],
+        "metavar": "NAME,...",
+    }
     mcp.add_argument("--toolsets", **names, help="all tools of these, such as workspace,commands")
     mcp.add_argument("--tools", **names, help="these tools, such as workspace/tree")
     mcp.add_argument(
@@ -159,23 +162,17 @@ def _no_project(root: str) -> str:
     server that ends at once as "failed", and the reason only in a log; but each client shows the
     answer to a call, and its model tells the user.
     """
-    home, here = os.path.realpath(os.path.expanduser("~")), os.path.realpath(root)
-    above = [here]
+    home, above = os.path.realpath(os.path.expanduser("~")), [os.path.realpath(root)]
     while above[-1] not in (home, os.path.dirname(above[-1])):
         if any(os.path.lexists(os.path.join(above[-1], name)) for name in PROJECT_MARKS):
             return ""
         above.append(os.path.dirname(above[-1]))
-    where = "is a home directory"
-    if here != home:
-        where = f"is in no project (no {', '.join(PROJECT_MARKS)} up to it)"
+    marks = ", ".join(PROJECT_MARKS)
     return (
-        f"The root {quote(root)} {where}, and a model would see all below it;"
+        f"The root {quote(root)} is in no project (no {marks} between it and your home directory),"
+        " and a model would see all below it;"
         " start the server in a project, or name the directory: backstaff mcp --root DIR"
     )
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _chosen(
@@ -240,24 +237,18 @@ def _tools(options: argparse.Namespace) -> int:
 
 
 def _bundle(_: argparse.Namespace) -> int:
-    """Print a Lisp list, `(PROGRAM (MAGIC HASH SIZE HASH SIZE) ((HASH . PAYLOAD) ...))`.
+    """Print a Lisp list of strings, `(PROGRAM (HASH SIZE) ((HASH . PAYLOAD)))`.
 
-    PROGRAM and the list behind it are for the host's command line. MAGIC is the bytecode's magic
-    number; the first HASH is of the payload of code, the second of the payload of sources. All
-    are strings, the payloads in Base64.
+    PROGRAM, HASH and SIZE are for the host's command line. The payload is in Base64.
     """
-    if sys.flags.optimize < len("OO"):  # without docstrings and columns the code is half as large
-        slim = (sys.executable, "-OO", "-X", "no_debug_ranges")
-        os.execv(sys.executable, [*slim, *sys.orig_argv[1:]])  # noqa: S606
     from base64 import b64encode
 
     from backstaff_remote.bundle import collect, digest
 
-    bundle = collect()
-    payloads = (bundle.code, bundle.source)
-    facts = " ".join(f'"{digest(payload)}" "{len(payload)}"' for payload in payloads)
-    pairs = " ".join(f'("{digest(data)}" . "{b64encode(data).decode()}")' for data in payloads)
-    print(f'("{bundle.program}" ("{bundle.magic}" {facts}) ({pairs}))')
+    program, payload = collect()
+    name = digest(payload)
+    pair = f'("{name}" . "{b64encode(payload).decode()}")'
+    print(f'("{program}" ("{name}" "{len(payload)}") ({pair}))')
     return EXIT_OK
 
 

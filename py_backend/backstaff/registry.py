@@ -34,13 +34,11 @@ class Registry:
     def __init__(self, tools_by_id: Mapping[str, Tool[Any]]) -> None:
         """Keep the tools by id; the last part of each id is the tool's name."""
         self.by_id = tools_by_id
-        owners: dict[str, list[str]] = {}
-        for tool_id in sorted(tools_by_id, key=lambda tool_id: not tool_id.startswith(AGENT_Q)):
-            owners.setdefault(tool_id.rpartition("/")[2], []).append(tool_id)
+        names = [tool_id.rpartition("/")[2] for tool_id in tools_by_id]
         self.aliases = {
-            name: ids[0]
-            for name, ids in owners.items()
-            if len(ids) == 1 or ids[0].startswith(AGENT_Q)
+            name: tool_id
+            for name, tool_id in zip(names, tools_by_id, strict=True)
+            if names.count(name) == 1 or tool_id.startswith(AGENT_Q)
         }
         self._ids = {self.model_name(tool_id): tool_id for tool_id in tools_by_id} | self.aliases
 
@@ -97,14 +95,11 @@ class Registry:
             low, high = parameter.bounds()
             if parameter.hidden or (low is not None and low == high):
                 continue  # accepted, but worth no tokens
-            shown = parameter.schema_for_models()
-            for word, told in zip(("minimum", "maximum"), parameter.told_bounds(), strict=True):
-                if told is None:
-                    shown.pop(word, None)
+            low, high = parameter.told_bounds()
+            told = {"default": parameter.told_default(), "minimum": low, "maximum": high}
+            shown = {k: v for k, v in (parameter.schema() | told).items() if v is not None}
             text = self._named(parameter.description or parameter.help, tools)
             text = text.replace(f"{MODEL_TEXT_BYTES} bytes", f"{limit} bytes")
-            if parameter.told_default() is None:
-                shown.pop("default", None)
             if parameter.items:
                 shown["items"] = {"type": "object"}  # the description names its keys
             properties[parameter.name] = shown | {"description": text}

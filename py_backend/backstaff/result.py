@@ -1,9 +1,8 @@
 """The parts of results, beside plain mappings, lists and scalars."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import repeat
 
 
 class Keyword(str):
@@ -70,32 +69,7 @@ class Rows:
         """Return the number of rows."""
         return len(next(iter(self.columns.values()), ()))
 
-    def written(
-        self,
-        marks: Sequence[str],
-        label: Callable[[str], str],
-        column: Callable[[Sequence[object]], Iterable[str] | str],
-    ) -> Iterator[str]:
-        """Yield each row between `marks`: `( )` for Lisp, `{,}` for JSON.
-
-        `label` writes a column's key. `column` writes its values: each, or one text for all of
-        them.
-        """
-        start, between, end = marks
-        written = {label(key): column(values) for key, values in self.columns.items()}
-        cells = (
-            _literal(key) + (_literal(texts) if isinstance(texts, str) else "%s")
-            for key, texts in written.items()
-        )
-        row = start + between.join(cells) + end
-        varying = [texts for texts in written.values() if not isinstance(texts, str)]
-        return map(row.__mod__, zip(*varying, strict=True) if varying else repeat((), len(self)))
-
     def objects(self) -> Iterator[dict[str, object]]:
         """Yield each row as a mapping."""
         for row in zip(*self.columns.values(), strict=True):
             yield dict(zip(self.columns, row, strict=True))
-
-
-def _literal(text: str) -> str:
-    return text.replace("%", "%%")

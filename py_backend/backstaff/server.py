@@ -278,7 +278,7 @@ class Server:
                 # The contract may have its own code for arguments that do not fit.
                 code = tool.invalid if error.code == ErrorCode.INVALID_ARGUMENT else error.code
                 raise ToolError(code, error.message, **error.details) from error
-            note, complete = _note(call, tool, unknown)
+            note = _note(call, tool, unknown)
             room = size(note)
             limits = (call.max_output_bytes, call.available_capacity_bytes)
             most, capacity = (None if one is None else one - room for one in limits)
@@ -296,11 +296,8 @@ class Server:
             context.budget.expired()  # raises if the call was cancelled while it waited
             result = tool.run(tool.arguments(**values), context)
         text = result.text
-        if note:
-            # Not every tool keeps to its limit, see `_fitting`.
-            kept = text if call.limit is None else clipped(text, call.limit - room)
-            complete = complete and kept is text
-            text = kept.removesuffix("\n") + note
+        if note and call.limit is not None:  # not every tool keeps to its limit, see `_fitting`
+            text = clipped(text, call.limit - room)
         ignored = (UNKNOWN_ARGUMENT + name for name in unknown)
         reported = [*call.warnings, *ignored, *unused, *result.warnings]
         shown = [shortened(warning, MAX_WARNING) for warning in reported[:MAX_WARNINGS]]
@@ -308,11 +305,11 @@ class Server:
             shown.append(f"{more} more warnings")
         return Reply(
             tool=call.tool_id,
-            text=text,
+            text=text.removesuffix("\n") + note if note else text,
             data=None if context.text_only else result.data,
             labels=() if context.text_only else result.labels(),
             json=result.json() if call.json else None,
-            truncated=result.truncated or not complete,
+            truncated=result.truncated or text is not result.text,
             warnings=tuple(shown),
         )
 
@@ -320,7 +317,7 @@ class Server:
         """Return the note about unknown arguments, because one may be the reason of the failure."""
         try:
             tool = self._tool(call)
-            return _note(call, tool, unknown_names(tool.parameters, call.arguments))[0].rstrip("\n")
+            return _note(call, tool, unknown_names(tool.parameters, call.arguments)).rstrip("\n")
         except ToolError:  # the arguments cannot be read at all
             return ""
 
@@ -366,21 +363,19 @@ class Server:
         return built_in, [f"The settings file {quote(source)} {problem}"]
 
 
-def _note(call: Call, tool: Tool[Any], unknown: Sequence[str]) -> tuple[str, bool]:
-    """Return the last line of a model's text, or "", and whether it is complete.
+def _note(call: Call, tool: Tool[Any], unknown: Sequence[str]) -> str:
+    """Return the last line of a model's text, or "".
 
     For example `[Unknown argument ignored: lines; there are: path, max_lines]`. A model that
     misspells an argument has to learn that it had no effect: a search of everything looks like one
-    of a folder. With little room, the line omits the valid arguments, or all. People see warnings.
+    of a folder. With little room, there is no line. People see warnings.
     """
     if not (unknown and call.is_of_model and tool.allow_truncation):
-        return "", True
+        return ""
     ignored = shortened(UNKNOWN_ARGUMENT + ", ".join(unknown), MAX_ECHO)
     known = ", ".join(one.name for one in tool.parameters if not one.hidden) or "none"
-    for note in (whole := f"\n[{ignored}; there are: {known}]\n"), f"\n[{ignored}]\n":
-        if call.limit is None or size(note) * NOTE_SHARE <= call.limit:
-            return note, note == whole
-    return "", False
+    note = f"\n[{ignored}; there are: {known}]\n"
+    return note if call.limit is None or size(note) * NOTE_SHARE <= call.limit else ""
 
 
 def unexpected(error: BaseException) -> ToolError:

@@ -73,17 +73,14 @@ class UnsavedTexts:
         piece = _decoded(data)
         if (
             not isinstance(digest, str)
-            or not isinstance(size, int)
+            or not (isinstance(size, int) and 0 <= size <= MAX_CALL_BYTES)
             or not isinstance(offset, int)
             or piece is None
         ):
-            message = "keep_text takes a string, two whole numbers and Base64"
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
+            kinds = f"a string, a size of at most {MAX_CALL_BYTES} bytes, an offset and Base64"
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"keep_text takes {kinds}")
         if self.kept.get(digest) is not None:
             return size
-        if not 0 <= size <= MAX_CALL_BYTES:
-            problem = f"a text has at most {MAX_CALL_BYTES} bytes, not {size}"
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"keep_text refuses it: {problem}")
         text = self.begun.get(digest) or b""
         if offset == len(text):
             text += piece

@@ -8,7 +8,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
 from queue import SimpleQueue
@@ -19,11 +18,11 @@ from backstaff.server import Call, Reply, Server
 
 logger = logging.getLogger(__name__)
 
-MAX_COMPUTING = 8
-"""Maximum number of calls that use the processor, beside the first of each tool.
+MAX_RUNNING = 32
+"""Maximum number of calls at a time, beside the first of each tool.
 
-One thread of Python runs at a time: beside 8 that compute, a quick call was 33 ms late at the
-median, beside 4 of them 17 ms, beside 32 of them 51 ms.
+Most calls wait for a process or a disk. Beside 32 that compute, a quick call was 51 ms late at the
+median, because one thread of Python runs at a time.
 """
 MAX_THREADS, MAX_WAITING = 48, 256
 MAX_STUCK = 4
@@ -31,11 +30,6 @@ MAX_STUCK = 4
 CHECK_S, GRACE_S = 0.25, 1.0
 """Seconds between two checks of the running calls, and seconds that a call may take beyond its own
 limit, or after it is cancelled, to return."""
-WAITS_S = 0.005
-"""A thread that uses less processor time than this between two checks waits, as for a process."""
-
-# Only Linux and the BSDs measure the processor time of another thread.
-_CLOCK_OF: Callable[[int], int] | None = getattr(time, "pthread_getcpuclockid", None)
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -44,9 +38,7 @@ class RunningCall:
 
     `uid` is the client's name for it. `answer` sends a reply unless one has been sent. The call
     arrived at `since`. The check that first saw it cancelled was at `dropped`. `abandoned` says
-    that it did not return in time: its thread is stuck. `cpu_clock` measures the processor time of
-    its thread, None if unknown, which was `cpu_s` seconds at the last check. As far as is known,
-    the thread `computes`.
+    that it did not return in time: its thread is stuck.
     """
 
     uid: int | str
@@ -58,9 +50,6 @@ class RunningCall:
     since: float = 0.0
     dropped: float = inf
     abandoned: bool = False
-    cpu_clock: int | None = None
-    cpu_s: float = 0.0
-    computes: bool = True
 
     @property
     def tool_id(self) -> str:
@@ -89,13 +78,6 @@ class RunningCall:
             return now - self.since > allowed + GRACE_S
         self.dropped = min(self.dropped, now)
         return now - self.dropped > GRACE_S
-
-    def measure(self) -> None:
-        """Note whether the thread has used the processor since the last check."""
-        if self.cpu_clock is not None:
-            with suppress(OSError):  # the thread has ended meanwhile
-                now = time.clock_gettime(self.cpu_clock)
-                self.computes, self.cpu_s = now - self.cpu_s > WAITS_S, now
 
 
 class Workers:
@@ -155,10 +137,9 @@ class Workers:
 
     def _begin(self) -> None:
         """Give a thread to each waiting call that may run. The lock is held."""
-        live = [run for run in self._running if not run.abandoned]
-        places, tools = MAX_COMPUTING - sum(r.computes for r in live), {r.tool_id for r in live}
+        tools = [run.tool_id for run in self._running if not run.abandoned]
         for run in list(self._waiting):
-            if places <= 0 and run.tool_id in tools:
+            if len(tools) >= MAX_RUNNING and run.tool_id in tools:
                 continue
             if not self._idle:
                 if self._threads >= MAX_THREADS or not started(self._work, "worker"):
@@ -166,8 +147,7 @@ class Workers:
                 self._threads += 1
                 self._idle += 1
             self._idle -= 1
-            places -= 1
-            tools.add(run.tool_id)
+            tools.append(run.tool_id)
             self._waiting.remove(run)
             self._running.add(run)
             self._begun.put(run)
@@ -175,8 +155,6 @@ class Workers:
     def _work(self) -> None:
         while True:
             run = self._begun.get()
-            run.cpu_s = time.thread_time()
-            run.cpu_clock = _CLOCK_OF(threading.get_ident()) if _CLOCK_OF else None
             try:
                 run.run()
             except Exception:
@@ -203,7 +181,6 @@ class Workers:
         """
         now, running = self._clock(), list(self._running)
         for run in running:
-            run.measure()
             if run.abandoned or not run.is_overdue(now):
                 continue
             with self._lock:

@@ -4,13 +4,13 @@ The settings are those of the Emacs that asks, so its policy holds on every host
 ready line, ahead of the first frame, which saves a round trip.
 """
 
-import logging
 import os
 import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Never
 
+from backstaff import log
 from backstaff.errors import SettingsError, ToolError
 from backstaff.registry import discover
 from backstaff.settings import parse
@@ -20,7 +20,7 @@ from backstaff.wire import stdio
 
 def main(say: Callable[[str, str], None], how: str, settings_bytes: int) -> Never:
     """Serve until stdin ends. The ready line says `how` the payload came."""
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    log.start(None, "warning")
     say("READY", f"{how} {sys.version_info.major}.{sys.version_info.minor}")
     text = b""
     while len(text) < settings_bytes:

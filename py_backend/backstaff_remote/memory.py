@@ -1,14 +1,14 @@
 """Imports the payload's modules from memory. The payload runs this file first.
 
 The modules seem to lie in a directory that does not exist, so `pkgutil`, tracebacks and the rest
-work as with any directory on the path. A payload has either sources or marshalled code.
+work as with any directory on the path.
 """
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
-from types import CodeType, ModuleType
+from types import ModuleType
 
 FOLDER = "/<backstaff>"
 """The seeming directory of the modules; a payload names its files relative to it."""
@@ -16,49 +16,39 @@ FOLDER = "/<backstaff>"
 Files = Mapping[str, bytes]
 """The content of each module, by its path."""
 
-Loads = Callable[[bytes], bytes | CodeType]
-"""Turns the content of a module into its source or its code."""
-
 
 class MemoryLoader(SourceFileLoader):
-    """Loads one module from its content."""
+    """Loads one module from its source."""
 
-    def __init__(self, name: str, path: str, content: bytes | CodeType) -> None:
+    def __init__(self, name: str, path: str, content: bytes) -> None:
         """Load the module `name`, whose file seems to be `path`."""
         super().__init__(name, path)
         self._content = content
 
-    def get_data(self, path: str) -> bytes:
-        """Return the source, also for tracebacks. Raises OSError if there is none."""
-        if not isinstance(self._content, bytes):
-            raise FileNotFoundError(path)
+    def get_data(self, path: str) -> bytes:  # noqa: ARG002  # it is that of the module
+        """Return the source, also for tracebacks."""
         return self._content
 
     def path_stats(self, path: str) -> Mapping[str, object]:
         """Refuse: there is no file, and so no bytecode beside it."""
         raise OSError(path)
 
-    def get_code(self, fullname: str) -> CodeType | None:
-        """Return the code of the payload, or compile its source."""
-        code = self._content
-        return code if isinstance(code, CodeType) else super().get_code(fullname)
-
 
 class MemoryFinder:
     """Finds the modules of one directory of a payload, as the import system wants."""
 
-    def __init__(self, folder: str, files: Files, loads: Loads) -> None:
+    def __init__(self, folder: str, files: Files) -> None:
         """Look in `folder`. Raises ImportError if the payload has no such directory."""
         if not (folder + "/").startswith(FOLDER + "/"):
             raise ImportError(folder)
-        self._folder, self._files, self._loads = folder, files, loads
+        self._folder, self._files = folder, files
 
     def find_spec(self, name: str, _target: ModuleType | None = None) -> ModuleSpec | None:
         """Return the spec of the module `name`, whose last part is a file here."""
         stem = f"{self._folder}/{name.rpartition('.')[2]}"
         for path, inside in ((f"{stem}/__init__.py", [stem]), (f"{stem}.py", None)):
             if path in self._files:
-                loader = MemoryLoader(name, path, self._loads(self._files[path]))
+                loader = MemoryLoader(name, path, self._files[path])
                 return spec_from_file_location(
                     name, path, loader=loader, submodule_search_locations=inside
                 )
@@ -74,8 +64,8 @@ class MemoryFinder:
                 yield prefix + name.removesuffix(".py"), False
 
 
-def install(files: Files, loads: Loads) -> None:
+def install(files: Files) -> None:
     """Let the import system find the modules in `files`, a payload, before the host's own."""
     placed = {f"{FOLDER}/{name}": content for name, content in files.items()}
-    sys.path_hooks.insert(0, lambda folder: MemoryFinder(folder, placed, loads))
+    sys.path_hooks.insert(0, lambda folder: MemoryFinder(folder, placed))
     sys.path.insert(0, FOLDER)

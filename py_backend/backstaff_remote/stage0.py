@@ -1,9 +1,8 @@
 """The first program on another host: finds the payload in a cache, or asks for it, and runs it.
 
-It stands on the command line of the host's Python, `python3 -I -S -X utf8 -c PROGRAM NONCE MAGIC
-SHA SIZE SHA SIZE ...`, so it is small, and so plain that a Python that is too old can run it and
-say so. The first SHA and SIZE are of the payload for a Python whose bytecode is MAGIC, in hex
-digits; the second are of the payload for any Python.
+It stands on the command line of the host's Python, `python3 -I -S -X utf8 -c PROGRAM NONCE SHA
+SIZE ...`, so it is small, and so plain that a Python that is too old can run it and say so. SHA and
+SIZE are of the payload.
 
 It prints lines `BS-WORD:ECNON:TEXT`, with the nonce reversed: neither the output of a login shell
 nor an echoed command line can look like one. NEED asks for the payload of the named hash on stdin,
@@ -17,7 +16,6 @@ payload runs without a cache.
 """
 
 import hashlib
-import importlib.util
 import marshal
 import os
 import sys
@@ -28,10 +26,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-NONCE, MAGIC = sys.argv[1:3]
-KNOWN = importlib.util.MAGIC_NUMBER.hex() == MAGIC
-SHA = sys.argv[3 if KNOWN else 5]
-SIZE = int(sys.argv[4 if KNOWN else 6])
+NONCE, SHA = sys.argv[1:3]
+SIZE = int(sys.argv[3])
 MONTH = 30 * 86400
 MINE = 0o700
 

@@ -155,11 +155,11 @@ def test_oldest_of_too_many_texts_that_were_begun_begins_anew(server: Server) ->
 @pytest.mark.parametrize(
     ("piece", "words"),
     [
-        ([1, 1, 0, "eA=="], "takes a string, two whole numbers and Base64"),
-        (["x", "1", 0, "eA=="], "takes a string, two whole numbers and Base64"),
-        ([digest(b"x"), 1, 0, 1], "takes a string, two whole numbers and Base64"),
+        ([1, 1, 0, "eA=="], "takes a string, a size of at most"),
+        (["x", "1", 0, "eA=="], "takes a string, a size of at most"),
+        ([digest(b"x"), 1, 0, 1], "takes a string, a size of at most"),
         ([digest(b"x"), 1, 0, "eQ=="], "another digest"),
-        ([digest(b"x"), 1, 0, "e Q=="], "takes a string, two whole numbers and Base64"),
+        ([digest(b"x"), 1, 0, "e Q=="], "takes a string, a size of at most"),
         ([digest(b"x"), MAX_CALL_BYTES + 1, 0, "eA=="], "at most 4194304 bytes"),
         ([digest(b"x"), -1, 0, "eA=="], "at most 4194304 bytes"),
     ],

@@ -1,7 +1,6 @@
 """Workers that are stuck: their calls are abandoned, counted, and replaced up to a limit."""
 
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from backstaff.tool import Context, Result
 from backstaff.wire.connection import Connection
 from backstaff.workers import (
     GRACE_S,
-    MAX_COMPUTING,
+    MAX_RUNNING,
     MAX_STUCK,
     MAX_THREADS,
     Workers,
@@ -122,7 +121,7 @@ def test_stuck_workers_are_replaced_and_their_jobs_counted(
     pool.check_deadlines()
     assert sorted(count for job in jobs for count in job.ends) == [1, 2, 3]
     assert not pool.saturated
-    done = [threading.Event() for _ in range(3 * MAX_COMPUTING)]
+    done = [threading.Event() for _ in range(3 * MAX_RUNNING)]
     assert all(pool.submit(Doing(event.set)) for event in done)
     assert all(event.wait(DEADLINE) for event in done)
 
@@ -133,28 +132,28 @@ def test_jobs_that_wait_behind_stuck_ones_are_run_by_their_replacements(
     quick = threading.Event()
     stuck = [
         Doing(disk.hang, seconds=5 if number < MAX_STUCK - 1 else 50)
-        for number in range(MAX_COMPUTING)
+        for number in range(MAX_RUNNING)
     ]
     assert all(pool.submit(job) for job in (*stuck, Doing(quick.set)))
-    disk.has(MAX_COMPUTING)
+    disk.has(MAX_RUNNING)
     assert not quick.is_set()
     clock.now += 10
     pool.check_deadlines()
     assert quick.wait(DEADLINE)
-    assert [len(job.ends) for job in stuck] == [1] * 3 + [0] * (MAX_COMPUTING - 3)
+    assert [len(job.ends) for job in stuck] == [1] * 3 + [0] * (MAX_RUNNING - 3)
 
 
 def test_with_too_many_stuck_workers_all_others_are_rejected(
     pool: Workers, clock: Clock, disk: DeadDisk
 ) -> None:
-    stuck = [Doing(disk.hang) for _ in range(MAX_COMPUTING)]
+    stuck = [Doing(disk.hang) for _ in range(MAX_RUNNING)]
     waiting = [Doing(disk.hang) for _ in range(10)]
     assert all(pool.submit(job) for job in (*stuck, *waiting))
-    disk.has(MAX_COMPUTING)
+    disk.has(MAX_RUNNING)
     clock.now += 100
     pool.check_deadlines()
     assert pool.saturated
-    assert sorted(count for job in stuck for count in job.ends) == [*range(1, MAX_COMPUTING + 1)]
+    assert sorted(count for job in stuck for count in job.ends) == [*range(1, MAX_RUNNING + 1)]
     assert [job.rejected for job in waiting] == [1] * len(waiting)
     assert not pool.submit(Doing(disk.hang))
 
@@ -194,28 +193,16 @@ def begun(pool: Workers, disk: DeadDisk, count: int, **job: Any) -> list[Doing]:
     return jobs
 
 
-@pytest.mark.parametrize("slow", [MAX_COMPUTING, 30, 200])
+@pytest.mark.parametrize("slow", [MAX_RUNNING, 200])
 def test_any_number_of_slow_jobs_holds_up_no_job_of_another_tool(
     pool: Workers, disk: DeadDisk, slow: int
 ) -> None:
     assert all(pool.submit(Doing(disk.hang, tool_id="test/slow")) for _ in range(slow))
-    disk.has(MAX_COMPUTING)
+    disk.has(MAX_RUNNING)
     for number in range(10):
         done = threading.Event()
         assert pool.submit(Doing(done.set, tool_id=f"test/{number}"))
         assert done.wait(DEADLINE)
-
-
-@pytest.mark.skipif(not hasattr(time, "pthread_getcpuclockid"), reason="no other thread's time")
-def test_jobs_that_wait_for_a_process_take_no_place_of_those_that_compute(
-    pool: Workers, disk: DeadDisk
-) -> None:
-    begun(pool, disk, MAX_COMPUTING, seconds=1000)
-    done = threading.Event()
-    assert pool.submit(Doing(done.set))
-    assert not done.is_set()
-    pool.check_deadlines()
-    assert done.wait(DEADLINE)
 
 
 def test_there_is_a_hard_limit_of_threads(pool: Workers, disk: DeadDisk) -> None:
@@ -226,17 +213,10 @@ def test_there_is_a_hard_limit_of_threads(pool: Workers, disk: DeadDisk) -> None
     disk.back.set()
 
 
-@pytest.fixture
-def _all_compute(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let calls that hang count as calls that compute, so that others wait."""
-    monkeypatch.setattr(module.RunningCall, "measure", lambda _: None)
-
-
-@pytest.mark.usefixtures("_all_compute")
 def test_job_that_waits_past_its_deadline_is_answered_and_never_runs(
     pool: Workers, clock: Clock, disk: DeadDisk
 ) -> None:
-    begun(pool, disk, MAX_COMPUTING, seconds=1000)
+    begun(pool, disk, MAX_RUNNING, seconds=1000)
     ran = threading.Event()
     job = Doing(ran.set, seconds=5)
     assert pool.submit(job)
@@ -248,14 +228,13 @@ def test_job_that_waits_past_its_deadline_is_answered_and_never_runs(
     assert not ran.is_set()
 
 
-@pytest.mark.usefixtures("_all_compute")
 def test_call_that_waited_in_vain_says_so(
     folder: Path, pool: Workers, clock: Clock, disk: DeadDisk
 ) -> None:
     talk = Talk(folder, pool, dead=disk.run)
-    uids = range(1, MAX_COMPUTING + 1)
+    uids = range(1, MAX_RUNNING + 1)
     talk.send(*(f"(call {uid} test/dead (nil (:deadline-ms 90000)))" for uid in uids))
-    disk.has(MAX_COMPUTING)
+    disk.has(MAX_RUNNING)
     talk.send("(call 90 test/dead (nil (:deadline-ms 2000)))", "(call 91 test/dead ())")
     talk.send("(call 92 cancel (91))")
     assert talk.answers(1)[92] is True

@@ -29,20 +29,6 @@ class Content(NamedTuple):
         return Content(self.head[:most], self.status, self.whole and len(self.head) <= most)
 
 
-def regular(name: str, directory: int, *, follow: bool = False) -> os.stat_result:
-    """The status of the regular file `name` in the open `directory`. Raises `PathError`.
-
-    A link is not a regular file, unless `follow` is true; then it counts as its target, wherever
-    that is. So `follow` is for directories that a person has chosen, and never for those of a
-    project.
-    """
-    try:
-        status = (HANDLES.stat if follow else HANDLES.lstat)(name, directory)
-    except OSError as error:
-        raise path_error(error) from error
-    return _require_regular(status)
-
-
 def read(name: str, directory: int, most: int, *, follow: bool = False) -> Content:
     """At most `most` bytes of the regular file `name` in the open `directory`.
 
@@ -58,23 +44,12 @@ def read_listed(name: str, directory: int, most: int) -> bytes | None:
 
     Raises `PathError`, `OSError`. A listing of the open `directory` has just called it a regular
     file, so it is not statted before it is opened. If anything else has the name by now, it is
-    neither followed nor waited for nor read: a pipe or terminal has no end to seek, and a device is
-    not as long as its end says. To seek takes a sixth of the time of a status, so regular files are
-    not statted at all.
+    neither followed nor waited for nor read.
     """
     descriptor = HANDLES.open_file(name, directory, follow=False)
     try:
-        try:
-            size = os.lseek(descriptor, 0, os.SEEK_END)
-            if 0 < size <= most and len(data := os.pread(descriptor, size, 0)) == size:
-                return data
-            os.lseek(descriptor, 0, os.SEEK_SET)
-        except OSError:
-            pass  # it has no end
         size = _require_regular(os.fstat(descriptor)).st_size
-        if size > most:
-            return None
-        return _first(descriptor, size)
+        return None if size > most else _first(descriptor, size)
     finally:
         os.close(descriptor)
 
@@ -85,10 +60,12 @@ def opened(
 ) -> Iterator[tuple[int, os.stat_result]]:
     """Return a descriptor of the regular file `name` in the open `directory`, and its status.
 
-    Raises `PathError`, even if reading fails meanwhile.
+    A link is not a regular file, unless `follow` is true; then it counts as its target, wherever
+    that is. So `follow` is for directories that a person has chosen, and never for those of a
+    project. Raises `PathError`, even if reading fails meanwhile.
     """
-    regular(name, directory, follow=follow)
     try:
+        _require_regular((HANDLES.stat if follow else HANDLES.lstat)(name, directory))
         descriptor = HANDLES.open_file(name, directory, follow=follow)
         try:
             yield descriptor, _require_regular(os.fstat(descriptor))

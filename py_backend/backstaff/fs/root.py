@@ -105,11 +105,9 @@ class Place(_Held):
     def listing(self) -> int:
         """Open the directory for reading its names; the place closes it. Raises `PathError`."""
         try:
-            descriptor = HANDLES.reopen_to_list(self.directory)
+            return self.keep_open(HANDLES.reopen_to_list(self.directory))
         except OSError as error:
             raise path_error(error) from error
-        self._open.append(descriptor)
-        return descriptor
 
     def keep_open(self, descriptor: int) -> int:
         """Return `descriptor`, which the place closes with its own."""

@@ -50,30 +50,25 @@ def read(source: Source, encoding: str, taker: Callable[[], LineSink]) -> TextFa
 
     `encoding` comes from the caller, or is "". Raises `ContentError` with the codes of read 6.
     """
+    failures, sure = list[tuple[str, int]](), source.origin is Origin.BUFFER
     try:
-        return _read(source, encoding, taker)
+        head = b"".join(islice(source.pieces(), 1 + HEAD_BYTES // PIECE_BYTES))[:HEAD_BYTES]
+        for name in candidates(head, source.coding, encoding, sure=sure):
+            try:
+                facts = _decoded(source, name, taker())
+                # Only at the end of a text is it known to have no line feed: it is read again.
+                return facts if facts.eol != "cr" else _decoded(source, name, taker(), "\r")
+            except _Undecodable as error:
+                failures.append((name, error.offset))
+        if b"\0" not in head:
+            raise _unknown(source, failures)
     except DeadlineExceeded as error:
         problem = "the time was up before its lines were counted: allow the call more time"
         raise DeadlineExceeded(f"The file was not read, as {problem}") from error
-
-
-def _read(source: Source, encoding: str, taker: Callable[[], LineSink]) -> TextFacts:
-    head = b"".join(islice(source.pieces(), 1 + HEAD_BYTES // PIECE_BYTES))[:HEAD_BYTES]
-    failures = []
-    sure = source.origin is Origin.BUFFER
-    for name in candidates(head, source.coding, encoding, sure=sure):
-        try:
-            facts = _decoded(source, name, taker())
-            # Only at the end of a text is it known to have no line feed, so it is read again.
-            return facts if facts.eol != "cr" else _decoded(source, name, taker(), "\r")
-        except _Undecodable as error:
-            failures.append((name, error.offset))
-    if b"\0" in head:
-        offset, told = head.index(b"\0"), kind(head)
-        looks = f"; it begins like {told}" if told else ""
-        problem = f"it is binary: byte {offset} is NUL{looks}"
-        raise ContentError(BINARY_NOT_SUPPORTED, problem, offset=offset, kind=told or None)
-    raise _unknown(source, failures)
+    offset, told = head.index(b"\0"), kind(head)
+    looks = f"; it begins like {told}" if told else ""
+    problem = f"it is binary: byte {offset} is NUL{looks}"
+    raise ContentError(BINARY_NOT_SUPPORTED, problem, offset=offset, kind=told or None)
 
 
 class _Undecodable(Exception):

@@ -5,8 +5,7 @@ written as their strings.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from json.encoder import encode_basestring
+from collections.abc import Mapping
 
 from backstaff.render.names import lossy
 from backstaff.result import Rows
@@ -24,19 +23,3 @@ def _plain(value: object) -> object:
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"{type(value).__name__} has no JSON form")
-
-
-def rows_to_json(rows: Rows) -> list[str]:
-    """Return `to_json` of each of `rows`, written column by column, the fastest way by its type."""
-
-    def column(values: Sequence[object]) -> Iterable[str] | str:
-        types = set(map(type, values))
-        if types == {str}:
-            return map(encode_basestring, map(lossy, values))  # type: ignore[arg-type]  # all str
-        if types == {int}:
-            return map(str, values)
-        if len(types) == 1 and values.count(values[0]) == len(values):
-            return to_json(values[0])
-        return map(to_json, values)
-
-    return list(rows.written("{,}", lambda key: f"{to_json(key)}:", column))

@@ -33,8 +33,6 @@ MAX_REQUEST_BYTES = 8 << 20
 CAPABILITIES = ("call", "cancel", "check", "describe", "escapes", "ping", "unsaved")
 
 _HELLO = (
-    Parameter(name="client", type=ParameterType.STRING),
-    Parameter(name="version", type=ParameterType.STRING),
     Parameter(name="protocol", type=ParameterType.INTEGER),
     Parameter(name="escapes", type=ParameterType.BOOLEAN, absent=False),
 )

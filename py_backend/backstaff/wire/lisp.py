@@ -14,7 +14,7 @@ There are two dialects:
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from json.encoder import encode_basestring_ascii
@@ -152,8 +152,7 @@ class Dialect:
             case Symbol():
                 return value.name
             case Rows():
-                rows = value.written("( )", lambda key: f"{_keyword(key)} ", self.column)
-                return f"({' '.join(rows)})" if len(value) else "nil"
+                return f"({' '.join(self.rows(value))})" if len(value) else "nil"
             case Mapping():
                 keyword = ":{}".format if isinstance(value, Verbatim) else _keyword
                 pairs = (f"{keyword(key)} {self.text(item)}" for key, item in value.items())
@@ -162,18 +161,20 @@ class Dialect:
                 return f"({' '.join(map(self.text, value))})" if value else "nil"
         raise TypeError(f"{type(value).__name__} has no Lisp form")
 
-    def column(self, values: Sequence[object]) -> Iterable[str] | str:
-        """Write a column by the fastest way for its types; one string if all values are equal."""
+    def rows(self, rows: Rows) -> Iterator[str]:
+        """Yield each of `rows`, which are some, as a plist. They are written column by column."""
+        keys = (_keyword(key).replace("%", "%%") for key in rows.columns)
+        row = f"({' '.join(f'{key} %s' for key in keys)})"
+        return map(row.__mod__, zip(*map(self.column, rows.columns.values()), strict=True))
+
+    def column(self, values: Sequence[object]) -> Iterable[str]:
+        """Write a column by the fastest way for its types."""
         match set(map(type, values)):
             case types if types == {str}:
                 return map(self.quote, values)  # type: ignore[arg-type]  # all str
             case types if types == {int}:
                 return map(str, values)
-            case types if types <= {NoneType}:
-                return self.text(None)
-            case types if all(issubclass(kind, StrEnum | Keyword) for kind in types):
-                if values.count(values[0]) == len(values):
-                    return self.text(values[0])
+            case types if all(issubclass(kind, StrEnum | Keyword | NoneType) for kind in types):
                 words = {value: self.text(value) for value in set(values)}
                 return map(words.__getitem__, values)
             case _:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from backstaff.errors import NotAFile, NotFound, PathError, PermissionRefused
-from backstaff.fs import file
-from backstaff.fs.file import read, read_listed, regular
+from backstaff.fs.file import read, read_listed
+from backstaff.fs.handles import Descriptors
 
 
 @pytest.fixture
@@ -115,12 +115,12 @@ def test_what_took_a_file_s_place_meanwhile_is_refused_at_once(
     (tmp_path / "f").write_text("x")
     make_special(tmp_path / "s", kind)
 
-    def swapped_after(name: str, directory: int, *, follow: bool) -> os.stat_result:
-        status = regular(name, directory, follow=follow)
+    def swapped_after(_: Descriptors, name: str, directory: int) -> os.stat_result:
+        status = os.lstat(name, dir_fd=directory)
         os.replace(tmp_path / "s", tmp_path / "f")  # noqa: PTH105  # a link itself, not its target
         return status
 
-    monkeypatch.setattr(file, "regular", swapped_after)
+    monkeypatch.setattr(Descriptors, "lstat", swapped_after)
     with pytest.raises(NotAFile if kind == "fifo" else PathError):
         read("f", directory, 10)
 
@@ -157,15 +157,6 @@ def test_refusal_of_the_system_is_reported(  # noqa: PLR0913, PLR0917  # a fault
     again = os.dup(directory)
     os.close(again)
     assert again == free, "nothing stays open"
-
-
-def test_only_regular_files_have_a_status(tmp_path: Path, directory: int) -> None:
-    (tmp_path / "a").write_text("abc")
-    os.mkfifo(tmp_path / "b")
-    assert regular("a", directory).st_size == 3
-    for name, error in (("b", NotAFile), ("c", NotFound)):
-        with pytest.raises(error):
-            regular(name, directory)
 
 
 @pytest.mark.parametrize("size", [0, 1, 4096, 200_000])

@@ -16,7 +16,6 @@ from backstaff.server import Server
 from backstaff.settings import Policy, Settings
 from backstaff.tool import Context, Result
 from backstaff.tools.workspace.regexp_search import MAX_TIMEOUT_MS
-from backstaff.workers import MAX_COMPUTING
 from tests.py.mcp.session import HELLO, META, STATELESS, Session, notification, request, text
 from tests.py.processes import DEADLINE
 from tests.py.servers import Nothing, Run, registry_of, saying, server_at
@@ -461,7 +460,7 @@ def test_searches_that_take_long_hold_up_no_other_call(tree: Plant) -> None:
     root = tree({"slow.txt": "a" * 60 + "!", "b.txt": "word"})
     session = Session(server_at(root), ["workspace/regexp_search", "workspace/read_file"])
     slow = {"pattern": "(a|aa)+!(?=x)", "timeout_ms": MAX_TIMEOUT_MS}
-    for uid in range(100, 100 + 2 * MAX_COMPUTING):
+    for uid in range(100, 116):
         session.say(request("tools/call", {"name": "regexp_search", "arguments": slow}, uid=uid))
     for name, arguments in (
         ("read_file", {"path": "b.txt"}),

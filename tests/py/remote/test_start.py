@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
@@ -37,8 +37,7 @@ class Start:
     """One start below `home`; `upload` is sent when the host asks."""
 
     home: Path | None
-    upload: bytes = field(default_factory=lambda: bundle().code)
-    magic: str = field(default_factory=lambda: bundle().magic)
+    upload: bytes = field(default_factory=lambda: bundle().payload)
     before: str = ""
     settings: bytes = b""
     root: str = "/"
@@ -53,7 +52,12 @@ class Start:
         process = subprocess.Popen(  # noqa: S603  # our own program
             [
                 *(sys.executable, "-I", "-S", "-X", "utf8", "-c", self.before + bundle().program),
-                *(NONCE, self.magic, *self._facts(), str(len(self.settings))),
+                *(
+                    NONCE,
+                    digest(bundle().payload),
+                    str(len(bundle().payload)),
+                    str(len(self.settings)),
+                ),
             ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -84,11 +88,6 @@ class Start:
                 stream.close()
         return self
 
-    def _facts(self) -> Iterator[str]:
-        for payload in (bundle().code, bundle().source):
-            yield digest(payload)
-            yield str(len(payload))
-
     def _said(self, word: str) -> bool:
         return self.words[-1].startswith(f"BS-{word}:{NONCE[::-1]}:")
 
@@ -108,43 +107,27 @@ def listed(directory: Path) -> list[str]:
 
 
 def kept(home: Path) -> Path:
-    return cache_of(home) / digest(bundle().code)
+    return cache_of(home) / digest(bundle().payload)
 
 
 def test_payload_is_asked_for_once(folder: Path) -> None:
     assert [Start(folder).run().how for _ in range(3)] == ["sent", "cached", "cached"]
-    assert kept(folder).read_bytes() == bundle().code
+    assert kept(folder).read_bytes() == bundle().payload
     assert oct(kept(folder).stat().st_mode & 0o777) == "0o600"
     assert oct(cache_of(folder).stat().st_mode & 0o777) == "0o700"
     assert listed(cache_of(folder)) == [kept(folder).name]
 
 
-def test_python_of_another_bytecode_gets_the_sources(folder: Path) -> None:
-    start = Start(folder, upload=bundle().source, magic="00000000").run()
-    assert start.how == "sent"
-    assert start.words[0] == f"BS-NEED:{NONCE[::-1]}:{digest(bundle().source)}"
-
-
-@pytest.mark.parametrize("sources", [False, True])
-def test_tools_are_those_of_this_host(folder: Path, *, sources: bool) -> None:
-    start = Start(folder, asks="describe nil")
-    if sources:
-        start.upload, start.magic = bundle().source, "00000000"
-    start.run()
+def test_tools_are_those_of_this_host(folder: Path) -> None:
+    start = Start(folder, asks="describe nil").run()
     _, _, definitions = parsed(start.answer)
     assert [definition[":id"] for definition in definitions] == list(discover().by_id)
 
 
-@pytest.mark.parametrize("sources", [False, True])
-def test_process_that_matches_starts_from_memory(
-    folder: Path, tree: Plant, *, sources: bool
-) -> None:
+def test_process_that_matches_starts_from_memory(folder: Path, tree: Plant) -> None:
     root = tree({"a": "say hello\n"})
     asks = 'workspace/regexp_search ((:pattern "l+o") (:root "{root}"))'
-    start = Start(folder, asks=asks, root=str(root))
-    if sources:
-        start.upload, start.magic = bundle().source, "00000000"
-    start.run()
+    start = Start(folder, asks=asks, root=str(root)).run()
     _, _, reply = parsed(start.answer)
     assert "a\n1: say hello\n" in reply[":text"], (reply, start.errors)
 
@@ -158,15 +141,15 @@ def test_cache_home_is_used_where_it_is_absolute(folder: Path) -> None:
 
 
 def tampered(path: Path) -> None:
-    path.write_bytes(bundle().code[:-1] + b"\0")
+    path.write_bytes(bundle().payload[:-1] + b"\0")
 
 
 def truncated(path: Path) -> None:
-    path.write_bytes(bundle().code[:1000])
+    path.write_bytes(bundle().payload[:1000])
 
 
 def longer(path: Path) -> None:
-    path.write_bytes(bundle().code + b"\0")
+    path.write_bytes(bundle().payload + b"\0")
 
 
 def fifo(path: Path) -> None:
@@ -186,7 +169,7 @@ def test_file_that_is_not_ours_is_asked_for_anew_and_healed(
     Start(folder).run()
     spoil(kept(folder))
     assert [Start(folder).run().how for _ in range(2)] == ["sent", "cached"]
-    assert kept(folder).read_bytes() == bundle().code
+    assert kept(folder).read_bytes() == bundle().payload
     assert not kept(folder).is_symlink()
 
 
@@ -241,14 +224,14 @@ def test_cache_of_another_user_is_not_used(folder: Path) -> None:
 
 
 def test_wrong_upload_is_refused_and_not_kept(folder: Path) -> None:
-    start = Start(folder, upload=bundle().code[:-1] + b"\0").run()
+    start = Start(folder, upload=bundle().payload[:-1] + b"\0").run()
     assert start.status == 76
     assert start.words[-1].endswith(":the upload is not what was announced")
     assert not listed(cache_of(folder))
 
 
 def test_short_upload_is_refused_and_not_kept(folder: Path) -> None:
-    start = Start(folder, upload=bundle().code[:5000]).run()
+    start = Start(folder, upload=bundle().payload[:5000]).run()
     assert start.status == 75
     assert start.words[-1].endswith(":the upload ended early")
     assert not listed(cache_of(folder))
@@ -277,7 +260,7 @@ def test_first_starts_at_once_leave_one_whole_file(folder: Path) -> None:
     with ThreadPoolExecutor(4) as pool:
         starts = list(pool.map(lambda _: Start(folder).run(), range(4)))
     assert {start.how for start in starts} <= {"sent", "cached"}
-    assert kept(folder).read_bytes() == bundle().code
+    assert kept(folder).read_bytes() == bundle().payload
     assert listed(cache_of(folder)) == [kept(folder).name]
 
 
@@ -329,11 +312,10 @@ def test_bundle_depends_on_the_sources_alone() -> None:
 
 def test_bundle_tells_nothing_of_where_it_was_made() -> None:
     place = str(Path(__file__).parents[3] / "py_backend").encode()
-    assert place not in zlib.decompress(bundle().code)
-    assert place not in zlib.decompress(bundle().source)
+    assert place not in zlib.decompress(bundle().payload)
 
 
 def test_bundle_has_no_library_that_only_tcp_needs() -> None:
-    text = zlib.decompress(bundle().source)
+    text = zlib.decompress(bundle().payload)
     assert b"backstaff/wire/stdio.py" in text
     assert b"epc/handler.py" not in text

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backstaff.fs.entry import Kind
-from backstaff.render.canonical import rows_to_json, to_json
+from backstaff.render.canonical import to_json
 from backstaff.result import Keyword, Rows, Verbatim
 
 scalars = st.none() | st.booleans() | st.integers() | st.text()
@@ -43,28 +43,6 @@ def test_words_are_strings_and_tables_are_objects() -> None:
     )
     assert to_json(Rows({"name": []})) == "[]"
     assert to_json(MappingProxyType({"a": 1})) == '{"a":1}'
-
-
-cell = scalars | st.sampled_from([*Kind, Keyword("100%s")]) | st.just("clich\udce9")
-column = st.one_of(
-    *(
-        st.lists(kind, min_size=3, max_size=3)
-        for kind in (
-            st.text(),
-            st.integers(),
-            st.booleans(),
-            st.none(),
-            st.sampled_from(Kind),
-            cell,
-        )
-    )
-)
-
-
-@given(st.dictionaries(st.text(), column, min_size=1))
-def test_table_is_written_as_its_objects_are(columns: dict[str, list[object]]) -> None:
-    rows = Rows(columns)
-    assert rows_to_json(rows) == [to_json(row) for row in rows.objects()]
 
 
 def test_what_has_no_json_form_is_a_bug() -> None:

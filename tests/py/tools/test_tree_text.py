@@ -11,8 +11,8 @@ from backstaff.server import Reply
 from backstaff.tools.workspace import tree as module
 from tests.py.processes import unprivileged
 from tests.py.tools.random_trees import Below, planted
-from tests.py.tools.tree_calls import FEWER, cases, data_of, nodes, paths, tree_of
-from tests.py.trees import GIT, Plant
+from tests.py.tools.tree_calls import FEWER, cases, data_of, nodes, tree_of
+from tests.py.trees import Plant
 
 WORD = re.compile(r'("(?:[^"\\]|\\.)*"|[^ "]+?)(/…|/|@|)(?:[ ]|$)')
 KINDS = {"/…": "directory", "/": "directory", "@": "symlink", "": "file"}
@@ -189,36 +189,6 @@ def test_closed_directory_that_cannot_be_read_has_no_count(tree: Plant) -> None:
 
     reply = unprivileged(counted)
     assert counts(reply) == {"a": 1}
-
-
-@pytest.mark.parametrize(
-    ("left_out", "expected"),
-    [("contract", "./ .gitignore log src/"), ("nothing", "./ .git/ build/ src/ .gitignore log")],
-)
-def test_a_person_chooses_the_names_that_are_left_out(
-    tree: Plant, left_out: str, expected: str
-) -> None:
-    root = tree({".git/": None, "build/": None, "src/": None, "log": "", ".gitignore": "log\n"})
-    reply = tree_of(root, left_out=left_out, entry_kind="all", include_hidden=True)
-    assert sorted(reply.text.splitlines()[1].split()) == sorted(expected.split())
-
-
-def test_ignored_names_are_left_out_for_a_person_who_wants_it(tree: Plant) -> None:
-    content = {"src/a.o": "", "src/a.c": "", "log": "", "sub/x": "", ".gitignore": "log\n*.o\n"}
-    root = tree({**GIT, **content})
-    reply = tree_of(root, left_out="ignored", entry_kind="all")
-    assert [path for path in paths(reply) if path != "."] == ["src", "src/a.c", "sub", "sub/x"]
-    assert reply.data is not None
-    assert reply.data["left_out"] == ["a.o", "log"]
-    inner = tree_of(root, left_out="ignored", path="src", entry_kind="all")
-    assert paths(inner) == ["src", "src/a.c"]
-
-
-def test_data_name_a_hundred_of_the_names_left_out(tree: Plant) -> None:
-    root = tree({**GIT, ".gitignore": "*.o\n", **{f"{n:03d}.o": "" for n in range(150)}})
-    reply = tree_of(root, left_out="ignored", entry_kind="all")
-    assert reply.data is not None
-    assert reply.data["left_out"] == [f"{number:03d}.o" for number in range(100)]
 
 
 def test_what_cannot_be_asked_of_the_tree_is_left_to_the_search(

@@ -143,7 +143,8 @@ def _listing(place: Place, arguments: Arguments, context: Context) -> Result:
     """Return the listing of the open directory `place`. Raises `PathError`."""
     limit, directory = context.text_limit(context.settings.max_output_bytes), place.listing()
     most = limit // len("[DIR]  x/\n")
-    listed, directories, files, wanted, complete = _read(directory, arguments, most, context)
+    listed, directories, files, complete = _read(directory, arguments, most, context)
+    wanted = directories + files
 
     def end(shown: int) -> str:
         late = "" if complete else "... the time was up before all was read\n"
@@ -174,7 +175,7 @@ def _listing(place: Place, arguments: Arguments, context: Context) -> Result:
             "path": place.path_as_directory,
             "files": files,
             "directories": directories,
-            "total": files + directories,
+            "total": wanted,
             "shown": len(shown),
             "entries": entries,
         },
@@ -185,8 +186,8 @@ def _listing(place: Place, arguments: Arguments, context: Context) -> Result:
 
 def _read(
     directory: int, arguments: Arguments, most: int, context: Context
-) -> tuple[Listed, int, int, int, bool]:
-    """Return `most` entries, the counts of directories, files, wanted entries, and completeness."""
+) -> tuple[Listed, int, int, bool]:
+    """Return `most` entries, the counts of directories and files, and whether all were read."""
     budget = context.budget
     reading = budget.share(READING_SHARE)
     others, inner, links, special = groups_in(directory, reading)
@@ -198,28 +199,15 @@ def _read(
     if (fact := FACTS.get(arguments.sort_by.lower())) is not None:
         listed = _by_fact((inner, others), fact, directory, most, budget)
     else:  # the names alone decide which entries are shown, and no other is statted
-        first = _by_name(inner, budget, most)
-        then = _by_name(others, budget, most - len(first))
+        first = _by_name(inner, budget)[:most]
+        then = _by_name(others, budget)[: most - len(first)]
         listed = Listed(first, then, list(facts((*first, *then), directory, budget)))
-    wanted = len(inner) + len(others)
-    return listed, directories, files, wanted, complete and not budget.expired()
+    return listed, directories, files, complete and not budget.expired()
 
 
-def _name_key(name: str) -> tuple[str, str]:
-    """The key that orders `name`."""
-    return name.casefold(), name
-
-
-def _by_name(names: list[str], budget: Budget, most: int | None = None) -> list[str]:
-    """The first `most` of `names`, or all, without regard to case, ties by code point.
-
-    If the time is up, only the names that were compared until then count.
-    """
-    if most is not None and len(names) > 4 * most:
-        return nsmallest(most, budget.within(names), key=_name_key)
-    if len(names) > budget.AT_ONCE:
-        return budget.ordered(names, _name_key)[:most]
-    return sorted(sorted(names), key=str.casefold)[:most]  # faster than a sort by pairs
+def _by_name(names: list[str], budget: Budget) -> list[str]:
+    """The `names` without regard to case, ties by code point; in any order if the time is up."""
+    return budget.ordered(budget.ordered(names, str), str.casefold)
 
 
 def _by_fact(

@@ -22,7 +22,7 @@ from backstaff.errors import PathError, ToolError
 from backstaff.fs.entry import Kind, Named, facts_of, lstat, names_in
 from backstaff.fs.root import Place
 from backstaff.fs.walk import Step, Walk
-from backstaff.render.canonical import rows_to_json, to_json
+from backstaff.render.canonical import to_json
 from backstaff.render.lines import cut, size
 from backstaff.render.names import labels, lossy, quote, show
 from backstaff.render.refusals import FORGE, refused
@@ -136,7 +136,7 @@ def run(arguments: Arguments, context: Context) -> Result:
             "truncated_reason": why,
         }
 
-    limit, objects = context.text_limit(), rows_to_json(_rows(entries))
+    limit, objects = context.text_limit(), map(to_json, _rows(entries).objects())
     text, shown = cut(
         f'{{"path":{to_json(path)},"entries":[',
         [f",{entry}" if number else entry for number, entry in enumerate(objects)],

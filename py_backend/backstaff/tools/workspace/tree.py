@@ -13,18 +13,15 @@ means that six more names of that directory are not shown; `…` there, that the
 
 Beyond the contract: special files are no nodes. A directory that cannot be read is a node without
 children, and a warning. When the time is up, the nodes found so far are the answer, with a warning.
-A person's view can choose other names to leave out (`LeftOut`). The data, but not the JSON, say
-which names were `left_out`, how many are `missing` in a directory that was opened, and, with
-`count_closed`, how many a `closed` one has.
+The data, but not the JSON, say which names were `left_out`, how many are `missing` in a directory
+that was opened, and, with `count_closed`, how many a `closed` one has.
 `exclude` has no negation (`!x` is the name `!x`), and a pattern such as `/x` or `../x` matches
 nothing, as paths are relative to the workspace: a warning says so. `./x` is `x`.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from enum import StrEnum
 from heapq import nsmallest
 from itertools import repeat
 from typing import Any
@@ -34,7 +31,6 @@ from backstaff.fs.entry import GROUPS, Kind, Named, groups_in
 from backstaff.fs.root import Place
 from backstaff.fs.walk import Walk
 from backstaff.globs.globs import BadGlob, Globs, compile_globs
-from backstaff.project.files import project_files
 from backstaff.render.lines import (
     all_files,
     bracketed,
@@ -53,28 +49,16 @@ from backstaff.tools.workspace._refusals import refusal
 from backstaff.tools.workspace._texts import EXCLUDED
 
 MAX_DEPTH, MAX_ENTRIES = 12, 1000
-MAX_LEFT_OUT = 100
-"""Maximum number of names that the data list as left out: git may ignore thousands."""
 DEFAULT_EXCLUDES = EXCLUDED | {".DS_Store"}
 SUFFIXES = {Kind.DIRECTORY: "/", Kind.FILE: "", Kind.SYMLINK: "@"}
 """The kinds that are nodes, in their order (3.1), each with the character after its names."""
 
 Node = dict[str, Any]
-Rule = Callable[[str, Sequence[str]], AbstractSet[str]]
-"""Finds the names to leave out among those in a directory, whose path from the start is given."""
-
-
-class LeftOut(StrEnum):
-    """The names that a tree leaves out without being asked: those of its contract, by default."""
-
-    CONTRACT = "contract"
-    IGNORED = "ignored"
-    NOTHING = "nothing"
 
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """TreeInput (4.1), and behind it the wishes of a person's view, which models do not see."""
+    """TreeInput (4.1), and behind it the wish of a person's view, which models do not see."""
 
     path: str = argument("Directory path in workspace.")
     entry_kind: str = argument(
@@ -90,13 +74,6 @@ class Arguments:
     )
     include_hidden: bool = argument("Include dot-prefixed entries (default: false).", default=False)
     exclude: tuple[str, ...] = argument("Glob patterns to exclude paths.", absent=())
-    left_out: str = argument(
-        "Names to leave out without a glob.",
-        choices=tuple(LeftOut),
-        absent=LeftOut.CONTRACT.value,
-        hidden=True,
-        view=True,
-    )
     count_closed: bool = argument(
         "Count the entries of closed directories.", absent=False, hidden=True, view=True
     )
@@ -106,20 +83,19 @@ class Arguments:
 class Tree:
     """The tree as it grows.
 
-    `base` is the prefix of the paths below the root. `rule` finds the names to leave out unasked,
-    `globs` those of the argument `exclude`. `nodes` are those of the contract in pre-order.
-    `unopened` are the paths of directories that are nodes, but without children. `eligible` counts
-    the children that a directory could have, by its path: of each opened one, of which some are
-    missing if the walk stopped early, and where `count_closed` asks for it, of an unopened one.
-    `left_out` has the kind of each path that a rule such as `DEFAULT_EXCLUDES` keeps out.
-    `unasked` says that the root has files or links that `entry_kind` keeps out.
+    `base` is the prefix of the paths below the root. `globs` are those of the argument `exclude`.
+    `nodes` are those of the contract in pre-order. `unopened` are the paths of directories that are
+    nodes, but without children. `eligible` counts the children that a directory could have, by its
+    path: of each opened one, of which some are missing if the walk stopped early, and where
+    `count_closed` asks for it, of an unopened one. `left_out` has the kind of each path that
+    `DEFAULT_EXCLUDES` keep out. `unasked` says that the root has files or links that `entry_kind`
+    keeps out.
     """
 
     arguments: Arguments
     context: Context
     base: str
     nodes: list[Node]
-    rule: Rule
     globs: Globs | None
     expired: bool = False
     unasked: bool = False
@@ -177,7 +153,7 @@ class Tree:
             names = groups[kind]
             if not asked.include_hidden:
                 names = [name for name in names if name[0] != "."]
-            if ruled_out := self.rule(path, names):
+            if ruled_out := DEFAULT_EXCLUDES.intersection(names):
                 self.left_out |= {prefix + name: kind for name in ruled_out}
                 names = [name for name in names if name not in ruled_out]
             if self.globs and (hidden := self.globs.among(prefix, names, budget)):
@@ -221,7 +197,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         node["path"]: tree.missing(node) for node in tree.nodes if node["path"] not in closed
     }
     more = {
-        "left_out": nsmallest(MAX_LEFT_OUT, {path.split("/")[-1] for path in tree.left_out}),
+        "left_out": sorted({path.split("/")[-1] for path in tree.left_out}),
         "missing": [{"path": path, "count": count} for path, count in missing.items() if count],
         # Without those that could not be read.
         "closed": [
@@ -255,8 +231,7 @@ def _grown(arguments: Arguments, context: Context) -> Tree:
                 raise NotADirectory("it is not a directory", last=True)
             root: Node = {"name": place.name, "path": place.relative, "depth": 0}
             root["kind"] = Kind.DIRECTORY
-            rule = _rule(place, arguments.left_out, context)
-            tree = Tree(arguments, context, place.prefix, [root], rule, globs)
+            tree = Tree(arguments, context, place.prefix, [root], globs)
             if arguments.max_depth == 0 and not tree.limit_reached:
                 root["truncated"] = True
             elif not tree.limit_reached:
@@ -264,17 +239,6 @@ def _grown(arguments: Arguments, context: Context) -> Tree:
     except PathError as error:
         raise refusal(error, arguments.path, context, TREE) from error
     return tree
-
-
-def _rule(place: Place, left_out: str, context: Context) -> Rule:
-    """Make the function that finds the names to leave out without being asked."""
-    if left_out == LeftOut.NOTHING:
-        return lambda *_: frozenset()
-    if left_out == LeftOut.CONTRACT:
-        return lambda _, names: DEFAULT_EXCLUDES.intersection(names)
-    project = project_files(place, context.budget)
-    known = {*project.paths, *(directory.path for directory in project.directories)}
-    return lambda path, names: {name for name in names if f"{path}/{name}".lstrip("/") not in known}
 
 
 # ---------------------------------------------------------------------------- text
