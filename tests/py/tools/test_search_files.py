@@ -179,19 +179,19 @@ def test_file_is_marked_with_the_step_that_found_it(tree: Plant) -> None:
 
 
 def test_guesses_are_no_matches_and_stand_below_their_step(tree: Plant) -> None:
-    root = tree({"lib/walk.py": "", "app/x": ""})
+    root = tree({"lib/walk.py": "", "other/walk.py": ""})
     reply = search(root, "app/walk.py")
     assert reply.text == (
-        "No file matches 'app/walk.py' exactly: 1 guess (fuzzy; 2 searched in ./)\n"
-        "[in another directory]\nlib/walk.py\n"
+        "No file matches 'app/walk.py' exactly: 2 guesses (fuzzy; 2 searched in ./)\n"
+        "[in another directory]\nlib/walk.py\nother/walk.py\n"
         "[workspace/regexp_search searches what is in files]\n"
     )
     one = search(root, "wlak.py").text.splitlines()[0]
-    assert one == "No file matches 'wlak.py' exactly: 1 guess (fuzzy; 2 searched in ./)"
+    assert one == "No file matches 'wlak.py' exactly: 2 guesses (fuzzy; 2 searched in ./)"
     assert data_of(reply)["total"] == 2
     page = search(root, "app/walk.py", max_results=1)
     assert notes(page) == ["[1 more: offset=1]"]
-    assert found(root, "app/walk.py", offset=1) == ["app/x"]
+    assert found(root, "app/walk.py", offset=1) == ["other/walk.py"]
 
 
 @pytest.mark.parametrize(
