@@ -84,7 +84,10 @@ class Query:
         if "\0" in text:
             raise _invalid("holds a NUL character, which is in no path")
         if kind == SearchKind.GLOB:
-            return cls(text, SearchKind.GLOB, (), parse_glob(text))
+            try:
+                return cls(text, SearchKind.GLOB, (), compile_globs((text,)))
+            except BadGlob as error:
+                raise _invalid(f"is no glob: {error}") from error
         text = composed(text)
         words = tuple(dict.fromkeys(text.casefold().split()))
         if len(words) > MAX_WORDS:
@@ -193,14 +196,6 @@ class Matches:
 def composed(text: str) -> str:
     """Return `text` with composed letters, as macOS writes `é` in two characters."""
     return text if text.isascii() else normalize("NFC", text)
-
-
-def parse_glob(text: str) -> Globs:
-    """Compile the glob `text`; `./` may stand before it. Raises INVALID_ARGUMENT."""
-    try:
-        return compile_globs((text,))
-    except BadGlob as error:
-        raise _invalid(f"is no glob: {error}") from error
 
 
 def _invalid(problem: str) -> ToolError:
