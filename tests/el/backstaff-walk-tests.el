@@ -301,9 +301,6 @@ It is the answer to a call of NAME with ARGS."
                                  ,@call)))
                    ;; The map's legend says \"dir\" for any directory in it.
                    ((equal (plist-get call :path) "dir") (list name '(:path "many")))
-                   ;; A pattern that reads as a glob chooses files; another is to be looked for.
-                   ((equal (plist-get call :include) (vector (plist-get args :pattern)))
-                    (list name `(:pattern "run" ,@call)))
                    (t (list name (append call args)))))))
 
 (defun backstaff-walk-tests--step (reader name args &optional before)

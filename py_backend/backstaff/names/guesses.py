@@ -1,29 +1,22 @@
-"""Guesses: which files a query may mean that matches none, or only scattered letters.
+"""Guesses: which files a query may mean that matches none, or only letters in their order.
 
-`names.query` tries one step (`MatchKind`) after the other while few files are known. The mean
-reciprocal rank of each step on the histories of nine projects stands in docs/design.md;
-`python -m dev.bench.find` measures it anew.
+The mean reciprocal rank of each step on the histories of nine projects stands in docs/design.md;
+`python -m dev.bench.ask` measures it anew.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
-from math import log, sqrt
 
 from backstaff.budget import Budget
 from backstaff.names.ranking import is_whole_name, name_of
-from backstaff.names.stems import stem
 
 MOST = 20
-"""Maximum number of guesses of one step."""
-# MRR of four words of a subject .29 with 7, .30 with 20, .30 with 100 (dev.bench.find).
+"""Maximum number of guesses."""
 SHORTEST, LONGEST = 4, 64
 """Correct only words of 4 to 64 characters: shorter ones are one edit away from too many names."""
-# MRR of names with letters dropped .920 with 4, .911 with 5, .890 with 8 (dev.bench.find).
-SHORTEST_STEM = 3
-
-_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W_A-Za-z]+")
+# MRR of names with letters dropped .920 with 4, .911 with 5, .890 with 8.
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +34,6 @@ class Guesses:
     heat: Mapping[str, float]
     budget: Budget
 
-    def same_name(self) -> list[int]:
-        """Return names with the letters and digits of the text."""
-        wanted = _letters(self.text)
-        longest = max(map(str.casefold, _PARTS.findall(self.text)), key=len, default="")
-        if not longest:
-            return []
-        names = ((at, name_of(path)) for at, path in self._folded() if longest in path)
-        return self._nearest(
-            (0, at)
-            for at, name in names
-            if wanted in (_letters(name.rpartition(".")[0]), _letters(name))
-        )
-
     def misspelt(self) -> list[int]:
         """Return names with a part that is one edit away from the text.
 
@@ -61,7 +41,7 @@ class Guesses:
         another one, or two that are swapped.
         """
         text = self.text.casefold()
-        if not SHORTEST <= len(text) <= LONGEST or "/" in text:
+        if not SHORTEST <= len(text) <= LONGEST:
             return []
         # An edit does not change both the characters before the middle and those behind it.
         middle = (len(text) - 1) // 2
@@ -86,30 +66,10 @@ class Guesses:
             if name in path and is_whole_name(name, path)
         )
 
-    def some_words(self) -> list[int]:
-        """Return paths with stems of some of the words; `DirEntry` counts as two.
-
-        A rare word counts more than a common one. Edits count nearly as much as a word, because
-        most of the files that share a word are never edited.
-        """
-        scores: dict[int, float] = {}
-        for one in dict.fromkeys(stem(part.lower()) for part in _PARTS.findall(self.text)):
-            if len(one) < SHORTEST_STEM:
-                continue
-            holding = [at for at, path in self._folded() if one in path]
-            worth = sqrt(log(1 + len(self.paths) / max(1, len(holding))))
-            for at in holding:
-                scores[at] = scores.get(at, 0.0) + worth
-        hottest = max(self.heat.values(), default=1.0)
-        return self._nearest(
-            (-score * (1 + sqrt(self.heat.get(self.paths[at], 0.0) / hottest)), at)
-            for at, score in scores.items()
-        )
-
     def _folded(self) -> Iterator[tuple[int, str]]:
         return enumerate(self.budget.checked(self.folded))
 
-    def _nearest(self, ranks: Iterable[tuple[float, int]]) -> list[int]:
+    def _nearest(self, ranks: Iterable[tuple[int, int]]) -> list[int]:
         """Return the positions of the lowest `ranks`.
 
         Among equal ones, the file with most edits comes first, then the shortest path.
@@ -129,8 +89,3 @@ def _edits(text: str) -> Iterator[str]:
         yield rf"{before}[^\W_]{re.escape(character)}{behind}"  # a new `_` is no misspelling
         if behind:
             yield before + re.escape(text[at + 1] + character + text[at + 2 :])
-
-
-def _letters(text: str) -> str:
-    """Return the letters and digits of `text`, in small letters."""
-    return "".join(filter(str.isalnum, text.casefold()))

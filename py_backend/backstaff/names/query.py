@@ -23,7 +23,6 @@ from backstaff.names.ranking import (
     MatchKind,
     Ranked,
     Ranking,
-    is_whole_name,
     name_of,
     subsequence,
 )
@@ -35,7 +34,7 @@ MIN_RANKED = 300
 GUESS_SECONDS = 1.0
 """Maximum number of seconds for all guesses."""
 FEW = 5
-"""Minimum number of close matches that make guesses needless."""
+"""Minimum number of names with these initials that are more likely than one edit."""
 Heat = Mapping[str, float]
 """The weight of recent edits, by path."""
 NO_HEAT: Heat = MappingProxyType({})
@@ -85,7 +84,10 @@ class Query:
         if "\0" in text:
             raise _invalid("holds a NUL character, which is in no path")
         if kind == SearchKind.GLOB:
-            return cls(text, SearchKind.GLOB, (), parse_glob(text))
+            try:
+                return cls(text, SearchKind.GLOB, (), compile_globs((text,)))
+            except BadGlob as error:
+                raise _invalid(f"is no glob: {error}") from error
         text = composed(text)
         words = tuple(dict.fromkeys(text.casefold().split()))
         if len(words) > MAX_WORDS:
@@ -179,42 +181,21 @@ class Matches:
         return ranking.best(self.positions, count, budget)
 
     def _guess(self, ranked: Sequence[Ranked], heat: Heat, budget: Budget) -> Iterator[Ranked]:
-        """Yield guesses, until `FEW` files are found by them or are close matches in `ranked`.
-
-        The step SAME is always made, because `Config` means `config.rs` where no file has that
-        name.
-        """
-        index, query, several = self.index, self.query, len(self.query.words) > 1
+        """Yield guesses, unless a match in `ranked` is close."""
+        if any(how in CLOSE for how, _ in ranked):
+            return
+        index, query = self.index, self.query
         guesses = Guesses(query.text, index.paths, index.folded, heat, budget)
-        is_named = bool(ranked) and is_whole_name(query.text, index.paths[ranked[0][1]])
-        known = {position for how, position in ranked if how in CLOSE}
-        initials = [position for how, position in ranked if how is MatchKind.INITIALS]
-        alone, is_symbol = not known, query.text != query.text.lower()
-        steps = (
-            (is_symbol and not is_named, MatchKind.SAME, guesses.same_name),
-            (alone and not several and len(initials) < FEW, MatchKind.SPELLING, guesses.misspelt),
-            (alone, MatchKind.FOLDER, guesses.elsewhere),
-            (alone and (not ranked or several or is_symbol), MatchKind.WORDS, guesses.some_words),
-        )
-        for applies, how, step in steps:
-            if applies and (len(known) < FEW or how is MatchKind.SAME):
-                for position in step():
-                    if how is MatchKind.SAME or position not in known:
-                        known.add(position)
-                        yield how, position
+        initials = sum(how is MatchKind.INITIALS for how, _ in ranked)
+        if "/" in query.text:
+            yield from ((MatchKind.FOLDER, at) for at in guesses.elsewhere())
+        elif len(query.words) == 1 and initials < FEW:
+            yield from ((MatchKind.SPELLING, at) for at in guesses.misspelt())
 
 
 def composed(text: str) -> str:
     """Return `text` with composed letters, as macOS writes `é` in two characters."""
     return text if text.isascii() else normalize("NFC", text)
-
-
-def parse_glob(text: str) -> Globs:
-    """Compile the glob `text`; `./` may stand before it. Raises INVALID_ARGUMENT."""
-    try:
-        return compile_globs((text,))
-    except BadGlob as error:
-        raise _invalid(f"is no glob: {error}") from error
 
 
 def _invalid(problem: str) -> ToolError:

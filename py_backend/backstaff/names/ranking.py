@@ -58,29 +58,25 @@ AT_ONCE = 16
 class MatchKind(StrEnum):
     """How a file was found, the surest first, and the heading of such files in an answer.
 
-    SAME      `DirEntry` has the letters of dir_entry.rs, and no name is the query itself
     NAME      the word stands in the name
     PATH      each word stands in the path
     INITIALS  in pieces that begin all words of the name, as `sfi` in search_files.py
     SPELLING  `prnitf`: no path holds the word, and a part of the name printf.c is one edit away
     PIECES    in runs, each at the start of a word or further on in the word of the run before, as
               `hdrs` in headers.go and `revproxy` in reverseproxy/
-    FOLDER    `app/tree.py` for lib/tree.py, the name in another folder, where little is found
-    WORDS     some of the words in any form, as `parses HTML` in html/parser.c
+    FOLDER    `app/tree.py` for lib/tree.py, the name in another folder
     LETTERS   they stand anywhere, in their order
     """
 
     order: int
     heading: str
 
-    SAME = "same", "the name in another case"
     NAME = "name", "in the name"
     PATH = "path", "in the path"
     INITIALS = "initials", "beginnings of words"
     SPELLING = "spelling", "one letter differs"
     PIECES = "pieces", "parts of words"
     FOLDER = "folder", "in another directory"
-    WORDS = "words", "some of the words"
     LETTERS = "letters", "letters in this order"
     GLOB = "glob", ""
 

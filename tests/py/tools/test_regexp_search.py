@@ -18,6 +18,7 @@ from backstaff.contents.scan import Hits, Scan
 from backstaff.errors import DeadlineExceeded
 from backstaff.fs.contents import Contents
 from backstaff.fs.secrets import OPEN
+from backstaff.render.lines import counted
 from backstaff.server import Reply, Server
 from backstaff.settings import Settings
 from backstaff.tools.workspace import regexp_search
@@ -239,13 +240,7 @@ def test_include_that_fits_only_below_the_root_path_is_applied_there(tree: Plant
         ("src/", "src/**", 3),
         ("src", "src/**", 3),
         ("src/*.py", "src/**/*.py", 2),
-        (r"src\lib\*.py", "src/lib/*.py", 2),
-        (r"src\*.py", "src/**/*.py", 2),
-        ("{root}/src/lib/*.py", "src/lib/*.py", 2),
-        ("/src/lib/*.py", "src/lib/*.py", 2),
-        ("src/**/*.py,src/x", "{src/**/*.py,src/x}", 3),
-        ("*.py|x", "**/{*.py,x}", 3),
-        ("**/*.py **/x", "{**/*.py,**/x}", 3),
+        ("a.py", "**/a.py", 1),
         ("/nowhere/*.py", "", 0),
     ],
 )
@@ -254,12 +249,11 @@ def test_include_that_matches_nothing_is_told_with_a_glob_that_does(
     tree: Plant, include: str, offered: str, files: int, root_path: str
 ) -> None:
     root = tree({"src/lib/a.py": "hit", "src/lib/b.py": "hit", "src/x": "", "src/build/c.py": ""})
-    include = include.replace("{root}", str(root))
     told = reason(search(root, "hit", include=[include], root_path=root_path))
     if not offered:
         assert told == f"[no file matches include '{include}']"
         return
-    assert told.endswith(f": '{offered}' matches {files} files]"), told
+    assert told.endswith(f": '{offered}' matches {counted(files, 'file')}]"), told
     assert found(root, "hit", include=[offered], root_path=root_path)
 
 
@@ -284,16 +278,16 @@ def test_include_that_would_match_more_files_deeper_is_told_where_nothing_matche
     tree: Plant,
 ) -> None:
     root = tree({"a.el": "", "src/b.el": "hit", "src/lib/c.el": "", "src/build/d.el": "hit"})
-    told = "'*.el' matches 1 file, '**/*.el' 3"
+    told = "'**/*.el' matches 3 files"
     assert reason(search(root, "hit", include=["**/c.el", "*.el"])) == f"[{told}]"
-    told = "'src/*.el' matches 1 file, 'src/**/*.el' 2"
+    told = "'src/**/*.el' matches 2 files"
     assert reason(search(root, "none", include=["src/*.el"], root_path="src")) == f"[{told}]"
     for text in (
         search(root, "hit", include=["**/c.el"]).text,
         search(root, "hit", include=["src/*.el"]).text,  # something matches
         search(root, "none", include=["*.el"], exclude=["src/**"]).text,
     ):
-        assert "matches 1 file, " not in text
+        assert "/*.el' matches" not in text
 
 
 def test_include_that_becomes_too_long_a_glob_needs_no_reason(tree: Plant) -> None:
@@ -515,26 +509,6 @@ def test_pattern_that_matches_only_over_lines_is_told_so(
 def test_call_that_is_nowhere_gets_no_hint_of_another_dialect(tree: Plant, pattern: str) -> None:
     reply = search(tree({"a": "main NAME foo\n"}), pattern)
     assert reply.text.splitlines()[1:] == ["[not searched: nothing]"]
-
-
-@pytest.mark.parametrize("pattern", ["*.py", "*hit*", "**/*.ts", "?.py", "*.{py,js}", "*.py|*.js"])
-def test_glob_as_the_pattern_is_told_from_a_faulty_regexp(tree: Plant, pattern: str) -> None:
-    root = tree({"a.py": "hit\n"})
-    reply = search(root, pattern)
-    assert (reply.error or {})["code"] == "INVALID_REGEX"
-    assert f'include=["{pattern}"] chooses files' in reply.text
-    assert "reads as a glob" in search(root, "src/*.py").text
-    assert "include=" not in search(root, "(").text
-    assert "reads as a glob" not in search(root, "src/.*py").text
-
-
-@pytest.mark.parametrize("pattern", ["a || b", "|| x", "foo|", "|foo", "x*", "(hit)?"])
-def test_pattern_that_matches_the_empty_text_is_told_so(tree: Plant, pattern: str) -> None:
-    root = tree({"a.py": "hit\nfoo\n"})
-    told = "[the pattern matches the empty text, so every line matches: literal=true"
-    assert told in search(root, pattern).text
-    for other in ("hit|foo", "^", "$", "^$", "hi.*"):
-        assert told not in search(root, other).text, other
 
 
 def test_hints_say_so_if_not_all_files_could_be_read(

@@ -179,19 +179,19 @@ def test_file_is_marked_with_the_step_that_found_it(tree: Plant) -> None:
 
 
 def test_guesses_are_no_matches_and_stand_below_their_step(tree: Plant) -> None:
-    root = tree({"lib/walk.py": "", "app/x": ""})
+    root = tree({"lib/walk.py": "", "other/walk.py": ""})
     reply = search(root, "app/walk.py")
     assert reply.text == (
         "No file matches 'app/walk.py' exactly: 2 guesses (fuzzy; 2 searched in ./)\n"
-        "[in another directory]\nlib/walk.py\n[some of the words]\napp/x\n"
+        "[in another directory]\nlib/walk.py\nother/walk.py\n"
         "[workspace/regexp_search searches what is in files]\n"
     )
     one = search(root, "wlak.py").text.splitlines()[0]
-    assert one == "No file matches 'wlak.py' exactly: 1 guess (fuzzy; 2 searched in ./)"
+    assert one == "No file matches 'wlak.py' exactly: 2 guesses (fuzzy; 2 searched in ./)"
     assert data_of(reply)["total"] == 2
     page = search(root, "app/walk.py", max_results=1)
     assert notes(page) == ["[1 more: offset=1]"]
-    assert found(root, "app/walk.py", offset=1) == ["app/x"]
+    assert found(root, "app/walk.py", offset=1) == ["other/walk.py"]
 
 
 @pytest.mark.parametrize(
@@ -213,12 +213,6 @@ def test_search_of_contents_is_named_where_no_path_matches(
     for_model = SERVER.call("workspace/search_files", given, context | {"for_model": True})
     assert ("[regexp_search searches what is in files]" in for_model.text) is told
     assert not data_of(for_model)["notes"], "people who type a name see these"
-
-
-def test_glob_that_counts_from_the_workspace_is_told(tree: Plant) -> None:
-    root = tree({"src/a.py": "", "src/lib/b.py": ""})
-    reply = search(root, "src/**/*.py", kind="glob", path="src")
-    assert notes(reply) == ["['**/*.py' matches 2 files]"]
 
 
 def test_of_equals_the_file_edited_of_late_comes_first(tree: Plant) -> None:
@@ -369,22 +363,12 @@ def test_glob_that_would_match_deeper_is_told(tree: Plant) -> None:
 def test_glob_that_matches_few_files_and_more_deeper_is_told(tree: Plant) -> None:
     root = tree({"a.el": "", "src/b.el": "", "src/c.el": "", "src/lib/d.el": "", "one.md": ""})
     few = search(root, "*.el", kind="glob")
-    assert notes(few) == ["['*.el' matches 1 file, '**/*.el' 4]"]
+    assert notes(few) == ["['**/*.el' matches 4 files]"]
     assert data_of(few)["files"] == ["a.el"]
-    told = ["['src/*.el' matches 2 files, 'src/**/*.el' 3]"]
+    told = ["['src/**/*.el' matches 3 files]"]
     assert notes(search(root, "src/*.el", kind="glob")) == told
     for glob in ("**/*.el", "**/d.el", "*.md"):
         assert notes(search(root, glob, kind="glob")) == []
-
-
-def test_glob_that_would_match_in_another_case_is_told(tree: Plant) -> None:
-    root = tree({"src/Read.ME": "", "src/b": ""})
-    for glob in ("src/read.me", "SRC/R*.me"):
-        told = f"[{glob!r} matches 1 file without regard to case: src/Read.ME]"
-        assert notes(search(root, glob, kind="glob")) == [told]
-    told = "['**/read.*' matches 1 file without regard to case: src/Read.ME]"
-    assert notes(search(root, "read.*", kind="glob")) == [told]
-    assert notes(search(root, "[Z-a]/x", kind="glob")) == []
 
 
 @pytest.mark.parametrize(
@@ -393,11 +377,7 @@ def test_glob_that_would_match_in_another_case_is_told(tree: Plant) -> None:
         ("src", ["['src/**' matches 3 files]"]),
         ("src/", ["['src/**' matches 3 files]"]),
         ("docs/", []),
-        ("/src/*.c", ["['src/*.c' matches 1 file]"]),
-        (r"src\*.c", ["['src/*.c' matches 1 file]"]),
         ("a*b", ["['**/a*b' matches 1 file]"]),
-        ("*.c,*.md", ["['**/{*.c,*.md}' matches 2 files]"]),
-        ("*.c|*.md", ["['**/{*.c,*.md}' matches 2 files]"]),
         ("srcs/*.c", ["[the nearest names: src/deep/a.c]"]),
     ],
 )
@@ -416,10 +396,11 @@ def test_words_that_are_a_glob_are_told(tree: Plant) -> None:
 
 
 def test_examples_in_a_note_are_few_and_short(tree: Plant) -> None:
-    root = tree({f"{number}{'a' * 200}": "" for number in range(9)})
-    (note,) = notes(search(root, "*A", kind="glob"))
-    assert note.startswith("['*A' matches 9 files without regard to case: 0aaa")
-    assert note.endswith("a and 7 more]")
+    long = "".join(first + last for first in "abcdefghij" for last in "klmnopqrst")
+    root = tree({f"{number}{long}": "" for number in range(9)})
+    (note,) = notes(search(root, f"x{long}", kind="substring"))
+    assert note.startswith("[the nearest names: 0akal")
+    assert note.endswith("jt and 3 more]")
 
 
 def test_what_is_said_in_the_text_is_no_warning_too(tree: Plant) -> None:
@@ -435,7 +416,7 @@ def test_what_is_said_in_the_text_is_no_warning_too(tree: Plant) -> None:
         assert "1 repository within" in notes(reply)[-1]
 
 
-@pytest.mark.parametrize(("query", "kind"), [("parser2.py", "substring"), ("**/PARSER.py", "glob")])
+@pytest.mark.parametrize(("query", "kind"), [("parser2.py", "substring"), ("*.py", "glob")])
 def test_reasons_are_looked_for_only_in_time(
     tree: Plant, monkeypatch: pytest.MonkeyPatch, query: str, kind: str
 ) -> None:

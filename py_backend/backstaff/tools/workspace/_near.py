@@ -13,13 +13,13 @@ from backstaff.contents.choice import above_excluded, choose
 from backstaff.contents.dialects import BadRegexp, translated
 from backstaff.contents.regexp import Matchers, NoMatcher
 from backstaff.contents.regexp_worker import Job, Pattern
-from backstaff.contents.scan import Hits, Scan
+from backstaff.contents.scan import Scan
 from backstaff.contents.words import question
 from backstaff.errors import DeadlineExceeded
 from backstaff.names import suggestions
 from backstaff.project.files import Closed, project_files
 from backstaff.render.lines import paths_in_a_note, plural
-from backstaff.render.names import quote, visible
+from backstaff.render.names import quote
 from backstaff.result import Note, NoteKind
 from backstaff.tools.workspace._searched import WALK_SHARE, Searched
 
@@ -32,12 +32,9 @@ BEST_FILES = 3
 
 _OVER_LINES = re.compile(r"\n|\\[nsWDS]|\[\^|\(\?[a-z]*s")
 """A part of each pattern that can match an end of a line."""
-_GLOB = re.compile(r"(?:\(\?:)?(?:\*|\?\.|[\w./-]*/\*|[\w./{},|-]*\*\.\w)[\w./*?{},|-]*\)?")
-"""A glob in the place of a pattern."""
 _FLAGS = re.compile(r"\A\(\?(?=[a-z]+\))")
 """The beginning of a pattern with flags."""
 _PLAIN_WORDS = re.compile(r"\s*\w+(?:\s+\w+)+\s*")
-_OPTIONAL = re.compile(r"(?<!\\)[|*?]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,19 +61,6 @@ class Wording:
             variants[text, ignore_case] = note
         return variants
 
-    def about_empty(self, found: Sequence[Hits]) -> Iterator[Note]:
-        """Say that a pattern matches the empty text, as `a || b` does, if it so matches lines."""
-        matches = (match for one in found for match in one.matches)
-        empty = any(start == end and length for _, start, end, _, length, *_ in matches)
-        if empty and _OPTIONAL.search(self.pattern):
-            why = "the pattern matches the empty text, so every line matches"
-            yield Note(NoteKind.LITERAL, why, "literal=true looks for it as it stands")
-
-
-def reads_as_glob(pattern: str) -> bool:
-    """Return True if `pattern` looks like a glob, such as `*.py` or `src/*.{js,ts}`."""
-    return bool(_GLOB.fullmatch(pattern))
-
 
 def about_globs(
     searched: Searched,
@@ -97,18 +81,14 @@ def about_globs(
     if not (wrong or is_empty):
         return
     files = [prefix + one for one in searched.project.paths if not above_excluded(one, excluded)]
-    near = suggestions.Searched(files, within.budget.at_most(suggestions.SECONDS))
-    # An absolute path is no glob here, but its author may know no other.
-    root = searched.place.path.removesuffix(prefix.removesuffix("/")).rstrip("/") + "/"
+    budget = within.budget.at_most(suggestions.SECONDS)
     for name, globs in wrong:
-        below = prefix + globs[0].removeprefix("./") if prefix else ""
-        why = suggestions.nearest_glob(globs[0], near, root)
-        why = why or (suggestions.nearest_glob(below, near, root) if below else None)
+        why = suggestions.deeper_glob(globs[0], files, budget)
         text = f"no file matches {name} {quote(globs[0])}"
         yield Note(NoteKind.PATTERN, text + (f": {why}" if why else ""))
     if is_empty and choice.files and not choice.by_exclude:
-        told = filter(None, (suggestions.shallow_glob(glob, near) for glob in include))
-        yield from (Note(NoteKind.PATTERN, one) for one in list(told)[:1])
+        deeper = filter(None, (suggestions.deeper_glob(one, files, budget) for one in include))
+        yield from (Note(NoteKind.PATTERN, one) for one in islice(deeper, 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +106,6 @@ class Near:
         They are about other patterns and, if `ignored`, about the files that git ignores. Raises
         `Cancelled`.
         """
-        if not self.wording.literal and reads_as_glob(self.wording.pattern):
-            glob = f'include=["{visible(self.wording.pattern)}"]'
-            yield Note(NoteKind.PATTERN, "the pattern reads as a glob", f"{glob} chooses files")
         project = self.searched.project
         with suppress(DeadlineExceeded, NoMatcher):
             if self.scan.matches:

@@ -4,8 +4,7 @@ from backstaff.contents.choice import first_of
 from backstaff.contents.dialects import BadRegexp
 from backstaff.errors import ToolError
 from backstaff.render.lines import counted
-from backstaff.render.names import quote, show, visible
-from backstaff.tools.workspace._near import reads_as_glob
+from backstaff.render.names import quote, show
 from backstaff.tools.workspace._searched import Pass
 
 
@@ -15,8 +14,6 @@ def invalid_regex(error: BadRegexp, pattern: str, translated: str) -> ToolError:
     # The position counts in the translated pattern, which is not the caller's.
     of = "" if translated == pattern or not where else f" in {quote(translated)}"
     remedy = "write it for Python's re, or give literal=true to look for the text"
-    if reads_as_glob(pattern):
-        remedy = f'include=["{visible(pattern)}"] chooses files by such a glob, {remedy}'
     problem = f"Argument 'pattern' is no regular expression: {error}{where}{of}"
     details = {"problem": problem, "remedy": remedy, "reason": str(error)}
     return ToolError("INVALID_REGEX", f"{problem}; {remedy}", **details)

@@ -72,8 +72,7 @@ def near(made: Outline, symbol: str, budget: Budget) -> str:
         one for one in by_name if wanted and (wanted in one.lower() or one.lower() in wanted)
     ]
     likely = [one for one in part_of if len(one) * 3 > len(wanted)]
-    with suppress(DeadlineExceeded):
-        likely += similar(wanted, list(by_name), budget)
+    likely += similar(wanted, list(by_name), budget)
     found = [by_name[name] for name in dict.fromkeys(likely)][:MAX_NEAR]
     return some_of(map(lines_of, found), len(found), between=", ", most=MAX_NEAR)
 

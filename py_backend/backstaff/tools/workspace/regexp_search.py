@@ -312,7 +312,6 @@ class Search:
         elif not found.hits:
             near = Near(self.wording, files, found.scan, self.matchers)
             notes += near.reasons(ignored=not asked.include_ignored)
-        notes += self.wording.about_empty(shown)
         made, texts = dict[str, Outline](), {one.path: one.text for one in shown if one.text}
         try:
             decoded = {files.prefix + path: text.decode() for path, text in texts.items()}

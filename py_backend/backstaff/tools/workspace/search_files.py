@@ -35,8 +35,9 @@ from backstaff.render.lines import (
     plural,
     shortened,
     size,
+    some_of,
 )
-from backstaff.render.names import labels, quote, show
+from backstaff.render.names import labels, quote, show, word
 from backstaff.result import Note, NoteKind
 from backstaff.tool import Context, Keyword, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._not_searched import not_walked
@@ -172,24 +173,19 @@ class Search:
 
     def reasons(self, matches: Matches, best: Best) -> Iterator[Note]:
         """Say why nothing matches, or which glob would match more."""
-        query, paths = matches.query, self.project.paths
-        reason: str | None = None
+        query, paths, reason = matches.query, self.project.paths, ""
         budget = self.context.budget.at_most(suggestions.SECONDS)
-        searched = suggestions.Searched(paths, budget, self.place.prefix)
         if not matches:
             yield from self._ignored(query)
-        if query.globs is None:
-            is_glob = not matches and set("*?[{") & set(query.text)
+        if query.globs is not None:
+            reason = suggestions.deeper_glob(query.text, paths, budget) * (len(matches) <= FEW)
+        elif not matches and set("*?[{") & set(query.text):
             glob = query.text if "/" in query.text else f"**/{query.text}"
-            reason = f"the query reads as a glob: {quote(glob, None)} with kind=glob" * bool(
-                is_glob
-            )
-        elif not matches:  # globs of other tools count from the workspace
-            reason = suggestions.nearest_glob(query.text, searched, self.place.prefix)
-        elif len(matches) <= FEW:
-            reason = suggestions.shallow_glob(query.text, searched)
+            reason = f"the query reads as a glob: {quote(glob, None)} with kind=glob"
         if not (reason or matches or best.guesses):
-            reason = suggestions.nearest_names(query.text, searched)
+            near = suggestions.similar(query.text, paths, budget)
+            shown = some_of((word(self.place.prefix + one) for one in near), len(near))
+            reason = f"the nearest names: {shown}" * bool(shown)
         if reason:
             yield Note(NoteKind.PATTERN, reason)
 
