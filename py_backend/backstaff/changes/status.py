@@ -129,8 +129,7 @@ def status_of(tree: WorkTree) -> Status:
     # in the index. A diff leaves it out.
     side = Side(0o100644, "")
     for path in modified - changed.keys() - {one.source for one in changed.values()}:
-        if tree.on_disk(path):
-            changed[path] = Change("M", side, side, origin=Origin.DISK)
+        changed[path] = Change("M", side, side, origin=Origin.DISK)
     # Git calls a file "U" also beside a conflict that it looks for copies in.
     changed = {p: one for p, one in changed.items() if p not in stages and one.letter != "U"}
     changed, undecided = decided(tree, changed, untracked_counts=untracked_counts)
