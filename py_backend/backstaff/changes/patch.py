@@ -175,16 +175,9 @@ def _hunks(
     old: Sequence[bytes], new: Sequence[bytes], context: int, budget: Budget
 ) -> Iterator[bytes]:
     """Yield the hunks, with `context` lines around each change."""
-    # The lines before the first change and behind the last one are not compared again.
-    pairs = enumerate(zip(old, new, strict=False))
-    shortest = min(len(old), len(new))
-    start = max(0, next((at for at, (a, b) in pairs if a != b), shortest) - context)
-    pairs = enumerate(zip(reversed(old[start:]), reversed(new[start:]), strict=False))
-    end = max(0, next((at for at, (a, b) in pairs if a != b), shortest - start) - context)
-    old, new = old[start : len(old) - end], new[start : len(new) - end]
     for group in _Matcher(old, new, budget).get_grouped_opcodes(context):
         (_, a, _, b, _), (_, _, c, _, d) = group[0], group[-1]
-        rows = [b"@@ -%b +%b @@\n" % (_range(start + a, start + c), _range(start + b, start + d))]
+        rows = [b"@@ -%b +%b @@\n" % (_range(a, c), _range(b, d))]
         for tag, one, two, three, four in group:
             if tag == "equal":
                 rows += [b" " + line for line in old[one:two]]

@@ -132,7 +132,7 @@ def test_what_is_no_work_tree_is_told(folder: Path, root: Path) -> None:
 
 @pytest.mark.parametrize(
     ("there", "started"),
-    [("R/f", False), ("R/.git", True), (".git", True), ("HEAD", True), ("R/in/.git", False)],
+    [("R/f", False), ("R/.git", True), (".git", True), ("HEAD", False), ("R/in/.git", False)],
 )
 def test_git_is_started_only_where_there_can_be_a_repository(
     folder: Path, monkeypatch: pytest.MonkeyPatch, there: str, *, started: bool
