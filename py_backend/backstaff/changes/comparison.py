@@ -211,11 +211,8 @@ def _with_buffers(
     for path in buffers:
         old = files[path].old if path in files else Side(0, f"{start}{tree.inside}{path}")
         names[path] = old.oid if old else ""
-    known, undecided, attributes = (
-        tree.blobs(names.values()),
-        tree.undecided(buffers),
-        tree.attributes(buffers),
-    )
+    known, attributes = tree.blobs(names.values()), tree.attributes(buffers)
+    undecided = tree.undecided(attributes)
     object_format = tree.repository.configuration.object_format
     for path, text in buffers.items():
         before = known.get(names[path])

@@ -151,9 +151,8 @@ def decided(
     ignored = _ignored(tree) if paths else {}
     ignored = {path: ignored.get(path, ignored[""]) for path in paths}
     changes = {path: one for path, one in changes.items() if ignored.get(path) != "all"}
-    undecided = set(
-        tree.undecided(p for p, one in changes.items() if one.origin and not is_submodule(one))
-    )
+    files = (path for path, one in changes.items() if one.origin and not is_submodule(one))
+    undecided = set(tree.undecided(tree.attributes(files)))
     for path, oid in gitlinks.items():
         if ignored[path] == "all":
             continue

@@ -142,11 +142,11 @@ class WorkTree:
                 found[path.removeprefix(self.inside)][name] = value
         return found
 
-    def undecided(self, paths: Iterable[str]) -> list[str]:
-        """The ones of `paths` that git could only compare with the help of a program."""
+    def undecided(self, attributes: Mapping[str, Mapping[str, str]]) -> list[str]:
+        """The paths with `attributes` that git could only compare with the help of a program."""
         values, found = self.repository.configuration.values, list[str]()
-        for path, attributes in self.attributes(paths).items():
-            encoding, name = attributes["working-tree-encoding"], attributes["filter"]
+        for path, its in attributes.items():
+            encoding, name = its["working-tree-encoding"], its["filter"]
             programs = (values.get(f"filter.{name}.{key}") for key in ("clean", "process"))
             plain = ("", "UTF8", "SET", "UNSET", "UNSPECIFIED")
             if any(programs) or encoding.upper().replace("-", "") not in plain:
