@@ -162,7 +162,7 @@ def compared(  # noqa: PLR0913  # the parameters of the tool
     question = partial(start, tree.budget, *words, files=files_count, index=not files_count)
     listed, parts = _listed(question(*tree.below(below)).pieces())
     files, texts = tree.parsed(listed, disk=target is None), dict[str, tuple[bytes, bytes]]()
-    files, _ = decided(tree, files, below, disk=target is None)
+    files = decided(tree, files, below, disk=target is None)
     if target is None:
         buffers = {p: t for p, t in buffers.items() if not below or f"{p}/".startswith(f"{below}/")}
         files, texts = _with_buffers(tree, base, files, buffers)
@@ -211,11 +211,8 @@ def _with_buffers(
     for path in buffers:
         old = files[path].old if path in files else Side(0, f"{start}{tree.inside}{path}")
         names[path] = old.oid if old else ""
-    known, undecided, attributes = (
-        tree.blobs(names.values()),
-        tree.undecided(buffers),
-        tree.attributes(buffers),
-    )
+    known, attributes = tree.blobs(names.values()), tree.attributes(buffers)
+    undecided = tree.undecided(attributes)
     object_format = tree.repository.configuration.object_format
     for path, text in buffers.items():
         before = known.get(names[path])

@@ -19,8 +19,6 @@ ABBREVIATED = 7
 MAX_PLACES = 1 << 21
 """Maximum number of pairs of equal lines that one step of a comparison looks at."""
 _NAME_BYTES = 80
-_AHEAD = 150
-"""Number of lines behind the last change in which decorators and signatures can end."""
 _HUNK = re.compile(rb"@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _AT_HUNK = re.compile(rb"(?m)^(?=@@ )")
 ID = re.compile(rb"\$Id:[^$\n]*\$")
@@ -73,8 +71,7 @@ def shows_only(patch: bytes, content: bytes) -> bool:
             body = hunk.partition(b"\ndiff --git ")[0].split(b"\n")[1:]
             new = [line[1:] for line in body if line[:1] in (b"+", b" ")]
             first = max(int(found[1]) - 1, 0)
-            there = lines[first : first + len(new)]
-            if new != there and list(map(plain, new)) != list(map(plain, there)):
+            if list(map(plain, new)) != list(map(plain, lines[first : first + len(new)])):
                 return False
     return True
 
@@ -84,15 +81,12 @@ def with_definitions(patch: Patch, path: str, new: bytes, budget: Budget) -> Pat
 
     `new` is the text after the change. Git's own line stays where no definitions are known.
     """
-    starts = [_changed_line(hunk) for hunk in patch.hunks]
-    # To know the definitions before the last change takes little of the text behind it.
-    above = b"".join(_lines(new)[: starts[-1] + _AHEAD]) if starts else b""
-    known = outline(above.decode("utf-8", "replace"), path, budget) if starts else None
+    known = outline(new.decode("utf-8", "replace"), path, budget) if patch.hunks else None
     if not known or known.problem:
         return patch
     hunks = []
-    for hunk, line in zip(patch.hunks, starts, strict=True):
-        around = known.around(line)
+    for hunk in patch.hunks:
+        around = known.around(_changed_line(hunk))
         name = around.qualified.encode("utf-8", "replace")[:_NAME_BYTES].rstrip() if around else b""
         head, _, body = hunk.partition(b"\n")
         hunks.append(head[: head.index(b"@@", 2) + 2] + b" " * bool(name) + name + b"\n" + body)
@@ -181,16 +175,9 @@ def _hunks(
     old: Sequence[bytes], new: Sequence[bytes], context: int, budget: Budget
 ) -> Iterator[bytes]:
     """Yield the hunks, with `context` lines around each change."""
-    # The lines before the first change and behind the last one are not compared again.
-    pairs = enumerate(zip(old, new, strict=False))
-    shortest = min(len(old), len(new))
-    start = max(0, next((at for at, (a, b) in pairs if a != b), shortest) - context)
-    pairs = enumerate(zip(reversed(old[start:]), reversed(new[start:]), strict=False))
-    end = max(0, next((at for at, (a, b) in pairs if a != b), shortest - start) - context)
-    old, new = old[start : len(old) - end], new[start : len(new) - end]
     for group in _Matcher(old, new, budget).get_grouped_opcodes(context):
         (_, a, _, b, _), (_, _, c, _, d) = group[0], group[-1]
-        rows = [b"@@ -%b +%b @@\n" % (_range(start + a, start + c), _range(start + b, start + d))]
+        rows = [b"@@ -%b +%b @@\n" % (_range(a, c), _range(b, d))]
         for tag, one, two, three, four in group:
             if tag == "equal":
                 rows += [b" " + line for line in old[one:two]]

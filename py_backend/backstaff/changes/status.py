@@ -40,9 +40,6 @@ _SUBMODULES = (
     *("config", "-z", "--file", "-", "--no-includes", "--get-regexp"),
     r"^submodule\..*\.(path|ignore)$",
 )
-_TRACK = "%(if)%(upstream:track)%(then) %(upstream:track)%(end)"
-_UPSTREAM = f"%(if)%(upstream)%(then)...%(upstream:short){_TRACK}%(end)"
-_FORMAT = f"--format=%(if)%(HEAD)%(then)## %(refname:lstrip=2){_UPSTREAM}%(end)"
 _STATUS = ("status", "--porcelain=v1", "--branch", "--untracked-files=no", "--", ":(literal).git")
 
 
@@ -81,15 +78,8 @@ class Status:
 
 def branch_line(tree: WorkTree) -> str:
     """The line of the branch, such as `## main...origin/main [ahead 1]`. Raises `Unanswered`."""
-    repository, line = tree.repository, b""
-    if repository.head:
-        # Only branches at HEAD are asked for: to compare each with its upstream takes time.
-        words = ("for-each-ref", "--points-at=HEAD", _FORMAT, "refs/heads/")
-        line = repository.ask_references(tree.budget, *words).strip()
-    # Without a branch, or before its first commit, git prints the line where it sees no file and no
-    # index. This takes longer, because git goes through all files of the commit.
-    line = line or repository.ask_references(tree.budget, *_STATUS).strip()
-    return os.fsdecode(line) + "\n"
+    # Git prints nothing else, because it sees no file and no index.
+    return os.fsdecode(tree.repository.ask_references(tree.budget, *_STATUS).strip()) + "\n"
 
 
 def status_of(tree: WorkTree) -> Status:
@@ -129,11 +119,10 @@ def status_of(tree: WorkTree) -> Status:
     # in the index. A diff leaves it out.
     side = Side(0o100644, "")
     for path in modified - changed.keys() - {one.source for one in changed.values()}:
-        if tree.on_disk(path):
-            changed[path] = Change("M", side, side, origin=Origin.DISK)
+        changed[path] = Change("M", side, side, origin=Origin.DISK)
     # Git calls a file "U" also beside a conflict that it looks for copies in.
     changed = {p: one for p, one in changed.items() if p not in stages and one.letter != "U"}
-    changed, undecided = decided(tree, changed, untracked_counts=untracked_counts)
+    changed = decided(tree, changed, untracked_counts=untracked_counts)
     rows = []
     for path in in_order({**staged, **changed, **stages}):
         sides = staged.get(path), changed.get(path)
@@ -141,7 +130,7 @@ def status_of(tree: WorkTree) -> Status:
         letters = _CONFLICTS[stages[path]] if path in stages else letters
         source = next((one.source for one in sides if one and one.source), "")
         rows += [Row(letters, path, source)] if letters.strip() else []
-    return Status(rows, in_order(untracked), undecided)
+    return Status(rows, in_order(untracked), [p for p, one in changed.items() if one.undecided])
 
 
 def decided(
@@ -151,20 +140,19 @@ def decided(
     *,
     disk: bool = True,
     untracked_counts: bool = False,
-) -> tuple[Changes, list[str]]:
-    """The `changes` with those of submodules, and the paths that cannot be compared.
+) -> Changes:
+    """The `changes` with those of submodules, and with paths that cannot be compared.
 
-    Undecided ones are among the changes, too. Without `disk`, no submodule is looked at. With
-    `untracked_counts`, an untracked file of a submodule is a change of it. Raises `Unanswered`.
+    Without `disk`, no submodule is looked at. With `untracked_counts`, an untracked file of a
+    submodule is a change of it. Raises `Unanswered`.
     """
     gitlinks = _gitlinks(tree, below) if disk else {}
     paths = {path for path, one in changes.items() if is_submodule(one)} | gitlinks.keys()
     ignored = _ignored(tree) if paths else {}
     ignored = {path: ignored.get(path, ignored[""]) for path in paths}
     changes = {path: one for path, one in changes.items() if ignored.get(path) != "all"}
-    undecided = set(
-        tree.undecided(p for p, one in changes.items() if one.origin and not is_submodule(one))
-    )
+    files = (path for path, one in changes.items() if one.origin and not is_submodule(one))
+    undecided = set(tree.undecided(tree.attributes(files)))
     for path, oid in gitlinks.items():
         if ignored[path] == "all":
             continue
@@ -183,7 +171,7 @@ def decided(
     for path in undecided:
         change = changes.get(path) or Change("M", None, None)
         changes[path] = replace(change, undecided=True)
-    return {path: changes[path] for path in in_order(changes)}, in_order(undecided)
+    return {path: changes[path] for path in in_order(changes)}
 
 
 def is_submodule(change: Change) -> bool:

@@ -11,8 +11,7 @@ from stat import S_IFMT
 from typing import NamedTuple
 
 from backstaff.budget import Budget
-from backstaff.errors import NotFound, PathError
-from backstaff.fs.entry import lstat_or_none
+from backstaff.errors import PathError
 from backstaff.fs.file import read
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.root import Place
@@ -143,11 +142,11 @@ class WorkTree:
                 found[path.removeprefix(self.inside)][name] = value
         return found
 
-    def undecided(self, paths: Iterable[str]) -> list[str]:
-        """The ones of `paths` that git could only compare with the help of a program."""
+    def undecided(self, attributes: Mapping[str, Mapping[str, str]]) -> list[str]:
+        """The paths with `attributes` that git could only compare with the help of a program."""
         values, found = self.repository.configuration.values, list[str]()
-        for path, attributes in self.attributes(paths).items():
-            encoding, name = attributes["working-tree-encoding"], attributes["filter"]
+        for path, its in attributes.items():
+            encoding, name = its["working-tree-encoding"], its["filter"]
             programs = (values.get(f"filter.{name}.{key}") for key in ("clean", "process"))
             plain = ("", "UTF8", "SET", "UNSET", "UNSPECIFIED")
             if any(programs) or encoding.upper().replace("-", "") not in plain:
@@ -156,33 +155,18 @@ class WorkTree:
 
     def content(self, path: str, mode: int) -> bytes | None:
         """The content of the file `path` on the disk, or of a link; None if it cannot be read."""
+        parent, _, name = (self.base.prefix + path).rpartition("/")
         try:
-            with self._parent(path) as directory:
-                name = path.rpartition("/")[2]
+            with self.base.root.directory(parent or ".") as place:
+                if place.relative != (parent or "."):
+                    return None  # a link on the way leads elsewhere
                 if S_IFMT(mode) == LINK:
                     with suppress(OSError):  # with core.symlinks=false, a file has its target
-                        return os.fsencode(HANDLES.readlink(name, directory))
-                content = read(name, directory, MAX_BYTES)
+                        return os.fsencode(HANDLES.readlink(name, place.directory))
+                content = read(name, place.directory, MAX_BYTES)
         except (OSError, PathError):
             return None
         return content.head if content.whole else None
-
-    def on_disk(self, path: str) -> os.stat_result | None:
-        """The status of the file or link `path` on the disk; None if nothing is there."""
-        try:
-            with self._parent(path) as directory:
-                return lstat_or_none(path.rpartition("/")[2], directory)
-        except PathError:
-            return None
-
-    @contextmanager
-    def _parent(self, path: str) -> Iterator[int]:
-        """The open directory of `path`, which no link on the way leads to. Raises `PathError`."""
-        parent = (self.base.prefix + path).rpartition("/")[0] or "."
-        with self.base.root.directory(parent) as place:
-            if place.relative != parent:
-                raise NotFound("it does not exist")
-            yield place.directory
 
     def blobs(self, names: Iterable[str]) -> Mapping[str, bytes]:
         """The contents of the blobs `names`, such as a hash or `HEAD:a.py`, that are there."""

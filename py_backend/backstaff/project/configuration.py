@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 QUESTION = ("config", "-z", "--show-scope", "--list")
-_SECTIONS = ("core.", "status.", "diff.", "filter.", "extensions.", "submodule.")
 _HANDED_ON = (
     *("filemode", "autocrlf", "eol", "ignorecase", "symlinks", "trustctime", "checkstat"),
     *("precomposeunicode", "sparsecheckout", "sparsecheckoutcone"),
@@ -18,7 +17,7 @@ _OF_THE_USER = ("global", "system")
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """`values` are the settings of some sections, the last of each name.
+    """`values` are the settings, the last of each name.
 
     `excludes_file` (core.excludesFile) is absolute or relative to the top of the work tree, or
     empty; `attributes_file` is absolute. A project may name a file of its own for the first one,
@@ -37,8 +36,7 @@ class Configuration:
         parts = iter(os.fsdecode(printed).split("\0")[:-1])
         for scope, setting in zip(parts, parts, strict=False):  # "global", "core.worktree\n/a"
             key, is_valued, value = setting.partition("\n")
-            if key.startswith(_SECTIONS):
-                values[key] = value if is_valued else "true"
+            values[key] = value if is_valued else "true"
             file = os.path.expanduser(value)
             is_users = scope in _OF_THE_USER
             if key == "core.excludesfile":

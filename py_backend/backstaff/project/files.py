@@ -108,16 +108,13 @@ Watch = dict[str, Stamp]
 class _Kept:
     """The files of a project, with everything that they depend on.
 
-    `basis` has the stamps and the rules from which the walk started. `watches` has, by path, all
-    directories that hold directories or rules. Git has `told` the ignored names, with an index of
-    this stamp; None if the walk needed to know more of the index.
+    `basis` has the stamps of the index and the rules from which the walk started. `watches` has, by
+    path, all directories that hold directories or rules.
     """
 
     found: ProjectFiles
     basis: tuple[object, ...]
     watches: dict[str, Watch]
-    index: Stamp | None
-    told: bytes | NoGit | None
 
 
 KEPT: LRUCache[tuple[str, str, bool], _Kept] = LRUCache(
@@ -135,32 +132,24 @@ def project_files(place: Place, budget: Budget, *, include_ignored: bool = False
     repository = find_repository(place, budget)
     git = repository if isinstance(repository, Repository) and not include_ignored else None
     basis: list[object] = [_stamp(".", directory, begun)]
-    index = _stamp("index", git.git.descriptor, begun) if git else None
     if git:
         above = ("../" * up + _RULES for up in range(git.depth, 0, -1))
         rules = (option.removeprefix("--exclude-from=") for option in git.excludes[1:])
         basis += [git.inside, git.excludes, git.configuration.handed_on()]
         basis += [_stamp(file, directory, begun) for file in (*above, *rules)]
+        basis.append(_stamp("index", git.git.descriptor, begun))
     else:
         basis.append(repository if isinstance(repository, NoGit) else "")
     key = (place.root.path, place.relative, include_ignored)
+    kept = KEPT.get(key)
+    if kept and kept.basis == (*basis,) and _is_current(kept, directory, budget):
+        return replace(kept.found, repository=repository)
     look = _Look(git, budget, include_ignored)
-    kept, told = KEPT.get(key), None
-    if kept and kept.basis == (*basis,):
-        if kept.index != index:
-            told = look.ask()  # the index changed, but perhaps no ignored name
-        is_same = kept.index == index or (told is not None and told == kept.told)
-        if is_same and _is_current(kept, directory, budget):
-            if index != UNSETTLED:
-                KEPT.put(key, replace(kept, index=index))
-            return replace(kept.found, repository=repository)
-    if git and told is None:
-        told = look.ask()
-    look.hide(told)
+    told = look.hide() if git else None
     with Walk(directory, look.arrange, budget) as walk:
         for step, problem in walk.enter_all():
             look.note_unreadable(step, problem)
-    why = next((one for one in (told, repository) if isinstance(one, NoGit)), None)
+    why = told or (repository if isinstance(repository, NoGit) else None)
     found = ProjectFiles(
         look.directories,
         tuple(chain.from_iterable(one.paths for one in look.directories)),
@@ -170,10 +159,10 @@ def project_files(place: Place, budget: Budget, *, include_ignored: bool = False
         why if look.has_rules and not include_ignored else None,
     )
     stamps = chain.from_iterable(map(dict.values, look.watches.values()))
-    steady = UNSETTLED not in (*basis, index) and not any(is_young(one, begun) for one in stamps)
+    steady = UNSETTLED not in basis and not any(is_young(one, begun) for one in stamps)
     # A git that failed may answer the next call.
     if steady and not found.expired and not (git and why):
-        KEPT.put(key, _Kept(found, (*basis,), look.watches, index, None if look.by_index else told))
+        KEPT.put(key, _Kept(found, (*basis,), look.watches))
     return found
 
 
@@ -211,10 +200,7 @@ def _is_current(kept: _Kept, directory: int, budget: Budget) -> bool:
 
 @dataclass
 class _Look:
-    """One look at the files of a project, in pre-order, and the stamps of all that it read.
-
-    `by_index` says that it depends on more of the index than the names that git ignores.
-    """
+    """One look at the files of a project, in pre-order, and the stamps of all that it read."""
 
     git: Repository | None
     budget: Budget
@@ -223,45 +209,39 @@ class _Look:
     """The ignored names in each directory."""
     all_hidden: bool = False
     """Whether all names are ignored that no tracked file has."""
-    by_index: bool = False
     directories: list[Directory] = field(default_factory=list)
     ignored: int = 0
     has_rules: bool = False
     watches: dict[str, Watch] = field(default_factory=lambda: {"": {}})
 
-    def ask(self) -> bytes | NoGit:
-        """Git's list of the names that it ignores."""
+    def hide(self) -> NoGit | None:
+        """Leave out the names that git ignores; return the reason if it does not list them.
+
+        Git names an ignored directory `a/`. It also names one so in which all files are ignored
+        one by one, and then these, so that a rule for the directory has nothing behind it.
+        """
         if not self.git or self.git.is_split:
             return GitFailed("the index is split, see `git update-index --no-split-index`")
         words = ("ls-files", "-z", "--others", "--ignored", "--directory", *self.git.excludes)
         budget = self.budget.share(LIST_SHARE).at_most(LIST_SECONDS)
         try:
-            return self.git.ask(budget, *words, *self.git.below, files=True)
+            told = self.git.ask(budget, *words, *self.git.below, files=True)
         except Unanswered as error:
             return error.why
-
-    def hide(self, told: bytes | NoGit | None) -> None:
-        """Leave out the names that git has `told`.
-
-        Git names an ignored directory `a/`. It also names one so in which all files are ignored
-        one by one, and then these, so that a rule for the directory has nothing behind it.
-        """
-        if not self.git or not isinstance(told, bytes):
-            return
         for path, after in pairwise([*os.fsdecode(told).split("\0")[:-1], ""]):
             is_directory = path.endswith("/")
             if is_directory and self.git.inside.startswith(path):
-                self.all_hidden = self.by_index = True
+                self.all_hidden = True
             elif not (is_directory and after.startswith(path)):
                 above, _, name = path.removeprefix(self.git.inside).rstrip("/").rpartition("/")
                 self.hidden[above].add(name)
-        self.by_index |= self.git.has_gitlinks
+        return None
 
     @cached_property
     def tracked(self) -> tuple[set[str], set[str]]:
         """The paths in the index with the directories above them, and the submodules."""
         paths, gitlinks, told = {""}, set[str](), b""
-        if self.git and self.by_index:
+        if self.git and (self.all_hidden or self.git.has_gitlinks):
             words = ("ls-files", "-z", "--stage", *self.git.below)
             with suppress(Unanswered):
                 told = self.git.ask(self.budget, *words, files=True)
@@ -318,7 +298,6 @@ class _Look:
             return self.git is not None
         if not has_dot_git:
             return False
-        self.by_index = True
         status = lstat_or_none(_DOT_GIT, directory)
         if status and S_ISDIR(status.st_mode):
             self._watch(directory, path, _DOT_GIT)

@@ -21,6 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
+from pathlib import PurePath
 from shutil import rmtree
 from tempfile import mkdtemp
 
@@ -261,14 +262,14 @@ def clean_directory(object_format: str) -> str:
 def find_repository(place: Place, budget: Budget) -> Repository | NoGit:
     """The work tree around the directory `place`. A git inside the root is not run."""
     program = _program(place.root.path, os.environ.get("PATH", ""))
-    first = next(_owners(place.path), None)
+    first = next(_dot_gits(place.path), None)
     if not first:
         return NoGit.NO_WORK_TREE
     if not program:
         return NoGit.ABSENT
     here, held = Held(place.directory, place.path), [place.directory]
     try:
-        _refuse_endless(first[1])
+        _refuse_endless(first)
         budget = budget.at_most(FIRST_SECONDS)
         running = (
             started(program, str(here), budget, (*_QUIET, *words), _APART, held=held)
@@ -299,8 +300,10 @@ def _described(place: Place, program: str, facts: bytes, values: bytes) -> Repos
     configuration = Configuration.read(values, top)
     for directory in (git, common):
         _refuse_endless(directory)
-    at = (owner for owner, dot in _owners(place.path) if _is_of(dot, git))
-    owner = next(at, git)
+    # A file `.git` can only have led there.
+    at = _dot_gits(place.path)
+    dot_git = next((one for one in at if os.path.realpath(one) == git or os.path.isfile(one)), "")
+    owner = os.path.dirname(dot_git) or git
     # A core.worktree that came with a project can name any directory above it.
     is_wide = not is_within(top, owner) and not is_within(top, root)
     if is_wide or _leads_out(git, common, owner, root, configuration):
@@ -350,23 +353,13 @@ def _excludes(configuration: Configuration, common: str, top: str, root: str) ->
     return ("--exclude-per-directory=.gitignore", *named)
 
 
-def _owners(path: str) -> Iterator[tuple[str, str]]:
-    """Yield the directories at `path` and above that can be a repository, each with git's part.
+def _dot_gits(path: str) -> Iterator[str]:
+    """Each `.git` in the directories at `path` and above.
 
-    That is the `.git` in it, or the directory itself if it has a `HEAD`. Where there is none, git
-    need not be started to say that there is no repository.
+    Without any, git need not be started to say that there is no work tree.
     """
-    while path:
-        if os.path.lexists(f"{path}/.git"):
-            yield path, f"{path}/.git"
-        if os.path.lexists(f"{path}/HEAD"):
-            yield path, path
-        path = "/" if path.count("/") == 1 < len(path) else path.rpartition("/")[0]
-
-
-def _is_of(dot_git: str, git: str) -> bool:
-    """Whether `dot_git` leads to the directory `git`; a file can only have led there."""
-    return os.path.realpath(dot_git) == git or os.path.isfile(dot_git)
+    above = (path, *map(str, PurePath(path).parents))
+    return filter(os.path.lexists, (os.path.join(one, ".git") for one in above))
 
 
 def _refuse_endless(git_directory: str) -> None:

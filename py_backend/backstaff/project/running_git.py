@@ -84,7 +84,6 @@ class NoGit(str):
     ABSENT: ClassVar["NoGit"]
     NO_WORK_TREE: ClassVar["NoGit"]
     ELSEWHERE: ClassVar["NoGit"]
-    REFUSED: ClassVar["NoGit"]
     SLOW: ClassVar["NoGit"]
     TOO_MUCH: ClassVar["NoGit"]
 
@@ -106,12 +105,10 @@ NoGit.ELSEWHERE = NoGit(
     "a part of its git directory lies outside the project, and does not name this work tree;"
     " `git config core.worktree` there can name it, or give a root that has both"
 )
-NoGit.REFUSED = NoGit("git refuses this repository, as it belongs to someone else")
 NoGit.SLOW = NoGit("git took too long")
 NoGit.TOO_MUCH = NoGit("git answered too much, or took too much memory")
 
 _MEANINGS = (
-    (b"dubious ownership|unsafe repository", NoGit.REFUSED),
     (b"not a git repository|in a work tree|cannot use bare repository", NoGit.NO_WORK_TREE),
     (
         b"[Oo]ut of memory|Memory exhausted|mmap failed|[Cc]annot allocate|attempting to allocate",

@@ -260,15 +260,6 @@ def test_where_no_git_answers_the_reason_is_told(folder: Path) -> None:
         assert reply.error["code"] == "NOT_GIT_REPOSITORY"
 
 
-def test_status_leaves_the_files_of_emacs_itself_out_of_its_text(root: Path) -> None:
-    (root / "d/.#f00").symlink_to("me@host.1:2")
-    (root / "d/#f00#").write_text("saved by Emacs itself")
-    (root / "d/.#mine").write_text("a file of the user's")
-    reply = call(root, "git_status_summary")
-    assert "untracked: 1\n  d/.#mine\n" in reply.text
-    assert data(reply)["raw"] == told_of(root), "as git prints it"
-
-
 def test_diff_without_changes_names_the_tool_that_lists_untracked_files(root: Path) -> None:
     git(root, "commit", "-qam", "the second")
     (root / "new.txt").write_text("new")

@@ -132,7 +132,7 @@ def test_what_is_no_work_tree_is_told(folder: Path, root: Path) -> None:
 
 @pytest.mark.parametrize(
     ("there", "started"),
-    [("R/f", False), ("R/.git", True), (".git", True), ("HEAD", True), ("R/in/.git", False)],
+    [("R/f", False), ("R/.git", True), (".git", True), ("HEAD", False), ("R/in/.git", False)],
 )
 def test_git_is_started_only_where_there_can_be_a_repository(
     folder: Path, monkeypatch: pytest.MonkeyPatch, there: str, *, started: bool
@@ -153,9 +153,12 @@ def test_broken_repository_is_told(root: Path) -> None:
 
 
 @as_root
-def test_repository_of_another_user_is_refused(root: Path) -> None:
+def test_repository_of_another_user_is_refused_in_the_words_of_git(root: Path) -> None:
     os.chown(root, 1, 1)
-    assert no_git(root) is NoGit.REFUSED
+    why = no_git(root)
+    assert isinstance(why, GitFailed)
+    assert "dubious ownership" in why
+    assert f"safe.directory {root}" in why
 
 
 def test_git_that_is_not_there_is_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -569,7 +569,7 @@ def test_repository_of_another_user_is_told(tree: Plant) -> None:
     git(root, "add", "-f", ".")
     os.chown(root, NOBODY, NOBODY)
     (note,) = notes(search(root, "x"))
-    assert "; .gitignore is not applied, because git refuses this repository" in note
+    assert "; .gitignore is not applied, because git says: detected dubious ownership" in note
 
 
 def test_words_that_stand_joined_in_a_name_find_it_first(tree: Plant) -> None:

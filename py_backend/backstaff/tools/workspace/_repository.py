@@ -14,15 +14,13 @@ from backstaff.errors import (
 )
 from backstaff.fs.entry import Kind
 from backstaff.project.running_git import GitFailed, NoGit, Unanswered
-from backstaff.render.lines import some_of
-from backstaff.render.names import prose, quote, word
+from backstaff.render.names import prose, quote
 from backstaff.tool import Context
 from backstaff.tools.workspace._refusals import nearest, nearest_names, refusal
 
 NOT_GIT_REPOSITORY = "NOT_GIT_REPOSITORY"
 MAX_NAME = 500
 """Maximum number of characters of the name of a commit."""
-_NEAR = 3
 
 
 @contextmanager
@@ -91,7 +89,7 @@ def no_repository(path: str, why: NoGit) -> ToolError:
 def commit_named(name: str, argument: str, work_tree: WorkTree, context: Context) -> str:
     """The hash of the commit `name`, the value of `argument`; "" for HEAD before the first commit.
 
-    Raises `ToolError` with some names like it, if it names no commit.
+    Raises `ToolError` if it names no commit.
     """
     if name == "HEAD":
         return work_tree.repository.head
@@ -105,11 +103,4 @@ def commit_named(name: str, argument: str, work_tree: WorkTree, context: Context
         words = ("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
         if found := repository.ask_references(context.budget, *words, fine=(0, 1, 128)).strip():
             return found.decode()
-        import difflib
-
-        names = ("for-each-ref", "--count=1000", "--format=%(refname:short)")
-        known = repository.ask_references(context.budget, *names).decode("utf-8", "replace")
-        near = difflib.get_close_matches(name, known.split("\n"), _NEAR)
-        there = some_of(map(word, near), len(near), between=", ")
-        problem += f"; there are {there}" if there else ""
     raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument '{argument}' {problem}: {quote(name)}")

@@ -24,8 +24,6 @@ DEFAULT_TEXT_BYTES = 1 << 18
 MAX_COMMITS, MAX_OFFSET, MAX_LINES = 200, 1_000_000_000, 10_000
 MAX_SUBJECT, MAX_AUTHOR, MAX_GREP = 200, 60, 1000
 _SHORT = 7
-_SURROGATES = re.compile("[\ud800-\udc7f\udd00-\udfff]")
-"""Matches characters that stand for no byte."""
 _OR_EARLIER = " (or an earlier commit, which this shallow clone has not)"
 _LINES = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?")
 
@@ -49,8 +47,8 @@ class Arguments:
 def run(asked: Arguments, context: Context) -> Result:
     """Ask git for commits or for the writers of lines."""
     grep = asked.grep or ""
-    if "\0" in grep or len(grep) > MAX_GREP or _SURROGATES.search(grep):
-        problem = f"must be a text of at most {MAX_GREP} characters"
+    if len(grep) > MAX_GREP or not grep.isprintable():
+        problem = f"must be a printable text of at most {MAX_GREP} characters"
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument 'grep' {problem}")
     span = None if asked.lines is None else _span(asked.lines)
     with work_tree_at(asked.path, context) as (work_tree, below):

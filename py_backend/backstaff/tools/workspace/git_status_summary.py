@@ -5,20 +5,15 @@ No program that the repository names is run for it (contract 008). If the top of
 above the workspace, `raw` has the paths of the workspace alone, as git prints them.
 
 The text names the paths from the workspace on, with git's letters. Beyond the contract, it names
-the files whose text in Emacs differs from the disk, and leaves out Emacs's own files, such as
-the lock `.#a.py` and the copy `#a.py#`.
+the files whose text in Emacs differs from the disk.
 """
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from stat import S_ISLNK
 
 from backstaff.changes.status import Status, branch_line, status_of
 from backstaff.changes.work_tree import WorkTree, opened
 from backstaff.errors import ErrorCode, NotADirectory, NotFound, PathError, ToolError
-from backstaff.fs.entry import Kind
-from backstaff.fs.file import read
 from backstaff.render.lines import cut, plural
 from backstaff.render.names import labels, quote, show
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
@@ -26,8 +21,6 @@ from backstaff.tools.workspace._refusals import refusal
 from backstaff.tools.workspace._repository import answering
 
 DEFAULT_TEXT_BYTES = 1 << 16
-MAX_UNSAVED_BYTES = 4 << 20
-"""Maximum number of bytes of a file that is compared: no unsaved text is longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,30 +53,6 @@ def run(arguments: Arguments, context: Context) -> Result:
         raise refusal(error, arguments.cwd, context) from error
 
 
-def _unsaved(work_tree: WorkTree, context: Context) -> list[str]:
-    """The files below the base whose text in Emacs is not the disk's, with paths from the root."""
-    found = list[str]()
-    for path in sorted(context.unsaved):
-        if not path.startswith(work_tree.base.prefix):
-            continue
-        with suppress(PathError), context.root.resolve(path) as place:  # it may not be there yet
-            if place.kind is Kind.FILE:
-                on_disk = read(place.name, place.directory, MAX_UNSAVED_BYTES)
-                if on_disk.whole and on_disk.head == context.unsaved[path].data:
-                    continue
-        found.append(path)
-    return found
-
-
-def _is_of_emacs(path: str, work_tree: WorkTree) -> bool:
-    """Whether `path` is a file of Emacs's own: the link `.#a.py`, or the copy `#a.py#`."""
-    name = path.rpartition("/")[2]
-    if name.startswith(".#"):
-        status = work_tree.on_disk(path)
-        return status is not None and S_ISLNK(status.st_mode)
-    return len(name) > 1 and name[0] == name[-1] == "#"
-
-
 def _groups(work_tree: WorkTree, status: Status, unsaved: Sequence[str]) -> dict[str, list[str]]:
     """The rows of the text by their headings."""
 
@@ -100,17 +69,15 @@ def _groups(work_tree: WorkTree, status: Status, unsaved: Sequence[str]) -> dict
             groups[group] += [f"{letter} {before}{shown(row.path)}"] * (letter != " ")
     undecided = "undecided, as a filter would have to run, or they cannot be read"
     return groups | {
-        "untracked": [
-            shown(path) for path in status.untracked if not _is_of_emacs(path, work_tree)
-        ],
+        "untracked": [shown(path) for path in status.untracked],
         "changed in Emacs, not saved": [show(path) for path in unsaved],
         undecided: [shown(path) for path in status.undecided],
     }
 
 
 def _result(work_tree: WorkTree, status: Status, context: Context) -> Result:
-    unsaved = _unsaved(work_tree, context)
     prefix, inside = work_tree.base.prefix, work_tree.inside
+    unsaved = sorted(path for path in context.unsaved if path.startswith(prefix))
     line = branch_line(work_tree)
     # No name of a branch has two dots or a blank.
     told = line.removeprefix("## ").removeprefix("No commits yet on ").removesuffix("\n")
