@@ -207,6 +207,8 @@ class _Look:
     include_ignored: bool
     hidden: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """The ignored names in each directory."""
+    is_silent: bool = False
+    """Whether git gave no answer."""
     all_hidden: bool = False
     """Whether all names are ignored that no tracked file has."""
     directories: list[Directory] = field(default_factory=list)
@@ -227,6 +229,7 @@ class _Look:
         try:
             told = self.git.ask(budget, *words, *self.git.below, files=True)
         except Unanswered as error:
+            self.is_silent = True
             return error.why
         for path, after in pairwise([*os.fsdecode(told).split("\0")[:-1], ""]):
             is_directory = path.endswith("/")
@@ -307,7 +310,9 @@ class _Look:
         words = ("ls-files", "-z", "--others", "--", f":(top,literal){name}")
         told = None
         with suppress(Unanswered):
-            told = None if self.git.is_split else self.git.ask(self.budget, *words, files=True)
+            # A git that did not answer, perhaps because of a fifo, would take as long again.
+            if not (self.git.is_split or self.is_silent):
+                told = self.git.ask(self.budget.share(LIST_SHARE), *words, files=True)
         return told in {None, os.fsencode(f"{name}/\0")}
 
     def _note(self, path: str, stamp: Stamp) -> None:

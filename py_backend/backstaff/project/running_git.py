@@ -105,8 +105,8 @@ NoGit.ELSEWHERE = NoGit(
     "a part of its git directory lies outside the project, and does not name this work tree;"
     " `git config core.worktree` there can name it, or give a root that has both"
 )
-NoGit.SLOW = NoGit("git took too long")
-NoGit.TOO_MUCH = NoGit("git answered too much, or took too much memory")
+NoGit.SLOW = NoGit("git had not answered")
+NoGit.TOO_MUCH = NoGit("git had answered too much, or taken too much memory")
 
 _MEANINGS = (
     (b"not a git repository|in a work tree|cannot use bare repository", NoGit.NO_WORK_TREE),

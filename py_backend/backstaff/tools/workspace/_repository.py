@@ -79,7 +79,7 @@ def no_repository(path: str, why: NoGit) -> ToolError:
     """The error for a `path` whose repository is not known. It may only be slow, or too large."""
     if why is NoGit.SLOW or why is NoGit.TOO_MUCH:
         remedy = "give a path, or ask for less (git waits for a fifo named .gitattributes, too)"
-        return DeadlineExceeded(f"{why[:1].upper()}{why[1:]}: {remedy}")
+        return DeadlineExceeded(f"When the time was up, {why}: {remedy}")
     if isinstance(why, GitFailed):
         message = f"The repository of {quote(path)} cannot be read: {prose(why)}"
         return ToolError(ErrorCode.INTERNAL, message)
