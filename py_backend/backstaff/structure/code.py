@@ -35,6 +35,8 @@ class Code:
         """Ends that the text has not: looking for them again would take quadratic time."""
         self.text = "".join(self._hidden())
         self.lines = self.text.split("\n")
+        self.bodies = [*map(str.strip, self.lines, repeat(BLANKS))]
+        """The `lines` without the blanks around them."""
         self.starts = [*accumulate(map((1).__add__, map(len, self.lines)), initial=0)]
         """The places in `text` at which the lines begin."""
         self.numbers: Sequence[int] = range(1, len(self.lines) + 2)
