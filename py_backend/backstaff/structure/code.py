@@ -16,9 +16,6 @@ _COMMENTS = ("/*", "--", "=", "#|")
 """Beginnings of comments that may go on over lines."""
 _MARGIN = re.compile(r"\n(?![ \t\n])")
 _BRACES = re.compile(r"[{}]")
-_CONDITIONAL = re.compile(r"[{}]|#[ \t]*+(?:if|el|endif)")
-Open = tuple[int, "Open | None"]
-"""The place of an open brace, and the one around it."""
 
 
 class Code:
@@ -79,9 +76,6 @@ class Code:
                 if (mark := found[0]) not in closers:
                     closers[mark] = language.closer(mark)
                 after = self._after(*closers[mark], end)
-                # A quote around `$(cat <<END` goes on behind the here-document.
-                if after > line_end and after_here > end and mark in "\"'":
-                    after = self._after(*closers[mark], after_here)
                 if after < 0 or self._swallows(mark, end, after):
                     kind = "h"
                 else:
@@ -151,26 +145,13 @@ class Code:
         return any(rule(text, found.end(), found.end() + LONGEST_WORD) for found in margins)
 
     def _pair(self) -> None:
-        """Find the partner of each brace. Of alternatives by `#if`, each begins as the first."""
-        top: Open | None = None
-        saved = list[Open | None]()
-        signs = _CONDITIONAL if self.language.of_c else _BRACES
-        for found in signs.finditer(self.text):
-            sign, place = found[0], found.start()
-            if sign == "{":
-                top = place, top
-            elif sign == "}":
-                if top is None:
-                    continue
-                self.closing[top[0]] = place
-                top = top[1]
-            elif sign.endswith("endif"):
-                saved[-1:] = ()
-                continue
-            elif sign.endswith("if") and not sign.endswith("elif"):
-                saved.append(top)
-                continue
-            elif saved:
-                top = saved[-1]
+        """Find the partner of each brace."""
+        opened = [-1]
+        for found in _BRACES.finditer(self.text):
+            place = found.start()
+            if found[0] == "{":
+                opened.append(place)
+            elif len(opened) > 1:
+                self.closing[opened.pop()] = place
             self.places.append(place)
-            self.around.append(top[0] if top else -1)
+            self.around.append(opened[-1])

@@ -34,17 +34,10 @@ _TYPES = frozenset(("type", "interface"))
 """Kinds with members in all braces within them: `type A = {b: {c(): void}}`."""
 _PARTS = frozenset(("", "namespace", "extern"))
 """Kinds that have functions as the text has them."""
-_INITIALIZERS = re.compile(r"\)[\w\s]*+:(?!:)")
-"""The beginning of the initializers before a body in C++: `: x{1}, y(2) {`."""
 _BEFORE_TYPE = re.compile(r".*(?:[:|&<,?(=]|\b(?:is|extends|keyof|readonly))\s*\Z", re.DOTALL)
 """Signs and words before the brace of a type in TypeScript."""
 _TYPEDEF = re.compile(r"}[^;\n\w]*+(\w++)")
 _METHOD = re.compile(r"[*#]*+(?:[\w$]++|\[[^\]]*+\])\s*+\??\s*+[(<]")
-_ARROW = re.compile(r"=>\s*+\{")
-_STATEMENT = re.compile(
-    r"[^\w$@#*\"'\[(]|(?:if|for|while|return|switch|throw|await|case|else)\b(?! *+[=:])"
-)
-"""The beginning of a line of JavaScript that defines nothing."""
 
 
 @dataclass(slots=True, eq=False)
@@ -120,13 +113,10 @@ class Walk:
             is_sparse = not (has_members and (has_shapes or (language.group and not top.name)))
             if has_brackets and is_sparse and not is_likely:
                 # Most lines stand in the midst of a function, and define nothing.
-                at = likely[next_likely]
-                if at == total or starts[at] > top.end:
+                at = likely[next_likely] - 1
+                if at + 1 == total or starts[at + 1] > top.end:
                     at = code.line_at(top.end)
-                    continue
-                is_likely = True
-                if not (body := bodies[at]) or at < self.beyond:
-                    continue
+                continue
             is_shape = not has_brackets or is_likely or "(" in body or body[-1] in "{<"
             if not (is_shape or language.group):
                 continue
@@ -141,8 +131,6 @@ class Walk:
                 is_out = indent <= top.indent and not is_string
                 if (is_out and self._goes_on(body, indent, above, at)) or not is_likely:
                     continue
-            elif (language.bare or language.local) and not has_members and _STATEMENT.match(body):
-                continue
             body = body[:LONGEST]
             if language.bare and body[-1] == "=" and at + 1 < total:
                 body = f"{body} {bodies[at + 1]}"  # a function may begin there
@@ -275,8 +263,6 @@ class Walk:
             return None
         is_c = language.of_c
         name = typed_name(body, about, has_type=is_c and is_top, of_c=is_c)
-        if not name and is_c and not is_top and self._first_line(line, owner) < line.number:
-            name = typed_name(body, about, has_type=True, of_c=is_c)  # the type is above
         kind = "method" if is_member and not is_top else "function"
         return self._block(line, name, kind) if name else None
 
@@ -315,21 +301,12 @@ class Walk:
             elif depth:
                 pass
             elif sign == ";":
-                # In old C, the types of parameters stand behind them: `int f(a) int a; {`.
-                is_old = language.of_c and line.body[-1] == ")" and code.line_at(place) > line.at
-                own = code.bodies[code.line_at(place)] if is_old else ""
-                is_over = not (is_old and matcher(language.goes_on)(own))
+                is_over = True
             elif sign == ",":
-                is_item = is_value and language.bare and block.kind != "type"
-                is_over = is_item and text.startswith("\n", place + 1)
+                pass
             elif sign == "=>" and language.bare and block.kind == "method":
                 pass  # it is in a type
             elif sign == "=>" or (sign == "=" and block.kind in _VALUES):
-                body = _ARROW.match(text, place) if language.bare else None
-                if body and block.kind != "type":
-                    block.opened = body.end() - 1
-                    block.end = code.closing.get(block.opened, len(text))
-                    return True
                 is_value, block.opened = True, place
             else:
                 is_value, block.opened = False, -1
@@ -341,11 +318,9 @@ class Walk:
 
     def _is_type(self, block: Block, start: int, place: int) -> bool:
         """Return True if the brace at `place` begins no body, but a type or a value."""
-        text, before = self.code.text, self.code.text[max(start, place - 20) : place].rstrip()
+        before = self.code.text[max(start, place - 20) : place].rstrip()
         if self.language.bare:
             return block.kind == "type" or bool(_BEFORE_TYPE.match(before))
-        if self.language.of_c and block.kind in ("function", "method"):
-            return before[-1:] not in ")}" and bool(_INITIALIZERS.search(text, start, place))
         return block.kind == "func" and before.endswith(("interface", "struct"))
 
     def _is_head(self, indent: int, at: int) -> bool:

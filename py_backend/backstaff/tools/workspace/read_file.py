@@ -32,7 +32,6 @@ import json
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.reading import encoding as encodings
@@ -317,18 +316,10 @@ class Page:
         after = rows[shown][0] if shown < len(rows) else None
         last = part.last + 1 if after is None else after
         lines = {at: line for at, line in lines.items() if at < last}
-        members = [definition_data(one) for one in excerpt.members if one.line < last]
-        more = {"shown_lines": [*lines], "members": members}
-        return self._result(written, lines, after, is_cut=True, more=more)
+        return self._result(written, lines, after, is_cut=True)
 
     def _result(
-        self,
-        text: str,
-        lines: Mapping[int, Line],
-        after: int | None,
-        *,
-        is_cut: bool,
-        more: Mapping[str, object] = MappingProxyType({}),
+        self, text: str, lines: Mapping[int, Line], after: int | None, *, is_cut: bool
     ) -> Result:
         """Return the answer with the `text` and these `lines`; the next page begins at `after`."""
         source, whole, definition = (
@@ -336,7 +327,7 @@ class Page:
             self.part.file.whole,
             self.part.definition,
         )
-        data = {
+        data: dict[str, object] = {
             "path": source.path,
             "content": "\n".join(line.text for line in lines.values()),
             "truncated": is_cut,
@@ -354,10 +345,10 @@ class Page:
             "cut_lines": [at for at, line in lines.items() if line.left],
         }
         if definition:
-            more = {**more, "definition": definition_data(definition)}
+            data["definition"] = definition_data(definition)
         return Result(
             text=text,
-            data={**data, **more},
+            data=data,
             truncated=is_cut or any(line.left for line in lines.values()),
             labels=lambda: labels(show, [source.path]),
         )
