@@ -50,7 +50,7 @@ def span_of(definition: Definition) -> str:
 
 
 def own_line(definition: Definition, width: int) -> str:
-    """Return its own line without `{`, `(` or `:` at its end, in at most `width` bytes; for 0 the name alone."""
+    """Return its own line without `{`, `(`, `:`, in at most `width` bytes; for 0 the name alone."""
     if width:
         text = " ".join(definition.text.split()).rstrip("{(: ")
         return visible(shortened(text, width))

@@ -36,7 +36,7 @@ from dataclasses import dataclass
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.reading import encoding as encodings
 from backstaff.reading.source import TABLE, Origin, Settings
-from backstaff.render.lines import fit, plural, shortened, size, some_of
+from backstaff.render.lines import fit, plural, size, some_of
 from backstaff.render.names import CONTROLS, escaped, labels, quote, show, visible
 from backstaff.tool import Context, Keyword, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._excerpt import Excerpt
@@ -69,9 +69,9 @@ NAMED_BYTES = 100
 """Number of bytes that are kept for the name of a missing part."""
 MEMBER_BYTES = 100
 """Maximum number of bytes of a member's own line in the row for it."""
-MAX_LEFT_OUT, MAX_NAME, NAMES_SHARE = 5, 60, 4
-"""Maximum number of definitions that the end of a cut part names, of the bytes of a name, and the
-part of the limit, a quarter, that the names take."""
+MAX_LEFT_OUT, NAMES_SHARE = 5, 4
+"""Maximum number of definitions that the end of a cut part names, and the part of the limit, a
+quarter, that they take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,7 +402,7 @@ class Page:
         if after > self._last():
             return ""
         left = [
-            f"{shortened(visible(one.name), MAX_NAME)} {span_of(one)}"
+            f"{visible(one.name)} {span_of(one)}"
             for one in (made.definitions if made and self._is_part() else ())
             if after <= one.line <= self.part.last
         ]
