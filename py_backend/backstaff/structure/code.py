@@ -42,18 +42,12 @@ class Code:
             self.numbers = [*accumulate(map((1).__add__, ends), initial=1)]
         self.closing = dict[int, int]()
         """The places of braces, each with that of its partner."""
-        self.places, self.around = [-1], [-1]
-        """The places of all braces, and of the innermost one that is open behind each."""
         if language.end == "{":
             self._pair()
 
     def line_at(self, place: int) -> int:
         """Return the index of the line at a place of `text`."""
         return bisect_right(self.starts, place) - 1
-
-    def opener(self, place: int) -> int:
-        """Return the place of the innermost brace that is open before `place`, or -1."""
-        return self.around[bisect_right(self.places, place - 1) - 1]
 
     # One loop over the tokens, because a function for each would take twice the time.
     def _hidden(self) -> Iterator[str]:  # noqa: C901, PLR0912
@@ -146,12 +140,9 @@ class Code:
 
     def _pair(self) -> None:
         """Find the partner of each brace."""
-        opened = [-1]
+        opened = list[int]()
         for found in _BRACES.finditer(self.text):
-            place = found.start()
             if found[0] == "{":
-                opened.append(place)
-            elif len(opened) > 1:
-                self.closing[opened.pop()] = place
-            self.places.append(place)
-            self.around.append(opened[-1])
+                opened.append(found.start())
+            elif opened:
+                self.closing[opened.pop()] = found.start()

@@ -30,8 +30,6 @@ It begins with a set of characters, because `re` finds these many times faster.
 """
 _VALUES = frozenset("type typealias fun def concept".split())
 """Kinds of definitions that may be a value behind `=`."""
-_TYPES = frozenset(("type", "interface"))
-"""Kinds with members in all braces within them: `type A = {b: {c(): void}}`."""
 _PARTS = frozenset(("", "namespace", "extern"))
 """Kinds that have functions as the text has them."""
 _BEFORE_TYPE = re.compile(r".*(?:[:|&<,?(=]|\b(?:is|extends|keyof|readonly))\s*\Z", re.DOTALL)
@@ -189,10 +187,7 @@ class Walk:
     def _take(self, line: Line) -> None:  # noqa: C901, PLR0912
         """Put the definition that `line` begins, if any, on the stack."""
         language, code, body, owner = self.language, self.code, line.body, self.stack[-1]
-        is_member = owner.kind in _TYPES if language.bare else owner.is_container
-        if not line.found and not (is_member and language.bare):
-            is_member = owner.is_container and code.opener(line.place) == owner.opened
-            is_member = is_member and not (language.bare and owner.kind in _PARTS)
+        is_member = owner.is_container and not (language.bare and owner.kind in _PARTS)
         place, needs_body, block = line.place + line.start, False, None
         if line.found:
             at = line.found.lastindex or 0
