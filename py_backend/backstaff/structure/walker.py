@@ -280,7 +280,7 @@ class Walk:
                 depth -= 1
                 # It belongs to a bracket around the head, or it closes the body.
                 is_over = depth < 0 or (depth == 0 and block.opened == start)
-            elif sign == "}":
+            elif sign == "}" or (sign == ";" and not depth):
                 is_over = True
             elif sign == "{":
                 if not (depth or is_value or self._is_type(block, start, place)):
@@ -293,13 +293,9 @@ class Walk:
                 is_over = not (left and (depth or self._is_head(line.indent, at)))
                 if not left and at - line.at <= MAX_HEAD:  # it has jumped over no braces
                     self.beyond = at
-            elif depth:
-                pass
-            elif sign == ";":
-                is_over = True
-            elif sign == ",":
-                pass
-            elif sign == "=>" and language.bare and block.kind == "method":
+            elif (
+                depth or sign in ",;" or (sign == "=>" and language.bare and block.kind == "method")
+            ):
                 pass  # it is in a type
             elif sign == "=>" or (sign == "=" and block.kind in _VALUES):
                 is_value, block.opened = True, place
