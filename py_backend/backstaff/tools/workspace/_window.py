@@ -22,10 +22,7 @@ LINE_BYTES = 2_000
 
 @dataclass(slots=True)
 class Line:
-    """The first characters of a line of the window.
-
-    In UTF-8, `left` bytes of the line follow them.
-    """
+    """The first characters of a line of the window. In UTF-8, `left` bytes follow them."""
 
     text: str = ""
     left: int = 0
