@@ -116,7 +116,8 @@ class Walk:
                     at = code.line_at(top.end)
                 continue
             is_shape = not has_brackets or is_likely or "(" in body or body[-1] in "{<"
-            if not (is_shape or language.group):
+            is_declaration = language.of_c and body[-1] == ";" and "{" not in body
+            if not (is_shape or language.group) or (is_declaration and not is_likely):
                 continue
             line = lines[at]
             first = indent = line.find(body[0])
