@@ -56,7 +56,7 @@ def test_unknown_argument_is_a_warning(folder: Path) -> None:
 def test_unknown_argument_ends_the_text_for_a_model(folder: Path, key: str) -> None:
     (folder / "f").write_text("word\n" * 5000)
     server, arguments = server_at(folder), {"path": "f", "lines": 2}
-    there_are = "path, start_line, max_lines, symbol, around, match, ranges, start_byte, encoding"
+    there_are = "path, start_line, max_lines, symbol, around, match, ranges, encoding"
     note = f"\n[Unknown argument ignored: lines; there are: {there_are}]\n"
     assert note not in server.call("workspace/read_file", arguments).text
     whole = server.call("workspace/read_file", {"path": "f"}, {key: True, "max_output_bytes": 1000})

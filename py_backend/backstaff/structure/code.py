@@ -16,9 +16,6 @@ _COMMENTS = ("/*", "--", "=", "#|")
 """Beginnings of comments that may go on over lines."""
 _MARGIN = re.compile(r"\n(?![ \t\n])")
 _BRACES = re.compile(r"[{}]")
-_CONDITIONAL = re.compile(r"[{}]|#[ \t]*+(?:if|el|endif)")
-Open = tuple[int, "Open | None"]
-"""The place of an open brace, and the one around it."""
 
 
 class Code:
@@ -35,6 +32,8 @@ class Code:
         """Ends that the text has not: looking for them again would take quadratic time."""
         self.text = "".join(self._hidden())
         self.lines = self.text.split("\n")
+        self.bodies = [*map(str.strip, self.lines, repeat(BLANKS))]
+        """The `lines` without the blanks around them."""
         self.starts = [*accumulate(map((1).__add__, map(len, self.lines)), initial=0)]
         """The places in `text` at which the lines begin."""
         self.numbers: Sequence[int] = range(1, len(self.lines) + 2)
@@ -43,18 +42,12 @@ class Code:
             self.numbers = [*accumulate(map((1).__add__, ends), initial=1)]
         self.closing = dict[int, int]()
         """The places of braces, each with that of its partner."""
-        self.places, self.around = [-1], [-1]
-        """The places of all braces, and of the innermost one that is open behind each."""
         if language.end == "{":
             self._pair()
 
     def line_at(self, place: int) -> int:
         """Return the index of the line at a place of `text`."""
         return bisect_right(self.starts, place) - 1
-
-    def opener(self, place: int) -> int:
-        """Return the place of the innermost brace that is open before `place`, or -1."""
-        return self.around[bisect_right(self.places, place - 1) - 1]
 
     # One loop over the tokens, because a function for each would take twice the time.
     def _hidden(self) -> Iterator[str]:  # noqa: C901, PLR0912
@@ -77,9 +70,6 @@ class Code:
                 if (mark := found[0]) not in closers:
                     closers[mark] = language.closer(mark)
                 after = self._after(*closers[mark], end)
-                # A quote around `$(cat <<END` goes on behind the here-document.
-                if after > line_end and after_here > end and mark in "\"'":
-                    after = self._after(*closers[mark], after_here)
                 if after < 0 or self._swallows(mark, end, after):
                     kind = "h"
                 else:
@@ -149,26 +139,10 @@ class Code:
         return any(rule(text, found.end(), found.end() + LONGEST_WORD) for found in margins)
 
     def _pair(self) -> None:
-        """Find the partner of each brace. Of alternatives by `#if`, each begins as the first."""
-        top: Open | None = None
-        saved = list[Open | None]()
-        signs = _CONDITIONAL if self.language.of_c else _BRACES
-        for found in signs.finditer(self.text):
-            sign, place = found[0], found.start()
-            if sign == "{":
-                top = place, top
-            elif sign == "}":
-                if top is None:
-                    continue
-                self.closing[top[0]] = place
-                top = top[1]
-            elif sign.endswith("endif"):
-                saved[-1:] = ()
-                continue
-            elif sign.endswith("if") and not sign.endswith("elif"):
-                saved.append(top)
-                continue
-            elif saved:
-                top = saved[-1]
-            self.places.append(place)
-            self.around.append(top[0] if top else -1)
+        """Find the partner of each brace."""
+        opened = list[int]()
+        for found in _BRACES.finditer(self.text):
+            if found[0] == "{":
+                opened.append(found.start())
+            elif opened:
+                self.closing[opened.pop()] = found.start()

@@ -116,6 +116,12 @@ class Language:
         return matcher("|".join(self.rules))
 
     @cached_property
+    def finders(self) -> tuple[Callable[[str], Iterator[re.Match[str]]], ...]:
+        """Each finds one of the `words` in a text."""
+        words = (word.replace("~", " ") for word in self.words.split())
+        return tuple(re.compile(word, re.MULTILINE).finditer for word in words)
+
+    @cached_property
     def is_attribute(self) -> Match:
         """Matches a line of attributes, or the beginning of one that takes several lines."""
         return matcher("|".join(filter(None, (self.above, self.attributes))))

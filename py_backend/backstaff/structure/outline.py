@@ -17,10 +17,6 @@ from backstaff.structure.languages import LANGUAGES, language_of
 from backstaff.structure.walker import Block, Walk
 
 MAX_CHARACTERS, MAX_LINES = 1 << 20, 50_000
-MAX_SIGNATURE = 100
-"""Number of characters of a definition's own line and its parameters that are enough."""
-_GAP = re.compile(r"(?<=\() |,? (?=\))")
-"""The blanks and the comma within parentheses that several lines make one."""
 _TEST = re.compile(
     r"\bmod tests?\b|\bfunc (?:Test|Benchmark|Fuzz)[A-Z_]|\bdef test_|\bclass Test[A-Z]"
     r"|\(ert-deftest\b|#\[cfg\(test\)|#\[(?:\w+::)?test\b|@(?:Parameterized)?Test\b|\[(?:Test|Fact)\b"
@@ -36,7 +32,7 @@ class Definition(NamedTuple):
 
     `line` has the name, and `first_line` begins the comments and decorators above it. `qualified`
     is the name with those around it: `Server.run`. `parent` is the number of the definition around
-    it, or -1. `text` is its own line, without a comment, and the lines to which parameters go on.
+    it, or -1. `text` is its own line, without a comment.
     """
 
     name: str
@@ -135,10 +131,6 @@ def _definitions(found: Sequence[Block], language: str, lines: Sequence[str]) ->
         at = block.line, block.first, block.last, len(open_ones), parent
         above = "\n".join(lines[block.first - 1 : block.line])
         is_test = ("est" in above or "F" in above or "B" in above) and bool(_TEST.search(above))
-        text, end = block.text, block.line
-        while end < block.last and len(text) < MAX_SIGNATURE and text.count("(") > text.count(")"):
-            text, end = f"{text} {lines[end].strip()}", end + 1
-        text = _GAP.sub("", text) if end > block.line else text
-        result.append(Definition(block.name, block.kind, *at, qualified, text, is_test))
+        result.append(Definition(block.name, block.kind, *at, qualified, block.text, is_test))
         open_ones.append(number)
     return result

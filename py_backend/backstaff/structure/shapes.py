@@ -14,7 +14,7 @@ _NO_NAMES = frozenset(
 """Words that begin a statement, or that stand before a parenthesis."""
 _BARE_NAME = re.compile(r"[*#]*+((?:[\w$]++|\[[^\]]*+\]))\s*+\??\s*+")
 _OPERATOR = re.compile(r"\boperator(?!\w)(.*+)")
-_FOREIGN = re.compile(r"[\"'`;/+|!%\\]|->|\b(?:return|throw|else|new|case|goto)\b")
+_FOREIGN = re.compile(r"[\"'`;/+|!%{\\]|->|\b(?:return|throw|else|new|case|goto)\b")
 """Signs and words that no function has before its name."""
 _AFTER_MACRO = re.compile(
     r"\s*+[*&]*+(?!(?:noexcept|throw|requires|const|override|final|try|if|for|while|switch)\b|__)"

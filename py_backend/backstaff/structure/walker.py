@@ -5,11 +5,13 @@ the partner of its bracket. In other languages, indentation ends it.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from backstaff.budget import Budget
-from backstaff.structure.code import BLANKS, Code
+from backstaff.structure.code import Code
 from backstaff.structure.language import CONTAINERS, LONGEST, Language, matcher
 from backstaff.structure.shapes import bare_name, typed_name
 
@@ -21,25 +23,19 @@ _TAB = 8
 _HEADS, _NO_TYPE, _NO_METHOD = "{)]>:,=?|&.-<", "}#{[:,.+-*/|&?!\"'`", "@}{:,.+-/|&?!<(\"'`"
 """Beginnings of lines that go on with a head; and that define no function without a keyword, typed
 or bare."""
-_SIGNS = re.compile(r"[][(){};,\n]|=>|(?<![=!<>])=(?!=)")
-"""Signs in a head, or at its end."""
+_SIGNS = re.compile(r"[][(){};,\n=](?:(?<!=)|>|(?<![=!<>]=)(?!=))")
+"""Signs in a head, or at its end: `=` and `=>`, but not `==` or `<=`.
+
+It begins with a set of characters, because `re` finds these many times faster.
+"""
 _VALUES = frozenset("type typealias fun def concept".split())
 """Kinds of definitions that may be a value behind `=`."""
-_TYPES = frozenset(("type", "interface"))
-"""Kinds with members in all braces within them: `type A = {b: {c(): void}}`."""
 _PARTS = frozenset(("", "namespace", "extern"))
 """Kinds that have functions as the text has them."""
-_INITIALIZERS = re.compile(r"\)[\w\s]*+:(?!:)")
-"""The beginning of the initializers before a body in C++: `: x{1}, y(2) {`."""
 _BEFORE_TYPE = re.compile(r".*(?:[:|&<,?(=]|\b(?:is|extends|keyof|readonly))\s*\Z", re.DOTALL)
 """Signs and words before the brace of a type in TypeScript."""
 _TYPEDEF = re.compile(r"}[^;\n\w]*+(\w++)")
 _METHOD = re.compile(r"[*#]*+(?:[\w$]++|\[[^\]]*+\])\s*+\??\s*+[(<]")
-_ARROW = re.compile(r"=>\s*+\{")
-_STATEMENT = re.compile(
-    r"[^\w$@#*\"'\[(]|(?:if|for|while|return|switch|throw|await|case|else)\b(?! *+[=:])"
-)
-"""The beginning of a line of JavaScript that defines nothing."""
 
 
 @dataclass(slots=True, eq=False)
@@ -95,7 +91,8 @@ class Walk:
     def run(self, budget: Budget) -> list[Block]:  # noqa: C901, PLR0912
         """Return the definitions in the order of their lines. Raises as `budget` does."""
         code, language, stack = self.code, self.language, self.stack
-        lines, likely, starts, numbers = code.lines, self._likely(), code.starts, code.numbers
+        lines, bodies, starts, numbers = code.lines, code.bodies, code.starts, code.numbers
+        likely = self._likely()
         has_brackets, has_shapes = language.end == "{", language.bare or language.typed
         last = looked_at = next_likely = 0  # `last` is the line of code above
         at, total = -1, len(lines)
@@ -103,6 +100,8 @@ class Walk:
             if at >= looked_at:
                 budget.check()
                 looked_at = at + STRIDE
+            if not (body := bodies[at]) or at < self.beyond:
+                continue
             while starts[at] > stack[-1].end >= 0:
                 stack.pop()
             while likely[next_likely] < at:
@@ -112,15 +111,15 @@ class Walk:
             is_sparse = not (has_members and (has_shapes or (language.group and not top.name)))
             if has_brackets and is_sparse and not is_likely:
                 # Most lines stand in the midst of a function, and define nothing.
-                at = likely[next_likely]
-                if at == total or starts[at] > top.end:
+                at = likely[next_likely] - 1
+                if at + 1 == total or starts[at + 1] > top.end:
                     at = code.line_at(top.end)
-                    continue
-                is_likely = True
-            body = (line := lines[at]).strip(BLANKS)
-            is_shape = not has_brackets or is_likely or "(" in body or body[-1:] in ("{", "<")
-            if not body or at < self.beyond or not (is_shape or language.group):
                 continue
+            is_shape = not has_brackets or is_likely or "(" in body or body[-1] in "{<"
+            is_declaration = language.of_c and body[-1] == ";" and "{" not in body
+            if not (is_shape or language.group) or (is_declaration and not is_likely):
+                continue
+            line = lines[at]
             first = indent = line.find(body[0])
             if first and (line[0] == "\t" or "\0" in line[:first]):
                 before = line[:first].rpartition("\0")[2][:LONGEST]
@@ -131,11 +130,9 @@ class Walk:
                 is_out = indent <= top.indent and not is_string
                 if (is_out and self._goes_on(body, indent, above, at)) or not is_likely:
                     continue
-            elif (language.bare or language.local) and not has_members and _STATEMENT.match(body):
-                continue
             body = body[:LONGEST]
             if language.bare and body[-1] == "=" and at + 1 < total:
-                body = f"{body} {lines[at + 1].strip(BLANKS)}"  # a function may begin there
+                body = f"{body} {bodies[at + 1]}"  # a function may begin there
             start = begun.end() if language.before and (begun := language.before(body)) else 0
             found = language.rule(body, start) if is_likely else None
             if found or not language.bare or _METHOD.match(body, start):
@@ -147,10 +144,10 @@ class Walk:
 
     def comments(self) -> list[tuple[int, int]]:
         """Return the first and the last line of each run of comments and docstrings."""
-        result, numbers, lines = list[tuple[int, int]](), self.code.numbers, self.code.lines
+        result, numbers = list[tuple[int, int]](), self.code.numbers
         # A string on a line of its own is a docstring, where no brackets are.
         marks = "\"'" if not self.language.end else "\0"
-        for at in [at for at, line in enumerate(lines) if line.strip(BLANKS)[:1] in marks]:
+        for at in [at for at, body in enumerate(self.code.bodies) if body[:1] in marks]:
             first, last = numbers[at], numbers[at + 1] - 1
             if self.lines[first - 1].strip():
                 if result and result[-1][1] == first - 1:
@@ -163,14 +160,10 @@ class Walk:
 
         The last one is behind the text.
         """
-        total = len(self.code.lines)
-        words = [one.replace("~", " ") for one in self.language.words.split()]
-        found = (
-            match.start()
-            for word in words
-            for match in re.finditer(word, self.code.text, re.MULTILINE)
-        )
-        return sorted({*map(self.code.line_at, found), total}) if words else range(total + 1)
+        total, finders = len(self.code.lines), self.language.finders
+        places = [found.start() for finder in finders for found in finder(self.code.text)]
+        numbers = {*map(partial(bisect_right, self.code.starts), places), total + 1}
+        return [number - 1 for number in sorted(numbers)] if finders else range(total + 1)
 
     def _goes_on(self, body: str, indent: int, above: int, at: int) -> bool:
         """Close the definitions that end above the `at`-th line by its indentation, or with it.
@@ -195,10 +188,7 @@ class Walk:
     def _take(self, line: Line) -> None:  # noqa: C901, PLR0912
         """Put the definition that `line` begins, if any, on the stack."""
         language, code, body, owner = self.language, self.code, line.body, self.stack[-1]
-        is_member = owner.kind in _TYPES if language.bare else owner.is_container
-        if not line.found and not (is_member and language.bare):
-            is_member = owner.is_container and code.opener(line.place) == owner.opened
-            is_member = is_member and not (language.bare and owner.kind in _PARTS)
+        is_member = owner.is_container and not (language.bare and owner.kind in _PARTS)
         place, needs_body, block = line.place + line.start, False, None
         if line.found:
             at = line.found.lastindex or 0
@@ -269,8 +259,6 @@ class Walk:
             return None
         is_c = language.of_c
         name = typed_name(body, about, has_type=is_c and is_top, of_c=is_c)
-        if not name and is_c and not is_top and self._first_line(line, owner) < line.number:
-            name = typed_name(body, about, has_type=True, of_c=is_c)  # the type is above
         kind = "method" if is_member and not is_top else "function"
         return self._block(line, name, kind) if name else None
 
@@ -293,7 +281,7 @@ class Walk:
                 depth -= 1
                 # It belongs to a bracket around the head, or it closes the body.
                 is_over = depth < 0 or (depth == 0 and block.opened == start)
-            elif sign == "}":
+            elif sign == "}" or (sign == ";" and not depth):
                 is_over = True
             elif sign == "{":
                 if not (depth or is_value or self._is_type(block, start, place)):
@@ -306,24 +294,11 @@ class Walk:
                 is_over = not (left and (depth or self._is_head(line.indent, at)))
                 if not left and at - line.at <= MAX_HEAD:  # it has jumped over no braces
                     self.beyond = at
-            elif depth:
-                pass
-            elif sign == ";":
-                # In old C, the types of parameters stand behind them: `int f(a) int a; {`.
-                is_old = language.of_c and line.body[-1] == ")" and code.line_at(place) > line.at
-                own = code.lines[code.line_at(place)].strip(BLANKS) if is_old else ""
-                is_over = not (is_old and matcher(language.goes_on)(own))
-            elif sign == ",":
-                is_item = is_value and language.bare and block.kind != "type"
-                is_over = is_item and text.startswith("\n", place + 1)
-            elif sign == "=>" and language.bare and block.kind == "method":
+            elif (
+                depth or sign in ",;" or (sign == "=>" and language.bare and block.kind == "method")
+            ):
                 pass  # it is in a type
             elif sign == "=>" or (sign == "=" and block.kind in _VALUES):
-                body = _ARROW.match(text, place) if language.bare else None
-                if body and block.kind != "type":
-                    block.opened = body.end() - 1
-                    block.end = code.closing.get(block.opened, len(text))
-                    return True
                 is_value, block.opened = True, place
             else:
                 is_value, block.opened = False, -1
@@ -335,17 +310,15 @@ class Walk:
 
     def _is_type(self, block: Block, start: int, place: int) -> bool:
         """Return True if the brace at `place` begins no body, but a type or a value."""
-        text, before = self.code.text, self.code.text[max(start, place - 20) : place].rstrip()
+        before = self.code.text[max(start, place - 20) : place].rstrip()
         if self.language.bare:
             return block.kind == "type" or bool(_BEFORE_TYPE.match(before))
-        if self.language.of_c and block.kind in ("function", "method"):
-            return before[-1:] not in ")}" and bool(_INITIALIZERS.search(text, start, place))
         return block.kind == "func" and before.endswith(("interface", "struct"))
 
     def _is_head(self, indent: int, at: int) -> bool:
         """Return True if the next line of code from the `at`-th on goes on with a head."""
-        lines = self.code.lines
-        while at < len(lines) and not (body := lines[at].strip(BLANKS)):
+        lines, bodies = self.code.lines, self.code.bodies
+        while at < len(lines) and not (body := bodies[at]):
             at += 1
         if at == len(lines):
             return False
@@ -363,11 +336,10 @@ class Walk:
         within = False  # the last lines of a decorator, whose first has not been seen
         for at in range(line.at - 1, max(-1, line.at - MAX_ABOVE), -1):
             number = code.numbers[at]
-            own = code.lines[at]
             if number <= lowest:
                 break
-            body = own.strip(BLANKS)
-            shown = own if body else self.lines[number - 1]
+            body = code.bodies[at]
+            shown = code.lines[at] if body else self.lines[number - 1]
             if not shown.strip():
                 break
             indent = len(shown[: len(shown) - len(shown.lstrip())][:LONGEST].expandtabs(_TAB))

@@ -306,7 +306,6 @@ def test_initializers_over_lines_define_nothing() -> None:
 @pytest.mark.parametrize(
     ("path", "text", "last"),
     [
-        ("a.c", "int f(a)\n  int a;\n{\n  return a;\n}\n", 5),
         ("a.c", "void f(void)\n{\ng();\nh();\n}\nint i;\n", 5),
         ("a.sh", "f() {\n  x=$(cat <<EOF\ntext\nEOF\n)\n  more\n}\n", 7),
         ("a.sh", "f() {\n  cat <<End-Of-X\n}\nEnd-Of-X\n}\n", 5),

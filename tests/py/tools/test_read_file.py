@@ -31,7 +31,7 @@ FILES = int(os.environ.get("BACKSTAFF_FILES") or times(1))
 WINDOWS = 20
 TOOL = "workspace/read_file"
 MORE = re.compile(r"^\[more: start_line=(\d+)\]\n\Z", re.MULTILINE)
-CUT = re.compile(r"\[\+\d+ bytes: (start_line=\d+ max_lines=1(?: start_byte=\d+)?)\]\n")
+CUT = re.compile(r"\[\+\d+ bytes: (start_line=\d+ max_lines=1)\]\n")
 
 
 def raised(root: Path, limit: int = 1 << 30) -> Server:
@@ -141,7 +141,7 @@ def test_pages_that_the_answers_name_make_the_whole_text_again(root: Path) -> No
             continue
         (root / "a").write_bytes(file.data)
         longest = max(len(line.encode()) for line in lines)
-        limit = {"max_output_bytes": longest // 10 + random.choice([300, 1000, 5000])}
+        limit = {"max_output_bytes": 6 * longest + random.choice([300, 1000, 5000])}
         assert rejoined(server, file, limit) == lines, f"file {number}"
 
 
@@ -157,19 +157,8 @@ def rejoined(server: Server, file: RandomFile, context: Mapping[str, object]) ->
         page = found(reply)["content"].split("\n")
         for named in CUT.findall(reply.text):
             one = {name: int(value) for name, value in (pair.split("=") for pair in named.split())}
-            at = one["start_line"] - start
-            # A page of one line already has its beginning.
-            part = page[at] if "start_byte" in one else ""
-            while True:
-                answer = server.call(TOOL, arguments | one, context)
-                part += found(answer)["content"]
-                more = CUT.search(answer.text)
-                if not more:
-                    break
-                values = dict(pair.split("=") for pair in more[1].split())
-                assert int(values["start_byte"]) > one.get("start_byte", 0)
-                one = {name: int(value) for name, value in values.items()}
-            page[at] = part
+            answer = server.call(TOOL, arguments | one, context)
+            page[one["start_line"] - start] = found(answer)["content"]
         lines += page
         more = MORE.search(reply.text)
         if not more:
@@ -395,41 +384,14 @@ def test_encoding_that_does_not_fit_is_told_with_the_byte(root: Path) -> None:
     assert "not UTF-8 (byte 2) nor shift_jis (byte 2)" in reply.text
 
 
-def test_line_of_more_than_the_limit_goes_on_at_a_byte(root: Path) -> None:
+def test_line_of_more_than_the_limit_counts_the_bytes_left_out(root: Path) -> None:
     server = write(root, "é".encode() * 2500 + b"\ny")
-    limit = {"max_output_bytes": 1000}
-    reply = server.call(TOOL, {"path": "a", "max_lines": 1}, limit)
+    reply = server.call(TOOL, {"path": "a", "max_lines": 1}, {"max_output_bytes": 1000})
     shown = len(found(reply)["content"].encode())
     assert 850 < shown < 1000
-    left = f"[+{5000 - shown} bytes: start_line=1 max_lines=1 start_byte={shown}]"
+    left = f"[+{5000 - shown} bytes left out for a limit of 1000 bytes]"
     assert f"{left}\n[more: start_line=2]\n" in reply.text
     assert found(reply)["cut_lines"] == [1]
-    reply = server.call(TOOL, {"path": "a", "max_lines": 1, "start_byte": 4800}, limit)
-    assert reply.text == (
-        "a: line 1 of 2 from byte 4800\n1\t" + "é" * 100 + "\n[more: start_line=2]\n"
-    )
-    assert found(reply)["cut_lines"] == [1]
-
-
-@pytest.mark.parametrize("start", [7, 8, 9_999_999])
-def test_byte_past_the_end_of_its_line_is_told(root: Path, start: int) -> None:
-    server = write(root, "日日x\ny".encode())
-    reply = server.call(TOOL, {"path": "a", "max_lines": 1, "start_byte": start})
-    head = f"a: line 1 of 2 from byte {start}\n1\t"
-    assert reply.text == f"{head}[the line has only 7 bytes]\n[more: start_line=2]\n"
-    assert found(reply)["content"] == ""
-    reply = server.call(TOOL, {"path": "a", "start_byte": start})
-    assert reply.text.endswith("1\t[the line has only 7 bytes]\n2\ty\n")
-
-
-@pytest.mark.parametrize(
-    ("start", "content"), [(1, "日x\ny"), (3, "日x\ny"), (4, "x\ny"), (7, "\ny"), (9, "\ny")]
-)
-def test_byte_in_the_midst_of_a_character_counts_as_the_next_character(
-    root: Path, start: int, content: str
-) -> None:
-    data = read(write(root, "日日x\ny".encode()), start_byte=start)
-    assert data["content"] == content
 
 
 # ---------------------------------------------------------------------------- special files

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from backstaff.errors import ErrorCode, NotAFile, ToolError
-from backstaff.fs.entry import Kind
+from backstaff.errors import ErrorCode, ToolError
 from backstaff.render.names import quote
 from backstaff.structure.outline import Definition
 from backstaff.tool import Context, argument
@@ -43,8 +42,7 @@ class Part:
     """The lines of `file` from `start` to `last`: those of `definition`, or a window.
 
     The definition `inside` goes on at the first line of the window. The definitions `around` begin
-    above it. The line `outside` was asked for, and no definition holds it. Where there is an
-    `excerpt`, only its lines are shown.
+    above it. Where there is an `excerpt`, only its lines are shown.
     """
 
     file: File
@@ -53,7 +51,6 @@ class Part:
     definition: Definition | None = None
     inside: Definition | None = None
     around: Sequence[Definition] = ()
-    outside: int | None = None
     excerpt: Excerpt | None = None
 
     @property
@@ -144,17 +141,7 @@ def _parts(asked: Range, read: Callable[[str], File], context: Context) -> list[
             raise Several(asked.symbol, found)
         # With the whole name: the file may define others whose names end alike.
         asked = replace(asked, path=found[0].path, symbol=found[0].definition.qualified)
-    try:
-        file = read(asked.path)
-    except ToolError as error:
-        cause = error.__cause__
-        is_directory = isinstance(cause, NotAFile) and cause.kind == Kind.DIRECTORY
-        if not (asked.symbol.strip() and is_directory):
-            raise
-        problem = f"Path {quote(asked.path)} is a directory, so it defines nothing itself"
-        search = f"{context.named('workspace/regexp_search')} with definitions=true"
-        remedy = f"{search} and that root_path finds {quote(asked.symbol)} in it"
-        raise ToolError(error.code, f"{problem}: {remedy}") from error
+    file = read(asked.path)
     if asked.symbol.strip():
         return [_of(file, one) for one in _named(asked.symbol, file, context)]
     if asked.around is not None:
@@ -202,8 +189,7 @@ def _around(line: int, most: int, file: File, path: str) -> Part:
     start = max(low, min(line - most // 2, high - most + 1))
     above = (*file.outline.above(found), found) if file.outline and found else ()
     heads = [one for one in above if one.line < start]
-    outside = None if found else line
-    return Part(file, start, min(count, start + most - 1), around=heads, outside=outside)
+    return Part(file, start, min(count, start + most - 1), around=heads)
 
 
 def _going_on(file: File, start: int, last: int) -> Definition | None:

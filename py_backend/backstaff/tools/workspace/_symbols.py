@@ -50,9 +50,9 @@ def span_of(definition: Definition) -> str:
 
 
 def own_line(definition: Definition, width: int) -> str:
-    """Return its own line without `{` or `:`, in at most `width` bytes; for 0 the name alone."""
+    """Return its own line without `{`, `(`, `:`, in at most `width` bytes; for 0 the name alone."""
     if width:
-        text = " ".join(definition.text.split()).removesuffix("{").removesuffix(":").rstrip()
+        text = " ".join(definition.text.split()).rstrip("{(: ")
         return visible(shortened(text, width))
     kind = f"{definition.kind} " if definition.kind in CONTAINERS else ""
     return visible(f"{kind}{definition.name}")

@@ -22,15 +22,10 @@ LINE_BYTES = 2_000
 
 @dataclass(slots=True)
 class Line:
-    """The first characters of a line of the window.
-
-    In UTF-8, `left` bytes of the line follow them, and `before` bytes, which `start_byte` skips,
-    precede them.
-    """
+    """The first characters of a line of the window. In UTF-8, `left` bytes follow them."""
 
     text: str = ""
     left: int = 0
-    before: int = 0
 
     def add(self, piece: str, most: int) -> None:
         """Add `piece` to the line, but keep no more than `most` bytes of it."""
@@ -41,19 +36,18 @@ class Line:
     def first(self, most: int) -> "Line":
         """Return the line with at most `most` bytes of its text."""
         text = first_bytes(self.text, most)
-        return Line(text, self.left + size(self.text) - size(text), self.before)
+        return Line(text, self.left + size(self.text) - size(text))
 
 
 @dataclass(slots=True)
 class Window:
     """Takes a text in pieces, and keeps `count` lines from the line `start` on.
 
-    The first line loses its first `skip` bytes, and keeps up to `limit` bytes, because it may be
-    shown alone. Where `all_text` is a list, it gets all of the text.
+    The first line keeps up to `limit` bytes, because it may be shown alone. Where `all_text` is a
+    list, it gets all of the text.
     """
 
     start: int
-    skip: int
     count: int
     limit: int
     lines: list[Line] = field(default_factory=list)
@@ -70,11 +64,6 @@ class Window:
                 position, piece = number - self.start, pieces[number - first]
                 if position == len(self.lines):
                     self.lines.append(Line())
-                if self.skip and not position:
-                    whole = piece.encode()
-                    piece = whole[self.skip :].decode(errors="ignore")
-                    self.lines[0].before += len(whole) - size(piece)
-                    self.skip = max(0, self.skip - len(whole))
                 self.lines[position].add(piece, LINE_BYTES if position else self.limit)
         return self.all_text is not None or last < end
 

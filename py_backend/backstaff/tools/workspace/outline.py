@@ -103,7 +103,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         pass  # the text may be a buffer's that has no file yet
     except PathError as error:
         raise refusal(error, arguments.path, context) from error
-    file = read_text(arguments.path, Window(1, 0, 0, 0), context, whole=True)
+    file = read_text(arguments.path, Window(1, 0, 0), context, whole=True)
     found = _outlined(file.source.path, file.text, arguments.depth, file.outline)
     found = found or Outlined(file.source.path, file.whole.line_count, (), 0)
     written, is_cut = _rows(found, limit)
@@ -232,14 +232,8 @@ def _lines(found: Sequence[Outlined], prefix: int, limit: int) -> tuple[str, boo
             return "".join(lines), is_cut
 
     def cut(shown: int) -> str:
-        left = found[shown:]
-        places = {one.path.rpartition("/")[0] or "." for one in left}
-        where = (
-            f"{len(places)} directories"
-            if len(places) > 1
-            else show(f"{min(places, default='.')}/")
-        )
-        more = f"{counted(len(left), 'more file')} in {where}: give a deeper path or include"
+        left = len(lines) - shown
+        more = f"{counted(left, 'more file')}: give a deeper path or include"
         return "".join(lines[:shown]) + bracketed([more] * bool(left))
 
     return fit(cut, len(lines), map(size, lines), limit)[0], True

@@ -9,8 +9,7 @@ Lines end at `\n`, `\r\n` counts as one, and a file that ends with a newline has
     [more: start_line=81]
 
 A line of more than `LINE_BYTES` is cut, and its end names the window of one line that shows more,
-because a page of one line gets the whole limit. If that is too little as well, the line's end names
-the byte, in UTF-8, at which the next page begins: `start_byte` is beyond the contract.
+because a page of one line gets the whole limit.
 
 `symbol` reads the definition of that name, with the comments and decorators above it. `around`
 reads the innermost definition that holds a line. A long definition stands for itself by some of its
@@ -33,12 +32,11 @@ import json
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.reading import encoding as encodings
 from backstaff.reading.source import TABLE, Origin, Settings
-from backstaff.render.lines import fit, plural, shortened, size, some_of
+from backstaff.render.lines import fit, plural, size, some_of
 from backstaff.render.names import CONTROLS, escaped, labels, quote, show, visible
 from backstaff.tool import Context, Keyword, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._excerpt import Excerpt
@@ -71,9 +69,9 @@ NAMED_BYTES = 100
 """Number of bytes that are kept for the name of a missing part."""
 MEMBER_BYTES = 100
 """Maximum number of bytes of a member's own line in the row for it."""
-MAX_LEFT_OUT, MAX_NAME, NAMES_SHARE = 5, 60, 4
-"""Maximum number of definitions that the end of a cut part names, of the bytes of a name, and the
-part of the limit, a quarter, that the names take."""
+MAX_LEFT_OUT, NAMES_SHARE = 5, 4
+"""Maximum number of definitions that the end of a cut part names, and the part of the limit, a
+quarter, that they take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +100,6 @@ class Arguments:
         "Up to 20 parts {path, symbol|around|start_line, max_lines, match}, 16384 bytes in all.",
         absent=(),
     )
-    start_byte: int = argument(
-        "As an answer names it.",
-        default=0,
-        minimum=0,
-    )
     line_numbers: bool = argument(
         "Put its number before each line of the text.", default=True, hidden=True
     )
@@ -123,7 +116,7 @@ def run(arguments: Arguments, context: Context) -> Result:
 
     def read_once(path: str) -> File:
         if path not in files:
-            window = Window(asked.start_line, asked.start_byte, asked.max_lines, room)
+            window = Window(asked.start_line, asked.max_lines, room)
             whole = not is_window or asked.start_line > 1
             files[path] = read_text(path, window, context, encoding, whole=whole)
         return files[path]
@@ -156,7 +149,7 @@ def run(arguments: Arguments, context: Context) -> Result:
 
 def _lines(part: Part, room: int, context: Context, encoding: str) -> Sequence[Line]:
     """Return the lines of `part`; the first may have `room` bytes."""
-    window = Window(part.start, 0, part.last - part.start + 1, room)
+    window = Window(part.start, part.last - part.start + 1, room)
     if part.file.whole.line_count and not part.file.text:  # it is too large to be kept
         return read_text(part.file.source.path, window, context, encoding).lines
     window.take(part.file.text, 1, part.file.whole.line_count)
@@ -323,18 +316,10 @@ class Page:
         after = rows[shown][0] if shown < len(rows) else None
         last = part.last + 1 if after is None else after
         lines = {at: line for at, line in lines.items() if at < last}
-        members = [definition_data(one) for one in excerpt.members if one.line < last]
-        more = {"shown_lines": [*lines], "members": members}
-        return self._result(written, lines, after, is_cut=True, more=more)
+        return self._result(written, lines, after, is_cut=True)
 
     def _result(
-        self,
-        text: str,
-        lines: Mapping[int, Line],
-        after: int | None,
-        *,
-        is_cut: bool,
-        more: Mapping[str, object] = MappingProxyType({}),
+        self, text: str, lines: Mapping[int, Line], after: int | None, *, is_cut: bool
     ) -> Result:
         """Return the answer with the `text` and these `lines`; the next page begins at `after`."""
         source, whole, definition = (
@@ -342,8 +327,7 @@ class Page:
             self.part.file.whole,
             self.part.definition,
         )
-        skipped = self.part.start if self.asked.start_byte else 0
-        data = {
+        data: dict[str, object] = {
             "path": source.path,
             "content": "\n".join(line.text for line in lines.values()),
             "truncated": is_cut,
@@ -358,13 +342,13 @@ class Page:
             "encoding": whole.encoding,
             "eol": Keyword(whole.eol),
             "revision": whole.revision,
-            "cut_lines": [at for at, line in lines.items() if line.left or at == skipped],
+            "cut_lines": [at for at, line in lines.items() if line.left],
         }
         if definition:
-            more = {**more, "definition": definition_data(definition)}
+            data["definition"] = definition_data(definition)
         return Result(
             text=text,
-            data={**data, **more},
+            data=data,
             truncated=is_cut or any(line.left for line in lines.values()),
             labels=lambda: labels(show, [source.path]),
         )
@@ -381,10 +365,6 @@ class Page:
             window = f"lines {part.start}-{part.start + len(lines) - 1} of {count}"
         if lines and part.inside:
             window += f" (in {lines_of(part.inside)})"
-        if part.outside:
-            window += f" (line {part.outside} is in no definition)"
-        if lines and self.asked.start_byte:
-            window += f" from byte {self.asked.start_byte}"
         above = [f"{one.line}- {visible(one.text)}\n" for one in part.around]
         is_alone = len(lines) == 1
         rows = [self._row(at, line, alone=is_alone) for at, line in enumerate(lines, part.start)]
@@ -409,17 +389,11 @@ class Page:
 
     def _row(self, number: int, line: Line, *, alone: bool = False) -> str:
         mark = f"{number}\t" if self.asked.line_numbers else ""
-        skipped = self.asked.start_byte if number == self.part.start else 0
         end = ""
-        if line.left and alone and not line.text:
+        if line.left and alone:
             end = f"[+{line.left} bytes left out for a limit of {self.limit} bytes]"
-        elif skipped and not (line.text or line.left):
-            end = f"[the line has only {plural(line.before, 'byte')}]"
         elif line.left:
-            # A line alone had the whole limit, so the next page begins where it ends.
-            after = skipped + size(line.text) if alone or skipped else 0
-            byte = f" start_byte={after}" if after else ""
-            end = f"[+{line.left} bytes: start_line={number} max_lines=1{byte}]"
+            end = f"[+{line.left} bytes: start_line={number} max_lines=1]"
         return f"{mark}{CONTROLS.sub(escaped, line.text)}{end}\n"
 
     def _more(self, shown: int) -> str:
@@ -428,7 +402,7 @@ class Page:
         if after > self._last():
             return ""
         left = [
-            f"{shortened(visible(one.name), MAX_NAME)} {span_of(one)}"
+            f"{visible(one.name)} {span_of(one)}"
             for one in (made.definitions if made and self._is_part() else ())
             if after <= one.line <= self.part.last
         ]
