@@ -1,6 +1,7 @@
 """Workers that are stuck: their calls are abandoned, counted, and replaced up to a limit."""
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,9 +16,12 @@ from backstaff.tool import Context, Result
 from backstaff.wire.connection import Connection
 from backstaff.workers import (
     GRACE_S,
-    MAX_RUNNING,
+    HANGS_S,
+    MAX_COMPUTING,
+    MAX_IDLE,
     MAX_STUCK,
     MAX_THREADS,
+    WAITS_S,
     Workers,
 )
 from tests.py.epc import frame, parsed
@@ -121,7 +125,7 @@ def test_stuck_workers_are_replaced_and_their_jobs_counted(
     pool.check_deadlines()
     assert sorted(count for job in jobs for count in job.ends) == [1, 2, 3]
     assert not pool.saturated
-    done = [threading.Event() for _ in range(3 * MAX_RUNNING)]
+    done = [threading.Event() for _ in range(3 * MAX_COMPUTING)]
     assert all(pool.submit(Doing(event.set)) for event in done)
     assert all(event.wait(DEADLINE) for event in done)
 
@@ -132,28 +136,28 @@ def test_jobs_that_wait_behind_stuck_ones_are_run_by_their_replacements(
     quick = threading.Event()
     stuck = [
         Doing(disk.hang, seconds=5 if number < MAX_STUCK - 1 else 50)
-        for number in range(MAX_RUNNING)
+        for number in range(MAX_COMPUTING)
     ]
     assert all(pool.submit(job) for job in (*stuck, Doing(quick.set)))
-    disk.has(MAX_RUNNING)
+    disk.has(MAX_COMPUTING)
     assert not quick.is_set()
     clock.now += 10
     pool.check_deadlines()
     assert quick.wait(DEADLINE)
-    assert [len(job.ends) for job in stuck] == [1] * 3 + [0] * (MAX_RUNNING - 3)
+    assert [len(job.ends) for job in stuck] == [1] * 3 + [0] * (MAX_COMPUTING - 3)
 
 
 def test_with_too_many_stuck_workers_all_others_are_rejected(
     pool: Workers, clock: Clock, disk: DeadDisk
 ) -> None:
-    stuck = [Doing(disk.hang) for _ in range(MAX_RUNNING)]
+    stuck = [Doing(disk.hang) for _ in range(MAX_COMPUTING)]
     waiting = [Doing(disk.hang) for _ in range(10)]
     assert all(pool.submit(job) for job in (*stuck, *waiting))
-    disk.has(MAX_RUNNING)
+    disk.has(MAX_COMPUTING)
     clock.now += 100
     pool.check_deadlines()
     assert pool.saturated
-    assert sorted(count for job in stuck for count in job.ends) == [*range(1, MAX_RUNNING + 1)]
+    assert sorted(count for job in stuck for count in job.ends) == [*range(1, MAX_COMPUTING + 1)]
     assert [job.rejected for job in waiting] == [1] * len(waiting)
     assert not pool.submit(Doing(disk.hang))
 
@@ -180,6 +184,7 @@ def test_workers_that_come_back_are_taken_on_again(
     done = threading.Event()
     assert pool.submit(Doing(done.set))
     assert done.wait(DEADLINE)
+    assert pool._threads <= MAX_IDLE  # noqa: SLF001
 
 
 # ---------------------------------------------------------------------------- who goes first
@@ -193,16 +198,37 @@ def begun(pool: Workers, disk: DeadDisk, count: int, **job: Any) -> list[Doing]:
     return jobs
 
 
-@pytest.mark.parametrize("slow", [MAX_RUNNING, 200])
+@pytest.mark.parametrize("slow", [MAX_COMPUTING, 30, 200])
 def test_any_number_of_slow_jobs_holds_up_no_job_of_another_tool(
     pool: Workers, disk: DeadDisk, slow: int
 ) -> None:
     assert all(pool.submit(Doing(disk.hang, tool_id="test/slow")) for _ in range(slow))
-    disk.has(MAX_RUNNING)
+    disk.has(MAX_COMPUTING)
     for number in range(10):
         done = threading.Event()
         assert pool.submit(Doing(done.set, tool_id=f"test/{number}"))
         assert done.wait(DEADLINE)
+
+
+@pytest.mark.skipif(not hasattr(time, "pthread_getcpuclockid"), reason="no other thread's time")
+def test_jobs_that_wait_for_a_process_take_no_place_of_those_that_compute(
+    pool: Workers, disk: DeadDisk
+) -> None:
+    begun(pool, disk, MAX_COMPUTING, seconds=1000)
+    done = threading.Event()
+    assert pool.submit(Doing(done.set))
+    assert not done.is_set()
+    pool.check_deadlines()
+    assert done.wait(DEADLINE)
+
+
+def test_starved_job_does_not_hang(pool: Workers) -> None:
+    job = Doing(threading.Event().set)
+    job.abandoned = True
+    for used_s, hangs in ((0.0, True), (HANGS_S / 2, True), (0.002, False), (0.2, False)):
+        job.used_s = used_s
+        assert job.stuck is hangs, used_s
+    assert not pool.saturated
 
 
 def test_there_is_a_hard_limit_of_threads(pool: Workers, disk: DeadDisk) -> None:
@@ -213,10 +239,17 @@ def test_there_is_a_hard_limit_of_threads(pool: Workers, disk: DeadDisk) -> None
     disk.back.set()
 
 
+@pytest.fixture
+def _all_compute(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let calls that hang count as calls that compute, so that others wait."""
+    monkeypatch.setattr(module.RunningCall, "computes", True)
+
+
+@pytest.mark.usefixtures("_all_compute")
 def test_job_that_waits_past_its_deadline_is_answered_and_never_runs(
     pool: Workers, clock: Clock, disk: DeadDisk
 ) -> None:
-    begun(pool, disk, MAX_RUNNING, seconds=1000)
+    begun(pool, disk, MAX_COMPUTING, seconds=1000)
     ran = threading.Event()
     job = Doing(ran.set, seconds=5)
     assert pool.submit(job)
@@ -228,13 +261,14 @@ def test_job_that_waits_past_its_deadline_is_answered_and_never_runs(
     assert not ran.is_set()
 
 
+@pytest.mark.usefixtures("_all_compute")
 def test_call_that_waited_in_vain_says_so(
     folder: Path, pool: Workers, clock: Clock, disk: DeadDisk
 ) -> None:
     talk = Talk(folder, pool, dead=disk.run)
-    uids = range(1, MAX_RUNNING + 1)
+    uids = range(1, MAX_COMPUTING + 1)
     talk.send(*(f"(call {uid} test/dead (nil (:deadline-ms 90000)))" for uid in uids))
-    disk.has(MAX_RUNNING)
+    disk.has(MAX_COMPUTING)
     talk.send("(call 90 test/dead (nil (:deadline-ms 2000)))", "(call 91 test/dead ())")
     talk.send("(call 92 cancel (91))")
     assert talk.answers(1)[92] is True
@@ -264,6 +298,119 @@ def test_job_without_a_thread_is_refused_and_the_next_may_have_one(
 
 def _no_thread(_: threading.Thread) -> None:
     raise RuntimeError("can't start new thread")
+
+
+# ---------------------------------------------------------------------------- at work
+
+
+@dataclass
+class Toil:
+    """A job that computes until the test ends it."""
+
+    worked: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    enough: threading.Event = field(default_factory=threading.Event)
+
+    def go_on(self) -> None:
+        last = time.thread_time()
+        while not self.enough.is_set():
+            if time.thread_time() > last + max(50 * HANGS_S, WAITS_S):
+                last = time.thread_time()
+                self.worked.release()
+
+    def run(self, _: Nothing, __: Context) -> Result:
+        self.go_on()
+        return Result(text="too late", data={})
+
+    def has_worked(self) -> None:
+        """Wait until it has used some of the processor's time from now on."""
+        while self.worked.acquire(blocking=False):
+            pass
+        for _ in range(2):
+            assert self.worked.acquire(timeout=DEADLINE)
+
+
+@pytest.fixture
+def toils() -> Iterator[list[Toil]]:
+    toils = [Toil() for _ in range(MAX_STUCK)]
+    yield toils
+    for toil in toils:
+        toil.enough.set()
+
+
+@pytest.mark.skipif(
+    not hasattr(time, "pthread_getcpuclockid"), reason="needs pthread_getcpuclockid"
+)
+def test_jobs_that_only_take_too_long_are_abandoned_and_turn_nobody_away(
+    pool: Workers, clock: Clock, toils: list[Toil]
+) -> None:
+    jobs = [Doing(toil.go_on) for toil in toils]
+    assert all(pool.submit(job) for job in jobs)
+    pool.check_deadlines()
+    for toil in toils:
+        toil.has_worked()
+    clock.now += 100
+    pool.check_deadlines()
+    assert [(job.slow, job.ends) for job in jobs] == [(1, [0])] * MAX_STUCK
+    assert not pool.saturated
+    done = threading.Event()
+    assert pool.submit(Doing(done.set))
+    assert done.wait(DEADLINE)
+
+
+@pytest.mark.skipif(
+    not hasattr(time, "pthread_getcpuclockid"), reason="needs pthread_getcpuclockid"
+)
+def test_job_that_stops_computing_and_hangs_counts_as_stuck(
+    pool: Workers, clock: Clock, toils: list[Toil], disk: DeadDisk
+) -> None:
+    def work_and_hang() -> None:
+        toils[0].go_on()
+        disk.hang()
+
+    assert pool.submit(Doing(work_and_hang))
+    pool.check_deadlines()
+    toils[0].has_worked()
+    clock.now += 100
+    pool.check_deadlines()
+    assert not pool.saturated
+    assert pool._stuck < 1  # noqa: SLF001
+    toils[0].enough.set()
+    disk.has(1)
+    pool.check_deadlines()  # it has worked since the last check
+    pool.check_deadlines()
+    assert pool._stuck == 1  # noqa: SLF001
+
+
+@pytest.mark.skipif(
+    not hasattr(time, "pthread_getcpuclockid"), reason="needs pthread_getcpuclockid"
+)
+def test_call_that_takes_too_long_does_not_blame_a_disk(
+    folder: Path, pool: Workers, clock: Clock, toils: list[Toil]
+) -> None:
+    talk = Talk(folder, pool, toil=toils[0].run)
+    talk.send("(call 1 test/toil (nil (:deadline-ms 2000)))")
+    pool.check_deadlines()
+    toils[0].has_worked()
+    clock.now += 100
+    pool.check_deadlines()
+    error = talk.answers(1)[1][":error"]
+    assert error[":code"] == "DEADLINE_EXCEEDED"
+    assert error[":message"].startswith("The call took too long and was abandoned; ask for less")
+    assert ":server-stuck" not in error
+
+
+def test_there_are_so_many_threads_at_most_and_then_the_server_is_busy(
+    pool: Workers, clock: Clock, toils: list[Toil], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_THREADS", MAX_STUCK)
+    monkeypatch.setattr(module.RunningCall, "stuck", False)  # all of them work
+    assert all(pool.submit(Doing(toil.go_on)) for toil in toils)
+    for toil in toils:
+        toil.has_worked()
+    clock.now += 100
+    pool.check_deadlines()
+    assert not pool.submit(Doing(threading.Event().set))
+    assert not pool.saturated
 
 
 # ---------------------------------------------------------------------------- with a connection
@@ -296,6 +443,7 @@ def test_call_to_a_dead_file_system_is_answered_at_its_deadline(
     talk = Talk(folder, pool, dead=disk.run, fine=saying("fine"))
     talk.send("(call 1 test/dead (nil (:deadline-ms 2000)))")
     disk.has(1)
+    pool.check_deadlines()  # until here the threads have worked
     clock.now += 2 + GRACE_S + 0.1
     pool.check_deadlines()
     value = talk.answers(1)[1]
@@ -317,6 +465,7 @@ def test_client_is_asked_to_move_when_too_many_workers_are_stuck(
     uids = range(1, MAX_STUCK + 1)
     talk.send(*(f"(call {uid} test/dead ())" for uid in uids))
     disk.has(MAX_STUCK)
+    pool.check_deadlines()  # until here the threads have worked
     clock.now += 1000
     pool.check_deadlines()
     errors = [value[":error"] for value in talk.answers(MAX_STUCK).values()]

@@ -14,6 +14,7 @@ import pytest
 
 from backstaff.contents.regexp import PROCESSES
 from backstaff.render.canonical import to_json
+from backstaff.workers import MAX_COMPUTING
 from tests.py.attack.attackers import BUG, MARKS, SWAPS, TOOLS, random_arguments, with_a_secret
 from tests.py.attack.figures import seconds, tally
 from tests.py.epc import Client, Start
@@ -26,8 +27,6 @@ CLIENTS = 4
 STABLE = {f"stable-{number}" for number in range(40)}
 PASSING = {f"passing-{number}" for number in range(40)}
 PATHS = ("quiet", "quiet/sub", "quiet/sub/x", "quiet/../quiet")
-AT_ONCE = 10
-"""Number of calls that a client makes at the same time."""
 LEAST_CALLS = 30
 """Minimum number of calls of a client in each of the two parts of the run."""
 GROWTH = 24 << 20
@@ -96,7 +95,7 @@ class Talker:
 
     def call_some(self) -> None:
         """Make some calls at the same time. Each must be answered once, and correctly."""
-        asked = {self.calls + number: self.question() for number in range(AT_ONCE)}
+        asked = {self.calls + number: self.question() for number in range(MAX_COMPUTING + 2)}
         self.calls += len(asked)
         self.client.send(
             *(
@@ -180,6 +179,6 @@ def test_nothing_grows_and_no_answer_is_wrong_or_lost(talkers: list[Talker]) -> 
     for talker, (memory, descriptors, threads) in zip(talkers, before, strict=True):
         now = vitals(talker.client)
         assert now[0] - memory < GROWTH, f"{now[0] - memory} bytes more after {talker.calls} calls"
-        assert now[1] <= descriptors + 3 * AT_ONCE, "descriptors stay open"
+        assert now[1] <= descriptors + 3 * MAX_COMPUTING, "descriptors stay open"
         # A thread waits for each process that was killed at its deadline.
-        assert now[2] <= max(threads, AT_ONCE + PROCESSES), "threads stay"
+        assert now[2] <= max(threads, MAX_COMPUTING + 2 + PROCESSES), "threads stay"

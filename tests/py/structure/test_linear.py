@@ -20,7 +20,10 @@ from backstaff.structure.languages import LANGUAGES
 from backstaff.structure.outline import outline
 from backstaff.structure.pieces import EXAMPLES
 
-pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs setitimer")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs setitimer"),
+]
 
 FEW, CHARACTERS = 8_000, 24_000
 """Numbers of characters of a first try, and of one that is compared with four times as many."""

@@ -17,6 +17,7 @@ class Doing(RunningCall):
     tool_id: str = "test/doing"
     ends: list[int] = field(default_factory=list)
     """The number of stuck workers each time that it was abandoned."""
+    slow: int = 0
     expired: int = 0
     rejected: int = 0
     uid: int | str = field(default=0, kw_only=True)
@@ -34,6 +35,7 @@ class Doing(RunningCall):
         match error.details:
             case {"stuck_workers": int() as stuck}:
                 self.ends.append(stuck)
+                self.slow += "took too long" in error.message
             case _:
                 self.expired += error.code == ErrorCode.DEADLINE_EXCEEDED
                 self.rejected += error.code in (ErrorCode.BUSY, ErrorCode.SERVER_STUCK)

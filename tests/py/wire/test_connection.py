@@ -21,7 +21,7 @@ from backstaff.wire import connection
 from backstaff.wire.connection import CAPABILITIES, MAX_REQUEST_BYTES, PROTOCOL, Connection
 from backstaff.wire.frame import MAX_FRAME_BYTES, BadFrame
 from backstaff.wire.lisp import MAX_LISP_BYTES
-from backstaff.workers import MAX_RUNNING, MAX_WAITING, Workers
+from backstaff.workers import MAX_COMPUTING, MAX_WAITING, Workers
 from tests.py.epc import Answer, frame, parsed
 from tests.py.processes import DEADLINE
 from tests.py.servers import Nothing, Run, registry_of, saying, server_at
@@ -329,15 +329,15 @@ def test_bad_frame_is_left_to_the_transport(line: Line) -> None:
 def test_small_questions_are_answered_while_tools_run(line_to: MakeLine) -> None:
     gate = Gate()
     line = line_to(slow=gate.run)
-    line.send(*(f"(call {uid} test/slow ())" for uid in range(1, MAX_RUNNING + 1)))
-    gate.entered(MAX_RUNNING)
+    line.send(*(f"(call {uid} test/slow ())" for uid in range(1, MAX_COMPUTING + 1)))
+    gate.entered(MAX_COMPUTING)
     for method in ("ping", "hello", "describe"):
         kind, uid, _ = line.ask(f"(call 90 {method} ())")
         assert (kind, uid) == ("return", 90)
     assert line.ask("(methods 91)")[:2] == ("return", 91)
     assert line.silent()
     gate.opened.set()
-    assert {line.answer()[1] for _ in range(MAX_RUNNING)} == set(range(1, MAX_RUNNING + 1))
+    assert {line.answer()[1] for _ in range(MAX_COMPUTING)} == set(range(1, MAX_COMPUTING + 1))
 
 
 def test_quick_call_overtakes_a_slow_one(line_to: MakeLine) -> None:
@@ -383,13 +383,13 @@ def test_cancelled_call_is_answered_as_such(line_to: MakeLine) -> None:
 def test_call_that_waits_can_be_cancelled(line_to: MakeLine) -> None:
     gate = Gate()
     line = line_to(slow=gate.run)
-    line.send(*(f"(call {uid} test/slow ())" for uid in range(1, MAX_RUNNING + 2)))
-    gate.entered(MAX_RUNNING)
-    assert line.value(f"(call 90 cancel ({MAX_RUNNING + 1}))") is True
+    line.send(*(f"(call {uid} test/slow ())" for uid in range(1, MAX_COMPUTING + 2)))
+    gate.entered(MAX_COMPUTING)
+    assert line.value(f"(call 90 cancel ({MAX_COMPUTING + 1}))") is True
     gate.opened.set()
-    answers = {uid: value for _, uid, value in (line.answer() for _ in range(MAX_RUNNING + 1))}
-    assert answers.pop(MAX_RUNNING + 1)[":error"][":code"] == "CANCELLED"
-    assert [value[":text"] for value in answers.values()] == ["through"] * MAX_RUNNING
+    answers = {uid: value for _, uid, value in (line.answer() for _ in range(MAX_COMPUTING + 1))}
+    assert answers.pop(MAX_COMPUTING + 1)[":error"][":code"] == "CANCELLED"
+    assert [value[":text"] for value in answers.values()] == ["through"] * MAX_COMPUTING
 
 
 @pytest.mark.parametrize(
@@ -424,7 +424,7 @@ def test_check_of_a_root_that_hangs_holds_up_nothing(
 def test_too_many_calls_are_refused_and_all_others_answered(line_to: MakeLine) -> None:
     gate = Gate()
     line = line_to(slow=gate.run)
-    room = MAX_RUNNING + MAX_WAITING
+    room = MAX_COMPUTING + MAX_WAITING
     line.send(*(f"(call {uid} test/slow ())" for uid in range(1, room + 3)))
     for uid in (room + 1, room + 2):
         kind, answered, value = line.answer()
@@ -560,7 +560,7 @@ def test_client_that_went_is_logged_and_workers_go_on(
     registry = registry_of(fine=saying("fine"))
     gone = Connection(server_at(folder, registry), send, workers)
     with caplog.at_level(logging.INFO):
-        for uid in range(1, 2 * MAX_RUNNING):
+        for uid in range(1, 2 * MAX_COMPUTING):
             gone.receive(frame(f"(call {uid} test/fine ())".encode()))
         assert asked.wait(DEADLINE)
         sent: SimpleQueue[bytes] = SimpleQueue()
@@ -581,9 +581,9 @@ def test_worker_survives_a_bug_in_a_job(caplog: pytest.LogCaptureFixture) -> Non
         raise ZeroDivisionError
 
     with caplog.at_level(logging.ERROR):
-        for _ in range(3 * MAX_RUNNING):
+        for _ in range(3 * MAX_COMPUTING):
             assert workers.submit(Doing(broken))
-        for _ in range(3 * MAX_RUNNING):
+        for _ in range(3 * MAX_COMPUTING):
             assert done.acquire(timeout=DEADLINE)
     assert "bug while answering a call" in caplog.text
 
