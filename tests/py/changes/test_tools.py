@@ -265,5 +265,5 @@ def test_diff_without_changes_names_the_tool_that_lists_untracked_files(root: Pa
     (root / "new.txt").write_text("new")
     for path in ".", "new.txt":
         text = call(root, "git_diff", {"path": path}).text
-        assert text.endswith("; workspace/git_status_summary lists untracked files\n"), text
+        assert text.endswith(", workspace/git_status_summary lists them\n"), text
     assert "untracked" not in call(root, "git_diff", {"target": "HEAD"}).text

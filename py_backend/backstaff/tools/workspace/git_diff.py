@@ -143,8 +143,9 @@ def _head(asked: Arguments, found: Comparison, context: Context) -> str:
     within = "" if asked.path in (".", "") else f" in {show(asked.path)}"
     count = plural(len(files), "file") if files else "nothing"
     about = f"{count} changed{within} from {show(asked.base)} to {now}"
-    if not files and asked.target is None:  # else a reader takes a new file for no change
-        about += context.hint("; {} lists untracked files", "workspace/git_status_summary")
+    if asked.target is None:  # else a reader takes a new file for no change
+        lister = context.hint(", {} lists them", "workspace/git_status_summary")
+        about += f"; untracked files are left out{lister}"
     if asked.offset and asked.offset >= len(files):
         return f"No more files: {about}\n"
     buffers = [prefix + path for path, one in files.items() if one.origin is Origin.BUFFER]
