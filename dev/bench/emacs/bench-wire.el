@@ -69,7 +69,7 @@
       (backstaff-server-call-async
        'ping nil :success-fn (lambda (_) (setq left (1- left))) :timeout 10))
     (while (> left 0)
-      (accept-process-output nil 0.05))))
+      (accept-process-output nil 0.001))))
 
 (defun bench-wire-batch ()
   "Measure, write, leave."
