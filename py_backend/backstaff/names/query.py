@@ -84,10 +84,7 @@ class Query:
         if "\0" in text:
             raise _invalid("holds a NUL character, which is in no path")
         if kind == SearchKind.GLOB:
-            try:
-                return cls(text, SearchKind.GLOB, (), compile_globs((text,)))
-            except BadGlob as error:
-                raise _invalid(f"is no glob: {error}") from error
+            return cls(text, SearchKind.GLOB, (), parse_glob(text))
         text = composed(text)
         words = tuple(dict.fromkeys(text.casefold().split()))
         if len(words) > MAX_WORDS:
@@ -196,6 +193,14 @@ class Matches:
 def composed(text: str) -> str:
     """Return `text` with composed letters, as macOS writes `é` in two characters."""
     return text if text.isascii() else normalize("NFC", text)
+
+
+def parse_glob(text: str) -> Globs:
+    """Compile the glob `text`; `./` may stand before it. Raises INVALID_ARGUMENT."""
+    try:
+        return compile_globs((text,))
+    except BadGlob as error:
+        raise _invalid(f"is no glob: {error}") from error
 
 
 def _invalid(problem: str) -> ToolError:
