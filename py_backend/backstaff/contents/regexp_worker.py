@@ -41,7 +41,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from backstaff.budget import Budget
-from backstaff.contents.requirements import parsed_by_re, required
+from backstaff.contents.requirements import in_bytes, parsed_by_re, required, runs
 from backstaff.fs.contents import Contents, Unread
 from backstaff.fs.secrets import Guard
 from backstaff.structure.outline import outline
@@ -124,12 +124,15 @@ class Search:
     """A compiled pattern."""
 
     def __init__(self, pattern: str, *, ignore_case: bool) -> None:
-        """Compile `pattern`, and the literals to look for first. Raises as `re`."""
+        """Compile `pattern`, and the literals or run to look for first. Raises as `re`."""
         flags = re.IGNORECASE if ignore_case else re.NOFLAG
         parsed = parsed_by_re(pattern, flags)
         self.regexp = re.compile(pattern, flags)
         self.ignore_case = bool(self.regexp.flags & re.IGNORECASE)
-        literals = required(parsed)
+        literals, self._run = required(parsed), None
+        # A single character is found many times faster than a run, so that is for no literal.
+        if not literals and (run := in_bytes(runs(parsed), self.regexp.flags)):
+            self._run = re.compile(run)
         if self.ignore_case:
             literals = [one.lower() for one in literals] if all(map(str.isascii, literals)) else []
             # A part without the letters that are not ASCII in another case is in any text.
@@ -150,12 +153,17 @@ class Search:
 
         An empty text has no line.
         """
-        if not self.has_literals(together):
+        finders = list[Callable[[int], int]]()
+        if self.has_literals(together):
+            folded = together.lower() if self.ignore_case else together
+            finders = [finder(folded, literal) for literal in self.literals]
+        elif self._run:
+            finders = [partial(_position, self._run, together)]
+        else:
             starts = (-1, *ends)
             return [number for number, end in enumerate(ends) if starts[number] + 1 < end]
-        folded, found = together.lower() if self.ignore_case else together, set[int]()
-        for literal in self.literals:
-            find = finder(folded, literal)
+        found = set()
+        for find in finders:
             at = find(0)
             while at >= 0:
                 number = bisect_left(ends, at)
@@ -165,16 +173,17 @@ class Search:
 
     def lines(self, text: bytes) -> Iterator[tuple[int, int, int]]:
         """Yield number, start and end of each line of `text` that can match."""
-        if not self.has_literals(text):
+        likely = self._literal if self.has_literals(text) else self._run
+        if likely is None:
             at = 0
             for number, line in enumerate(text.removesuffix(b"\n").split(b"\n"), 1):
                 yield number, at, at + len(line)
                 at += len(line) + 1
             return
         number, counted, end = 1, 0, -1
-        while found := self._literal.search(text, end + 1):
-            start = text.rfind(b"\n", 0, found.start()) + 1
-            end = text.find(b"\n", found.start())
+        while (at := _position(likely, text, end + 1)) >= 0:
+            start = text.rfind(b"\n", 0, at) + 1
+            end = text.find(b"\n", at)
             end = len(text) if end < 0 else end
             number += text.count(b"\n", counted, start)
             counted = start
@@ -220,6 +229,12 @@ def finder(text: bytes, literal: bytes) -> Callable[[int], int]:
         return place - start if place else -1
 
     return find
+
+
+def _position(regexp: re.Pattern[bytes], text: bytes, at: int) -> int:
+    """Return where `regexp` matches in `text` from `at` on, or -1."""
+    found = regexp.search(text, at)
+    return found.start() if found else -1
 
 
 def match_of(number: int, line: str, start: int, end: int) -> Match:

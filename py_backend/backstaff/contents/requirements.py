@@ -1,15 +1,21 @@
-"""The literals of which a text must hold one to match a pattern.
+"""The parts that a text must hold to match a pattern: one of some literals, or a run of characters.
 
-They come from the pattern as `re` has parsed it. This module runs in the process that matches
+Both come from the pattern as `re` has parsed it. This module runs in the process that matches
 (`regexp.PROGRAM`).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from math import prod
+from re import _compiler as compiler  # type: ignore[attr-defined]
 from re import _constants as op  # type: ignore[attr-defined]  # the only way to a pattern's parts
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
 MOST_LITERALS = 16
+LONGEST_RUN = 16
+"""Maximum number of classes in a run. More leave hardly a line out, and each takes time to make."""
+_NEWLINE = 10
+_ONE_CHARACTER = (op.LITERAL, op.NOT_LITERAL, op.ANY, op.ANY_ALL, op.IN)
 _REPEATS = (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT)
 
 Part = tuple[object, Any]
@@ -58,3 +64,53 @@ def required(parts: Iterable[Part]) -> list[str]:
             offer(required(repeated))
     offer([literal])
     return best
+
+
+def runs(parts: Iterable[Part]) -> Iterator[list[Part]]:
+    """Yield runs of adjacent parts that match one character each; each run is in every match."""
+    run = list[Part]()
+    for kind, value in parts:
+        if kind in _ONE_CHARACTER:
+            run.append((kind, value))
+            continue
+        repeated: Sequence[Part] = value[2] if kind in _REPEATS and value[0] else ()
+        if len(repeated) == 1 and repeated[0][0] in _ONE_CHARACTER:
+            # `a+` ends one run and begins another.
+            yield [*run, repeated[0]]
+            run = [repeated[0]]
+            continue
+        yield run
+        run = []
+        if kind is op.SUBPATTERN and not (value[1] or value[2]):  # it sets no flags
+            yield from runs(value[3])
+    yield run
+
+
+def in_bytes(found: Iterable[Sequence[Part]], flags: int) -> bytes:
+    """Return a pattern of bytes for the rarest of the runs `found` under `flags`, or b"".
+
+    It matches in each line of UTF-8 that holds the run: each class lets all characters beyond ASCII
+    through. A class counts as rare if it has few characters of ASCII and no blank. The pattern
+    begins with the rarest class: `re` finds that quickly.
+    """
+    best, least = b"", 1.0
+    for run in filter(None, found):
+        classes = [_ascii(kind, value, flags) for kind, value in run[:LONGEST_RUN]]
+        shares = [1.0 if ord(" ") in codes else len(codes) / 128 for codes in classes]
+        first = shares.index(min(shares))
+        if (share := prod(shares[first:])) < least:
+            best, least = b"".join(map(_expression, classes[first:])), share
+    return best
+
+
+def _ascii(kind: object, value: Any, flags: int) -> list[int]:  # noqa: ANN401 - as `re` has it
+    """Return the ASCII characters that a part matches."""
+    state = parser.State()
+    state.flags = flags
+    one = compiler.compile(parser.SubPattern(state, [(kind, value)]), flags)
+    return [code for code in range(128) if code != _NEWLINE and one.match(chr(code))]
+
+
+def _expression(codes: Sequence[int]) -> bytes:
+    """Return a pattern for one of these characters, or for any that is not ASCII, in UTF-8."""
+    return rb"[%s\xc2-\xf4][\x80-\xbf]*" % b"".join(rb"\x%02x" % code for code in codes)

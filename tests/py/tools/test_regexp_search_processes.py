@@ -301,7 +301,10 @@ def test_two_processes_stay_for_the_next_calls(
 @pytest.mark.parametrize(
     ("pattern", "likely"),
     [
-        (r"\w\d", ["a1 b", "ab-12", "é_34", "éb", "\u212a", "ab c"]),  # it requires no literal
+        (r"[a-z]+[-_]\d\d+", ["ab-12", "é_34"]),
+        (r"(?:[a-z]+)[0-9]", ["a1 b", "ab-12", "é_34", "éb", "\u212a"]),
+        (r"\s\w", ["a1 b", "ab-12", "é_34", "éb", "\u212a", "ab c"]),
+        (r"\w\d", ["a1 b", "ab-12", "é_34", "éb", "\u212a"]),
         (r"[a-z]_\d", ["é_34"]),
         ("[é]b", ["éb"]),
         ("ab+c", ["ab-12", "ab c"]),
