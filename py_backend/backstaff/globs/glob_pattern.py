@@ -12,6 +12,7 @@ from backstaff.globs.wildcards import (
     SPAN,
     STAR,
     Token,
+    last_name,
     literal,
     longest_literal,
     regex,
@@ -26,10 +27,11 @@ _MEMBER = re.compile(r"\\?(?P<first>.)(?:-\\?(?P<last>.))?", re.DOTALL)
 class GlobPattern(RegexPattern):
     """A glob, to be matched against a path and a slash: `src/*.c` against `src/a.c/`.
 
-    `literal` stands in each path that matches.
+    `literal` stands in each path that matches. `name_literal` stands in the last name of each, or a
+    directory above that name matches, too.
     """
 
-    __slots__ = ("literal",)
+    __slots__ = ("literal", "name_literal")
 
     def __init__(self, glob: str) -> None:
         """Read `glob`. Raises ValueError with the reason, such as "ends with a backslash"."""
@@ -37,6 +39,7 @@ class GlobPattern(RegexPattern):
         self.regex: re.Pattern[str]
         super().__init__(re.compile(rf"\A(?:{regex(tokens)})/?\Z"), include=True)
         self.literal = longest_literal(tokens)
+        self.name_literal = longest_literal(last_name(tokens))
 
 
 def _tokens(glob: str) -> Iterator[Token]:

@@ -1,7 +1,8 @@
 """Wildcard patterns as regular expressions that match in linear time.
 
-`globs.glob_pattern` and `fs.secrets` read a pattern as tokens; this module makes one expression of
-them. For example, `src/**/*.c` is the tokens `s` `r` `c` `/` SPAN STAR `.` `c`.
+A front end (`globs.glob_pattern`, `project.ignore_pattern`) reads a pattern as tokens; this module
+makes one expression of them. For example, `src/**/*.c` is the tokens `s` `r` `c` `/` SPAN STAR
+`.` `c`.
 
 Nothing in the expression backtracks. The text between two stars has a fixed length, so its leftmost
 place is as good as any; it becomes an atomic group, which is never tried again. The same holds for
@@ -23,10 +24,12 @@ class Token(NamedTuple):
 STAR = Token("[^/]*")
 ANY = Token("[^/]")
 SPAN = Token("(?:[^/]*/)*?")
-"""Any number of whole names, as `**/` stands for."""
+"""Any number of whole names, as `**/` stands for; in git's `b**/x`, also the end of a name."""
+SPAN_SOME = Token("(?:[^/]*/)+?")
 REST = Token("(?s:.*)")
 """The rest of the path, as `**` at the end of a pattern stands for."""
-_SPANS = (SPAN, REST)
+NOTHING = Token("(?!)")
+_SPANS = (SPAN, SPAN_SOME, REST)
 
 
 def literal(character: str) -> Token:
@@ -57,6 +60,17 @@ def regex(tokens: Sequence[Token]) -> str:
     # The last chunk has to end the path, so its leftmost place would not do.
     last = f"[^/]*{chunks.pop()}" if chunks else ""
     return closed + first + "".join(f"(?>[^/]*?{chunk})" for chunk in chunks if chunk) + last
+
+
+def last_name(tokens: Sequence[Token]) -> Sequence[Token]:
+    """The tokens of the last name in a pattern. Slashes and spans at the end do not count."""
+    end = len(tokens)
+    while end and (tokens[end - 1] in _SPANS or tokens[end - 1] == SLASH):
+        end -= 1
+    start = end
+    while start and not (tokens[start - 1] in _SPANS or tokens[start - 1] == SLASH):
+        start -= 1
+    return tokens[start:end]
 
 
 def longest_literal(tokens: Sequence[Token]) -> str:
