@@ -186,10 +186,12 @@ def _chosen(
 ) -> list[str]:
     """Return the ids of the tools that the options choose, each once. Raises `ToolError`.
 
-    `client_tools` are those of Emacs, which is asked for their definitions later.
+    `client_tools` are those of Emacs, which is asked for their definitions later. The default set
+    has none of them, because their definitions would add half its size to each turn of a model
+    (issue 58 point 1: at most 6,500 bytes). Unsaved text and questions need none of them.
     """
     if toolsets is None and tools is None:
-        return [*(tool_id for tool_id in PRESET if tool_id in registry.by_id), *client_tools]
+        return [tool_id for tool_id in PRESET if tool_id in registry.by_id]
     by_toolset: dict[str, list[str]] = {}
     for tool_id in (*registry.by_id, *client_tools):
         by_toolset.setdefault(tool_id.partition("/")[0], []).append(tool_id)
@@ -199,7 +201,9 @@ def _chosen(
             message = f"There is no toolset {toolset}; there are: {', '.join(by_toolset)}"
             raise ToolError(ErrorCode.UNKNOWN_TOOL, message)
         chosen += by_toolset[toolset]
-    chosen += (name if name in client_tools else registry.id_of(name) for name in tools or ())
+    ids = {registry.model_name(tool_id): tool_id for tool_id in client_tools}
+    ids |= {tool_id: tool_id for tool_id in client_tools}
+    chosen += (ids.get(name) or registry.id_of(name) for name in tools or ())
     return list(dict.fromkeys(chosen))
 
 

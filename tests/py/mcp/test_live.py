@@ -22,6 +22,7 @@ from backstaff.registry import discover
 from tests.py.mcp.emacs import Emacs, lisp, server_beside
 from tests.py.mcp.session import HELLO, McpClient, Message, Serve, text
 from tests.py.mcp.test_clients import PEERS, printed, python
+from tests.py.mcp.test_definitions import MAX_BYTES
 from tests.py.processes import DEADLINE
 from tests.py.project.repositories import committed
 from tests.py.trees import Plant
@@ -246,13 +247,17 @@ def test_tools_of_emacs_are_offered_and_answer(emacs: Start, beside: Beside, roo
     without = beside()
     own = [discover().model_name(tool_id) for tool_id in CLIENT_TOOLS]
     assert not set(own) & set(names(without))
+    asked = beside("--toolsets", "workspace,emacs")
+    assert not set(own) & set(names(asked))
     emacs().visit(root / "a.py", "def fresh():\n    return 1\n\n")
-    client = beside()
-    assert names(client) == [*map(discover().model_name, PRESET), *own]
-    assert names(without) == names(client)
-    assert names(beside("--tools", "tree")) == ["tree"]
+    assert set(own) < set(names(asked))
+    assert names(beside("--tools", "tree,emacs_context")) == ["tree", "emacs_context"]
+    # They are not in the default set, so it is as short with an Emacs as without.
+    assert names(without) == [*map(discover().model_name, PRESET)]
+    listed = json.dumps(without.ask("tools/list"), separators=(",", ":"))
+    assert len(listed) <= MAX_BYTES
     assert names(beside("--toolsets", "emacs")) == own
-    assert names(beside("--emacs", "never")) == [*map(discover().model_name, PRESET)]
+    client = asked
     assert "Not saved yet: a.py" in text(client.tool("emacs_context"))
     buffer = client.tool("emacs_read_buffer", {"buffer": "a.py", "max_lines": "2", "lines": 7})
     assert "1\tdef fresh():\n2\t    return 1\n" in text(buffer)
@@ -269,7 +274,7 @@ def test_tools_of_emacs_are_offered_and_answer(emacs: Start, beside: Beside, roo
 
 def test_tool_of_emacs_without_an_emacs_says_so(emacs: Start, beside: Beside) -> None:
     one = emacs()
-    client = beside()
+    client = beside("--toolsets", "emacs")
     one.signal(signal.SIGKILL)
     client.tool("emacs_context")  # the server may not have seen the end yet
     result = client.tool("emacs_context")
@@ -282,7 +287,7 @@ def test_policy_forbids_tools_of_emacs_too(emacs: Start, beside: Beside, tmp_pat
     config = tmp_path / "config.toml"
     config.write_text('[policy]\ndeny = ["emacs/read_buffer"]\n')
     config.chmod(0o600)
-    client = beside("--config", str(config))
+    client = beside("--config", str(config), "--toolsets", "emacs")
     assert "emacs_context" in names(client)
     assert "emacs_read_buffer" not in names(client)
     refused = client.tool("emacs_read_buffer", {"buffer": "a.py"})
@@ -319,7 +324,7 @@ def test_secret_is_read_after_a_yes_in_emacs_and_only_then(
 ) -> None:
     one = emacs(AT_ONCE)
     one.visit(root / ".env", "UNSAVED=2\n")
-    client = beside()
+    client = beside("--toolsets", "workspace,emacs")
     assert "UNSAVED=2" not in text(client.tool("regexp_search", {"pattern": "UNSAVED="}))
     for answer, shown in (
         ("yes", "1\tUNSAVED=2\n2\tKEY=1\n"),
@@ -461,7 +466,7 @@ def test_two_emacsen(emacs: Start, beside: Beside, root: Path) -> None:
     one.visit(root / "a.py", "first = 1\n")
     two.visit(root / "b.py", "second = 2\n")
     two.visit(root / ".git" / "HEAD")
-    client = beside()
+    client = beside("--toolsets", "workspace,emacs")
     found = text(client.tool("regexp_search", {"pattern": "first =|second ="}))
     assert "first = 1" in found
     assert "second = 2" in found
