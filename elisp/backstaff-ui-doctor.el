@@ -120,6 +120,7 @@ If BODY fails, write why, and ADVICE or that of the condition, and return nil."
       (cond ((not (bound-and-true-p backstaff-listen-mode))
              "those outside Emacs see files as on disk; with (backstaff-listen-mode 1) in\
  your init file they see unsaved text, and you are asked before they read secrets")
+            ((null (backstaff-listen-servers)) "none outside Emacs is connected")
             ((mapconcat (lambda (server)
                           (format "process %d for %s asked last at %s" (plist-get server :pid)
                                   (backstaff-path-shown (plist-get server :root))

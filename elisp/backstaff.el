@@ -31,6 +31,7 @@
 (require 'backstaff-approval)
 (require 'backstaff-lisp-tools)
 (require 'backstaff-loaddefs)
+(require 'backstaff-loaddefs)
 (require 'backstaff-server)
 (require 'backstaff-unsaved)
 

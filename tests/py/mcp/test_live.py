@@ -378,7 +378,7 @@ def test_tool_that_the_policy_asks_about_is_listed_and_asked_about(
     one = emacs(AT_ONCE)
     assert "tree" in names(client)
     asked = Asked(client, "tree", path=".) (t")
-    one.shows(r'let workspace/tree run with \(\("path" "\.\) \(t"\)\) in .*\(yes or no\)')
+    one.shows(r"""let workspace/tree run with "\{'path': '\.\) \(t'\}" in .*\(yes or no\)""")
     one.press("yes\r")
     assert "NOT_FOUND" in asked.text() or "Error" in asked.text()
     asked = Asked(client, "emacs_context")
@@ -632,7 +632,7 @@ def test_clients_that_flood_stall_or_read_nothing_do_not_hold_emacs_up(
             client.sendall(data)
         clients.append(client)
     begun = time.monotonic()
-    assert one.eval("(length backstaff-listen--servers)") <= "32"
+    assert one.eval("(length (backstaff-listen--connections))") <= "32"
     assert time.monotonic() - begun < LIMIT_S
     assert "fresh = 1" in read(beside())
     for client in clients:
