@@ -62,19 +62,20 @@
                                     (string-prefix-p (concat scope "/") path))))
          (path-of (lambda (problem) (plist-get problem :path)))
          (reports (cl-loop for (path . buffer) in (backstaff-emacs-buffers roots)
+                           until (backstaff-emacs-late-p)
                            when (funcall within path)
                            collect (cons path (backstaff-emacs-diagnostics--of-buffer
                                                path buffer roots))))
          (severity (plist-get arguments :severity))
          (wanted (memq (intern (concat ":" severity)) '(:note :warning :error)))
-         (problems (cl-sort (cl-remove-if-not
-                             within (cl-loop for (_ _ problems) in reports append problems)
-                             :key path-of)
-                            #'string<
-                            :key (lambda (one)
-                                   (apply #'format "%s\0%9d%9d"
-                                          (mapcar (apply-partially #'plist-get one)
-                                                  '(:path :line :column))))))
+         (place (lambda (one) (format "%s\0%9d%9d" (plist-get one :path) (plist-get one :line)
+                                      (plist-get one :column))))
+         (problems (mapcar #'cdr
+                           (cl-sort (cl-loop for (_ _ problems) in reports
+                                             append (cl-loop for one in problems
+                                                             when (funcall within (plist-get one :path))
+                                                             collect (cons (funcall place one) one)))
+                                    #'string< :key #'car)))
          (found (cl-remove-if-not (lambda (one) (memq (plist-get one :severity) wanted)) problems))
          (hidden (cl-set-difference problems found))
          (failed nil)
@@ -174,6 +175,7 @@ the checkers that have failed."
                                 for start = (flymake-diagnostic-beg one)
                                 when (integer-or-marker-p start) collect (cons start one))
                        #'< :key #'car)
+           until (backstaff-emacs-late-p)
            for type = (flymake-diagnostic-type diagnostic)
            do (let ((last (point)))
                 (goto-char start)
@@ -190,17 +192,20 @@ the checkers that have failed."
             ('errored (push "a check of Flycheck has failed" failures))
             (status (setq checked t
                           waiting (or waiting (memq status '(not-checked running))))))
-          (dolist (error flycheck-current-errors)
-            ;; A checker may find problems in other files; they count if they are below a root.
-            (let* ((file (flycheck-error-filename error))
-                   (path (if (and file (file-name-absolute-p file))
-                             (backstaff-unsaved-below file roots)
-                           path))
-                   (level (flycheck-error-level-severity (flycheck-error-level error))))
-              (when path
-                (problem path (or (flycheck-error-line error) 1) (or (flycheck-error-column error) 1)
+          (cl-loop
+           for error in flycheck-current-errors
+           until (backstaff-emacs-late-p)
+           ;; A checker may find problems in other files; they count if they are below a root.
+           for file = (flycheck-error-filename error)
+           for place = (if (and file (file-name-absolute-p file))
+                           (backstaff-unsaved-below file roots)
+                         path)
+           for level = (flycheck-error-level-severity (flycheck-error-level error))
+           do (when place
+                (problem place (or (flycheck-error-line error) 1)
+                         (or (flycheck-error-column error) 1)
                          (cond ((>= level 100) :error) ((>= level 10) :warning) (t :note))
-                         (flycheck-error-message error) "flycheck")))))))
+                         (flycheck-error-message error) "flycheck"))))))
     (cl-list* (cond (checked (if waiting 'waiting 'checked)) (failures 'failed) (t 'unchecked))
               (nreverse problems) failures)))
 

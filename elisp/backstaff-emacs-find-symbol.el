@@ -144,9 +144,12 @@ OPEN has the path below ROOTS and the buffer of the file that is asked in."
                                (backstaff-emacs-find-symbol--items
                                 symbol references (plist-get arguments :line) (car open))))
        (outside 0)
+       ;; The wait for the answer took no time of Emacs's.
+       (backstaff-unsaved-deadline (and backstaff-unsaved-deadline (+ 0.02 (float-time))))
        (rows
         (cl-loop
          for item in items
+         until (backstaff-emacs-late-p)
          for (name line) = (backstaff-emacs-find-symbol--place (xref-item-location item))
          ;; A link that leads out of the root does not count.
          for below = (and name (backstaff-unsaved-below name roots)

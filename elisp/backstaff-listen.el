@@ -249,18 +249,21 @@ if nobody was asked.  OFFER has the names of the tools that the model has."
   (let* ((tool (or (backstaff-lisp-tools-find id) (error "There is no such tool")))
          (grant (assoc (list id args secret) (backstaff-listen--grants server)))
          (backstaff-server-model-names (process-get server 'names))
+         (backstaff-emacs-cut nil)
+         (cut "[cut: Emacs has more to look at than it may in one go]\n")
          (reply (while-no-input
                   (backstaff-lisp-tools-run
                    tool (list :text "" :data args)
                    `(:root ,(process-get server 'root) :text-only t :offer ,offer
-                           :max-output-bytes ,(min limit (/ backstaff-listen--answer-bytes 2))
+                           :max-output-bytes ,(min (- limit (string-bytes cut))
+                                                   (/ backstaff-listen--answer-bytes 2))
                            ,@(and grant (list :approved t :secret secret)))
                    (min 2 seconds) (float-time)))))
     (if (not (and reply (listp reply))) :later
       (when grant
         (setf (nth 1 grant) nil))       ; a yes is for one call
       (let ((problem (plist-get reply :error)))
-        (list :text (plist-get reply :text)
+        (list :text (concat (plist-get reply :text) (and backstaff-emacs-cut cut))
               :code (plist-get problem :code) :secret (plist-get problem :secret))))))
 
 ;;; Questions, lists of a call, (ID ARGS SECRET), of its state, and of the time of that

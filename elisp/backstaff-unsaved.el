@@ -55,8 +55,8 @@ step, the digest of a text of 4 MiB, takes some 25 ms more.")
   "A root whose name has no links in it, so that the disk is not asked, or nil.")
 
 (defconst backstaff-unsaved--secret
-  (rx (or (: ".gpg" eos) (: (or bos "/") (or ".authinfo" ".netrc") (* nonl) eos)))
-  "Regexp for the names of files whose text never leaves Emacs.")
+  (rx (or (: ".gpg" eos) "/.authinfo" "/.netrc"))
+  "Regexp for files whose text never leaves Emacs: their names after a slash.")
 
 (defun backstaff-unsaved-plain-name (name)
   "Return NAME, a file's, without the marks that Emacs adds to names of copies.
@@ -69,7 +69,7 @@ fs/secrets.py does the same."
 (defun backstaff-unsaved-secret-p (name)
   "Return non-nil if the text of a file called NAME never leaves Emacs."
   (let ((case-fold-search t))
-    (string-match-p backstaff-unsaved--secret (backstaff-unsaved-plain-name name))))
+    (string-match-p backstaff-unsaved--secret (concat "/" (backstaff-unsaved-plain-name name)))))
 
 (defvar-local backstaff-unsaved--known nil
   "The text of this buffer when encoded: ((TICK . SET) CODING DIGEST SIZE).
@@ -149,7 +149,7 @@ It needs none for UTF-8, nor for a file that begins with a byte order mark."
   "Return what a change of the current buffer's text or coding system changes."
   (cons (buffer-chars-modified-tick) buffer-file-coding-system))
 
-(defun backstaff-unsaved--late-p ()
+(defun backstaff-unsaved-late-p ()
   "Return non-nil after `backstaff-unsaved-deadline'."
   (and backstaff-unsaved-deadline (> (float-time) backstaff-unsaved-deadline)))
 
@@ -177,7 +177,7 @@ call goes on where this one has stopped."
          (parts (nth 2 begun)))
     (save-restriction
       (widen)
-      (while (and (< start (point-max)) (not (backstaff-unsaved--late-p)))
+      (while (and (< start (point-max)) (not (backstaff-unsaved-late-p)))
         ;; A part takes some 5 ms.  Other codings than these may begin each with a mark.
         (let ((end (if (and (memq (coding-system-type coding) '(utf-8 charset))
                             (not (coding-system-get coding :bom)))
@@ -198,7 +198,7 @@ CODING is the coding system that saving the buffer would use.  Return nil if
 `backstaff-unsaved-deadline' comes first; the next call does the rest."
   (let ((state (backstaff-unsaved--state)))
     (unless (equal state (car backstaff-unsaved--known))
-      (when-let* ((encoded (backstaff-unsaved--encode)) ((not (backstaff-unsaved--late-p))))
+      (when-let* ((encoded (backstaff-unsaved--encode)) ((not (backstaff-unsaved-late-p))))
         (setq backstaff-unsaved--known (list state (car encoded)
                                              (secure-hash 'sha256 (cdr encoded))
                                              (length (cdr encoded))))))

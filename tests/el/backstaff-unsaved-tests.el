@@ -130,7 +130,7 @@ The text is without its last newline."
       (let* ((steps 0) (late nil) (look nil)
              (coding (if (equal last "é") 'iso-8859-1-unix 'utf-8-unix))
              (bytes (encode-coding-string (buffer-string) coding)))
-        (cl-letf (((symbol-function 'backstaff-unsaved--late-p)
+        (cl-letf (((symbol-function 'backstaff-unsaved-late-p)
                    (lambda () (prog1 late (setq late t)))))
           (while (null (setq look (backstaff-unsaved--look)))
             (setq late nil)
