@@ -70,7 +70,13 @@ whose name starts with PYTHON counts."
   "The program by which a Python describes itself.
 It names the interpreter, because a shim, such as pyenv's, starts slowly.")
 
-(defconst backstaff-python--script "
+(defconst backstaff-python-advice
+  "Install Python 3.11 or newer, for example by apt-get install python3 or brew install python,\
+ or let backstaff-server-command name a program"
+  "Advice for a user whose machine has no recent Python.")
+
+(defconst backstaff-python--script
+  (concat "
 seconds=$1 probe=$2; shift 2
 while [ $# -gt 0 ] && [ \"$1\" != -- ]; do
   answer=$({ \"$1\" -I -S -c \"$probe\" </dev/null 2>/dev/null & python=$!
@@ -88,9 +94,10 @@ while [ $# -gt 0 ] && [ \"$1\" != -- ]; do
   esac
   echo \"$1 $problem\" >&2; shift
 done
-echo 'there is no Python 3.11 or newer' >&2; exit 3
-" "The shell script that becomes the first Python that fits.
-Its arguments are seconds, a program, candidates, \"--\", and arguments for Python.")
+printf 'there is no Python 3.11 or newer\n%s\n' '" backstaff-python-advice "' >&2; exit 3
+")
+  "The shell script that becomes the first Python that fits.
+Its arguments are seconds, a program, candidates, \"--\", and Python's arguments.")
 
 (defun backstaff-python--candidates ()
   "Return the programs that may be a Python, the best first."
@@ -114,7 +121,7 @@ If none was found before, the command looks for one when it runs."
           ;; -S leaves the system's libraries out.
           ((and backstaff-python-found (file-executable-p backstaff-python-found))
            (list backstaff-python-found "-I" "-S"))
-          (t `("sh" "-c" ,backstaff-python--script "backstaff"
+          (t `("/bin/sh" "-c" ,backstaff-python--script "backstaff"
                ,(number-to-string backstaff-python--patience) ,backstaff-python--probe
                ,@(backstaff-python--candidates) "--" "-I" "-S")))))
 
@@ -130,22 +137,23 @@ program that is tried and an answer: its problem, a string, or a plist such as
 \(:version \"3.12.1\" :executable \"/usr/bin/python3.12\")."
   (let ((command (backstaff-python-command sources)))
     (when (member backstaff-python--script command)
-      (with-temp-buffer
-        (apply #'call-process (car command) nil t nil
-               (append (cdr command) (list "-c" backstaff-python--probe)))
-        (let* ((lines (split-string (buffer-string) "\n" t))
-               (python (car (last lines))) (version (cadr (reverse lines)))
-               (found (file-name-absolute-p (or python "")))
-               (problems (butlast lines (if found 2 1))))
-          (when note
-            (dolist (line problems)
-              (when-let ((program (cl-find-if (lambda (it) (string-prefix-p (concat it " ") line))
-                                              command)))
-                (funcall note program (substring line (1+ (length program))))))
-            (when found
-              (funcall note python (list :version version :executable python))))
-          (if found (prog1 nil (setq backstaff-python-found python))
-            (string-join (cons python problems) "\n")))))))
+      (let* ((output (with-temp-buffer
+                       (apply #'call-process (car command) nil t nil
+                              (append (cdr command) (list "-c" backstaff-python--probe)))
+                       (buffer-string)))
+             (lines (delete backstaff-python-advice (split-string output "\n" t)))
+             (python (car (last lines))) (version (cadr (reverse lines)))
+             (found (file-name-absolute-p (or python "")))
+             (problems (butlast lines (if found 2 1))))
+        (when note
+          (dolist (line problems)
+            (when-let ((program (cl-find-if (lambda (it) (string-prefix-p (concat it " ") line))
+                                            command)))
+              (funcall note program (substring line (1+ (length program))))))
+          (when found
+            (funcall note python (list :version version :executable python))))
+        (if found (prog1 nil (setq backstaff-python-found python))
+          (string-join (cons python problems) "\n"))))))
 
 (provide 'backstaff-python)
 ;;; backstaff-python.el ends here

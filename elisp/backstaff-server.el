@@ -172,44 +172,6 @@ Emacs waits while a Python is looked for.  The function NOTE is as in
     (signal 'backstaff-start-error (list problem backstaff-python-advice)))
   (backstaff-server--program))
 
-;;; The program
-
-(defun backstaff-server--program ()
-  "Return the start of a command that serves, without looking for a Python.
-Signal a `backstaff-start-error' if there is none."
-  (let ((command backstaff-server-command) (sources (backstaff-python-sources)))
-    (cond
-     ((not (and (listp command) (cl-every #'stringp command)))
-      (signal 'backstaff-start-error
-              '("`backstaff-server-command' is not a list of strings"
-                "Customize `backstaff-server-command' to be a list of strings,\
- or nil to have the program found")))
-     (command (cons (if (file-name-absolute-p (car command)) (expand-file-name (car command))
-                      (car command))
-                    (cdr command)))
-     ;; These are sure to have the version of this package.
-     (sources (append (backstaff-python-command sources)
-                      (list (expand-file-name "backstaff/__main__.py" sources))))
-     ((executable-find "backstaff") (list (executable-find "backstaff")))
-     (t (signal 'backstaff-start-error
-                '("found neither the server's sources nor a program named backstaff"
-                  "Type in a shell: pipx install backstaff; or install the package anew,\
- with its folder py_backend; or customize `backstaff-server-command'"))))))
-
-(defun backstaff-server-program (&optional note)
-  "Return the program that serves, and its first arguments.
-Emacs waits while a Python is looked for.  The function NOTE is as in
-`backstaff-python-wait'.  Signal a `backstaff-start-error' if there is none."
-  (when-let* ((sources (and (not backstaff-server-command) (backstaff-python-sources)))
-              (problem (backstaff-python-wait sources note)))
-    (signal 'backstaff-start-error (list problem backstaff-server--no-python-advice)))
-  (backstaff-server--program))
-
-(defconst backstaff-server--no-python-advice
-  "Install Python 3.11 or newer, for example by sudo apt-get install python3 or brew install\
- python, or let `backstaff-server-command' name a program"
-  "Advice for a user whose machine has no recent Python.")
-
 ;;; One server
 
 (defvar backstaff-server-host-functions nil
@@ -387,14 +349,11 @@ CALLBACK and TIMEOUT are as in `backstaff-server-try'."
          (funcall callback identity nil)))
      :error-fn
      (lambda (condition)
-       (let ((text (backstaff-epc-error-text condition)))
-         (funcall fail (format "it did not shake hands: %s" text)
-                  (cond ((string-search "there is no Python 3.11" text)
-                         backstaff-server--no-python-advice)
-                        ;; Every server of ours answers, so it is another program.
-                        ((eq (car condition) 'backstaff-remote-error)
-                         (backstaff-server-advice '(backstaff-protocol-error)))
-                        (t (backstaff-server-advice condition)))))))))
+       (funcall fail (format "it did not shake hands: %s" (backstaff-epc-error-text condition))
+                ;; Every server of ours answers, so it is another program.
+                (backstaff-server-advice
+                 (if (eq (car condition) 'backstaff-remote-error) '(backstaff-protocol-error)
+                   condition)))))))
 
 (defun backstaff-server--mismatch (identity)
   "Return nil if a server of IDENTITY and this package understand each other.

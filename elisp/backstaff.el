@@ -31,7 +31,6 @@
 (require 'backstaff-approval)
 (require 'backstaff-lisp-tools)
 (require 'backstaff-loaddefs)
-(require 'backstaff-loaddefs)
 (require 'backstaff-server)
 (require 'backstaff-unsaved)
 
