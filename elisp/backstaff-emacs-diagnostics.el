@@ -105,7 +105,9 @@
                      (format "%s is not open" (backstaff-names-show scope))))))
     (backstaff-emacs-answer
      limit
-     (cond ((not checked)
+     (cond ((and backstaff-emacs-cut (null found))
+            "No problem was found yet, but Emacs did not look at all")
+           ((not checked)
             (concat "Not checked: "
                     (string-join (or notes '("no file of the project is open")) "; ")))
            ((null found)
@@ -166,26 +168,24 @@ the checkers that have failed."
                                                       "a checker")))
                   checked (and running t)
                   waiting (cl-set-difference running (flymake-reporting-backends))))
-          ;; They are sorted, so that each line is counted once.
           (goto-char (point-min))
           (cl-loop
            with line = 1
-           for (start . diagnostic)
-           in (cl-sort (cl-loop for one in (flymake-diagnostics)
-                                for start = (flymake-diagnostic-beg one)
-                                when (integer-or-marker-p start) collect (cons start one))
-                       #'< :key #'car)
-           until (backstaff-emacs-late-p)
+           for diagnostic in (flymake-diagnostics)
+           for start = (flymake-diagnostic-beg diagnostic)
            for type = (flymake-diagnostic-type diagnostic)
+           until (backstaff-emacs-late-p)
+           when (integer-or-marker-p start)
            do (let ((last (point)))
+                ;; Most come in order, so each line is counted once.
                 (goto-char start)
                 (forward-line 0)
-                (cl-incf line (count-lines last (point))))
-           (problem path line (1+ (- (min start (point-max)) (point)))
-                    (or (car (memq type '(:error :warning :note)))
-                        (pcase (get type 'flymake-category)
-                          ('flymake-warning :warning) ('flymake-note :note) (_ :error)))
-                    (flymake-diagnostic-text diagnostic) "flymake")))
+                (setq line (funcall (if (< (point) last) #'- #'+) line (count-lines last (point)))))
+           and do (problem path line (1+ (- (min start (point-max)) (point)))
+                           (or (car (memq type '(:error :warning :note)))
+                               (pcase (get type 'flymake-category)
+                                 ('flymake-warning :warning) ('flymake-note :note) (_ :error)))
+                           (flymake-diagnostic-text diagnostic) "flymake")))
         (when (bound-and-true-p flycheck-mode)
           (pcase (bound-and-true-p flycheck-last-status-change)
             ('no-checker)

@@ -52,6 +52,7 @@
 
 (defconst backstaff-listen--seconds 0.02
   "Seconds after which no part of an answer begins; the longest takes 25 ms.
+A tool has twice the time, and then says that it was cut.
 Emacs also hangs up on a server that does not read for so long.")
 
 (defconst backstaff-listen--grant-seconds 10
@@ -250,7 +251,9 @@ if nobody was asked.  OFFER has the names of the tools that the model has."
          (grant (assoc (list id args secret) (backstaff-listen--grants server)))
          (backstaff-server-model-names (process-get server 'names))
          (backstaff-emacs-cut nil)
-         (cut "[cut: Emacs has more to look at than it may in one go]\n")
+         (cut "[cut: Emacs did not look at all that it has, because that takes too long]\n")
+         ;; The last part of a tool's work is short.
+         (backstaff-unsaved-deadline (+ (float-time) (* 2 backstaff-listen--seconds)))
          (reply (while-no-input
                   (backstaff-lisp-tools-run
                    tool (list :text "" :data args)

@@ -270,6 +270,27 @@ def test_tools_of_emacs_are_offered_and_answer(emacs: Start, beside: Beside, roo
     assert "There is no buffer" in text(outside)
 
 
+def test_tool_of_emacs_that_has_too_much_to_look_at_is_cut_and_says_so(
+    emacs: Start, beside: Beside, root: Path
+) -> None:
+    one = emacs()
+    one.visit(root / "a.py")
+    problem = '(flymake-make-diagnostic (current-buffer) 1 2 :error "wrong")'
+    one.eval(
+        '(with-current-buffer "a.py" (require (quote flymake)) (setq-local flymake-mode t)'
+        f" (let ((all (make-list 20000 {problem})))"
+        " (defalias 'flymake-diagnostics `(lambda (&rest _) ',all)))"
+        " (defalias 'flymake-disabled-backends #'ignore)"
+        " (dolist (name '(flymake-running-backends flymake-reporting-backends))"
+        " (defalias name (lambda () '(checker)))))"
+    )
+    result = beside("--toolsets", "emacs").tool("emacs_diagnostics")
+    assert "No errors" not in text(result)
+    assert text(result).endswith(
+        "[cut: Emacs did not look at all that it has, because that takes too long]\n"
+    )
+
+
 def test_tool_of_emacs_without_an_emacs_says_so(emacs: Start, beside: Beside) -> None:
     one = emacs()
     client = beside("--toolsets", "emacs")
