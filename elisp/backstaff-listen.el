@@ -225,7 +225,7 @@ The commentary describes ROOT, PID, NAMES and GLOBS."
                  (lambda (item)
                    (and (backstaff-emacs-secret-p (list (concat root (car item))) (list root))
                         (not (and (equal (car item) secret)
-                                  (cl-find secret (backstaff-listen--grants server)
+                                  (cl-find secret (backstaff-listen--questions server 'granted)
                                            :key #'cl-caddar :test #'equal)))))
                  (plist-get texts :items)))
          (room backstaff-listen--piece-bytes)
@@ -248,7 +248,8 @@ The text has at most LIMIT bytes.  The tool may wait for SECONDS, such as for a
 language server, or until the user types.  SECRET is as in the method ask, nil
 if nobody was asked.  OFFER has the names of the tools that the model has."
   (let* ((tool (or (backstaff-lisp-tools-find id) (error "There is no such tool")))
-         (grant (assoc (list id args secret) (backstaff-listen--grants server)))
+         (grant (assoc (list id args secret)
+                       (backstaff-listen--questions server 'granted)))
          (backstaff-server-model-names (process-get server 'names))
          (backstaff-emacs-cut nil)
          (cut "[cut: Emacs did not look at all that it has, because that takes too long]\n")
@@ -269,7 +270,10 @@ if nobody was asked.  OFFER has the names of the tools that the model has."
         (list :text (concat (plist-get reply :text) (and backstaff-emacs-cut cut))
               :code (plist-get problem :code) :secret (plist-get problem :secret))))))
 
-;;; Questions, lists of a call, (ID ARGS SECRET), of its state, and of the time of that
+;;; Questions
+
+;; They are lists of a call, which is (ID ARGS SECRET), of its state, and of the time when the
+;; server asked last.  The state `granted' is that of a call that the user has just allowed.
 
 (defun backstaff-listen--questions (server state)
   "Return the questions of SERVER that are in STATE, or in any if it is t."
@@ -277,10 +281,6 @@ if nobody was asked.  OFFER has the names of the tools that the model has."
            when (and (or (eq state t) (eq state (nth 1 question)))
                      (< (- (float-time) (nth 2 question)) backstaff-listen--grant-seconds))
            collect question))
-
-(defun backstaff-listen--grants (server)
-  "Return the questions that the user has just answered SERVER with yes."
-  (backstaff-listen--questions server 'granted))
 
 (defun backstaff-listen--ask (server id args secret)
   "Answer the method ask of SERVER.

@@ -127,9 +127,8 @@ class Emacs:
         """Return Emacs's answer to a call of `method`, if it comes by `until`. Raises NoAnswer."""
         now = time.monotonic()
         hurry = min(until, now + HURRY_S)
-        if not self._turn.acquire(
-            timeout=max(0, (hurry if now < self._hurry_until else until) - now)
-        ):
+        soon = hurry if now < self._hurry_until else until
+        if not self._turn.acquire(timeout=max(0, soon - now)):
             raise NoAnswer(SILENT)
         try:
             if time.monotonic() < self._hurry_until:
@@ -150,6 +149,7 @@ class Emacs:
         except (OSError, BadFrame, lisp.Unreadable) as error:
             logger.info("the connection with Emacs ends: %s", error)
             self.connection.close()
+            self._hurry_until = 0.0
             raise NoAnswer(SILENT) from error
         finally:
             self._turn.release()
