@@ -20,7 +20,7 @@
 ;;     Take the texts of modified buffers below the root.  The answer has all digests, and
 ;;     the next bytes of the texts in WANTED: pairs of a digest and the number of bytes that
 ;;     the server has.  `:more' says that the time was up before all was done.
-;; run ID ARGS LIMIT SECONDS SECRET OFFER
+;; run ID ARGS LIMIT SECRET OFFER
 ;;     Run a tool in Lisp, with arguments that the server has checked.
 ;; ask ID ARGS SECRET
 ;;     Ask the user whether a call may run, or may read the file SECRET.
@@ -243,10 +243,10 @@ The commentary describes ROOT, PID, NAMES and GLOBS."
     (list :items items :codings (plist-get texts :codings) :left-out (plist-get texts :left-out)
           :pieces pieces :more (and (or (plist-get texts :late) (and wanted (null pieces))) t))))
 
-(defun backstaff-listen--run (server id args limit _seconds secret offer)
+(defun backstaff-listen--run (server id args limit secret offer)
   "Answer the method run of SERVER: run the tool ID with ARGS in Lisp.
-The text has at most LIMIT bytes.  If the user types meanwhile, the answer has
-no text.  SECRET is as in the method ask, nil if nobody was asked.  OFFER has
+The text has at most LIMIT bytes.  If the user types meanwhile, the answer is
+`:later'.  SECRET is as in the method ask, nil if nobody was asked.  OFFER has
 the names of the tools that the model has."
   (let* ((tool (or (backstaff-lisp-tools-find id) (error "There is no such tool")))
          (grant (assoc (list id args secret)

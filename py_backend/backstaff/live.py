@@ -377,8 +377,7 @@ class LiveServer(Server):
             return checked
         limit = (call.limit or MODEL_TEXT_BYTES) - size(checked.text)
         secret = (call.secret or "") if call.approved else None
-        seconds = (until - time.monotonic()) * 0.8
-        asked = (call.tool_id, checked.data, limit, seconds, secret, call.offer)
+        asked = (call.tool_id, checked.data, limit, secret, call.offer)
         answer = _decided(emacs, until, cancelled, "run", *asked)
         if answer == LATER:
             raise NoAnswer("Emacs had no time for the tool")

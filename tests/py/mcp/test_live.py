@@ -548,8 +548,8 @@ HELLO_HERE = '(call 1 hello ("{root}" 1 nil nil))'
         ("(call 2 eval ((setq hacked t)))", "There is no such method"),
         ("(call 2 set (hacked t))", "There is no such method"),
         ('(call 2 (lambda nil (setq hacked t)) ("x"))', "There is no such method"),
-        ("(call 2 run ((lambda nil (setq hacked t)) nil 1000 1 nil nil))", "There is no such tool"),
-        ('(call 2 run ("emacs/eval" nil 1000 1 nil nil))', "There is no such tool"),
+        ("(call 2 run ((lambda nil (setq hacked t)) nil 1000 nil nil))", "There is no such tool"),
+        ('(call 2 run ("emacs/eval" nil 1000 nil nil))', "There is no such tool"),
         ('(call 2 ask ("emacs/context\\n(yes or no)" nil ""))', "There is no such tool"),
         ("(call 2 unsaved)", None),
         ("(call 2 unsaved #.(setq hacked t))", None),
@@ -606,7 +606,7 @@ def test_client_that_did_not_ask_the_user_gets_no_secret(
     arguments = '(:buffer "*log*" :max-lines 9)'
     for greeting in (hello, lifted):
         asked = '(call 2 unsaved (nil ".env"))'
-        run = f'(call 3 run ("emacs/read_buffer" {arguments} 1000 1 "" nil))'
+        run = f'(call 3 run ("emacs/read_buffer" {arguments} 1000 "" nil))'
         heard = said_to(sockets, framed(greeting), framed(asked), framed(run))
         assert "UNSAVED" not in heard
         assert "VU5TQVZ" not in heard, "Base64"
