@@ -68,7 +68,7 @@
          (wanted (member severity '("note" "warning" "error")))
          (states nil) (found nil) (hidden nil))
     (pcase-dolist (`(,path . ,buffer) (backstaff-emacs-buffers roots))
-      (when (funcall within path)
+      (when (and (funcall within path) (not (backstaff-emacs-late-p)))
         (pcase-let ((`(,state . ,problems)
                      (backstaff-emacs-diagnostics--of-buffer path buffer roots)))
           (setf (alist-get state states) (append (alist-get state states) (list path)))
@@ -90,7 +90,9 @@
               ,(unless (or states (equal scope ""))
                  (format "%s is not open" (backstaff-names-show scope)))))
            (checked (or found (alist-get 'checked states)))
-           (head (cond ((not checked)
+           (head (cond ((and backstaff-emacs-cut (not found))
+                        "No problem was found yet, but Emacs did not look at all")
+                       ((not checked)
                         (concat "Not checked: "
                                 (string-join (or (remq nil notes)
                                                  '("no file of the project is open"))
@@ -113,7 +115,11 @@
                                             collect (backstaff-emacs-plural count severity))
                                    ", "))))))
       (backstaff-emacs-answer
-       limit (cl-loop for problem in (cl-sort (copy-sequence found) #'string< :key place)
+       limit (cl-loop for problem in (mapcar #'cdr (cl-sort (mapcar (lambda (problem)
+                                                                 (cons (funcall place problem)
+                                                                       problem))
+                                                               found)
+                                                       #'string< :key #'car))
                       collect (cl-destructuring-bind
                                   (&key path line column message source &allow-other-keys) problem
                                 (cons (format "%s:%d:%d %s %s [%s]" (backstaff-names-show path)
@@ -150,34 +156,38 @@ which the line and the column count from 1."
                               ((null running) 'unchecked)
                               ((cl-set-difference running (flymake-reporting-backends)) 'waiting)
                               (t 'checked))))
-          (dolist (diagnostic (flymake-diagnostics))
-            (let ((start (flymake-diagnostic-beg diagnostic))
-                  (type (flymake-diagnostic-type diagnostic)))
-              (when (integer-or-marker-p start)
+          (cl-loop
+           for diagnostic in (flymake-diagnostics)
+           for start = (flymake-diagnostic-beg diagnostic)
+           for type = (flymake-diagnostic-type diagnostic)
+           until (backstaff-emacs-late-p)
+           do (when (integer-or-marker-p start)
                 (goto-char start)
                 (problem path (line-number-at-pos) (1+ (- (point) (line-beginning-position)))
                          (or (car (memq type '(:error :warning :note)))
                              (pcase (get type 'flymake-category)
                                ('flymake-warning :warning) ('flymake-note :note) (_ :error)))
-                         (flymake-diagnostic-text diagnostic) "flymake")))))
+                         (flymake-diagnostic-text diagnostic) "flymake"))))
         (when (bound-and-true-p flycheck-mode)
           (setq state (pcase (bound-and-true-p flycheck-last-status-change)
                         ('no-checker state)
                         ('errored 'failed)
                         ((or 'not-checked 'running) (if (eq state 'failed) state 'waiting))
                         (_ (if (eq state 'unchecked) 'checked state))))
-          (dolist (error flycheck-current-errors)
-            ;; A checker may find problems in other files; they count if they are below a root.
-            (let* ((file (flycheck-error-filename error))
-                   (path (if (and file (file-name-absolute-p file))
-                             (backstaff-unsaved-below file roots)
-                           path))
-                   (level (flycheck-error-level-severity (flycheck-error-level error))))
-              (when path
-                (problem path
+          (cl-loop
+           for error in flycheck-current-errors
+           until (backstaff-emacs-late-p)
+           ;; A checker may find problems in other files; they count if they are below a root.
+           for file = (flycheck-error-filename error)
+           for place = (if (and file (file-name-absolute-p file))
+                           (backstaff-unsaved-below file roots)
+                         path)
+           for level = (flycheck-error-level-severity (flycheck-error-level error))
+           do (when place
+                (problem place
                          (or (flycheck-error-line error) 1) (or (flycheck-error-column error) 1)
                          (cond ((>= level 100) :error) ((>= level 10) :warning) (t :note))
-                         (flycheck-error-message error) "flycheck")))))))
+                         (flycheck-error-message error) "flycheck"))))))
     (cons state problems)))
 
 (provide 'backstaff-emacs-diagnostics)

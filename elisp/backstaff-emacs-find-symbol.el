@@ -130,9 +130,12 @@ and the buffer.  The items are places of the definition, or REFERENCES."
 (defun backstaff-emacs-find-symbol--rows (items roots files)
   "Return a cons of rows for ITEMS of xref and the number of those outside ROOTS.
 FILES is an alist of paths and the buffers that visit them."
-  (let ((outside 0) (rows nil))
-    (dolist (item items)
-      (let* ((location (xref-item-location item))
+  (let ((outside 0) (rows nil)
+        ;; The wait for the answer took no time of Emacs's.
+        (backstaff-unsaved-deadline (and backstaff-unsaved-deadline (+ 0.02 (float-time)))))
+    (while (and items (not (backstaff-emacs-late-p)))
+      (let* ((item (pop items))
+             (location (xref-item-location item))
              (name (xref-location-group location))
              (name (if (string-suffix-p ".elc" name) (substring name 0 -1) name))
              (path (and (string-prefix-p "/" name) (backstaff-unsaved-below name roots)

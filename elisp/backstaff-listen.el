@@ -16,15 +16,16 @@
 ;;     tool's id and its name for models.  GLOBS are files that may hold secrets besides
 ;;     Emacs's own.  The answer has the tools whose work Emacs does, and the number of
 ;;     buffers that visit files below the root.
-;; unsaved HAVE SECRET
-;;     Take the texts of modified buffers below the root.  HAVE has pairs of a digest and the
-;;     number of bytes that the server has of that text.  The answer has all digests, and
-;;     some bytes of one text that is not there in full; the server asks again for more.
-;; run ID ARGS LIMIT SECONDS SECRET OFFER
+;; unsaved WANTED SECRET
+;;     Take the texts of modified buffers below the root.  The answer has all digests, and
+;;     the next bytes of the texts in WANTED: pairs of a digest and the number of bytes that
+;;     the server has.  `:more' says that the time was up before all was done.
+;; run ID ARGS LIMIT SECRET OFFER
 ;;     Run a tool in Lisp, with arguments that the server has checked.
 ;; ask ID ARGS SECRET
-;;     Ask the user whether a call may run, or may read the file SECRET.  The answer comes at
-;;     once: `:asking' until the server asks again after the user has answered.
+;;     Ask the user whether a call may run, or may read the file SECRET.
+;;
+;; Emacs answers the last two at once, with `:later' if the server has to ask again.
 ;;
 ;; Nothing that comes is evaluated: a method is looked up in a list, and its arguments are
 ;; data.  A root or path that comes is compared as a string, and no primitive for files gets
@@ -37,17 +38,11 @@
 (require 'backstaff)
 (require 'backstaff-emacs)
 
-(defconst backstaff-listen--protocol 1
-  "The version of the methods.")
-
 (defconst backstaff-listen--most-servers 32
   "Maximum number of connections.  The one that asked longest ago goes.")
 
-(defconst backstaff-listen--most-waiting 64
-  "Maximum number of requests of a server that wait for their answers.")
-
 (defconst backstaff-listen--request-bytes (* 256 1024)
-  "Maximum number of bytes of a request.")
+  "Maximum number of bytes of a server's requests that wait.")
 
 (defconst backstaff-listen--answer-bytes (* 192 1024)
   "Maximum number of bytes of an answer: a socket takes so many at once.")
@@ -55,8 +50,10 @@
 (defconst backstaff-listen--piece-bytes (* 64 1024)
   "Maximum number of bytes of text in an answer.")
 
-(defconst backstaff-listen--seconds 0.05
-  "Maximum number of seconds for a look at texts, and for an answer to be read.")
+(defconst backstaff-listen--seconds 0.02
+  "Seconds after which no part of an answer begins; the longest takes 25 ms.
+A tool has twice the time, and then says that it was cut.
+Emacs also hangs up on a server that does not read for so long.")
 
 (defconst backstaff-listen--grant-seconds 10
   "Seconds for which a yes counts, and after which a question is dropped.
@@ -64,12 +61,6 @@ A server that waits for the answer asks for it several times a second.")
 
 (defvar backstaff-listen--process nil
   "The process that listens, or nil.")
-
-(defvar backstaff-listen--servers nil
-  "The connections of servers, the one that asked last first.")
-
-(defvar backstaff-listen--text nil
-  "The digest and the bytes of the text of which a piece was sent last.")
 
 ;;; The socket
 
@@ -107,15 +98,19 @@ Only processes of yours can connect.  Nothing that they send is evaluated."
     (server-ensure-safe-dir folder)
     (dolist (name (directory-files folder nil "\\`emacs-[0-9]+\\'"))
       ;; Emacsen that were killed have left theirs.
-      (unless (process-attributes (string-to-number (string-remove-prefix "emacs-" name)))
-        (delete-file (expand-file-name name folder))))
-    (ignore-errors (delete-file file))
+      (let ((pid (string-to-number (string-remove-prefix "emacs-" name))))
+        (when (or (= pid (emacs-pid)) (not (process-attributes pid)))
+          (delete-file (expand-file-name name folder)))))
     (with-file-modes #o600
       (setq backstaff-listen--process
             (make-network-process
              :name "backstaff-listen" :server 16 :family 'local :service file :coding 'binary
-             :noquery t :filter #'backstaff-listen--receive :log #'backstaff-listen--accept
-             :sentinel #'backstaff-listen--forget :plist (list 'file file))))
+             :noquery t :filter #'backstaff-listen--receive :sentinel #'ignore
+             :log (lambda (_listener server _message)
+                    (process-put server 'last (float-time))
+                    (mapc #'delete-process (nthcdr backstaff-listen--most-servers
+                                                   (backstaff-listen--connections))))
+             :plist (list 'file file))))
     (add-hook 'kill-emacs-hook #'backstaff-listen--stop)))
 
 (defun backstaff-listen--stop ()
@@ -123,23 +118,20 @@ Only processes of yours can connect.  Nothing that they send is evaluated."
   (when-let ((listener backstaff-listen--process))
     (setq backstaff-listen--process nil)
     (ignore-errors (delete-file (process-get listener 'file)))
-    (mapc #'delete-process (cons listener backstaff-listen--servers))
-    (setq backstaff-listen--servers nil backstaff-listen--text nil)))
+    (mapc #'delete-process (cons listener (backstaff-listen--connections)))))
 
-(defun backstaff-listen--accept (_listener server _message)
-  "Keep SERVER, which has connected."
-  (push server backstaff-listen--servers)
-  (mapc #'delete-process (nthcdr backstaff-listen--most-servers backstaff-listen--servers)))
-
-(defun backstaff-listen--forget (server _event)
-  "Forget SERVER if it is gone."
-  (unless (process-live-p server)
-    (setq backstaff-listen--servers (delq server backstaff-listen--servers))))
+(defun backstaff-listen--connections ()
+  "Return the connections of servers, the one that asked last first."
+  (cl-sort (cl-loop for process in (process-list)
+                    when (and (eq (process-filter process) #'backstaff-listen--receive)
+                              (eq (process-status process) 'open))
+                    collect process)
+           #'> :key (lambda (server) (process-get server 'last))))
 
 (defun backstaff-listen-servers ()
   "Return the servers that are connected, the one that asked last first.
 Each is a plist of `:root', `:pid', and `:last', the time when it asked."
-  (cl-loop for server in backstaff-listen--servers
+  (cl-loop for server in (backstaff-listen--connections)
            when (process-get server 'root)
            collect (list :root (process-get server 'root) :pid (process-get server 'pid)
                          :last (process-get server 'last))))
@@ -152,58 +144,57 @@ Each is a plist of `:root', `:pid', and `:last', the time when it asked."
   "All that a server may call.")
 
 (defun backstaff-listen--receive (server chunk)
-  "Take CHUNK from SERVER, and answer the requests that it completes.
-Timers do the work, because a filter can neither wait nor be quit."
+  "Keep CHUNK from SERVER for a timer: a filter can neither wait nor be quit."
+  (process-put server 'bytes (concat (process-get server 'bytes) chunk))
+  (if (> (length (process-get server 'bytes)) backstaff-listen--request-bytes)
+      (backstaff-listen--hang-up server "it asks too much at once")
+    (run-at-time 0 nil #'backstaff-listen--serve server)))
+
+(defun backstaff-listen--hang-up (server problem)
+  "End the connection of SERVER, and note the PROBLEM."
+  (backstaff-server-note (concat "hung up on a server: " problem))
+  (delete-process server))
+
+(defun backstaff-listen--serve (server)
+  "Answer the next request of SERVER, and set a timer for the one after."
   (condition-case problem
-      (with-temp-buffer
-        (set-buffer-multibyte nil)
-        (insert (or (process-get server 'rest) "") chunk)
-        (cl-loop for end = (backstaff-message-frame-end (point-min))
-                 while end
-                 for message = (backstaff-message-read-frame
-                                (+ (point-min) backstaff-message-header-size) end)
-                 for waiting = (1+ (or (process-get server 'waiting) 0))
-                 do (delete-region (point-min) end)
-                 (pcase message
-                   (`(call ,(and uid (pred natnump)) ,method ,(and args (pred listp)))
-                    (when (> waiting backstaff-listen--most-waiting)
-                      (backstaff-message-refuse "too many requests at once"))
-                    (process-put server 'waiting waiting)
-                    (run-at-time 0 nil #'backstaff-listen--answer server uid method args))
-                   (_ (backstaff-message-refuse "a request is no call"))))
-        (when (> (buffer-size) backstaff-listen--request-bytes)
-          (backstaff-message-refuse "a request is too long"))
-        (process-put server 'rest (buffer-string)))
-    (error (backstaff-server-note (concat "hung up on a server: " (error-message-string problem)))
-           (delete-process server))))
+      (when (process-live-p server)
+        (pcase (with-temp-buffer
+                 (set-buffer-multibyte nil)
+                 (insert (process-get server 'bytes))
+                 (when-let ((end (backstaff-message-frame-end (point-min))))
+                   (prog1 (backstaff-message-read-frame
+                           (+ (point-min) backstaff-message-header-size) end)
+                     (process-put server 'bytes (buffer-substring end (point-max))))))
+          ('nil)
+          (`(call ,(and uid (pred natnump)) ,method ,(and args (pred listp)))
+           (let ((frame (backstaff-listen--answer server uid method args)))
+             ;; Emacs would wait for ever for a server that does not read.
+             (with-timeout (backstaff-listen--seconds (error "It does not read"))
+               (process-send-string server frame)))
+           (run-at-time 0 nil #'backstaff-listen--serve server))
+          (_ (error "A request is no call"))))
+    (error (backstaff-listen--hang-up server (error-message-string problem)))))
 
 (defun backstaff-listen--answer (server uid method args)
-  "Answer the call UID of SERVER: METHOD with ARGS."
-  (when (process-live-p server)
-    (process-put server 'waiting (1- (process-get server 'waiting)))
-    (process-put server 'last (current-time))
-    (setq backstaff-listen--servers (cons server (delq server backstaff-listen--servers)))
-    (let ((frame (condition-case problem
-                     (let* ((inhibit-quit nil) (throw-on-input nil)
-                            ;; Otherwise a text of a megabyte brings on several collections.
-                            (gc-cons-threshold (max gc-cons-threshold (* 16 1024 1024)))
-                            (function (or (alist-get method backstaff-listen--methods)
-                                          (error "There is no such method")))
-                            (backstaff-unsaved-true-root (process-get server 'root))
-                            (backstaff-emacs-more-secrets (process-get server 'secrets)))
-                       (unless (or (eq method 'hello) backstaff-unsaved-true-root)
-                         (error "The method hello comes first"))
-                       (backstaff-message-frame (list 'return uid (apply function server args))
-                                                backstaff-listen--answer-bytes))
-                   ((error quit)
-                    (backstaff-message-frame
-                     (list 'return-error uid (error-message-string problem)))))))
-      ;; Emacs would wait for ever for a server that does not read.
-      (with-timeout (backstaff-listen--seconds
-                     (backstaff-server-note "hung up on a server that does not read")
-                     (delete-process server))
-        (condition-case nil (process-send-string server frame)
-          (error (delete-process server)))))))
+  "Return the frame that answers the call UID of SERVER: METHOD with ARGS."
+  (process-put server 'last (float-time))
+  (condition-case problem
+      (let* ((inhibit-quit nil) (throw-on-input nil)
+             ;; Otherwise a text of a megabyte brings on several collections.
+             (gc-cons-threshold (max gc-cons-threshold (* 16 1024 1024)))
+             (function (or (alist-get method backstaff-listen--methods)
+                           (error "There is no such method")))
+             (backstaff-unsaved-true-root (process-get server 'root))
+             (backstaff-unsaved-deadline (+ (float-time) backstaff-listen--seconds))
+             (backstaff-emacs-cut nil)
+             (backstaff-emacs-more-secrets (process-get server 'secrets)))
+        (unless (or (eq method 'hello) backstaff-unsaved-true-root)
+          (error "The method hello comes first"))
+        (backstaff-message-frame (list 'return uid (apply function server args))
+                                 backstaff-listen--answer-bytes))
+    ((error quit) (backstaff-message-frame
+                   (list 'return-error uid (error-message-string problem))))))
 
 ;;; Methods
 
@@ -223,105 +214,99 @@ The commentary describes ROOT, PID, NAMES and GLOBS."
     (process-put server 'names names)
     ;; A server can hide more files, and excepts none.
     (process-put server 'secrets (cl-remove-if (apply-partially #'string-prefix-p "!") globs))
-    (list :protocol backstaff-listen--protocol
-          :tools (backstaff-lisp-tools-definitions)
+    (list :tools (backstaff-lisp-tools-definitions)
           :visits (length (backstaff-emacs-buffers (list root))))))
 
-(defun backstaff-listen--unsaved (server have secret)
-  "Answer the method unsaved of SERVER; the commentary has HAVE and SECRET.
-In HAVE, t stands for a whole text."
+(defun backstaff-listen--unsaved (server wanted secret)
+  "Answer the method unsaved of SERVER; the commentary has WANTED and SECRET."
   (let* ((root (process-get server 'root))
-         (until (+ (float-time) backstaff-listen--seconds))
-         (texts (let ((backstaff-unsaved-deadline until)
-                      ;; Then the texts of any method are named.
-                      (backstaff-server-content-readers 'unknown))
+         (texts (let ((backstaff-server-content-readers 'unknown)) ; the texts of any method
                   (backstaff-unsaved-context "" root)))
          (items (cl-remove-if
                  (lambda (item)
                    (and (backstaff-emacs-secret-p (list (concat root (car item))) (list root))
                         (not (and (equal (car item) secret)
-                                  (cl-some (lambda (grant) (equal secret (nth 2 grant)))
-                                           (backstaff-listen--grants server))))))
+                                  (cl-find secret (backstaff-listen--questions server 'granted)
+                                           :key #'cl-caddar :test #'equal)))))
                  (plist-get texts :items)))
          (room backstaff-listen--piece-bytes)
          (pieces nil))
-    (cl-loop for (_ digest) in items
-             for begun = (cadr (assoc digest have))
-             while (and (> room 0) (< (float-time) until))
-             do (when-let ((bytes (and (not (eq begun t)) (backstaff-listen--bytes digest))))
-                  (let* ((start (if (natnump begun) (min begun (length bytes)) 0))
-                         (end (min (length bytes) (+ start room))))
-                    (cl-decf room (- end start))
-                    (push (list digest (length bytes) start
-                                (base64-encode-string (substring bytes start end) t))
-                          pieces)
-                    (setq backstaff-listen--text
-                          (and (< end (length bytes)) (cons digest bytes))))))
-    (list :items items :codings (plist-get texts :codings)
-          :left-out (plist-get texts :left-out) :pieces pieces)))
+    (pcase-dolist (`(,digest ,start) wanted)
+      (when-let* (((and (> room 0) (natnump start)
+                        (cl-find digest items :key #'cadr :test #'equal)))
+                  (bytes (backstaff-unsaved-text digest))
+                  (end (min (length bytes) (+ start room))))
+        (cl-decf room (- end start))
+        (push (list digest (length bytes) start
+                    (base64-encode-string (substring bytes start end) t))
+              pieces)))
+    (list :items items :codings (plist-get texts :codings) :left-out (plist-get texts :left-out)
+          :pieces pieces :more (and (or (plist-get texts :late) (and wanted (null pieces))) t))))
 
-(defun backstaff-listen--bytes (digest)
-  "Return the bytes of the text with DIGEST."
-  (if (equal digest (car backstaff-listen--text)) (cdr backstaff-listen--text)
-    (backstaff-unsaved-text digest)))
-
-(defun backstaff-listen--run (server id args limit _seconds secret offer)
+(defun backstaff-listen--run (server id args limit secret offer)
   "Answer the method run of SERVER: run the tool ID with ARGS in Lisp.
-The text has at most LIMIT bytes.  If the user types meanwhile, the answer has
-no text.  SECRET is as in the method ask, nil if nobody was asked.  OFFER has
+The text has at most LIMIT bytes.  If the user types meanwhile, the answer is
+`:later'.  SECRET is as in the method ask, nil if nobody was asked.  OFFER has
 the names of the tools that the model has."
   (let* ((tool (or (backstaff-lisp-tools-find id) (error "There is no such tool")))
-         (grant (car (member (list id args secret) (backstaff-listen--grants server))))
+         (grant (assoc (list id args secret)
+                       (backstaff-listen--questions server 'granted)))
          (backstaff-server-model-names (process-get server 'names))
+         (cut "[cut: Emacs did not look at all that it has, because that takes too long]\n")
+         ;; The last part of a tool's work is short.
+         (backstaff-unsaved-deadline (+ (float-time) (* 2 backstaff-listen--seconds)))
          (reply (while-no-input
                   (backstaff-lisp-tools-run
                    tool (list :text "" :data args)
                    `(:root ,(process-get server 'root) :text-only t :offer ,offer
-                           :max-output-bytes ,(min limit (/ backstaff-listen--answer-bytes 2))
+                           :max-output-bytes ,(min (- limit (string-bytes cut))
+                                                   (/ backstaff-listen--answer-bytes 2))
                            ,@(and grant (list :approved t)))))))
-    (when (and reply (listp reply))
-      ;; A yes is for one call.
-      (process-put server 'grants (assoc-delete-all grant (process-get server 'grants)))
+    (if (not (and reply (listp reply))) :later
+      (when grant
+        (setf (nth 1 grant) nil))       ; a yes is for one call
       (let ((problem (plist-get reply :error)))
-        (list :text (plist-get reply :text)
+        (list :text (concat (plist-get reply :text) (and backstaff-emacs-cut cut))
               :code (plist-get problem :code) :secret (plist-get problem :secret))))))
 
 ;;; Questions
 
-(defun backstaff-listen--grants (server)
-  "Return the calls, lists (ID ARGS SECRET), that the user has just allowed SERVER."
-  (cl-loop for (call . until) in (process-get server 'grants)
-           when (< (float-time) until) collect call))
+;; They are lists of a call, which is (ID ARGS SECRET), of its state, and of the time when the
+;; server asked last.  The state `granted' is that of a call that the user has just allowed.
+
+(defun backstaff-listen--questions (server state)
+  "Return the questions of SERVER that are in STATE, or in any if it is t."
+  (cl-loop for question in (process-get server 'questions)
+           when (and (or (eq state t) (eq state (nth 1 question)))
+                     (< (- (float-time) (nth 2 question)) backstaff-listen--grant-seconds))
+           collect question))
 
 (defun backstaff-listen--ask (server id args secret)
   "Answer the method ask of SERVER.
 The user is asked whether the tool ID may run with ARGS, or if SECRET is not
-empty, whether it may read that file.  The answer is `:asking', t, `:refused',
+empty, whether it may read that file.  The answer is `:later', t, `:refused',
 `:late' or `:unasked'."
   (unless (and (stringp id) (string-match-p "\\`[a-z_/-]+\\'" id) (stringp secret))
     (error "There is no such tool"))
   (let* ((call (list id args secret))
-         (question (assoc call (process-get server 'questions)))
+         (questions (backstaff-listen--questions server t))
+         (question (assoc call questions))
          (state (nth 1 question)))
-    (cond
-     ((null question)
-      (setq question (list call :asking (float-time)) state :asking)
-      (process-put server 'questions (cons question (process-get server 'questions)))
-      (run-at-time 0 nil #'backstaff-listen--question server question
-                   (+ (float-time) (min 60 (or backstaff-call-timeout 60)))))
-     ((eq state :asking) (setf (nth 2 question) (float-time)))
-     (t (process-put server 'questions (delq question (process-get server 'questions)))
-        (when (eq state t)
-          (process-put server 'grants
-                       (cons (cons call (+ (float-time) backstaff-listen--grant-seconds))
-                             (process-get server 'grants))))))
+    (pcase state
+      (:later (setf (nth 2 question) (float-time)))
+      ((or 'nil 'granted)               ; each call is asked about
+       (setq question (list call :later (float-time)) state :later)
+       (process-put server 'questions (cons question questions))
+       (run-at-time 0 nil #'backstaff-listen--question server question
+                    (+ (float-time) (min 60 (or backstaff-call-timeout 60)))))
+      ('t (setf (cdr question) (list 'granted (float-time))))
+      (_ (setf (nth 1 question) nil)))
     state))
 
 (defun backstaff-listen--question (server question deadline)
   "Ask the user the QUESTION of SERVER until DEADLINE.
-It is a list of the call, as in `backstaff-listen--grants', the state, and the
-time when the server asked last.  Come back while the user is busy, unless the
-server is gone or does not ask any more."
+Come back while the user is busy, unless the server is gone or does not ask any
+more."
   (pcase-let* ((`((,id ,args ,secret) ,_ ,asked) question)
                (root (let ((file-name-handler-alist nil))
                        (backstaff-approval-shown

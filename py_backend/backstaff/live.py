@@ -12,17 +12,17 @@ plain `Server`.
 
 import logging
 import os
+import select
 import socket
 import stat
 import struct
 import threading
 import time
 from collections import ChainMap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from itertools import count
-from queue import Empty, SimpleQueue
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from backstaff.arguments import ParameterType, Symbol, argument, decode, parameters_of
@@ -34,7 +34,7 @@ from backstaff.render.lines import shortened, size, some_of
 from backstaff.render.names import MAX_ECHO, quote
 from backstaff.server import Call, Reply, Server, failure, unexpected
 from backstaff.settings import Settings
-from backstaff.tool import Tool
+from backstaff.tool import MODEL_TEXT_BYTES, Tool
 from backstaff.unsaved import Named, UnsavedText, codings, unsaved
 from backstaff.wire import lisp
 from backstaff.wire.frame import BadFrame, FrameReader, frame
@@ -50,11 +50,10 @@ QUESTION_S = 65.0
 POLL_S = 0.2
 """Seconds between two looks whether the person has answered, or a tool can go on."""
 SILENT = "Emacs did not answer"
-PROTOCOL = 1
-MAX_EMACSEN, MAX_ITEMS = 8, 20
-"""Maximum number of Emacsen that are asked, and of arguments that a question shows."""
-DEFAULT_LIMIT = 16384
-"""Maximum number of bytes of a text of Emacs's, if the call sets none."""
+LATER = Symbol(":later")
+"""The answer of an Emacs that is to be asked again: a person or a language server needs time."""
+MAX_EMACSEN = 8
+"""Maximum number of Emacsen that are asked."""
 MAX_REQUEST_BYTES = 1 << 17
 """Maximum number of bytes of a request: a socket takes so many at once."""
 READ_BYTES = 1 << 18
@@ -66,25 +65,18 @@ Value = TypeVar("Value")
 
 def sockets() -> list[str]:
     """Return the sockets of this user's Emacsen: first that of an Emacs that this process is in."""
-    uid, found = os.getuid(), list[str]()
-    for folder in (one.format(uid=uid) for one in FOLDERS):
+    found = list[str]()
+    for folder in (name.format(uid=os.getuid()) for name in FOLDERS):
         if _is_mine(folder, stat.S_ISDIR):
             with suppress(OSError):
                 found += [f"{folder}/{name}" for name in sorted(os.listdir(folder))]
-    found = [path for path in found if _is_mine(path, stat.S_ISSOCK)]
-    nearest = [f"/emacs-{process}" for process in ancestors()]
-    found.sort(key=lambda path: [not path.endswith(name) for name in nearest])
-    return found[:MAX_EMACSEN]
-
-
-def ancestors() -> list[str]:
-    """Return the ids of the processes that this one comes from. Only Linux tells them all."""
-    found = [str(os.getppid())]
-    with suppress(OSError, IndexError):
-        while found[-1] not in ("0", "1"):
-            with open(f"/proc/{found[-1]}/stat", "rb") as file:
-                found.append(file.read().rpartition(b")")[2].split()[1].decode())
-    return found
+    around = [str(os.getppid())]
+    with suppress(OSError, IndexError):  # only Linux tells all processes that this one is in
+        while around[-1] not in ("0", "1"):
+            with open(f"/proc/{around[-1]}/stat", "rb") as file:
+                around.append(file.read().rpartition(b")")[2].split()[1].decode())
+    found.sort(key=lambda path: [not path.endswith(f"/emacs-{process}") for process in around])
+    return [path for path in found if _is_mine(path, stat.S_ISSOCK)][:MAX_EMACSEN]
 
 
 def _is_mine(path: str, kind: Callable[[int], bool]) -> bool:
@@ -96,132 +88,112 @@ def _is_mine(path: str, kind: Callable[[int], bool]) -> bool:
     return False
 
 
-def _connected(path: str) -> socket.socket:
-    """Return a connection with the socket `path`, of a process of this user. Raises OSError."""
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        connection.settimeout(0)  # the queue of a busy Emacs may be full
-        connection.connect(path)
-        connection.settimeout(None)
-        if hasattr(socket, "SO_PEERCRED"):
-            form = "3i"  # process, user, group
-            raw = connection.getsockopt(
-                socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize(form)
-            )
-            if struct.unpack(form, raw)[1] != os.getuid():
-                raise PermissionError("another user listens")
-    except OSError:
-        connection.close()
-        raise
-    return connection
+def _check_peer(connection: socket.socket) -> None:
+    """Raise PermissionError if the process at the other end is another user's."""
+    if hasattr(socket, "SO_PEERCRED"):  # on Linux; elsewhere the folder alone protects
+        form = "3i"  # process, user, group
+        raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize(form))
+        if struct.unpack(form, raw)[1] != os.getuid():
+            raise PermissionError("another user listens")
 
 
 class NoAnswer(Exception):
     """An Emacs did not answer in time, or it refused: the text says why."""
 
 
-@dataclass(slots=True, eq=False)
 class Emacs:
-    """The connection with one Emacs. Any thread may ask; one of its own reads the answers.
+    """The connection with one Emacs. Threads take turns, because Emacs does one thing at a time."""
 
-    `tools` and `visits`, how many buffers visit files below the root, come with the first answer.
-    `digests` are those of the texts that it named last. Before `hurry_until`, in seconds of the
-    monotonic clock, nobody waits long for an answer that is late.
-    """
+    def __init__(self, path: str) -> None:
+        """Connect with the socket at `path`. Raises OSError: BlockingIOError if Emacs is busy.
 
-    connection: socket.socket
-    tools: Mapping[str, Tool[Any]] | None = None
-    visits: int = 0
-    digests: tuple[str, ...] = ()
-    is_open: bool = True
-    hurry_until: float = 0.0
-    _awake: threading.Event = field(default_factory=threading.Event)
-    """Set when an answer comes, and unset when one is late."""
-    _uids: Iterator[int] = field(default_factory=lambda: count(1))
-    _waiting: dict[int, SimpleQueue[lisp.Message | None]] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def __post_init__(self) -> None:
-        """Begin to read."""
-        threading.Thread(target=self._read, name="emacs", daemon=True).start()
+        `tools`, and `visits`, how many buffers visit files below the root, come with an answer.
+        """
+        self.tools: Mapping[str, Tool[Any]] = {}
+        self.visits = 0
+        self._uid, self._frames, self._turn = 0, FrameReader(), threading.Lock()
+        self._hurry_until = 0.0
+        """Before then, in seconds of the monotonic clock, nobody waits long for a late answer."""
+        self.connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            self.connection.settimeout(0)  # the queue of a busy Emacs may be full
+            self.connection.connect(path)
+            _check_peer(self.connection)
+        except OSError:
+            self.connection.close()
+            raise
 
     def ask(self, until: float, method: str, *arguments: object) -> object:
         """Return Emacs's answer to a call of `method`, if it comes by `until`. Raises NoAnswer."""
         now = time.monotonic()
-        # While an answer is late, Emacs reads nothing, so it is sent nothing more.
-        if now < self.hurry_until and not self._awake.wait(min(HURRY_S, max(0, until - now))):
+        hurry = min(until, now + HURRY_S)
+        soon = hurry if now < self._hurry_until else until
+        if not self._turn.acquire(timeout=max(0, soon - now)):
             raise NoAnswer(SILENT)
-        uid, answers = next(self._uids), SimpleQueue[lisp.Message | None]()
-        data = frame(
-            lisp.write([Symbol("call"), uid, Symbol(method), list(arguments)], lisp.ESCAPED)
-        )
-        if len(data) > MAX_REQUEST_BYTES:
-            raise NoAnswer("The call's arguments are too long for Emacs")
         try:
-            with self._lock:
-                self._waiting[uid] = answers
-                if self.connection.send(data, socket.MSG_DONTWAIT) < len(data):
-                    # Nobody knows where the next frame begins. The reader closes the connection.
-                    self.connection.shutdown(socket.SHUT_RDWR)
-            message = answers.get(timeout=max(0, until - time.monotonic()))
-        except OSError as error:
+            if time.monotonic() < self._hurry_until:
+                # While an answer is late, Emacs reads nothing, so it is sent nothing more.
+                self._answer(hurry)
+                self._hurry_until = 0.0
+            call = [Symbol("call"), self._uid + 1, Symbol(method), list(arguments)]
+            data = frame(lisp.write(call, lisp.ESCAPED))
+            if len(data) > MAX_REQUEST_BYTES:
+                raise NoAnswer("The call's arguments are too long for Emacs")
+            self._uid += 1
+            self.connection.sendall(data)
+            message = self._answer(until)
+        except TimeoutError as error:
+            if time.monotonic() >= self._hurry_until:
+                self._hurry_until = time.monotonic() + PAUSE_S
             raise NoAnswer(SILENT) from error
-        except Empty:
-            with self._lock:
-                if answers.empty():
-                    self._awake.clear()
-                    self.hurry_until = time.monotonic() + PAUSE_S
-                    raise NoAnswer(SILENT) from None
-                message = answers.get()
+        except (OSError, BadFrame, lisp.Unreadable) as error:
+            logger.info("the connection with Emacs ends: %s", error)
+            self.connection.close()
+            self._hurry_until = 0.0
+            raise NoAnswer(SILENT) from error
+        finally:
+            self._turn.release()
         match message:
             case lisp.Message("return", _, [value]):
                 return value
-            case None:
-                raise NoAnswer(SILENT)
         logger.info("Emacs refused %s: %s", method, message.rest)
         raise NoAnswer(f"Emacs refused to answer: {shortened(str(message.rest[0]), MAX_ECHO)}")
 
-    def _read(self) -> None:
-        frames = FrameReader()
-        try:
-            while data := self.connection.recv(READ_BYTES):
-                for body in frames.feed(data):
-                    message = lisp.read(body)
-                    with self._lock:
-                        self.hurry_until = 0.0
-                        self._awake.set()
-                        if answers := self._waiting.pop(message.uid, None):
-                            answers.put(message)
-        except (OSError, BadFrame, lisp.Unreadable) as error:
-            logger.info("the connection with Emacs ends: %s", error)
-        with self._lock:
-            self.is_open = False
-            for answers in self._waiting.values():
-                answers.put(None)
-            self.connection.close()
-
-
-# ---------------------------------------------------------------------------- answers
+    def _answer(self, until: float) -> lisp.Message:
+        """Return the answer to the last request, and drop earlier ones. Raises OSError."""
+        readable = select.poll()
+        readable.register(self.connection, select.POLLIN)
+        while readable.poll(max(0, until - time.monotonic()) * 1000):
+            data = self.connection.recv(READ_BYTES)
+            if not data:
+                raise ConnectionError("Emacs hung up")
+            for body in self._frames.feed(data):
+                message = lisp.read(body)
+                if message.uid == self._uid:
+                    return message
+        raise TimeoutError
 
 
 @dataclass(frozen=True, slots=True)
 class _Hello:
-    protocol: int = argument(integer=True)
     visits: int = argument(integer=True)
     tools: Mapping[str, Tool[Any]] = argument(type=ParameterType.ARRAY, form=client_tools)
 
 
 @dataclass(frozen=True, slots=True)
 class _Unsaved:
+    """With `more`, Emacs's time was up before it had looked at all texts."""
+
     items: tuple[Named, ...] = argument(type=ParameterType.ARRAY, form=unsaved, absent=())
     codings: Mapping[str, str] = argument(type=ParameterType.ARRAY, form=codings, absent={})
     left_out: tuple[str, ...] = argument(absent=())
     pieces: tuple[Any, ...] = argument(type=ParameterType.ARRAY, form=tuple, absent=())
+    more: bool = argument(absent=False)
 
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """The end of a tool's work: a `code` if it failed. Without a text it wants to go on later."""
+    """The end of a tool's work: a `code` if it failed."""
 
     text: str = argument(absent="")
     code: str = argument(absent="")
@@ -238,7 +210,15 @@ def _decoded(form: type[Value], answer: object) -> Value:
         raise NoAnswer(f"Emacs's answer cannot be read: {error}") from error
 
 
-# ---------------------------------------------------------------------------- the server
+def _decided(
+    emacs: Emacs, until: float, cancelled: threading.Event, method: str, *arguments: object
+) -> object:
+    """Ask `emacs` until it answers something else than `LATER`, or `until` comes near."""
+    while True:
+        soon = min(until, time.monotonic() + PATIENCE_S)
+        answer = emacs.ask(soon, method, *arguments)
+        if answer != LATER or time.monotonic() + POLL_S > until or cancelled.wait(POLL_S):
+            return answer
 
 
 class LiveServer(Server):
@@ -248,7 +228,8 @@ class LiveServer(Server):
         """Serve as `Server` does. No Emacs is looked for before one is needed."""
         super().__init__(registry, settings, root)
         self._emacsen: dict[str, Emacs] = {}
-        self._finding, self._keeping = threading.Lock(), threading.Lock()
+        self._lock = threading.Lock()
+        """Held while the Emacsen or the kept texts change."""
 
     def prepare(
         self,
@@ -269,7 +250,7 @@ class LiveServer(Server):
 
     def for_models(self, tool_id: str, limit: int) -> dict[str, object]:
         """Return a definition as `Server.for_models` does, also that of a tool of Emacs's."""
-        tools = ChainMap({}, *(dict(emacs.tools or {}) for emacs in self._emacsen.values()))
+        tools = ChainMap({}, *(dict(emacs.tools) for emacs in self._emacsen.values()))
         if tool_id in CLIENT_TOOLS and tool_id not in tools:
             raise ToolError(ErrorCode.UNKNOWN_TOOL, f"No Emacs offers {tool_id} now")
         return self.registry.for_models(tool_id, limit, tools)
@@ -279,16 +260,14 @@ class LiveServer(Server):
         until, note = time.monotonic() + PATIENCE_S, ""
         try:
             if call.client_tool is not None:
-                return self._run_in_emacs(call, cancelled, until)
+                return self._run_in_emacs(call, cancelled or threading.Event(), until)
             if call.tool_id in READS_CONTENT:
                 call, note = self._with_texts(call, until)
         except NoAnswer as error:
             return failure(call.tool_id, ToolError(ErrorCode.BUSY, f"{error}; try again"))
         except Exception as error:
             logger.exception("Emacs cannot be asked")
-            if call.client_tool is not None:
-                return failure(call.tool_id, unexpected(error))
-            note = SILENT
+            return failure(call.tool_id, unexpected(error))
         if not note:
             return super().run(call, cancelled)
         note = f"as on disk: {note}"
@@ -299,117 +278,85 @@ class LiveServer(Server):
         text = reply.text.removesuffix("\n") + last
         return replace(reply, text=text, warnings=(*reply.warnings, note))
 
-    # ------------------------------------------------------------------------ Emacsen
-
-    def _found(self) -> tuple[list[Emacs], list[str]]:
-        """Return the Emacsen that listen, and what is wrong with others. Nothing waits here."""
-        problems = []
-        with self._finding:
-            known, found = self._emacsen, dict[str, Emacs]()
+    def _each(self, work: Callable[[Emacs], Value]) -> tuple[list[Value], list[str]]:
+        """Do `work` for all Emacsen at once. Return the values, and what is wrong with others."""
+        problems, found = list[str](), dict[str, Emacs]()
+        with self._lock:
             for path in sockets():
                 try:
-                    is_known = path in known and known[path].is_open
-                    found[path] = known[path] if is_known else Emacs(_connected(path))
+                    known = self._emacsen.get(path)
+                    is_open = known is not None and known.connection.fileno() >= 0
+                    found[path] = known if known is not None and is_open else Emacs(path)
                 except BlockingIOError:  # it is busy: others wait to be let in
                     problems.append(SILENT)
                 except OSError as error:  # it was killed
                     logger.info("%s: %s", path, error)
             self._emacsen = found
-        return list(found.values()), problems
+
+        def tried(emacs: Emacs) -> list[Value]:
+            try:
+                return [work(emacs)]
+            except NoAnswer as error:
+                problems.append(str(error))
+                return []
+
+        with ThreadPoolExecutor(MAX_EMACSEN) as threads:
+            answers = list(threads.map(tried, found.values()))
+        return [value for answer in answers for value in answer], problems
 
     def _greeted(self, until: float) -> tuple[list[Emacs], list[str]]:
-        """Return the Emacsen that say hello by `until`, and the problems of the others.
+        """Return the Emacsen that say hello by `until`, and the problems of the others."""
+        return self._each(lambda emacs: self._greet(emacs, until))
 
-        If there is one, its first hello is enough. Of several, the numbers of buffers change.
-        """
-        found, problems = self._found()
-        asked = found if len(found) > 1 else [one for one in found if one.tools is None]
-        answers = self._each(asked, lambda emacs: self._greet(emacs, until))
-        silent = [emacs for emacs, (_, told) in zip(asked, answers, strict=True) if told]
-        return [one for one in found if one not in silent], problems + [told for _, told in answers]
-
-    def _greet(self, emacs: Emacs, until: float) -> str:
+    def _greet(self, emacs: Emacs, until: float) -> Emacs:
         """Say hello to `emacs`, and note its tools and how many files it visits."""
         ids = (*self.registry.by_id, *CLIENT_TOOLS)
         names = [[tool_id, self.registry.model_name(tool_id)] for tool_id in ids]
         globs = list(self.settings.policy.secrets)
         root = os.path.realpath(self.root)
         hello = _decoded(_Hello, emacs.ask(until, "hello", root, os.getpid(), names, globs))
-        if hello.protocol != PROTOCOL:
-            raise NoAnswer(f"Emacs speaks protocol {hello.protocol}, not {PROTOCOL}")
         emacs.tools, emacs.visits = hello.tools, hello.visits
-        return ""
-
-    def _each(
-        self, emacsen: list[Emacs], work: Callable[[Emacs], Value]
-    ) -> list[tuple[Value | None, str]]:
-        """Do `work` for all at once. Return each value, or None and why there is no answer."""
-
-        def tried(emacs: Emacs) -> tuple[Value | None, str]:
-            try:
-                return work(emacs), ""
-            except NoAnswer as error:
-                return None, str(error)
-
-        if len(emacsen) <= 1:
-            return [tried(emacs) for emacs in emacsen]
-        from concurrent.futures import ThreadPoolExecutor  # here, as one Emacs is the rule
-
-        with ThreadPoolExecutor(len(emacsen)) as threads:
-            return list(threads.map(tried, emacsen))
-
-    # ------------------------------------------------------------------------ unsaved texts
+        return emacs
 
     def _with_texts(self, call: Call, until: float) -> tuple[Call, str]:
         """Return `call` with the unsaved texts of all Emacsen, and a note on missing ones.
 
         Of two Emacsen with one file the first has the text.
         """
-        emacsen, problems = self._found()
-        answers = self._each(emacsen, lambda emacs: self._texts(emacs, call.secret or "", until))
-        problems += [problem for _, problem in answers]
+        answers, problems = self._each(lambda emacs: self._texts(emacs, call.secret or "", until))
         texts, named, left_out = dict[str, UnsavedText](), dict[str, str](), list[str]()
-        for found in filter(None, (answer for answer, _ in answers)):
-            texts = {**found[0], **texts}
-            named = {**found[1].codings, **named}
-            left_out += found[1].left_out
+        for found, answer in answers:
+            texts = {**found, **texts}
+            named = {**answer.codings, **named}
+            left_out += answer.left_out
         if left_out:
             shown = some_of(map(quote, left_out), len(left_out), between=", ")
             problems.append(f"the unsaved text is too long for {shown}")
-        note = "; ".join(dict.fromkeys(filter(None, problems)))
-        return replace(call, texts=texts, codings=named), note
+        return replace(call, texts=texts, codings=named), "; ".join(dict.fromkeys(problems))
 
     def _texts(
         self, emacs: Emacs, secret: str, until: float
     ) -> tuple[Mapping[str, UnsavedText], _Unsaved]:
         """Return the unsaved texts of `emacs`, whose bytes come in pieces. Raises NoAnswer."""
-        if emacs.tools is None:
+        if not emacs.tools:
             self._greet(emacs, until)
-        known, left_out = emacs.digests, None
+        missing = list[list[object]]()
         while True:
-            with self._keeping:
-                have = [[digest, self.texts.have(digest)] for digest in known]
-            answer = _decoded(_Unsaved, emacs.ask(until, "unsaved", have, secret))
-            digests, missing = tuple(item.digest for item in answer.items), ""
-            with self._keeping:
+            answer = _decoded(_Unsaved, emacs.ask(until, "unsaved", missing, secret))
+            wanted, missing = missing, []
+            with self._lock:
                 try:
                     for piece in answer.pieces:
                         self.texts.keep_text(*piece)
+                    for item in answer.items:
+                        if (bytes_here := self.texts.have(item.digest)) is not True:
+                            missing.append([item.digest, bytes_here])
+                    if not missing and not answer.more:
+                        return self.texts.received(answer.items), answer
                 except (ToolError, TypeError) as error:
                     raise NoAnswer("Emacs sent a piece of no text that it named") from error
-                try:
-                    texts = self.texts.received(answer.items)
-                except ToolError as error:
-                    missing = str(error)
-            emacs.digests = digests
-            # Texts that Emacs had no time for come with the next answer.
-            if not missing and answer.left_out in ((), left_out):
-                return texts, answer
-            if missing and not answer.pieces and digests == known:
-                raise NoAnswer(missing)
-            known, left_out = digests, answer.left_out
-
-    # ------------------------------------------------------------------------ tools of Emacs's
+            if missing == wanted and not answer.more:
+                raise NoAnswer("Emacs sent nothing of a text that it named")
 
     def _best(self, until: float) -> list[Emacs]:
         """Return the Emacsen, first the one with most buffers below the root. Raises NoAnswer."""
@@ -418,34 +365,26 @@ class LiveServer(Server):
             raise NoAnswer(problems[0] if problems else "No Emacs listens (backstaff-listen-mode)")
         return sorted(emacsen, key=lambda emacs: -emacs.visits)
 
-    def _checked(self, call: Call, emacs: Emacs, cancelled: threading.Event | None) -> Reply:
+    def _checked(self, call: Call, emacs: Emacs, cancelled: threading.Event) -> Reply:
         """Return the reply that has the checked arguments of `call`, a tool of Emacs's."""
-        tool = (emacs.tools or {}).get(call.tool_id)
-        if tool is None:
-            raise NoAnswer(f"This Emacs has no tool {call.tool_id}")
+        tool = emacs.tools.get(call.tool_id, call.client_tool)
         return super().run(replace(call, client_tool=tool, text_only=False), cancelled)
 
-    def _run_in_emacs(self, call: Call, cancelled: threading.Event | None, until: float) -> Reply:
+    def _run_in_emacs(self, call: Call, cancelled: threading.Event, until: float) -> Reply:
         emacs = self._best(until)[0]
         checked = self._checked(call, emacs, cancelled)
         if not checked.ok:
             return checked
-        limit = (call.limit or DEFAULT_LIMIT) - size(checked.text)
+        limit = (call.limit or MODEL_TEXT_BYTES) - size(checked.text)
         secret = (call.secret or "") if call.approved else None
-        while True:
-            left = until - time.monotonic()
-            asked = (call.tool_id, checked.data, limit, left * 0.8, secret, call.offer)
-            done = _decoded(_Done, emacs.ask(until, "run", *asked))
-            if done.text:
-                break
-            if time.monotonic() + POLL_S > until:
-                raise NoAnswer("Emacs had no time for the tool")
-            (cancelled or threading.Event()).wait(POLL_S)
+        asked = (call.tool_id, checked.data, limit, secret, call.offer)
+        answer = _decided(emacs, until, cancelled, "run", *asked)
+        if answer == LATER:
+            raise NoAnswer("Emacs had no time for the tool")
+        done = _decoded(_Done, answer)
         text = (done.text.removesuffix("\n") + checked.text) if checked.text else done.text
         error = {"code": done.code, "secret": done.secret} if done.code else None
         return Reply(tool=call.tool_id, text=text, error=error)
-
-    # ------------------------------------------------------------------------ questions
 
     def approved(self, call: Call, reply: Reply, cancelled: threading.Event) -> Call | Reply:
         """Ask the user in Emacs whether `call` may run, if `reply` says that it needs a yes.
@@ -457,8 +396,18 @@ class LiveServer(Server):
         known = call.approved and (call.secret or "") == secret
         if error.get("code") != ErrorCode.APPROVAL_REQUIRED or known:
             return reply
+        answer: object = None
+        until = time.monotonic() + QUESTION_S
         try:
-            answer = self._said(call, secret, cancelled)
+            for emacs in self._best(time.monotonic() + PATIENCE_S):
+                # As a string, a model's words cannot pass for Lisp.
+                shown: object = shortened(repr(call.arguments), MAX_ECHO)
+                if call.client_tool is not None:
+                    shown = self._checked(replace(call, approved=True), emacs, cancelled).data
+                asked = (call.tool_id, shown, secret)
+                answer = _decided(emacs, until, cancelled, "ask", *asked)
+                if answer != Symbol(":unasked"):
+                    break
         except NoAnswer as reason:
             logger.info("nobody was asked: %s", reason)
             return reply
@@ -467,9 +416,9 @@ class LiveServer(Server):
             case True:
                 now = time.monotonic()  # the person's time is not the call's
                 return replace(call, approved=True, secret=secret, arrived=now)
-            case ":refused":
+            case Symbol(":refused"):
                 problem = f"The user did not approve of the call of {named}"
-            case ":late":
+            case Symbol(":late"):
                 problem = (
                     f"The user did not answer in time whether {named} may run, so it was refused;"
                     " ask the user to watch Emacs for the question, then call again"
@@ -477,28 +426,3 @@ class LiveServer(Server):
             case _:
                 return reply
         return failure(call.tool_id, ToolError("APPROVAL_REFUSED", problem))
-
-    def _said(self, call: Call, secret: str, cancelled: threading.Event) -> object:
-        """Return the user's answer: True, or a keyword as a string. Raises NoAnswer."""
-        answer: object = ":unasked"
-        until = time.monotonic() + QUESTION_S
-        for emacs in self._best(time.monotonic() + PATIENCE_S):
-            arguments: object = call.arguments
-            if call.client_tool is not None:
-                arguments = self._checked(replace(call, approved=True), emacs, cancelled).data
-            elif isinstance(arguments, dict):
-                # Its names are a model's, and as keywords they could pass for other Lisp.
-                arguments = [
-                    [shortened(name, MAX_ECHO), shortened(str(value), MAX_ECHO)]
-                    for name, value in list(arguments.items())[:MAX_ITEMS]
-                ]
-            while not cancelled.is_set() and time.monotonic() < until:
-                asked = (call.tool_id, arguments, secret)
-                raw = emacs.ask(time.monotonic() + PATIENCE_S, "ask", *asked)
-                answer = raw.name if isinstance(raw, Symbol) else raw
-                if answer != ":asking":
-                    break
-                cancelled.wait(POLL_S)
-            if answer != ":unasked":
-                break
-        return answer

@@ -104,7 +104,7 @@ The text is without its last newline."
         (insert "grün\nzwei\n")
         (setq buffer-file-coding-system coding)
         (ert-info ((format "%s" coding))
-          (let ((bytes (backstaff-unsaved--bytes (car (backstaff-unsaved--look)))))
+          (let ((bytes (cdr (backstaff-unsaved--encode))))
             (should (equal (backstaff-unsaved-tests-read "a.txt")
                            '("grün\nzwei" "buffer")))
             (let ((inhibit-message t)
@@ -115,6 +115,25 @@ The text is without its last newline."
                              (insert-file-contents-literally (expand-file-name "a.txt" root))
                              (buffer-string))
                            bytes))))))))
+
+;; contract 010 rule 3: Emacs computes for at most 50 ms at a time.
+(ert-deftest backstaff-unsaved-text-is-looked-at-in-steps-that-a-deadline-ends ()
+  (dolist (last '("é" "漢"))             ; Latin-1 has no second one, so all is encoded again
+    (with-temp-buffer
+      (dotimes (_ 40000) (insert "grüner\n"))
+      (insert last)
+      (setq buffer-file-coding-system 'iso-8859-1-unix)
+      (let* ((steps 0) (late nil) (look nil) (backstaff-unsaved-deadline 0)
+             (coding (if (equal last "é") 'iso-8859-1-unix 'utf-8-unix))
+             (bytes (encode-coding-string (buffer-string) coding)))
+        (cl-letf (((symbol-function 'backstaff-unsaved-late-p)
+                   (lambda () (prog1 late (setq late t)))))
+          (while (null (setq look (backstaff-unsaved--look)))
+            (setq late nil)
+            (should (< (cl-incf steps) 20))))
+        (should (>= steps 3))
+        (should (equal look (list coding (secure-hash 'sha256 bytes) (length bytes))))
+        (should (equal (cdr (backstaff-unsaved--encode)) bytes))))))
 
 (ert-deftest backstaff-unsaved-text-stays-in-emacs-where-it-must ()
   (let ((secret (make-temp-file "backstaff-outside-" nil ".txt" "outside\n")))
@@ -290,8 +309,8 @@ Nothing here asks the host.  The function `texts' returns the texts of a call."
     (backstaff-unsaved-tests-editing "a.txt"
       (insert "new "))
     (backstaff-unsaved-tests-read "a.txt")
-    (cl-letf (((symbol-function 'backstaff-unsaved--bytes)
-               (lambda (_) (ert-fail "The text was encoded again"))))
+    (cl-letf (((symbol-function 'backstaff-unsaved--encode)
+               (lambda () (ert-fail "The text was encoded again"))))
       (should (equal (backstaff-unsaved-tests-read "a.txt") '("new a" "buffer"))))))
 
 (ert-deftest backstaff-unsaved-text-is-that-of-the-buffer-after-any-edit ()

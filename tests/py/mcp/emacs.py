@@ -39,7 +39,7 @@ import sys
 sys.path.insert(0, {source!r})
 from backstaff import live
 from backstaff.command_line import main
-live.FOLDERS = ({folder!r},)
+live.FOLDERS, live.PATIENCE_S = ({folder!r},), {patience}
 sys.exit(main(sys.argv[1:]))
 """
 
@@ -49,9 +49,14 @@ def lisp(value: str | Path) -> str:
     return json.dumps(str(value), ensure_ascii=False)
 
 
-def server_beside(sockets: Path) -> tuple[str, ...]:
-    """Return the command of a server that looks for Emacsen in the folder `sockets`."""
-    return (sys.executable, "-c", SERVER.format(source=str(SOURCE), folder=str(sockets)))
+def server_beside(sockets: Path, patience: float = DEADLINE) -> tuple[str, ...]:
+    """Return the command of a server that looks for Emacsen in the folder `sockets`.
+
+    It waits for an Emacs for `patience` seconds. By default that is as long as tests wait for an
+    event, because an Emacs may be slow on a busy machine.
+    """
+    program = SERVER.format(source=str(SOURCE), folder=str(sockets), patience=patience)
+    return (sys.executable, "-c", program)
 
 
 class Emacs:
@@ -66,7 +71,7 @@ class Emacs:
         form = START.format(folder=lisp(sockets), control=lisp(control), more=more)
         self.pid, self._terminal = pty.fork()
         if not self.pid:
-            os.environ["TERM"] = "xterm"
+            os.environ["TERM"] = "vt100"  # Emacs waits two seconds for the answers of an xterm
             program = os.environ.get("EMACS", "emacs")
             settings = ("-nw", "-Q", "-l", str(BATCH), "-L", str(LISP))
             os.execvp(program, (program, *settings, "--eval", form))  # noqa: S606  # no shell

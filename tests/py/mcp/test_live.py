@@ -29,11 +29,13 @@ from tests.py.trees import Plant
 
 pytestmark = pytest.mark.slow
 
-EDITS = int(os.environ.get("BACKSTAFF_EDITS", "60"))
-"""Number of random edits, each followed by a read. The contract's goal is 1,000."""
-BLOCKED_S = float(os.environ.get("BACKSTAFF_BLOCKED_S", "5"))
-"""Seconds over which the calls beside a blocked Emacs are spread. The contract's goal is 60."""
-LIMIT_S = 2.5
+GOALS = "BACKSTAFF_GOALS" in os.environ
+"""Whether the contract's goals are measured, which takes some minutes of an idle machine."""
+EDITS = 1000 if GOALS else 20
+"""Number of random edits, each followed by a read."""
+CALLS, BLOCKED_S = (100, 60) if GOALS else (10, 0)
+"""Number of calls beside a blocked Emacs, and the seconds over which they are spread."""
+LIMIT_S = 2.5 if GOALS else DEADLINE
 """Maximum number of seconds of a call beside an Emacs that does not answer."""
 NOTE = "[as on disk: Emacs did not answer]"
 QUESTION = r"may hold secrets\? \(yes or no\)"
@@ -66,8 +68,8 @@ def emacs(tmp_path: Path) -> Iterator[Start]:
 def beside(serve: Serve, root: Path, tmp_path: Path) -> Beside:
     """Starts servers that look for Emacsen in that folder."""
 
-    def start(*arguments: str) -> McpClient:
-        command = server_beside(tmp_path / "sockets")
+    def start(*arguments: str, patience: float = DEADLINE) -> McpClient:
+        command = server_beside(tmp_path / "sockets", patience)
         client = serve("--root", str(root), *arguments, command=command)
         assert "result" in client.ask("initialize", HELLO)
         return client
@@ -137,11 +139,7 @@ def test_a_text_of_a_megabyte_comes_in_pieces(emacs: Start, beside: Beside, root
     client = beside()
     for comment in ("", "# another digest"):
         one.eval(f'(with-current-buffer "a.py" (goto-char 1) (insert "{comment}"))')
-        # On a machine that is busy, the pieces may take more than one call's two seconds.
-        for _ in range(10):
-            answer = text(client.tool("read_file", {"path": "a.py", "start_line": 11501}))
-            if "as on disk" not in answer:
-                break
+        answer = text(client.tool("read_file", {"path": "a.py", "start_line": 11501}))
         assert "11501\tlast_line" in answer
         assert "as on disk" not in answer
 
@@ -209,17 +207,16 @@ def _base64(line: str) -> str:
     return base64.b64encode(line.encode()).decode()
 
 
-@pytest.mark.parametrize(("sdk", "mode"), [(1, ""), (2, "auto")])
 def test_clients_by_others_see_unsaved_text_and_tools_of_emacs(
-    emacs: Start, root: Path, tmp_path: Path, sdk: int, mode: str
+    emacs: Start, root: Path, tmp_path: Path
 ) -> None:
-    program = python(sdk)
+    program = python(2)
     emacs().visit(root / "a.py", "def fresh():\n    return 1\n\n")
     calls = [["read_file", {"path": "a.py"}], ["emacs_context", {}], ["outline", {"path": "a.py"}]]
     toolsets = ("--toolsets", "workspace,emacs")
     command = [*server_beside(tmp_path / "sockets"), "mcp", "--root", str(root), *toolsets]
-    asked = json.dumps({"command": command, "calls": calls, "mode": mode})
-    answers = json.loads(printed(program, str(PEERS / f"sdk_{sdk}.py"), asked))
+    asked = json.dumps({"command": command, "calls": calls, "mode": "auto"})
+    answers = json.loads(printed(program, str(PEERS / "sdk_2.py"), asked))
     assert answers["errors"] == [False] * len(calls)
     assert "emacs_context" in answers["tools"]
     for (shown,), expected in zip(
@@ -228,6 +225,7 @@ def test_clients_by_others_see_unsaved_text_and_tools_of_emacs(
         assert expected in shown
 
 
+@pytest.mark.skipif(not GOALS, reason="measures time")
 @pytest.mark.alone
 def test_an_idle_emacs_adds_little_to_a_call(emacs: Start, beside: Beside, root: Path) -> None:
     emacs().visit(root / "a.py", "fresh = 1\n")
@@ -270,6 +268,27 @@ def test_tools_of_emacs_are_offered_and_answer(emacs: Start, beside: Beside, roo
     assert "Argument 'start_line' must be a whole number" in text(wrong)
     outside = client.tool("emacs_read_buffer", {"buffer": "../../etc/passwd"})
     assert "There is no buffer" in text(outside)
+
+
+def test_tool_of_emacs_that_has_too_much_to_look_at_is_cut_and_says_so(
+    emacs: Start, beside: Beside, root: Path
+) -> None:
+    one = emacs()
+    one.visit(root / "a.py")
+    problem = '(flymake-make-diagnostic (current-buffer) 1 2 :error "wrong")'
+    one.eval(
+        '(with-current-buffer "a.py" (require (quote flymake)) (setq-local flymake-mode t)'
+        f" (let ((all (make-list 20000 {problem})))"
+        " (defalias 'flymake-diagnostics `(lambda (&rest _) ',all)))"
+        " (defalias 'flymake-disabled-backends #'ignore)"
+        " (dolist (name '(flymake-running-backends flymake-reporting-backends))"
+        " (defalias name (lambda () '(checker)))))"
+    )
+    result = beside("--toolsets", "emacs").tool("emacs_diagnostics")
+    assert "No errors" not in text(result)
+    assert text(result).endswith(
+        "[cut: Emacs did not look at all that it has, because that takes too long]\n"
+    )
 
 
 def test_tool_of_emacs_without_an_emacs_says_so(emacs: Start, beside: Beside) -> None:
@@ -355,7 +374,7 @@ def test_question_that_nobody_answers_refuses_and_goes_away(emacs: Start, beside
 @pytest.mark.alone
 def test_nobody_is_asked_in_a_blocked_emacs(emacs: Start, beside: Beside) -> None:
     one = emacs()
-    client = beside()
+    client = beside(patience=PATIENCE_S)
     go_on = one.block()
     begun = time.monotonic()
     result = client.tool("read_file", {"path": ".env"})
@@ -378,7 +397,7 @@ def test_tool_that_the_policy_asks_about_is_listed_and_asked_about(
     one = emacs(AT_ONCE)
     assert "tree" in names(client)
     asked = Asked(client, "tree", path=".) (t")
-    one.shows(r'let workspace/tree run with \(\("path" "\.\) \(t"\)\) in .*\(yes or no\)')
+    one.shows(r"""let workspace/tree run with "\{'path': '\.\) \(t'\}" in .*\(yes or no\)""")
     one.press("yes\r")
     assert "NOT_FOUND" in asked.text() or "Error" in asked.text()
     asked = Asked(client, "emacs_context")
@@ -396,20 +415,21 @@ def test_calls_beside_a_blocked_emacs_are_answered_from_the_disk(
 ) -> None:
     one = emacs()
     one.visit(root / "a.py", "fresh = 1\n")
-    client = beside()
+    client = beside(patience=PATIENCE_S)
     assert "fresh" in read(client)
-    go_on, begun, calls = one.block(), time.monotonic(), 100
+    go_on, begun = one.block(), time.monotonic()
     answers = []
-    for number in range(calls):
+    for number in range(CALLS):
         answers.append(timed(client))
-        left = begun + BLOCKED_S * (number + 1) / calls - time.monotonic()
+        left = begun + BLOCKED_S * (number + 1) / CALLS - time.monotonic()
         time.sleep(max(0, left))  # spreads the calls over the time that Emacs is blocked
-    fresh_server = timed(beside())
+    fresh_server = timed(beside(patience=PATIENCE_S))
     go_on()
     times = sorted(seconds for seconds, _ in answers)
     assert times[-1] < LIMIT_S
     assert {answer.endswith(f"{NOTE}\n") for _, answer in answers} == {True}
-    assert times[-3] < PATIENCE_S / 2, "Emacs is waited for again only after 30 s"
+    waited = [seconds for seconds in times if seconds >= PATIENCE_S]
+    assert len(waited) <= (3 if GOALS else 1), "Emacs is waited for again only after 30 s"
     assert fresh_server[0] < LIMIT_S
     one.eval("t")  # it has come back
     assert "fresh" in read(client)
@@ -418,7 +438,7 @@ def test_calls_beside_a_blocked_emacs_are_answered_from_the_disk(
 @pytest.mark.alone
 def test_calls_at_once_beside_a_blocked_emacs_wait_together(emacs: Start, beside: Beside) -> None:
     one = emacs()
-    client = beside()
+    client = beside(patience=PATIENCE_S)
     go_on = one.block()
     given = {"name": "read_file", "arguments": {"path": "a.py"}}
     begun = time.monotonic()
@@ -434,16 +454,14 @@ def test_calls_at_once_beside_a_blocked_emacs_wait_together(emacs: Start, beside
 def test_stopped_killed_and_new_emacs(emacs: Start, beside: Beside, root: Path) -> None:
     one = emacs()
     one.visit(root / "a.py", "first = 1\n")
-    client = beside()
+    client = beside(patience=PATIENCE_S)
     assert "first = 1" in read(client)
     one.signal(signal.SIGSTOP)
     seconds, answer = timed(client)
     assert (seconds < LIMIT_S, answer.endswith(f"{NOTE}\n")) == (True, True)
     one.signal(signal.SIGKILL)
     # Its socket is still there, and costs nothing.
-    seconds, answer = timed(client)
-    assert "def old()" in answer
-    assert seconds < PATIENCE_S / 2
+    assert "def old()" in read(client)
     assert not read(client).endswith(f"{NOTE}\n")
     two = emacs()
     two.visit(root / "a.py", "second = 2\n")
@@ -466,7 +484,7 @@ def test_two_emacsen(emacs: Start, beside: Beside, root: Path) -> None:
     one.visit(root / "a.py", "first = 1\n")
     two.visit(root / "b.py", "second = 2\n")
     two.visit(root / ".git" / "HEAD")
-    client = beside("--toolsets", "workspace,emacs")
+    client = beside("--toolsets", "workspace,emacs", patience=PATIENCE_S)
     found = text(client.tool("regexp_search", {"pattern": "first =|second ="}))
     assert "first = 1" in found
     assert "second = 2" in found
@@ -530,8 +548,8 @@ HELLO_HERE = '(call 1 hello ("{root}" 1 nil nil))'
         ("(call 2 eval ((setq hacked t)))", "There is no such method"),
         ("(call 2 set (hacked t))", "There is no such method"),
         ('(call 2 (lambda nil (setq hacked t)) ("x"))', "There is no such method"),
-        ("(call 2 run ((lambda nil (setq hacked t)) nil 1000 1 nil nil))", "There is no such tool"),
-        ('(call 2 run ("emacs/eval" nil 1000 1 nil nil))', "There is no such tool"),
+        ("(call 2 run ((lambda nil (setq hacked t)) nil 1000 nil nil))", "There is no such tool"),
+        ('(call 2 run ("emacs/eval" nil 1000 nil nil))', "There is no such tool"),
         ('(call 2 ask ("emacs/context\\n(yes or no)" nil ""))', "There is no such tool"),
         ("(call 2 unsaved)", None),
         ("(call 2 unsaved #.(setq hacked t))", None),
@@ -588,7 +606,7 @@ def test_client_that_did_not_ask_the_user_gets_no_secret(
     arguments = '(:buffer "*log*" :max-lines 9)'
     for greeting in (hello, lifted):
         asked = '(call 2 unsaved (nil ".env"))'
-        run = f'(call 3 run ("emacs/read_buffer" {arguments} 1000 1 "" nil))'
+        run = f'(call 3 run ("emacs/read_buffer" {arguments} 1000 "" nil))'
         heard = said_to(sockets, framed(greeting), framed(asked), framed(run))
         assert "UNSAVED" not in heard
         assert "VU5TQVZ" not in heard, "Base64"
@@ -633,7 +651,7 @@ def test_clients_that_flood_stall_or_read_nothing_do_not_hold_emacs_up(
             client.sendall(data)
         clients.append(client)
     begun = time.monotonic()
-    assert one.eval("(length backstaff-listen--servers)") <= "32"
+    assert one.eval("(length (backstaff-listen--connections))") <= "32"
     assert time.monotonic() - begun < LIMIT_S
     assert "fresh = 1" in read(beside())
     for client in clients:

@@ -23,7 +23,7 @@ from tests.py.processes import DEADLINE, NOBODY, as_root
 from tests.py.trees import Plant
 
 SILENT = "\n[as on disk: Emacs did not answer]\n"
-HELLO = "(:protocol 1 :visits 1 :tools nil)"
+HELLO = "(:visits 1 :tools nil)"
 NOTHING = "(:items nil :codings nil :left-out nil :pieces nil)"
 
 
@@ -103,9 +103,12 @@ def fake(sockets: Path) -> Iterator[Callable[..., FakeEmacs]]:
 
 
 @pytest.fixture
-def server(tree: Plant) -> LiveServer:
+def server(tree: Plant) -> Iterator[LiveServer]:
     """A server at a root with one file."""
-    return LiveServer(discover(), Settings(), str(tree({"a.py": "old = 1\n"})))
+    made = LiveServer(discover(), Settings(), str(tree({"a.py": "old = 1\n"})))
+    yield made
+    for emacs in made._emacsen.values():  # noqa: SLF001  # else the end of the process closes them
+        emacs.connection.close()
 
 
 def read(server: LiveServer) -> str:
@@ -215,15 +218,14 @@ def test_socket_whose_emacs_was_killed_costs_nothing(sockets: Path, server: Live
 @pytest.mark.parametrize(
     ("method", "answer", "note"),
     [
-        ("hello", "(:protocol 2 :visits 0 :tools nil)", "Emacs speaks protocol 2, not 1"),
-        ("hello", "(:protocol 1 :tools 7)", "Emacs's answer cannot be read: "),
-        ("hello", "nil", "Emacs's answer cannot be read: Missing required field 'protocol'"),
+        ("hello", "(:visits 1 :tools 7)", "Emacs's answer cannot be read: "),
+        ("hello", "nil", "Emacs's answer cannot be read: Missing required field 'visits'"),
         ("unsaved", "7", "Emacs's answer cannot be read: "),
         ("unsaved", '(:items (("../a.py" "x" nil)))', "it must be a path below the root"),
         ("unsaved", "(:items (7))", "Emacs's answer cannot be read: "),
         ("unsaved", f"(:items ({item('x')[0]}) :pieces (7))", "Emacs sent a piece of no text"),
         ("unsaved", f"(:items ({item('x')[0]}) :pieces (7 8))", "Emacs sent a piece of no text"),
-        ("unsaved", f"(:items ({item('x')[0]}))", "is not known here"),
+        ("unsaved", f"(:items ({item('x')[0]}))", "Emacs sent nothing of a text"),
         ("unsaved", f"(:items ({item('x')[0]}) :left-out 7)", "Emacs's answer cannot be read: "),
         ("unsaved", b"garbage", "Emacs did not answer"),
         ("unsaved", frame(b"(return 2 #(1))"), "Emacs did not answer"),
@@ -279,7 +281,7 @@ def test_emacs_that_does_not_greet_holds_no_other_up(
     fake: Callable[..., FakeEmacs], server: LiveServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, piece = item("fresh = 2\n")
-    tools = '(:protocol 1 :visits {} :tools ((:id "emacs/context" :description "{}")))'
+    tools = '(:visits {} :tools ((:id "emacs/context" :description "{}")))'
     fake("emacs-1", hello=None)
     fake(
         "emacs-2",
@@ -331,5 +333,6 @@ def test_names_of_a_models_arguments_cannot_pass_for_lisp(
     refused = server.approved(call, server.run(call), cancelled)
     assert "The user did not approve of the call of read_file" in refused.text  # type: ignore[union-attr]
     (question,) = [body for body in emacs.asked if " ask " in body]
-    assert r'("x \") (call 9 eval (" "\") nil \"")' in question
+    assert "call 9 eval" in question
+    assert question.count('"') - question.count('\\"') == 6, "id, arguments and secret are strings"
     assert len(question) < 2000
