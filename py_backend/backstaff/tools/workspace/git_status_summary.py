@@ -103,7 +103,8 @@ def _result(work_tree: WorkTree, status: Status, context: Context) -> Result:
         if left := len(lines) - count:
             lists = context.hint(': {} with output="files" and a path', "workspace/git_diff")
             return f"[{plural(left, 'more line')}{lists}]\n"
-        return own + context.hint("[{} has lines of tracked files]\n", "workspace/git_diff") * is_shown
+        diff = context.hint("[{} has the lines of tracked files]\n", "workspace/git_diff")
+        return own + diff * is_shown
 
     text, count = cut(head, lines, end, context.text_limit(DEFAULT_TEXT_BYTES))
     top = work_tree.base.path
