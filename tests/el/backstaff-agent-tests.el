@@ -117,8 +117,8 @@
           (should (eq (and (string-match-p "\\`[^[]*src/b" text) t)
                       (equal id "workspace/regexp_search"))))
         ;; The tool's own note about the rest comes before this one.
-        (let ((text (backstaff-call-text id args '(:max-output-bytes 300))))
-          (should (<= (string-bytes text) 300))
+        (let ((text (backstaff-call-text id args '(:max-output-bytes 900))))
+          (should (<= (string-bytes text) 900))
           (should (string-match-p "max_files\\(, path\\)?\\(; there are: .*\\)?\\]\n\\'" text)))))
     (should (string-suffix-p "\n[Unknown argument ignored: max_files, path; there are: none]\n"
                              (backstaff-call-text "emacs/context" '(:path "src" :max_files 3))))

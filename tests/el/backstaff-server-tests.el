@@ -127,6 +127,8 @@ The sources are a copy without an environment beside them, and the home is root.
         ("python3.13" . "#!/bin/sh\nexec /usr/bin/env yes nonsense\n")
         ("python3.12" . ,(backstaff-server-tests-shim)))
     (should (plist-get (backstaff-server-tests-list) :ok))
+    ;; The program's own lines come on another pipe than the answer.
+    (backstaff-test-wait-for (string-match-p "/python3.13 does not" (backstaff-test--log)))
     (let ((log (backstaff-test--log)))
       (should (string-match-p "/python3 does not answer as Python does$" log))
       (should (string-match-p "/python3.14 is 3\\.9\\.18 and too old: 3\\.11 or newer is needed$" log))
