@@ -122,7 +122,7 @@ def _listing(number: int, entries: str, with_text: float, data: float, first: fl
 TAIL = Statistic.TAIL
 P = Promise
 # A limit is the promise of the design. A row that misses its limit is shown as missed.
-ROWS = (
+_ROWS = (
     Row(P.CALL, "one : raw pipe echo", "ping", "ours", "pipe", 5),
     # The server of jsonrpc.el only echoes.
     Row(P.CALL, "one : jsonrpc.el", "ping", "ours", "jsonrpc", 1),
@@ -168,3 +168,4 @@ ROWS = (
     Row(P.CHANGES, "git_diff : git diff", "changes/diff", "ours", "git", 2),
     Row(P.START, "spawn to answer : python3 -c pass", "start", "ours", "python", 8),
 )
+ROWS = tuple(sorted(_ROWS, key=lambda row: tuple(Promise).index(row.promise)))
