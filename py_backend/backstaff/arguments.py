@@ -232,7 +232,8 @@ def decode(
         values[parameter.name] = _meant(parameter, value) if of_model else value
         if parameter.required and values[parameter.name] is None:
             # An unknown argument may be the missing one, misspelt.
-            named = ", ".join(unknown[:MAX_NAMED])
+            more = len(unknown) - MAX_NAMED
+            named = ", ".join(unknown[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
             seen = f"; there is no {noun} {named}" if unknown else ""
             raise _refusal(parameter, f"Missing required {noun} '{parameter.name}'{seen}")
     for parameter in parameters:
