@@ -25,9 +25,9 @@ pytestmark = [
     pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs setitimer"),
 ]
 
-FEW, CHARACTERS = 8_000, 24_000
+FEW, CHARACTERS = 4_000, 24_000
 """Numbers of characters of a first try, and of one that is compared with four times as many."""
-FEW_ENOUGH_S, ENOUGH_S = 0.012, 0.06
+FEW_ENOUGH_S, ENOUGH_S = 0.008, 0.06
 """Seconds for these that no work of more than linear time is content with."""
 MOST_S = 1.0
 """Seconds after which a pass is stopped: thirty times the slowest linear one's."""
