@@ -60,7 +60,7 @@
      "workspace/codebase_search"
      (:query "where is a symbolic link refused that leaves the root" :root_path "py_backend"
       :max_results 2))
-    ("Lines that match, each below its definition; the last line says what was not searched"
+    ("A search: each line is below its definition, and the last row counts the files left out"
      "workspace/regexp_search" (:pattern "O_NOFOLLOW" :root_path "py_backend" :max_results 3))
     ("Text of a buffer that is not saved"
      "workspace/regexp_search" (:pattern "zebra" :include ["README.md"]))

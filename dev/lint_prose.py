@@ -1,7 +1,7 @@
 """Find phrases that make a reader stop, in all files that git tracks.
 
-They come from three habits: a clause without a noun ("that which it has"), an object before its
-verb ("So begins a page"), and the passive "told". Each line of output is `file:line: phrase: text`.
+The phrases come from three habits: a clause without a noun ("that which it has"), an object before
+its verb ("So begins a page"), and the passive "told". A finding is `file:line: phrase: text`.
 A line that needs such a phrase has a comment `prose: REASON`.
 """
 

@@ -39,13 +39,14 @@
 (require 'backstaff-emacs)
 
 (defconst backstaff-listen--most-servers 32
-  "Maximum number of connections.  The one that asked longest ago goes.")
+  "Maximum number of connections.
+One more closes the connection that asked longest ago.")
 
 (defconst backstaff-listen--request-bytes (* 256 1024)
   "Maximum number of bytes of a server's requests that wait.")
 
 (defconst backstaff-listen--answer-bytes (* 192 1024)
-  "Maximum number of bytes of an answer: a socket takes so many at once.")
+  "Maximum number of bytes of an answer, because a socket takes no more at once.")
 
 (defconst backstaff-listen--piece-bytes (* 64 1024)
   "Maximum number of bytes of text in an answer.")
@@ -79,7 +80,7 @@ the tools whose work Emacs does.  You are asked here before one of them reads a
 file that may hold secrets.  Nothing has to be set in an agent that starts
 \"backstaff mcp\".
 
-Only processes of yours can connect.  Nothing that they send is evaluated."
+Only processes of yours can connect.  Emacs evaluates nothing that they send."
   :global t :group 'backstaff
   (backstaff-listen--stop)
   (when backstaff-listen-mode
@@ -117,11 +118,12 @@ Only processes of yours can connect.  Nothing that they send is evaluated."
   "Listen no longer, and hang up."
   (when-let ((listener backstaff-listen--process))
     (setq backstaff-listen--process nil)
+    ;; An error must not keep Emacs from ending; the next Emacs removes the file.
     (ignore-errors (delete-file (process-get listener 'file)))
     (mapc #'delete-process (cons listener (backstaff-listen--connections)))))
 
 (defun backstaff-listen--connections ()
-  "Return the connections of servers, the one that asked last first."
+  "Return the connections of servers, the latest request first."
   (cl-sort (cl-loop for process in (process-list)
                     when (and (eq (process-filter process) #'backstaff-listen--receive)
                               (eq (process-status process) 'open))
@@ -129,7 +131,7 @@ Only processes of yours can connect.  Nothing that they send is evaluated."
            #'> :key (lambda (server) (process-get server 'last))))
 
 (defun backstaff-listen-servers ()
-  "Return the servers that are connected, the one that asked last first.
+  "Return the servers that are connected, the latest request first.
 Each is a plist of `:root', `:pid', and `:last', the time when it asked."
   (cl-loop for server in (backstaff-listen--connections)
            when (process-get server 'root)

@@ -120,6 +120,13 @@ def test_every_file_that_a_document_links_to_is_there(path: Path) -> None:
     assert [file for file in files if not (path.parent / file).exists()] == []
 
 
+def test_no_document_or_picture_names_the_folder_in_which_it_was_made() -> None:
+    made = [*DOCS.rglob("*.svg"), *DOCS.rglob("*.txt"), *DOCS.rglob("*.md"), reference.MANUAL]
+    # An Emacs that draws a picture may print a message with a path of its machine.
+    strange = re.compile(rf"{re.escape(str(ROOT))}\b|Source file|newer than byte-compiled")
+    assert [path.name for path in made if strange.search(path.read_text("utf-8"))] == []
+
+
 def test_every_option_that_the_page_about_mcp_names_is_there() -> None:
     named = set(re.findall(r"(?<=`)--[-a-z]+", (DOCS / "mcp.md").read_text("utf-8")))
     help_of = [sys.executable, "-m", "backstaff", "mcp", "--help"]
