@@ -27,7 +27,7 @@
 ;;
 ;; Emacs answers the last two at once, with `:later' if the server has to ask again.
 ;;
-;; Nothing that comes is evaluated: a method is looked up in a list, and its arguments are
+;; Emacs evaluates nothing that comes.  It looks a method up in a list, and the arguments are
 ;; data.  A root or path that comes is compared as a string, and no primitive for files gets
 ;; it.  Emacs decides which files may hold secrets, and gives the text of such a file only
 ;; to the connection by which the user was asked.

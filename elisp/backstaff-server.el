@@ -56,7 +56,7 @@ server starts."
 
 (defconst backstaff-server--advice
   '((backstaff-timeout
-     . "The program runs and does not answer; see what it waits for with M-x backstaff-show-log,\
+     . "The program runs and does not answer; M-x backstaff-show-log shows its last messages,\
  and whether the machine, or the network, is overloaded")
     (backstaff-protocol-error
      . "The program speaks, but not as Backstaff's server does: see what `backstaff-server-command'\
