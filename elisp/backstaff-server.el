@@ -56,8 +56,8 @@ server starts."
 
 (defconst backstaff-server--advice
   '((backstaff-timeout
-     . "The program runs and does not answer; M-x backstaff-show-log shows its last messages,\
- and whether the machine, or the network, is overloaded")
+     . "The program runs and does not answer; read M-x backstaff-show-log, and look whether the\
+ machine or the network is overloaded")
     (backstaff-protocol-error
      . "The program speaks, but not as Backstaff's server does: see what `backstaff-server-command'\
  starts, and that it prints only frames")
