@@ -28,7 +28,6 @@ SPAN = Token("(?:[^/]*/)*?")
 SPAN_SOME = Token("(?:[^/]*/)+?")
 REST = Token("(?s:.*)")
 """The rest of the path, as `**` at the end of a pattern stands for."""
-NOTHING = Token("(?!)")
 _SPANS = (SPAN, SPAN_SOME, REST)
 
 

@@ -41,7 +41,6 @@ ANGLES = piece(
     r"<(?:[^<>;{}]|(?<=[-=])>|<(?:[^<>;{}]|(?<=[-=])>|<(?:[^<>;{}]|<[^<>;{}]*>)*>)*>)*>",
     *("<T>", "<A<B>, C<D<E>>>", "<F: Fn() -> A>", "<>"),
 )
-CALL = piece(rf"[\w.:]++\s*(?:{PARENTHESES})?", "a", "a.b.C(d(1), {e: 2})", "A ()")
 AT_SIGN = piece(
     rf"@(?!interface\b)(?:[\w.:]++(?:\s?{PARENTHESES})?|{BRACKETS})", "@a.B", "@A(b = {1})"
 )
