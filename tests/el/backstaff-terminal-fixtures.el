@@ -69,8 +69,17 @@ It runs in a project that holds TREE."
          (unwind-protect
              (progn (backstaff-terminal-test-start root ,width ,height ,form)
                     ,@body)
-           ;; tmux fails if it has ended already, together with its Emacs.
-           (ignore-errors (backstaff-terminal-test-tmux "kill-server")))))))
+           (backstaff-terminal-test-end))))))
+
+(defun backstaff-terminal-test-end ()
+  "End tmux and its Emacs.
+Wait for the Emacs, because it saves changed buffers when its terminal ends."
+  ;; tmux fails if it has ended already, together with its Emacs.
+  (when-let ((pid (ignore-errors
+                    (string-to-number
+                     (backstaff-terminal-test-tmux "display-message" "-p" "#{pane_pid}")))))
+    (backstaff-terminal-test-tmux "kill-server")
+    (backstaff-test-wait-for (not (process-attributes pid)))))
 
 (defun backstaff-terminal-test-emacs (root form &rest arguments)
   "Return a command, with ARGUMENTS, for an Emacs that evaluates FORM in ROOT."
