@@ -21,7 +21,7 @@
 (require 'backstaff-agent-usage)
 (require 'backstaff-names)
 
-(defcustom backstaff-agent-max-output-bytes 16384
+(defcustom backstaff-agent-max-output-bytes 24576
   "Maximum number of bytes of text that an agent gets for a call.
 The server cuts a longer text and says so.  If nil, the server's own settings
 count."
@@ -37,7 +37,7 @@ share a name it is agent-q's, and the others go by their ids, as in
 that of an argument has its default and limits, and that of some the limit
 `backstaff-agent-max-output-bytes'.  Arguments that few calls need are left
 out."
-  (cl-loop with limit = (format "%d bytes" (or backstaff-agent-max-output-bytes 16384))
+  (cl-loop with limit = (format "%d bytes" (or backstaff-agent-max-output-bytes 24576))
            for tool in (backstaff-tools)
            for model = (plist-get tool :model)
            collect `(:name ,(plist-get model :name)
@@ -46,7 +46,7 @@ out."
                                           for text in (plist-get model :arguments)
                                           unless (plist-get parameter :hidden)
                                           collect `(:description
-                                                    ,(string-replace "16384 bytes" limit text)
+                                                    ,(string-replace "24576 bytes" limit text)
                                                     ,@parameter))
                      ,@tool)))
 

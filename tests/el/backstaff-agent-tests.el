@@ -167,7 +167,7 @@
 
 (ert-deftest backstaff-agent-descriptions-give-the-limit-of-an-answer ()
   (backstaff-test-with-project nil
-    (pcase-dolist (`(,limit ,text) '((nil "16384 bytes") (16384 "16384 bytes") (4000 "4000 bytes")))
+    (pcase-dolist (`(,limit ,text) '((nil "24576 bytes") (24576 "24576 bytes") (4000 "4000 bytes")))
       (let ((backstaff-agent-max-output-bytes limit))
         (pcase-dolist (`(,id ,name) '(("workspace/read_file" "ranges")
                                       ("workspace/regexp_search" "offset")))
@@ -282,7 +282,7 @@
               (number-sequence 1 400))
     (let ((whole (backstaff-call-text "agent-q/list_directory" '(:path "."))))
       (should (> (string-bytes whole) 20000))
-      (dolist (limit '(1000 16384))
+      (dolist (limit '(1000 24576))
         (let ((backstaff-agent-max-output-bytes limit))
           (dolist (id '("agent-q/list_directory" "forge/list_directory"))
             (let ((text (backstaff-agent-tests-call id ".")))

@@ -509,7 +509,7 @@ def test_doctor_names_the_servers(emacs: Start, beside: Beside, root: Path) -> N
     assert f':root "{root}/" :pid {client.process.pid}' in servers
     client.close()
     report = (
-        '(with-current-buffer (backstaff-doctor) (re-search-forward "Agents.*") (match-string 0))'
+        '(with-current-buffer (backstaff-doctor) (re-search-forward "Agents  .*") (match-string 0))'
     )
     assert "none outside Emacs is connected" in one.eval(report)
     one.eval("(backstaff-listen-mode -1)")
