@@ -25,6 +25,7 @@
 
 (require 'cl-lib)
 (require 'subr-x)
+(require 'backstaff-names)
 
 (defcustom backstaff-approval-function #'backstaff-approval-ask
   "The function that decides on a call that needs a person's approval.
@@ -159,6 +160,17 @@ They belong to the next command."
 Wait while a command or a minibuffer of the user's is on top of it."
   (when (and (= (minibuffer-depth) depth) (equal (this-single-command-keys) []))
     (throw tag :late)))
+
+(defun backstaff-approval-question-about (let-it id args secret root)
+  "Return the question whether the tool ID may run with ARGS, or read SECRET.
+LET-IT is its beginning, such as \"Let\".  The call is about ROOT."
+  (format (if secret "%s %s read %s in %s, which may hold secrets? " "%s %s run with %s in %s? ")
+          let-it id (backstaff-approval-shown (or secret args)) (backstaff-approval-short root)))
+
+(defun backstaff-approval-short (root)
+  "Return the name ROOT on one line; no handler of file names is called."
+  (let ((file-name-handler-alist nil))
+    (backstaff-names-show (abbreviate-file-name (file-name-unquote root)))))
 
 (defun backstaff-approval-shown (value)
   "Return VALUE as a question shows it, on one line.

@@ -162,20 +162,12 @@ lives on is like that."
         (goto-char (point-max))
         (insert chunk)))
     (condition-case problem
-        (let (message)
-          (while (setq message (backstaff-epc--next-message connection))
+        (let ((buffer (backstaff-epc--buffer connection)) (message nil))
+          (while (setq message (and (buffer-live-p buffer)
+                                    (with-current-buffer buffer (backstaff-message-next))))
             (backstaff-epc--deliver connection message)))
       (backstaff-protocol-error
        (backstaff-epc-close connection (cadr problem) (car problem))))))
-
-(defun backstaff-epc--next-message (connection)
-  "Take the next message off the buffer of CONNECTION; nil if there is none.
-Signal a `backstaff-protocol-error' if it is not a message."
-  (when (buffer-live-p (backstaff-epc--buffer connection))
-    (with-current-buffer (backstaff-epc--buffer connection)
-      (when-let ((inhibit-modification-hooks t) (end (backstaff-message-frame-end (point-min))))
-        (prog1 (backstaff-message-read-frame (+ (point-min) backstaff-message-header-size) end)
-          (delete-region (point-min) end))))))
 
 (defun backstaff-epc--deliver (connection message)
   "End the call over CONNECTION that MESSAGE answers."

@@ -164,10 +164,8 @@ Each is a plist of `:root', `:pid', and `:last', the time when it asked."
         (pcase (with-temp-buffer
                  (set-buffer-multibyte nil)
                  (insert (process-get server 'bytes))
-                 (when-let ((end (backstaff-message-frame-end (point-min))))
-                   (prog1 (backstaff-message-read-frame
-                           (+ (point-min) backstaff-message-header-size) end)
-                     (process-put server 'bytes (buffer-substring end (point-max))))))
+                 (prog1 (backstaff-message-next)
+                   (process-put server 'bytes (buffer-string))))
           ('nil)
           (`(call ,(and uid (pred natnump)) ,method ,(and args (pred listp)))
            (let ((frame (backstaff-listen--answer server uid method args)))
@@ -228,20 +226,16 @@ The commentary describes ROOT, PID, NAMES and GLOBS."
                  (lambda (item)
                    (and (backstaff-emacs-secret-p (list (concat root (car item))) (list root))
                         (not (and (equal (car item) secret)
-                                  (cl-find secret (backstaff-listen--questions server 'granted)
-                                           :key #'cl-caddar :test #'equal)))))
+                                  (backstaff-listen--question-p server 'granted t t secret)))))
                  (plist-get texts :items)))
          (room backstaff-listen--piece-bytes)
          (pieces nil))
     (pcase-dolist (`(,digest ,start) wanted)
       (when-let* (((and (> room 0) (natnump start)
                         (cl-find digest items :key #'cadr :test #'equal)))
-                  (bytes (backstaff-unsaved-text digest))
-                  (end (min (length bytes) (+ start room))))
-        (cl-decf room (- end start))
-        (push (list digest (length bytes) start
-                    (base64-encode-string (substring bytes start end) t))
-              pieces)))
+                  (piece (backstaff-unsaved-piece digest start room)))
+        (cl-decf room (- (nth 1 piece) start))
+        (push piece pieces)))
     (list :items items :codings (plist-get texts :codings) :left-out (plist-get texts :left-out)
           :pieces pieces :more (and (or (plist-get texts :late) (and wanted (null pieces))) t))))
 
@@ -251,8 +245,7 @@ The text has at most LIMIT bytes.  If the user types meanwhile, the answer is
 `:later'.  SECRET is as in the method ask, nil if nobody was asked.  OFFER has
 the names of the tools that the model has."
   (let* ((tool (or (backstaff-lisp-tools-find id) (error "There is no such tool")))
-         (grant (assoc (list id args secret)
-                       (backstaff-listen--questions server 'granted)))
+         (grant (backstaff-listen--question-p server 'granted id args secret))
          (backstaff-server-model-names (process-get server 'names))
          (cut "[cut: Emacs did not look at all that it has, because that takes too long]\n")
          ;; The last part of a tool's work is short.
@@ -273,15 +266,18 @@ the names of the tools that the model has."
 
 ;;; Questions
 
-;; They are lists of a call, which is (ID ARGS SECRET), of its state, and of the time when the
-;; server asked last.  The state `granted' is that of a call that the user has just allowed.
+;; A question is a list (CALL STATE TIME).  CALL is (ID ARGS SECRET).  STATE is `:later' while the
+;; user is asked, then the answer.  Once the server has an answer, it is `granted' or nil.  TIME
+;; is when the server asked last.
 
-(defun backstaff-listen--questions (server state)
-  "Return the questions of SERVER that are in STATE, or in any if it is t."
-  (cl-loop for question in (process-get server 'questions)
-           when (and (or (eq state t) (eq state (nth 1 question)))
-                     (< (- (float-time) (nth 2 question)) backstaff-listen--grant-seconds))
-           collect question))
+(defun backstaff-listen--question-p (server state &rest call)
+  "Return the question of SERVER in STATE about CALL: ID, ARGS and SECRET.
+STATE and parts of CALL may be t for any.  Return nil if it is too old."
+  (cl-find-if (lambda (question)
+                (and (cl-every (lambda (wanted found) (or (eq wanted t) (equal wanted found)))
+                               (cons state call) (cons (nth 1 question) (car question)))
+                     (< (- (float-time) (nth 2 question)) backstaff-listen--grant-seconds)))
+              (process-get server 'questions)))
 
 (defun backstaff-listen--ask (server id args secret)
   "Answer the method ask of SERVER.
@@ -290,36 +286,26 @@ empty, whether it may read that file.  The answer is `:later', t, `:refused',
 `:late' or `:unasked'."
   (unless (and (stringp id) (string-match-p "\\`[a-z_/-]+\\'" id) (stringp secret))
     (error "There is no such tool"))
-  (let* ((call (list id args secret))
-         (questions (backstaff-listen--questions server t))
-         (question (assoc call questions))
+  (let* ((question (backstaff-listen--question-p server t id args secret))
          (state (nth 1 question)))
-    (pcase state
-      (:later (setf (nth 2 question) (float-time)))
-      ((or 'nil 'granted)               ; each call is asked about
-       (setq question (list call :later (float-time)) state :later)
-       (process-put server 'questions (cons question questions))
-       (run-at-time 0 nil #'backstaff-listen--question server question
-                    (+ (float-time) (min 60 (or backstaff-call-timeout 60)))))
-      ('t (setf (cdr question) (list 'granted (float-time))))
-      (_ (setf (nth 1 question) nil)))
+    (when (memq state '(nil granted))   ; each call is asked about
+      (setq question (list (list id args secret) nil nil) state :later)
+      (process-put server 'questions (cons question (seq-take (process-get server 'questions) 31)))
+      (run-at-time 0 nil #'backstaff-listen--decide server question
+                   (+ (float-time) (min 60 (or backstaff-call-timeout 60)))))
+    (setf (cdr question) (list (pcase state (:later :later) ('t 'granted)) (float-time)))
     state))
 
-(defun backstaff-listen--question (server question deadline)
+(defun backstaff-listen--decide (server question deadline)
   "Ask the user the QUESTION of SERVER until DEADLINE.
 Come back while the user is busy, unless the server is gone or does not ask any
 more."
   (pcase-let* ((`((,id ,args ,secret) ,_ ,asked) question)
-               (root (let ((file-name-handler-alist nil))
-                       (backstaff-approval-shown
-                        (abbreviate-file-name (process-get server 'root)))))
                (backstaff-approval-deadline deadline)
                (backstaff-approval-question
-                (if (equal secret "")
-                    (format "An agent outside Emacs asks: let %s run with %s in %s? "
-                            id (backstaff-approval-shown args) root)
-                  (format "An agent outside Emacs asks: let %s read %s in %s, which may hold\
- secrets? " id (backstaff-approval-shown secret) root)))
+                (backstaff-approval-question-about
+                 "An agent outside Emacs asks: let" id args (and (not (equal secret "")) secret)
+                 (process-get server 'root)))
                (answer (and (process-live-p server)
                             (< (- (float-time) asked) backstaff-listen--grant-seconds)
                             (condition-case nil
@@ -327,10 +313,9 @@ more."
                                   (funcall backstaff-approval-function id args))
                               ((error quit) nil)))))
     (if (eq answer :busy)
-        (run-at-time 0.1 nil #'backstaff-listen--question server question deadline)
-      (setf (nth 1 question) (cond ((memq answer '(:late :unasked)) answer)
-                                   (answer t)
-                                   (t :refused))))))
+        (run-at-time 0.1 nil #'backstaff-listen--decide server question deadline)
+      (setf (nth 1 question)
+            (if (memq answer '(:late :unasked)) answer (or (and answer t) :refused))))))
 
 (provide 'backstaff-listen)
 ;;; backstaff-listen.el ends here

@@ -72,29 +72,11 @@ Servers start on such hosts alone.  This does not connect to the host."
                    (plist-get (backstaff-server-start-info server) :text)))
       (backstaff-error (user-error "%s" (backstaff-epc-error-text problem))))))
 
-(defvar backstaff-remote--known (make-hash-table :test #'equal)
-  "Values that are found once until `backstaff-restart'.
-Those of functions that look for a project are there by the whole call of each.
-That of the symbol `bundle' is a list (PROGRAM ARGUMENTS PAYLOADS): a program
-and arguments for the command line of a host, and an alist of hashes and
-payloads in Base64.")
-
-(defun backstaff-remote--once (key function)
-  "Return the value that FUNCTION returned for KEY when it was called first."
-  (add-hook 'backstaff-server-restart-hook #'backstaff-remote--forget)
-  (let ((known (gethash key backstaff-remote--known 'unknown)))
-    (if (eq known 'unknown) (puthash key (funcall function) backstaff-remote--known)
-      known)))
-
-(defun backstaff-remote--forget ()
-  "Forget all values that were found."
-  (clrhash backstaff-remote--known))
-
 (defun backstaff-remote--look-up (function directory &rest more)
   "Return the value of FUNCTION, which looks for a project, for DIRECTORY.
 MORE are more arguments for it.  TRAMP takes several round trips for that."
   (backstaff-server-check-host directory)
-  (backstaff-remote--once
+  (backstaff-server-once
    (cl-list* function directory more)
    (lambda ()
      (backstaff-remote--limited
@@ -152,8 +134,10 @@ that is under way would lose that output."
     (string-limit (backstaff-names-prose (decode-coding-string bytes 'utf-8)) 300 t)))
 
 (defun backstaff-remote--make-bundle ()
-  "Let the server's Python on this machine make what goes to a host."
-  (backstaff-python-with-own-environment (backstaff-python-sources)
+  "Let the server's Python on this machine make what goes to a host.
+Return a list (PROGRAM ARGUMENTS PAYLOADS): a program and arguments for the
+command line there, and an alist of hashes and payloads in Base64."
+  (backstaff-server-with-own-environment (backstaff-server-sources)
     (with-temp-buffer
       (let* ((command (append (backstaff-server-program) '("bundle")))
              (status (apply #'call-process (car command) nil t nil (cdr command))))
@@ -188,15 +172,15 @@ such as \"/ssh:host:\"."
                            (insert-file-contents-literally file)
                            (buffer-string))
                        ""))
+           (bundle (backstaff-server-once 'bundle #'backstaff-remote--make-bundle))
            (python (with-temp-buffer
                      (setq default-directory (concat host "/"))
                      (with-connection-local-variables backstaff-remote-python))))
-      (backstaff-remote--once 'bundle #'backstaff-remote--make-bundle)
       ;; TRAMP would connect by itself.
       (backstaff-server-check-host (concat host "/"))
       (backstaff-server-note (format "starting on %s" host))
       (condition-case problem
-          (backstaff-remote--open-session host python settings)
+          (backstaff-remote--open-session host bundle python settings)
         (error
          (signal 'backstaff-start-error
                  (list (format "on %s, %s" host
@@ -205,11 +189,11 @@ such as \"/ssh:host:\"."
                                  (backstaff-epc-error-text problem)))
                        (nth 2 problem))))))))
 
-(defun backstaff-remote--open-session (host python settings)
+(defun backstaff-remote--open-session (host bundle python settings)
   "Start a server by PYTHON on HOST; return the plist of `backstaff-remote--start'.
-The host is sent SETTINGS, the bytes of the user's file."
+The host is sent parts of BUNDLE, and SETTINGS, the bytes of the user's file."
   (pcase-let*
-      ((`(,program ,arguments ,payloads) (gethash 'bundle backstaff-remote--known))
+      ((`(,program ,arguments ,payloads) bundle)
        (begun (float-time)) (output "") (process nil) (case-fold-search nil)
        (most (* 64 1024))               ; maximum number of bytes before the server is ready
        (buffer (generate-new-buffer " *backstaff-remote*" t))

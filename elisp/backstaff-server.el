@@ -11,13 +11,14 @@
 ;; is a string such as "/ssh:host:", as `file-remote-p' returns it; nil is this host.
 ;;
 ;; The program runs in the directory of its sources and isolated from the environment.
-;; So no file or setting of a project counts.
+;; So no file or setting of a project counts.  The sources shipped with this package are
+;; run by a small shell script among them, py_backend/backstaff.sh.  It tries one Python
+;; after the other, as each may hang, and becomes the first that is 3.11 or newer.
 
 ;;; Code:
 
 (require 'xdg)
 (require 'backstaff-epc)
-(require 'backstaff-python)
 
 (defconst backstaff-server-version "0.1.0"
   "The version of this package, and of the server that belongs to it.")
@@ -132,10 +133,40 @@ If no server starts, the text includes advice: there is no other help then."
 
 ;;; The program
 
+(defvar backstaff-server-package-directory
+  (and load-file-name (file-name-directory load-file-name))
+  "The directory that this package was loaded from, or nil.")
+
+(defun backstaff-server-sources ()
+  "Return the directory of the server's sources, or nil."
+  (when-let* ((package backstaff-server-package-directory)
+              (library (expand-file-name "backstaff-server.el" package)))
+    ;; A package manager may have linked the library.
+    (cl-loop for file in (list library (file-truename library))
+             for directory = (file-name-directory file)
+             for script = (locate-file "py_backend/backstaff.sh"
+                                       (list (expand-file-name "../" directory) directory))
+             when script return (file-name-directory script))))
+
+(defmacro backstaff-server-with-own-environment (directory &rest body)
+  "Run BODY in DIRECTORY, or /, with the environment that Emacs started with.
+A buffer may have the PATH of its project.  Programs look for others on variable
+`exec-path'.  No variable of the environment whose name starts with PYTHON
+counts."
+  (declare (indent 1) (debug t))
+  `(let* ((default-directory (or ,directory "/"))
+          (exec-path (default-value 'exec-path))
+          (process-environment
+           (cons (concat "PATH=" (mapconcat #'directory-file-name (remq nil exec-path)
+                                            path-separator))
+                 (cl-remove-if (apply-partially #'string-prefix-p "PYTHON")
+                               (default-value 'process-environment)))))
+     ,@body))
+
 (defun backstaff-server-program ()
   "Return the program that serves, and its first arguments.
 Signal a `backstaff-start-error' if there is none."
-  (let ((command backstaff-server-command) (sources (backstaff-python-sources)))
+  (let ((command backstaff-server-command) (sources (backstaff-server-sources)))
     (cond
      ((not (and (listp command) (cl-every #'stringp command)))
       (signal 'backstaff-start-error
@@ -220,19 +251,6 @@ A glob that starts with an exclamation mark names exceptions: \"!.env.example\".
           ((backstaff-epc-live-p server) (process-id (backstaff-server-process server)))
           (t 'ended))))
 
-(defun backstaff-server-try (callback timeout)
-  "Start another server on this host, apart from the one that calls use.
-Return it; the caller closes the connection.  CALLBACK is called once, by a
-timer: with the server's identity, a plist of `:version', `:protocol' and more,
-or with nil and a condition, after TIMEOUT seconds at most."
-  (let ((server (backstaff-server--launch nil))
-        (later (lambda (&rest answer) (apply #'run-at-time 0 nil callback answer))))
-    (condition-case problem
-        (backstaff-server--shake-hands server later timeout)
-      ;; A program that ends at once may be gone before the handshake is sent.
-      (backstaff-connection-lost (funcall later nil problem)))
-    server))
-
 (defun backstaff-server--launch (host)
   "Start a server on HOST and return it."
   (let ((server (backstaff-server--make :log-function #'backstaff-server-note)))
@@ -257,7 +275,7 @@ or with nil and a condition, after TIMEOUT seconds at most."
 
 (defun backstaff-server--launch-here (server)
   "Start the program of SERVER on this host."
-  (backstaff-python-with-own-environment (backstaff-python-sources)
+  (backstaff-server-with-own-environment (backstaff-server-sources)
     (let* ((command (append (backstaff-server-program) '("serve" "--stdio")
                             (and backstaff-server-settings-file
                                  (list "--config" (backstaff-server-settings-file-name)))))
@@ -291,35 +309,29 @@ or with nil and a condition, after TIMEOUT seconds at most."
           (kill-buffer buffer)))
       (backstaff-epc-connect server))))
 
-(defun backstaff-server--shake-hands (server callback timeout)
-  "Shake hands with SERVER before any call; close the connection on failure.
-CALLBACK and TIMEOUT are as in `backstaff-server-try'."
-  (let ((fail (lambda (text advice)
-                (backstaff-epc-close server text 'backstaff-start-error advice)
-                (funcall callback nil (list 'backstaff-start-error text advice)))))
+(defun backstaff-server--shake-hands (server)
+  "Shake hands with SERVER before any call; close the connection on failure."
+  (cl-flet ((fail (text advice)
+              (backstaff-epc-close server text 'backstaff-start-error advice)))
     (backstaff-epc-call-async
      server 'hello `((:client "emacs" :version ,backstaff-server-version :escapes t))
-     :timeout timeout
      :success-fn
      (lambda (identity)
        (if-let ((mismatch (backstaff-server--mismatch identity)))
-           (apply fail mismatch)
-         (backstaff-server-note (format "connected: %S"
-                                        (cl-loop for (key value) on identity by #'cddr
-                                                 ;; Their number tells enough.
-                                                 collect key
-                                                 collect (if (eq key :secrets) (length value)
-                                                           value))))
+           (apply #'fail mismatch)
          (setq backstaff-server-content-readers (plist-get identity :reads-content)
                backstaff-server-secrets (plist-get identity :secrets))
-         (funcall callback identity nil)))
+         (backstaff-server-note
+          ;; The number of the globs tells enough.
+          (format "connected: %S" (plist-put (copy-sequence identity) :secrets
+                                             (length backstaff-server-secrets))))))
      :error-fn
      (lambda (condition)
-       (funcall fail (format "it did not shake hands: %s" (backstaff-epc-error-text condition))
-                ;; Every server of ours answers, so it is another program.
-                (backstaff-server-advice
-                 (if (eq (car condition) 'backstaff-remote-error) '(backstaff-protocol-error)
-                   condition)))))))
+       (fail (format "it did not shake hands: %s" (backstaff-epc-error-text condition))
+             ;; Every server of ours answers, so it is another program.
+             (backstaff-server-advice
+              (if (eq (car condition) 'backstaff-remote-error) '(backstaff-protocol-error)
+                condition)))))))
 
 (defun backstaff-server--mismatch (identity)
   "Return nil if a server of IDENTITY and this package speak the same protocol.
@@ -343,8 +355,14 @@ anything, even no plist."
 
 ;;; Other hosts
 
-(defvar backstaff-server-restart-hook nil
-  "Hook that `backstaff-restart' runs, to forget facts that may have changed.")
+(defvar backstaff-server--known (make-hash-table :test #'equal)
+  "Values that are found once until `backstaff-restart'.")
+
+(defun backstaff-server-once (key function)
+  "Return the value that FUNCTION returned for KEY when it was called first."
+  (let ((known (gethash key backstaff-server--known 'unknown)))
+    (if (eq known 'unknown) (puthash key (funcall function) backstaff-server--known)
+      known)))
 
 (defun backstaff-server-connected-p (directory)
   "Return non-nil if Emacs is connected to the host of DIRECTORY, a remote name."
@@ -374,7 +392,7 @@ Signal a `backstaff-connection-lost' if the start fails."
     (unless (and server (backstaff-epc-live-p server))
       (setq server (backstaff-server--launch host))
       (setf (alist-get host backstaff-server--servers nil nil #'equal) server)
-      (backstaff-server--shake-hands server #'ignore 15))
+      (backstaff-server--shake-hands server))
     server))
 
 (cl-defun backstaff-server-call-async (method args &key success-fn error-fn timeout host)
@@ -437,7 +455,7 @@ A message says when it is there, or why it is not.  Those on other hosts are
 stopped too; the next call there starts one."
   (interactive)
   (backstaff-server--stop "the server was restarted")
-  (run-hooks 'backstaff-server-restart-hook)
+  (clrhash backstaff-server--known)
   (if (not (called-interactively-p 'interactive)) (backstaff-server-ensure)
     (condition-case problem
         (progn (backstaff-epc-call (backstaff-server-ensure) 'ping nil)

@@ -5,8 +5,8 @@
 ;;; Commentary:
 
 ;; `backstaff-doctor' checks all that a call needs, in the order in which the call needs
-;; it, and shows a report in a help buffer, ready to paste into a bug report.  It starts a
-;; server of its own, and waits for each answer until a limit, or until C-g.
+;; it, and shows a report in a help buffer, ready to paste into a bug report.  It asks the
+;; server that calls use, and waits for each answer until a limit, or until C-g.
 
 ;;; Code:
 
@@ -93,7 +93,7 @@ If BODY fails, write why, and ADVICE or that of the condition, and return nil."
       (format "%s, %s, %s" emacs-version system-configuration (or window-system "text terminal")))
     (backstaff-doctor--check "Package" nil
       (format "Backstaff %s in %s" backstaff-server-version
-              (backstaff-path-shown (or backstaff-python-package-directory "no file"))))
+              (backstaff-path-shown (or backstaff-server-package-directory "no file"))))
     (backstaff-doctor--check "Root" nil
       (let ((root (backstaff-root directory)))
         (setq host (file-remote-p root))
@@ -130,30 +130,23 @@ If BODY fails, write why, and ADVICE or that of the condition, and return nil."
     ;; Each of these needs the one before.
     (and
      (backstaff-doctor--check "Command" nil
-       (string-join (backstaff-python-with-own-environment nil (backstaff-server-program)) " "))
-     (unwind-protect
-         (and
-          (backstaff-doctor--check "Handshake" nil
-            (let ((result nil))
-              (setq connection (backstaff-server-try (lambda (&rest answer) (setq result answer))
-                                                     backstaff-doctor--limit))
-              (while (null result)
-                (accept-process-output nil 0.05))
-              (pcase-let ((`(,(map :version :protocol :python) ,condition) result))
-                (when condition
-                  (signal (car condition) (cdr condition)))
-                (format "server %s, protocol %s, Python %s" version protocol (or python "unknown")))))
-          (backstaff-doctor--check "Round trip" nil
-            (backstaff-doctor--round-trip connection))
-          (backstaff-doctor--check "Tools" nil
-            (let ((tools (backstaff-epc-call connection 'describe nil :timeout backstaff-doctor--limit)))
-              (unless (and tools (cl-every (lambda (tool) (stringp (plist-get tool :id))) tools))
-                (signal 'backstaff-protocol-error '("the server describes no tools")))
-              (mapconcat (pcase-lambda (`(,policy . ,tools))
-                           (concat (pcase policy (:allow "allowed: ") (:deny "denied: ") (_ "ask first: "))
-                                   (mapconcat (lambda (tool) (plist-get tool :id)) tools ", ")))
-                         (seq-group-by (lambda (tool) (plist-get tool :policy)) tools) "\n"))))
-       (when connection (backstaff-epc-close connection "the doctor is done")))
+       (string-join (backstaff-server-with-own-environment nil (backstaff-server-program)) " "))
+     (backstaff-doctor--check "Handshake" nil
+       (setq connection (backstaff-server-ensure))
+       (pcase-let (((map :version :protocol :python)
+                    (backstaff-epc-call connection 'hello '((:client "doctor"))
+                                        :timeout backstaff-doctor--limit)))
+         (format "server %s, protocol %s, Python %s" version protocol (or python "unknown"))))
+     (backstaff-doctor--check "Round trip" nil
+       (backstaff-doctor--round-trip connection))
+     (backstaff-doctor--check "Tools" nil
+       (let ((tools (backstaff-epc-call connection 'describe nil :timeout backstaff-doctor--limit)))
+         (unless (and tools (cl-every (lambda (tool) (stringp (plist-get tool :id))) tools))
+           (signal 'backstaff-protocol-error '("the server describes no tools")))
+         (mapconcat (pcase-lambda (`(,policy . ,tools))
+                      (concat (pcase policy (:allow "allowed: ") (:deny "denied: ") (_ "ask first: "))
+                              (mapconcat (lambda (tool) (plist-get tool :id)) tools ", ")))
+                    (seq-group-by (lambda (tool) (plist-get tool :policy)) tools) "\n")))
      host
      (backstaff-doctor--check "Host" nil
        (insert (format "\nOn %s, for this project\n" host))

@@ -257,15 +257,11 @@ ended before."
 
 ;;; Steps of a call
 
-(defvar backstaff--questions nil
-  "The calls that wait for an answer of the user's, the first one first.")
-
 (defun backstaff--end (call function value)
   "End CALL: call FUNCTION, its FINISH or FAIL, with VALUE.
 Return nil if it had ended before."
   (unless (backstaff--call-ended call)
     (setf (backstaff--call-ended call) t)
-    (setq backstaff--questions (delq call backstaff--questions))
     (funcall function value)
     (funcall (backstaff--call-stop call))
     t))
@@ -333,23 +329,33 @@ The function SUCCESS gets the answer; without one in TIMEOUT seconds CALL fails.
          (if (and (equal (plist-get problem :code) "UNSAVED_NEEDED") (< tries 3))
              ;; The user may have typed meanwhile.
              (let ((texts (backstaff-unsaved-context method (plist-get context :root))))
-               (backstaff--later call 0 #'backstaff--send-texts call texts
-                                 (backstaff-unsaved-pieces texts (plist-get problem :names))
-                                 (1+ tries) (+ (float-time) backstaff-unsaved-most-seconds)))
+               (backstaff--later
+                call 0 #'backstaff--send-texts call texts
+                (delete-dups (cl-loop for (name digest) in (plist-get texts :items)
+                                      when (member name (plist-get problem :names))
+                                      collect digest))
+                0 (1+ tries) (+ (float-time) backstaff-unsaved-most-seconds)))
            (backstaff--judge call (backstaff-unsaved-noted reply texts)))))
      (backstaff--patience context) (plist-get texts :host))))
 
-(defun backstaff--send-texts (call texts pieces tries deadline)
-  "Send the first of PIECES of TEXTS and come back, or send CALL itself.
-TRIES is as in `backstaff--send'.  After DEADLINE no piece is sent."
-  (if (and pieces (< (float-time) deadline))
-      (backstaff--request
-       call 'keep_text (car pieces)
-       (lambda (have)
-         (backstaff--later call 0 #'backstaff--send-texts call texts
-                           (backstaff-unsaved-pieces-left pieces have) tries deadline))
-       backstaff-call-timeout (plist-get texts :host))
-    (backstaff--send call (backstaff-unsaved-without texts pieces) tries)))
+(defun backstaff--send-texts (call texts digests start tries deadline)
+  "Send those of TEXTS with DIGESTS, the first one from START on, then CALL itself.
+TRIES is as in `backstaff--send'.  After DEADLINE no text is sent."
+  (let* ((late (> (float-time) deadline))
+         (piece (and digests (not late) (backstaff-unsaved-piece (car digests) start))))
+    (cond (piece
+           (backstaff--request
+            call 'keep_text piece
+            (lambda (have)
+              ;; The server may have more than this piece, from a call that was given up.
+              (let ((more (and (natnump have) (< start have (nth 1 piece)))))
+                (backstaff--later call 0 #'backstaff--send-texts call texts
+                                  (if more digests (cdr digests)) (if more have 0)
+                                  tries deadline)))
+            backstaff-call-timeout (plist-get texts :host)))
+          (late (backstaff--send call (backstaff-unsaved-without texts digests) tries))
+          ;; If a text has changed meanwhile, the server asks again.
+          (t (backstaff--send call texts tries)))))
 
 (defun backstaff--judge (call reply)
   "End CALL with REPLY, or ask the user if REPLY says that the call needs approval.
@@ -361,14 +367,15 @@ That is not so if the user has approved it already."
                (not (and (plist-get context :approved)
                          (equal (plist-get context :secret)
                                 (or (plist-get problem :secret) ""))))))
-        (progn
-          (setq backstaff--questions (append backstaff--questions (list call)))
-          (backstaff--later call 0 #'backstaff--ask call reply
-                            (and backstaff-call-timeout (+ (float-time) backstaff-call-timeout))))
+        (backstaff--later call 0 #'backstaff--ask call reply
+                          (and backstaff-call-timeout (+ (float-time) backstaff-call-timeout)))
       (backstaff--end call (backstaff--call-finish call)
                       (if (plist-get reply :ok)
                           (backstaff-unsaved-add-state reply (plist-get context :root))
                         reply)))))
+
+(defvar backstaff--asking nil
+  "Non-nil while the user is asked about a call.")
 
 (defun backstaff--ask (call reply deadline)
   "Ask until DEADLINE whether CALL may run, as REPLY demands.
@@ -376,19 +383,18 @@ Come back while the user is busy.  Questions are asked one at a time, except
 for a caller that waits."
   (let* ((context (backstaff--call-context call)) (waits (backstaff--call-waits call))
          (method (backstaff--call-method call)) (finish (backstaff--call-finish call))
-         (root (plist-get (plist-get reply :error) :root))
+         (problem (plist-get reply :error)) (root (plist-get problem :root))
          ;; Meanwhile the user may have answered for another call.
          (known (and root (assoc root backstaff--root-answers))))
     (pcase (cond (known (cdr known))
-                 ((or waits (eq call (car backstaff--questions)))
-                  (condition-case nil
-                      (let ((inhibit-quit (backstaff--call-quiet call))
-                            (backstaff-approval-caller-waits waits)
-                            (backstaff-approval-deadline deadline))
-                        (backstaff--answer call reply))
-                    (quit (and waits 'quit))))
-                 ((and deadline (> (float-time) deadline)) :late)
-                 (t :busy))
+                 ((and backstaff--asking (not waits)) :busy)
+                 (t (condition-case nil
+                        (let ((inhibit-quit (backstaff--call-quiet call))
+                              (backstaff--asking t)
+                              (backstaff-approval-caller-waits waits)
+                              (backstaff-approval-deadline deadline))
+                          (backstaff--answer call root (plist-get problem :secret)))
+                      (quit (and waits 'quit)))))
       (:busy (backstaff--later call 0.1 #'backstaff--ask call reply deadline))
       ('quit (backstaff--end call (backstaff--call-fail call) '(quit)))
       ((and answer (or :late (and 'nil (guard (not root)))))
@@ -405,37 +411,23 @@ for a caller that waits."
       (_ (unless root
            ;; A user who lets a tool run has not let it read a file that may hold secrets.
            (setf (backstaff--call-context call)
-                 `(:approved t :secret ,(or (plist-get (plist-get reply :error) :secret) "")
-                   ,@context)))
-         (setq backstaff--questions (delq call backstaff--questions))
+                 `(:approved t :secret ,(or (plist-get problem :secret) "") ,@context)))
          (backstaff--begin call)))))
 
-;;; Approval
-
-(defun backstaff--answer (call reply)
+(defun backstaff--answer (call root secret)
   "Return the answer of `backstaff-approval-function' about CALL.
-REPLY names the file or the root that needs approval.  An answer about a root
-counts for the session."
-  (let* ((root (plist-get (plist-get reply :error) :root))
-         (secret (plist-get (plist-get reply :error) :secret))
-         (method (backstaff--call-method call))
-         (args (backstaff--call-args call))
-         (directory (backstaff--short (plist-get (backstaff--call-context call) :root)))
+It is about ROOT, or the file SECRET, if these are non-nil.  An answer about a
+root counts for the session."
+  (let* ((method (backstaff--call-method call)) (args (backstaff--call-args call))
+         (directory (plist-get (backstaff--call-context call) :root))
          (backstaff-approval-question
-          (cond (root (format "No project is here.  Let models look at all below %s? " directory))
-                (secret (format "Let %s read %s in %s, which may hold secrets? "
-                                method (backstaff-approval-shown secret) directory))
-                (t (format "Let %s run with %s in %s? " method (backstaff-approval-shown args)
-                           directory))))
+          (if root (format "No project is here.  Let models look at all below %s? "
+                           (backstaff-approval-short directory))
+            (backstaff-approval-question-about "Let" method args secret directory)))
          (answer (funcall backstaff-approval-function method args)))
     (when (and root (not (memq answer '(:unasked :busy :late))))
       (push (cons root (and answer t)) backstaff--root-answers))
     answer))
-
-(defun backstaff--short (root)
-  "Return the name ROOT as a person reads it; no handler of file names is called."
-  (let ((root (file-name-unquote root)) (file-name-handler-alist nil))
-    (abbreviate-file-name root)))
 
 (defun backstaff--root-refusal (id context)
   "Return the reply that refuses an agent's call of ID with the root of CONTEXT.
@@ -447,7 +439,7 @@ Return nil if the root is a project's, or the user has let agents look there."
                     id "APPROVAL_REQUIRED"
                     (format "No project is here, so the root would be all of %s, and the user\
  has not allowed that; ask the user to go to a file of a project (or M-x cd), or to set\
- backstaff-root-directory" (backstaff--short root)))))
+ backstaff-root-directory" (backstaff-approval-short root)))))
         (plist-put (plist-get reply :error) :root root)
         reply))))
 

@@ -227,7 +227,7 @@ echo 'a warning' >&2
 
 (ert-deftest backstaff-remote-bundle-that-cannot-be-made-is-a-clear-error ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
-    (let ((backstaff-remote--known (make-hash-table :test #'equal))
+    (let ((backstaff-server--known (make-hash-table :test #'equal))
           (backstaff-server-command (list "sh" "-c" "echo nothing to send >&2; exit 3")))
       (backstaff-test-should-fail 'backstaff-start-error
           "The command bundle failed on this machine: nothing to send"
@@ -237,15 +237,15 @@ echo 'a warning' >&2
 
 (ert-deftest backstaff-remote-program-without-a-bundle-is-a-clear-error ()
   (backstaff-remote-test-on "/fake::"
-    (let ((backstaff-remote--known (make-hash-table :test #'equal))
+    (let ((backstaff-server--known (make-hash-table :test #'equal))
           (backstaff-server-command (list "sh" "-c" "echo something else")))
       (backstaff-test-should-fail 'backstaff-start-error "The command bundle failed on this machine: something else"
         (backstaff-remote-test-list far)))))
 
 (ert-deftest backstaff-remote-missing-environment-of-this-machine-is-a-clear-error ()
   (backstaff-remote-test-on "/fake::"
-    (let ((backstaff-remote--known (make-hash-table :test #'equal)) (backstaff-server-command nil)
-          (backstaff-python-package-directory nil) (path exec-path))
+    (let ((backstaff-server--known (make-hash-table :test #'equal)) (backstaff-server-command nil)
+          (backstaff-server-package-directory nil) (path exec-path))
       (unwind-protect
           (progn (setq-default exec-path nil)
                  (backstaff-test-should-fail 'backstaff-start-error

@@ -34,7 +34,7 @@
 (ert-deftest backstaff-remote-outside-of-a-project-is-outside-on-a-host-too ()
   (dolist (project-first '(nil t))
     (backstaff-remote-test-on "/fake::"
-      (backstaff-remote--forget)
+      (clrhash backstaff-server--known)
       (let ((backstaff-root-function #'backstaff-project-root)
             (project-find-functions '(project-try-vc)))
         (dolist (directory (list far (concat far "src/") "/fake::/" "/fake::~/"))
@@ -55,7 +55,7 @@
     (let ((default-directory (concat far "src/"))
           (backstaff-root-function #'backstaff-project-root)
           (project-find-functions '(project-try-vc)))
-      (backstaff-remote--forget)
+      (clrhash backstaff-server--known)
       (should (plist-get (backstaff-call "workspace/tree" '(:path ".") '(:agent t)) :ok)))))
 
 (ert-deftest backstaff-remote-one-server-serves-all-roots-of-a-connection ()
