@@ -48,8 +48,8 @@ anything else to let the call run."
 If nil, it may take any time.")
 
 (defvar backstaff-approval-caller-waits nil
-  "Non-nil while Emacs does nothing except wait for the call that needs approval.
-Then no command of the user's can end before the question is answered.")
+  "Non-nil if Emacs does nothing but wait for the call that needs approval.
+Then no command of the user's can end before an answer, so nobody is asked.")
 
 (defconst backstaff-approval--quiet-seconds 0.5
   "Seconds without a key before a question is shown, and again before it reads one.")
@@ -57,31 +57,21 @@ Then no command of the user's can end before the question is answered.")
 (defvar backstaff-approval--reading-seconds 0.5
   "Seconds after which a yes counts: nobody has read the question before.")
 
-(defvar backstaff-approval--keymap
-  (let ((map (make-sparse-keymap)))
-    (set-keymap-parent map minibuffer-local-map)
-    (define-key map (kbd "RET") #'exit-minibuffer)
-    (define-key map (kbd "C-j") #'exit-minibuffer)
-    (define-key map (kbd "C-g") #'abort-minibuffers)
-    map)
-  "Keys of the minibuffer that asks.")
-
 (defun backstaff-approval-ask (id args)
   "Ask the user whether the tool ID may run with ARGS.
 Return t or nil, or `:unasked', `:busy' or `:late' as described for
-`backstaff-approval-function'.  Nobody can be asked in batch, in the midst of
-another package's process filter, in a daemon without a frame, or where the
-caller waits while the user is in a minibuffer."
+`backstaff-approval-function'.  Nobody can be asked in batch, in another
+package's process filter, in a daemon without a frame, or where the caller
+waits, as that of `backstaff-call' does."
   (let ((question (or backstaff-approval-question
-                      (format "Let %s run with %s? " id (backstaff-approval-shown args)))))
-    (cond ((or noninteractive inhibit-quit (and (daemonp) (null (cdr (frame-list))))) :unasked)
+                      (format "Let %s run with %s? " id (backstaff-approval--shown args)))))
+    (cond ((or noninteractive inhibit-quit backstaff-approval-caller-waits
+               (and (daemonp) (null (cdr (frame-list)))))
+           :unasked)
           ((and backstaff-approval-deadline (> (float-time) backstaff-approval-deadline)) :late)
-          ((backstaff-approval--elsewhere-p) (if backstaff-approval-caller-waits :unasked :busy))
-          (backstaff-approval-caller-waits
-           (let ((keys (backstaff-approval--hold-keys question)))
-             (unwind-protect (backstaff-approval--read question)
-               (setq unread-command-events (append keys unread-command-events)))))
-          ((or (backstaff-approval--typing-p) (not (backstaff-approval--announce question))) :busy)
+          ((or (backstaff-approval--elsewhere-p) (backstaff-approval--typing-p)
+               (not (backstaff-approval--announce question)))
+           :busy)
           (t (backstaff-approval--read question)))))
 
 (defun backstaff-approval--elsewhere-p ()
@@ -113,16 +103,6 @@ The key stays in the queue."
     (prog1 (sit-for backstaff-approval--quiet-seconds)
       (message nil))))
 
-(defun backstaff-approval--hold-keys (question)
-  "Announce QUESTION until no key comes, and return the keys that came, in order.
-They belong to the next command."
-  (let ((keys nil))
-    (while (not (backstaff-approval--announce question))
-      (let ((key (read-event)))
-        (when (eq key ?\C-g) (signal 'quit nil))
-        (push key keys)))
-    (nreverse keys)))
-
 (defun backstaff-approval--read (question)
   "Return t or nil, the user's answer to QUESTION, or `:late'."
   (let* ((throw-on-input nil) (read-minibuffer-restore-windows nil)
@@ -135,8 +115,7 @@ They belong to the next command."
     (unwind-protect
         (setq answer (catch tag
                        (while (let ((shown (float-time)))
-                                (setq answer (read-from-minibuffer
-                                              prompt nil backstaff-approval--keymap nil t))
+                                (setq answer (read-from-minibuffer prompt nil nil nil t))
                                 (if (equal answer "yes")
                                     (< (- (float-time) shown) backstaff-approval--reading-seconds)
                                   (not (equal answer "no"))))
@@ -149,8 +128,7 @@ They belong to the next command."
       (when timer
         (cancel-timer timer))
       ;; The last key was part of the answer, and of no command.
-      (unless backstaff-approval-caller-waits
-        (clear-this-command-keys t)))
+      (clear-this-command-keys t))
     (when (eq answer :late)
       (message "The question had no answer in time; the call is refused"))
     answer))
@@ -165,14 +143,14 @@ Wait while a command or a minibuffer of the user's is on top of it."
   "Return the question whether the tool ID may run with ARGS, or read SECRET.
 LET-IT is its beginning, such as \"Let\".  The call is about ROOT."
   (format (if secret "%s %s read %s in %s, which may hold secrets? " "%s %s run with %s in %s? ")
-          let-it id (backstaff-approval-shown (or secret args)) (backstaff-approval-short root)))
+          let-it id (backstaff-approval--shown (or secret args)) (backstaff-approval-short root)))
 
 (defun backstaff-approval-short (root)
   "Return the name ROOT on one line; no handler of file names is called."
   (let ((file-name-handler-alist nil))
     (backstaff-names-show (abbreviate-file-name (file-name-unquote root)))))
 
-(defun backstaff-approval-shown (value)
+(defun backstaff-approval--shown (value)
   "Return VALUE as a question shows it, on one line.
 A model chose it; it must not pass for another question."
   (let ((print-escape-newlines t) (print-escape-control-characters t) (print-escape-multibyte t))

@@ -49,8 +49,7 @@ The policy in the server's settings may name these ids.")
 (defun backstaff-lisp-tools-hint (format id)
   "Return FORMAT with the name of the tool ID for the reader of a text.
 People read the id, models read their own name for the tool.  Return nil if
-the reader has no such tool: `:offer' in the context of the call has the ids
-or names of all that it has, or is nil if it has all."
+the reader has no such tool by `:offer' in the context of the call."
   (let ((name (backstaff-server-model-name id))
         (offer (plist-get backstaff-lisp-tools--context :offer)))
     (when (or (null offer) (member id offer) (member name offer))
@@ -74,8 +73,7 @@ or names of all that it has, or is nil if it has all."
            unless (eq key :function) append (list key value)))
 
 (defun backstaff-lisp-tools--room (context)
-  "Return the number of bytes of text that the caller of CONTEXT allows.
-That is 16384 if CONTEXT names none."
+  "Return the number of bytes of text that CONTEXT allows, by default 16384."
   (apply #'min (or (delq nil (list (plist-get context :max-output-bytes)
                                    (plist-get context :available-capacity-bytes)))
                    '(16384))))

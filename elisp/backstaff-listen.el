@@ -38,18 +38,11 @@
 (require 'backstaff)
 (require 'backstaff-emacs)
 
-(defconst backstaff-listen--most-servers 32
-  "Maximum number of connections.
-One more closes the connection that asked longest ago.")
-
 (defconst backstaff-listen--request-bytes (* 256 1024)
   "Maximum number of bytes of a server's requests that wait.")
 
 (defconst backstaff-listen--answer-bytes (* 192 1024)
   "Maximum number of bytes of an answer, because a socket takes no more at once.")
-
-(defconst backstaff-listen--piece-bytes (* 64 1024)
-  "Maximum number of bytes of text in an answer.")
 
 (defconst backstaff-listen--seconds 0.02
   "Seconds after which no part of an answer begins; the longest takes 25 ms.
@@ -92,7 +85,7 @@ Only processes of yours can connect.  Emacs evaluates nothing that they send."
                                                  (error-message-string problem)))))))
 
 (defun backstaff-listen--start ()
-  "Listen for servers."
+  "Listen."
   (let* ((folder (backstaff-listen--folder))
          (file (expand-file-name (format "emacs-%d" (emacs-pid)) folder)))
     ;; It must be a directory of ours that nobody else may enter.
@@ -109,8 +102,8 @@ Only processes of yours can connect.  Emacs evaluates nothing that they send."
              :noquery t :filter #'backstaff-listen--receive :sentinel #'ignore
              :log (lambda (_listener server _message)
                     (process-put server 'last (float-time))
-                    (mapc #'delete-process (nthcdr backstaff-listen--most-servers
-                                                   (backstaff-listen--connections))))
+                    ;; Of more than 32 the one that asked longest ago goes.
+                    (mapc #'delete-process (nthcdr 32 (backstaff-listen--connections))))
              :plist (list 'file file))))
     (add-hook 'kill-emacs-hook #'backstaff-listen--stop)))
 
@@ -139,11 +132,6 @@ Each is a plist of `:root', `:pid', and `:last', the time when it asked."
                          :last (process-get server 'last))))
 
 ;;; Requests
-
-(defconst backstaff-listen--methods
-  '((hello . backstaff-listen--hello) (unsaved . backstaff-listen--unsaved)
-    (run . backstaff-listen--run) (ask . backstaff-listen--ask))
-  "All that a server may call.")
 
 (defun backstaff-listen--receive (server chunk)
   "Keep CHUNK from SERVER for a timer: a filter can neither wait nor be quit."
@@ -183,8 +171,10 @@ Each is a plist of `:root', `:pid', and `:last', the time when it asked."
       (let* ((inhibit-quit nil) (throw-on-input nil)
              ;; Otherwise a text of a megabyte brings on several collections.
              (gc-cons-threshold (max gc-cons-threshold (* 16 1024 1024)))
-             (function (or (alist-get method backstaff-listen--methods)
-                           (error "There is no such method")))
+             (function (pcase method
+                         ('hello #'backstaff-listen--hello) ('unsaved #'backstaff-listen--unsaved)
+                         ('run #'backstaff-listen--run) ('ask #'backstaff-listen--ask)
+                         (_ (error "There is no such method"))))
              (backstaff-unsaved-true-root (process-get server 'root))
              (backstaff-unsaved-deadline (+ (float-time) backstaff-listen--seconds))
              (backstaff-emacs-cut nil)
@@ -199,8 +189,7 @@ Each is a plist of `:root', `:pid', and `:last', the time when it asked."
 ;;; Methods
 
 (defun backstaff-listen--hello (server root pid names globs)
-  "Answer the method hello of SERVER.
-The commentary describes ROOT, PID, NAMES and GLOBS."
+  "Answer the method hello of SERVER with ROOT, PID, NAMES and GLOBS."
   (unless (and (stringp root) (string-prefix-p "/" root) (natnump pid) (listp names)
                (cl-every #'stringp globs)
                (not (string-match-p "\0\\|//\\|/\\.\\.?\\(?:/\\|\\'\\)\\|\\`/[^/]*:" root)))
@@ -218,7 +207,7 @@ The commentary describes ROOT, PID, NAMES and GLOBS."
           :visits (length (backstaff-emacs-buffers (list root))))))
 
 (defun backstaff-listen--unsaved (server wanted secret)
-  "Answer the method unsaved of SERVER; the commentary has WANTED and SECRET."
+  "Answer the method unsaved of SERVER with WANTED and SECRET."
   (let* ((root (process-get server 'root))
          (texts (let ((backstaff-server-content-readers 'unknown)) ; the texts of any method
                   (backstaff-unsaved-context "" root)))
@@ -228,7 +217,7 @@ The commentary describes ROOT, PID, NAMES and GLOBS."
                         (not (and (equal (car item) secret)
                                   (backstaff-listen--question-p server 'granted t t secret)))))
                  (plist-get texts :items)))
-         (room backstaff-listen--piece-bytes)
+         (room (* 64 1024))             ; the maximum number of bytes of text
          (pieces nil))
     (pcase-dolist (`(,digest ,start) wanted)
       (when-let* (((and (> room 0) (natnump start)
@@ -242,8 +231,7 @@ The commentary describes ROOT, PID, NAMES and GLOBS."
 (defun backstaff-listen--run (server id args limit secret offer)
   "Answer the method run of SERVER: run the tool ID with ARGS in Lisp.
 The text has at most LIMIT bytes.  If the user types meanwhile, the answer is
-`:later'.  SECRET is as in the method ask, nil if nobody was asked.  OFFER has
-the names of the tools that the model has."
+`:later'.  SECRET is nil if nobody was asked.  OFFER names the model's tools."
   (let* ((tool (or (backstaff-lisp-tools-find id) (error "There is no such tool")))
          (grant (backstaff-listen--question-p server 'granted id args secret))
          (backstaff-server-model-names (process-get server 'names))
@@ -280,10 +268,8 @@ STATE and parts of CALL may be t for any.  Return nil if it is too old."
               (process-get server 'questions)))
 
 (defun backstaff-listen--ask (server id args secret)
-  "Answer the method ask of SERVER.
-The user is asked whether the tool ID may run with ARGS, or if SECRET is not
-empty, whether it may read that file.  The answer is `:later', t, `:refused',
-`:late' or `:unasked'."
+  "Answer the method ask of SERVER with ID, ARGS and SECRET, which may be empty.
+The answer is `:later', t, `:refused', `:late' or `:unasked'."
   (unless (and (stringp id) (string-match-p "\\`[a-z_/-]+\\'" id) (stringp secret))
     (error "There is no such tool"))
   (let* ((question (backstaff-listen--question-p server t id args secret))
@@ -298,8 +284,7 @@ empty, whether it may read that file.  The answer is `:later', t, `:refused',
 
 (defun backstaff-listen--decide (server question deadline)
   "Ask the user the QUESTION of SERVER until DEADLINE.
-Come back while the user is busy, unless the server is gone or does not ask any
-more."
+Come back while the user is busy and the server asks."
   (pcase-let* ((`((,id ,args ,secret) ,_ ,asked) question)
                (backstaff-approval-deadline deadline)
                (backstaff-approval-question

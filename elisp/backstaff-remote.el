@@ -15,8 +15,6 @@
 ;; The host needs a Python and nothing else.  A small program on its command
 ;; line runs the sources that the last start left there if they have the right
 ;; hash, and asks for them otherwise: see py_backend/backstaff_remote.
-;;
-;; Emacs waits for a start.  C-g ends that, and so does the limit.
 
 ;;; Code:
 
@@ -92,10 +90,9 @@ type M-x backstaff-connect in a directory of that host"
 
 (defun backstaff-remote--limited (directory purpose function)
   "Return the value of FUNCTION, which uses TRAMP on DIRECTORY's host.
-Signal a `backstaff-timeout' that names PURPOSE if it takes longer than
-`backstaff-remote-start-limit', not counting the time to type a password, and
-end TRAMP's connection: it broke off in the midst of a command, whose answer
-would be taken for that to the next."
+If it takes longer than `backstaff-remote-start-limit', not counting the time
+to type a password, signal a `backstaff-timeout' that names PURPOSE.  Then
+TRAMP's connection ends, which broke off in the midst of a command."
   (let ((limit backstaff-remote-start-limit)
         ;; The timer of the limit runs while TRAMP waits, and no other.
         (timer-list nil) (timer-idle-list nil) (tramp-dont-suspend-timers t))
@@ -111,8 +108,7 @@ would be taken for that to the next."
 
 (defun backstaff-remote--send (process bytes)
   "Send BYTES to PROCESS, and leave the output of TRAMP's processes unread.
-While Emacs waits to send, it reads from all processes.  A command of TRAMP
-that is under way would lose that output."
+In Emacs 28 a command of TRAMP's that is under way would lose that output."
   (let ((filters (cl-loop for connection in (tramp-list-connections)
                           for process = (tramp-get-connection-process connection)
                           when process collect (cons process (process-filter process)))))
@@ -238,7 +234,7 @@ The host is sent parts of BUNDLE, and SETTINGS, the bytes of the user's file."
               (signal 'backstaff-start-error '("TRAMP started no process")))
             ;; TRAMP gives a process on a terminal the coding of text.
             (set-process-coding-system process 'binary 'binary)
-            (pcase (backstaff-epc-wait process backstaff-remote-start-limit #'step)
+            (pcase (backstaff-remote--await process #'step)
               ((and `(,sources ,version) (guard (not failure)))
                (set-process-buffer process nil)
                (list :process process :output output
@@ -250,6 +246,23 @@ The host is sent parts of BUNDLE, and SETTINGS, the bytes of the user's file."
           (delete-process process))
         (kill-buffer buffer)))))
 
+(defun backstaff-remote--await (process step)
+  "Call STEP again and again while PROCESS runs, until it returns non-nil.
+Return that value, or nil once the process has ended.  After the limit it is
+killed, and its property `late' is t."
+  (let* ((value nil)
+         ;; A timer runs even while the process floods Emacs with output, or has closed its
+         ;; output and lives: both keep `accept-process-output' busy.
+         (timer (run-at-time backstaff-remote-start-limit nil
+                             (lambda () (process-put process 'late t) (delete-process process)))))
+    (unwind-protect
+        (while (and (not (setq value (funcall step)))
+                    ;; No other process is read: TRAMP would miss the output of a command.
+                    (let ((live (process-live-p process)))
+                      (or (accept-process-output process 0.02 nil t) live))))
+      (cancel-timer timer))
+    value))
+
 (defun backstaff-remote--failure (process python failure output)
   "Return a text and an advice about the start of PYTHON on a host by PROCESS.
 FAILURE is nil or why the host refuses, and OUTPUT is the end of its output."
@@ -260,7 +273,7 @@ FAILURE is nil or why the host refuses, and OUTPUT is the end of its output."
            (list (format "%s is no Python 3.11 or newer%s" python said)
                  "Install one on that host; if it is there by another name, customize\
  `backstaff-remote-python'"))
-          ((process-get process 'backstaff-late)
+          ((process-get process 'late)
            (list (format "it was not ready within %s seconds; the network may be down, or that host\
  asleep%s" backstaff-remote-start-limit said)
                  backstaff-remote--network-advice))

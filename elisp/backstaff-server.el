@@ -4,11 +4,11 @@
 
 ;;; Commentary:
 
-;; One server serves all of Emacs; each call names the root of its project.
-;; The server starts with the first call, which waits behind the handshake, and
-;; lives until Emacs ends or `backstaff-stop' is typed.  If the server has died,
-;; the next call starts another one.  A root on another host has a server there.  A host
-;; is a string such as "/ssh:host:", as `file-remote-p' returns it; nil is this host.
+;; One server serves all of Emacs; each call names the root of its project.  The server
+;; starts with the first call, which waits behind the handshake, and lives until Emacs ends.
+;; If it has died, the next call starts another one.  A root on another host has a server
+;; there.  A host is a string such as "/ssh:host:", as `file-remote-p' returns it; nil is
+;; this host.
 ;;
 ;; The program runs in the directory of its sources and isolated from the environment.
 ;; So no file or setting of a project counts.  The sources shipped with this package are
@@ -84,7 +84,7 @@ A `backstaff-error' may bring it as a second string, behind the text, as in
 
 (defun backstaff-error-text (condition)
   "Return the text of a reply that CONDITION ended, without properties.
-If no server starts, the text includes advice: there is no other help then."
+If no server starts, the text includes advice."
   (concat "Error: " (if (memq 'quit (get (car condition) 'error-conditions))
                         "The user cancelled the call"
                       (string-to-multibyte (substring-no-properties
@@ -98,10 +98,10 @@ If no server starts, the text includes advice: there is no other help then."
   "The buffer with the server's standard error and our own notes.")
 
 (defconst backstaff-server--log-size (* 256 1024)
-  "Maximum number of characters of the log that are kept.")
+  "Number of characters of the log that are kept when it has a quarter more.")
 
 (defun backstaff-server--log (text)
-  "Append TEXT to the log, and delete the oldest lines if it is too long."
+  "Append TEXT to the log."
   (with-current-buffer (get-buffer-create backstaff-server-log-buffer)
     (let ((inhibit-read-only t) (inhibit-modification-hooks t))
       (setq buffer-undo-list t)
@@ -109,8 +109,7 @@ If no server starts, the text includes advice: there is no other help then."
         (goto-char (point-max))
         ;; A window that shows the end goes on showing it.
         (insert-before-markers text)
-        ;; A quarter more may stand, so that deleting is rare.
-        (when (> (* 4 (buffer-size)) (* 5 backstaff-server--log-size))
+        (when (> (buffer-size) (* 1.25 backstaff-server--log-size))
           (goto-char (- (point-max) backstaff-server--log-size))
           (delete-region (point-min) (line-beginning-position 2)))))))
 
@@ -168,11 +167,6 @@ counts."
 Signal a `backstaff-start-error' if there is none."
   (let ((command backstaff-server-command) (sources (backstaff-server-sources)))
     (cond
-     ((not (and (listp command) (cl-every #'stringp command)))
-      (signal 'backstaff-start-error
-              '("`backstaff-server-command' is not a list of strings"
-                "Customize `backstaff-server-command' to be a list of strings,\
- or nil to have the program found")))
      (command (cons (if (file-name-absolute-p (car command)) (expand-file-name (car command))
                       (car command))
                     (cdr command)))
@@ -280,7 +274,7 @@ A glob that starts with an exclamation mark names exceptions: \"!.env.example\".
                             (and backstaff-server-settings-file
                                  (list "--config" (backstaff-server-settings-file-name)))))
            (last-words "")
-           ;; A pipe process dies with its buffer, which it does not use.
+           ;; A pipe process dies with its buffer.
            (buffer (generate-new-buffer " *backstaff stderr*" t))
            (stderr (make-pipe-process
                     :name "backstaff-stderr" :buffer buffer :noquery t :coding 'utf-8-unix
@@ -302,7 +296,7 @@ A glob that starts with an exclamation mark names exceptions: \"!.env.example\".
                   (backstaff-server-stderr-function server)
                   (lambda ()
                     ;; A child of the server, now dead, may hold the pipe open.
-                    (backstaff-epc-wait stderr 0.2 #'ignore)
+                    (accept-process-output stderr 0.2 nil t)
                     (kill-buffer buffer)
                     (string-join (last (split-string last-words "\n" t) 8) "\n"))))
         (unless (backstaff-server-process server)

@@ -111,11 +111,6 @@ If BODY fails, write why, and ADVICE or that of the condition, and return nil."
               ((or backstaff-server-settings-file (file-exists-p file))
                (error "%s cannot be read" shown))
               (t (concat "none, as there is no " shown)))))
-    (backstaff-doctor--check "Running" "Type M-x backstaff-restart"
-      (pcase (backstaff-server-status)
-        ('unresponsive (error "The server does not respond any more"))
-        ((and (pred integerp) pid) (format "process %s" pid))
-        (_ "no server; the next call starts one")))
     (backstaff-doctor--check "Agents" nil
       (cond ((not (bound-and-true-p backstaff-listen-mode))
              "those outside Emacs see files as on disk; with (backstaff-listen-mode 1) in your init\
@@ -133,10 +128,11 @@ If BODY fails, write why, and ADVICE or that of the condition, and return nil."
        (string-join (backstaff-server-with-own-environment nil (backstaff-server-program)) " "))
      (backstaff-doctor--check "Handshake" nil
        (setq connection (backstaff-server-ensure))
-       (pcase-let (((map :version :protocol :python)
+       (pcase-let (((map :version :protocol :python :pid)
                     (backstaff-epc-call connection 'hello '((:client "doctor"))
                                         :timeout backstaff-doctor--limit)))
-         (format "server %s, protocol %s, Python %s" version protocol (or python "unknown"))))
+         (format "server %s, protocol %s, Python %s, process %s"
+                  version protocol (or python "unknown") pid)))
      (backstaff-doctor--check "Round trip" nil
        (backstaff-doctor--round-trip connection))
      (backstaff-doctor--check "Tools" nil

@@ -40,13 +40,10 @@ The server refuses more.")
 
 (defconst backstaff-unsaved--remote-room (* 32 1024)
   "Maximum number of bytes that names take in a call to another host.
-A request over a network has at most 64 KiB, so that the pipe to ssh takes it
-at once: Emacs would wait for a full pipe, and on a dead network for ever.
-The rest is for arguments.")
+A request has at most 64 KiB there; the rest is for arguments.")
 
 (defconst backstaff-unsaved-most-seconds 5
-  "Maximum number of seconds for which pieces are sent for a call.
-After that the files on the disk count, and the next call sends the rest.")
+  "Maximum number of seconds for which pieces are sent for a call.")
 
 (defvar backstaff-unsaved-deadline nil
   "The time after which no more texts are looked at, as `float-time', or nil.
@@ -61,8 +58,7 @@ The others are left out, and the next look goes on with them.")
 
 (defun backstaff-unsaved-plain-name (name)
   "Return NAME, a file's, without the marks that Emacs adds to names of copies.
-For example \".env\" for \".env~\", \".env.~1~\" and \"#.env#\".  The server's
-fs/secrets.py does the same."
+It is \".env\" for \".env~\", \".env.~1~\" and \"#.env#\", as in fs/secrets.py."
   (if (string-match "\\(\\`\\|/\\)#\\([^/]*\\)#\\'" name)
       (concat (substring name 0 (match-end 1)) (match-string 2 name))
     (replace-regexp-in-string "\\(?:\\(?:\\.~[0-9]+\\)?~\\|#\\)\\'" "" name t t)))
@@ -74,12 +70,10 @@ fs/secrets.py does the same."
 
 (defvar-local backstaff-unsaved--known nil
   "The text of this buffer when encoded: ((TICK . SET) CODING DIGEST SIZE).
-It is right while the buffer's modification tick is TICK, and SET is its
-`buffer-file-coding-system'.")
+It is right while TICK and SET are the buffer's tick and coding system.")
 
 (defun backstaff-unsaved-file-names (buffer)
-  "Return the names of the file that BUFFER visits, a list, or nil.
-The true name, which has no links in it, comes before the given one.
+  "Return the names of the file that BUFFER visits: the true and the given one.
 This handles strings only: a primitive for file names could call a handler,
 which may start a program or ask another host."
   (when-let* ((name (buffer-local-value 'buffer-file-name buffer))
@@ -91,9 +85,8 @@ which may start a program or ask another host."
           name)))
 
 (defun backstaff-unsaved-roots (root)
-  "Return the names of the directory ROOT, a list.
-They are the given one and, on this host, the true one, which on another host
-would cost a round trip."
+  "Return the true and the given name of the directory ROOT, a list.
+On another host the true name would cost a round trip, so it is left out."
   (if (or (equal root backstaff-unsaved-true-root) (file-remote-p root)) (list root)
     (delete-dups (list (let ((file-name-handler-alist nil)) (file-truename root)) root))))
 
@@ -192,8 +185,7 @@ UNSAVED is non-nil if the buffer's text counts, and else only its coding system.
               (let ((unsaved (backstaff-unsaved--eligible-p)))
                 (when-let* (((or unsaved (backstaff-unsaved--coding-to-name)))
                             ;; On another host, where true names are not known, the given name
-                            ;; counts as well.  The server there follows no link that leads
-                            ;; elsewhere.
+                            ;; counts as well; the server there follows no link out of the root.
                             (name (cl-loop for name in (backstaff-unsaved-file-names buffer)
                                            thereis (backstaff-unsaved-below name roots)
                                            while host)))
@@ -266,8 +258,7 @@ A limit too small for both is for the answer."
 
 (defun backstaff-unsaved-noted (reply texts)
   "Return REPLY with a note about TEXTS, a `backstaff-unsaved-context'.
-A warning, which is also the last line of the text, names the files whose texts
-were left out, so that the disk answered for them."
+It names the files whose texts were left out, as a warning and as the last line."
   (if-let ((note (backstaff-unsaved--note texts)))
       (let ((reply (copy-sequence reply)))
         (plist-put reply :text (format "%s\n[%s]\n"
@@ -276,11 +267,9 @@ were left out, so that the disk answered for them."
     reply))
 
 (defun backstaff-unsaved-add-state (reply root)
-  "Return REPLY with the state of the buffer that visits its file.
-ROOT is the root of the call.  The data get `:buffer', the buffer's name, and
-`:buffer-modified'.  If there are unsaved changes, the text gets a last line
-such as \"Buffer: a.c (unsaved changes)\".  Replies of other tools and about
-files without a buffer do not change."
+  "Return REPLY with the state of the buffer that visits its file below ROOT.
+The data get `:buffer', its name, and `:buffer-modified', and the text gets a
+last line if there are unsaved changes.  Replies of other tools do not change."
   (when-let* (((equal (plist-get reply :tool) "agent-q/get_file_info"))
               (path (concat (file-remote-p root) (plist-get (plist-get reply :data) :path)))
               (buffer (cl-find path (buffer-list) :test #'member

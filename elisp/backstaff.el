@@ -11,10 +11,9 @@
 
 ;;; Commentary:
 
-;; Tools that look at a project and cannot change it, for agents that live in
-;; Emacs and for the people beside them.  They run in a Python process, so that
-;; a walk over a hundred thousand files holds up nobody.  No path leads out of the
-;; project, and every answer has a limit.  It is a text, fit for a model, and data:
+;; Tools that look at a project and cannot change it, for agents and for the people
+;; beside them.  They run in a Python process.  No path leads out of the project, and
+;; every answer has a limit.  It is a text, fit for a model, and data:
 ;;
 ;;   (backstaff-call "agent-q/list_directory" '(:path "src"))
 ;;   => (:ok t :tool "agent-q/list_directory"
@@ -55,8 +54,8 @@ ever.  A server on another host is started before that counts; see
 (defcustom backstaff-root-function #'backstaff-project-root
   "The function that finds the root of the project a call is about.
 It is called with a directory and returns a directory.  Tools see only the
-files below it.  For a directory on another host it is called once, because
-that takes several round trips; `backstaff-restart' forgets."
+files below it.  For a directory on another host it is called once until
+`backstaff-restart'."
   :type 'function :risky t
   :package-version '(backstaff . "0.1.0"))
 
@@ -99,14 +98,11 @@ With OUTSIDE, return nil if it is in no project."
       (and (not outside) directory))))
 
 (defvar backstaff--root-answers nil
-  "An alist of directories outside of projects, and t if models may look there.
-These are the user's answers in this session.")
+  "The user's answers: directories outside of projects, and t if models may look.")
 
 (defun backstaff-project-p (root)
   "Return non-nil if ROOT is a project's root, or `backstaff-root-directory'.
-A directory with a home below it, such as \"/\" or the home itself, is no
-project's root: some keep their dotfiles in git, and did not mean to show all of
-it.  This holds on each host, and for models and people alike."
+A directory with a home below it is none: some keep their dotfiles in git."
   (or (and backstaff-root-directory
            (equal (file-name-unquote root)
                   (file-name-unquote (backstaff--checked-root backstaff-root-directory))))
@@ -142,9 +138,8 @@ For a command that `project-switch-project' runs it is the new project's."
 
 (defun backstaff-root (&optional directory)
   "Return the absolute root for a call made in DIRECTORY.
-DIRECTORY defaults to `backstaff-directory'.  If it is on another host that
-Emacs is not connected to, signal a `backstaff-remote-directory' and leave
-that host alone; `backstaff-command-root' asks."
+DIRECTORY defaults to `backstaff-directory'.  If Emacs is not connected to its
+host, signal a `backstaff-remote-directory'; `backstaff-command-root' asks."
   (let ((directory (or directory (backstaff-directory))))
     (file-name-unquote
      (backstaff--checked-root
@@ -179,15 +174,10 @@ that host alone; `backstaff-command-root' asks."
 (cl-defstruct (backstaff--call (:constructor backstaff--make-call) (:copier nil))
   "A call of a tool, from its start to its end; the handle of `backstaff-cancel'.
 METHOD is the tool's id, a string, and TOOL its definition if Lisp has it.  ARGS
-and CONTEXT are as in `backstaff-call'.
-
-When the call ends, FINISH is called with the reply, or FAIL with a condition.
-ENDED is non-nil from then on.  STOP ends the step under way, a request or a
-timer.
-
-WAITS is non-nil if the caller waits.  Then a quit at a question is the caller's,
-and nobody is asked if QUIET, the `inhibit-quit' of the caller, is non-nil."
-  method tool args context finish fail ended (stop #'ignore) waits quiet)
+and CONTEXT are as in `backstaff-call'.  When the call ends, FINISH is called
+with the reply, or FAIL with a condition, and ENDED is non-nil.  STOP ends the
+step under way.  WAITS is non-nil if Emacs waits for the end."
+  method tool args context finish fail ended (stop #'ignore) waits)
 
 (defun backstaff-call (id args &optional context)
   "Call the tool ID with ARGS, wait, and return the reply, a plist.
@@ -209,7 +199,7 @@ is lost or sends no reply."
      (lambda (finish fail)
        (let ((call (backstaff--make-call
                     :method method :tool (backstaff-lisp-tools-find method) :args args
-                    :context context :finish finish :fail fail :waits t :quiet inhibit-quit)))
+                    :context context :finish finish :fail fail :waits t)))
          (backstaff--begin call)
          (lambda () (backstaff-cancel call)))))))
 
@@ -268,9 +258,8 @@ Return nil if it had ended before."
 
 (defun backstaff--guarded (call function &rest arguments)
   "Call FUNCTION with ARGUMENTS, a step of CALL, unless the call has ended.
-An error or a quit ends the call, or neither FINISH nor FAIL would ever be
-called.  For the same reason no key ends a step that runs inside of somebody's
-`while-no-input'."
+An error or a quit ends the call.  No key ends the step, even inside of
+somebody's `while-no-input'; CALL would never end."
   (unless (backstaff--call-ended call)
     (condition-case problem
         (let ((throw-on-input nil)) (apply function arguments))
@@ -278,7 +267,7 @@ called.  For the same reason no key ends a step that runs inside of somebody's
 
 (defun backstaff--later (call seconds function &rest arguments)
   "Call FUNCTION with ARGUMENTS, a step of CALL, after SECONDS.
-In a process filter no question may be asked, and nothing sent."
+A process filter may neither ask nor send."
   (let ((timer (apply #'run-at-time seconds nil #'backstaff--guarded call function arguments)))
     (setf (backstaff--call-stop call) (lambda () (cancel-timer timer)))))
 
@@ -389,8 +378,7 @@ for a caller that waits."
     (pcase (cond (known (cdr known))
                  ((and backstaff--asking (not waits)) :busy)
                  (t (condition-case nil
-                        (let ((inhibit-quit (backstaff--call-quiet call))
-                              (backstaff--asking t)
+                        (let ((inhibit-quit nil) (backstaff--asking t)
                               (backstaff-approval-caller-waits waits)
                               (backstaff-approval-deadline deadline))
                           (backstaff--answer call root (plist-get problem :secret)))
@@ -461,16 +449,12 @@ Never signal anything: an error or a quit is a text that starts with
 (defun backstaff-tools ()
   "Return the definitions of all tools, a list of plists.
 Each has `:id', `:name', `:toolset', `:description', `:parameters',
-`:arguments', `:safety-level' and more.  The last are those whose work Emacs
-does, `backstaff-lisp-tools'.
-
-The server is asked once, and starts for that."
+`:arguments', `:safety-level' and more.  The server is asked once."
   (backstaff-server-tools backstaff-call-timeout #'backstaff-lisp-tools-definitions))
 
 (defun backstaff--context (context)
   "Return CONTEXT with the root and a deadline.
-The server gives up a little before Emacs does: a listing of half the entries
-that says so is worth more than no answer."
+The server gives up a little before Emacs does, and says what is missing."
   (let ((root (plist-get context :root)))
     `(:root ,(if root (backstaff--checked-root root) (backstaff-root))
       ,@(and backstaff-call-timeout (not (plist-member context :deadline-ms))
@@ -479,14 +463,13 @@ that says so is worth more than no answer."
 
 (defun backstaff--patience (context)
   "Return the number of seconds to wait for the answer to a call with CONTEXT.
-That is `backstaff-call-timeout', or more if the deadline in CONTEXT is later:
-a search may take 30 seconds."
+A search may take longer than `backstaff-call-timeout'."
   (and backstaff-call-timeout
        (max backstaff-call-timeout (/ (or (plist-get context :deadline-ms) 0) 900.0))))
 
 (defun backstaff--sent-context (context texts)
   "Return CONTEXT with the root's name on its own host, and with TEXTS.
-TEXTS is a `backstaff-unsaved-context', whose note needs a part of the limit."
+The note on TEXTS, a `backstaff-unsaved-context', takes a part of the limit."
   ;; Of two values of a key the server takes the first, as Lisp does.
   `(:root ,(file-name-unquote (file-local-name (plist-get context :root)))
     ,@(when-let ((limit (plist-get context :max-output-bytes)))

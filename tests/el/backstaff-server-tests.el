@@ -38,11 +38,6 @@
                    (list (expand-file-name "~/venv/bin/python")
                          "-m" "backstaff")))))
 
-(ert-deftest backstaff-server-command-must-be-strings ()
-  (dolist (backstaff-server-command '("python -m backstaff" (python)))
-    (backstaff-test-should-fail 'backstaff-connection-lost "not a list of strings"
-      (backstaff-server-program))))
-
 (ert-deftest backstaff-server-sources-are-found-beside-the-library ()
   (backstaff-test-with-tree '(("pkg" ("elisp" ("backstaff-server.el" . ""))
                                ("py_backend" ("backstaff.sh" . "")))

@@ -205,9 +205,9 @@ echo 'a warning' >&2
   "Run BODY, where ACTION is done each time that a start waits for the host."
   (declare (indent 1) (debug t))
   `(let ((acting (lambda (&rest _) ,action)))
-     (advice-add 'backstaff-epc-wait :before acting)
+     (advice-add 'backstaff-remote--await :before acting)
      (unwind-protect (progn ,@body)
-       (advice-remove 'backstaff-epc-wait acting))))
+       (advice-remove 'backstaff-remote--await acting))))
 
 (ert-deftest backstaff-remote-all-calls-use-the-server-that-one-has-started ()
   (backstaff-remote-test-on backstaff-remote-test-ssh

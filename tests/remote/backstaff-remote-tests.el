@@ -429,7 +429,7 @@ For example eglot, told of a problem, looks for the buffer of its file."
     (backstaff-remote-test-list far)
     (backstaff-stop)
     (dolist (inhibit-quit '(nil t))
-      (backstaff-remote-tests-quit-in 'backstaff-epc-wait
+      (backstaff-remote-tests-quit-in 'backstaff-remote--await
         (backstaff-remote-test-list far))
       (should-not (backstaff-remote-test-ours))
       (should-not (backstaff-remote-test-server far)))
