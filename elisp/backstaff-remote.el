@@ -57,10 +57,9 @@ Servers start on such hosts alone.  This does not connect to the host."
 (defun backstaff-connect ()
   "Connect to the host of the current directory and start the server there."
   (interactive)
-  (let ((host (or (file-remote-p default-directory)
-                  (user-error "This directory is on this machine"))))
-    (unless (backstaff-remote--shell-p default-directory)
-      (user-error "TRAMP has no shell on %s" host))
+  (let ((host (file-remote-p default-directory)))
+    (unless (and host (backstaff-remote--shell-p default-directory))
+      (user-error "This directory is on no other host with a shell"))
     (unless (backstaff-prompt-open-host host)
       (user-error "There is no connection to %s" host))
     (condition-case problem
@@ -77,7 +76,7 @@ MORE are more arguments for it.  TRAMP takes several round trips for that."
   (backstaff-server-once
    (cl-list* function directory more)
    (lambda ()
-     (backstaff-remote--limited
+     (backstaff-remote--by-tramp
       directory (concat "find the project's root on " (file-remote-p directory))
       (lambda () (apply function (expand-file-name directory) more))))))
 
@@ -88,23 +87,28 @@ MORE are more arguments for it.  TRAMP takes several round trips for that."
 type M-x backstaff-connect in a directory of that host"
   "Advice for a user about a host that is silent.")
 
-(defun backstaff-remote--limited (directory purpose function)
-  "Return the value of FUNCTION, which uses TRAMP on DIRECTORY's host.
-If it takes longer than `backstaff-remote-start-limit', not counting the time
-to type a password, signal a `backstaff-timeout' that names PURPOSE.  Then
-TRAMP's connection ends, which broke off in the midst of a command."
+(defun backstaff-remote--limited (late function)
+  "Return the value of FUNCTION, or of LATE after `backstaff-remote-start-limit'.
+The timer of the limit runs meanwhile, and no other: it might start a server.
+The time to type a password does not count."
   (let ((limit backstaff-remote-start-limit)
-        ;; The timer of the limit runs while TRAMP waits, and no other.
         (timer-list nil) (timer-idle-list nil) (tramp-dont-suspend-timers t))
-    (with-timeout (limit
-                   (when-let ((process (tramp-get-connection-process
-                                        (tramp-dissect-file-name directory))))
-                     (delete-process process))
-                   (signal 'backstaff-timeout
-                           (list (format "TRAMP could not %s within %s seconds; the network may be\
- down, or that host asleep" purpose limit)
-                                 backstaff-remote--network-advice)))
+    (with-timeout (limit (funcall late))
       (funcall function))))
+
+(defun backstaff-remote--by-tramp (directory purpose function)
+  "Return the value of FUNCTION, which uses TRAMP on DIRECTORY's host.
+After the limit signal a `backstaff-timeout' that names PURPOSE, and end TRAMP's
+connection, which broke off in the midst of a command."
+  (backstaff-remote--limited
+   (lambda ()
+     (when-let ((process (tramp-get-connection-process (tramp-dissect-file-name directory))))
+       (delete-process process))
+     (signal 'backstaff-timeout
+             (list (format "TRAMP could not %s within %s seconds; the network may be down, or that\
+ host asleep" purpose backstaff-remote-start-limit)
+                   backstaff-remote--network-advice)))
+   function))
 
 (defun backstaff-remote--send (process bytes)
   "Send BYTES to PROCESS, and leave the output of TRAMP's processes unread.
@@ -147,20 +151,12 @@ command line there, and an alist of hashes and payloads in Base64."
                         "Update the server's program, which makes the bundle that runs on a\
  host; or set `backstaff-server-command' to nil")))))))
 
-(defvar backstaff-remote--starting nil
-  "The hosts on which a server is being started.")
-
 (defun backstaff-remote--start (host)
   "Start a server on HOST, as `backstaff-server-host-functions' describes.
 Signal a `backstaff-error' if that fails, or if Emacs is not connected to HOST,
 such as \"/ssh:host:\"."
-  (when (member host backstaff-remote--starting)
-    ;; A timer would wait for a start that goes on further up the stack.
-    (signal 'backstaff-start-error
-            (list (format "it is just being started on %s; try again" host))))
   (with-temp-message (format "Starting a server on %s… (C-g cancels)" host)
-    (let* ((backstaff-remote--starting (cons host backstaff-remote--starting))
-           (inhibit-quit nil)
+    (let* ((inhibit-quit nil)
            (file (backstaff-server-settings-file-name))
            ;; They go along: a policy counts wherever the tools look.
            (settings (if (or backstaff-server-settings-file (file-exists-p file))
@@ -197,7 +193,7 @@ The host is sent parts of BUNDLE, and SETTINGS, the bytes of the user's file."
        ;; echo of the command line does not look like an answer.
        (nonce (format "n%08x%08x" (random #xffffffff) (random #xffffffff)))
        (answer (format "BS-\\(NEED\\|READY\\|FAIL\\):%s:\\([^\r\n]*\\)\r?\n" (reverse nonce)))
-       (failure nil))
+       (failure nil) (late nil))
     (cl-flet
         ;; Do the step that the next line from the host asks for; return its last words.
         ((step ()
@@ -218,7 +214,7 @@ The host is sent parts of BUNDLE, and SETTINGS, the bytes of the user's file."
                   (process-environment
                    (copy-sequence (default-toplevel-value 'process-environment))))
               (setq process
-                    (backstaff-remote--limited
+                    (backstaff-remote--by-tramp
                      default-directory "start a process"
                      (lambda ()
                        (make-process
@@ -234,38 +230,35 @@ The host is sent parts of BUNDLE, and SETTINGS, the bytes of the user's file."
               (signal 'backstaff-start-error '("TRAMP started no process")))
             ;; TRAMP gives a process on a terminal the coding of text.
             (set-process-coding-system process 'binary 'binary)
-            (pcase (backstaff-remote--await process #'step)
+            (pcase (backstaff-remote--await process #'step (lambda () (setq late t)))
               ((and `(,sources ,version) (guard (not failure)))
                (set-process-buffer process nil)
                (list :process process :output output
                      :text (format "Python %s, sources %s, started in %.2f s"
                                    version sources (- (float-time) begun))))
               (_ (signal 'backstaff-start-error
-                         (backstaff-remote--failure process python failure output)))))
+                         (backstaff-remote--failure process python late failure output)))))
         (when-let ((process (get-buffer-process buffer)))
           (delete-process process))
         (kill-buffer buffer)))))
 
-(defun backstaff-remote--await (process step)
-  "Call STEP again and again while PROCESS runs, until it returns non-nil.
-Return that value, or nil once the process has ended.  After the limit it is
-killed, and its property `late' is t."
-  (let* ((value nil)
-         ;; A timer runs even while the process floods Emacs with output, or has closed its
-         ;; output and lives: both keep `accept-process-output' busy.
-         (timer (run-at-time backstaff-remote-start-limit nil
-                             (lambda () (process-put process 'late t) (delete-process process)))))
-    (unwind-protect
-        (while (and (not (setq value (funcall step)))
-                    ;; No other process is read: TRAMP would miss the output of a command.
-                    (let ((live (process-live-p process)))
-                      (or (accept-process-output process 0.02 nil t) live))))
-      (cancel-timer timer))
-    value))
+(defun backstaff-remote--await (process step late)
+  "Call STEP again and again while PROCESS runs, and return its non-nil value.
+After the limit call LATE and kill PROCESS."
+  (backstaff-remote--limited
+   (lambda () (funcall late) (delete-process process) nil)
+   (lambda ()
+     (let ((value nil))
+       (while (and (not (setq value (funcall step)))
+                   ;; No other process is read: TRAMP would miss the output of a command.
+                   (let ((live (process-live-p process)))
+                     (or (accept-process-output process 0.02 nil t) live))))
+       value))))
 
-(defun backstaff-remote--failure (process python failure output)
+(defun backstaff-remote--failure (process python late failure output)
   "Return a text and an advice about the start of PYTHON on a host by PROCESS.
-FAILURE is nil or why the host refuses, and OUTPUT is the end of its output."
+LATE says that the time was up.  FAILURE is nil or why the host refuses, and
+OUTPUT is the end of its output."
   (let* ((status (process-exit-status process))
          (said (backstaff-remote--one-line (or failure output)))
          (said (concat "; the host said: " (if (string-empty-p said) "nothing" said))))
@@ -273,7 +266,7 @@ FAILURE is nil or why the host refuses, and OUTPUT is the end of its output."
            (list (format "%s is no Python 3.11 or newer%s" python said)
                  "Install one on that host; if it is there by another name, customize\
  `backstaff-remote-python'"))
-          ((process-get process 'late)
+          (late
            (list (format "it was not ready within %s seconds; the network may be down, or that host\
  asleep%s" backstaff-remote-start-limit said)
                  backstaff-remote--network-advice))

@@ -253,17 +253,6 @@ echo 'a warning' >&2
                    (backstaff-remote-test-list far)))
         (setq-default exec-path path)))))
 
-(ert-deftest backstaff-remote-start-in-the-midst-of-a-start-is-refused ()
-  (backstaff-remote-test-on "/fake::"
-    (let ((inner nil))
-      (backstaff-remote-tests-when-asked
-          ;; As a timer may do then.
-          (setq inner (backstaff-test-condition (backstaff-remote-test-list far)))
-        (should (string-match-p "a.txt" (backstaff-remote-test-list far))))
-      (should (eq (car inner) 'backstaff-start-error))
-      (should (string-match-p "just being started on /fake:.*; try again" (cadr inner))))
-    (should (= (backstaff-remote-test-starts) 1))))
-
 (ert-deftest backstaff-remote-throw-ends-the-start-and-leaves-nothing ()
   (backstaff-remote-test-on "/fake::"
     (should (eq 'left (catch 'backstaff-test-left
