@@ -7,15 +7,14 @@
 ;; A model's call may need a yes of the user's: the server's policy says so, the file
 ;; may hold secrets, or the root is no project's.
 ;;
-;; The question comes while the user does something else.  So it takes no key that was
-;; typed for that:
+;; The question comes while the user does something else, and takes no key typed for that:
 ;;
 ;; - It waits until the user has typed nothing for half a second, and no minibuffer, search
 ;;   or keyboard macro is under way.
-;; - The echo area shows it for half a second before it reads a key.  A key that comes
-;;   meanwhile goes where the user is, and the question waits again.
-;; - Then it is a prompt in the minibuffer, and takes the word "yes" or "no" with RET.  A yes in
-;;   its first half second was typed for something else, so the question comes again.
+;; - The echo area shows it for half a second.  A key that comes meanwhile goes where the
+;;   user is, and the question waits again.
+;; - Then it is a prompt in the minibuffer, and takes the word "yes" or "no" with RET.  A yes
+;;   in its first half second does not count.
 ;;
 ;; `yes-or-no-p' is of no use here.  It may be a dialog or a menu with "Yes" selected, or
 ;; take a single key, as `use-dialog-box', `use-short-answers' and an alias in the user's
@@ -69,30 +68,25 @@ waits, as that of `backstaff-call' does."
                (and (daemonp) (null (cdr (frame-list)))))
            :unasked)
           ((and backstaff-approval-deadline (> (float-time) backstaff-approval-deadline)) :late)
-          ((or (backstaff-approval--elsewhere-p) (backstaff-approval--typing-p)
-               (not (backstaff-approval--announce question)))
-           :busy)
+          ((or (backstaff-approval--typing-p) (not (backstaff-approval--announce question))) :busy)
           (t (backstaff-approval--read question)))))
-
-(defun backstaff-approval--elsewhere-p ()
-  "Return non-nil if the user's keys belong to a minibuffer, a search or a macro."
-  (or (> (minibuffer-depth) 0) executing-kbd-macro defining-kbd-macro
-      (bound-and-true-p isearch-mode) cursor-in-echo-area
-      ;; Such a map reads the next key, as `repeat-mode' and transient menus do.
-      overriding-local-map overriding-terminal-local-map))
 
 (defvar backstaff-approval--last-key '(nil . 0)
   "The number of keys that Emacs has read, and the time since when.
 `current-idle-time' is nil after a question, until the next key.")
 
 (defun backstaff-approval--typing-p ()
-  "Return non-nil if the user types, or a command is under way."
+  "Return non-nil if the user types, or the next keys belong to something else."
   (unless (eql (car backstaff-approval--last-key) num-nonmacro-input-events)
     (setq backstaff-approval--last-key (cons num-nonmacro-input-events (float-time))))
   (or (< (- (float-time) (cdr backstaff-approval--last-key)) backstaff-approval--quiet-seconds)
       prefix-arg (input-pending-p)
       ;; The keys of the command, or those so far of a longer sequence, such as C-x.
-      (not (equal (this-single-command-keys) []))))
+      (not (equal (this-single-command-keys) []))
+      (> (minibuffer-depth) 0) executing-kbd-macro defining-kbd-macro
+      (bound-and-true-p isearch-mode) cursor-in-echo-area
+      ;; Such a map reads the next key, as `repeat-mode' and transient menus do.
+      overriding-local-map overriding-terminal-local-map))
 
 (defun backstaff-approval--announce (question)
   "Show QUESTION in the echo area; return nil if a key comes meanwhile.

@@ -4,8 +4,8 @@
 
 ;;; Commentary:
 
-;; Some tools report facts that only Emacs knows.  Such a tool is one definition in Lisp, the
-;; constant that `backstaff-lisp-tools' names:
+;; A tool that reports facts that only Emacs knows is one definition in Lisp, the constant
+;; that `backstaff-lisp-tools' names:
 ;;
 ;;   (defconst my-clock-tool
 ;;     '(:id "emacs/clock" :description "Tells the time."
@@ -21,9 +21,7 @@
 ;;            `:approved', non-nil if the user has agreed to the call.
 ;;
 ;; It returns a plist of `:text', `:data' and `:truncated', or ends the call with
-;; `backstaff-lisp-tools-fail'.  A text or message that points to another tool takes the words
-;; from `backstaff-lisp-tools-hint', as models know tools by other names than people, and not
-;; all of them.
+;; `backstaff-lisp-tools-fail'.  `backstaff-lisp-tools-hint' points to another tool.
 
 ;;; Code:
 

@@ -110,22 +110,6 @@ connection, which broke off in the midst of a command."
                    backstaff-remote--network-advice)))
    function))
 
-(defun backstaff-remote--send (process bytes)
-  "Send BYTES to PROCESS, and leave the output of TRAMP's processes unread.
-In Emacs 28 a command of TRAMP's that is under way would lose that output."
-  (let ((filters (cl-loop for connection in (tramp-list-connections)
-                          for process = (tramp-get-connection-process connection)
-                          when process collect (cons process (process-filter process)))))
-    (unwind-protect
-        (progn
-          (pcase-dolist (`(,process . ,_) filters)
-            (set-process-filter process t))
-          ;; An error means that the process has ended, which its sentinel reports.
-          (ignore-errors
-            (process-send-string process bytes)))
-      (pcase-dolist (`(,process . ,filter) filters)
-        (set-process-filter process filter)))))
-
 ;;; Start
 
 (defun backstaff-remote--one-line (text)
@@ -194,17 +178,17 @@ The host is sent parts of BUNDLE, and SETTINGS, the bytes of the user's file."
        (nonce (format "n%08x%08x" (random #xffffffff) (random #xffffffff)))
        (answer (format "BS-\\(NEED\\|READY\\|FAIL\\):%s:\\([^\r\n]*\\)\r?\n" (reverse nonce)))
        (failure nil) (late nil))
-    (cl-flet
-        ;; Do the step that the next line from the host asks for; return its last words.
-        ((step ()
+    (cl-labels
+        ;; An error means that the process has ended, which its sentinel reports.
+        ((send (bytes) (ignore-errors (process-send-string process bytes) nil))
+         ;; Do the step that the next line from the host asks for; return its last words.
+         (step ()
            (when (string-match answer output)
              (let ((word (match-string 1 output)) (rest (match-string 2 output)))
                (setq output (substring output (match-end 0)))
                (pcase word
-                 ("NEED" (backstaff-remote--send
-                          process (base64-decode-string (alist-get rest payloads "" nil #'equal)))
-                         nil)
-                 ("READY" (backstaff-remote--send process settings)
+                 ("NEED" (send (base64-decode-string (alist-get rest payloads "" nil #'equal))))
+                 ("READY" (send settings)
                           (and (process-live-p process) (split-string rest " ")))
                  (_ (setq failure rest)))))))
       (unwind-protect

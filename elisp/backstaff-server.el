@@ -28,20 +28,17 @@
 For example (\"/opt/venv/bin/python\" \"-m\" \"backstaff\"); the arguments
 \"serve\" and \"--stdio\" are appended.  If nil, look for the sources
 shipped with this package and a Python that can run them, then for a program
-named backstaff.
-
-No variable of the environment whose name starts with PYTHON reaches it."
+named backstaff.  It gets no variable whose name starts with PYTHON."
   :type '(choice (const :tag "Look for it" nil) (repeat :tag "Program and arguments" string))
-  :group 'backstaff :risky t
-  :package-version '(backstaff . "0.1.0"))
+  :group 'backstaff :risky t :package-version '(backstaff . "0.1.0"))
 
 (defcustom backstaff-server-settings-file nil
   "The file with the server's settings, in TOML.
 If nil, it is backstaff/config.toml, if that exists.  A relative name is below
 the user's configuration folder, such as ~/.config.  Settings are read when the
 server starts."
-  :type '(choice (const :tag "The usual one" nil) file) :group 'backstaff :risky t
-  :package-version '(backstaff . "0.1.0"))
+  :type '(choice (const :tag "The usual one" nil) file)
+  :group 'backstaff :risky t :package-version '(backstaff . "0.1.0"))
 
 (defun backstaff-server-settings-file-name ()
   "Return the file that the server reads its settings from if it exists."
@@ -77,7 +74,7 @@ server starts."
   "Return advice for a user about CONDITION, which `condition-case' bound.
 A `backstaff-error' may bring it as a second string, behind the text, as in
 \\=(signal \\='backstaff-start-error \\='(\"found no Python\" \"Install one\"))."
-  (or (nth 2 condition)
+  (or (and (memq 'backstaff-error (get (car condition) 'error-conditions)) (nth 2 condition))
       (cl-loop for symbol in (get (car condition) 'error-conditions)
                thereis (alist-get symbol backstaff-server--advice))
       "Read the log: M-x backstaff-show-log"))
@@ -186,19 +183,17 @@ Each function is called with an operation and its arguments, until one returns
 non-nil:
 
 `shell-p' DIRECTORY
-    Return non-nil if a server can start at DIRECTORY, a remote name.  This does
-    not connect to the host.
+    Return non-nil if a server can start at DIRECTORY, without connecting.
 `start' HOST
     Start a server on HOST, wait until it is ready, and return a plist:
     `:process' speaks EPC; `:output' has the bytes that it printed since; and
     `:text' describes the start.
 `look-up' FUNCTION DIRECTORY &rest ARGUMENTS
-    Return the value of FUNCTION, called with DIRECTORY, a remote name, and
-    ARGUMENTS.  It is called once, until `backstaff-restart'.")
+    Return the value of FUNCTION, called with DIRECTORY and ARGUMENTS once,
+    until `backstaff-restart'.")
 
 (defun backstaff-server-on-host (operation &rest arguments)
-  "Return the value of OPERATION with ARGUMENTS.
-It is one of `backstaff-server-host-functions'."
+  "Do OPERATION of `backstaff-server-host-functions' with ARGUMENTS."
   (apply #'run-hook-with-args-until-success 'backstaff-server-host-functions
          operation arguments))
 
@@ -215,8 +210,7 @@ START-INFO is the plist of the operation `start' on another host."
   "An alist of (HOST . SERVER), the last that was started there, dead or alive.")
 
 (defvar backstaff-server-content-readers 'unknown
-  "The ids of the tools that read the contents of files.
-It is the symbol `unknown' until a server has shaken hands.")
+  "The ids of the tools that read files, or `unknown' before a handshake.")
 
 ;; `make manual' writes the list.
 (defvar backstaff-server-secrets
@@ -234,9 +228,8 @@ It is the symbol `unknown' until a server has shaken hands.")
 
     ;; END secrets
     )
-  "Globs of the files that may hold secrets.
-These are the server's own ones until a handshake brings those of the settings.
-A glob that starts with an exclamation mark names exceptions: \"!.env.example\".")
+  "Globs of the files that may hold secrets; those with a \"!\" are exceptions.
+These are the server's own ones until a handshake brings those of the settings.")
 
 (defun backstaff-server-status ()
   "Return nil, `unresponsive', `ended' or the process id of this host's server."
@@ -328,9 +321,8 @@ A glob that starts with an exclamation mark names exceptions: \"!.env.example\".
                 condition)))))))
 
 (defun backstaff-server--mismatch (identity)
-  "Return nil if a server of IDENTITY and this package speak the same protocol.
-Otherwise return the reason and the remedy, two strings.  IDENTITY may be
-anything, even no plist."
+  "Return nil if a server of IDENTITY, maybe no plist, speaks our protocol.
+Otherwise return the reason and the remedy, two strings."
   (let* ((version (plist-get identity :version)) (protocol (plist-get identity :protocol))
          (newer (and (integerp protocol) (> protocol backstaff-server--protocol))))
     (unless (and (stringp version) (eql protocol backstaff-server--protocol))
@@ -390,10 +382,9 @@ Signal a `backstaff-connection-lost' if the start fails."
     server))
 
 (cl-defun backstaff-server-call-async (method args &key success-fn error-fn timeout host)
-  "Call METHOD, a tool, with ARGS on HOST and return at once.
+  "Call METHOD, a tool, with ARGS on HOST; return a function that cancels it.
 Start the server if need be.  SUCCESS-FN, ERROR-FN and TIMEOUT are as in
-`backstaff-epc-call-async'.  Return a function that cancels the call; it
-returns nil if the call had ended before."
+`backstaff-epc-call-async'."
   (let* ((server (backstaff-server-ensure host))
          (uid (backstaff-epc-call-async
                server method args :error-fn error-fn :timeout timeout
@@ -406,12 +397,10 @@ returns nil if the call had ended before."
     (lambda () (backstaff-epc-cancel server uid))))
 
 (defvar backstaff-server--described nil
-  "The server that described its tools last, and the description, a cons.
-It outlives the server, because agents keep the tools that they were given.")
+  "A cons of the server that described its tools last, and the description.")
 
 (defvar backstaff-server-model-names nil
-  "An alist of the ids of tools and the names that a model knows.
-It goes before the server's description, for models of another server.")
+  "An alist of ids of tools and their names for the model of another server.")
 
 (defun backstaff-server-model-name (id)
   "Return the name that models know of the tool ID; ID if none was described."
@@ -423,8 +412,8 @@ It goes before the server's description, for models of another server.")
 
 (defun backstaff-server-tools (timeout &optional definitions)
   "Return the server's description of its tools; ask for it once a server.
-It describes the tools that the function DEFINITIONS returns, which are Emacs's
-own, as well.  Signal a `backstaff-error' if none comes within TIMEOUT seconds."
+It includes the tools that the function DEFINITIONS returns.  Signal a
+`backstaff-error' if none comes within TIMEOUT seconds."
   (let ((server (backstaff-server-ensure)))
     (unless (eq (car backstaff-server--described) server)
       (setq backstaff-server--described

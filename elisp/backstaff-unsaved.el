@@ -4,11 +4,11 @@
 
 ;;; Commentary:
 
-;; A tool that reads files should see the same text as the user.  So a call of such a
-;; tool names the modified buffers that visit files below its root, each with the SHA-256
-;; of its text, encoded as saving would encode it (but without the newline that some
-;; modes add at the end).  If the server does not know a digest, it asks for the text, which
-;; then goes to it in pieces, and the call is made again.  A digest is computed once a change.
+;; A tool that reads files sees the same text as the user.  A call of such a tool names
+;; the modified buffers that visit files below its root, each with the SHA-256 of its
+;; text, encoded as saving would encode it (but without the newline that some modes add at
+;; the end).  If the server does not know a digest, it asks for the text, which then goes to
+;; it in pieces, and the call is made again.  A digest is computed once a change.
 ;;
 ;; Text leaves no root: a buffer that visits a file elsewhere is never sent, nor one
 ;; whose file is encrypted or holds credentials.
@@ -20,12 +20,6 @@
 
 (require 'backstaff-names)
 (require 'backstaff-server)
-
-(defcustom backstaff-send-unsaved-text t
-  "Whether tools that read files get the text of modified buffers.
-If nil, they read the files on the disk."
-  :type 'boolean :group 'backstaff
-  :package-version '(backstaff . "0.1.0"))
 
 (defconst backstaff-unsaved--most-bytes (* 4 1024 1024)
   "Maximum number of bytes of text that a call names; the server refuses more.")
@@ -102,8 +96,7 @@ The root itself is \"\", with a slash at the end of NAME or without."
 (defun backstaff-unsaved--eligible-p ()
   "Return non-nil if the current buffer has a text that a server may get.
 It visits a file, so it is no indirect buffer; its base buffer has the text."
-  (and backstaff-send-unsaved-text
-       (buffer-modified-p)
+  (and (buffer-modified-p)
        (not buffer-file-format)
        ;; Saving would write another text: Hexl shows a dump, and tar-mode a listing.
        (not (or write-contents-functions (remq t write-region-annotate-functions)))

@@ -48,16 +48,14 @@
 A question to you about a call waits for so long as well.  If nil, both wait for
 ever.  A server on another host is started before that counts; see
 `backstaff-remote-start-limit'."
-  :type '(choice (const :tag "For ever" nil) (number :tag "Seconds"))
-  :package-version '(backstaff . "0.1.0"))
+  :type '(choice (const :tag "For ever" nil) (number :tag "Seconds")) :package-version '(backstaff . "0.1.0"))
 
 (defcustom backstaff-root-function #'backstaff-project-root
   "The function that finds the root of the project a call is about.
 It is called with a directory and returns a directory.  Tools see only the
 files below it.  For a directory on another host it is called once until
 `backstaff-restart'."
-  :type 'function :risky t
-  :package-version '(backstaff . "0.1.0"))
+  :type 'function :risky t :package-version '(backstaff . "0.1.0"))
 
 (defcustom backstaff-root-directory nil
   "The directory that tools may look at, whatever the project is.
@@ -378,10 +376,22 @@ for a caller that waits."
     (pcase (cond (known (cdr known))
                  ((and backstaff--asking (not waits)) :busy)
                  (t (condition-case nil
-                        (let ((inhibit-quit nil) (backstaff--asking t)
-                              (backstaff-approval-caller-waits waits)
-                              (backstaff-approval-deadline deadline))
-                          (backstaff--answer call root (plist-get problem :secret)))
+                        (let* ((inhibit-quit nil) (backstaff--asking t)
+                               (args (backstaff--call-args call))
+                               (directory (plist-get context :root))
+                               (backstaff-approval-caller-waits waits)
+                               (backstaff-approval-deadline deadline)
+                               (backstaff-approval-question
+                                (if root
+                                    (format "No project is here.  Let models look at all below %s? "
+                                            (backstaff-approval-short directory))
+                                  (backstaff-approval-question-about
+                                   "Let" method args (plist-get problem :secret) directory)))
+                               (answer (funcall backstaff-approval-function method args)))
+                          ;; An answer about a root counts for the session.
+                          (when (and root (not (memq answer '(:unasked :busy :late))))
+                            (push (cons root (and answer t)) backstaff--root-answers))
+                          answer)
                       (quit (and waits 'quit)))))
       (:busy (backstaff--later call 0.1 #'backstaff--ask call reply deadline))
       ('quit (backstaff--end call (backstaff--call-fail call) '(quit)))
@@ -401,21 +411,6 @@ for a caller that waits."
            (setf (backstaff--call-context call)
                  `(:approved t :secret ,(or (plist-get problem :secret) "") ,@context)))
          (backstaff--begin call)))))
-
-(defun backstaff--answer (call root secret)
-  "Return the answer of `backstaff-approval-function' about CALL.
-It is about ROOT, or the file SECRET, if these are non-nil.  An answer about a
-root counts for the session."
-  (let* ((method (backstaff--call-method call)) (args (backstaff--call-args call))
-         (directory (plist-get (backstaff--call-context call) :root))
-         (backstaff-approval-question
-          (if root (format "No project is here.  Let models look at all below %s? "
-                           (backstaff-approval-short directory))
-            (backstaff-approval-question-about "Let" method args secret directory)))
-         (answer (funcall backstaff-approval-function method args)))
-    (when (and root (not (memq answer '(:unasked :busy :late))))
-      (push (cons root (and answer t)) backstaff--root-answers))
-    answer))
 
 (defun backstaff--root-refusal (id context)
   "Return the reply that refuses an agent's call of ID with the root of CONTEXT.

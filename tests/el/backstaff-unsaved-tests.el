@@ -154,10 +154,7 @@ Nothing here asks the host.  The function `texts' returns the texts of a call."
                                                :items))))
             (backstaff-call 'agent-q/get_file_info '(:path "."))
             (should (equal (names "workspace/read_file") '("a.txt")))
-            (should-not (names "workspace/tree"))
-            (let ((backstaff-send-unsaved-text nil))
-              (should-not (names "workspace/read_file"))
-              (should (equal (backstaff-unsaved-tests-read "a.txt") '("a" "disk"))))))
+            (should-not (names "workspace/tree"))))
       (delete-file secret))))
 
 (ert-deftest backstaff-unsaved-text-that-saving-would-not-write-stays-in-emacs ()
