@@ -186,10 +186,10 @@ current now), `:max-output-bytes' and such.  With `:person' the user typed the
 call, which no policy stops; with `:agent' a model made it, which needs a
 project for its root, or the user's leave.
 
-If the tool fails, the reply's `:ok' is nil.  If the server's policy demands
-approval, `backstaff-approval-function' is asked.  Signal a `backstaff-error'
-if there is no reply within `backstaff-call-timeout' seconds, or if the server
-is lost or sends no reply."
+If the tool fails, the reply's `:ok' is nil.  A call that needs approval is
+refused unless `backstaff-approval-function' is your own: Emacs asks nobody
+while it waits.  Signal a `backstaff-error' if there is no reply within
+`backstaff-call-timeout' seconds, or if the server is lost or sends no reply."
   (let ((method (format "%s" id)) (context (backstaff--context context)))
     (backstaff-epc-await
      (backstaff-server-ensure (unless (assoc method backstaff-lisp-tools)
