@@ -27,10 +27,10 @@
 ;;
 ;; Emacs answers the last two at once, with `:later' if the server has to ask again.
 ;;
-;; Emacs evaluates nothing that comes.  It looks a method up in a list, and the arguments are
-;; data.  A root or path that comes is compared as a string, and no primitive for files gets
-;; it.  Emacs decides which files may hold secrets, and gives the text of such a file only
-;; to the connection by which the user was asked.
+;; Emacs evaluates nothing that comes: the arguments of four fixed methods are data.  A root
+;; or path that comes is compared as a string, and no primitive for files gets it.  Emacs
+;; decides which files may hold secrets, and gives the text of such a file only to the
+;; connection by which the user was asked.
 
 ;;; Code:
 
@@ -141,7 +141,7 @@ Each is a plist of `:root', `:pid', and `:last', the time when it asked."
     (run-at-time 0 nil #'backstaff-listen--serve server)))
 
 (defun backstaff-listen--hang-up (server problem)
-  "End the connection of SERVER, and note the PROBLEM."
+  "End the connection of SERVER because of PROBLEM."
   (backstaff-server-note (concat "hung up on a server: " problem))
   (delete-process server))
 
@@ -209,8 +209,7 @@ Each is a plist of `:root', `:pid', and `:last', the time when it asked."
 (defun backstaff-listen--unsaved (server wanted secret)
   "Answer the method unsaved of SERVER with WANTED and SECRET."
   (let* ((root (process-get server 'root))
-         (texts (let ((backstaff-server-content-readers 'unknown)) ; the texts of any method
-                  (backstaff-unsaved-context "" root)))
+         (texts (backstaff-unsaved-context nil root))
          (items (cl-remove-if
                  (lambda (item)
                    (and (backstaff-emacs-secret-p (list (concat root (car item))) (list root))

@@ -171,7 +171,6 @@ The host is sent parts of BUNDLE, and SETTINGS, the bytes of the user's file."
   (pcase-let*
       ((`(,program ,arguments ,payloads) bundle)
        (begun (float-time)) (output "") (process nil) (case-fold-search nil)
-       (most (* 64 1024))               ; maximum number of bytes before the server is ready
        (buffer (generate-new-buffer " *backstaff-remote*" t))
        ;; A word that nobody else says.  The host says it backwards, so that an
        ;; echo of the command line does not look like an answer.
@@ -206,12 +205,10 @@ The host is sent parts of BUNDLE, and SETTINGS, the bytes of the user's file."
                         :connection-type 'pipe :coding 'binary :sentinel #'ignore
                         :filter (lambda (process text)
                                   (setq output (concat output text))
-                                  (when (> (length output) most)
+                                  (when (> (length output) 65536) ; before it is ready
                                     (delete-process process)))
                         :command `(,python "-I" "-S" "-X" "utf8" "-c" ,program ,nonce ,@arguments
                                            ,(number-to-string (length settings))))))))
-            (unless (processp process)
-              (signal 'backstaff-start-error '("TRAMP started no process")))
             ;; TRAMP gives a process on a terminal the coding of text.
             (set-process-coding-system process 'binary 'binary)
             (pcase (backstaff-remote--await process #'step (lambda () (setq late t)))

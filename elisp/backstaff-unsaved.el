@@ -186,7 +186,7 @@ UNSAVED is non-nil if the buffer's text counts, and else only its coding system.
 
 (defun backstaff-unsaved-context (method root)
   "Return the texts in buffers that belong to a call of METHOD about ROOT.
-The value is a plist:
+If METHOD is nil, it may be any.  The value is a plist:
 
 `:items'     (NAME DIGEST CODING) for each text that is not saved
 `:codings'   (NAME CODING) for saved files that are not in UTF-8
@@ -197,7 +197,7 @@ The value is a plist:
          (room (if host backstaff-unsaved--remote-room most-positive-fixnum))
          (total 0) (items nil) (codings nil) (left-out nil) (late nil))
     (pcase-dolist (`(,name ,buffer ,unsaved)
-                   (and (or (eq backstaff-server-content-readers 'unknown)
+                   (and (or (null method) (eq backstaff-server-content-readers 'unknown)
                             (cl-some (lambda (id) (or (equal id method)
                                                       (string-suffix-p (concat "/" method) id)))
                                      backstaff-server-content-readers))
