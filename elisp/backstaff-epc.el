@@ -148,17 +148,16 @@ lives on is like that."
 (defun backstaff-epc--receive (connection chunk)
   "Take CHUNK from the peer of CONNECTION and deliver the complete messages."
   (backstaff-epc--break-wait connection)
-  (if (not (buffer-live-p (backstaff-epc--buffer connection)))
-      (backstaff-epc-close connection "the buffer of its answers was killed")
-    (with-current-buffer (backstaff-epc--buffer connection)
-      (let ((inhibit-modification-hooks t))
-        (goto-char (point-max))
-        (insert chunk)))
+  (let ((buffer (backstaff-epc--buffer connection)) (message nil))
+    (when (buffer-live-p buffer)
+      (with-current-buffer buffer
+        (let ((inhibit-modification-hooks t))
+          (goto-char (point-max))
+          (insert chunk))))
     (condition-case problem
-        (let ((buffer (backstaff-epc--buffer connection)) (message nil))
-          (while (setq message (and (buffer-live-p buffer)
-                                    (with-current-buffer buffer (backstaff-message-next))))
-            (backstaff-epc--deliver connection message)))
+        (while (setq message (and (buffer-live-p buffer)
+                                  (with-current-buffer buffer (backstaff-message-next))))
+          (backstaff-epc--deliver connection message))
       (backstaff-protocol-error
        (backstaff-epc-close connection (cadr problem) (car problem))))))
 
