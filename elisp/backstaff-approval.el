@@ -16,9 +16,8 @@
 ;; - Then it is a prompt in the minibuffer, and takes the word "yes" or "no" with RET.  A yes
 ;;   in its first half second does not count.
 ;;
-;; `yes-or-no-p' is of no use here.  It may be a dialog or a menu with "Yes" selected, or
-;; take a single key, as `use-dialog-box', `use-short-answers' and an alias in the user's
-;; init file say.
+;; `yes-or-no-p' may be a dialog or a menu with "Yes" selected, or take a single key, as
+;; `use-dialog-box', `use-short-answers' and an alias in the user's init file say.
 
 ;;; Code:
 
@@ -28,9 +27,8 @@
 
 (defcustom backstaff-approval-function #'backstaff-approval-ask
   "The function that decides on a call that needs a person's approval.
-The server's policy stops the call, or the file may hold secrets, or an agent
-is in no project.  The function is called with a tool's id and the arguments,
-while `backstaff-approval-question' is the question.  It returns:
+It is called with a tool's id and the arguments, while
+`backstaff-approval-question' is the question.  It returns:
 
 nil          to refuse the call;
 `:unasked'   if there was nobody to ask;
@@ -43,8 +41,7 @@ anything else to let the call run."
   "The question that `backstaff-approval-function' decides, a string.")
 
 (defvar backstaff-approval-deadline nil
-  "The time until which `backstaff-approval-function' may take, as `float-time'.
-If nil, it may take any time.")
+  "The end of the time for `backstaff-approval-function', a `float-time' or nil.")
 
 (defvar backstaff-approval-caller-waits nil
   "Non-nil if Emacs does nothing but wait for the call that needs approval.
@@ -145,8 +142,7 @@ LET-IT is its beginning, such as \"Let\".  The call is about ROOT."
     (backstaff-names-show (abbreviate-file-name (file-name-unquote root)))))
 
 (defun backstaff-approval--shown (value)
-  "Return VALUE as a question shows it, on one line.
-A model chose it; it must not pass for another question."
+  "Return VALUE, which a model chose, so that it passes for no other question."
   (let ((print-escape-newlines t) (print-escape-control-characters t) (print-escape-multibyte t))
     (truncate-string-to-width (prin1-to-string value) 300 nil nil t)))
 

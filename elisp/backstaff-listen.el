@@ -45,13 +45,11 @@
   "Maximum number of bytes of an answer, because a socket takes no more at once.")
 
 (defconst backstaff-listen--seconds 0.02
-  "Seconds after which no part of an answer begins; the longest takes 25 ms.
-A tool has twice the time, and then says that it was cut.
+  "Seconds after which no part of an answer begins; a tool has twice the time.
 Emacs also hangs up on a server that does not read for so long.")
 
 (defconst backstaff-listen--grant-seconds 10
-  "Seconds for which a yes counts, and after which a question is dropped.
-A server that waits for the answer asks for it several times a second.")
+  "Seconds for which a yes counts, and a question that its server asks no more.")
 
 (defvar backstaff-listen--process nil
   "The process that listens, or nil.")

@@ -16,9 +16,7 @@
 ;; or `return-error' and `epc-error' in place of `return'.
 ;;
 ;; `backstaff-message--scan' checks a message before `read' sees it.  It lets
-;; through plain data alone: lists, strings, numbers and symbols, without `#',
-;; which a peer writes \u0023 in its strings, and not nested so deep that a
-;; recursive reader would exhaust the C stack.
+;; through plain data alone, without `#', which a peer writes \u0023 in its strings.
 
 ;;; Code:
 
@@ -84,12 +82,11 @@ and then it is not `equal' to the name of the file, as Emacs has it."
         (t value)))
 
 (defconst backstaff-message--max-depth 100
-  "Maximum depth of a message.  An honest one needs no more than thirty.")
+  "Maximum depth of a message, for the C stack of `read'.  Honest ones need 30.")
 
 (defconst backstaff-message--max-tokens 2000000
   "Maximum number of strings and parentheses in a message.
-The largest honest one has a third of that.  Five million empty lists in
-one message would keep `read' for eight seconds.")
+Five million empty lists would keep `read' for eight seconds.")
 
 (defconst backstaff-message--atom-characters
   " \t\r\n!$%&*+./0-9:<=>@A-Z^_a-z{|}~-"
@@ -104,8 +101,7 @@ Left out are modifiers: `read' recurses on each in \\C-\\C-\\C-.")
 (defun backstaff-message--scan ()
   "Check that the accessible part of the buffer is one list of plain data.
 Signal a `backstaff-protocol-error' otherwise.  Return nil if the text needs
-decoding, because it is not all ASCII.
-This takes less than half of the time of `read' afterwards."
+decoding, because it is not all ASCII."
   (let ((depth 0) (ascii t) (left backstaff-message--max-tokens) char)
     (unless (eq (char-after) ?\()
       (backstaff-message--refuse-here "a message is not a list"))

@@ -72,8 +72,7 @@ server starts."
 
 (defun backstaff-server-advice (condition)
   "Return advice for a user about CONDITION, which `condition-case' bound.
-A `backstaff-error' may bring it as a second string, behind the text, as in
-\\=(signal \\='backstaff-start-error \\='(\"found no Python\" \"Install one\"))."
+A `backstaff-error' may bring it as a second string, behind the text."
   (or (and (memq 'backstaff-error (get (car condition) 'error-conditions)) (nth 2 condition))
       (cl-loop for symbol in (get (car condition) 'error-conditions)
                thereis (alist-get symbol backstaff-server--advice))
@@ -267,8 +266,7 @@ These are the server's own ones until a handshake brings those of the settings."
                             (and backstaff-server-settings-file
                                  (list "--config" (backstaff-server-settings-file-name)))))
            (last-words "")
-           ;; A pipe process dies with its buffer.
-           (buffer (generate-new-buffer " *backstaff stderr*" t))
+           (buffer (generate-new-buffer " *backstaff stderr*" t)) ; the pipe dies with it
            (stderr (make-pipe-process
                     :name "backstaff-stderr" :buffer buffer :noquery t :coding 'utf-8-unix
                     :sentinel #'ignore
@@ -308,10 +306,7 @@ These are the server's own ones until a handshake brings those of the settings."
            (apply #'fail mismatch)
          (setq backstaff-server-content-readers (plist-get identity :reads-content)
                backstaff-server-secrets (plist-get identity :secrets))
-         (backstaff-server-note
-          ;; The number of the globs tells enough.
-          (format "connected: %S" (plist-put (copy-sequence identity) :secrets
-                                             (length backstaff-server-secrets))))))
+         (backstaff-server-note (format "connected: %S" identity))))
      :error-fn
      (lambda (condition)
        (fail (format "it did not shake hands: %s" (backstaff-epc-error-text condition))

@@ -162,8 +162,7 @@ host, signal a `backstaff-remote-directory'; `backstaff-command-root' asks."
     (backstaff-timeout . "TIMEOUT")
     (backstaff-protocol-error . "PROTOCOL_ERROR")
     (backstaff-remote-error . "REMOTE_ERROR")
-    (backstaff-cancelled . "CANCELLED")
-    (quit . "CANCELLED")
+    (backstaff-cancelled . "CANCELLED") (quit . "CANCELLED")
     (backstaff-argument-error . "INVALID_ARGUMENT")
     (backstaff-remote-directory . "REMOTE_DIRECTORY")
     (error . "INTERNAL_ERROR"))
@@ -464,7 +463,7 @@ A search may take longer than `backstaff-call-timeout'."
 
 (defun backstaff--sent-context (context texts)
   "Return CONTEXT with the root's name on its own host, and with TEXTS.
-The note on TEXTS, a `backstaff-unsaved-context', takes a part of the limit."
+The note on TEXTS takes a part of the limit."
   ;; Of two values of a key the server takes the first, as Lisp does.
   `(:root ,(file-name-unquote (file-local-name (plist-get context :root)))
     ,@(when-let ((limit (plist-get context :max-output-bytes)))
