@@ -44,7 +44,7 @@ anything else to let the call run."
   "The end of the time for `backstaff-approval-function', a `float-time' or nil.")
 
 (defvar backstaff-approval-caller-waits nil
-  "Non-nil if Emacs does nothing but wait for the call that needs approval.
+  "Non-nil if Emacs only waits for the call that needs approval.
 Then no command of the user's can end before an answer, so nobody is asked.")
 
 (defconst backstaff-approval--quiet-seconds 0.5
