@@ -28,10 +28,10 @@
 (require 'backstaff-server)
 
 (defvar backstaff-lisp-tools
-  '(("emacs/context" backstaff-emacs-context backstaff-emacs-context-tool)
-    ("emacs/diagnostics" backstaff-emacs-diagnostics backstaff-emacs-diagnostics-tool)
-    ("emacs/find_symbol" backstaff-emacs-find-symbol backstaff-emacs-find-symbol-tool)
-    ("emacs/read_buffer" backstaff-emacs-read-buffer backstaff-emacs-read-buffer-tool))
+  '(("emacs/context" backstaff-emacs backstaff-emacs-context-tool)
+    ("emacs/diagnostics" backstaff-emacs backstaff-emacs-diagnostics-tool)
+    ("emacs/find_symbol" backstaff-emacs backstaff-emacs-find-symbol-tool)
+    ("emacs/read_buffer" backstaff-emacs backstaff-emacs-read-buffer-tool))
   "The tools in Lisp: lists of an id, a library, and the definition in it.
 The policy in the server's settings may name these ids.")
 
@@ -71,10 +71,10 @@ the reader has no such tool by `:offer' in the context of the call."
            unless (eq key :function) append (list key value)))
 
 (defun backstaff-lisp-tools--room (context)
-  "Return the number of bytes of text that CONTEXT allows, by default 16384."
+  "Return the number of bytes of text that CONTEXT allows, by default 24576."
   (apply #'min (or (delq nil (list (plist-get context :max-output-bytes)
                                    (plist-get context :available-capacity-bytes)))
-                   '(16384))))
+                   '(24576))))
 
 (defun backstaff-lisp-tools-check (tool args context)
   "Return the arguments of the server's method `check' for a call of TOOL.

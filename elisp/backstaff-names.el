@@ -14,14 +14,6 @@
 (require 'cl-lib)
 (require 'subr-x)
 
-(defun backstaff-names-labels (reply)
-  "Return a hash table of the labels in REPLY, by the exact names.
-A name without an entry is its own label."
-  (let ((table (make-hash-table :test #'equal)))
-    (pcase-dolist (`(,name ,label) (plist-get reply :labels))
-      (puthash name label table))
-    table))
-
 (defun backstaff-names--visible-p (character)
   "Return non-nil if CHARACTER is visible and leaves the text's direction alone."
   (or (<= ?\s character ?~)
