@@ -76,6 +76,8 @@ class Scan:
                 # The jobs so far may find enough, at their rate.
                 if jobs and self.matches * sent >= self.most * self.looked_at:
                     break
+                if sent == FIRST_FILES and len(self.files) > MANY_FILES:
+                    matchers.grow()
                 share = (len(self.files) - sent) // (2 * len(matchers.workers))
                 size = min(3 * sent or FIRST_FILES, FILES, max(FEW_FILES, share))
                 jobs.append(self._asked(sent, size))
@@ -100,8 +102,6 @@ class Scan:
                     jobs.appendleft(self._asked(job.first + done, rest))
                 self.likely |= {job.first + number for number in likely}
                 self.looked_at, self.waits_for = job.first + done, 0
-                if not jobs and sent <= FIRST_FILES and len(self.files) > MANY_FILES:
-                    matchers.grow()
 
     def _asked(self, first: int, size: int) -> Asked:
         """Return the job for `size` files from the number `first` on."""

@@ -116,6 +116,17 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return taken
 
 
+@pytest.mark.usefixtures("idle")
+def test_all_processors_search_though_the_first_file_matches(
+    tree: Plant, workers: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tree({f"{number:02}": "word" if number == 0 else "text" for number in range(40)})
+    monkeypatch.setattr(scan, "MANY_FILES", 10)
+    monkeypatch.setattr(regexp, "PROCESSES", 3)
+    assert search(root, "wo", output="count").ok
+    assert len(workers) == 3
+
+
 @pytest.mark.parametrize("loop", LOOPS)
 def test_patterns_that_take_for_ever_end_with_their_process(
     tree: Plant, workers: list[Any], loop: str
