@@ -335,8 +335,8 @@ class Search:
         """
         asked, pattern = self.asked, self.wording.python()
         most = max(LEAST_SHARE, asked.max_results // FILES_A_PAGE)
-        if not self.context.text_only:  # programs and people get all matches
-            most = asked.max_results
+        if not self.context.text_only:  # programs and people get all matches, on later pages
+            most = asked.max_results + 1
         counts = [(one.path, one.count) for one in found.hits]
         shares, has_more = page_of(counts, asked.offset, asked.max_results, most=most)
         windows = {one.path: (one.passed, one.shown) for one in shares}
