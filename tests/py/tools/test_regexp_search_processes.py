@@ -123,6 +123,7 @@ def test_all_processors_search_though_the_first_file_matches(
     root = tree({f"{number:02}": "word" if number == 0 else "text" for number in range(40)})
     monkeypatch.setattr(scan, "MANY_FILES", 10)
     monkeypatch.setattr(regexp, "PROCESSES", 3)
+    monkeypatch.setattr(regexp, "_LIVING", set())  # none of other tests
     assert search(root, "wo", output="count").ok
     assert len(workers) == 3
 
