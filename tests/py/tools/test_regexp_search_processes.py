@@ -328,10 +328,10 @@ def test_two_processes_stay_for_the_next_calls(
 def test_only_lines_that_hold_what_a_pattern_requires_are_searched(
     pattern: str, likely: list[str]
 ) -> None:
-    lines = ["a1 b", "ab-12", "é_34", "éb", "\u212a", "ab c"]
+    lines = [one.encode() for one in ("a1 b", "ab-12", "é_34", "éb", "\u212a", "ab c")]
     searching = regexp_worker.Search(pattern, ignore_case=False)
-    found = [number for number, _, _ in searching.lines("\n".join(lines).encode())]
-    assert [lines[number - 1] for number in found] == likely
+    found = searching.likely(b"\n".join(lines), regexp_worker.ends_of(lines))
+    assert [lines[number].decode() for number in found] == likely
 
 
 def _runs(pid: int) -> bool:

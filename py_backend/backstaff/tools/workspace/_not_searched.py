@@ -28,7 +28,7 @@ _MARK = "\0"
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What an answer tells of the files that a search did not look at, or looked at as in Emacs.
+    """What an answer says about the files that a search did not look at, or looked at as in Emacs.
 
     `skipped` counts files and names that were not looked at, by reason; hidden files are searched.
     `unsaved` are the paths, from the root on, whose texts were those of Emacs.
@@ -40,7 +40,7 @@ class Told:
 
 
 def told(searched: Searched, scan: Scan) -> Told:
-    """Return what to tell of the files of `searched`, as far as `scan` came."""
+    """Return what to say about the files of `searched`, as far as `scan` came."""
     project, choice = searched.project, searched.choice
     unread = Counter(reason for _, reason in scan.unread_files())
     counts = {
