@@ -1,1 +1,1 @@
-"""Finding lines: `choice` selects files, `regexp` runs a pattern, `near` explains no match."""
+"""Finding lines: `choice` selects files, `regexp` runs a pattern, `worth` orders files."""

@@ -33,7 +33,7 @@ import signal
 import sys
 from bisect import bisect_left
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, lru_cache, partial
 from itertools import accumulate, groupby, islice
@@ -141,27 +141,18 @@ class Search:
         self.literals = [one.encode("utf-8", "surrogatepass") for one in literals]
         folded = self.ignore_case and any(not set("iks").isdisjoint(one) for one in literals)
         self._has_folded = folded  # letters beyond ASCII are i, s or k in another case
-        folding = re.IGNORECASE if self.ignore_case else re.NOFLAG
-        self._literal = re.compile(b"|".join(map(re.escape, self.literals)), folding)
 
-    def has_literals(self, text: bytes) -> bool:
-        """Whether each match in `text` holds one of `literals`, in ASCII if case is ignored."""
-        return bool(self.literals) and (not self._has_folded or text.isascii())
-
-    def likely(self, together: bytes, ends: Sequence[int]) -> list[int]:
-        """Return the numbers of the texts in which a line can match; they end at `ends`.
-
-        An empty text has no line.
-        """
+    def likely(self, text: bytes, ends: Sequence[int]) -> Sequence[int]:
+        """Return the numbers of the parts of `text` that can match; they end at `ends`."""
         finders = list[Callable[[int], int]]()
-        if self.has_literals(together):
-            folded = together.lower() if self.ignore_case else together
+        # Each match holds one of the literals, in ASCII if case is ignored.
+        if self.literals and (not self._has_folded or text.isascii()):
+            folded = text.lower() if self.ignore_case else text
             finders = [finder(folded, literal) for literal in self.literals]
         elif self._run:
-            finders = [partial(_position, self._run, together)]
+            finders = [partial(_position, self._run, text)]
         else:
-            starts = (-1, *ends)
-            return [number for number, end in enumerate(ends) if starts[number] + 1 < end]
+            return range(len(ends))
         found = set()
         for find in finders:
             at = find(0)
@@ -171,33 +162,21 @@ class Search:
                 at = find(ends[number] + 1)
         return sorted(found)
 
-    def lines(self, text: bytes) -> Iterator[tuple[int, int, int]]:
-        """Yield number, start and end of each line of `text` that can match."""
-        likely = self._literal if self.has_literals(text) else self._run
-        if likely is None:
-            at = 0
-            for number, line in enumerate(text.removesuffix(b"\n").split(b"\n"), 1):
-                yield number, at, at + len(line)
-                at += len(line) + 1
-            return
-        number, counted, end = 1, 0, -1
-        while (at := _position(likely, text, end + 1)) >= 0:
-            start = text.rfind(b"\n", 0, at) + 1
-            end = text.find(b"\n", at)
-            end = len(text) if end < 0 else end
-            number += text.count(b"\n", counted, start)
-            counted = start
-            yield number, start, end
-
     def matches(self, text: bytes) -> Iterator[tuple[int, str, int, int]]:
         """Yield number, line, start and end of each match in `text`.
 
         An empty match advances by one character (search 1).
         """
-        for number, at, end in self.lines(text):
-            line = text[at:end].decode()
+        lines = text.removesuffix(b"\n").split(b"\n")
+        for number in self.likely(text, ends_of(lines)):
+            line = lines[number].decode()
             for found in self.regexp.finditer(line):
-                yield number, line, *found.span()
+                yield number + 1, line, *found.span()
+
+
+def ends_of(parts: Iterable[bytes]) -> list[int]:
+    """Return where each of `parts` ends in a text in which one character is between two."""
+    return [*accumulate(map(len, parts), lambda end, length: end + 1 + length, initial=-1)][1:]
 
 
 @cache
@@ -286,7 +265,7 @@ def together(data: Sequence[bytes | str]) -> tuple[bytes, list[int], dict[int, s
         texts = [one if isinstance(one, bytes) else b"" for one in data]
         joined = b"\n".join(texts)
     unread = {number: str(one) for number, one in enumerate(data) if isinstance(one, str)}
-    return joined, list(accumulate((len(one) + 1 for one in texts), initial=-1))[1:], unread
+    return joined, ends_of(texts), unread
 
 
 compiled = lru_cache(PATTERNS)(Search)
@@ -326,7 +305,7 @@ def answers(job: Job, directory: int) -> Iterator[tuple[str, Any]]:
             for at in range(len(ends)) if job.words else sorted(matching):
                 start, end, count, matches = starts[at], ends[at], 0, list[Match]()
                 words = [sum(folded.count(one, start, end) for one in forms) for forms in job.words]
-                if at in matching:
+                if at in matching and start < end:  # an empty text has no line
                     yield "at", first + at
                     window = job.windows.get(paths[first + at], job.window)
                     text = joined[start:end]

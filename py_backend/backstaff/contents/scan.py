@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
+from typing import TypeVar
 
 from backstaff.contents.regexp import Asked, Matchers
 from backstaff.contents.regexp_worker import Job, Match
@@ -16,6 +17,7 @@ FIRST_FILES, FEW_FILES, FILES = 8, 64, 512
 """Number of files in the first job, as many a search ends with it; and the least and most later."""
 MANY_FILES = 256
 """Number of files from which on several processes search."""
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,7 @@ class Hits:
     `count` is the number of all matches, and `matches` are those of the job's window, so at most as
     many. `text` is the whole text in UTF-8 if the job asks for it and there is room. `words` has
     the number of occurrences of each word of the job, and `size_bytes` is the length of the text.
+    A page shows `matches` and only counts the `folded` ones.
     """
 
     path: str
@@ -33,6 +36,7 @@ class Hits:
     text: bytes = b""
     words: Sequence[int] = ()
     size_bytes: int = 0
+    folded: int = 0
 
 
 @dataclass(slots=True)
@@ -61,21 +65,16 @@ class Scan:
 
     def hits(self, matchers: Matchers) -> Iterator[Hits]:
         """Yield the files with hits. Raises `BadRegexp`, `NoMatcher` and as a budget does."""
-        jobs = deque[Asked]()
-        try:
-            yield from self._hits(matchers, jobs)
-        except GeneratorExit:  # the caller has enough
-            matchers.settle(least=1)
-            raise
-
-    def _hits(self, matchers: Matchers, jobs: deque[Asked]) -> Iterator[Hits]:
-        sent = 0
+        matchers.settle(least=1)  # the caller of the pass before may have had enough
+        jobs, sent = deque[Asked](), 0
         while jobs or sent < len(self.files):
             # One job more than processes, so that none waits for a slower one before it.
             while len(jobs) <= len(matchers.workers) and sent < len(self.files):
                 # The jobs so far may find enough, at their rate.
                 if jobs and self.matches * sent >= self.most * self.looked_at:
                     break
+                if sent == FIRST_FILES and len(self.files) > MANY_FILES:
+                    matchers.grow()
                 share = (len(self.files) - sent) // (2 * len(matchers.workers))
                 size = min(3 * sent or FIRST_FILES, FILES, max(FEW_FILES, share))
                 jobs.append(self._asked(sent, size))
@@ -100,20 +99,18 @@ class Scan:
                     jobs.appendleft(self._asked(job.first + done, rest))
                 self.likely |= {job.first + number for number in likely}
                 self.looked_at, self.waits_for = job.first + done, 0
-                if not jobs and sent <= FIRST_FILES and len(self.files) > MANY_FILES:
-                    matchers.grow()
 
     def _asked(self, first: int, size: int) -> Asked:
         """Return the job for `size` files from the number `first` on."""
-        paths, texts, job = self.files[first : first + size], self.contents.texts, self.job
+        paths, job = self.files[first : first + size], self.job
         job = job._replace(
             patterns=job.patterns[: 1 if self.matches else None],
             paths="\0".join(paths),
             prefix=self.contents.prefix,
             secrets=self.contents.guard.globs,
-            texts={path: texts[path] for path in paths if path in texts},
-            codings={path: self.codings[path] for path in paths if path in self.codings},
-            windows={path: job.windows[path] for path in paths if path in job.windows},
+            texts=_of(paths, self.contents.texts),
+            codings=_of(paths, self.codings),
+            windows=_of(paths, job.windows),
             most=0 if self.most == inf else max(1, int(self.most) - self.matches),
         )
         return Asked(job, self.contents.start, first)
@@ -131,3 +128,8 @@ class Scan:
         """The files that were looked at and are no text, each with the reason."""
         unread = self.unread.items()
         return [(self.files[number], why) for number, why in unread if number < self.looked_at]
+
+
+def _of(paths: Sequence[str], known: Mapping[str, Value]) -> dict[str, Value]:
+    """Return what is `known` of `paths`: of most jobs nothing."""
+    return {path: known[path] for path in paths if path in known} if known else {}

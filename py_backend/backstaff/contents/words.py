@@ -6,14 +6,15 @@ A pattern is a question, too: that of `def (open|close)_socket\b` is `def open c
 import re
 from dataclasses import dataclass
 
-from backstaff.names.stems import stem
-
+SHORTEST_STEM = 3
+"""Minimum number of characters that remain of a word without its ending."""
 SHORTEST = 2
 """Minimum number of characters of a word, unless all are shorter."""
 SHORTEST_STEMMED = 5
 MOST_WORDS = 32
 """Maximum number of words that are looked for: each costs a pass over the texts."""
 
+_ENDING = re.compile(rf"(?<={'.' * SHORTEST_STEM})(ments?|ings?|ions?|[eo]rs?|ies|es|ed|s)$")
 _TOKEN = re.compile(r"[^\W\d_$][\w$]*|[_$][\w$]+|\d+")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _PART_BEYOND_ASCII = re.compile(r"[^\W\d_]+|\d+")
@@ -87,6 +88,16 @@ def question(text: str) -> Question:
     stems = frozenset(looked_for) - frozenset(telling)
     words = tuple(dict.fromkeys((*looked_for, *whole)))[:MOST_WORDS]
     return Question(text, words, tuple(identifiers), stems)
+
+
+def stem(word: str) -> str:
+    """Return `word`, in small letters, without its English ending: `running` becomes `run`."""
+    word = _ENDING.sub("", word)
+    if word.endswith("y") and word[-2:-1] not in tuple("aeiou"):
+        word = word[:-1]  # `parties` has lost it, too
+    if len(word) > SHORTEST_STEM and (word[-1] == "e" or word[-1] == word[-2] != "s"):
+        word = word[:-1]
+    return word
 
 
 def question_of(pattern: str, *, literal: bool) -> Question:

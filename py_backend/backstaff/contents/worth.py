@@ -18,7 +18,7 @@ from math import log, sqrt
 
 from backstaff.contents.scan import Hits
 from backstaff.contents.words import Question
-from backstaff.names.ranking import is_aside, name_of
+from backstaff.names.ranking import is_aside, letters_of
 from backstaff.structure.outline import Definition, Outline
 
 CUT_FILES = 30
@@ -41,9 +41,9 @@ IN_NAME, IN_HEAD = 1.0, 0.5
 HEAD_LINES = 4
 PLACES = 3
 """Maximum number of places of a file."""
-SAME_NAME, OTHER_CASE, IN_QUESTION = 10.0, 6.0, 4.0
+SAME_NAME, IN_QUESTION = 10.0, 4.0
 """The gain of a file with the definition that a name means, .019, .014, .009, .031 (questions that
-are a name: .050, .10); if only its case differs; and if a question of more words holds the name."""
+are a name: .050, .10); and if a question of more words holds the name."""
 
 _DOCUMENT = re.compile(
     r"\.(?:mdx?|markdown|rst|txt|org|adoc|html|json|ya?ml|toml|lock|cfg|ini|xml|csv|svg|css|po|snap"
@@ -51,7 +51,6 @@ _DOCUMENT = re.compile(
     re.IGNORECASE,
 )
 """Matches the paths of documents and data."""
-_NO_LETTER = re.compile(r"[\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +101,8 @@ def by_words(
 
 def has_word(path: str, question: Question) -> bool:
     """Return True if the name of the file `path` has a word of the question."""
-    name = _bare(path)
+    name = letters_of(path)
     return any(word in name for word in question.words)
-
-
-def in_order(worthy: Sequence[Worthy]) -> list[Worthy]:
-    """Return the best first. Ties keep their order, which is by path."""
-    return sorted(worthy, key=lambda one: -one.score)
 
 
 def share(path: str) -> float:
@@ -118,19 +112,13 @@ def share(path: str) -> float:
 
 def _of_name(path: str, question: Question, weight: Mapping[str, float]) -> float:
     """Return the worth of the words in the name of a file; each letter counts once."""
-    name = _bare(path)
+    name = letters_of(path)
     score, covered, rest = 0.0, 0, name
     for word in sorted(question.words, key=len, reverse=True):
         if word in rest:
             rest = rest.replace(word, " ", 1)
             score, covered = score + weight[word], covered + len(word)
     return score + (COVER * covered / len(name) if covered else 0.0)
-
-
-def _bare(path: str) -> str:
-    """Return the letters and digits of the name of a file before its first dot."""
-    name = name_of(path).lower()
-    return _NO_LETTER.sub("", name.partition(".")[0] or name)
 
 
 def with_places(
@@ -179,12 +167,8 @@ def _exactness(one: Definition, question: Question, *, is_meant: bool) -> float:
     """Return the gain of a definition because of its name."""
     if is_meant:
         return SAME_NAME
-    if one.name in question.identifiers:
-        return SAME_NAME if question.is_name else IN_QUESTION
-    name = one.name.lower()
-    if any(name == identifier.lower() for identifier in question.identifiers):
-        return OTHER_CASE if question.is_name else IN_QUESTION * OTHER_CASE / SAME_NAME
-    return 0.0
+    is_named = one.name in question.identifiers
+    return (SAME_NAME if question.is_name else IN_QUESTION) * is_named
 
 
 class _Words:

@@ -1,8 +1,7 @@
 """Wildcard patterns as regular expressions that match in linear time.
 
-A front end (`globs.glob_pattern`, `project.ignore_pattern`) reads a pattern as tokens; this module
-makes one expression of them. For example, `src/**/*.c` is the tokens `s` `r` `c` `/` SPAN STAR
-`.` `c`.
+`globs.glob_pattern` reads a pattern as tokens; this module makes one expression of them. For
+example, `src/**/*.c` is the tokens `s` `r` `c` `/` SPAN STAR `.` `c`.
 
 Nothing in the expression backtracks. The text between two stars has a fixed length, so its leftmost
 place is as good as any; it becomes an atomic group, which is never tried again. The same holds for
@@ -24,11 +23,10 @@ class Token(NamedTuple):
 STAR = Token("[^/]*")
 ANY = Token("[^/]")
 SPAN = Token("(?:[^/]*/)*?")
-"""Any number of whole names, as `**/` stands for; in git's `b**/x`, also the end of a name."""
-SPAN_SOME = Token("(?:[^/]*/)+?")
+"""Any number of whole names, as `**/` stands for."""
 REST = Token("(?s:.*)")
 """The rest of the path, as `**` at the end of a pattern stands for."""
-_SPANS = (SPAN, SPAN_SOME, REST)
+_SPANS = (SPAN, REST)
 
 
 def literal(character: str) -> Token:

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
 from itertools import compress
 from types import MappingProxyType
 from typing import Self
@@ -50,18 +49,6 @@ class SearchKind(StrEnum):
     GLOB = "glob"
 
 
-@dataclass(frozen=True)
-class Index:
-    """The paths to search, in the order that breaks ties."""
-
-    paths: Sequence[str]
-
-    @cached_property
-    def folded(self) -> Sequence[str]:
-        """The same paths with composed letters (`é` is one character) and their case folded."""
-        return [composed(path).casefold() for path in self.paths]
-
-
 @dataclass(frozen=True, slots=True)
 class Query:
     """A parsed query.
@@ -84,18 +71,21 @@ class Query:
         if "\0" in text:
             raise _invalid("holds a NUL character, which is in no path")
         if kind == SearchKind.GLOB:
-            return cls(text, SearchKind.GLOB, (), parse_glob(text))
+            try:
+                return cls(text, SearchKind.GLOB, (), compile_globs((text,)))
+            except BadGlob as error:
+                raise _invalid(f"is no glob: {error}") from error
         text = composed(text)
         words = tuple(dict.fromkeys(text.casefold().split()))
         if len(words) > MAX_WORDS:
             raise _invalid(f"has {len(words)} words, more than {MAX_WORDS}")
         return cls(text, SearchKind(kind), words)
 
-    def match(self, index: Index, budget: Budget) -> "Matches":
-        """Find the paths of `index` that match. Raises `DeadlineExceeded`."""
+    def match(self, all_paths: Sequence[str], budget: Budget) -> "Matches":
+        """Find the paths that match; their order breaks ties. Raises `DeadlineExceeded`."""
         if self.globs is not None:
-            return Matches(index, self, self.globs.files(index.paths, budget))
-        paths = index.folded
+            return Matches(all_paths, (), self, self.globs.files(all_paths, budget))
+        paths = [composed(path).casefold() for path in budget.checked(all_paths)]
         # The longest word first: it leaves the fewest paths for the others.
         in_order = sorted(self.words, key=len, reverse=True)
         tests = [subsequence(word).match for word in in_order]
@@ -120,7 +110,7 @@ class Query:
                 name.startswith(begins) and all(word in name for word in begins)
                 for name in map(name_of, left)
             )
-        return Matches(index, self, gapped if fuzzy else whole)
+        return Matches(all_paths, paths, self, gapped if fuzzy else whole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +127,13 @@ class Best:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """The positions of the paths that match a query."""
+    """The positions of the `paths` that match a query.
 
-    index: Index
+    `folded` are the same paths with composed letters (`é` is one character) and their case folded.
+    """
+
+    paths: Sequence[str]
+    folded: Sequence[str]
     query: Query
     positions: Sequence[int]
 
@@ -153,10 +147,12 @@ class Matches:
         `heat` breaks ties. All matches of a glob are equally good, so they keep the order of the
         index. Raises `DeadlineExceeded`.
         """
-        paths, matching = self.index.paths, self.positions
+        paths, matching, text = self.paths, self.positions, self.query.text
         if self.query.globs is not None:
             return Best([(MatchKind.GLOB, paths[position]) for position in matching[:count]])
-        ranked = self.ranked(max(count, MIN_RANKED), budget, heat)
+        exact = text if text != text.lower() else ""
+        ranking = Ranking(self.query.words, self.folded, paths, heat, exact)
+        ranked = ranking.best(matching, max(count, MIN_RANKED), budget)
         guesses, is_cut = list[Ranked](), self.query.kind is SearchKind.FUZZY
         if is_cut:
             with suppress(DeadlineExceeded):
@@ -170,19 +166,12 @@ class Matches:
         files = [(kind, paths[position]) for position, kind in merged.items()]
         return Best(files[:count], others, is_cut)
 
-    def ranked(self, count: int, budget: Budget, heat: Heat) -> list[Ranked]:
-        """Return the `count` best of the positions, without guesses. Raises `DeadlineExceeded`."""
-        index, text = self.index, self.query.text
-        exact = text if text != text.lower() else ""
-        ranking = Ranking(self.query.words, index.folded, index.paths, heat, exact)
-        return ranking.best(self.positions, count, budget)
-
     def _guess(self, ranked: Sequence[Ranked], heat: Heat, budget: Budget) -> Iterator[Ranked]:
         """Yield guesses, unless a match in `ranked` is close."""
         if any(how in CLOSE for how, _ in ranked):
             return
-        index, query = self.index, self.query
-        guesses = Guesses(query.text, index.paths, index.folded, heat, budget)
+        query = self.query
+        guesses = Guesses(query.text, self.paths, self.folded, heat, budget)
         initials = sum(how is MatchKind.INITIALS for how, _ in ranked)
         if "/" in query.text:
             yield from ((MatchKind.FOLDER, at) for at in guesses.elsewhere())
@@ -193,14 +182,6 @@ class Matches:
 def composed(text: str) -> str:
     """Return `text` with composed letters, as macOS writes `é` in two characters."""
     return text if text.isascii() else normalize("NFC", text)
-
-
-def parse_glob(text: str) -> Globs:
-    """Compile the glob `text`; `./` may stand before it. Raises INVALID_ARGUMENT."""
-    try:
-        return compile_globs((text,))
-    except BadGlob as error:
-        raise _invalid(f"is no glob: {error}") from error
 
 
 def _invalid(problem: str) -> ToolError:

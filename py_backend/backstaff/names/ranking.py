@@ -128,9 +128,9 @@ class Ranking:
         for at in budget.checked(whole):
             badness = sum(each(paths[at]) for each in classify)
             if len(words) > 1:
-                bare = _NO_LETTER.sub("", name_of(paths[at]).partition(".")[0])
-                if joined in bare:
-                    badness = min(badness, WHOLE_NAME if joined == bare else NAME_PREFIX)
+                letters = letters_of(paths[at])
+                if joined in letters:
+                    badness = min(badness, WHOLE_NAME if joined == letters else NAME_PREFIX)
                 badness += lowers_aside and is_aside(self.originals[at])
             in_path = len(words) > 1 or words[0] not in name_of(paths[at])
             keys.append(self._key(CLOSE[in_path], badness, at))
@@ -257,6 +257,12 @@ def is_aside(path: str) -> bool:
 def name_of(path: str) -> str:
     """Return the name at the end of `path`."""
     return path[path.rfind("/") + 1 :]
+
+
+def letters_of(path: str) -> str:
+    """Return the letters and digits of a file's name without extensions, in small letters."""
+    name = name_of(path).lower()
+    return _NO_LETTER.sub("", name.partition(".")[0] or name)
 
 
 def is_whole_name(word: str, path: str) -> bool:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from backstaff.budget import Budget
 from backstaff.errors import DeadlineExceeded, ToolError
 from backstaff.names import query as query_module
-from backstaff.names.query import Index, Query
+from backstaff.names.query import Query
 from backstaff.names.ranking import MatchKind
 from tests.py.globs.glob_model import fits, segments_of
 
@@ -32,16 +32,12 @@ paths = st.lists(
 queries = st.text("abAB_./ ", min_size=1, max_size=5).filter(str.strip)
 
 
-def index_of(given: Sequence[str]) -> Index:
-    return Index(given)
-
-
-def told_by(query: Query, index: Index) -> list[str]:
-    """The paths of `index` that match `query`, sorted; the answer has them all, and none twice."""
-    matches = query.match(index, ENDLESS)
-    best = matches.best(len(index.paths) + 1, ENDLESS)
+def told_by(query: Query, paths: Sequence[str]) -> list[str]:
+    """The paths of `paths` that match `query`, sorted; the answer has them all, and none twice."""
+    matches = query.match(paths, ENDLESS)
+    best = matches.best(len(paths) + 1, ENDLESS)
     found = [path for _, path in best.files]
-    matching = sorted(index.paths[position] for position in matches.positions)
+    matching = sorted(paths[position] for position in matches.positions)
     assert set(matching) <= set(found)
     assert len(set(found)) == len(found) == len(matches) + best.guesses
     return matching
@@ -63,9 +59,9 @@ def is_part(query: str, path: str) -> bool:
 
 @given(paths, queries, st.sampled_from(["fuzzy", "substring"]))
 def test_what_matches_is_what_the_words_say(given: list[str], text: str, kind: str) -> None:
-    query, index = Query.parse(text, kind), index_of(given)
-    wanted = shown(text.lower().split(), index.paths, kind)
-    assert told_by(query, index) == sorted(wanted)
+    query, paths = Query.parse(text, kind), given
+    wanted = shown(text.lower().split(), paths, kind)
+    assert told_by(query, paths) == sorted(wanted)
 
 
 @given(paths, st.text("ab*/.", min_size=1, max_size=6))
@@ -74,19 +70,19 @@ def test_glob_matches_as_the_model_does(given: list[str], text: str) -> None:
         query = Query.parse(text, "glob")
     except ToolError:
         return
-    index = index_of(given)
+    paths = given
     segments = segments_of(text.removeprefix("./"))
-    told = [one for one in index.paths if fits(segments, one.split("/"))]
-    assert paths_of(query.match(index, ENDLESS).best(len(given), ENDLESS).files) == told
+    told = [one for one in paths if fits(segments, one.split("/"))]
+    assert paths_of(query.match(paths, ENDLESS).best(len(given), ENDLESS).files) == told
 
 
 @given(paths, queries, st.integers(1, 12))
 def test_the_best_few_are_the_first_of_all(given: list[str], text: str, few: int) -> None:
-    query, index = Query.parse(text, "fuzzy"), index_of(given)
-    everything = query.match(index, ENDLESS).best(len(given), ENDLESS).files
+    query, paths = Query.parse(text, "fuzzy"), given
+    everything = query.match(paths, ENDLESS).best(len(given), ENDLESS).files
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(query_module, "MIN_RANKED", 0)
-        assert query.match(index_of(given), ENDLESS).best(few, ENDLESS).files == everything[:few]
+        assert query.match(given, ENDLESS).best(few, ENDLESS).files == everything[:few]
 
 
 def shown(words: list[str], given: Sequence[str], kind: str) -> list[str]:
@@ -215,10 +211,10 @@ def passed_over(one: str, path: str) -> int:
     paths, queries | st.text("ab_", min_size=6, max_size=8), st.sampled_from(["fuzzy", "substring"])
 )
 def test_the_best_are_those_found_best(given: list[str], text: str, kind: str) -> None:
-    query, index = Query.parse(text, kind), index_of(given)
+    query, paths = Query.parse(text, kind), given
     words = list(dict.fromkeys(text.lower().split()))
-    wanted = shown(words, index.paths, kind)
-    matching = query.match(index, ENDLESS)
+    wanted = shown(words, paths, kind)
+    matching = query.match(paths, ENDLESS)
     answer = [
         (how, path) for how, path in matching.best(len(given), ENDLESS).files if path in wanted
     ]
@@ -237,10 +233,10 @@ def test_the_best_are_those_found_best(given: list[str], text: str, kind: str) -
 @given(paths, st.integers(1, 200), st.sampled_from(["fuzzy", "substring"]))
 def test_long_word_matches_as_a_short_one_does(given: list[str], times: int, kind: str) -> None:
     given = [*given, *("/".join(["ab"] * depth) for depth in (2, 20, times))]
-    index = index_of(sorted(set(given)))
+    paths = sorted(set(given))
     for word in ("ab" * times, "b/a" * times):
-        told = told_by(Query.parse(word, kind), index)
-        assert told == sorted(shown([word], index.paths, kind))
+        told = told_by(Query.parse(word, kind), paths)
+        assert told == sorted(shown([word], paths, kind))
 
 
 @pytest.mark.parametrize(
@@ -254,10 +250,10 @@ def test_long_word_matches_as_a_short_one_does(given: list[str], times: int, kin
     ],
 )
 def test_search_ends_with_its_time(text: str, kind: str) -> None:
-    index, over = index_of(["ab" * 50, "a b"]), Budget(deadline=0)
+    paths, over = ["ab" * 50, "a b"], Budget(deadline=0)
     with pytest.raises(DeadlineExceeded):
-        Query.parse(text, kind).match(index, over)
-    found = Query.parse(text, kind).match(index, ENDLESS)
+        Query.parse(text, kind).match(paths, over)
+    found = Query.parse(text, kind).match(paths, ENDLESS)
     assert found
     if kind != "glob":
         with pytest.raises(DeadlineExceeded):
@@ -271,13 +267,13 @@ def test_query_with_a_nul_is_refused() -> None:
 
 
 def test_nothing_is_found_among_no_paths() -> None:
-    assert len(Query.parse("a", "fuzzy").match(index_of([]), ENDLESS)) == 0
+    assert len(Query.parse("a", "fuzzy").match([], ENDLESS)) == 0
 
 
 def test_word_in_the_path_goes_before_gaps_in_the_name() -> None:
     gaps = [f"{number}/a_bc" for number in range(query_module.MIN_RANKED)]
-    index = index_of([*gaps, *(f"{number}/a/bc" for number in range(9)), "abc/x"])
-    best = Query.parse("abc", "fuzzy").match(index, ENDLESS).best(2, ENDLESS).files
+    paths = [*gaps, *(f"{number}/a/bc" for number in range(9)), "abc/x"]
+    best = Query.parse("abc", "fuzzy").match(paths, ENDLESS).best(2, ENDLESS).files
     assert best == [(MatchKind.PATH, "abc/x"), (MatchKind.INITIALS, "0/a_bc")]
 
 
@@ -314,35 +310,35 @@ FILES = (
     ],
 )
 def test_file_is_found_by_the_surest_step(query: str, how: str, first: str) -> None:
-    found = Query.parse(query, "fuzzy").match(index_of(FILES), ENDLESS).best(50, ENDLESS).files
+    found = Query.parse(query, "fuzzy").match(FILES, ENDLESS).best(50, ENDLESS).files
     assert found[0] == (how, first)
 
 
 def test_a_step_makes_twenty_guesses() -> None:
-    index = index_of([f"{number}/walk.py" for number in range(30)])
+    paths = [f"{number}/walk.py" for number in range(30)]
     assert (
-        len(Query.parse("app/walk.py", "fuzzy").match(index, ENDLESS).best(50, ENDLESS).files) == 20
+        len(Query.parse("app/walk.py", "fuzzy").match(paths, ENDLESS).best(50, ENDLESS).files) == 20
     )
 
 
 def test_words_under_four_letters_are_not_corrected() -> None:
-    index = index_of(["abcd.c", "xyz.c"])
-    assert Query.parse("abxd", "fuzzy").match(index, ENDLESS).best(9, ENDLESS).files == [
+    paths = ["abcd.c", "xyz.c"]
+    assert Query.parse("abxd", "fuzzy").match(paths, ENDLESS).best(9, ENDLESS).files == [
         (MatchKind.SPELLING, "abcd.c")
     ]
-    assert not Query.parse("xyq", "fuzzy").match(index, ENDLESS).best(9, ENDLESS).files
+    assert not Query.parse("xyq", "fuzzy").match(paths, ENDLESS).best(9, ENDLESS).files
 
 
 def test_guess_never_stands_beside_close_matches() -> None:
-    index = index_of(["src/walker.c", "src/walkers.c", "src/wanker.c"])
-    found = Query.parse("walker", "fuzzy").match(index, ENDLESS).best(50, ENDLESS).files
-    assert found == [(MatchKind.NAME, path) for path in index.paths[:2]]
+    paths = ["src/walker.c", "src/walkers.c", "src/wanker.c"]
+    found = Query.parse("walker", "fuzzy").match(paths, ENDLESS).best(50, ENDLESS).files
+    assert found == [(MatchKind.NAME, path) for path in paths[:2]]
 
 
 @pytest.mark.parametrize("kind", ["substring", "glob"])
 def test_nothing_is_guessed_where_the_query_is_literal(kind: str) -> None:
     for query in ("prnitf", "DirEntry", "app/walk.py"):
-        assert not Query.parse(query, kind).match(index_of(FILES), ENDLESS).best(50, ENDLESS).files
+        assert not Query.parse(query, kind).match(FILES, ENDLESS).best(50, ENDLESS).files
 
 
 @given(paths, queries, st.integers(0, 12))
@@ -350,20 +346,20 @@ def test_answer_is_the_same_each_time_and_for_each_page(
     given: list[str], text: str, few: int
 ) -> None:
     query = Query.parse(text, "fuzzy")
-    whole = query.match(index_of(given), ENDLESS).best(99, ENDLESS).files
-    assert query.match(index_of(given), ENDLESS).best(99, ENDLESS).files == whole
-    assert query.match(index_of(given), ENDLESS).best(few, ENDLESS).files == whole[:few]
+    whole = query.match(given, ENDLESS).best(99, ENDLESS).files
+    assert query.match(given, ENDLESS).best(99, ENDLESS).files == whole
+    assert query.match(given, ENDLESS).best(few, ENDLESS).files == whole[:few]
 
 
 def test_equals_stand_by_their_edits() -> None:
-    index, heat = index_of(["a/index.ts", "bb/index.ts", "ccc/index.ts"]), {"ccc/index.ts": 0.5}
-    found = Query.parse("index", "fuzzy").match(index, ENDLESS).best(3, ENDLESS, heat).files
+    paths, heat = ["a/index.ts", "bb/index.ts", "ccc/index.ts"], {"ccc/index.ts": 0.5}
+    found = Query.parse("index", "fuzzy").match(paths, ENDLESS).best(3, ENDLESS, heat).files
     assert paths_of(found) == ["ccc/index.ts", "a/index.ts", "bb/index.ts"]
 
 
 def test_initials_of_the_whole_name_go_before_those_of_a_longer_one() -> None:
-    index = index_of(["x/history_chart_map.py", "history_chart_map_legend.py"])
-    found = Query.parse("hcm", "fuzzy").match(index, ENDLESS).best(2, ENDLESS).files
+    paths = ["x/history_chart_map.py", "history_chart_map_legend.py"]
+    found = Query.parse("hcm", "fuzzy").match(paths, ENDLESS).best(2, ENDLESS).files
     assert paths_of(found) == ["x/history_chart_map.py", "history_chart_map_legend.py"]
 
 
@@ -380,36 +376,27 @@ def test_initials_of_the_whole_name_go_before_those_of_a_longer_one() -> None:
 def test_word_may_be_cut_anywhere_as_long_as_each_run_is_in_a_word_it_began(
     query: str, first: str
 ) -> None:
-    index = index_of(
-        [
-            "http/reverseproxy/fastcgi/fastcgi.go",
-            "http/reverseproxy/fastcgi/fastcgi_test.go",
-            "http/reverseproxy/fastcgi/header.go",
-            "http/reverseproxy/healthchecks.go",
-            "http/reverseproxy/headers_test.go",
-            "http/headers/headers.go",
-            "http/headers/headers_test.go",
-            "http/server_test.go",
-            "http/fileserver/browse_test.go",
-            "tests/tls_dns_resolvers_with_global_provider.test",
-            "tests/reverse_proxy_health_headers.test",
-        ]
-    )
-    found = Query.parse(query, "fuzzy").match(index, ENDLESS).best(9, ENDLESS).files
+    paths = [
+        "http/reverseproxy/fastcgi/fastcgi.go",
+        "http/reverseproxy/fastcgi/fastcgi_test.go",
+        "http/reverseproxy/fastcgi/header.go",
+        "http/reverseproxy/healthchecks.go",
+        "http/reverseproxy/headers_test.go",
+        "http/headers/headers.go",
+        "http/headers/headers_test.go",
+        "http/server_test.go",
+        "http/fileserver/browse_test.go",
+        "tests/tls_dns_resolvers_with_global_provider.test",
+        "tests/reverse_proxy_health_headers.test",
+    ]
+    found = Query.parse(query, "fuzzy").match(paths, ENDLESS).best(9, ENDLESS).files
     assert found[0] == (MatchKind.PIECES, first), found
 
 
-def test_paths_are_ranked_as_the_index_folded_them() -> None:
-    index = index_of(["src/TREE.py"])
-    vars(index)["folded"] = ["src/leaf.py"]
-    found = Query.parse("leaf", "fuzzy").match(index, ENDLESS).best(1, ENDLESS).files
-    assert found == [(MatchKind.NAME, "src/TREE.py")]
-
-
 def test_gaps_are_not_shown_beside_a_name_that_begins_with_the_query() -> None:
-    index = index_of(["a/tree.py", "a/my_tree.py", "tree/x.py", "a/the_reel.py", "a/tore.py"])
-    found = Query.parse("tree", "fuzzy").match(index, ENDLESS)
+    paths = ["a/tree.py", "a/my_tree.py", "tree/x.py", "a/the_reel.py", "a/tore.py"]
+    found = Query.parse("tree", "fuzzy").match(paths, ENDLESS)
     assert len(found) == 3
     assert paths_of(found.best(9, ENDLESS).files) == ["a/tree.py", "a/my_tree.py", "tree/x.py"]
-    found = Query.parse("ree", "fuzzy").match(index, ENDLESS)
+    found = Query.parse("ree", "fuzzy").match(paths, ENDLESS)
     assert len(found) == 4, "no name begins with it"

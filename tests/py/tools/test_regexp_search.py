@@ -142,7 +142,8 @@ def test_truncated_only_where_one_more_match_is_known(tree: Plant, total: int) -
 def test_pages_hold_each_match_once(
     tree: Plant, output: str, limit: int | None
 ) -> None:  # search 2
-    root = tree({f"{n:02}": "x " * (n % 4) + "\n" + "x" * (n % 3) for n in range(30)})
+    few = {f"{n:02}": "x " * (n % 4) + "\n" + "x" * (n % 3) for n in range(30)}
+    root = tree(few | {"many": "x " * 30})  # more than a page has room for
     whole = data_of(search(root, "x", max_results=500, output=output))["items"]
     offset, pages, context = (
         0,

@@ -116,6 +116,18 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return taken
 
 
+@pytest.mark.usefixtures("idle")
+def test_all_processors_search_though_the_first_file_matches(
+    tree: Plant, workers: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tree({f"{number:02}": "word" if number == 0 else "text" for number in range(40)})
+    monkeypatch.setattr(scan, "MANY_FILES", 10)
+    monkeypatch.setattr(regexp, "PROCESSES", 3)
+    monkeypatch.setattr(regexp, "_LIVING", set())  # none of other tests
+    assert search(root, "wo", output="count").ok
+    assert len(workers) == 3
+
+
 @pytest.mark.parametrize("loop", LOOPS)
 def test_patterns_that_take_for_ever_end_with_their_process(
     tree: Plant, workers: list[Any], loop: str
@@ -316,10 +328,10 @@ def test_two_processes_stay_for_the_next_calls(
 def test_only_lines_that_hold_what_a_pattern_requires_are_searched(
     pattern: str, likely: list[str]
 ) -> None:
-    lines = ["a1 b", "ab-12", "é_34", "éb", "\u212a", "ab c"]
+    lines = [one.encode() for one in ("a1 b", "ab-12", "é_34", "éb", "\u212a", "ab c")]
     searching = regexp_worker.Search(pattern, ignore_case=False)
-    found = [number for number, _, _ in searching.lines("\n".join(lines).encode())]
-    assert [lines[number - 1] for number in found] == likely
+    found = searching.likely(b"\n".join(lines), regexp_worker.ends_of(lines))
+    assert [lines[number].decode() for number in found] == likely
 
 
 def _runs(pid: int) -> bool:

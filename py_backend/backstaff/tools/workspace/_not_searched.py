@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from backstaff.contents.choice import Choice, first_of, told_by_name
+from backstaff.contents.choice import first_of, told_by_name
 from backstaff.contents.scan import Scan
 from backstaff.fs.contents import Unread
 from backstaff.project.files import Closed, ProjectFiles
-from backstaff.render.lines import plural, some_of
+from backstaff.render.lines import paths_in_a_note, plural, some_of
 from backstaff.render.names import word
 from backstaff.result import Note, NoteKind
 from backstaff.tools.workspace._searched import Searched
@@ -25,10 +26,24 @@ _MARK = "\0"
 """The place of the remedy in a line, which the text has not; no path has this character."""
 
 
-def skipped(project: ProjectFiles, choice: Choice, scan: Scan) -> dict[str, int]:
-    """Count the files and names that were not looked at, by reason. Hidden files are searched."""
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What an answer says about the files that a search did not look at, or looked at as in Emacs.
+
+    `skipped` counts files and names that were not looked at, by reason; hidden files are searched.
+    `unsaved` are the paths, from the root on, whose texts were those of Emacs.
+    """
+
+    skipped: dict[str, int]
+    unsaved: list[str]
+    notes: list[Note]
+
+
+def told(searched: Searched, scan: Scan) -> Told:
+    """Return what to say about the files of `searched`, as far as `scan` came."""
+    project, choice = searched.project, searched.choice
     unread = Counter(reason for _, reason in scan.unread_files())
-    return {
+    counts = {
         "ignored": project.ignored,
         "hidden": 0,
         "binary": unread[Unread.BINARY],
@@ -40,9 +55,13 @@ def skipped(project: ProjectFiles, choice: Choice, scan: Scan) -> dict[str, int]
         "links": unread[Unread.LINK],
         "repositories": len(project.closed(Closed.REPOSITORY)),
     }
+    unsaved = searched.unsaved(scan.files[: scan.looked_at])
+    as_in_emacs = f"not saved, searched as in Emacs: {paths_in_a_note(unsaved)}"
+    notes = [Note(NoteKind.UNSAVED, as_in_emacs)] * bool(unsaved)
+    return Told(counts, unsaved, [*notes, _not_searched(counts, searched, scan)])
 
 
-def not_searched(counts: Mapping[str, int], searched: Searched, scan: Scan) -> Note:
+def _not_searched(counts: Mapping[str, int], searched: Searched, scan: Scan) -> Note:
     """The note about these `counts`: `not searched: 37 ignored by git, 1 over 1 MiB (data.json)`.
 
     Files that `include` and `exclude` leave out have no number, because the caller asked for that.

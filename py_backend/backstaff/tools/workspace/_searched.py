@@ -9,7 +9,9 @@ as `root_path` is searched alone, wherever it is.
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from heapq import nlargest
 from math import inf
+from operator import attrgetter
 
 from backstaff.budget import Budget
 from backstaff.contents.choice import Choice, Rules, choose
@@ -22,7 +24,6 @@ from backstaff.contents.worth import (
     Worthy,
     by_words,
     has_word,
-    in_order,
     weights,
     with_places,
 )
@@ -34,7 +35,6 @@ from backstaff.globs.globs import BadGlob, Globs, compile_globs
 from backstaff.project.file_kinds import is_test_file
 from backstaff.project.files import Directory, ProjectFiles, project_files
 from backstaff.project.running_git import NoGit
-from backstaff.render.lines import paths_in_a_note
 from backstaff.render.names import show
 from backstaff.result import Note, NoteKind
 from backstaff.structure.outline import Outline
@@ -47,6 +47,7 @@ from backstaff.tools.workspace._texts import (
     unsaved_texts,
 )
 
+score_of = attrgetter("score")
 WALK_SHARE = 0.75
 """The part of the time for finding the files."""
 REBASED = "no file matches 'include' from the workspace on, so here it counts from"
@@ -99,7 +100,7 @@ class Searched:
         weight, patterns = weights(question, found, scan.searched), scan.job.patterns
         files = [one for one in found if one.count] if patterns else found
         worthy = by_words(question, files, weight)
-        best = in_order(worthy)[:CUT_FILES]
+        best = nlargest(CUT_FILES, worthy, key=score_of)
         texts, made = dict[str, str](), dict[str, Outline | None]()
         cut = dict[str, Worthy]()
         with suppress(DeadlineExceeded):
@@ -111,7 +112,7 @@ class Searched:
                 budget.check()
                 path = one.hits.path
                 cut[path] = with_places(one, question, weight, texts[path], made[path])
-        return in_order([cut.get(one.hits.path, one) for one in worthy])
+        return sorted((cut.get(one.hits.path, one) for one in worthy), key=score_of, reverse=True)
 
     @property
     def prefix(self) -> str:
@@ -130,6 +131,16 @@ class Searched:
         return "" if whole == "." else f" in {show(whole)}"
 
 
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A page shows `shown` matches of a file after the first `passed`, and counts `folded`."""
+
+    path: str
+    passed: int
+    shown: int
+    folded: int
+
+
 @dataclass(slots=True)
 class Pass:
     """The files of `searched` with wanted matches, as far as `scan` came, without these matches.
@@ -144,6 +155,25 @@ class Pass:
     counted: int = 0
     is_whole: bool = False
     is_weighed: bool = False
+
+    def shares(self, offset: int, room: int, *, most: int) -> tuple[list[Share], bool]:
+        """Return the shares of the page of at most `room` matches after the first `offset`.
+
+        The second value is True if matches are left for later pages. Where not all have room, each
+        file shows at most `most`, and the page counts its others, which no later page shows.
+        """
+        shares, has_more = list[Share](), False
+        fits = len(self.hits) == 1 or sum(one.count for one in self.hits) - offset <= room
+        for one in self.hits:
+            passed = min(offset, one.count)
+            offset -= passed
+            shown = min(one.count - passed, room, room if fits else most)
+            room -= shown
+            folded = one.count - passed - shown if shown == most and not fits else 0
+            if shown:
+                shares.append(Share(one.path, passed, shown, folded))
+            has_more = has_more or one.count > passed + shown + folded
+        return shares, has_more
 
 
 def rules_of(include: Sequence[str], exclude: Sequence[str]) -> Rules:
@@ -215,9 +245,3 @@ def _place(root_path: str, context: Context) -> tuple[Place, str]:
             parent, _, name = place.relative.rpartition("/")
             return context.root.directory(parent or "."), name
         raise NotADirectory("it is not a directory", last=True)
-
-
-def about_unsaved(paths: Sequence[str]) -> list[Note]:
-    """Say which `paths` were searched as unsaved texts of Emacs."""
-    as_in_emacs = f"not saved, searched as in Emacs: {paths_in_a_note(paths)}"
-    return [Note(NoteKind.UNSAVED, as_in_emacs)] * bool(paths)

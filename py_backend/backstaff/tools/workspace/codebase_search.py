@@ -26,9 +26,9 @@ from backstaff.render.names import MAX_ECHO, labels, quote, show, visible
 from backstaff.result import Note, NoteKind
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._matches import MOST, path_in_text
-from backstaff.tools.workspace._not_searched import not_searched, skipped
+from backstaff.tools.workspace._not_searched import told
 from backstaff.tools.workspace._refusals import refusal
-from backstaff.tools.workspace._searched import Searched, about_unsaved, rules_of, searched
+from backstaff.tools.workspace._searched import Searched, rules_of, searched
 from backstaff.tools.workspace._symbols import definition_data
 from backstaff.tools.workspace._texts import text
 
@@ -67,14 +67,13 @@ class Answer:
     best: Sequence[Worthy]
 
     def notes(self) -> list[Note]:
-        """Say how to see more, which words were looked for, and in which files they were not."""
+        """Say how to see more, which words were looked for, and which of them no file has."""
         words, scan = self.question.words, self.scan
-        counts = skipped(self.files.project, self.files.choice, scan)
         having = [any(one.words[at] for one in self.found) for at in range(len(words))]
-        told = [visible(self.question.shown(word)) for word in words]
-        nowhere = [word for word, found in zip(told, having, strict=True) if not found]
+        shown = [visible(self.question.shown(word)) for word in words]
+        nowhere = [word for word, found in zip(shown, having, strict=True) if not found]
         nowhere *= bool(scan.searched)
-        text = f"words: {' '.join(told)}"
+        text = f"words: {' '.join(shown)}"
         text += f"; in no file: {' '.join(nowhere)}" if nowhere else ""
         notes = [Note(NoteKind.PATTERN, text)]
         if not scan.files and (globs := self.asked.include or self.asked.exclude):
@@ -86,12 +85,7 @@ class Answer:
         if scan.is_early():
             late = f"the time was up after {scan.looked_at:,} of {len(scan.files):,} files"
             notes.append(Note(NoteKind.TIME, late, "give root_path or include"))
-        notes += about_unsaved(self.unsaved())
-        return [*notes, not_searched(counts, self.files, scan)]
-
-    def unsaved(self) -> list[str]:
-        """Return the paths that were searched as in Emacs."""
-        return self.files.unsaved(self.scan.files[: self.scan.looked_at])
+        return notes
 
     def rows(self, limit: int) -> list[str]:
         """Return the text of each file. The first definition stands whole if it has room."""
@@ -125,7 +119,8 @@ class Answer:
         query = quote(self.asked.query) if len(self.asked.query) <= MAX_ECHO else "the query"
         of = f"of {searched_files:,} searched{self.files.where()}\n"
         with_words = f"of {counted(len(self.found), 'file')} with a word, {of}"
-        notes, rows = self.notes(), self.rows(limit)
+        of_files = told(self.files, self.scan)
+        notes, rows = [*self.notes(), *of_files.notes], self.rows(limit)
         end = bracketed(notes)
 
         def page_text(shown: int) -> str:
@@ -140,7 +135,6 @@ class Answer:
 
         answer, shown = fit(page_text, len(rows), map(size, rows), limit)
         paths = [prefix + one.hits.path for one in self.best]
-        counts = skipped(self.files.project, self.files.choice, self.scan)
         has_all = len(self.best) == len(self.found) and not self.scan.is_early()
         truncated = not has_all or shown < len(rows)
         return Result(
@@ -160,8 +154,8 @@ class Answer:
                 ],
                 "searched_files": searched_files,
                 "matching_files": len(self.found),
-                "skipped": counts,
-                "unsaved": self.unsaved(),
+                "skipped": of_files.skipped,
+                "unsaved": of_files.unsaved,
                 "truncated": truncated,
                 "notes": [note.data() for note in notes],
             },

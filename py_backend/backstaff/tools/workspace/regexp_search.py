@@ -4,8 +4,8 @@ The dialect is Python's `re`; `contents.dialects` translates parts that only Jav
 is within one line. Order is by path (UTF-16 units), line, column.
 
 The way of a match is `Search.result`: the files are chosen (`_searched`), each has its matches
-counted (`Scan`), the page is shared among the files (`page_of`), its matches are fetched, laid out
-as rows (`_matches`), and fitted into the limit.
+counted (`Scan`), the page is shared among the files (`Pass.shares`), its matches are fetched, laid
+out as rows (`_matches`), and fitted into the limit.
 
 Where a page for a model cannot hold all matches, the files stand by worth instead (contract 009):
 all are counted before the first page, and the order is that of `contents.worth` for the words of
@@ -28,7 +28,6 @@ and offset then count files.
 """
 
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -51,17 +50,10 @@ from backstaff.tools.workspace._matches import Item, Row, path_in_text
 from backstaff.tools.workspace._matches import items as items_of
 from backstaff.tools.workspace._matches import rows as rows_of
 from backstaff.tools.workspace._near import Near, Wording, about_globs
-from backstaff.tools.workspace._not_searched import not_searched, skipped
-from backstaff.tools.workspace._page import page_of
+from backstaff.tools.workspace._not_searched import told
 from backstaff.tools.workspace._refusals import refusal
 from backstaff.tools.workspace._search_errors import invalid_regex, timeout
-from backstaff.tools.workspace._searched import (
-    Pass,
-    Searched,
-    about_unsaved,
-    rules_of,
-    searched,
-)
+from backstaff.tools.workspace._searched import Pass, Searched, rules_of, searched
 
 MAX_PATTERN_BYTES = 1000
 MAX_RESULTS, MAX_OFFSET, MAX_TIMEOUT_MS = 500, 1_000_000, 30_000
@@ -296,9 +288,9 @@ class Search:
         """Fetch the matches of the page, and find the notes of the answer."""
         asked, files = self.asked, self.files
         if asked.output == Output.CONTENT:
-            shown, folded, has_more = self._fetched(found)
+            shown, has_more = self._fetched(found)
         else:
-            rest, folded = found.hits[asked.offset :], Counter[str]()
+            rest = found.hits[asked.offset :]
             shown, has_more = rest[: asked.max_results], len(rest) > asked.max_results
         notes = [*files.notes, *late, *self._order_notes(found)]
         if (asked.context_lines or 0) > MAX_CONTEXT:
@@ -323,23 +315,18 @@ class Search:
             for path, one in made.items()
             if one.problem
         ]
-        unsaved = files.unsaved(found.scan.files[: found.scan.looked_at])
-        notes += about_unsaved(unsaved)
         shown = [replace(one, path=files.prefix + one.path) for one in shown]
-        return Page(asked, files, found, has_more, shown, folded, notes, unsaved, made)
+        return Page(asked, files, found, has_more, shown, notes, made)
 
-    def _fetched(self, found: Pass) -> tuple[list[Hits], Counter[str], bool]:
-        """Return the matches of the page, how many others each of its files only counts.
-
-        The third value is True if matches are left for later pages.
-        """
+    def _fetched(self, found: Pass) -> tuple[list[Hits], bool]:
+        """Return the matches of the page, and True if matches are left for later pages."""
         asked, pattern = self.asked, self.wording.python()
         most = max(LEAST_SHARE, asked.max_results // FILES_A_PAGE)
-        if not self.context.text_only:  # programs and people get all matches
-            most = asked.max_results
-        counts = [(one.path, one.count) for one in found.hits]
-        shares, has_more = page_of(counts, asked.offset, asked.max_results, most=most)
+        if not self.context.text_only:  # programs and people get all matches, on later pages
+            most = asked.max_results + 1
+        shares, has_more = found.shares(asked.offset, asked.max_results, most=most)
         windows = {one.path: (one.passed, one.shown) for one in shares}
+        folded = {one.path: one.folded for one in shares}
         job = Job((pattern,), output="content", windows=windows, with_text=True)
         if asked.definitions:
             job = self._job((pattern,))
@@ -351,8 +338,9 @@ class Search:
                 matches = matches[passed:][:most]
             text = hits.text if text_bytes <= MOST_TEXT_BYTES else b""
             if matches:  # else the file has changed meanwhile
-                shown.append(replace(hits, matches=matches, text=text))
-        return shown, Counter({one.path: one.folded for one in shares}), has_more
+                kept = replace(hits, matches=matches, text=text, folded=folded[hits.path])
+                shown.append(kept)
+        return shown, has_more
 
     def _order_notes(self, found: Pass) -> list[Note]:
         """Say that the order is new, if files have changed since the page before."""
@@ -373,8 +361,7 @@ _ORDERS: LRUCache[tuple[str, Arguments], int] = LRUCache(64)
 class Page:
     """A page of a search that is over: the files `shown`, by their paths from the root on.
 
-    `folded` counts the matches of a file that its last row counts. With `has_more`, known matches
-    are left for later pages. `outlines` are by path.
+    With `has_more`, known matches are left for later pages. `outlines` are by path.
     """
 
     asked: Arguments
@@ -382,9 +369,7 @@ class Page:
     found: Pass
     has_more: bool
     shown: Sequence[Hits]
-    folded: Counter[str]
     reasons: Sequence[Note]
-    unsaved: Sequence[str]
     outlines: Mapping[str, Outline]
 
     def result(self, limit: int, start: float) -> Result:
@@ -393,17 +378,17 @@ class Page:
         The data hold no more than the text, so a reader of either finds the rest at `next_offset`.
         """
         asked, scan, files, found = self.asked, self.found.scan, self.files, self.shown
-        counts, more = skipped(files.project, files.choice, scan), self._is_cut()
-        notes = [*self.reasons, not_searched(counts, files, scan)]
+        of_files, more = told(files, scan), self._is_cut()
+        counts, notes = of_files.skipped, [*self.reasons, *of_files.notes]
         last, items, rows = bracketed(notes), self._items(), self._rows(limit)
         # How many matches each row stands for, with those that it counts.
         worth, at = [1] * len(rows), -1
         for one in found:
             at += len(one.matches) or 1
-            if others := self.folded[one.path.removeprefix(files.prefix)]:
-                row = f"{rows[at][0]}+{others} more in this file: give it as root_path\n"
+            if one.folded:
+                row = f"{rows[at][0]}+{one.folded} more in this file: give it as root_path\n"
                 rows[at] = row, ""
-                worth[at] += others
+                worth[at] += one.folded
 
         def offset(shown: int) -> int | None:
             """Where the next page begins; None if there is none."""
@@ -424,7 +409,7 @@ class Page:
         output = {
             "query": {"pattern": asked.pattern, "flags": asked.flags},
             "root_path": files.base,
-            "truncated": next_offset is not None or self.folded.total() > 0,
+            "truncated": next_offset is not None or any(one.folded for one in found),
             "scanned_files": scan.searched,
             "items": [item for item, _ in items[:shown]],
             "warnings": [
@@ -434,7 +419,7 @@ class Page:
             ],
             "skipped": counts,
             "next_offset": next_offset,
-            "unsaved": self.unsaved,
+            "unsaved": of_files.unsaved,
         }
         took_ms = round((time.monotonic() - start) * 1000)
         in_units = [item | units for item, units in items[:shown]]

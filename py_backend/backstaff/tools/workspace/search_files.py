@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from backstaff.errors import DeadlineExceeded, PathError
 from backstaff.fs.root import Place
 from backstaff.names import suggestions
-from backstaff.names.query import Best, Index, Matches, Query, SearchKind
+from backstaff.names.query import Best, Matches, Query, SearchKind
 from backstaff.project.edits import Edits, edits
 from backstaff.project.files import Closed, ProjectFiles, project_files
 from backstaff.render.lines import (
@@ -43,7 +43,6 @@ from backstaff.tool import Context, Keyword, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._not_searched import not_walked
 from backstaff.tools.workspace._refusals import refusal
 
-DEFAULT_TEXT_BYTES = 1 << 20
 MAX_RESULTS = 1000
 MAX_OFFSET = 1_000_000
 FEW = 3
@@ -104,7 +103,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     hint = context.hint("{} searches what is in files", "workspace/regexp_search")
     is_wanted = project.paths and not matches and query.globs is None
     hints = [hint] if hint and is_wanted else []
-    limit = context.text_limit(DEFAULT_TEXT_BYTES)
+    limit = context.text_limit()
     head, rows, before = _head(asked, base, len(matches), total, len(project.paths)), [], None
     for how, path in page:
         is_new = query.kind is SearchKind.FUZZY and how is not before
@@ -162,7 +161,7 @@ class Search:
         budget = budget.at_least(MIN_SECONDS)
         query = Query.parse(from_there(asked.query, self.place.path), asked.kind)
         try:
-            matches = query.match(Index(project.paths), budget)
+            matches = query.match(project.paths, budget)
             several = len(matches) != 1 and query.globs is None
             known = edits(self.place, project.repository, budget) if several else Edits()
             return matches, matches.best(asked.offset + asked.max_results, budget, known.heat)
@@ -200,7 +199,7 @@ class Search:
         budget, count = self.context.budget.at_most(IGNORED_SECONDS), 0
         walked = project_files(self.place, budget.share(WALK_SHARE), include_ignored=True)
         with suppress(DeadlineExceeded):
-            count = len(query.match(Index(walked.paths), budget))
+            count = len(query.match(walked.paths, budget))
         text = plural(count, "ignored file matches", "ignored files match")
         text = "at least " * walked.expired + text
         if count or walked.expired:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from backstaff.names.stems import SHORTEST, stem
+from backstaff.contents.words import SHORTEST_STEM, stem
 
 
 @pytest.mark.parametrize(
@@ -23,4 +23,4 @@ def test_forms_of_a_word_have_one_stem(forms: str) -> None:
 def test_short_words_stay_as_they_are() -> None:
     for word in ("a", "is", "css", "red", "her", "key"):
         assert stem(word) == word
-    assert len(stem("sings")) >= SHORTEST
+    assert len(stem("sings")) >= SHORTEST_STEM
