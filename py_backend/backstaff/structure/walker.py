@@ -5,22 +5,20 @@ the partner of its bracket. In other languages, indentation ends it.
 """
 
 import re
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from backstaff.budget import Budget
-from backstaff.structure.code import Code
+from backstaff.structure.code import GOES_ON, Code
 from backstaff.structure.language import CONTAINERS, LONGEST, Language, matcher
 from backstaff.structure.shapes import bare_name, typed_name
 
 STRIDE = 1000
 """Number of lines between two looks at the clock."""
-MAX_ABOVE, MAX_HEAD = 100, 100
-"""Maximum number of lines above a definition that may belong to it, and of lines of its head."""
+MAX_HEAD = 100
+"""Maximum number of lines of the head of a definition."""
 _TAB = 8
-_HEADS, _NO_TYPE, _NO_METHOD = "{)]>:,=?|&.-<", "}#{[:,.+-*/|&?!\"'`", "@}{:,.+-/|&?!<(\"'`"
+_HEADS, _NO_TYPE, _NO_METHOD = "\0{)]>:,=?|&.-<", "}#{[:,.+-*/|&?!\"'`", "@}{:,.+-/|&?!<(\"'`"
 """Beginnings of lines that go on with a head; and that define no function without a keyword, typed
 or bare."""
 _SIGNS = re.compile(r"[][(){};,\n=](?:(?<!=)|>|(?<![=!<>]=)(?!=))")
@@ -59,23 +57,6 @@ class Block:
     is_container: bool = True
 
 
-@dataclass(slots=True)
-class Line:
-    """A line of code, the `at`-th: `body` has no blanks around it, and begins at `place`.
-
-    `start` is the place in `body` behind attributes and modifiers, and `found` the match of a rule
-    there.
-    """
-
-    at: int
-    number: int
-    indent: int
-    place: int
-    body: str
-    start: int
-    found: re.Match[str] | None
-
-
 class Walk:
     """A walk over `text`."""
 
@@ -87,72 +68,74 @@ class Walk:
         self.beyond = 0
         """Lines above this one belong to a head, and define nothing."""
 
-    # One step a comment; a line leaves at the first that says that it defines nothing.
-    def run(self, budget: Budget) -> list[Block]:  # noqa: C901, PLR0912
+    def run(self, budget: Budget) -> list[Block]:
         """Return the definitions in the order of their lines. Raises as `budget` does."""
+        (self._by_braces if self.language.end == "{" else self._by_indentation)(budget)
+        return [one for one in self.found if one.name]
+
+    def _by_braces(self, budget: Budget) -> None:
         code, language, stack = self.code, self.language, self.stack
-        lines, bodies, starts, numbers = code.lines, code.bodies, code.starts, code.numbers
-        likely = self._likely()
-        has_brackets, has_shapes = language.end == "{", language.bare or language.typed
-        last = looked_at = next_likely = 0  # `last` is the line of code above
-        at, total = -1, len(lines)
-        while (at := at + 1) < total:
+        bodies, starts, likely = code.bodies, code.starts, self._likely()
+        has_shapes, at, looked_at, next_likely = language.bare or language.typed, 0, 0, 0
+        while at < len(bodies):
             if at >= looked_at:
                 budget.check()
                 looked_at = at + STRIDE
-            if not (body := bodies[at]) or at < self.beyond:
-                continue
-            while starts[at] > stack[-1].end >= 0:
+            while starts[at] > stack[-1].end:
                 stack.pop()
             while likely[next_likely] < at:
                 next_likely += 1
-            top, is_likely = stack[-1], likely[next_likely] == at
+            top, body = stack[-1], bodies[at]
+            is_likely = likely[next_likely] == at
             has_members = top.is_container and (top.kind or not language.bare)
-            is_sparse = not (has_members and (has_shapes or (language.group and not top.name)))
-            if has_brackets and is_sparse and not is_likely:
+            if not is_likely and not (
+                has_members and (has_shapes or (language.group and not top.name))
+            ):
                 # Most lines stand in the midst of a function, and define nothing.
-                at = likely[next_likely] - 1
-                if at + 1 == total or starts[at + 1] > top.end:
-                    at = code.line_at(top.end)
+                at = likely[next_likely]
+                at = at if starts[at] <= top.end else code.line_at(top.end) + 1
                 continue
-            is_shape = not has_brackets or is_likely or "(" in body or body[-1] in "{<"
-            is_declaration = language.of_c and body[-1] == ";" and "{" not in body
-            if not (is_shape or language.group) or (is_declaration and not is_likely):
-                continue
-            line = lines[at]
-            first = indent = line.find(body[0])
-            if first and (line[0] == "\t" or "\0" in line[:first]):
-                before = line[:first].rpartition("\0")[2][:LONGEST]
-                indent = len(before.expandtabs(_TAB))
-            if not has_brackets:
+            if body and (
+                is_likely
+                or language.group
+                or (
+                    ("(" in body or body[-1] in "{<")
+                    and not (language.of_c and body[-1] == ";" and "{" not in body)
+                )
+            ):
+                self._take(at, body, self._indent(at), is_likely=is_likely)
+            at = max(at + 1, self.beyond)
+
+    def _by_indentation(self, budget: Budget) -> None:
+        bodies, stack, last, likely = self.code.bodies, self.stack, 0, {*self._likely()}
+        for at, body in enumerate(bodies):
+            if not at % STRIDE:
+                budget.check()
+            if body:
                 above, last = last, at
-                is_string = "\0" in line and body[0] in "\"'<"  # at the margin, it ends nothing
-                is_out = indent <= top.indent and not is_string
-                if (is_out and self._goes_on(body, indent, above, at)) or not is_likely:
-                    continue
-            body = body[:LONGEST]
-            if language.bare and body[-1] == "=" and at + 1 < total:
-                body = f"{body} {bodies[at + 1]}"  # a function may begin there
-            start = begun.end() if language.before and (begun := language.before(body)) else 0
-            found = language.rule(body, start) if is_likely else None
-            if found or not language.bare or _METHOD.match(body, start):
-                number = numbers[at] + line.count("\0", 0, first)
-                self._take(Line(at, number, indent, starts[at] + first, body, start, found))
+                indent = self._indent(at)
+                is_over = indent <= stack[-1].indent and self._goes_on(body, indent, above, at)
+                if at in likely and not is_over:
+                    self._take(at, body, indent, is_likely=True)
         for block in stack:
-            block.last = block.last or numbers[last + 1] - 1
-        return [one for one in self.found if one.name]
+            block.last = block.last or last + 1
+
+    def _indent(self, at: int) -> int:
+        """Return the number of blanks before the `at`-th line of code."""
+        line, body = self.code.lines[at], self.code.bodies[at]
+        first = line.find(body[0])
+        return len(line[:first][:LONGEST].expandtabs(_TAB)) if line[0] == "\t" else first
 
     def comments(self) -> list[tuple[int, int]]:
         """Return the first and the last line of each run of comments and docstrings."""
-        result, numbers = list[tuple[int, int]](), self.code.numbers
+        result = list[tuple[int, int]]()
         # A string on a line of its own is a docstring, where no brackets are.
-        marks = "\"'" if not self.language.end else "\0"
+        marks = "\"'\0" if not self.language.end else ""
         for at in [at for at, body in enumerate(self.code.bodies) if body[:1] in marks]:
-            first, last = numbers[at], numbers[at + 1] - 1
-            if self.lines[first - 1].strip():
-                if result and result[-1][1] == first - 1:
-                    first = result.pop()[0]
-                result.append((first, last))
+            goes_on = bool(result) and result[-1][1] == at
+            is_within = self.code.lines[at][:1] in GOES_ON
+            if goes_on if is_within else self.lines[at].strip():
+                result.append((result.pop()[0] if goes_on else at + 1, at + 1))
         return result
 
     def _likely(self) -> Sequence[int]:
@@ -162,8 +145,8 @@ class Walk:
         """
         total, finders = len(self.code.lines), self.language.finders
         places = [found.start() for finder in finders for found in finder(self.code.text)]
-        numbers = {*map(partial(bisect_right, self.code.starts), places), total + 1}
-        return [number - 1 for number in sorted(numbers)] if finders else range(total + 1)
+        lines = sorted({*map(self.code.line_at, places), total})
+        return lines if finders else range(total + 1)
 
     def _goes_on(self, body: str, indent: int, above: int, at: int) -> bool:
         """Close the definitions that end above the `at`-th line by its indentation, or with it.
@@ -171,48 +154,58 @@ class Walk:
         Return True if the line only goes on with a definition, or ends one. The code before it is
         on the line `above`.
         """
-        language, stack, numbers = self.language, self.stack, self.code.numbers
-        while indent <= (top := stack[-1]).indent:
+        language, stack = self.language, self.stack
+        is_string = body[0] == "\0" or (
+            body[0] in "\"'<" and self.code.lines[at : at + 2][-1].startswith("\0")
+        )
+        while not is_string and indent <= (top := stack[-1]).indent:
             if indent == top.indent:
                 if matcher(language.end)(body):
-                    top.last = numbers[at + 1] - 1
+                    top.last = at + 1
                     stack.pop()
                     return True
                 if matcher(language.goes_on)(body) or (language.braced and not language.rule(body)):
                     return True
-            top.last = numbers[above + 1] - 1
+            top.last = above + 1
             stack.pop()
-        return False
+        return is_string
 
     # A definition begins in one of four ways, and ends in one of two.
-    def _take(self, line: Line) -> None:  # noqa: C901, PLR0912
-        """Put the definition that `line` begins, if any, on the stack."""
-        language, code, body, owner = self.language, self.code, line.body, self.stack[-1]
+    def _take(self, at: int, body: str, indent: int, *, is_likely: bool) -> None:  # noqa: C901, PLR0912
+        """Put the definition that `body`, the `at`-th line, begins, if any, on the stack."""
+        language, code, owner = self.language, self.code, self.stack[-1]
+        place = code.starts[at] + code.lines[at].find(body[0])
+        body = body[:LONGEST]
+        if language.bare and body[-1] == "=" and at + 1 < len(code.bodies):
+            body = f"{body} {code.bodies[at + 1]}"  # a function may begin there
+        start = begun.end() if language.before and (begun := language.before(body)) else 0
+        found = language.rule(body, start) if is_likely else None
         is_member = owner.is_container and not (language.bare and owner.kind in _PARTS)
-        place, needs_body, block = line.place + line.start, False, None
-        if line.found:
-            at = line.found.lastindex or 0
-            kind, name = line.found.group(at - 1, at)
+        needs_body, block = False, None
+        begin = place + start
+        if found:
+            group = found.lastindex or 0
+            kind, name = found.group(group - 1, group)
             needs_body = (language.bare and not kind) or (
                 language.of_c and kind.startswith(("struct", "union", "enum", "class"))
             )
             is_nameless = name == "("  # of Go: `type (`
-            block = self._block(line, "" if is_nameless else name.strip(), kind or "function")
-            place = line.place + line.found.end() - is_nameless
-        elif language.bare or language.typed:
-            block = self._by_shape(line, owner, is_member=is_member)
+            block = self._block(at, "" if is_nameless else name.strip(), kind or "function")
+            begin = place + found.end() - is_nameless
+        elif (language.bare and _METHOD.match(body, start)) or language.typed:
+            block = self._by_shape(at, body[start:], owner, is_member=is_member)
             needs_body = language.of_c or not is_member
-        is_group = not block and owner.kind == "type" and not owner.name
-        if is_group and (found := matcher(language.group)(body)):
-            block = self._block(line, found[1], owner.kind)
+        if not block and owner.kind == "type" and not owner.name:
+            if found := matcher(language.group)(body):
+                block = self._block(at, found[1], owner.kind)
         if not block and language.anonymous and body[-1] == "{":
             is_body = "new " in body and body[:-1].rstrip()[-1:] == ")"
             if is_body or owner.kind == "enum":
-                block, place = self._block(line, "", "class"), line.place + len(body) - 1
+                block, begin = self._block(at, "", "class"), place + len(body) - 1
         if not block:
             return
         if language.end == "{":
-            has_body = self._extend(block, line, place)
+            has_body = self._extend(block, at, indent, begin)
             is_called = language.bare and code.text.startswith("(", block.end + 1)
             if (needs_body and not has_body) or is_called:
                 return
@@ -220,38 +213,37 @@ class Walk:
                 block.name = found[1]
             if language.of_c:  # else a function may be a parameter
                 self.beyond = max(self.beyond, code.line_at(block.opened))
-            end = code.line_at(block.end)
-            block.last = code.numbers[end] + code.text.count("\0", code.starts[end], block.end)
+            block.last = code.line_at(block.end) + 1
         else:
-            block.indent = line.indent
+            block.indent = indent
             if language.braced and 0 < body.count("{") == body.count("}"):
-                block.last = line.number
-        block.first = self._first_line(line, owner)
+                block.last = at + 1
+        block.first = self._first_line(at, indent, owner)
         self.found.append(block)
         if not block.last or language.end == "{":
             self.stack.append(block)
 
-    def _block(self, line: Line, name: str, kind: str) -> Block:
-        """Return the definition that begins on `line`."""
-        code, own = self.code.lines[line.at], self.lines[line.number - 1]
-        if "\0" not in code:
+    def _block(self, at: int, name: str, kind: str) -> Block:
+        """Return the definition that begins on the `at`-th line."""
+        code, own = self.code.lines[at], self.lines[at]
+        if len(code) == len(own):
             own = own[: len(code.rstrip())]
             if '"' in name:
-                at = code.find(name)
-                name = own[at : at + len(name)]
+                place = code.find(name)
+                name = own[place : place + len(name)]
         is_container = kind in CONTAINERS or kind in _PARTS
-        return Block(name, kind, line.number, 0, own.strip(), is_container=is_container)
+        return Block(name, kind, at + 1, 0, own.strip(), is_container=is_container)
 
-    def _by_shape(self, line: Line, owner: Block, *, is_member: bool) -> Block | None:
+    def _by_shape(self, at: int, body: str, owner: Block, *, is_member: bool) -> Block | None:
         """Return the function that has no keyword, or None."""
-        language, body = self.language, line.body[line.start :]
+        language = self.language
         if language.bare:
             is_other = not body or body[0] in _NO_METHOD or not (is_member or body[-1] in "({},")
             name = "" if is_other else bare_name(body, is_member=is_member)
-            return self._block(line, name, "method") if name else None
+            return self._block(at, name, "method") if name else None
         about = owner.name.partition("<")[0].rpartition("::")[2]
         if is_member and owner.kind == "record" and body == f"{about} {{":
-            return self._block(line, about, "method")  # a constructor of Java without parameters
+            return self._block(at, about, "method")  # a constructor of Java without parameters
         is_top = owner.kind in _PARTS
         is_local = language.local and not owner.is_container
         is_known = (is_member and (language.of_c or not is_top)) or is_local
@@ -260,10 +252,10 @@ class Walk:
         is_c = language.of_c
         name = typed_name(body, about, has_type=is_c and is_top, of_c=is_c)
         kind = "method" if is_member and not is_top else "function"
-        return self._block(line, name, kind) if name else None
+        return self._block(at, name, kind) if name else None
 
     # One branch a sign.
-    def _extend(self, block: Block, line: Line, place: int) -> bool:  # noqa: C901, PLR0912
+    def _extend(self, block: Block, line: int, indent: int, place: int) -> bool:  # noqa: C901, PLR0912
         """Find the body and the end of `block`, whose head goes on at `place`.
 
         Return True if it has a body.
@@ -291,8 +283,8 @@ class Walk:
             elif sign == "\n":
                 at = code.line_at(place) + 1
                 left -= block.opened != start
-                is_over = not (left and (depth or self._is_head(line.indent, at)))
-                if not left and at - line.at <= MAX_HEAD:  # it has jumped over no braces
+                is_over = not (left and (depth or self._is_head(indent, at)))
+                if not left and at - line <= MAX_HEAD:  # it has jumped over no braces
                     self.beyond = at
             elif (
                 depth or sign in ",;" or (sign == "=>" and language.bare and block.kind == "method")
@@ -317,39 +309,38 @@ class Walk:
 
     def _is_head(self, indent: int, at: int) -> bool:
         """Return True if the next line of code from the `at`-th on goes on with a head."""
-        lines, bodies = self.code.lines, self.code.bodies
-        while at < len(lines) and not (body := bodies[at]):
+        bodies = self.code.bodies
+        while at < len(bodies) and not bodies[at]:
             at += 1
-        if at == len(lines):
+        if at == len(bodies):
             return False
-        deep = len(lines[at][: lines[at].find(body[0])][:LONGEST].expandtabs(_TAB))
-        return deep > indent or body[0] in _HEADS or bool(matcher(self.language.goes_on)(body))
+        goes_on = bodies[at][0] in _HEADS or self._indent(at) > indent
+        return goes_on or bool(matcher(self.language.goes_on)(bodies[at]))
 
-    def _first_line(self, line: Line, owner: Block) -> int:
+    def _first_line(self, line: int, indent: int, owner: Block) -> int:
         """Return the first line above `line` that belongs to it: comment, decorator, attribute.
 
         No line of another definition does.
         """
-        language, code, first = self.language, self.code, line.number
+        code, first = self.code, line + 1
         before = self.found[-1].last if self.found else 0
-        lowest = max(owner.line, before if before < line.number else 0)
+        lowest = max(owner.line, before if before <= line else 0)
         within = False  # the last lines of a decorator, whose first has not been seen
-        for at in range(line.at - 1, max(-1, line.at - MAX_ABOVE), -1):
-            number = code.numbers[at]
-            if number <= lowest:
-                break
+        for at in range(line - 1, lowest - 1, -1):
             body = code.bodies[at]
-            shown = code.lines[at] if body else self.lines[number - 1]
-            if not shown.strip():
+            shown = code.lines[at] if body else self.lines[at]
+            if code.lines[at][:1] in GOES_ON:
+                continue
+            if not (own := shown.lstrip()):
                 break
-            indent = len(shown[: len(shown) - len(shown.lstrip())][:LONGEST].expandtabs(_TAB))
-            if not body and indent >= line.indent:
-                first = first if within else number
-            elif indent == line.indent and body and language.is_attribute(body[:LONGEST]):
-                first, within = number, False
+            deep = len(shown[: len(shown) - len(own)][:LONGEST].expandtabs(_TAB))
+            if not body and deep >= indent:
+                first = first if within else at + 1
+            elif deep == indent and body and self.language.is_attribute(body[:LONGEST]):
+                first, within = at + 1, False
             # A decorator ends with its arguments, but `}` alone ends another definition.
-            elif (indent == line.indent and body[:1] in "})]" and body.strip("};")) or (
-                indent > line.indent and (within or body.endswith((")", "]")))
+            elif (deep == indent and body[:1] in "})]" and body.strip("};")) or (
+                deep > indent and (within or body.endswith((")", "]")))
             ):
                 within = True
             else:
