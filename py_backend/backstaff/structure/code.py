@@ -16,7 +16,6 @@ LONGEST_WORD = 80
 _COMMENTS = ("/*", "--", "=", "#|")
 """Beginnings of comments that may go on over lines."""
 _MARGIN = re.compile(r"\n(?![ \t\n])")
-_BRACES = re.compile(r"[{}]")
 
 
 class Code:
@@ -135,9 +134,13 @@ class Code:
 
     def _pair(self) -> None:
         """Find the partner of each brace."""
-        opened = list[int]()
-        for found in _BRACES.finditer(self.text):
-            if found[0] == "{":
-                opened.append(found.start())
-            elif opened:
-                self.closing[opened.pop()] = found.start()
+        opened, place = list[int](), 0
+        for part in self.text.split("}"):
+            start = part.find("{")
+            while start >= 0:
+                opened.append(place + start)
+                start = part.find("{", start + 1)
+            place += len(part)
+            if opened:
+                self.closing[opened.pop()] = place
+            place += 1

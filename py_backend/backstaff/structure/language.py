@@ -62,6 +62,8 @@ class Language:
 
     A line within a function in which none does defines nothing. With "" any line may do.
     """
+    ends: str = ""
+    """Signs at the end of lines that may define something, too."""
     end: str = "{"
     """A pattern for the beginning of a line that ends a definition.
 
@@ -69,16 +71,17 @@ class Language:
     """
     bare: bool = False
     """Functions have no keyword, but modifiers at most: `async name(...) {`."""
-    typed: bool = False
-    """Functions of a class have no keyword, but a type before the name: `static int name(...)`."""
+    shape: str = ""
+    """A pattern for a function that has no keyword; its last group is named `shape`.
+
+    It is the name where it is `bare`, else what has a type and a name before a parenthesis.
+    """
     local: bool = False
     """Typed functions stand in functions, too."""
     of_c: bool = False
     """They stand outside of classes, and have a body. Macros stand for types and functions."""
     anonymous: bool = False
     """`new Type() {` and constants of an enum have members."""
-    group: str = ""
-    """A pattern for a member of a nameless definition, such as `type (`; its group is the name."""
     owner: str = ""
     """A pattern for the line of a definition; its group is the type that has the definition."""
 
@@ -102,18 +105,12 @@ class Language:
     """A pattern for lines that continue a definition at their own indentation."""
 
     @cached_property
-    def before(self) -> Match | None:
-        """Matches the attributes and modifiers before a definition, if there are any."""
-        not_after = "[=:;,?!(]" if self.bare else "[=;,?!]"
-        words = "|".join(self.modifiers.split())
-        parts = [rf"(?:{words})\s++(?!{not_after})"] * bool(words)
-        parts += [rf"(?:{self.attributes})\s*+"] * bool(self.attributes)
-        return matcher(f"(?:{'|'.join(parts)})*") if parts else None
-
-    @cached_property
     def rule(self) -> Match:
-        """Matches a definition that has a keyword; the last two groups count."""
-        return matcher("|".join(self.rules))
+        """Matches a definition behind its attributes and modifiers; the last two groups count."""
+        not_after = "[=:;,?!(]" if self.bare else "[=;,?!]"
+        words = rf"(?:{'|'.join(self.modifiers.split()) or '(?!)'})\s++(?!{not_after})"
+        before = rf"(?:{words}|(?:{self.attributes or '(?!)'})\s*+)*"
+        return matcher(f"{before}(?:{'|'.join(filter(None, (*self.rules, self.shape)))})")
 
     @cached_property
     def finders(self) -> tuple[Callable[[str], Iterator[re.Match[str]]], ...]:

@@ -5,10 +5,12 @@ from dataclasses import replace
 
 from backstaff.structure.language import ESCAPED, Language, Long, plain
 from backstaff.structure.pieces import (
+    ANGLES,
     AT_SIGN,
     ATTRIBUTE_C,
     BRACKETS,
     HASH,
+    PARENTHESES,
     TEMPLATE,
     piece,
     rule,
@@ -74,9 +76,12 @@ _JAVASCRIPT_RULES = (
 _JAVASCRIPT = Language(files=".js .jsx .mjs .cjs", modes="node", rules=_JAVASCRIPT_RULES,
     modifiers="export default declare async abstract const(?=\\s++enum) public private protected"
     " static readonly override accessor get set", attributes=AT_SIGN, bare=True,
+    shape=rf"()[*#]*+(?P<shape>(?!\d)[\w$]++|\[[^\]]*+\])\s*+\??\s*+(?:<$|(?:{ANGLES}\s*+)?"
+    rf"(?:{PARENTHESES}\s*+(?:[{{:;]|$)|(?!{PARENTHESES})\((?!.*=>)))", ends="({<=,",
     long=(_TEMPLATE,), opaque=r"/(?![*/])(?:(?<=[=(,:;!&|?\[{}>]/)|(?<=[=(,:;!&|?\[{}>\s]\s/)|(?<=return /))"
     r"(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.){0,60}\]){1,99}/", goes_on=r"(?:extends|implements)\b",
-    words=r"function class~ interface~ enum~ namespace~ module~ type~ => [({<=]$ \)~?\{ \([^()\n]*,$")
+    words=r"function class~ interface~ enum~ namespace~ module~ type~ => \)~?\{")
+_TYPED = r"()(?P<shape>)(?![}#{\[:,.+\-*/|&?!\"'`])(?=[^(]*+\(|\w++ \{$)"
 _MACRO = piece(r"[A-Z_]{4,}[A-Z0-9_]*+(?:\([^)]*+\))?", "FMT_API", "EXPORT_AS(x)")
 _BEFORE_NAME = rf"(?:(?:{_MACRO}|{ATTRIBUTE_C})\s++)*"
 _PREPROCESSOR = r"#(?![ \t]*+(?:if|el|en))(?:\\(?s:.)|/\*(?:[^*]|\*(?!/))*+\*/|[^\\\n])*|'(?<=\d')(?=\d)"
@@ -86,7 +91,7 @@ _C = Language(files=".c .h", rules=(
         rule(r"typedef\s++(struct|union|enum)\b()(?=\s*+(?:\{|$))", {"typedef struct {": ""}),
         rule(r'(extern)\s*+"[^"]*+"()(?=\s*+(?:\{|$))', {'extern "C" {': ""}),
     ), modifiers='static const extern(?:\\s*+"_++")? inline', attributes=ATTRIBUTE_C,
-    words="struct union enum extern~", typed=True, of_c=True,
+    words="struct union enum extern~", shape=_TYPED, of_c=True,
     opaque=_PREPROCESSOR,
     above=r"(?!\w++\s*+:$)[A-Za-z_][\w:<>,*& ]*+$|__attribute__|\[\[",
     goes_on=r"(?:throw|noexcept|const|requires)\b|__")
@@ -106,7 +111,7 @@ _JAVA = Language(files=".java", rules=(rule(r"(class|interface|enum|@interface|r
         {"class A<T> extends B {": "A", "@interface C {": "C", "record P(int x) {": "P"}),),
     modifiers="public private protected static final abstract sealed non-sealed strictfp synchronized"
     " native default", attributes=AT_SIGN, words="class~ interface~ enum~ record~ new~",
-    typed=True, anonymous=True, long=(_TRIPLE,),
+    shape=_TYPED, anonymous=True, long=(_TRIPLE,),
     goes_on=r"(?:throws|extends|implements|permits)\b")
 _LISP = Language(files=".el", modes="emacs-lisp", rules=(rule(
         r"\(((?:cl-|ert-|\w++-(?=def(?:un|macro|var|custom|command|group|method|subst)\b))?"
@@ -138,9 +143,10 @@ LANGUAGES: dict[str, Language] = {
     "typescript": replace(_JAVASCRIPT, files=".ts .tsx .mts .cts", modes=""),
     "go": Language(files=".go", rules=(
             rule(r"(func)\s++(?:\([^)]*+\)\s*+)?(\w++)", {"func (a *A[T]) B(c int) {": "B"}),
-            rule(r"(type)\s++(\w++|\($)", {"type A struct {": "A", "type (": "("})),
+            rule(r"(type)\s++(\w++|\($)", {"type A struct {": "A", "type (": "("}),
+            r"()(?P<group>\w++)(?=(?:\[[^\]]*+\])?\s++[\w*\[(=])"),
         words="func~ type~", owner=r"func\s++\((?:[^)]*[\s*(])?(\w++)(?:\[[^\]]*+\])?\)",
-        group=r"(\w++)(?=(?:\[[^\]]*+\])?\s++[\w*\[(=])", long=(plain("`"),)),
+        long=(plain("`"),)),
     "rust": Language(files=".rs", rules=(rule(r"(fn|struct|enum|union|trait|mod|type)\s++(?:r#)?(\w++)",
                  {"fn a<T>(b: T) {": "a", "struct r#type;": "type"}),
             rule(r"(impl)\b(?:\s*+<(?:[^<>]|<(?:[^<>]|<[^<>]*+>)*>|(?<=[-=])>)*>)?\s++([^{]++)",
@@ -169,9 +175,9 @@ LANGUAGES: dict[str, Language] = {
         modifiers="public private protected internal static sealed abstract partial readonly ref"
         " unsafe new file override virtual async extern required",
         attributes=rf"(?:{BRACKETS})(?!\s*+[=.;])",
-        words=r"class~ struct~ interface~ enum~ record~ namespace~ delegate~ \)$ \)~=> \)~?\{",
+        words=r"class~ struct~ interface~ enum~ record~ namespace~ delegate~ \)~=> \)~?\{", ends=")",
         opaque=r"#[a-z][^\n]*+",
-        anonymous=False, typed=True, local=True, long=(Long(r'""("++)', r'""\1'),
+        anonymous=False, local=True, long=(Long(r'""("++)', r'""\1'),
               *(plain(mark, '"', '""') for mark in ('$@"', '@$"', '@"'))),
         above=r"\[", goes_on=r"where\b"),
     "ruby": Language(files=".rb .rake .gemspec .ru Rakefile Gemfile Vagrantfile", modes="ruby", rules=(

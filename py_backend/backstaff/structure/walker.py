@@ -11,16 +11,15 @@ from dataclasses import dataclass
 from backstaff.budget import Budget
 from backstaff.structure.code import GOES_ON, Code
 from backstaff.structure.language import CONTAINERS, LONGEST, Language, matcher
-from backstaff.structure.shapes import bare_name, typed_name
+from backstaff.structure.shapes import NO_NAMES, typed_name
 
 STRIDE = 1000
 """Number of lines between two looks at the clock."""
 MAX_HEAD = 100
 """Maximum number of lines of the head of a definition."""
 _TAB = 8
-_HEADS, _NO_TYPE, _NO_METHOD = "\0{)]>:,=?|&.-<", "}#{[:,.+-*/|&?!\"'`", "@}{:,.+-/|&?!<(\"'`"
-"""Beginnings of lines that go on with a head; and that define no function without a keyword, typed
-or bare."""
+_HEADS = "\0{)]>:,=?|&.-<"
+"""Beginnings of lines that go on with a head."""
 _SIGNS = re.compile(r"[][(){};,\n=](?:(?<!=)|>|(?<![=!<>]=)(?!=))")
 """Signs in a head, or at its end: `=` and `=>`, but not `==` or `<=`.
 
@@ -30,10 +29,10 @@ _VALUES = frozenset("type typealias fun def concept".split())
 """Kinds of definitions that may be a value behind `=`."""
 _PARTS = frozenset(("", "namespace", "extern"))
 """Kinds that have functions as the text has them."""
+_TYPES = ("struct", "union", "enum", "class")
 _BEFORE_TYPE = re.compile(r".*(?:[:|&<,?(=]|\b(?:is|extends|keyof|readonly))\s*\Z", re.DOTALL)
 """Signs and words before the brace of a type in TypeScript."""
 _TYPEDEF = re.compile(r"}[^;\n\w]*+(\w++)")
-_METHOD = re.compile(r"[*#]*+(?:[\w$]++|\[[^\]]*+\])\s*+\??\s*+[(<]")
 
 
 @dataclass(slots=True, eq=False)
@@ -41,8 +40,7 @@ class Block:
     """A definition. Lines count from 1; 0 means not yet.
 
     In a language with brackets its body, if it has one, begins at the place `opened` of the code,
-    and it ends at the place `end`. In others the lines within it are indented more than `indent`. A
-    container has members.
+    and it ends at the place `end`. In others the lines within it are indented more than `indent`.
     """
 
     name: str
@@ -54,7 +52,6 @@ class Block:
     indent: int = -1
     opened: int = -1
     end: int = -1
-    is_container: bool = True
 
 
 class Walk:
@@ -65,6 +62,8 @@ class Walk:
         self.code = Code(text, language)
         self.stack = [Block("", "", 0, 0, "", end=len(self.code.text))]  # all of the text
         self.found: list[Block] = []
+        self.holders = CONTAINERS - _PARTS if language.bare else CONTAINERS | _PARTS
+        """Kinds of definitions with functions that no keyword begins."""
         self.beyond = 0
         """Lines above this one belong to a head, and define nothing."""
 
@@ -72,59 +71,6 @@ class Walk:
         """Return the definitions in the order of their lines. Raises as `budget` does."""
         (self._by_braces if self.language.end == "{" else self._by_indentation)(budget)
         return [one for one in self.found if one.name]
-
-    def _by_braces(self, budget: Budget) -> None:
-        code, language, stack = self.code, self.language, self.stack
-        bodies, starts, likely = code.bodies, code.starts, self._likely()
-        has_shapes, at, looked_at, next_likely = language.bare or language.typed, 0, 0, 0
-        while at < len(bodies):
-            if at >= looked_at:
-                budget.check()
-                looked_at = at + STRIDE
-            while starts[at] > stack[-1].end:
-                stack.pop()
-            while likely[next_likely] < at:
-                next_likely += 1
-            top, body = stack[-1], bodies[at]
-            is_likely = likely[next_likely] == at
-            has_members = top.is_container and (top.kind or not language.bare)
-            if not is_likely and not (
-                has_members and (has_shapes or (language.group and not top.name))
-            ):
-                # Most lines stand in the midst of a function, and define nothing.
-                at = likely[next_likely]
-                at = at if starts[at] <= top.end else code.line_at(top.end) + 1
-                continue
-            if body and (
-                is_likely
-                or language.group
-                or (
-                    ("(" in body or body[-1] in "{<")
-                    and not (language.of_c and body[-1] == ";" and "{" not in body)
-                )
-            ):
-                self._take(at, body, self._indent(at), is_likely=is_likely)
-            at = max(at + 1, self.beyond)
-
-    def _by_indentation(self, budget: Budget) -> None:
-        bodies, stack, last, likely = self.code.bodies, self.stack, 0, {*self._likely()}
-        for at, body in enumerate(bodies):
-            if not at % STRIDE:
-                budget.check()
-            if body:
-                above, last = last, at
-                indent = self._indent(at)
-                is_over = indent <= stack[-1].indent and self._goes_on(body, indent, above, at)
-                if at in likely and not is_over:
-                    self._take(at, body, indent, is_likely=True)
-        for block in stack:
-            block.last = block.last or last + 1
-
-    def _indent(self, at: int) -> int:
-        """Return the number of blanks before the `at`-th line of code."""
-        line, body = self.code.lines[at], self.code.bodies[at]
-        first = line.find(body[0])
-        return len(line[:first][:LONGEST].expandtabs(_TAB)) if line[0] == "\t" else first
 
     def comments(self) -> list[tuple[int, int]]:
         """Return the first and the last line of each run of comments and docstrings."""
@@ -139,14 +85,62 @@ class Walk:
         return result
 
     def _likely(self) -> Sequence[int]:
-        """Return the lines in which one of the `words` stands; all if there are none.
+        """Return the lines that may begin a definition; all if no words are known.
 
         The last one is behind the text.
         """
-        total, finders = len(self.code.lines), self.language.finders
-        places = [found.start() for finder in finders for found in finder(self.code.text)]
-        lines = sorted({*map(self.code.line_at, places), total})
-        return lines if finders else range(total + 1)
+        code, language, total = self.code, self.language, len(self.code.bodies)
+        if not language.words:
+            return range(total + 1)
+        places = [found.start() for finder in language.finders for found in finder(code.text)]
+        lines = {*map(code.line_at, places), total}
+        if ends := language.ends:
+            lines.update(at for at, body in enumerate(code.bodies) if body and body[-1] in ends)
+        return sorted(lines)
+
+    def _by_braces(self, budget: Budget) -> None:
+        code, language, stack = self.code, self.language, self.stack
+        bodies, starts, likely = code.bodies, code.starts, self._likely()
+        at = looked_at = next_likely = 0
+        while at < len(bodies):
+            if at >= looked_at:
+                budget.check()
+                looked_at = at + STRIDE
+            while starts[at] > stack[-1].end:
+                stack.pop()
+            while likely[next_likely] < at:
+                next_likely += 1
+            top, body = stack[-1], bodies[at]
+            if likely[next_likely] == at:
+                is_likely = bool(body)
+            elif (language.shape and top.kind in self.holders) or not (top.name or top.line == 0):
+                is_likely = body != "" and not (language.of_c and body[-1] == ";" and "{" not in body)
+            else:
+                # Most lines stand in the midst of a function, and define nothing.
+                at = likely[next_likely]
+                at = at if starts[at] <= top.end else code.line_at(top.end) + 1
+                continue
+            at = self._take(at, body) if is_likely else at + 1
+
+    def _by_indentation(self, budget: Budget) -> None:
+        bodies, stack, last, likely = self.code.bodies, self.stack, 0, {*self._likely()}
+        for at, body in enumerate(bodies):
+            if not at % STRIDE:
+                budget.check()
+            if body:
+                above, last = last, at
+                indent = self._indent(at)
+                is_over = indent <= stack[-1].indent and self._goes_on(body, indent, above, at)
+                if at in likely and not is_over:
+                    self._take(at, body)
+        for block in stack:
+            block.last = block.last or last + 1
+
+    def _indent(self, at: int) -> int:
+        """Return the number of blanks before the `at`-th line of code."""
+        line, body = self.code.lines[at], self.code.bodies[at]
+        first = line.find(body[0])
+        return len(line[:first][:LONGEST].expandtabs(_TAB)) if line[0] == "\t" else first
 
     def _goes_on(self, body: str, indent: int, above: int, at: int) -> bool:
         """Close the definitions that end above the `at`-th line by its indentation, or with it.
@@ -171,48 +165,49 @@ class Walk:
         return is_string
 
     # A definition begins in one of four ways, and ends in one of two.
-    def _take(self, at: int, body: str, indent: int, *, is_likely: bool) -> None:  # noqa: C901, PLR0912
-        """Put the definition that `body`, the `at`-th line, begins, if any, on the stack."""
-        language, code, owner = self.language, self.code, self.stack[-1]
-        place = code.starts[at] + code.lines[at].find(body[0])
-        body = body[:LONGEST]
+    def _take(self, at: int, body: str) -> int:  # noqa: C901, PLR0912
+        """Put the definition that `body`, the `at`-th line, begins, if any, on the stack.
+
+        Return the next line that may begin one.
+        """
+        language, code, owner, own = self.language, self.code, self.stack[-1], self.lines[at]
+        place, body = code.starts[at] + code.lines[at].find(body[0]), body[:LONGEST]
         if language.bare and body[-1] == "=" and at + 1 < len(code.bodies):
             body = f"{body} {code.bodies[at + 1]}"  # a function may begin there
-        start = begun.end() if language.before and (begun := language.before(body)) else 0
-        found = language.rule(body, start) if is_likely else None
-        is_member = owner.is_container and not (language.bare and owner.kind in _PARTS)
-        needs_body, block = False, None
-        begin = place + start
-        if found:
-            group = found.lastindex or 0
-            kind, name = found.group(group - 1, group)
-            needs_body = (language.bare and not kind) or (
-                language.of_c and kind.startswith(("struct", "union", "enum", "class"))
-            )
-            is_nameless = name == "("  # of Go: `type (`
-            block = self._block(at, "" if is_nameless else name.strip(), kind or "function")
-            begin = place + found.end() - is_nameless
-        elif (language.bare and _METHOD.match(body, start)) or language.typed:
-            block = self._by_shape(at, body[start:], owner, is_member=is_member)
-            needs_body = language.of_c or not is_member
-        if not block and owner.kind == "type" and not owner.name:
-            if found := matcher(language.group)(body):
-                block = self._block(at, found[1], owner.kind)
-        if not block and language.anonymous and body[-1] == "{":
-            is_body = "new " in body and body[:-1].rstrip()[-1:] == ")"
-            if is_body or owner.kind == "enum":
-                block, begin = self._block(at, "", "class"), place + len(body) - 1
-        if not block:
-            return
+        kind, name, is_known, needs_body, begin = "", "", False, False, 0
+        if found := language.rule(body):
+            kind, name = found.group((group := found.lastindex or 0) - 1, group)
+            is_known, begin = True, found.end() - (name == "(")  # of Go: `type (`
+            if found.lastgroup == "shape":
+                kind, name = self._shaped(body, found, owner)
+                is_known, begin = bool(name), found.start(group)
+                needs_body = language.of_c or owner.kind not in self.holders
+            elif found.lastgroup == "group":
+                kind, is_known = "type", owner.kind == "type" and not owner.name
+            else:
+                needs_body = language.bare and not kind
+                needs_body |= language.of_c and kind.startswith(_TYPES)
+        if not is_known and language.anonymous and body[-1] == "{":
+            is_known = owner.kind == "enum" or ("new " in body and body[:-1].rstrip()[-1:] == ")")
+            kind, name, begin = "class", "", len(body) - 1
+        if not is_known:
+            return at + 1
+        indent, line = self._indent(at), code.lines[at]
+        if len(line) == len(own):
+            own = own[: len(line.rstrip())]
+            if '"' in name:
+                start = line.find(name)
+                name = own[start : start + len(name)]
+        block = Block("" if name == "(" else name.strip(), kind or "function", at + 1, 0, own.strip())
         if language.end == "{":
-            has_body = self._extend(block, at, indent, begin)
+            has_body = self._extend(block, at, indent, place + begin)
             is_called = language.bare and code.text.startswith("(", block.end + 1)
             if (needs_body and not has_body) or is_called:
-                return
-            if language.of_c and not block.name and (found := _TYPEDEF.match(code.text, block.end)):
-                block.name = found[1]
+                return max(at + 1, self.beyond)
             if language.of_c:  # else a function may be a parameter
                 self.beyond = max(self.beyond, code.line_at(block.opened))
+                if not block.name and (named := _TYPEDEF.match(code.text, block.end)):
+                    block.name = named[1]
             block.last = code.line_at(block.end) + 1
         else:
             block.indent = indent
@@ -222,37 +217,24 @@ class Walk:
         self.found.append(block)
         if not block.last or language.end == "{":
             self.stack.append(block)
+        return max(at + 1, self.beyond)
 
-    def _block(self, at: int, name: str, kind: str) -> Block:
-        """Return the definition that begins on the `at`-th line."""
-        code, own = self.code.lines[at], self.lines[at]
-        if len(code) == len(own):
-            own = own[: len(code.rstrip())]
-            if '"' in name:
-                place = code.find(name)
-                name = own[place : place + len(name)]
-        is_container = kind in CONTAINERS or kind in _PARTS
-        return Block(name, kind, at + 1, 0, own.strip(), is_container=is_container)
-
-    def _by_shape(self, at: int, body: str, owner: Block, *, is_member: bool) -> Block | None:
-        """Return the function that has no keyword, or None."""
-        language = self.language
+    def _shaped(self, body: str, found: re.Match[str], owner: Block) -> tuple[str, str]:
+        """Return the kind and the name of the function without a keyword; none if it is none."""
+        language, name = self.language, found["shape"]
+        is_member, is_top, of_c = owner.kind in self.holders, owner.kind in _PARTS, language.of_c
         if language.bare:
-            is_other = not body or body[0] in _NO_METHOD or not (is_member or body[-1] in "({},")
-            name = "" if is_other else bare_name(body, is_member=is_member)
-            return self._block(at, name, "method") if name else None
+            is_one = is_member or (name not in NO_NAMES and body[-1] in "({},")
+            return "method", name if is_one else ""
+        is_known = (is_member and (of_c or not is_top)) or (language.local and not is_member)
+        if not is_known or (is_top and body[-1] == ";"):
+            return "", ""
         about = owner.name.partition("<")[0].rpartition("::")[2]
-        if is_member and owner.kind == "record" and body == f"{about} {{":
-            return self._block(at, about, "method")  # a constructor of Java without parameters
-        is_top = owner.kind in _PARTS
-        is_local = language.local and not owner.is_container
-        is_known = (is_member and (language.of_c or not is_top)) or is_local
-        if not is_known or "(" not in body or body[0] in _NO_TYPE or (is_top and body[-1] == ";"):
-            return None
-        is_c = language.of_c
-        name = typed_name(body, about, has_type=is_c and is_top, of_c=is_c)
-        kind = "method" if is_member and not is_top else "function"
-        return self._block(at, name, kind) if name else None
+        text = body[found.start("shape") :]
+        if owner.kind == "record" and text == f"{about} {{":
+            return "method", about  # a constructor of Java without parameters
+        name = typed_name(text, about, has_type=of_c and is_top, of_c=of_c)
+        return "function" if is_top or not is_member else "method", name
 
     # One branch a sign.
     def _extend(self, block: Block, line: int, indent: int, place: int) -> bool:  # noqa: C901, PLR0912
