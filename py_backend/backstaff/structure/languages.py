@@ -76,12 +76,12 @@ _JAVASCRIPT_RULES = (
 _JAVASCRIPT = Language(files=".js .jsx .mjs .cjs", modes="node", rules=_JAVASCRIPT_RULES,
     modifiers="export default declare async abstract const(?=\\s++enum) public private protected"
     " static readonly override accessor get set", attributes=AT_SIGN, bare=True,
-    shape=rf"()[*#]*+(?P<shape>(?!\d)[\w$]++|\[[^\]]*+\])\s*+\??\s*+(?:<$|(?:{ANGLES}\s*+)?"
+    shape=rf"()(?!(?:if|for|while|switch)\b)[*#]*+(?P<shape>(?!\d)[\w$]++|\[[^\]]*+\])\s*+\??\s*+(?:<$|(?!\(\s*+\")(?:{ANGLES}\s*+)?"
     rf"(?:{PARENTHESES}\s*+(?:[{{:;]|$)|(?!{PARENTHESES})\((?!.*=>)))", ends="({<=,",
     long=(_TEMPLATE,), opaque=r"/(?![*/])(?:(?<=[=(,:;!&|?\[{}>]/)|(?<=[=(,:;!&|?\[{}>\s]\s/)|(?<=return /))"
     r"(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.){0,60}\]){1,99}/", goes_on=r"(?:extends|implements)\b",
     words=r"function class~ interface~ enum~ namespace~ module~ type~ => \)~?\{")
-_TYPED = r"()(?P<shape>)(?![}#{\[:,.+\-*/|&?!\"'`])(?=[^(]*+\(|\w++ \{$)"
+_TYPED = r"()(?P<shape>)(?![}#{\[:,.+\-*/|&?!\"'`])(?=[^(=]*+\(|.*\boperator\b|\w++ \{$)"
 _MACRO = piece(r"[A-Z_]{4,}[A-Z0-9_]*+(?:\([^)]*+\))?", "FMT_API", "EXPORT_AS(x)")
 _BEFORE_NAME = rf"(?:(?:{_MACRO}|{ATTRIBUTE_C})\s++)*"
 _PREPROCESSOR = r"#(?![ \t]*+(?:if|el|en))(?:\\(?s:.)|/\*(?:[^*]|\*(?!/))*+\*/|[^\\\n])*|'(?<=\d')(?=\d)"

@@ -20,8 +20,10 @@ MAX_HEAD = 100
 _TAB = 8
 _HEADS = "\0{)]>:,=?|&.-<"
 """Beginnings of lines that go on with a head."""
-_SIGNS = re.compile(r"[][(){};,\n=](?:(?<!=)|>|(?<![=!<>]=)(?!=))")
-"""Signs in a head, or at its end: `=` and `=>`, but not `==` or `<=`.
+_SIGNS = re.compile(
+    r"[][(){};\n=](?:(?<=\()[^][(){}\n]*+\)|(?<!=)|>|(?<![=!<>]=)(?!=))"
+)
+"""Signs in a head, or at its end: `(a, b)`, `=` and `=>`, but not `==` or `<=`.
 
 It begins with a set of characters, because `re` finds these many times faster.
 """
@@ -113,8 +115,11 @@ class Walk:
             top, body = stack[-1], bodies[at]
             if likely[next_likely] == at:
                 is_likely = bool(body)
-            elif (language.shape and top.kind in self.holders) or not (top.name or top.line == 0):
-                is_likely = body != "" and not (language.of_c and body[-1] == ";" and "{" not in body)
+            elif language.shape and top.kind in self.holders:
+                is_likely = "(" in body or body[-1:] == "{"
+                is_likely = is_likely and (body[-1] != ";" or not language.of_c or "{" in body)
+            elif top.line and not top.name:
+                is_likely = body != ""
             else:
                 # Most lines stand in the midst of a function, and define nothing.
                 at = likely[next_likely]
@@ -246,7 +251,7 @@ class Walk:
         start, left, depth = place, MAX_HEAD, 0
         is_value, is_over = False, False
         while not is_over and (found := _SIGNS.search(text, place)):
-            sign, place = found[0], found.start()
+            sign, place = found[0], found.end() - 1
             if sign in "([":
                 if place == start and not block.name:
                     block.opened = start  # of Go: `type (`
@@ -269,7 +274,9 @@ class Walk:
                 if not left and at - line <= MAX_HEAD:  # it has jumped over no braces
                     self.beyond = at
             elif (
-                depth or sign in ",;" or (sign == "=>" and language.bare and block.kind == "method")
+                depth
+                or sign[0] in "(;"
+                or (sign == "=>" and language.bare and block.kind == "method")
             ):
                 pass  # it is in a type
             elif sign == "=>" or (sign == "=" and block.kind in _VALUES):
