@@ -67,16 +67,20 @@ class Code:
                 if after < 0 or self._swallows(mark, end, after):
                     kind = "h"
                 else:
-                    kind, end = "c" if mark.startswith(_COMMENTS) else kind, after
+                    kind, end = "b" if mark.startswith(_COMMENTS) else kind, after
             if kind == "h":  # the text of a here-document begins below the line
                 yield text[place:end]
                 place = end
                 continue
             if end > line_end and after_here > 0:
                 end, after_here = max(end, after_here), -1
-            if lines := text.count("\n", start, end):
-                hidden = "\n\f" * lines if kind == "c" else '""' + "\n\0" * lines
-            elif kind == "c":
+            lines = text.count("\n", start, end)
+            if kind == "c":
+                hidden = " " * ((text.find("\n", start, end) if lines else end) - start)
+                hidden += "\n" * lines
+            elif lines:
+                hidden = "\n\f" * lines if kind == "b" else '""' + "\n\0" * lines
+            elif kind == "b":
                 hidden = " " * (end - start)
             else:
                 hidden = '"' + "_" * (end - start - 2) + '"' * (end - start > 1)

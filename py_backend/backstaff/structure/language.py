@@ -156,7 +156,10 @@ class Language:
                 for q in quotes
             ),
             *(f"{q}(?P<long{at}>)" for at, q in enumerate(longer)),
-            *(rf"{mark}[^\n]*+(?P<c{at}>)" for at, mark in enumerate(self.comments)),
+            *(
+                rf"{mark}[^\n]*+(?:\n[ \t]*+{mark}[^\n]*+)*(?P<c{at}>)"
+                for at, mark in enumerate(self.comments)
+            ),
             "<<(?P<h>)" * bool(self.here_document),
             *(rf"{q}(?:\\.|[^{q}\\\n])*" for q in quotes if q not in longer),
         ]

@@ -80,7 +80,7 @@ _JAVASCRIPT = Language(files=".js .jsx .mjs .cjs", modes="node", rules=_JAVASCRI
     rf"(?:{PARENTHESES}\s*+(?:[{{:;]|$)|(?!{PARENTHESES})\((?!.*=>)))", ends="({<=,",
     long=(_TEMPLATE,), opaque=r"/(?![*/])(?:(?<=[=(,:;!&|?\[{}>]/)|(?<=[=(,:;!&|?\[{}>\s]\s/)|(?<=return /))"
     r"(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.){0,60}\]){1,99}/", goes_on=r"(?:extends|implements)\b",
-    words=r"function class~ interface~ enum~ namespace~ module~ type~ => \)~?\{")
+    words=r"function class~ interface~ type~ => \)~?\{")
 _TYPED = r"()(?P<shape>)(?![}#{\[:,.+\-*/|&?!\"'`])(?=[^(=]*+\(|.*\boperator\b|\w++ \{$)"
 _MACRO = piece(r"[A-Z_]{4,}[A-Z0-9_]*+(?:\([^)]*+\))?", "FMT_API", "EXPORT_AS(x)")
 _BEFORE_NAME = rf"(?:(?:{_MACRO}|{ATTRIBUTE_C})\s++)*"
@@ -203,7 +203,7 @@ LANGUAGES: dict[str, Language] = {
     "lua": Language(files=".lua", modes="lua", rules=(
             rule(r"(?:local\s++)?(function)\s++([\w.:]++)", {"local function a(b)": "a", "function A:b()": "A:b"}),
             rule(r"()(?:local\s++|[^=]*\)\.)?([\w.]++)(?=\s*+=\s*+function\b)", {"local a = function()": "a"}),
-        ), words="function", end=_END, comments=("--",), long=(
+        ), words="function", end=_END, comments=(r"--(?!\[=*+\[)",), long=(
             *(Long(rf"{c}\[\[", "]]") for c in ("", "--")), *(Long(rf"{c}\[(=++)\[", r"]\1]") for c in ("", "--"))), goes_on=r"[)\]}]"),
     "shell": Language(files=".sh .bash .zsh .ksh .bats", modes="sh bash zsh ksh shell-script",
         rules=(rule(r"(function)\s++([\w:.+@-]++)", {"function a-b {": "a-b"}),

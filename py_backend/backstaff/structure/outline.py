@@ -107,9 +107,9 @@ def outline(text: str, path: str, budget: Budget) -> Outline | None:
     text = text.removeprefix("\ufeff")
     facts = LANGUAGES[language]
     if language in HEADINGS:
-        return Outline(language, _definitions(sections(text, language), language, text.split("\n")))
+        return Outline(language, _definitions(sections(text, language), language, ()))
     walk = Walk(text, facts)
-    found = _definitions(walk.run(budget), language, walk.lines)
+    found = _definitions(walk.run(budget), language, walk.code.bodies)
     return Outline(language, found, comments=walk.comments())
 
 

@@ -20,9 +20,7 @@ MAX_HEAD = 100
 _TAB = 8
 _HEADS = "\0{)]>:,=?|&.-<"
 """Beginnings of lines that go on with a head."""
-_SIGNS = re.compile(
-    r"[][(){};\n=](?:(?<=\()[^][(){}\n]*+\)|(?<!=)|>|(?<![=!<>]=)(?!=))"
-)
+_SIGNS = re.compile(r"[][(){};\n=](?:(?<=\()[^][(){}\n]*+\)|(?<!=)|>|(?<![=!<>]=)(?!=))")
 """Signs in a head, or at its end: `(a, b)`, `=` and `=>`, but not `==` or `<=`.
 
 It begins with a set of characters, because `re` finds these many times faster.
@@ -203,7 +201,9 @@ class Walk:
             if '"' in name:
                 start = line.find(name)
                 name = own[start : start + len(name)]
-        block = Block("" if name == "(" else name.strip(), kind or "function", at + 1, 0, own.strip())
+        block = Block(
+            "" if name == "(" else name.strip(), kind or "function", at + 1, 0, own.strip()
+        )
         if language.end == "{":
             has_body = self._extend(block, at, indent, place + begin)
             is_called = language.bare and code.text.startswith("(", block.end + 1)
@@ -317,19 +317,19 @@ class Walk:
         within = False  # the last lines of a decorator, whose first has not been seen
         for at in range(line - 1, lowest - 1, -1):
             body = code.bodies[at]
-            shown = code.lines[at] if body else self.lines[at]
-            if code.lines[at][:1] in GOES_ON:
+            if body[:1] == "\0":
                 continue
-            if not (own := shown.lstrip()):
-                break
-            deep = len(shown[: len(shown) - len(own)][:LONGEST].expandtabs(_TAB))
-            if not body and deep >= indent:
+            if not body:  # a comment, or the end
+                if not self.lines[at].strip() and code.lines[at][:1] not in GOES_ON:
+                    break
                 first = first if within else at + 1
-            elif deep == indent and body and self.language.is_attribute(body[:LONGEST]):
+                continue
+            deep = self._indent(at)
+            if deep == indent and self.language.is_attribute(body[:LONGEST]):
                 first, within = at + 1, False
             # A decorator ends with its arguments, but `}` alone ends another definition.
-            elif (deep == indent and body[:1] in "})]" and body.strip("};")) or (
-                deep > indent and (within or body.endswith((")", "]")))
+            elif (deep == indent and body[0] in "})]" and body.strip("};")) or (
+                deep > indent and (within or body[-1] in ")]")
             ):
                 within = True
             else:
