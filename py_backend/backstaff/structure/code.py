@@ -67,7 +67,7 @@ class Code:
                 if after < 0 or self._swallows(mark, end, after):
                     kind = "h"
                 else:
-                    kind, end = "b" if mark.startswith(_COMMENTS) else kind, after
+                    kind, end = "c" if mark.startswith(_COMMENTS) else kind, after
             if kind == "h":  # the text of a here-document begins below the line
                 yield text[place:end]
                 place = end
@@ -75,15 +75,11 @@ class Code:
             if end > line_end and after_here > 0:
                 end, after_here = max(end, after_here), -1
             lines = text.count("\n", start, end)
+            width = (text.find("\n", start, end) if lines else end) - start
             if kind == "c":
-                hidden = " " * ((text.find("\n", start, end) if lines else end) - start)
-                hidden += "\n" * lines
-            elif lines:
-                hidden = "\n\f" * lines if kind == "b" else '""' + "\n\0" * lines
-            elif kind == "b":
-                hidden = " " * (end - start)
+                hidden = " " * width + "\n\f" * lines
             else:
-                hidden = '"' + "_" * (end - start - 2) + '"' * (end - start > 1)
+                hidden = '"' + "_" * (width - 2) + '"' * (width > 1) + "\n\0" * lines
             yield text[place:start] + hidden
             place = end
         if after_here > place:

@@ -82,9 +82,6 @@ class Language:
     """They stand outside of classes, and have a body. Macros stand for types and functions."""
     anonymous: bool = False
     """`new Type() {` and constants of an enum have members."""
-    owner: str = ""
-    """A pattern for the line of a definition; its group is the type that has the definition."""
-
     comments: tuple[str, ...] = ("//",)
     """Patterns for the beginnings of comments that end with the line."""
     long: tuple[Long, ...] = ()

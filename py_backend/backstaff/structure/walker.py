@@ -27,7 +27,7 @@ It begins with a set of characters, because `re` finds these many times faster.
 """
 _VALUES = frozenset("type typealias fun def concept".split())
 """Kinds of definitions that may be a value behind `=`."""
-_PARTS = frozenset(("", "namespace", "extern"))
+_PARTS = frozenset(("", "namespace"))
 """Kinds that have functions as the text has them."""
 _TYPES = ("struct", "union", "enum", "class")
 _BEFORE_TYPE = re.compile(r".*(?:[:|&<,?(=]|\b(?:is|extends|keyof|readonly))\s*\Z", re.DOTALL)
@@ -41,6 +41,7 @@ class Block:
 
     In a language with brackets its body, if it has one, begins at the place `opened` of the code,
     and it ends at the place `end`. In others the lines within it are indented more than `indent`.
+    Its `owner` is the type that its own line names, in Go and in Rust.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Block:
     line: int
     last: int
     text: str
+    owner: str = ""
     first: int = 0
     indent: int = -1
     opened: int = -1
@@ -78,9 +80,9 @@ class Walk:
         # A string on a line of its own is a docstring, where no brackets are.
         marks = "\"'\0" if not self.language.end else ""
         for at in [at for at, body in enumerate(self.code.bodies) if body[:1] in marks]:
+            mark = self.code.lines[at][:1]
             goes_on = bool(result) and result[-1][1] == at
-            is_within = self.code.lines[at][:1] in GOES_ON
-            if goes_on if is_within else self.lines[at].strip():
+            if (goes_on and mark in GOES_ON) or (mark != "\0" and self.lines[at].strip()):
                 result.append((result.pop()[0] if goes_on else at + 1, at + 1))
         return result
 
@@ -320,7 +322,7 @@ class Walk:
             if body[:1] == "\0":
                 continue
             if not body:  # a comment, or the end
-                if not self.lines[at].strip() and code.lines[at][:1] not in GOES_ON:
+                if not self.lines[at].strip() and not code.lines[at].startswith("\f"):
                     break
                 first = first if within else at + 1
                 continue
