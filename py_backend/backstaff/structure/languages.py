@@ -79,7 +79,7 @@ _JAVASCRIPT = Language(files=".js .jsx .mjs .cjs", modes="node", rules=_JAVASCRI
     shape=rf"()(?!(?:if|for|while|switch)\b)[*#]*+(?P<shape>(?!\d)[\w$]++|\[[^\]]*+\])\s*+\??\s*+(?:<$|(?!\(\s*+\")(?:{ANGLES}\s*+)?"
     rf"(?:{PARENTHESES}\s*+(?:[{{:;]|$)|(?!{PARENTHESES})\((?!.*=>)))", ends="({<=,",
     long=(_TEMPLATE,), opaque=r"/(?![*/])(?:(?<=[=(,:;!&|?\[{}>]/)|(?<=[=(,:;!&|?\[{}>\s]\s/)|(?<=return /))"
-    r"(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.){0,60}\]){1,99}/", goes_on=r"(?:extends|implements)\b",
+    r"(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.){0,60}\]){1,99}/",
     words=r"function class~ interface~ type~ => \)~?\{")
 _TYPED = r"()(?P<shape>)(?![}#{\[:,.+\-*/|&?!\"'`])(?=[^(=]*+\(|.*\boperator\b|\w++ \{$)"
 _MACRO = piece(r"[A-Z_]{4,}[A-Z0-9_]*+(?:\([^)]*+\))?", "FMT_API", "EXPORT_AS(x)")
@@ -89,30 +89,25 @@ _C = Language(files=".c .h", rules=(
         rule(rf"(?:typedef\s++)?(struct|union|enum)\s++{_BEFORE_NAME}(\w++)(?=\s*+(?:\{{|$))",
              {"struct a {": "a", "typedef enum B": "B", "union __attribute__((packed)) c {": "c"}),
         rule(r"typedef\s++(struct|union|enum)\b()(?=\s*+(?:\{|$))", {"typedef struct {": ""}),
-        rule(r'(extern)\s*+"[^"]*+"()(?=\s*+(?:\{|$))', {'extern "C" {': ""}),
     ), modifiers='static const extern(?:\\s*+"_++")? inline', attributes=ATTRIBUTE_C,
-    words="struct union enum extern~", shape=_TYPED, of_c=True,
-    opaque=_PREPROCESSOR,
-    above=r"(?!\w++\s*+:$)[A-Za-z_][\w:<>,*& ]*+$|__attribute__|\[\[",
-    goes_on=r"(?:throw|noexcept|const|requires)\b|__")
+    words="struct union enum", shape=_TYPED, of_c=True,
+    opaque=_PREPROCESSOR, above=r"(?!\w++\s*+:$)[A-Za-z_][\w:<>,*& ]*+$|__attribute__|\[\[")
 _CPP = replace(_C, modes="c++", files=".cc .cpp .cxx .c++ .hh .hpp .hxx .h++ .ipp .inl .tpp .cu .cuh .ino", rules=(
         rule(rf"(?:typedef\s++)?(struct|union|class|enum(?:\s++(?:class|struct))?)\s++{_BEFORE_NAME}"
              r"((?:\w++::)*\w++)(?=\s*+(?:<[^;{]*>)?\s*+(?:\{|$|final\b|:(?!:)))",
              {"class A : B {": "A", "struct FMT_API a final": "a", "enum class X : int {": "X",
               "class [[nodiscard]] A {": "A", "struct hash<A> {": "hash"}), *_C.rules[1:],
         rule(r"(namespace)\s++(?:\[\[\w++\]\]\s*+)?((?:\w++(?:::)?)+)(?!\s*+=)", {"namespace a::b {": "a::b"}),
-        rule(r"(namespace)()(?=\s*+(?:\{|$))", {"namespace {": ""}),
         rule(r"(concept)\s++(\w++)(?=\s*+=|$)", {"concept A = B<T>;": "A"}),
     ), modifiers='static const extern(?:\\s*+"_++")? inline virtual constexpr consteval constinit friend explicit',
-    attributes=f"{TEMPLATE}|{ATTRIBUTE_C}", words="struct class union enum namespace concept~ extern~",
+    attributes=f"{TEMPLATE}|{ATTRIBUTE_C}", words="struct class union enum namespace concept~",
     long=(Long(r'R"([^()\\\s]{0,16})\(', r')\1"'),),
-    above=_C.above + r"|template\b|requires\b")
+    above=_C.above + r"|template\b|requires\b", goes_on=r"(?:throw|noexcept|const|requires)\b|__")
 _JAVA = Language(files=".java", rules=(rule(r"(class|interface|enum|@interface|record(?=\s++\w++\s*+[(<]))\s++(\w++)",
         {"class A<T> extends B {": "A", "@interface C {": "C", "record P(int x) {": "P"}),),
     modifiers="public private protected static final abstract sealed non-sealed strictfp synchronized"
     " native default", attributes=AT_SIGN, words="class~ interface~ enum~ record~ new~",
-    shape=_TYPED, anonymous=True, long=(_TRIPLE,),
-    goes_on=r"(?:throws|extends|implements|permits)\b")
+    shape=_TYPED, anonymous=True, long=(_TRIPLE,))
 _LISP = Language(files=".el", modes="emacs-lisp", rules=(rule(
         r"\(((?:cl-|ert-|\w++-(?=def(?:un|macro|var|custom|command|group|method|subst)\b))?"
         r"def(?!ault|ines|key\b|ine-(?:key|abbrev|word))[^\s()]*+|(?:transient|evil|magit)-def"
@@ -142,16 +137,17 @@ LANGUAGES: dict[str, Language] = {
     "rst": replace(_MARKUP, files=".rst"),
     "typescript": replace(_JAVASCRIPT, files=".ts .tsx .mts .cts", modes=""),
     "go": Language(files=".go", rules=(
-            rule(r"(func)\s++(?:\((?:[^)]*[\s*(])?(?P<owner>\w++)(?:\[[^\]]*+\])?\)\s*+)?(\w++)", {"func (a *A[T]) B(c int) {": "B"}),
+            rule(r"(?:(?=func\s++\((?:[^)]*[\s*(])?(?P<owner>\w++)(?:\[[^\]]*+\])?\)))?(func)\s++(?:\([^)]*+\)\s*+)?(\w++)",
+                 {"func (a *A[T]) B(c int) {": "B"}),
             rule(r"(type)\s++(\w++|\($)", {"type A struct {": "A", "type (": "("}),
             r"()(?P<group>\w++)(?=(?:\[[^\]]*+\])?\s++[\w*\[(=])"),
         words="func~ type~",
         long=(plain("`"),)),
     "rust": Language(files=".rs", rules=(rule(r"(fn|struct|enum|union|trait|mod|type)\s++(?:r#)?(\w++)",
                  {"fn a<T>(b: T) {": "a", "struct r#type;": "type"}),
-            rule(r"(impl)\b(?:\s*+<(?:[^<>]|<(?:[^<>]|<[^<>]*+>)*>|(?<=[-=])>)*>)?\s++([^{]++)",
+            rule(r"(impl)\b(?:\s*+<(?:[^<>]|<(?:[^<>]|<[^<>]*+>)*>|(?<=[-=])>)*>)?\s++"
+                 r"((?:[^{]*?\bfor\s++(?!<)|(?![^{]*\bfor\s))(?:&|'\w++\s|mut\s|dyn\s)*(?P<owner>(?:\w++::)*\w++)?[^{]*+)",
                  {"impl<T> A for B<T>": "A for B<T>"}), rule(r"(macro_rules!)\s*+(\w++)", {"macro_rules! a {": "a"})),
-        owner=r"impl\b.*?(?:\bfor\s+)?(?:dyn\s+)?((?:\w+::)*\w+)(?:<[^{]*>)?\s*(?:where\b.*|\{.*)?$",
         modifiers=r"pub(?:\([^)]*+\))? default const async unsafe auto extern(?:\s*+\"[^\"]*+\")?",
         attributes=HASH, words="fn~ struct~ enum~ union~ trait~ impl mod~ type~ macro_rules!",
         long=(Long('r"', '"'), Long(r'r(#++)"', r'"\1'), _QUOTED['"']), quotes='"',
@@ -178,8 +174,7 @@ LANGUAGES: dict[str, Language] = {
         words=r"class~ struct~ interface~ enum~ record~ namespace~ delegate~ \)~=> \)~?\{", ends=")",
         opaque=r"#[a-z][^\n]*+",
         anonymous=False, local=True, long=(Long(r'""("++)', r'""\1'),
-              *(plain(mark, '"', '""') for mark in ('$@"', '@$"', '@"'))),
-        above=r"\[", goes_on=r"where\b"),
+              *(plain(mark, '"', '""') for mark in ('$@"', '@$"', '@"')))),
     "ruby": Language(files=".rb .rake .gemspec .ru Rakefile Gemfile Vagrantfile", modes="ruby", rules=(
             rule(r"(def)\s++(?:self\.)?((?:@*+\w++\.)?(?:\w++[?!=]?+|[^\w\s(]++))",
                  {"def a?(b)": "a?", "def self.c": "c", "def ==(other)": "=="}),

@@ -118,8 +118,11 @@ def _definitions(found: Sequence[Block], lines: Sequence[str]) -> list[Definitio
             open_ones.pop()
         parent = open_ones[-1] if open_ones else -1
         around = result[parent].qualified if open_ones else ""
-        # An `impl` of Rust is named by its owner, and a method of Go is in it.
-        name, around = (block.owner, around) if block.kind == "impl" else (block.name, block.owner or around)
+        name = block.name
+        if block.owner and block.kind == "impl":
+            name = block.owner
+        elif block.owner:  # a method of Go is in its receiver
+            around = block.owner
         qualified = f"{around}.{name}" if around else name
         at = block.line, block.first, block.last, len(open_ones), parent
         above = "\n".join(lines[block.first - 1 : block.line])

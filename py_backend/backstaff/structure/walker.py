@@ -203,9 +203,9 @@ class Walk:
             if '"' in name:
                 start = line.find(name)
                 name = own[start : start + len(name)]
-        block = Block(
-            "" if name == "(" else name.strip(), kind or "function", at + 1, 0, own.strip()
-        )
+        name = "" if name == "(" else name.strip()
+        block = Block(name, kind or "function", at + 1, 0, own.strip())
+        block.owner = (found and found.groupdict().get("owner")) or ""
         if language.end == "{":
             has_body = self._extend(block, at, indent, place + begin)
             is_called = language.bare and code.text.startswith("(", block.end + 1)
