@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import accumulate
 
-from backstaff.structure.language import Language
+from backstaff.structure.language import Language, finder
 
 GOES_ON = ("\0", "\f")
 """Beginnings of lines that go on with a string or a comment."""
@@ -110,7 +110,9 @@ class Code:
         The text of each begins behind that of the one before it.
         """
         after = -1
-        for found in self.language.here(self.source, start, min(line_end, start + 1000)):
+        for found in finder(self.language.here_document)(
+            self.source, start, min(line_end, start + 1000)
+        ):
             groups = found.groupdict()
             words = (groups[name] for name in ("quoted", "word") if groups.get(name) is not None)
             word = re.sub(r"[\\\"']", "", next(words, ""))

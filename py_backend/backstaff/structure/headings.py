@@ -1,8 +1,6 @@
 """The sections of Markdown, Org and reStructuredText: a heading and all lines under it."""
 
-import re
-
-from backstaff.structure.language import LONGEST
+from backstaff.structure.language import LONGEST, finder
 from backstaff.structure.walker import Block
 
 _END = r"[ \t\r]*+$"
@@ -10,7 +8,8 @@ _ADORNMENT = r"(?:([=\-~^\"'`#*+.:_<>])\{0}+)" + _END
 HEADINGS = {
     # Front matter, comments and fenced text have no headings; the last two may lack an end.
     "markdown": rf"\A---{_END}(?s:.*?)\n---{_END}|[ \t]*+<!--(?s:.*?)(?:-->.*|\Z)"
-    rf"|[ \t]*+(?P<fence>`{{3,}}+(?!.*`)|~{{3,}}+)(?:.*+\n(?![ \t]*+(?P=fence)[`~]*+{_END}))*.*+\n?.*+"
+    rf"|[ \t]*+(?P<fence>`{{3,}}+(?!.*`)|~{{3,}}+)"
+    rf"(?:.*+\n(?![ \t]*+(?P=fence)[`~]*+{_END}))*.*+\n?.*+"
     r"| {0,3}+(?P<mark>#{1,6}+)(?!\S)(?P<title>.*+)"
     rf"|(?![ \t>\-*#|`])(?P<over>.++)(?=\n(?P<under>=|-)(?P=under)*+{_END})",
     "org": r"(?P<mark>\*++) (?P<title>.*+)",
@@ -26,7 +25,7 @@ def sections(text: str, language: str) -> list[Block]:
     result: list[Block] = []
     above: list[tuple[int, Block]] = []
     number, place = 1, 0
-    headings = re.compile(rf"^(?:{HEADINGS[language]})", re.MULTILINE).finditer(text)
+    headings = finder(rf"^(?:{HEADINGS[language]})")(text)
     for found in (*headings, None):
         level = 0
         if found:

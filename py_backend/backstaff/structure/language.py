@@ -19,6 +19,18 @@ CONTAINERS = frozenset(
 )
 """Kinds of definitions that have members."""
 Match = Callable[..., re.Match[str] | None]
+MODIFIERS = (
+    r"abstract accessor actual annotation async auto(?=\s++trait) borrowing"
+    r" case(?=\s++(?:class|object)) class(?=\s++(?:func|var|subscript)\b) companion(?!\s++object)"
+    r" const(?!\s++class) constexpr consuming convenience data declare default distributed"
+    r" dynamic(?=\s++(?:func|init)) enum(?=\s++class) expect explicit export"
+    r" extern(?:\s*+\"[^\"]*+\")? external file fileprivate final friend fun(?=\s++interface) get"
+    r" implicit indirect infix inline inner internal lateinit lazy local mutating native"
+    r" new(?=\s++[\w<>,\[\].?]++\s++\w) non-sealed nonisolated open operator(?=\s++fun) override"
+    r" package partial postfix prefix private(?:\(set\))? protected pub(?:\([^)]*+\))? public readonly"
+    r" ref required sealed set static strictfp suspend synchronized tailrec unsafe value virtual"
+)
+"""Patterns for words that stand before the keyword of a definition, in any language."""
 ESCAPED = r"\\."
 _WITHIN = r"\\.|\$(?!\()|"
 """Escapes in a string on one line, in which no `$(` of the shell stands."""
@@ -54,7 +66,8 @@ class Language:
     modes: str = ""
     """Interpreters and modes of Emacs that name the language in a first line."""
     rules: tuple[str, ...]
-    modifiers: str = ""
+    modifiers: str = MODIFIERS
+    """Words of all languages."""
     attributes: str = ""
     """A decorator, an attribute, the parameters of a template: on its own line or before others."""
     words: str = ""
@@ -110,17 +123,6 @@ class Language:
         return matcher(f"{before}(?:{'|'.join(filter(None, (*self.rules, self.shape)))})")
 
     @cached_property
-    def finders(self) -> tuple[Callable[[str], Iterator[re.Match[str]]], ...]:
-        """Each finds one of the `words` in a text."""
-        words = (word.replace("~", " ") for word in self.words.split())
-        return tuple(re.compile(word, re.MULTILINE).finditer for word in words)
-
-    @cached_property
-    def is_attribute(self) -> Match:
-        """Matches a line of attributes, or the beginning of one that takes several lines."""
-        return matcher("|".join(filter(None, (self.above, self.attributes))))
-
-    @cached_property
     def all_long(self) -> tuple[Long, ...]:
         """All tokens that may go on over lines."""
         comment = (plain("/*", "*/"),) if "//" in self.comments else ()
@@ -162,13 +164,14 @@ class Language:
         ]
         return re.compile("|".join(filter(None, parts))).search
 
-    @cached_property
-    def here(self) -> Callable[..., Iterator[re.Match[str]]]:
-        """Finds the beginnings of here-documents."""
-        return re.compile(self.here_document or "(?!)").finditer
-
 
 @cache
 def matcher(pattern: str) -> Match:
     """Return the function that matches `pattern` at the beginning; "" matches nothing."""
     return re.compile(pattern or r"(?!)").match
+
+
+@cache
+def finder(pattern: str) -> Callable[..., Iterator[re.Match[str]]]:
+    """Return the function that finds `pattern`, in which `$` is the end of a line."""
+    return re.compile(pattern, re.MULTILINE).finditer

@@ -5,7 +5,7 @@
 
 import re
 
-from backstaff.structure.pieces import PARENTHESES
+from backstaff.structure.languages import PARENTHESES
 
 NO_NAMES = frozenset(
     "if else for foreach while switch case catch return do try finally with throw new await yield"

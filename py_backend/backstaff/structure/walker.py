@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from backstaff.budget import Budget
 from backstaff.structure.code import GOES_ON, Code
-from backstaff.structure.language import CONTAINERS, LONGEST, Language, matcher
+from backstaff.structure.language import CONTAINERS, LONGEST, Language, finder, matcher
 from backstaff.structure.shapes import NO_NAMES, typed_name
 
 STRIDE = 1000
@@ -64,6 +64,7 @@ class Walk:
         self.code = Code(text, language)
         self.stack = [Block("", "", 0, 0, "", end=len(self.code.text))]  # all of the text
         self.found: list[Block] = []
+        self.is_attribute = matcher("|".join(filter(None, (language.above, language.attributes))))
         self.holders = CONTAINERS - _PARTS if language.bare else CONTAINERS | _PARTS
         """Kinds of definitions with functions that no keyword begins."""
         self.beyond = 0
@@ -94,8 +95,9 @@ class Walk:
         code, language, total = self.code, self.language, len(self.code.bodies)
         if not language.words:
             return range(total + 1)
-        places = [found.start() for finder in language.finders for found in finder(code.text)]
-        lines = {*map(code.line_at, places), total}
+        words = (word.replace("~", " ") for word in language.words.split())
+        lines = {code.line_at(found.start()) for word in words for found in finder(word)(code.text)}
+        lines.add(total)
         if ends := language.ends:
             lines.update(at for at, body in enumerate(code.bodies) if body and body[-1] in ends)
         return sorted(lines)
@@ -327,7 +329,7 @@ class Walk:
                 first = first if within else at + 1
                 continue
             deep = self._indent(at)
-            if deep == indent and self.language.is_attribute(body[:LONGEST]):
+            if deep == indent and self.is_attribute(body[:LONGEST]):
                 first, within = at + 1, False
             # A decorator ends with its arguments, but `}` alone ends another definition.
             elif (deep == indent and body[0] in "})]" and body.strip("};")) or (
