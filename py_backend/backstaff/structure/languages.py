@@ -198,7 +198,7 @@ LANGUAGES: dict[str, Language] = {
                  {"class A(b: C) {": "A", "companion object D {": "D"}),
             rule(r"(?=(companion)\b)(companion)\s++object\b", {"companion object {": "companion"}),
             rule(r"(?=(constructor)\b)(constructor)(?=\s*+\()", {"constructor(a: B) : this() {": "constructor"})),
-        words="fun~ class~ interface~ object typealias~ constructor", comments=("//",), above=r"@",
+        words="fun~ class~ interface~ object typealias~ constructor", comments=("//",), above=r"@", goes_on=r"where\b|(?:[a-z]++ )?constructor\b",
         opaque=r"`[^`\n]*+`(?P<h>)"),
     "csharp": replace(_JAVA, files=".cs", rules=(rule(
             r"(class|struct|interface|enum|record(?:\s++(?:class|struct))?|namespace"
@@ -261,14 +261,14 @@ LANGUAGES: dict[str, Language] = {
         + r"|/(?:(?<=[=(,;&|{}~]/)|(?<=[=(,;&|{}~]\s/)|(?<=(?:plit|less) /)|(?<=(?:if|or) /)|(?<=(?:and|not|rep) /))(?:\\.|[^/\\\n]){1,200}/"),
     "swift": replace(_GENERIC, files=".swift", rules=(
             rule(r"(class|struct|enum|protocol|extension|actor|func|typealias|macro)\s++"
-                 r"`?+((?<=`)[^`]++|(?:\w++\.)*\w++|\[[\w.]++\]|[^\w\s(\[]++)",
+                 r"`?+(?!(?:var|let)\b)((?<=`)[^`]++|(?:\w++\.)*\w++|\[[\w.]++\]|[^\w\s(\[]++)",
                  {"func `in`() {": "in", "extension A.B: C {": "A.B", "func == (": "=="}),
             rule(r"(?=(init|deinit|subscript)\b)(init|deinit|subscript)(?=[?!]?+\s*+(?:[(<{]|$))",
                  {"init?(a: B) {": "init", "deinit {": "deinit", "subscript<T>(i: T) -> A {": "subscript"}),
         ),
         words="func~ class~ struct~ enum~ protocol~ extension~ actor~ init deinit subscript typealias~ macro~",
         long=(_TRIPLE, Long(r'#(#{0,8}+)"""', r'"""#\1'), Long(r'#(#{0,8}+)"', r'"#\1')), comments=("//",),
-        goes_on=r"where\b|\("),
+        goes_on=r"(?:where|throws|rethrows|async)\b|\("),
     "lisp": replace(_LISP, files=".lisp .lsp .cl .asd", modes="lisp sbcl", rules=(
             r"\((?:[\w*+!%/-]++:{1,2}+)?(def[^\s()]*+)\s++"
             r"(\(setf\s++[^\s()]++\)|\(?+[^\s()\"';]++)",
