@@ -213,8 +213,9 @@ class Walk:
             is_called = language.bare and code.text.startswith("(", block.end + 1)
             if (needs_body and not has_body) or is_called:
                 return max(at + 1, self.beyond)
-            if language.of_c:  # else a function may be a parameter
+            if language.of_c or kind in CONTAINERS:  # else a function may be a parameter
                 self.beyond = max(self.beyond, code.line_at(block.opened))
+            if language.of_c:
                 if not block.name and (named := _TYPEDEF.match(code.text, block.end)):
                     block.name = named[1]
             block.last = code.line_at(block.end) + 1
