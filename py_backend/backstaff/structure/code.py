@@ -22,8 +22,8 @@ class Code:
     r"""The `lines` of a text without its comments and strings; `text` joins them.
 
     A comment is blank, and a string is `"___"`. A line that goes on with a string, or belongs to a
-    here-document, begins with `\0`, and one that goes on with a comment with `\f`. `bodies` have no blanks around them, and the `starts` of the
-    lines are places in `text`.
+    here-document, begins with `\0`, and one that goes on with a comment with `\f`. `bodies` have no
+    blanks around them, and the `starts` of the lines are places in `text`.
     """
 
     def __init__(self, text: str, language: Language) -> None:

@@ -27,8 +27,9 @@ MODIFIERS = (
     r" extern(?:\s*+\"[^\"]*+\")? external file fileprivate final friend fun(?=\s++interface) get"
     r" implicit indirect infix inline inner internal lateinit lazy local mutating native"
     r" new(?=\s++[\w<>,\[\].?]++\s++\w) non-sealed nonisolated open operator(?=\s++fun) override"
-    r" package partial postfix prefix private(?:\(set\))? protected pub(?:\([^)]*+\))? public readonly"
-    r" ref required sealed set static strictfp suspend synchronized tailrec unsafe value virtual"
+    r" package partial postfix prefix private(?:\(set\))? protected pub(?:\([^)]*+\))? public"
+    r" readonly ref required sealed set static strictfp suspend synchronized tailrec unsafe"
+    r" value virtual"
 )
 """Patterns for words that stand before the keyword of a definition, in any language."""
 ESCAPED = r"\\."

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from backstaff.structure.language import ESCAPED, Language, Long, plain
+from backstaff.structure.language import ESCAPED, MODIFIERS, Language, Long, plain
 
 EXAMPLES: list[tuple[str, Mapping[str, str]]] = []
 """Patterns, and texts that they match, each with the name that a rule finds in it."""
@@ -72,7 +72,6 @@ _TEMPLATE = plain("`", escape=ESCAPED + r"|\$\{(?:[^{}`]|`[^`]*+`|\{[^{}]*+\})*\
 _COMMAND = ESCAPED + r"|\$\((?:[^()\"\\]|\\.|\"[^\"]{0,500}+\"|\([^()]{0,500}+\)){0,1000}\)"
 
 # Functions as values, in JavaScript.
-
 _PARAMETERS = r"\((?!\(|async\b|function\b)(?:[^()]|\((?:[^()]|\([^()]*+\))*\))*"
 _RESULT = r"\s*+(?::[^=]*+)?=>"
 _FUNCTION = piece(
@@ -83,42 +82,25 @@ _FUNCTION = piece(
 _TARGET = piece(r"(?:[\w$]++!?\.|\([^()]*+\)\.)*#?+[\w$]++", "a", "module.exports!.a", "(this).#a")
 _TYPE = r"\s*+:(?:[^=({]|=>)*"
 
-
-_JAVASCRIPT_RULES = (
-    rule(
-        r"(function)\b\s*+\*?+\s*+([\w$]++)",
-        {"function a() {": "a", "function* b() {": "b", "function *c(": "c"},
-    ),
-    rule(
-        r"(class|interface)\s++(?!extends\b|implements\b)([\w$.]++)(?!\s*+[=(:,.;)?])",
-        {"class A extends B {": "A", "interface A<T> {": "A"},
-    ),
-    rule(
-        r"(namespace|module|enum)\s++(\"[^\"]*+\"|'[^']*+'|[\w$.]++)(?=\s*+\{)",
-        {"namespace A.B {": "A.B", 'module "x" {': '"x"', "enum C {": "C"},
-    ),
-    rule(r"(type)\s++([\w$]++)(?=\s*+(?:<|=(?!=)))", {"type A<T> = B": "A", "type A =": "A"}),
-    rule(
-        r"(?=[\w$.\s]++=\s*+(class)\b)(?:(?:const|let|var)\s++)?([\w$.]++)",
-        {"const A = class {": "A", "a.B = class extends C {": "a.B"},
-    ),
-    rule(
-        rf"()(?:const|let|var)\s++([\w$]++)(?=\s*+(?::(?:[^=]|=>)*)?=\s*+{_FUNCTION}|\s*+:(?:[^=]|=>)*[<({{]$)",
-        {"const a = (b) => c": "a", "let a: B = async () => {": "a", "const a: A<": "a"},
-    ),
-    rule(
-        r"()(?=[^=]++=)(?:(?:(?:const|let|var)\s++)?[\w$.]++\s*+=\s*+){0,2}"
-        rf"({_TARGET})(?=(?:{_TYPE})?=(?![=>])\s*+{_FUNCTION}|\s++(?:\|\||\?\?|&&)?=(?![=>])\s*+{_FUNCTION})",
-        {"exports.a = function (b) {": "exports.a", "a = b = () => {": "b", "#a = x => x": "#a"},
-    ),
-    rule(
-        r"()([\w$]++)(?=\s*+:\s*+(?:async\s*+)?(?:function\b"
-        rf"|\((?:[^()]|\([^()]*+\))*\){_RESULT}\s*+[({{]?+$))",
-        {"a: function () {": "a", "b: async (c) => {": "b"},
-    ),
-)
 # A table: short facts share a line.
 # fmt: off
+_JAVASCRIPT_RULES = (
+    rule(r"(function)\b\s*+\*?+\s*+([\w$]++)", {"function a() {": "a", "function* b() {": "b", "function *c(": "c"}),
+    rule(r"(class|interface)\s++(?!extends\b|implements\b)([\w$.]++)(?!\s*+[=(:,.;)?])",
+         {"class A extends B {": "A", "interface A<T> {": "A"}),
+    rule(r"(namespace|module|enum)\s++(\"[^\"]*+\"|'[^']*+'|[\w$.]++)(?=\s*+\{)",
+         {"namespace A.B {": "A.B", 'module "x" {': '"x"', "enum C {": "C"}),
+    rule(r"(type)\s++([\w$]++)(?=\s*+(?:<|=(?!=)))", {"type A<T> = B": "A", "type A =": "A"}),
+    rule(r"(?=[\w$.\s]++=\s*+(class)\b)(?:(?:const|let|var)\s++)?([\w$.]++)",
+         {"const A = class {": "A", "a.B = class extends C {": "a.B"}),
+    rule(rf"()(?:const|let|var)\s++([\w$]++)(?=\s*+(?::(?:[^=]|=>)*)?=\s*+{_FUNCTION}|\s*+:(?:[^=]|=>)*[<({{]$)",
+         {"const a = (b) => c": "a", "let a: B = async () => {": "a", "const a: A<": "a"}),
+    rule(r"()(?=[^=]++=)(?:(?:(?:const|let|var)\s++)?[\w$.]++\s*+=\s*+){0,2}"
+         rf"({_TARGET})(?=(?:{_TYPE})?=(?![=>])\s*+{_FUNCTION}|\s++(?:\|\||\?\?|&&)?=(?![=>])\s*+{_FUNCTION})",
+         {"exports.a = function (b) {": "exports.a", "a = b = () => {": "b", "#a = x => x": "#a"}),
+    rule(rf"()([\w$]++)(?=\s*+:\s*+(?:async\s*+)?(?:function\b|\((?:[^()]|\([^()]*+\))*\){_RESULT}\s*+[({{{{]?+$))",
+         {"a: function () {": "a", "b: async (c) => {": "b"}),
+)
 _JAVASCRIPT = Language(files=".js .jsx .mjs .cjs", modes="node", rules=_JAVASCRIPT_RULES,
     attributes=AT_SIGN, bare=True,
     shape=rf"()(?!(?:if|for|while|switch)\b)[*#]*+(?P<shape>(?!\d)[\w$]++|\[[^\]]*+\])\s*+\??\s*+(?:<$|(?!\(\s*+\")(?:{ANGLES}\s*+)?"
@@ -134,7 +116,7 @@ _C = Language(files=".c .h", rules=(
         rule(rf"(?:typedef\s++)?(struct|union|enum)\s++{_BEFORE_NAME}(\w++)(?=\s*+(?:\{{|$))",
              {"struct a {": "a", "typedef enum B": "B", "union __attribute__((packed)) c {": "c"}),
         rule(r"typedef\s++(struct|union|enum)\b()(?=\s*+(?:\{|$))", {"typedef struct {": ""}),
-    ), attributes=ATTRIBUTE_C,
+    ), attributes=ATTRIBUTE_C, modifiers=MODIFIERS.replace(r"enum(?=\s++class) ", ""),
     words="struct union enum", shape=_TYPED, of_c=True,
     opaque=_PREPROCESSOR, above=r"(?!\w++\s*+:$)[A-Za-z_][\w:<>,*& ]*+$|__attribute__|\[\[")
 _CPP = replace(_C, modes="c++", files=".cc .cpp .cxx .c++ .hh .hpp .hxx .h++ .ipp .inl .tpp .cu .cuh .ino", rules=(

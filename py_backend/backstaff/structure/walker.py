@@ -215,9 +215,8 @@ class Walk:
                 return max(at + 1, self.beyond)
             if language.of_c or kind in CONTAINERS:  # else a function may be a parameter
                 self.beyond = max(self.beyond, code.line_at(block.opened))
-            if language.of_c:
-                if not block.name and (named := _TYPEDEF.match(code.text, block.end)):
-                    block.name = named[1]
+            if language.of_c and not block.name and (named := _TYPEDEF.match(code.text, block.end)):
+                block.name = named[1]
             block.last = code.line_at(block.end) + 1
         else:
             block.indent = indent
