@@ -110,19 +110,21 @@ class Walk:
             if at >= looked_at:
                 budget.check()
                 looked_at = at + STRIDE
+            if not (body := bodies[at]):
+                at += 1
+                continue
             while starts[at] > stack[-1].end:
                 stack.pop()
             while likely[next_likely] < at:
                 next_likely += 1
-            top, body = stack[-1], bodies[at]
-            if likely[next_likely] == at:
-                is_likely = bool(body)
-            elif language.shape and top.kind in self.holders:
-                is_likely = "(" in body or body[-1:] == "{"
-                is_likely = is_likely and (body[-1] != ";" or not language.of_c or "{" in body)
-            elif top.line and not top.name:
-                is_likely = body != ""
-            else:
+            top = stack[-1]
+            is_likely = likely[next_likely] == at
+            if not is_likely and language.shape and top.kind in self.holders:
+                if "(" in body or body[-1] == "{":
+                    is_likely = body[-1] != ";" or not language.of_c or "{" in body
+            elif not is_likely and top.line and not top.name:
+                is_likely = True
+            elif not is_likely:
                 # Most lines stand in the midst of a function, and define nothing.
                 at = likely[next_likely]
                 at = at if starts[at] <= top.end else code.line_at(top.end) + 1
