@@ -108,7 +108,12 @@ def test_end_of_the_qualified_name_finds_it_in_any_spelling(symbol: str, joint: 
 
 @pytest.mark.parametrize(
     "head",
-    ["impl Next for Work {", "impl<'a> Next for Work<'a>\nwhere\n{", "impl Work {"],
+    [
+        "impl Next for Work {",
+        "impl<'a> Next<&'a str> for Work<'a> {",
+        "impl<'a> Next for Work<'a>\nwhere\n{",
+        "impl Work {",
+    ],
 )
 def test_functions_of_an_impl_belong_to_its_type(head: str) -> None:
     text = f"{head}\n    fn next() {{\n    }}\n}}\n"
@@ -323,6 +328,8 @@ def test_initializers_over_lines_define_nothing() -> None:
         ("a.rs", 'fn f() {\n    let a = r###"\n}\n"# "###;\n}\n', 5),
         ("a.swift", 'func f() {\n  let a = #"""\n}\n""" "#\n"""#\n}\n', 6),
         ("a.kt", "fun f(\n  a: () -> A = { b() },\n  c: B = {}\n) {\n  d\n}\n", 6),
+        ("a.kt", "class F\nprivate constructor(\n  a: B,\n) : C {\n  d\n}\n", 6),
+        ("a.swift", "func f(\n  x: Int)\nthrows -> A\n{\n  1\n}\n", 6),
         ("a.ex", 'def f(x) do\n  """\nend\n  """\nend\n', 5),
         ("a.js", "/* export */ function f() {\n  return 1;\n}\nf();\n", 3),
     ],
