@@ -188,7 +188,7 @@ LANGUAGES: dict[str, Language] = {
             {"record struct A(int B);": "A", "delegate void H(int x);": "H", "namespace A.B": "A.B"}),),
         attributes=rf"(?:{BRACKETS})(?!\s*+[=.;])",
         words=r"class~ struct~ interface~ enum~ record~ namespace~ delegate~ \)~=> \)~?\{", ends=")",
-        opaque=r"#[a-z][^\n]*+",
+        opaque=r"#[a-z][^\n]*+", above=r"\[",
         anonymous=False, local=True, long=(Long(r'""("++)', r'""\1'),
               *(plain(mark, '"', '""') for mark in ('$@"', '@$"', '@"')))),
     "ruby": Language(files=".rb .rake .gemspec .ru Rakefile Gemfile Vagrantfile", modes="ruby", rules=(

@@ -155,6 +155,7 @@ def test_head_over_several_lines_and_decorators_belong_to_the_definition() -> No
         ("a.c", "/*\n *\tSaid.\n *\n */\nint f(int a)\n{\n}\n"),
         ("a.php", "<?php\n/**\n * Said.\n */\n#[Pure]\nfunction f($a) {\n}\n"),
         ("a.rs", "/// Said.\n#[must_use]\nfn f() {\n}\n"),
+        ("a.cs", "/// Said.\n[\n    A,\n    B(1)\n]\nclass F {\n}\n"),
     ],
 )
 def test_comment_above_belongs_to_the_definition_as_a_whole(path: str, head: str) -> None:
