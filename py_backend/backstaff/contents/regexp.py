@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # they take long to load, and most servers never search
 PROGRAM = (
     *("backstaff.errors", "backstaff.budget", "backstaff.globs.wildcards"),
     *("backstaff.fs.secrets", "backstaff.fs.handles", "backstaff.fs.entry", "backstaff.fs.file"),
-    *("backstaff.fs.contents", "backstaff.contents.requirements", "backstaff.structure.pieces"),
+    *("backstaff.fs.contents", "backstaff.contents.requirements"),
     *("backstaff.structure.language", "backstaff.structure.languages"),
     *("backstaff.structure.shapes", "backstaff.structure.code", "backstaff.structure.walker"),
     *("backstaff.structure.headings", "backstaff.structure.outline"),

@@ -2,12 +2,13 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from itertools import accumulate, repeat
+from collections.abc import Iterator
+from itertools import accumulate
 
-from backstaff.structure.language import Language
+from backstaff.structure.language import Language, finder
 
-BLANKS = " \t\f\v\r\0"
+GOES_ON = ("\0", "\f")
+"""Beginnings of lines that go on with a string or a comment."""
 MAX_UNCLOSED = 40
 """Maximum number of tokens without an end in a text. Each is looked for in all of it."""
 LONGEST_WORD = 80
@@ -15,31 +16,24 @@ LONGEST_WORD = 80
 _COMMENTS = ("/*", "--", "=", "#|")
 """Beginnings of comments that may go on over lines."""
 _MARGIN = re.compile(r"\n(?![ \t\n])")
-_BRACES = re.compile(r"[{}]")
 
 
 class Code:
-    r"""The `lines` of code of a text: "" for a line without any.
+    r"""The `lines` of a text without its comments and strings; `text` joins them.
 
-    A comment is blank, and a string is `"___"`. Where either goes on over lines, or a here-document
-    follows, all of them are one line, in which `\0` stands for each end of a line. So it begins on
-    line `numbers[n]` of the text, and at `starts[n]` in `text`, which joins the lines.
+    A comment is blank, and a string is `"___"`. A line that goes on with a string, or belongs to a
+    here-document, begins with `\0`, and one that goes on with a comment with `\f`. `bodies` have no
+    blanks around them, and the `starts` of the lines are places in `text`.
     """
 
     def __init__(self, text: str, language: Language) -> None:
-        self.source, self.language = text.replace("\0", " "), language
+        self.source, self.language = text.replace("\0", " ").replace("\f", " "), language
         self.unclosed = set[str]()
         """Ends that the text has not: looking for them again would take quadratic time."""
         self.text = "".join(self._hidden())
         self.lines = self.text.split("\n")
-        self.bodies = [*map(str.strip, self.lines, repeat(BLANKS))]
-        """The `lines` without the blanks around them."""
+        self.bodies = [*map(str.strip, self.lines)]
         self.starts = [*accumulate(map((1).__add__, map(len, self.lines)), initial=0)]
-        """The places in `text` at which the lines begin."""
-        self.numbers: Sequence[int] = range(1, len(self.lines) + 2)
-        if "\0" in self.text:
-            ends = map(str.count, self.lines, repeat("\0"))
-            self.numbers = [*accumulate(map((1).__add__, ends), initial=1)]
         self.closing = dict[int, int]()
         """The places of braces, each with that of its partner."""
         if language.end == "{":
@@ -58,7 +52,7 @@ class Code:
         while found := token(text, place):
             start, end = found.span()
             if start > line_end >= 0 and after_here > 0:  # it stands in a here-document, or behind
-                yield text[place:line_end] + "\0" * text.count("\n", line_end, after_here)
+                yield text[place:line_end] + "\n\0" * text.count("\n", line_end, after_here)
                 place, after_here = after_here, -1
                 continue
             kind = (found.lastgroup or " ")[0]
@@ -80,16 +74,16 @@ class Code:
                 continue
             if end > line_end and after_here > 0:
                 end, after_here = max(end, after_here), -1
-            if lines := text.count("\n", start, end):
-                hidden = '""' * (kind != "c") + "\0" * lines
-            elif kind == "c":
-                hidden = " " * (end - start)
+            lines = text.count("\n", start, end)
+            width = (text.find("\n", start, end) if lines else end) - start
+            if kind == "c":
+                hidden = " " * width + "\n\f" * lines
             else:
-                hidden = '"' + "_" * (end - start - 2) + '"' * (end - start > 1)
+                hidden = '"' + "_" * (width - 2) + '"' * (width > 1) + "\n\0" * lines
             yield text[place:start] + hidden
             place = end
         if after_here > place:
-            yield text[place:line_end] + "\0" * text.count("\n", line_end, after_here)
+            yield text[place:line_end] + "\n\0" * text.count("\n", line_end, after_here)
             place = after_here
         yield text[place:]
 
@@ -116,7 +110,9 @@ class Code:
         The text of each begins behind that of the one before it.
         """
         after = -1
-        for found in self.language.here(self.source, start, min(line_end, start + 1000)):
+        for found in finder(self.language.here_document)(
+            self.source, start, min(line_end, start + 1000)
+        ):
             groups = found.groupdict()
             words = (groups[name] for name in ("quoted", "word") if groups.get(name) is not None)
             word = re.sub(r"[\\\"']", "", next(words, ""))
@@ -140,9 +136,13 @@ class Code:
 
     def _pair(self) -> None:
         """Find the partner of each brace."""
-        opened = list[int]()
-        for found in _BRACES.finditer(self.text):
-            if found[0] == "{":
-                opened.append(found.start())
-            elif opened:
-                self.closing[opened.pop()] = found.start()
+        opened, place = list[int](), 0
+        for part in self.text.split("}"):
+            start = part.find("{")
+            while start >= 0:
+                opened.append(place + start)
+                start = part.find("{", start + 1)
+            place += len(part)
+            if opened:
+                self.closing[opened.pop()] = place
+            place += 1

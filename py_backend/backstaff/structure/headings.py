@@ -1,82 +1,57 @@
 """The sections of Markdown, Org and reStructuredText: a heading and all lines under it."""
 
-import re
-from collections.abc import Iterator, Sequence
-
-from backstaff.structure.language import LONGEST
+from backstaff.structure.language import LONGEST, finder
 from backstaff.structure.walker import Block
 
-Heading = tuple[int, int, str]
-"""The line of a heading, its level, and its text."""
-_HASHES = re.compile(r" {0,3}+(#{1,6}+)(?:[ \t]++(.*+))?$")
-_FENCE = re.compile(r"\s*+(`{3,}+(?!.*`)|~{3,}+)(.*+)")
-_UNDERLINE = re.compile(r"(?:==+|--+)$")
-_NO_TITLE = " \t>-*#|`"
-"""The first character of a line that is no title. An empty line is none either."""
-_STARS = re.compile(r"(\*++) (.*+)")
-_ADORNMENT = re.compile(r"([=\-~^\"'`#*+.:_<>])\1*+$")
+_END = r"[ \t\r]*+$"
+_ADORNMENT = r"(?:([=\-~^\"'`#*+.:_<>])\{0}+)" + _END
+HEADINGS = {
+    # Front matter, comments and fenced text have no headings; the last two may lack an end.
+    "markdown": rf"\A---{_END}(?s:.*?)\n---{_END}|[ \t]*+<!--(?s:.*?)(?:-->.*|\Z)"
+    rf"|[ \t]*+(?P<fence>`{{3,}}+(?!.*`)|~{{3,}}+)"
+    rf"(?:.*+\n(?![ \t]*+(?P=fence)[`~]*+{_END}))*.*+\n?.*+"
+    r"| {0,3}+(?P<mark>#{1,6}+)(?!\S)(?P<title>.*+)"
+    rf"|(?![ \t>\-*#|`])(?P<over>.++)(?=\n(?P<under>=|-)(?P=under)*+{_END})",
+    "org": r"(?P<mark>\*++) (?P<title>.*+)",
+    "rst": rf"(?:(?P<over>{_ADORNMENT.format(2)})\n)?(?!{_ADORNMENT.format(3)})"
+    rf"(?P<title>(?!\s*+$).++)(?=\n(?P<mark>{_ADORNMENT.format(6)}))",
+}
+"""Patterns for a heading, and for what has none."""
 
 
 def sections(text: str, language: str) -> list[Block]:
     """Return the sections of `text` in the order of their lines."""
-    lines = [line[:LONGEST].rstrip() for line in text.split("\n")]
+    lines, styles = text.split("\n"), dict[tuple[str, bool], int]()
     result: list[Block] = []
     above: list[tuple[int, Block]] = []
-    for number, level, name in [*HEADINGS[language](lines), (len(lines) + 1, 0, "")]:
-        last = number - 1
+    number, place = 1, 0
+    headings = finder(rf"^(?:{HEADINGS[language]})")(text)
+    for found in (*headings, None):
+        level = 0
+        if found:
+            mark, title, over = found["mark"], found["title"], found.groupdict().get("over")
+            title = over if title is None else title
+            if title is None:
+                continue
+            title = title.rstrip()[:LONGEST]
+            if language == "rst":  # a style has a level by the order in which the styles come
+                is_boxed = over == mark
+                if not is_boxed and (title[0].isspace() or len(mark) < len(title) - 1):
+                    continue
+                level = styles.setdefault((mark[0], is_boxed), len(styles) + 1)
+            else:
+                level = len(mark) if mark else 1 + (found["under"] == "-")
+            start = found.start("over" if not mark else "title")
+            number, place = number + text.count("\n", place, start), start
+        last = number - 1 if found else len(lines)
         while above and above[-1][0] >= level:
             block = above.pop()[1]
-            while last > block.line and not lines[last - 1]:
+            while last > block.line and not lines[last - 1].strip():
                 last -= 1
             block.last = last
-        result.append(Block(name, "heading", number, number, name, first=number))
-        above.append((level, result[-1]))
-    return result[:-1]
-
-
-def _markdown(lines: Sequence[str]) -> Iterator[Heading]:
-    fence = before = ""
-    in_front_matter = in_comment = False
-    for number, line in enumerate(lines, 1):
-        mark = None if in_comment else _FENCE.match(line)
-        if in_comment or (not fence and line.lstrip().startswith("<!--")):
-            in_comment = "-->" not in line
-            before = ""
-            continue
-        if line == "---" and (number == 1 or in_front_matter):
-            in_front_matter = not in_front_matter
-        elif in_front_matter:
-            pass
-        elif mark and not fence:
-            fence = mark[1]
-        elif mark and mark[1].startswith(fence) and not mark[2]:
-            fence = ""
-        elif not fence and (found := _HASHES.match(line)):
-            yield number, len(found[1]), (found[2] or "").strip().rstrip("#").rstrip()
-        elif not fence and before[:1] not in _NO_TITLE and _UNDERLINE.match(line):
-            yield number - 1, 1 if line[0] == "=" else 2, before.strip()
-        before = "" if fence or mark else line
-
-
-def _org(lines: Sequence[str]) -> Iterator[Heading]:
-    for number, line in enumerate(lines, 1):
-        if found := _STARS.match(line):
-            yield number, len(found[1]), found[2].strip()
-
-
-def _rst(lines: Sequence[str]) -> Iterator[Heading]:
-    """Yield the titles that have a line of marks below, and perhaps one above.
-
-    Their style has a level by the order in which the styles come.
-    """
-    levels = dict[tuple[str, bool], int]()
-    rows = zip(["", *lines], lines, lines[1:], strict=False)
-    for number, (above, title, line) in enumerate(rows, 1):
-        is_title = title.strip() and not _ADORNMENT.match(title)
-        if is_title and len(line) > 1 and _ADORNMENT.match(line):
-            over = above == line
-            if over or (not title[0].isspace() and len(line) >= len(title) - 1):
-                yield number, levels.setdefault((line[0], over), len(levels) + 1), title.strip()
-
-
-HEADINGS = {"markdown": _markdown, "org": _org, "rst": _rst}
+        if found:
+            name = title.strip()
+            name = name.rstrip("#").rstrip() if language == "markdown" else name
+            result.append(Block(name, "heading", number, number, name, first=number))
+            above.append((level, result[-1]))
+    return result

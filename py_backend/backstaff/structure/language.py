@@ -19,6 +19,19 @@ CONTAINERS = frozenset(
 )
 """Kinds of definitions that have members."""
 Match = Callable[..., re.Match[str] | None]
+MODIFIERS = (
+    r"abstract accessor actual annotation async auto(?=\s++trait) borrowing"
+    r" case(?=\s++(?:class|object)) class(?=\s++(?:func|var|subscript)\b) companion(?!\s++object)"
+    r" const(?!\s++class) constexpr consuming convenience data declare default distributed"
+    r" dynamic(?=\s++(?:func|init)) enum(?=\s++class) expect explicit export"
+    r" extern(?:\s*+\"[^\"]*+\")? external file fileprivate final friend fun(?=\s++interface) get"
+    r" implicit indirect infix inline inner internal lateinit lazy local mutating native"
+    r" new(?=\s++[\w<>,\[\].?]++\s++\w) non-sealed nonisolated open operator(?=\s++fun) override"
+    r" package partial postfix prefix private(?:\(set\))? protected pub(?:\([^)]*+\))? public"
+    r" readonly ref required sealed set static strictfp suspend synchronized tailrec unsafe"
+    r" value virtual"
+)
+"""Patterns for words that stand before the keyword of a definition, in any language."""
 ESCAPED = r"\\."
 _WITHIN = r"\\.|\$(?!\()|"
 """Escapes in a string on one line, in which no `$(` of the shell stands."""
@@ -54,7 +67,8 @@ class Language:
     modes: str = ""
     """Interpreters and modes of Emacs that name the language in a first line."""
     rules: tuple[str, ...]
-    modifiers: str = ""
+    modifiers: str = MODIFIERS
+    """Words of all languages."""
     attributes: str = ""
     """A decorator, an attribute, the parameters of a template: on its own line or before others."""
     words: str = ""
@@ -62,6 +76,8 @@ class Language:
 
     A line within a function in which none does defines nothing. With "" any line may do.
     """
+    ends: str = ""
+    """Signs at the end of lines that may define something, too."""
     end: str = "{"
     """A pattern for the beginning of a line that ends a definition.
 
@@ -69,19 +85,17 @@ class Language:
     """
     bare: bool = False
     """Functions have no keyword, but modifiers at most: `async name(...) {`."""
-    typed: bool = False
-    """Functions of a class have no keyword, but a type before the name: `static int name(...)`."""
+    shape: str = ""
+    """A pattern for a function that has no keyword; its last group is named `shape`.
+
+    It is the name where it is `bare`, else what has a type and a name before a parenthesis.
+    """
     local: bool = False
     """Typed functions stand in functions, too."""
     of_c: bool = False
     """They stand outside of classes, and have a body. Macros stand for types and functions."""
     anonymous: bool = False
     """`new Type() {` and constants of an enum have members."""
-    group: str = ""
-    """A pattern for a member of a nameless definition, such as `type (`; its group is the name."""
-    owner: str = ""
-    """A pattern for the line of a definition; its group is the type that has the definition."""
-
     comments: tuple[str, ...] = ("//",)
     """Patterns for the beginnings of comments that end with the line."""
     long: tuple[Long, ...] = ()
@@ -102,29 +116,12 @@ class Language:
     """A pattern for lines that continue a definition at their own indentation."""
 
     @cached_property
-    def before(self) -> Match | None:
-        """Matches the attributes and modifiers before a definition, if there are any."""
-        not_after = "[=:;,?!(]" if self.bare else "[=;,?!]"
-        words = "|".join(self.modifiers.split())
-        parts = [rf"(?:{words})\s++(?!{not_after})"] * bool(words)
-        parts += [rf"(?:{self.attributes})\s*+"] * bool(self.attributes)
-        return matcher(f"(?:{'|'.join(parts)})*") if parts else None
-
-    @cached_property
     def rule(self) -> Match:
-        """Matches a definition that has a keyword; the last two groups count."""
-        return matcher("|".join(self.rules))
-
-    @cached_property
-    def finders(self) -> tuple[Callable[[str], Iterator[re.Match[str]]], ...]:
-        """Each finds one of the `words` in a text."""
-        words = (word.replace("~", " ") for word in self.words.split())
-        return tuple(re.compile(word, re.MULTILINE).finditer for word in words)
-
-    @cached_property
-    def is_attribute(self) -> Match:
-        """Matches a line of attributes, or the beginning of one that takes several lines."""
-        return matcher("|".join(filter(None, (self.above, self.attributes))))
+        """Matches a definition behind its attributes and modifiers; the last two groups count."""
+        not_after = "[=:;,?!(]" if self.bare else "[=;,?!]"
+        words = rf"(?:{'|'.join(self.modifiers.split()) or '(?!)'})\s++(?!{not_after})"
+        before = rf"(?:{words}|(?:{self.attributes or '(?!)'})\s*+)*"
+        return matcher(f"{before}(?:{'|'.join(filter(None, (*self.rules, self.shape)))})")
 
     @cached_property
     def all_long(self) -> tuple[Long, ...]:
@@ -159,19 +156,23 @@ class Language:
                 for q in quotes
             ),
             *(f"{q}(?P<long{at}>)" for at, q in enumerate(longer)),
-            *(rf"{mark}[^\n]*+(?P<c{at}>)" for at, mark in enumerate(self.comments)),
+            *(
+                rf"{mark}[^\n]*+(?:\n[ \t]*+{mark}[^\n]*+)*(?P<c{at}>)"
+                for at, mark in enumerate(self.comments)
+            ),
             "<<(?P<h>)" * bool(self.here_document),
             *(rf"{q}(?:\\.|[^{q}\\\n])*" for q in quotes if q not in longer),
         ]
         return re.compile("|".join(filter(None, parts))).search
-
-    @cached_property
-    def here(self) -> Callable[..., Iterator[re.Match[str]]]:
-        """Finds the beginnings of here-documents."""
-        return re.compile(self.here_document or "(?!)").finditer
 
 
 @cache
 def matcher(pattern: str) -> Match:
     """Return the function that matches `pattern` at the beginning; "" matches nothing."""
     return re.compile(pattern or r"(?!)").match
+
+
+@cache
+def finder(pattern: str) -> Callable[..., Iterator[re.Match[str]]]:
+    """Return the function that finds `pattern`, in which `$` is the end of a line."""
+    return re.compile(pattern, re.MULTILINE).finditer

@@ -1,17 +1,65 @@
-"""The table of languages, and the language of a file by its name or first line."""
+"""The table of languages, and the language of a file by its name or first line.
+
+A test matches each example of a pattern, and repeats pieces of text to see that the time stays
+linear: where a group is repeated, no two of its alternatives begin alike, or the first that matches
+is kept (`?>`).
+"""
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 
-from backstaff.structure.language import ESCAPED, Language, Long, plain
-from backstaff.structure.pieces import (
-    AT_SIGN,
-    ATTRIBUTE_C,
-    BRACKETS,
-    HASH,
-    TEMPLATE,
-    piece,
-    rule,
+from backstaff.structure.language import ESCAPED, MODIFIERS, Language, Long, plain
+
+EXAMPLES: list[tuple[str, Mapping[str, str]]] = []
+"""Patterns, and texts that they match, each with the name that a rule finds in it."""
+
+
+def piece(pattern: str, *examples: str) -> str:
+    """Return `pattern`, which matches each of `examples` as a whole."""
+    EXAMPLES.append((rf"(?:{pattern})\Z", dict.fromkeys(examples, "")))
+    return pattern
+
+
+def rule(pattern: str, examples: Mapping[str, str]) -> str:
+    """Return `pattern`, whose last group is the name in the line: `{"def f(x):": "f"}`."""
+    EXAMPLES.append((pattern, examples))
+    return pattern
+
+
+STRING = piece(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'", '"a \\" b"', "'(\"'", '""')
+
+
+def between(begin: str, end: str, levels: int = 3) -> str:
+    """Return a pattern for `begin` to `end` with so many `levels` of such pairs and strings."""
+    others = rf"[^\{begin}\{end}\"']|(?>{STRING}|[\"'])"
+    inner = rf"\{begin}(?:{others})*\{end}"
+    for _ in range(levels - 1):
+        inner = rf"\{begin}(?:{others}|{inner})*\{end}"
+    return inner
+
+
+PARENTHESES = piece(between("(", ")"), "()", "(a, (b))", '(")", (c(d)))', "('a)')")
+BRACKETS = piece(between("[", "]"), "[]", "[Fact]", "[A(x[0]), B]", '["]"]')
+# Not those of `->`, `=>`, `<=`, `>=`, `<<`.
+ANGLES = piece(
+    r"<(?:[^<>;{}]|(?<=[-=])>|<(?:[^<>;{}]|(?<=[-=])>|<(?:[^<>;{}]|<[^<>;{}]*>)*>)*>)*>",
+    *("<T>", "<A<B>, C<D<E>>>", "<F: Fn() -> A>", "<>"),
+)
+AT_SIGN = piece(
+    rf"@(?!interface\b)(?:[\w.:]++(?:\s?{PARENTHESES})?|{BRACKETS})", "@a.B", "@A(b = {1})"
+)
+HASH = piece(rf"#!?{BRACKETS}", "#[test]", "#![allow(a)]", "#[derive(A, B)]", '#[doc = "]"]')
+TEMPLATE = piece(
+    rf"template\s*{ANGLES}(?:\s*requires\s*(?:{PARENTHESES}|[\w:]++(?:{ANGLES})?"
+    rf"(?:\s*(?:&&|\|\|)\s*[\w:]++(?:{ANGLES})?)*(?=\s*$)))?",
+    *("template <class T>", "template<>", "template< typename... A, B<C> = 1 >"),
+    "template <T> requires A<T> && b",
+)
+ATTRIBUTE_C = piece(
+    r"\[\[[^\]]*(?:\][^\]]+)*\]\]|(?:__attribute__|__declspec|alignas|_Alignas|explicit)\s*"
+    + PARENTHESES,
+    *("[[nodiscard]]", '[[deprecated("x[0]")]]', "__attribute__((a(1)))", "alignas(8)"),
 )
 
 _END = r"end(?!\w)"
@@ -24,7 +72,6 @@ _TEMPLATE = plain("`", escape=ESCAPED + r"|\$\{(?:[^{}`]|`[^`]*+`|\{[^{}]*+\})*\
 _COMMAND = ESCAPED + r"|\$\((?:[^()\"\\]|\\.|\"[^\"]{0,500}+\"|\([^()]{0,500}+\)){0,1000}\)"
 
 # Functions as values, in JavaScript.
-
 _PARAMETERS = r"\((?!\(|async\b|function\b)(?:[^()]|\((?:[^()]|\([^()]*+\))*\))*"
 _RESULT = r"\s*+(?::[^=]*+)?=>"
 _FUNCTION = piece(
@@ -35,48 +82,33 @@ _FUNCTION = piece(
 _TARGET = piece(r"(?:[\w$]++!?\.|\([^()]*+\)\.)*#?+[\w$]++", "a", "module.exports!.a", "(this).#a")
 _TYPE = r"\s*+:(?:[^=({]|=>)*"
 
-
-_JAVASCRIPT_RULES = (
-    rule(
-        r"(function)\b\s*+\*?+\s*+([\w$]++)",
-        {"function a() {": "a", "function* b() {": "b", "function *c(": "c"},
-    ),
-    rule(
-        r"(class|interface)\s++(?!extends\b|implements\b)([\w$.]++)(?!\s*+[=(:,.;)?])",
-        {"class A extends B {": "A", "interface A<T> {": "A"},
-    ),
-    rule(
-        r"(namespace|module|enum)\s++(\"[^\"]*+\"|'[^']*+'|[\w$.]++)(?=\s*+\{)",
-        {"namespace A.B {": "A.B", 'module "x" {': '"x"', "enum C {": "C"},
-    ),
-    rule(r"(type)\s++([\w$]++)(?=\s*+(?:<|=(?!=)))", {"type A<T> = B": "A", "type A =": "A"}),
-    rule(
-        r"(?=[\w$.\s]++=\s*+(class)\b)(?:(?:const|let|var)\s++)?([\w$.]++)",
-        {"const A = class {": "A", "a.B = class extends C {": "a.B"},
-    ),
-    rule(
-        rf"()(?:const|let|var)\s++([\w$]++)(?=\s*+(?::(?:[^=]|=>)*)?=\s*+{_FUNCTION}|\s*+:(?:[^=]|=>)*[<({{]$)",
-        {"const a = (b) => c": "a", "let a: B = async () => {": "a", "const a: A<": "a"},
-    ),
-    rule(
-        r"()(?=[^=]++=)(?:(?:(?:const|let|var)\s++)?[\w$.]++\s*+=\s*+){0,2}"
-        rf"({_TARGET})(?=(?:{_TYPE})?=(?![=>])\s*+{_FUNCTION}|\s++(?:\|\||\?\?|&&)?=(?![=>])\s*+{_FUNCTION})",
-        {"exports.a = function (b) {": "exports.a", "a = b = () => {": "b", "#a = x => x": "#a"},
-    ),
-    rule(
-        r"()([\w$]++)(?=\s*+:\s*+(?:async\s*+)?(?:function\b"
-        rf"|\((?:[^()]|\([^()]*+\))*\){_RESULT}\s*+[({{]?+$))",
-        {"a: function () {": "a", "b: async (c) => {": "b"},
-    ),
-)
 # A table: short facts share a line.
 # fmt: off
+_JAVASCRIPT_RULES = (
+    rule(r"(function)\b\s*+\*?+\s*+([\w$]++)", {"function a() {": "a", "function* b() {": "b", "function *c(": "c"}),
+    rule(r"(class|interface)\s++(?!extends\b|implements\b)([\w$.]++)(?!\s*+[=(:,.;)?])",
+         {"class A extends B {": "A", "interface A<T> {": "A"}),
+    rule(r"(namespace|module|enum)\s++(\"[^\"]*+\"|'[^']*+'|[\w$.]++)(?=\s*+\{)",
+         {"namespace A.B {": "A.B", 'module "x" {': '"x"', "enum C {": "C"}),
+    rule(r"(type)\s++([\w$]++)(?=\s*+(?:<|=(?!=)))", {"type A<T> = B": "A", "type A =": "A"}),
+    rule(r"(?=[\w$.\s]++=\s*+(class)\b)(?:(?:const|let|var)\s++)?([\w$.]++)",
+         {"const A = class {": "A", "a.B = class extends C {": "a.B"}),
+    rule(rf"()(?:const|let|var)\s++([\w$]++)(?=\s*+(?::(?:[^=]|=>)*)?=\s*+{_FUNCTION}|\s*+:(?:[^=]|=>)*[<({{]$)",
+         {"const a = (b) => c": "a", "let a: B = async () => {": "a", "const a: A<": "a"}),
+    rule(r"()(?=[^=]++=)(?:(?:(?:const|let|var)\s++)?[\w$.]++\s*+=\s*+){0,2}"
+         rf"({_TARGET})(?=(?:{_TYPE})?=(?![=>])\s*+{_FUNCTION}|\s++(?:\|\||\?\?|&&)?=(?![=>])\s*+{_FUNCTION})",
+         {"exports.a = function (b) {": "exports.a", "a = b = () => {": "b", "#a = x => x": "#a"}),
+    rule(rf"()([\w$]++)(?=\s*+:\s*+(?:async\s*+)?(?:function\b|\((?:[^()]|\([^()]*+\))*\){_RESULT}\s*+[({{{{]?+$))",
+         {"a: function () {": "a", "b: async (c) => {": "b"}),
+)
 _JAVASCRIPT = Language(files=".js .jsx .mjs .cjs", modes="node", rules=_JAVASCRIPT_RULES,
-    modifiers="export default declare async abstract const(?=\\s++enum) public private protected"
-    " static readonly override accessor get set", attributes=AT_SIGN, bare=True,
+    attributes=AT_SIGN, bare=True,
+    shape=rf"()(?!(?:if|for|while|switch)\b)[*#]*+(?P<shape>(?!\d)[\w$]++|\[[^\]]*+\])\s*+\??\s*+(?:<$|(?!\(\s*+\")(?:{ANGLES}\s*+)?"
+    rf"(?:{PARENTHESES}\s*+(?:[{{:;]|$)|(?!{PARENTHESES})\((?!.*=>)))", ends="({<=,",
     long=(_TEMPLATE,), opaque=r"/(?![*/])(?:(?<=[=(,:;!&|?\[{}>]/)|(?<=[=(,:;!&|?\[{}>\s]\s/)|(?<=return /))"
-    r"(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.){0,60}\]){1,99}/", goes_on=r"(?:extends|implements)\b",
-    words=r"function class~ interface~ enum~ namespace~ module~ type~ => [({<=]$ \)~?\{ \([^()\n]*,$")
+    r"(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.){0,60}\]){1,99}/",
+    words=r"function class~ interface~ type~ => \)~?\{")
+_TYPED = r"()(?P<shape>)(?![}#{\[:,.+\-*/|&?!\"'`])(?=[^(=]*+\(|.*\boperator\b|\w++ \{$)"
 _MACRO = piece(r"[A-Z_]{4,}[A-Z0-9_]*+(?:\([^)]*+\))?", "FMT_API", "EXPORT_AS(x)")
 _BEFORE_NAME = rf"(?:(?:{_MACRO}|{ATTRIBUTE_C})\s++)*"
 _PREPROCESSOR = r"#(?![ \t]*+(?:if|el|en))(?:\\(?s:.)|/\*(?:[^*]|\*(?!/))*+\*/|[^\\\n])*|'(?<=\d')(?=\d)"
@@ -84,30 +116,23 @@ _C = Language(files=".c .h", rules=(
         rule(rf"(?:typedef\s++)?(struct|union|enum)\s++{_BEFORE_NAME}(\w++)(?=\s*+(?:\{{|$))",
              {"struct a {": "a", "typedef enum B": "B", "union __attribute__((packed)) c {": "c"}),
         rule(r"typedef\s++(struct|union|enum)\b()(?=\s*+(?:\{|$))", {"typedef struct {": ""}),
-        rule(r'(extern)\s*+"[^"]*+"()(?=\s*+(?:\{|$))', {'extern "C" {': ""}),
-    ), modifiers='static const extern(?:\\s*+"_++")? inline', attributes=ATTRIBUTE_C,
-    words="struct union enum extern~", typed=True, of_c=True,
-    opaque=_PREPROCESSOR,
-    above=r"(?!\w++\s*+:$)[A-Za-z_][\w:<>,*& ]*+$|__attribute__|\[\[",
-    goes_on=r"(?:throw|noexcept|const|requires)\b|__")
+    ), attributes=ATTRIBUTE_C, modifiers=MODIFIERS.replace(r"enum(?=\s++class) ", ""),
+    words="struct union enum", shape=_TYPED, of_c=True,
+    opaque=_PREPROCESSOR, above=r"(?!\w++\s*+:$)[A-Za-z_][\w:<>,*& ]*+$|__attribute__|\[\[")
 _CPP = replace(_C, modes="c++", files=".cc .cpp .cxx .c++ .hh .hpp .hxx .h++ .ipp .inl .tpp .cu .cuh .ino", rules=(
         rule(rf"(?:typedef\s++)?(struct|union|class|enum(?:\s++(?:class|struct))?)\s++{_BEFORE_NAME}"
              r"((?:\w++::)*\w++)(?=\s*+(?:<[^;{]*>)?\s*+(?:\{|$|final\b|:(?!:)))",
              {"class A : B {": "A", "struct FMT_API a final": "a", "enum class X : int {": "X",
               "class [[nodiscard]] A {": "A", "struct hash<A> {": "hash"}), *_C.rules[1:],
         rule(r"(namespace)\s++(?:\[\[\w++\]\]\s*+)?((?:\w++(?:::)?)+)(?!\s*+=)", {"namespace a::b {": "a::b"}),
-        rule(r"(namespace)()(?=\s*+(?:\{|$))", {"namespace {": ""}),
         rule(r"(concept)\s++(\w++)(?=\s*+=|$)", {"concept A = B<T>;": "A"}),
-    ), modifiers='static const extern(?:\\s*+"_++")? inline virtual constexpr consteval constinit friend explicit',
-    attributes=f"{TEMPLATE}|{ATTRIBUTE_C}", words="struct class union enum namespace concept~ extern~",
+    ), attributes=f"{TEMPLATE}|{ATTRIBUTE_C}", words="struct class union enum namespace concept~",
     long=(Long(r'R"([^()\\\s]{0,16})\(', r')\1"'),),
-    above=_C.above + r"|template\b|requires\b")
+    above=_C.above + r"|template\b|requires\b", goes_on=r"(?:throw|noexcept|const|requires)\b|__")
 _JAVA = Language(files=".java", rules=(rule(r"(class|interface|enum|@interface|record(?=\s++\w++\s*+[(<]))\s++(\w++)",
         {"class A<T> extends B {": "A", "@interface C {": "C", "record P(int x) {": "P"}),),
-    modifiers="public private protected static final abstract sealed non-sealed strictfp synchronized"
-    " native default", attributes=AT_SIGN, words="class~ interface~ enum~ record~ new~",
-    typed=True, anonymous=True, long=(_TRIPLE,),
-    goes_on=r"(?:throws|extends|implements|permits)\b")
+    attributes=AT_SIGN, words="class~ interface~ enum~ record~ new~",
+    shape=_TYPED, anonymous=True, long=(_TRIPLE,))
 _LISP = Language(files=".el", modes="emacs-lisp", rules=(rule(
         r"\(((?:cl-|ert-|\w++-(?=def(?:un|macro|var|custom|command|group|method|subst)\b))?"
         r"def(?!ault|ines|key\b|ine-(?:key|abbrev|word))[^\s()]*+|(?:transient|evil|magit)-def"
@@ -120,33 +145,31 @@ _GENERIC = Language(files=".scala .sc .groovy .gradle .dart .zig .d .v .cr .jl .
         r"|object|record|union|module|namespace|package(?=[^;{]*+\{)|sub|proc|procedure|macro"
         r"|typealias|type(?=\s++\w++\s*+[={]))"
         r"\s++(?:<[^<>]*+>\s*+)?((?:\w++\.)*[\w$?!]++)", {"def a(b)": "a", "object C {": "C"}),),
-    modifiers="public private protected internal static final abstract sealed open override inline"
-    " suspend data value annotation async export local pub mutating indirect fileprivate unsafe"
-    " virtual lazy implicit case(?=\\s++(?:class|object)) inner infix operator tailrec external"
-    " expect actual companion enum(?=\\s++class)", attributes=AT_SIGN, long=(_TRIPLE,),
+    attributes=AT_SIGN, long=(_TRIPLE,),
     comments=("//", "# "), above=r"[@\[]", goes_on=r"where\b")
 _MARKUP = Language(files=".md .markdown .mdx", rules=(r"(?!)()()",))
 
 LANGUAGES: dict[str, Language] = {
     "python": Language(files=".py .pyi .pyw SConstruct", modes="python",
         rules=(rule(r"(def|class)\s++(\w++)", {"def a(b):": "a", "class C:": "C"}),),
-        modifiers="async", words="def~ class~", end="", comments=("#",),
+        words="def~ class~", end="", comments=("#",),
         long=(_TRIPLE, _TRIPLE_SINGLE), goes_on=r"[)\]}]", above=r"@"),
     "javascript": _JAVASCRIPT, "java": _JAVA, "c": _C, "cpp": _CPP, "elisp": _LISP,
     "generic": _GENERIC, "markdown": _MARKUP, "org": replace(_MARKUP, files=".org"),
     "rst": replace(_MARKUP, files=".rst"),
     "typescript": replace(_JAVASCRIPT, files=".ts .tsx .mts .cts", modes=""),
     "go": Language(files=".go", rules=(
-            rule(r"(func)\s++(?:\([^)]*+\)\s*+)?(\w++)", {"func (a *A[T]) B(c int) {": "B"}),
-            rule(r"(type)\s++(\w++|\($)", {"type A struct {": "A", "type (": "("})),
-        words="func~ type~", owner=r"func\s++\((?:[^)]*[\s*(])?(\w++)(?:\[[^\]]*+\])?\)",
-        group=r"(\w++)(?=(?:\[[^\]]*+\])?\s++[\w*\[(=])", long=(plain("`"),)),
+            rule(r"(?:(?=func\s++\((?:[^)]*[\s*(])?(?P<owner>\w++)(?:\[[^\]]*+\])?\)))?(func)\s++(?:\([^)]*+\)\s*+)?(\w++)",
+                 {"func (a *A[T]) B(c int) {": "B"}),
+            rule(r"(type)\s++(\w++|\($)", {"type A struct {": "A", "type (": "("}),
+            r"()(?P<group>\w++)(?=(?:\[[^\]]*+\])?\s++[\w*\[(=])"),
+        words="func~ type~",
+        long=(plain("`"),)),
     "rust": Language(files=".rs", rules=(rule(r"(fn|struct|enum|union|trait|mod|type)\s++(?:r#)?(\w++)",
                  {"fn a<T>(b: T) {": "a", "struct r#type;": "type"}),
-            rule(r"(impl)\b(?:\s*+<(?:[^<>]|<(?:[^<>]|<[^<>]*+>)*>|(?<=[-=])>)*>)?\s++([^{]++)",
+            rule(r"(impl)\b(?:\s*+<(?:[^<>]|<(?:[^<>]|<[^<>]*+>)*>|(?<=[-=])>)*>)?\s++"
+                 r"((?:[^{]*?\bfor\s++(?!<)|(?![^{]*\bfor\s))(?:&|'\w++\s|mut\s|dyn\s)*(?P<owner>(?:\w++::)*\w++)?[^{]*+)",
                  {"impl<T> A for B<T>": "A for B<T>"}), rule(r"(macro_rules!)\s*+(\w++)", {"macro_rules! a {": "a"})),
-        owner=r"impl\b.*?(?:\bfor\s+)?(?:dyn\s+)?((?:\w+::)*\w+)(?:<[^{]*>)?\s*(?:where\b.*|\{.*)?$",
-        modifiers=r"pub(?:\([^)]*+\))? default const async unsafe auto extern(?:\s*+\"[^\"]*+\")?",
         attributes=HASH, words="fn~ struct~ enum~ union~ trait~ impl mod~ type~ macro_rules!",
         long=(Long('r"', '"'), Long(r'r(#++)"', r'"\1'), _QUOTED['"']), quotes='"',
         opaque=r"'(?:\\.|[^\\'\n])'", above=r"#!?+\[", goes_on=r"where\b"),
@@ -157,23 +180,17 @@ LANGUAGES: dict[str, Language] = {
                  {"class A(b: C) {": "A", "companion object D {": "D"}),
             rule(r"(?=(companion)\b)(companion)\s++object\b", {"companion object {": "companion"}),
             rule(r"(?=(constructor)\b)(constructor)(?=\s*+\()", {"constructor(a: B) : this() {": "constructor"})),
-        modifiers="public private protected internal open abstract sealed final override inline"
-        " suspend data value annotation enum inner operator infix tailrec external expect actual"
-        " fun(?=\\s++interface) const lateinit",
-        words="fun~ class~ interface~ object typealias~ constructor", comments=("//",), above=r"@",
+        words="fun~ class~ interface~ object typealias~ constructor", comments=("//",), above=r"@", goes_on=r"where\b|(?:[a-z]++ )?constructor\b",
         opaque=r"`[^`\n]*+`(?P<h>)"),
     "csharp": replace(_JAVA, files=".cs", rules=(rule(
             r"(class|struct|interface|enum|record(?:\s++(?:class|struct))?|namespace"
             r"|delegate(?=\s))\s++(?:[\w<>\[\],.?]++\s++(?=\w++(?:<[^>]*+>)?\())?([\w.]++)",
             {"record struct A(int B);": "A", "delegate void H(int x);": "H", "namespace A.B": "A.B"}),),
-        modifiers="public private protected internal static sealed abstract partial readonly ref"
-        " unsafe new file override virtual async extern required",
         attributes=rf"(?:{BRACKETS})(?!\s*+[=.;])",
-        words=r"class~ struct~ interface~ enum~ record~ namespace~ delegate~ \)$ \)~=> \)~?\{",
-        opaque=r"#[a-z][^\n]*+",
-        anonymous=False, typed=True, local=True, long=(Long(r'""("++)', r'""\1'),
-              *(plain(mark, '"', '""') for mark in ('$@"', '@$"', '@"'))),
-        above=r"\[", goes_on=r"where\b"),
+        words=r"class~ struct~ interface~ enum~ record~ namespace~ delegate~ \)~=> \)~?\{", ends=")",
+        opaque=r"#[a-z][^\n]*+", above=r"\[",
+        anonymous=False, local=True, long=(Long(r'""("++)', r'""\1'),
+              *(plain(mark, '"', '""') for mark in ('$@"', '@$"', '@"')))),
     "ruby": Language(files=".rb .rake .gemspec .ru Rakefile Gemfile Vagrantfile", modes="ruby", rules=(
             rule(r"(def)\s++(?:self\.)?((?:@*+\w++\.)?(?:\w++[?!=]?+|[^\w\s(]++))",
                  {"def a?(b)": "a?", "def self.c": "c", "def ==(other)": "=="}),
@@ -197,7 +214,7 @@ LANGUAGES: dict[str, Language] = {
     "lua": Language(files=".lua", modes="lua", rules=(
             rule(r"(?:local\s++)?(function)\s++([\w.:]++)", {"local function a(b)": "a", "function A:b()": "A:b"}),
             rule(r"()(?:local\s++|[^=]*\)\.)?([\w.]++)(?=\s*+=\s*+function\b)", {"local a = function()": "a"}),
-        ), words="function", end=_END, comments=("--",), long=(
+        ), words="function", end=_END, comments=(r"--(?!\[=*+\[)",), long=(
             *(Long(rf"{c}\[\[", "]]") for c in ("", "--")), *(Long(rf"{c}\[(=++)\[", r"]\1]") for c in ("", "--"))), goes_on=r"[)\]}]"),
     "shell": Language(files=".sh .bash .zsh .ksh .bats", modes="sh bash zsh ksh shell-script",
         rules=(rule(r"(function)\s++([\w:.+@-]++)", {"function a-b {": "a-b"}),
@@ -209,7 +226,7 @@ LANGUAGES: dict[str, Language] = {
     "php": Language(files=".php .phtml", modes="php",
         rules=(rule(r"(function)\s++&?+\s*+(\w++)", {"function &a($b) {": "a"}),
                rule(r"(class|interface|trait|enum)\s++(\w++)", {"class A extends B": "A"})),
-        modifiers="public private protected static final abstract readonly", attributes=HASH,
+        attributes=HASH,
         words="function class~ interface~ trait~ enum~", comments=("//", r"#(?!\[)"),
         long=(*_QUOTED.values(),), above=r"#\[", goes_on=r"(?:extends|implements)\b",
         here_document=r"<<<(?P<indented>)\s*+[\"']?(?P<word>\w++)"),
@@ -226,15 +243,14 @@ LANGUAGES: dict[str, Language] = {
         + r"|/(?:(?<=[=(,;&|{}~]/)|(?<=[=(,;&|{}~]\s/)|(?<=(?:plit|less) /)|(?<=(?:if|or) /)|(?<=(?:and|not|rep) /))(?:\\.|[^/\\\n]){1,200}/"),
     "swift": replace(_GENERIC, files=".swift", rules=(
             rule(r"(class|struct|enum|protocol|extension|actor|func|typealias|macro)\s++"
-                 r"`?+((?<=`)[^`]++|(?:\w++\.)*\w++|\[[\w.]++\]|[^\w\s(\[]++)",
+                 r"`?+(?!(?:var|let)\b)((?<=`)[^`]++|(?:\w++\.)*\w++|\[[\w.]++\]|[^\w\s(\[]++)",
                  {"func `in`() {": "in", "extension A.B: C {": "A.B", "func == (": "=="}),
             rule(r"(?=(init|deinit|subscript)\b)(init|deinit|subscript)(?=[?!]?+\s*+(?:[(<{]|$))",
                  {"init?(a: B) {": "init", "deinit {": "deinit", "subscript<T>(i: T) -> A {": "subscript"}),
-        ), modifiers=_GENERIC.modifiers + " required convenience class(?=\\s++(?:func|var|subscript)) nonisolated"
-        " prefix postfix borrowing consuming package private\\(set\\) dynamic distributed",
+        ),
         words="func~ class~ struct~ enum~ protocol~ extension~ actor~ init deinit subscript typealias~ macro~",
         long=(_TRIPLE, Long(r'#(#{0,8}+)"""', r'"""#\1'), Long(r'#(#{0,8}+)"', r'"#\1')), comments=("//",),
-        goes_on=r"where\b|\("),
+        goes_on=r"(?:where|throws|rethrows|async)\b|\("),
     "lisp": replace(_LISP, files=".lisp .lsp .cl .asd", modes="lisp sbcl", rules=(
             r"\((?:[\w*+!%/-]++:{1,2}+)?(def[^\s()]*+)\s++"
             r"(\(setf\s++[^\s()]++\)|\(?+[^\s()\"';]++)",

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from backstaff.budget import Budget
 from backstaff.structure.headings import HEADINGS, sections
-from backstaff.structure.language import matcher
 from backstaff.structure.languages import LANGUAGES, language_of
 from backstaff.structure.walker import Block, Walk
 
@@ -22,8 +21,6 @@ _TEST = re.compile(
     r"|\(ert-deftest\b|#\[cfg\(test\)|#\[(?:\w+::)?test\b|@(?:Parameterized)?Test\b|\[(?:Test|Fact)\b"
 )
 """A part of the lines from a test's first one to that of its name; it has `est`, `F` or `B`."""
-_OWNED = ("impl", "func")
-"""Kinds whose own line names the type that has them, in Rust and in Go."""
 _JOINTS = re.compile(r"::|[.#/:]")
 
 
@@ -107,26 +104,25 @@ def outline(text: str, path: str, budget: Budget) -> Outline | None:
     text = text.removeprefix("\ufeff")
     facts = LANGUAGES[language]
     if language in HEADINGS:
-        return Outline(language, _definitions(sections(text, language), language, text.split("\n")))
+        return Outline(language, _definitions(sections(text, language), ()))
     walk = Walk(text, facts)
-    found = _definitions(walk.run(budget), language, walk.lines)
+    found = _definitions(walk.run(budget), walk.code.bodies)
     return Outline(language, found, comments=walk.comments())
 
 
-def _definitions(found: Sequence[Block], language: str, lines: Sequence[str]) -> list[Definition]:
+def _definitions(found: Sequence[Block], lines: Sequence[str]) -> list[Definition]:
     result: list[Definition] = []
     open_ones: list[int] = []  # the numbers of those around a line
-    owner = matcher(LANGUAGES[language].owner)
     for number, block in enumerate(found):
         while open_ones and found[open_ones[-1]].last < block.line:
             open_ones.pop()
         parent = open_ones[-1] if open_ones else -1
         around = result[parent].qualified if open_ones else ""
-        name, owned = block.name, block.kind in _OWNED and owner(block.text)
-        if owned and block.kind == "impl":
-            name = owned[1]
-        elif owned:  # a method of Go names its receiver in its own line
-            around = owned[1]
+        name = block.name
+        if block.owner and block.kind == "impl":
+            name = block.owner
+        elif block.owner:  # a method of Go is in its receiver
+            around = block.owner
         qualified = f"{around}.{name}" if around else name
         at = block.line, block.first, block.last, len(open_ones), parent
         above = "\n".join(lines[block.first - 1 : block.line])

@@ -5,14 +5,15 @@
 
 import re
 
-_NO_NAMES = frozenset(
+from backstaff.structure.languages import PARENTHESES
+
+NO_NAMES = frozenset(
     "if else for foreach while switch case catch return do try finally with throw new await yield"
     " typeof delete sizeof super this elif elsif unless until match select defer go using lock"
     " fixed synchronized assert static_assert defined goto default: print echo require include"
     " async import function".split()
 )
 """Words that begin a statement, or that stand before a parenthesis."""
-_BARE_NAME = re.compile(r"[*#]*+((?:[\w$]++|\[[^\]]*+\]))\s*+\??\s*+")
 _OPERATOR = re.compile(r"\boperator(?!\w)(.*+)")
 _FOREIGN = re.compile(r"[\"'`;/+|!%{\\]|->|\b(?:return|throw|else|new|case|goto)\b")
 """Signs and words that no function has before its name."""
@@ -25,21 +26,8 @@ _POINTER = re.compile(r"\s*+\*++\s*+(\w++)\s*+\(")
 """The name of a function whose result is a pointer to a function: `int (*name(int x))(int)`."""
 _ARGUMENTS = re.compile(r"<(?:[^<>]|<(?:[^<>]|<[^<>]*+>)*>)*>")
 """The arguments of a template or a generic type."""
-_BRACKETS = {"()": re.compile("[()]"), "<>": re.compile(r"<|(?<![=-])>")}
+_CLOSED = re.compile(PARENTHESES)
 _TEST_MACRO = re.compile(r"[A-Z][A-Z0-9_]*+\Z")
-
-
-def closing(text: str, pair: str) -> int:
-    """Return the place behind the bracket that closes the `pair`, such as "()"; -1 if none does.
-
-    `text` begins behind the opening one.
-    """
-    level = 1
-    for found in _BRACKETS[pair].finditer(text):
-        level += 1 if found[0] == pair[0] else -1
-        if not level:
-            return found.end()
-    return -1
 
 
 # A line can fail in many ways to be a function.
@@ -56,40 +44,23 @@ def typed_name(  # noqa: PLR0911
         call = "()" * rest.startswith(")(")  # of `operator()(int x)`
         return "" if "=" in head[: found.start()] else f"operator{found[1].rstrip()}{call}"
     if "<" in head:  # a tuple may be an argument of a type
-        head, _, rest = _ARGUMENTS.sub("", text).partition("(")
+        text = _ARGUMENTS.sub("", text)
+        head, _, rest = text.partition("(")
     is_type = not head.strip() or (of_c and len(head.split()) == 1 and head.strip() != owner)
-    if is_type and (end := closing(rest, "()")) > 0 and _AFTER_MACRO.match(rest, end):
-        return typed_name(rest[end:], owner, has_type=True, of_c=False)
+    arguments = _CLOSED.match(text, len(head))
+    if is_type and arguments and _AFTER_MACRO.match(text, arguments.end()):
+        return typed_name(text[arguments.end() :], owner, has_type=True, of_c=False)
     if of_c and head.strip() and (found := _POINTER.match(rest)):
-        return "" if found[1] in _NO_NAMES else found[1]
+        return "" if found[1] in NO_NAMES else found[1]
     words = head.split()
     is_argument = not of_c and ": " in head  # of C#: `name: value(`
-    if not words or words[0] in _NO_NAMES or "=" in head or is_argument or _FOREIGN.search(head):
+    if not words or words[0] in NO_NAMES or "=" in head or is_argument or _FOREIGN.search(head):
         return ""
     name = words[-1].rpartition(".")[2].lstrip("*&")
     last = name.rpartition("::")[2].lstrip("~")
     if not last.isidentifier():
         return ""
     if of_c and len(words) == 1 and last != owner and _TEST_MACRO.match(words[0]):
-        end = closing(rest, "()")
-        return f"{name}({rest[:end]}" if end > 0 else ""  # a macro: TEST(suite, name)
+        return f"{name}{arguments[0]}" if arguments else ""  # a macro: TEST(suite, name)
     is_typed = has_type or len(words) > 1 or words[-1][0] in "*&" or "::" in name
     return name if is_typed or last == owner else ""
-
-
-def bare_name(text: str, *, is_member: bool) -> str:
-    """Return the name of the method without a type: `load(path) {`."""
-    found = _BARE_NAME.match(text)
-    if not found or (found[1] in _NO_NAMES and not is_member) or found[1][0].isdigit():
-        return ""
-    rest = text[found.end() :]
-    if is_member and rest == "<":
-        return found[1]
-    if rest[:1] == "<" and (place := closing(rest[1:], "<>")) > 0:
-        rest = rest[1 + place :].lstrip()
-    if rest[:1] != "(":
-        return ""
-    end = closing(rest[1:], "()")
-    if end < 0:
-        return "" if "=>" in rest else found[1]
-    return found[1] if rest[1 + end :].lstrip()[:1] in ("", "{", ":", ";") else ""

@@ -16,9 +16,8 @@ from types import FrameType
 import pytest
 
 from backstaff.budget import Budget
-from backstaff.structure.languages import LANGUAGES
+from backstaff.structure.languages import EXAMPLES, LANGUAGES
 from backstaff.structure.outline import outline
-from backstaff.structure.pieces import EXAMPLES
 
 pytestmark = [
     pytest.mark.slow,
