@@ -27,18 +27,10 @@
 (require 'backtrace)
 (require 'seq)
 
-;; Tests put functions of their own in the place of primitives.  Where Emacs compiles
-;; to machine code it would start a compiler for each, in the middle of the test, and
-;; for each library that a test loads.  Emacs 28 loads the compiler even if it is off.
+;; Tests put functions of their own in the place of primitives.  Emacs 28 then loads the
+;; compiler to machine code, even if it is off, in the middle of the test.
 (when (featurep 'native-compile)
   (require 'comp))
-;; By `set', because the byte compiler of Emacs 30 warns of the older names.
-(dolist (variable '(native-comp-deferred-compilation ; Emacs 28
-                    native-comp-jit-compilation      ; Emacs 29 and later
-                    comp-deferred-compilation
-                    native-comp-enable-subr-trampolines
-                    comp-enable-subr-trampolines))
-  (set variable nil))
 
 (defconst run-ert-cache
   (expand-file-name "../.cache/" (file-name-directory load-file-name))

@@ -84,11 +84,11 @@ Wait for the Emacs, because it saves changed buffers when its terminal ends."
 (defun backstaff-terminal-test-emacs (root form &rest arguments)
   "Return a command, with ARGUMENTS, for an Emacs that evaluates FORM in ROOT."
   `(,(expand-file-name invocation-name invocation-directory)
-    "-Q" ,@arguments "-L" ,(expand-file-name "elisp" backstaff-test-repository)
+    "-Q" ,@arguments "-l" ,(expand-file-name "dev/batch.el" backstaff-test-repository)
+    "-L" ,(expand-file-name "elisp" backstaff-test-repository)
     "--eval" ,(prin1-to-string
                `(setq backstaff-server-command ',(backstaff-test-command)
                       inhibit-startup-screen t
-                      load-prefer-newer t
                       default-directory ,root
                       backstaff-root-directory ,root))
     "-l" "backstaff" "--eval" ,(prin1-to-string form)))
@@ -98,7 +98,9 @@ Wait for the Emacs, because it saves changed buffers when its terminal ends."
   (backstaff-terminal-test-tmux
    "new-session" "-d" "-x" (number-to-string width) "-y" (number-to-string height)
    "-c" root
-   (mapconcat #'shell-quote-argument (backstaff-terminal-test-emacs root form "-nw") " ")))
+   ;; For this terminal Emacs loads no library, which it would begin to compile to machine code.
+   (concat "TERM=vt100 exec "
+           (mapconcat #'shell-quote-argument (backstaff-terminal-test-emacs root form "-nw") " "))))
 
 (provide 'backstaff-terminal-fixtures)
 ;;; backstaff-terminal-fixtures.el ends here
