@@ -95,11 +95,6 @@
 
 ;;; Emacs is killed
 
-(defun backstaff-attack-tests-alive-p (pid)
-  "Return non-nil if the process PID runs and is no zombie."
-  (let ((state (cdr (assq 'state (process-attributes pid)))))
-    (and state (not (equal state "Z")))))
-
 (defun backstaff-attack-tests-kill-emacs (program &rest arguments)
   "Kill an Emacs with a server at once, and wait until the server is gone.
 PROGRAM and ARGUMENTS, Lisp, make the child Emacs print the server's pid."
@@ -115,13 +110,13 @@ PROGRAM and ARGUMENTS, Lisp, make the child Emacs print the server's pid."
                  :filter (lambda (_ text) (setq output (concat output text))))))
     (backstaff-test-wait-for (string-match "server \\([0-9]+\\)\n" output))
     (setq pid (string-to-number (match-string 1 output)))
-    (should (backstaff-attack-tests-alive-p pid))
+    (should-not (backstaff-test-gone-p pid))
     (signal-process (string-to-number
                      (progn (string-match "emacs \\([0-9]+\\)" output)
                             (match-string 1 output)))
                     'KILL)
     (unwind-protect
-        (backstaff-test-wait-for (not (backstaff-attack-tests-alive-p pid)))
+        (backstaff-test-wait-for (backstaff-test-gone-p pid))
       (delete-process child))))
 
 (defun backstaff-attack-tests-with-stdio ()

@@ -363,7 +363,7 @@ The sources are a copy without an environment beside them, and the home is root.
       (backstaff-stop)
       (should (equal (mapcar #'car ends) '(backstaff-connection-lost)))
       (should (string-match-p "was stopped" (cadar ends)))
-      (backstaff-test-wait-for (not (process-attributes pid)))
+      (backstaff-test-wait-for (backstaff-test-gone-p pid))
       (should (backstaff-server-tests-pid)))))
 
 (ert-deftest backstaff-server-cancel-ends-a-call ()

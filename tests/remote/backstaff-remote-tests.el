@@ -593,7 +593,7 @@ It has printed the server's id, evaluates FORM, and waits."
            (pid (process-get child 'server)))
       (should (process-attributes pid))
       (signal-process child 'KILL)
-      (backstaff-test-wait-for (backstaff-remote-test-gone-p pid)))))
+      (backstaff-test-wait-for (backstaff-test-gone-p pid)))))
 
 (ert-deftest backstaff-remote-emacs-ends-though-its-host-is-dead ()
   "A terminal that closes sends SIGHUP, and Emacs runs its hooks."
