@@ -18,14 +18,11 @@
   (setcar native-comp-eln-load-path
           (expand-file-name "../.cache/eln/" (file-name-directory load-file-name))))
 
-;; Where Emacs compiles to machine code, each short-lived Emacs of a test would start a compiler for
-;; each library, and end it unfinished.  By `set', because the byte compiler of Emacs 30 warns of
-;; the older names.
-(dolist (variable '(native-comp-deferred-compilation ; Emacs 28
-                    native-comp-jit-compilation      ; Emacs 29 and later
-                    comp-deferred-compilation
-                    native-comp-enable-subr-trampolines
-                    comp-enable-subr-trampolines))
+;; Where Emacs compiles to machine code, each short-lived Emacs of a test would begin to compile its
+;; libraries.  By `set', because the byte compiler of Emacs 30 warns of the older names.
+(dolist (variable '(native-comp-deferred-compilation comp-deferred-compilation ; Emacs 28
+                    native-comp-jit-compilation                                ; and later
+                    native-comp-enable-subr-trampolines comp-enable-subr-trampolines))
   (set variable nil))
 
 (provide 'batch)
