@@ -113,10 +113,6 @@ FUNCTION returns the first column of a line, or nil for no line."
         (when-let ((first (funcall function result)))
           (insert (format "%s\t%s\n" first (ert-test-name test))))))))
 
-(defun run-ert--count (predicate)
-  "Return for how many results PREDICATE holds."
-  (seq-count (lambda (entry) (funcall predicate (cadr entry))) run-ert--results))
-
 (defun run-ert-batch ()
   "Run the tests of the files on the command line, and exit.
 Print only failures and how many tests there were."
@@ -135,7 +131,7 @@ Print only failures and how many tests there were."
                                 (and (ert-test-skipped-p result) (run-ert--need result))))
     (let ((failures (seq-count (lambda (entry) (not (apply #'run-ert--good-p entry)))
                                run-ert--results))
-          (skipped (run-ert--count #'ert-test-skipped-p)))
+          (skipped (seq-count (lambda (entry) (ert-test-skipped-p (cadr entry))) run-ert--results)))
       (message "%s: %d tests, %d skipped, %d failed" (or (getenv "BACKSTAFF_SUITE") "ert")
                (length run-ert--results) skipped failures)
       ;; No test has this name: an error.  If files are shared, dev/ert checks it.
