@@ -13,7 +13,7 @@
 (require 'cl-lib)
 
 (defvar coverage-forms 0
-  "The number of forms of the package that can be evaluated, which leaves out constants.")
+  "The number of forms that can be evaluated, which leaves out constants.")
 
 (defun coverage-unknown ()
   "Return the number of forms that were not evaluated."
