@@ -4,41 +4,45 @@
 
 ;;; Commentary:
 
-;; `dev/coverage' loads this before the tests.  Emacs's own testcover marks each form of the
-;; package, and notes which forms were evaluated.
+;; `dev/coverage' loads this before the tests.  Edebug finds the forms of the package, and each
+;; gets a number.  Emacs's testcover takes the lambda of a macro for a part of whatever calls it.
 
 ;;; Code:
 
-(require 'testcover)
-(require 'cl-lib)
+(require 'edebug)
 
-(defvar coverage-forms 0
-  "The number of forms that can be evaluated, which leaves out constants.")
+(defvar coverage-missing (make-hash-table)
+  "The numbers of the forms that were not evaluated.")
 
-(defun coverage-unknown ()
-  "Return the number of forms that were not evaluated."
-  (let ((count 0))
-    (mapatoms
-     (lambda (symbol)
-       (when (string-prefix-p "backstaff" (symbol-name symbol))
-         (cl-incf count (cl-count-if (lambda (form) (memq form '(edebug-unknown unknown)))
-                                     (or (get symbol 'edebug-coverage) []))))))
-    count))
+(defvar coverage-all 0
+  "The number of forms.")
+
+(defun coverage-number (form)
+  "Return FORM, which Edebug has instrumented, with a number for each form in it."
+  (pcase form
+    (`(edebug-enter ,_ ,_ ,body) `(funcall ,(coverage-number body)))
+    (`(edebug-after ,_ ,_ ,part)
+     (puthash (setq coverage-all (1+ coverage-all)) t coverage-missing)
+     `(progn (remhash ,coverage-all coverage-missing) ,(coverage-number part)))
+    (`(,first . ,rest) (cons (coverage-number first) (coverage-number rest)))
+    (_ form)))
 
 (defun coverage-begin ()
-  "Load the whole package, with each form marked."
-  (let ((edebug-inhibit-emacs-lisp-mode-bindings t)
-        (inhibit-message t))
-    (dolist (file (directory-files (expand-file-name "elisp") t "\\`backstaff.*\\.el\\'"))
-      (unless (string-suffix-p "-loaddefs.el" file)
-        (testcover-start file))))
-  (setq coverage-forms (coverage-unknown)))
+  "Load the whole package, with each form numbered."
+  (dolist (file (directory-files (expand-file-name "elisp") t "\\`backstaff.*\\.el\\'"))
+    (unless (string-suffix-p "-loaddefs.el" file)
+      (with-current-buffer (find-file-noselect file)
+        (let ((edebug-all-defs t) (edebug-new-definition-function #'ignore)
+              (max-lisp-eval-depth 10000) (inhibit-message t) (load-file-name file))
+          (while (progn (forward-comment (point-max)) (not (eobp)))
+            (eval (coverage-number (edebug-read-and-maybe-wrap-form)) t)))
+        (kill-buffer)))))
 
 (defun coverage-end ()
   "Print the share of forms that were evaluated."
-  (let ((evaluated (- coverage-forms (coverage-unknown))))
+  (let ((evaluated (- coverage-all (hash-table-count coverage-missing))))
     (message "coverage: %d of %d forms of Elisp were evaluated, %d %%"
-             evaluated coverage-forms (/ (* 100 evaluated) coverage-forms))))
+             evaluated coverage-all (/ (* 100 evaluated) coverage-all))))
 
 (add-hook 'kill-emacs-hook #'coverage-end)
 (coverage-begin)
