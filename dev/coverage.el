@@ -5,7 +5,7 @@
 ;;; Commentary:
 
 ;; `dev/coverage' loads this before the tests.  Edebug finds the forms of the package, and each
-;; gets a number.  Emacs's testcover takes the lambda of a macro for a part of whatever calls it.
+;; gets a number.  Below testcover some functions break: it takes a lambda for a part of its caller.
 
 ;;; Code:
 
