@@ -5,15 +5,9 @@
 ;;; Commentary:
 
 ;; A client that speaks the Model Context Protocol starts a server of its own.
-;; `backstaff-mcp-server' returns the entry for the client's configuration:
-;;
-;;   (add-to-list 'agent-shell-mcp-servers (backstaff-mcp-server 'agent-shell))
-;;
-;; The entry starts the server as Emacs does: on a Python by its absolute name,
-;; isolated, with the libraries that come along.  Nothing is installed.
-;;
-;; Such a server reads files as they are on disk.  With `backstaff-listen-mode' it sees
-;; your unsaved changes, too.
+;; `backstaff-mcp-server' returns the entry for the client's configuration.  It starts the
+;; server as Emacs does: on a Python by its absolute name, isolated, with the libraries that
+;; come along.
 
 ;;; Code:
 
@@ -60,7 +54,7 @@ Signal a `backstaff-start-error' if the server cannot start."
 DIRECTORY and TOOLSETS are as in `backstaff-mcp-server'."
   (let ((root (and directory (file-name-unquote
                               (directory-file-name (expand-file-name directory))))))
-    (backstaff-python-with-own-environment (backstaff-python-sources)
+    (backstaff-server-with-own-environment (backstaff-server-sources)
       (pcase-let ((`(,program . ,arguments) (backstaff-server-program)))
         ;; The client may have another search path than Emacs.
         `(,(or (executable-find program)

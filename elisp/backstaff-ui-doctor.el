@@ -5,8 +5,8 @@
 ;;; Commentary:
 
 ;; `backstaff-doctor' checks all that a call needs, in the order in which the call needs
-;; it, and shows a report in a help buffer, ready to paste into a bug report.  It starts a
-;; server of its own, and waits for each answer until a limit, or until C-g.
+;; it, and shows a report in a help buffer, ready to paste into a bug report.  It asks the
+;; server that calls use, and waits for each answer until a limit, or until C-g.
 
 ;;; Code:
 
@@ -16,7 +16,7 @@
 (require 'subr-x)
 (require 'backstaff)
 (require 'backstaff-names)
-(require 'backstaff-ui-path)
+(require 'backstaff-ui-view)
 
 (declare-function backstaff-listen-servers "backstaff-listen" ())
 
@@ -93,29 +93,24 @@ If BODY fails, write why, and ADVICE or that of the condition, and return nil."
       (format "%s, %s, %s" emacs-version system-configuration (or window-system "text terminal")))
     (backstaff-doctor--check "Package" nil
       (format "Backstaff %s in %s" backstaff-server-version
-              (backstaff-path-shown (or backstaff-python-package-directory "no file"))))
+              (backstaff-view-shown-name (or backstaff-server-package-directory "no file"))))
     (backstaff-doctor--check "Root" nil
       (let ((root (backstaff-root directory)))
         (setq host (file-remote-p root))
         (unless (or host (file-accessible-directory-p root))
           (signal 'backstaff-error
-                  (list (concat (backstaff-path-shown root) " cannot be entered")
+                  (list (concat (backstaff-view-shown-name root) " cannot be entered")
                         "Make it a directory that you may read, or go to another one")))
-        (backstaff-path-shown root)))
+        (backstaff-view-shown-name root)))
     (when host
       (insert "\nOn this machine, for local projects\n"))
     ;; The server itself judges the settings.
     (backstaff-doctor--check "Settings" "Check `backstaff-server-settings-file' and the file's permissions"
-      (let* ((file (backstaff-server-settings-file-name)) (shown (backstaff-path-shown file)))
+      (let* ((file (backstaff-server-settings-file-name)) (shown (backstaff-view-shown-name file)))
         (cond ((file-readable-p file) shown)
               ((or backstaff-server-settings-file (file-exists-p file))
                (error "%s cannot be read" shown))
               (t (concat "none, as there is no " shown)))))
-    (backstaff-doctor--check "Running" "Type M-x backstaff-restart"
-      (pcase (backstaff-server-status)
-        ('unresponsive (error "The server does not respond any more"))
-        ((and (pred integerp) pid) (format "process %s" pid))
-        (_ "no server; the next call starts one")))
     (backstaff-doctor--check "Agents" nil
       (cond ((not (bound-and-true-p backstaff-listen-mode))
              "those outside Emacs see files as on disk; with (backstaff-listen-mode 1) in your init\
@@ -123,37 +118,31 @@ If BODY fails, write why, and ADVICE or that of the condition, and return nil."
             ((backstaff-listen-servers)
              (mapconcat (lambda (server)
                           (format "process %d for %s asked last at %s" (plist-get server :pid)
-                                  (backstaff-path-shown (plist-get server :root))
+                                  (backstaff-view-shown-name (plist-get server :root))
                                   (format-time-string "%T" (plist-get server :last))))
                         (backstaff-listen-servers) "\n"))
             (t "none outside Emacs is connected")))
     ;; Each of these needs the one before.
     (and
      (backstaff-doctor--check "Command" nil
-       (string-join (backstaff-python-with-own-environment nil (backstaff-server-program)) " "))
-     (unwind-protect
-         (and
-          (backstaff-doctor--check "Handshake" nil
-            (let ((result nil))
-              (setq connection (backstaff-server-try (lambda (&rest answer) (setq result answer))
-                                                     backstaff-doctor--limit))
-              (while (null result)
-                (accept-process-output nil 0.05))
-              (pcase-let ((`(,(map :version :protocol :python) ,condition) result))
-                (when condition
-                  (signal (car condition) (cdr condition)))
-                (format "server %s, protocol %s, Python %s" version protocol (or python "unknown")))))
-          (backstaff-doctor--check "Round trip" nil
-            (backstaff-doctor--round-trip connection))
-          (backstaff-doctor--check "Tools" nil
-            (let ((tools (backstaff-epc-call connection 'describe nil :timeout backstaff-doctor--limit)))
-              (unless (and tools (cl-every (lambda (tool) (stringp (plist-get tool :id))) tools))
-                (signal 'backstaff-protocol-error '("the server describes no tools")))
-              (mapconcat (pcase-lambda (`(,policy . ,tools))
-                           (concat (pcase policy (:allow "allowed: ") (:deny "denied: ") (_ "ask first: "))
-                                   (mapconcat (lambda (tool) (plist-get tool :id)) tools ", ")))
-                         (seq-group-by (lambda (tool) (plist-get tool :policy)) tools) "\n"))))
-       (when connection (backstaff-epc-close connection "the doctor is done")))
+       (string-join (backstaff-server-with-own-environment nil (backstaff-server-program)) " "))
+     (backstaff-doctor--check "Handshake" nil
+       (setq connection (backstaff-server-ensure))
+       (pcase-let (((map :version :protocol :python :pid)
+                    (backstaff-epc-call connection 'hello '((:client "doctor"))
+                                        :timeout backstaff-doctor--limit)))
+         (format "server %s, protocol %s, Python %s, process %s"
+                  version protocol (or python "unknown") pid)))
+     (backstaff-doctor--check "Round trip" nil
+       (backstaff-doctor--round-trip connection))
+     (backstaff-doctor--check "Tools" nil
+       (let ((tools (backstaff-epc-call connection 'describe nil :timeout backstaff-doctor--limit)))
+         (unless (and tools (cl-every (lambda (tool) (stringp (plist-get tool :id))) tools))
+           (signal 'backstaff-protocol-error '("the server describes no tools")))
+         (mapconcat (pcase-lambda (`(,policy . ,tools))
+                      (concat (pcase policy (:allow "allowed: ") (:deny "denied: ") (_ "ask first: "))
+                              (mapconcat (lambda (tool) (plist-get tool :id)) tools ", ")))
+                    (seq-group-by (lambda (tool) (plist-get tool :policy)) tools) "\n")))
      host
      (backstaff-doctor--check "Host" nil
        (insert (format "\nOn %s, for this project\n" host))

@@ -97,7 +97,8 @@ class Arguments:
     around: int | None = argument("A line: read the definition around it.", minimum=1)
     match: str = argument("Only lines that match this regexp.", absent="")
     ranges: tuple[Range, ...] = argument(
-        "Up to 20 parts {path, symbol|around|start_line, max_lines, match}, 16384 bytes in all.",
+        "Several reads in one call, of any files: up to 20 parts"
+        " {path, symbol|around|start_line, max_lines, match}, 24576 bytes in all.",
         absent=(),
     )
     line_numbers: bool = argument(
