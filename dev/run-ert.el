@@ -27,18 +27,10 @@
 (require 'backtrace)
 (require 'seq)
 
-;; Tests put functions of their own in the place of primitives.  Where Emacs compiles
-;; to machine code it would start a compiler for each, in the middle of the test, and
-;; for each library that a test loads.  Emacs 28 loads the compiler even if it is off.
+;; Tests put functions of their own in the place of primitives.  Emacs 28 then loads the
+;; compiler to machine code, even if it is off, in the middle of the test.
 (when (featurep 'native-compile)
   (require 'comp))
-;; By `set', because the byte compiler of Emacs 30 warns of the older names.
-(dolist (variable '(native-comp-deferred-compilation ; Emacs 28
-                    native-comp-jit-compilation      ; Emacs 29 and later
-                    comp-deferred-compilation
-                    native-comp-enable-subr-trampolines
-                    comp-enable-subr-trampolines))
-  (set variable nil))
 
 (defconst run-ert-cache
   (expand-file-name "../.cache/" (file-name-directory load-file-name))
@@ -121,10 +113,6 @@ FUNCTION returns the first column of a line, or nil for no line."
         (when-let ((first (funcall function result)))
           (insert (format "%s\t%s\n" first (ert-test-name test))))))))
 
-(defun run-ert--count (predicate)
-  "Return for how many results PREDICATE holds."
-  (seq-count (lambda (entry) (funcall predicate (cadr entry))) run-ert--results))
-
 (defun run-ert-batch ()
   "Run the tests of the files on the command line, and exit.
 Print only failures and how many tests there were."
@@ -143,7 +131,7 @@ Print only failures and how many tests there were."
                                 (and (ert-test-skipped-p result) (run-ert--need result))))
     (let ((failures (seq-count (lambda (entry) (not (apply #'run-ert--good-p entry)))
                                run-ert--results))
-          (skipped (run-ert--count #'ert-test-skipped-p)))
+          (skipped (seq-count (lambda (entry) (ert-test-skipped-p (cadr entry))) run-ert--results)))
       (message "%s: %d tests, %d skipped, %d failed" (or (getenv "BACKSTAFF_SUITE") "ert")
                (length run-ert--results) skipped failures)
       ;; No test has this name: an error.  If files are shared, dev/ert checks it.

@@ -62,13 +62,13 @@
         (backstaff-epc--receive peer (format "%06x%s" (length body) body))))))
 
 (ert-deftest backstaff-attack-gigantic-atoms-hold-nothing-up ()
-  (dolist (text (list (make-string 4000000 ?9)
-                      (concat "-" (make-string 4000000 ?9))
-                      (concat "1." (make-string 4000000 ?9))
+  (dolist (text (list (make-string 1000000 ?9)
+                      (concat "-" (make-string 1000000 ?9))
+                      (concat "1." (make-string 1000000 ?9))
                       (concat "1e" (make-string 1000000 ?9))
                       (concat "1" (make-string 1000000 ?0) ".0e-1000000")
-                      (make-string 8000000 ?a)
-                      (concat "\"" (make-string 8000000 ?x) "\"")))
+                      (make-string 2000000 ?a)
+                      (concat "\"" (make-string 2000000 ?x) "\"")))
     (ert-info ((truncate-string-to-width text 20))
       ;; Some are read and some refused; in time, all are.
       (should (< (backstaff-attack-tests-read-cost text) 10)))))
@@ -95,11 +95,6 @@
 
 ;;; Emacs is killed
 
-(defun backstaff-attack-tests-alive-p (pid)
-  "Return non-nil if the process PID runs and is no zombie."
-  (let ((state (cdr (assq 'state (process-attributes pid)))))
-    (and state (not (equal state "Z")))))
-
 (defun backstaff-attack-tests-kill-emacs (program &rest arguments)
   "Kill an Emacs with a server at once, and wait until the server is gone.
 PROGRAM and ARGUMENTS, Lisp, make the child Emacs print the server's pid."
@@ -115,13 +110,13 @@ PROGRAM and ARGUMENTS, Lisp, make the child Emacs print the server's pid."
                  :filter (lambda (_ text) (setq output (concat output text))))))
     (backstaff-test-wait-for (string-match "server \\([0-9]+\\)\n" output))
     (setq pid (string-to-number (match-string 1 output)))
-    (should (backstaff-attack-tests-alive-p pid))
+    (should-not (backstaff-test-gone-p pid))
     (signal-process (string-to-number
                      (progn (string-match "emacs \\([0-9]+\\)" output)
                             (match-string 1 output)))
                     'KILL)
     (unwind-protect
-        (backstaff-test-wait-for (not (backstaff-attack-tests-alive-p pid)))
+        (backstaff-test-wait-for (backstaff-test-gone-p pid))
       (delete-process child))))
 
 (defun backstaff-attack-tests-with-stdio ()

@@ -45,8 +45,10 @@ A container or a chroot may have none, and Emacs then makes do with a pipe."
   (let ((screen nil))
     (condition-case failure
         (backstaff-test-wait-for
-         (cl-some (apply-partially #'string-match-p regexp)
-                  (setq screen (backstaff-terminal-test-screen))))
+         (progn
+           (accept-process-output nil 0.03) ; each look starts a process
+           (cl-some (apply-partially #'string-match-p regexp)
+                    (setq screen (backstaff-terminal-test-screen)))))
       (ert-test-failed (ert-fail (list regexp screen (cdr failure)))))
     screen))
 
@@ -79,16 +81,16 @@ Wait for the Emacs, because it saves changed buffers when its terminal ends."
                     (string-to-number
                      (backstaff-terminal-test-tmux "display-message" "-p" "#{pane_pid}")))))
     (backstaff-terminal-test-tmux "kill-server")
-    (backstaff-test-wait-for (not (process-attributes pid)))))
+    (backstaff-test-wait-for (backstaff-test-gone-p pid))))
 
 (defun backstaff-terminal-test-emacs (root form &rest arguments)
   "Return a command, with ARGUMENTS, for an Emacs that evaluates FORM in ROOT."
   `(,(expand-file-name invocation-name invocation-directory)
-    "-Q" ,@arguments "-L" ,(expand-file-name "elisp" backstaff-test-repository)
+    "-Q" ,@arguments "-l" ,(expand-file-name "dev/batch.el" backstaff-test-repository)
+    "-L" ,(expand-file-name "elisp" backstaff-test-repository)
     "--eval" ,(prin1-to-string
                `(setq backstaff-server-command ',(backstaff-test-command)
                       inhibit-startup-screen t
-                      load-prefer-newer t
                       default-directory ,root
                       backstaff-root-directory ,root))
     "-l" "backstaff" "--eval" ,(prin1-to-string form)))
@@ -98,7 +100,9 @@ Wait for the Emacs, because it saves changed buffers when its terminal ends."
   (backstaff-terminal-test-tmux
    "new-session" "-d" "-x" (number-to-string width) "-y" (number-to-string height)
    "-c" root
-   (mapconcat #'shell-quote-argument (backstaff-terminal-test-emacs root form "-nw") " ")))
+   ;; For others Emacs loads a library, which it begins to compile to machine code.
+   (concat "TERM=vt100 exec "
+           (mapconcat #'shell-quote-argument (backstaff-terminal-test-emacs root form "-nw") " "))))
 
 (provide 'backstaff-terminal-fixtures)
 ;;; backstaff-terminal-fixtures.el ends here

@@ -82,6 +82,11 @@ Fail after a minute, which is much even on a busy machine."
            (accept-process-output nil 0.01))
          ,value))))
 
+(defun backstaff-test-gone-p (pid)
+  "Return non-nil once the process PID has ended.
+The first process of a container may leave a zombie of it for ever."
+  (member (alist-get 'state (process-attributes pid)) '(nil "Z")))
+
 (defun backstaff-test-time ()
   "Return the time in seconds, less those in which Emacs waited for a processor.
 The result does not depend on how busy the machine is, if the system counts

@@ -233,29 +233,45 @@ The process is put in front of the list in PROCESSES, a cons cell."
 (defvar backstaff-walk-tests--tools nil
   "Lists (ID NAME PARAMETER...) of all tools that there are.")
 
+(defvar backstaff-walk-tests--tool-regexp nil
+  "Regexp for a name of any tool, which is its group.")
+
+(defvar backstaff-walk-tests--argument-regexp nil
+  "Regexp for an argument of any tool, as an answer names it; a group is the name.")
+
+(defun backstaff-walk-tests--set-regexps ()
+  "Make the regexps for names of `backstaff-walk-tests--tools'."
+  (let* ((arguments (seq-uniq (cl-loop for (_ _ . names) in backstaff-walk-tests--tools
+                                       append names)))
+         (long (regexp-opt (cl-remove-if-not (apply-partially #'string-search "_") arguments) t))
+         (short (regexp-opt (cl-remove-if (apply-partially #'string-search "_") arguments) t)))
+    (setq backstaff-walk-tests--tool-regexp
+          (concat "\\(?:^\\|[^[:alnum:]_/]\\)"
+                  (regexp-opt (cl-loop for (id name) in backstaff-walk-tests--tools
+                                       collect id collect name)
+                              t)
+                  "\\(?:[^[:alnum:]_]\\|$\\)")
+          backstaff-walk-tests--argument-regexp
+          (concat "\\(?:^\\|[^[:alnum:]_]\\)\\(?:" long "\\(?:[^[:alnum:]_]\\|$\\)\\|"
+                  short "=\\|'" short "'\\)"))))
+
+(defun backstaff-walk-tests--found (regexp text)
+  "Return what the groups of REGEXP match in TEXT, each text once."
+  (let ((case-fold-search nil) (start 0) (found nil))
+    (while (string-match regexp text start)
+      (push (or (match-string 1 text) (match-string 2 text) (match-string 3 text)) found)
+      ;; The end of one name is the beginning of the next.
+      (setq start (1- (match-end 0))))
+    (seq-uniq found)))
+
 (defun backstaff-walk-tests--named (text)
   "Return the tools of all that TEXT names."
-  (let ((case-fold-search nil)
-        ;; \"work tree\" is a word of git's.
-        (text (replace-regexp-in-string "work tree" "" text)))
+  (let ((names (backstaff-walk-tests--found
+                backstaff-walk-tests--tool-regexp
+                ;; \"work tree\" is a word of git's.
+                (replace-regexp-in-string "work tree" "" text))))
     (cl-loop for tool in backstaff-walk-tests--tools
-             when (string-match-p
-                   (concat "\\(?:^\\|[^[:alnum:]_/]\\)" (regexp-opt (seq-take tool 2) t)
-                           "\\(?:[^[:alnum:]_]\\|$\\)")
-                   text)
-             collect tool)))
-
-(defun backstaff-walk-tests--arguments (text)
-  "Return the names of arguments that TEXT names."
-  (let ((case-fold-search nil))
-    (cl-loop for name in (seq-uniq (cl-loop for (_ _ . names) in backstaff-walk-tests--tools
-                                            append names))
-             when (string-match-p
-                   (concat "\\(?:^\\|[^[:alnum:]_]\\)"
-                           (if (string-search "_" name) (concat name "\\(?:[^[:alnum:]_]\\|$\\)")
-                             (format "\\(?:%s=\\|'%s'\\)" name name)))
-                   text)
-             collect name)))
+             when (or (member (car tool) names) (member (cadr tool) names)) collect tool)))
 
 (defun backstaff-walk-tests--value ()
   "Return the value at point in an answer, and go behind it."
@@ -319,7 +335,7 @@ BEFORE is the text that suggested the call; then nothing more is followed."
     (dolist (tool named)
       (unless (assoc (car tool) tools)
         (funcall dead (format "there is no %s" (cadr tool)))))
-    (let ((arguments (backstaff-walk-tests--arguments text)))
+    (let ((arguments (backstaff-walk-tests--found backstaff-walk-tests--argument-regexp text)))
       (dolist (argument arguments)
         (unless (member argument known)
           (funcall dead (format "there is no argument %s" argument))))
@@ -365,9 +381,11 @@ BEFORE is the text that suggested the call; then nothing more is followed."
                      collect `(,(plist-get tool :id) ,(plist-get (plist-get tool :model) :name)
                                ,@(backstaff-walk-tests--names (plist-get tool :arguments)))))
            (toolsets (seq-uniq (mapcar (lambda (tool) (plist-get tool :toolset)) definitions)))
-           (names (backstaff-walk-tests--names definitions))
+           (emacs-names (cl-loop for (id name) in backstaff-walk-tests--tools
+                                 when (string-prefix-p "emacs/" id) collect name))
            (chosen (backstaff-gptel-register))
            (processes (list nil)))
+      (backstaff-walk-tests--set-regexps)
       (unwind-protect
           (backstaff-walk-tests--report
            (mapcar
@@ -379,14 +397,19 @@ BEFORE is the text that suggested the call; then nothing more is followed."
                            (plist-get (plist-get (gptel-get-preset preset) :tools) :append)))
                         `(backstaff backstaff-all
                           ,@(mapcar (lambda (name) (intern (concat "backstaff-" name))) toolsets)))
-              ,@(mapcar (lambda (tool) (backstaff-walk-tests--gptel (list tool) t)) chosen)
-              ,@(mapcar #'backstaff-walk-tests--llm `(nil ,@toolsets ,@names))
+              ,@(mapcar #'backstaff-walk-tests--llm `(nil ,@toolsets))
               ,(backstaff-walk-tests--mcp processes nil nil)
               ,@(mapcar (lambda (name) (backstaff-walk-tests--mcp processes "--toolsets" name))
                         (remove "emacs" toolsets))
-              ,@(cl-loop for (id name) in backstaff-walk-tests--tools
-                         unless (string-prefix-p "emacs/" id)
-                         collect (backstaff-walk-tests--mcp processes "--tools" name)))))
+              ;; One tool alone, each in another way.
+              ,@(cl-loop for tool in chosen
+                         for name = (gptel-tool-name tool)
+                         for number from 0
+                         collect (pcase (% number 3)
+                                   (0 (backstaff-walk-tests--gptel (list tool) t))
+                                   ((guard (or (= (% number 3) 1) (member name emacs-names)))
+                                    (backstaff-walk-tests--llm name))
+                                   (_ (backstaff-walk-tests--mcp processes "--tools" name)))))))
         (mapc #'delete-process (car processes))))))
 
 (provide 'backstaff-walk-tests)

@@ -161,11 +161,6 @@ it; in Emacs 30 that is a terminal, too."
       (cl-incf count))
     count))
 
-(defun backstaff-remote-test-gone-p (pid)
-  "Return non-nil once the process PID has ended."
-  (let ((attributes (process-attributes pid)))
-    (or (null attributes) (equal (alist-get 'state attributes) "Z"))))
-
 (defun backstaff-remote-test-ours ()
   "Return the processes, buffers and timers of a start that there are."
   (cl-remove-if (lambda (thing) (equal (format "%s" thing) "*backstaff log*"))

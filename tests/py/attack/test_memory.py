@@ -15,7 +15,7 @@ from tests.py.servers import fitting, server_at
 from tests.py.trees import Plant
 
 CHARACTERS = 20_000
-CALLS = 40
+CALLS = 25
 ROUNDS = 3
 """Maximum number of measurements, of which one has to be small."""
 TEXTS = [

@@ -116,7 +116,7 @@ def lines(reply: Reply) -> int:
 @pytest.mark.check(24, 25, 26)
 @pytest.mark.usefixtures("transport")
 @pytest.mark.parametrize("tool_id", TOOLS)
-@examples(1 / 6, least=MINUTES * 15)
+@examples(1 / 10, least=MINUTES * 15)
 @given(names=NAMES)
 @example(names=list(NASTY[:12]))
 @example(names=list(NASTY[12:24]))

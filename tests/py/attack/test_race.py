@@ -30,7 +30,7 @@ from tests.py.servers import Nothing, registry_of
 
 pytestmark = pytest.mark.alone
 
-FEWEST = 20
+FEWEST = 10
 """Minimum number of calls in a race; a loaded machine may make none in the given time."""
 
 

@@ -13,6 +13,7 @@ from backstaff.errors import DeadlineExceeded, ToolError
 from backstaff.names import query as query_module
 from backstaff.names.query import Query
 from backstaff.names.ranking import MatchKind
+from tests.py.examples import examples
 from tests.py.globs.glob_model import fits, segments_of
 
 MATCHES = (
@@ -207,6 +208,7 @@ def passed_over(one: str, path: str) -> int:
 @example(["b/+--a", "b/.--a", "b/aaa-"], "a -", "substring")  # all as good
 @example(["AB", "B/A"], "B B", "fuzzy")  # a word counts once
 @example(["a/xByb", "a/bAb", "aB/b", "Abb/ab"], "ab", "fuzzy")
+@examples(1 / 2)
 @given(
     paths, queries | st.text("ab_", min_size=6, max_size=8), st.sampled_from(["fuzzy", "substring"])
 )
@@ -230,6 +232,7 @@ def test_the_best_are_those_found_best(given: list[str], text: str, kind: str) -
     assert all(badness(words, one)[0] > 1 for one in guessed)
 
 
+@examples(1 / 2)
 @given(paths, st.integers(1, 200), st.sampled_from(["fuzzy", "substring"]))
 def test_long_word_matches_as_a_short_one_does(given: list[str], times: int, kind: str) -> None:
     given = [*given, *("/".join(["ab"] * depth) for depth in (2, 20, times))]

@@ -1,15 +1,15 @@
 """No text makes an outline take more than linear time, however the expressions read it.
 
 The test measures the processor's time, because nothing counts the steps of an expression. A text
-that takes little is linear enough. For any other, four times the text has to take less than nine
-times the time, because quadratic work takes sixteen times.
+that takes little is linear enough. For any other, twice the text has to take less than three times
+the time, because quadratic work takes four times.
 """
 
 import re
 import signal
 import time
 from collections.abc import Callable, Iterator
-from itertools import product
+from itertools import islice, product
 from random import Random
 from types import FrameType
 
@@ -18,6 +18,7 @@ import pytest
 from backstaff.budget import Budget
 from backstaff.structure.languages import EXAMPLES, LANGUAGES
 from backstaff.structure.outline import outline
+from tests.py.examples import times
 
 pytestmark = [
     pytest.mark.slow,
@@ -25,12 +26,12 @@ pytestmark = [
 ]
 
 FEW, CHARACTERS = 4_000, 24_000
-"""Numbers of characters of a first try, and of one that is compared with four times as many."""
+"""Numbers of characters of a first try, and of one that is compared with twice as many."""
 FEW_ENOUGH_S, ENOUGH_S = 0.008, 0.06
 """Seconds for these that no work of more than linear time is content with."""
-MOST_S = 1.0
+MOST_S = 2.0
 """Seconds after which a pass is stopped: thirty times the slowest linear one's."""
-GROWTH = 9
+GROWTH = 3
 BEGINNINGS = (
     *("", "x = ", "q{{", "q(", "qw[", '"', "'", "`", "${", "`${", "/*", "(", "<<A ", "= /", "@a("),
     *("template <", "void f(", "class A<", "impl<", "const f = (", "const f: ", "[a(", "#[", "[["),
@@ -158,20 +159,26 @@ def shapes(size: int) -> Iterator[str]:
 
 
 def check(made: Callable[[int], str], path: str, what: object) -> None:
-    if seconds(made(FEW), path) <= FEW_ENOUGH_S or seconds(made(CHARACTERS), path) <= ENOUGH_S:
+    if seconds(made(FEW), path) <= FEW_ENOUGH_S:
         return
-    assert seconds(made(CHARACTERS), path) < MOST_S, what
-    # Another process may have slowed this one: the least of several times counts.
-    few, many = (
-        min(seconds(made(size), path) for _ in range(3)) for size in (CHARACTERS, 4 * CHARACTERS)
-    )
-    assert many < max(GROWTH * few, ENOUGH_S * 4), (what, few, many)
+    few, many = MOST_S, MOST_S
+    # Another process may slow this one: the least time of up to four counts.
+    for _ in range(4):
+        few = min(few, seconds(made(CHARACTERS), path))
+        if few <= ENOUGH_S:
+            return
+        many = min(many, seconds(made(2 * CHARACTERS), path))
+        if few < MOST_S and many < GROWTH * few:
+            return
+    pytest.fail(f"{what}: {few} s, and {many} s for twice as much")
 
 
 @pytest.mark.parametrize("name", sorted(LANGUAGES))
 def test_no_text_takes_more_than_linear_time(name: str) -> None:
     path = "a" + LANGUAGES[name].files.split()[0]
-    for start, unit in texts():
+    # A language takes every other text, its neighbours take the rest; a deeper profile takes all.
+    every = 2 if times(1) <= 150 else 1
+    for start, unit in islice(texts(), sorted(LANGUAGES).index(name) % every, None, every):
         check(lambda size, s=start, u=unit: s + u * (size // len(u)), path, (start, unit[:60]))  # type: ignore[misc]
     for number in range(len([*shapes(FEW)])):
         check(lambda size, n=number: [*shapes(size)][n], path, number)  # type: ignore[misc]
