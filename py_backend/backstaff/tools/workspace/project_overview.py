@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import PurePath
 
+from backstaff import file_kinds
 from backstaff.errors import DeadlineExceeded, ErrorCode, PathError, ToolError
 from backstaff.fs.root import Place
-from backstaff.project import file_kinds
 from backstaff.project.edits import edits
 from backstaff.project.files import Closed, ProjectFiles, project_files
 from backstaff.project.running_git import NoGit
