@@ -28,6 +28,7 @@ from backstaff.changes.work_tree import (
     in_order,
     quoted,
 )
+from backstaff.project.git import Sees
 from backstaff.project.running_git import NoGit, RunningGit, Unanswered
 
 INDEX = "index"
@@ -158,8 +159,8 @@ def compared(  # noqa: PLR0913  # the parameters of the tool
     else:
         words += ["--cached", base] if target == INDEX else [*_REVERSED, "--cached", target]
     # If git had the files for the other comparisons, it would read one in place of its object.
-    start, files_count = tree.repository.start, target is None
-    question = partial(start, tree.budget, *words, files=files_count, index=not files_count)
+    sees = Sees.FILES if target is None else Sees.INDEX
+    question = partial(tree.repository.start, tree.budget, *words, sees=sees)
     listed, parts = _listed(question(*tree.below(below)).pieces())
     files, texts = tree.parsed(listed, disk=target is None), dict[str, tuple[bytes, bytes]]()
     files = decided(tree, files, below, disk=target is None)

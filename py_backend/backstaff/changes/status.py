@@ -24,6 +24,7 @@ from backstaff.changes.work_tree import (
     quoted,
 )
 from backstaff.errors import PathError
+from backstaff.project.git import Sees
 from backstaff.project.running_git import NoGit, Unanswered
 
 MAX_NESTED = 16
@@ -79,7 +80,9 @@ class Status:
 def branch_line(tree: WorkTree) -> str:
     """The line of the branch, such as `## main...origin/main [ahead 1]`. Raises `Unanswered`."""
     # Git prints nothing else, because it sees no file and no index.
-    return os.fsdecode(tree.repository.ask_references(tree.budget, *_STATUS).strip()) + "\n"
+    return (
+        os.fsdecode(tree.repository.ask(tree.budget, *_STATUS, sees=Sees.REFERENCES).strip()) + "\n"
+    )
 
 
 def status_of(tree: WorkTree) -> Status:
@@ -98,7 +101,7 @@ def status_of(tree: WorkTree) -> Status:
         files += ["--directory", "--no-empty-directory"]
     below = tree.below()
     told, listed = repository.answers(  # both at the same time
-        repository.start(budget, *question, *below, files=True)
+        repository.start(budget, *question, *below, sees=Sees.FILES)
         for question in ((*words, "--cached", head), files)
     )
     staged, untracked, stages, modified = tree.parsed(told), list[str](), dict[str, int](), set()
@@ -114,7 +117,7 @@ def status_of(tree: WorkTree) -> Status:
     changed = Changes()
     if modified:
         below = tree.below(*modified if len(modified) <= MAX_NAMED else ())
-        changed = tree.parsed(repository.ask(budget, *words, *below, files=True), disk=True)
+        changed = tree.parsed(repository.ask(budget, *words, *below, sees=Sees.FILES), disk=True)
     # A file of another size is changed for a status, even if its line ends are converted to those
     # in the index. A diff leaves it out.
     side = Side(0o100644, "")

@@ -16,9 +16,10 @@ import atexit
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from enum import Enum, auto
 from functools import cache
 from itertools import chain
 from pathlib import PurePath
@@ -48,13 +49,17 @@ FIRST_SECONDS = 1.0
 MAX_NAMED = 1 << 12
 """Maximum number of bytes of a file that names other directories."""
 
+_SPLIT = GitFailed(
+    "its index is split, and git cannot read it without a change of file times:"
+    " `git update-index --no-split-index` ends that"
+)
 _PLACES = ("/usr/bin", "/usr/local/bin", "/bin", "/opt/homebrew/bin")
 _CLEAN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clean")
 _FILES = (
     *("HEAD", "config", "config.worktree", "commondir", "index", "packed-refs", "shallow"),
     *("info/grafts", "objects/info/alternates"),
 )
-_PARTS = (*_FILES, "info", "logs", "refs", "objects", "objects/info", "objects/pack")
+_PARTS = (*_FILES, "info", "logs", "refs", "objects")
 _SHARED = re.compile(r"sharedindex\.((?:[0-9a-f]{2})+)")
 _GITLINK = b"\0\0\xe0\0"
 """The mode of a submodule as it stands in an index."""
@@ -67,7 +72,22 @@ _QUESTION = (
 )
 _APART = {"GIT_INDEX_FILE": f"{_CLEAN}/no-index"}
 _QUIET = ("-c", f"core.attributesFile={os.devnull}")
-_BY = "/proc/self/fd/%d"
+_OURS = {
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+}
+
+
+class Sees(Enum):
+    """What a git has besides the objects."""
+
+    OBJECTS = auto()
+    INDEX = auto()
+    FILES = auto()
+    """The index and the files: it is at the top of the work tree."""
+    REFERENCES = auto()
+    """It is in the real repository, for a question about its references alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +99,13 @@ class Held:
 
     def __str__(self) -> str:
         """The path by which git gets the directory: the open one, where the system has that."""
-        return _BY % self.descriptor if running_git.BY_DESCRIPTOR else self.path
+        return f"/proc/self/fd/{self.descriptor}" if running_git.BY_DESCRIPTOR else self.path
 
     def is_there(self) -> bool:
         """Whether the path still leads to the open directory."""
         with suppress(OSError):
+            if running_git.BY_DESCRIPTOR:
+                return os.readlink(str(self)) == self.path
             status = os.stat(self.path, follow_symlinks=False)
             return os.path.samestat(status, HANDLES.status(self.descriptor))
         return False
@@ -118,62 +140,36 @@ class Repository:
         return ("--", f":(top,literal){self.inside.rstrip('/')}") if self.inside else ("--",)
 
     def start(
-        self,
-        budget: Budget,
-        *words: str,
-        given: bytes = b"",
-        files: bool = False,
-        index: bool = False,
+        self, budget: Budget, *words: str, sees: Sees = Sees.OBJECTS, given: bytes = b""
     ) -> RunningGit:
-        """Start git with `words` in the clean repository, and `given` as its input.
-
-        With `files` it is at the top of the work tree, and reads the index and the files; with
-        `index` it reads the index alone; else it has neither. Raises `Unanswered`.
-        """
+        """Start git with `words`, and `given` as its input. Raises `Unanswered`."""
+        has_index = sees in (Sees.INDEX, Sees.FILES)
+        if has_index and self.is_split:
+            raise Unanswered(_SPLIT)
         clean = clean_directory(self.configuration.object_format)
-        environment = {
-            **({} if files or index else _APART),
-            "GIT_COMMON_DIR": clean,
-            "GIT_WORK_TREE": "." if files else clean,
-            "GIT_SHALLOW_FILE": f"{self.common}/shallow" if self.is_shallow else os.devnull,
-            "GIT_NO_REPLACE_OBJECTS": "1",
-            "GIT_CONFIG_NOSYSTEM": "1",
-            "GIT_CONFIG_GLOBAL": os.devnull,
-        }
-        words = (*self.configuration.handed_on(), *words)
-        return self._start(str(self.top) if files else clean, budget, words, environment, given)
-
-    def _start(
-        self,
-        at: str,
-        budget: Budget,
-        words: Sequence[str],
-        environment: dict[str, str],
-        given: bytes = b"",
-    ) -> RunningGit:
-        held = [one.descriptor for one in (self.top, self.git, self.common, self.objects)]
-        environment |= {"GIT_DIR": str(self.git), "GIT_OBJECT_DIRECTORY": str(self.objects)}
+        environment = {"GIT_DIR": str(self.git), "GIT_OBJECT_DIRECTORY": str(self.objects)}
+        environment["GIT_WORK_TREE"] = "." if sees is Sees.FILES else clean
+        environment |= {} if has_index else _APART
+        if sees is Sees.REFERENCES:
+            words = (*_QUIET, *words)
+        else:
+            words = (*self.configuration.handed_on(), *words)
+            shallow = f"{self.common}/shallow" if self.is_shallow else os.devnull
+            environment |= {"GIT_COMMON_DIR": clean, "GIT_SHALLOW_FILE": shallow, **_OURS}
+        at = str(self.top) if sees is Sees.FILES else clean
+        held = [one.descriptor for one in self._held]
         return started(self.program, at, budget, words, environment, given=given, held=held)
 
     def ask(
         self,
         budget: Budget,
         *words: str,
-        fine: tuple[int, ...] = (0,),
+        sees: Sees = Sees.OBJECTS,
         given: bytes = b"",
-        files: bool = False,
+        fine: tuple[int, ...] = (0,),
     ) -> bytes:
         """The output of such a git, if its exit status is `fine`. Raises `Unanswered`."""
-        return self.answers([self.start(budget, *words, given=given, files=files)], fine)[0]
-
-    def ask_references(self, budget: Budget, *words: str, fine: tuple[int, ...] = (0,)) -> bytes:
-        """The output of git in the real repository with `words` about its references alone.
-
-        Raises `Unanswered`.
-        """
-        at = clean_directory("sha1")
-        running = self._start(at, budget, (*_QUIET, *words), {**_APART, "GIT_WORK_TREE": at})
-        return self.answers([running], fine)[0]
+        return self.answers([self.start(budget, *words, sees=sees, given=given)], fine)[0]
 
     def answers(self, starting: Iterable[RunningGit], fine: tuple[int, ...] = (0,)) -> list[bytes]:
         """The outputs of such gits, if nothing was swapped meanwhile. Raises `Unanswered`."""
@@ -183,9 +179,12 @@ class Repository:
 
     def require_in_place(self) -> None:
         """Raise `Unanswered` if git got a path that leads to another directory by now."""
-        held = (self.top, self.git, self.common, self.objects)
-        if not running_git.BY_DESCRIPTOR and not all(one.is_there() for one in held):
+        if not running_git.BY_DESCRIPTOR and not all(one.is_there() for one in self._held):
             raise Unanswered(GitFailed("its directories were moved meanwhile"))
+
+    @property
+    def _held(self) -> tuple[Held, ...]:
+        return self.top, self.git, self.common, self.objects
 
     @property
     def is_shallow(self) -> bool:
@@ -195,7 +194,7 @@ class Repository:
     @property
     def has_own_attributes(self) -> bool:
         """Whether its `info/attributes` has lines, which do not count here."""
-        content = _read(f"{self.common.path}/info/attributes", self.common.descriptor)
+        content = _read(f"{self.common.path}/info/attributes")
         return any(line.strip() and line[:1] != b"#" for line in content.splitlines())
 
     @property
@@ -208,8 +207,9 @@ class Repository:
             names = os.listdir(self.git.path)
         except OSError:  # it is gone, as git itself will say
             return False
-        shared = [bytes.fromhex(one[1]) for one in map(_SHARED.fullmatch, names) if one]
-        return bool(shared) and any(name in self._index() for name in shared)
+        return any(
+            bytes.fromhex(one[1]) in self._index() for one in map(_SHARED.fullmatch, names) if one
+        )
 
     @property
     def has_gitlinks(self) -> bool:
@@ -223,7 +223,7 @@ class Repository:
         """The name of the branch, even before its first commit; "" if `head` is detached."""
         words = ("symbolic-ref", "--quiet", "--short", "HEAD")
         try:
-            answer = self.ask_references(budget, *words, fine=(0, 1))
+            answer = self.ask(budget, *words, sees=Sees.REFERENCES, fine=(0, 1))
         except Unanswered as error:
             return error.why
         return os.fsdecode(answer.removesuffix(b"\n"))
@@ -262,27 +262,30 @@ def clean_directory(object_format: str) -> str:
 def find_repository(place: Place, budget: Budget) -> Repository | NoGit:
     """The work tree around the directory `place`. A git inside the root is not run."""
     program = _program(place.root.path, os.environ.get("PATH", ""))
-    first = next(_dot_gits(place.path), None)
-    if not first:
+    above = (place.path, *map(str, PurePath(place.path).parents))
+    dot_gits = [one for folder in above if os.path.lexists(one := os.path.join(folder, ".git"))]
+    if not dot_gits:  # git need not be started to say so
         return NoGit.NO_WORK_TREE
     if not program:
         return NoGit.ABSENT
     here, held = Held(place.directory, place.path), [place.directory]
     try:
-        _refuse_endless(first)
+        _refuse_endless(dot_gits[0])
         budget = budget.at_most(FIRST_SECONDS)
         running = (
             started(program, str(here), budget, (*_QUIET, *words), _APART, held=held)
             for words in (_QUESTION, QUESTION)
         )
-        return _described(place, program, *answers(running))
+        return _described(place, program, dot_gits, *answers(running))
     except Unanswered as error:
         return error.why
     except OSError as error:
         return GitFailed(f"git failed: {error.strerror}")
 
 
-def _described(place: Place, program: str, facts: bytes, values: bytes) -> Repository:
+def _described(
+    place: Place, program: str, dot_gits: Iterable[str], facts: bytes, values: bytes
+) -> Repository:
     """The repository that git describes by `facts` and the `values` of its settings.
 
     Raises `Unanswered` and OSError.
@@ -301,16 +304,15 @@ def _described(place: Place, program: str, facts: bytes, values: bytes) -> Repos
     for directory in (git, common):
         _refuse_endless(directory)
     # A file `.git` can only have led there.
-    at = _dot_gits(place.path)
-    dot_git = next((one for one in at if os.path.realpath(one) == git or os.path.isfile(one)), "")
-    owner = os.path.dirname(dot_git) or git
+    led = (one for one in dot_gits if os.path.realpath(one) == git or os.path.isfile(one))
+    owner = os.path.dirname(next(led, "")) or git
     # A core.worktree that came with a project can name any directory above it.
     is_wide = not is_within(top, owner) and not is_within(top, root)
     if is_wide or _leads_out(git, common, owner, root, configuration):
         raise Unanswered(NoGit.ELSEWHERE)
     return Repository(
         program,
-        Held(_above(place, depth), top),
+        _opened(top, place),
         _opened(git, place),
         _opened(common, place),
         _opened(f"{common}/objects", place),
@@ -321,20 +323,11 @@ def _described(place: Place, program: str, facts: bytes, values: bytes) -> Repos
     )
 
 
-def _above(place: Place, levels: int) -> int:
-    """A descriptor of the directory so many `levels` above `place`, which closes it."""
-    found = place.directory
-    for _ in range(levels):
-        found = place.keep_open(HANDLES.enter("..", found))
-    return found
-
-
 def _opened(path: str, place: Place) -> Held:
-    """The directory at `path`, which `place` closes. Raises OSError if a link leads elsewhere."""
+    """The directory at `path`, which `place` closes. Raises OSError if it is elsewhere by now."""
     real = os.path.realpath(path)
     held = Held(place.keep_open(HANDLES.root(real)), real)
-    there = os.readlink(_BY % held.descriptor) if running_git.BY_DESCRIPTOR else real
-    if there != real or not held.is_there():
+    if not held.is_there():
         raise FileNotFoundError(2, "it was moved meanwhile")
     return held
 
@@ -351,15 +344,6 @@ def _excludes(configuration: Configuration, common: str, top: str, root: str) ->
     files = [os.path.join(top, users) if users else "", exclude if own else ""]
     named = (f"--exclude-from={file}" for file in files if os.path.isfile(file))
     return ("--exclude-per-directory=.gitignore", *named)
-
-
-def _dot_gits(path: str) -> Iterator[str]:
-    """Each `.git` in the directories at `path` and above.
-
-    Without any, git need not be started to say that there is no work tree.
-    """
-    above = (path, *map(str, PurePath(path).parents))
-    return filter(os.path.lexists, (os.path.join(one, ".git") for one in above))
 
 
 def _refuse_endless(git_directory: str) -> None:

@@ -13,6 +13,7 @@ from backstaff.errors import (
     ToolError,
 )
 from backstaff.fs.entry import Kind
+from backstaff.project.git import Sees
 from backstaff.project.running_git import GitFailed, NoGit, Unanswered
 from backstaff.render.names import prose, quote
 from backstaff.tool import Context
@@ -101,6 +102,8 @@ def commit_named(name: str, argument: str, work_tree: WorkTree, context: Context
     elif name and not name.startswith("-") and len(name) <= MAX_NAME and name.isprintable():
         repository = work_tree.repository
         words = ("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
-        if found := repository.ask_references(context.budget, *words, fine=(0, 1, 128)).strip():
+        if found := repository.ask(
+            context.budget, *words, sees=Sees.REFERENCES, fine=(0, 1, 128)
+        ).strip():
             return found.decode()
     raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument '{argument}' {problem}: {quote(name)}")
