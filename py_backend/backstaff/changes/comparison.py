@@ -159,7 +159,7 @@ def compared(  # noqa: PLR0913  # the parameters of the tool
     else:
         words += ["--cached", base] if target == INDEX else [*_REVERSED, "--cached", target]
     # If git had the files for the other comparisons, it would read one in place of its object.
-    sees = Sees.FILES if target is None else Sees.INDEX
+    sees: Sees = "files" if target is None else "index"
     question = partial(tree.repository.start, tree.budget, *words, sees=sees)
     listed, parts = _listed(question(*tree.below(below)).pieces())
     files, texts = tree.parsed(listed, disk=target is None), dict[str, tuple[bytes, bytes]]()

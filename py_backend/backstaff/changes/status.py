@@ -24,7 +24,6 @@ from backstaff.changes.work_tree import (
     quoted,
 )
 from backstaff.errors import PathError
-from backstaff.project.git import Sees
 from backstaff.project.running_git import NoGit, Unanswered
 
 MAX_NESTED = 16
@@ -80,9 +79,7 @@ class Status:
 def branch_line(tree: WorkTree) -> str:
     """The line of the branch, such as `## main...origin/main [ahead 1]`. Raises `Unanswered`."""
     # Git prints nothing else, because it sees no file and no index.
-    return (
-        os.fsdecode(tree.repository.ask(tree.budget, *_STATUS, sees=Sees.REFERENCES).strip()) + "\n"
-    )
+    return os.fsdecode(tree.repository.ask(tree.budget, *_STATUS, sees="references").strip()) + "\n"
 
 
 def status_of(tree: WorkTree) -> Status:
@@ -101,7 +98,7 @@ def status_of(tree: WorkTree) -> Status:
         files += ["--directory", "--no-empty-directory"]
     below = tree.below()
     told, listed = repository.answers(  # both at the same time
-        repository.start(budget, *question, *below, sees=Sees.FILES)
+        repository.start(budget, *question, *below, sees="files")
         for question in ((*words, "--cached", head), files)
     )
     staged, untracked, stages, modified = tree.parsed(told), list[str](), dict[str, int](), set()
@@ -117,7 +114,7 @@ def status_of(tree: WorkTree) -> Status:
     changed = Changes()
     if modified:
         below = tree.below(*modified if len(modified) <= MAX_NAMED else ())
-        changed = tree.parsed(repository.ask(budget, *words, *below, sees=Sees.FILES), disk=True)
+        changed = tree.parsed(repository.ask(budget, *words, *below, sees="files"), disk=True)
     # A file of another size is changed for a status, even if its line ends are converted to those
     # in the index. A diff leaves it out.
     side = Side(0o100644, "")

@@ -15,7 +15,7 @@ from backstaff.errors import PathError
 from backstaff.fs.file import read
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.root import Place
-from backstaff.project.git import Repository, Sees, find_repository
+from backstaff.project.git import Repository, find_repository
 from backstaff.project.running_git import QUIET, GitFailed, NoGit, Unanswered
 
 MAX_BYTES = 4 << 20
@@ -96,7 +96,7 @@ class WorkTree:
 
     def ask(self, *words: str, given: bytes = b"") -> list[str]:
         """Git's answer about files, or the index, split at each NUL. Raises `Unanswered`."""
-        told = self.repository.ask(self.budget, *words, given=given, sees=Sees.FILES)
+        told = self.repository.ask(self.budget, *words, given=given, sees="files")
         return os.fsdecode(told).split("\0")[:-1]
 
     def renames(self, *prefixes: str) -> list[str]:
@@ -172,7 +172,7 @@ class WorkTree:
         with suppress(Unanswered):
             if wanted:
                 ask, words = self.repository.ask, ("cat-file", "--batch")
-                told = ask(self.budget, *words, given=given, sees=Sees.FILES, fine=(0, 128))
+                told = ask(self.budget, *words, given=given, sees="files", fine=(0, 128))
         stream = BytesIO(told)
         for name in wanted:  # git ends at an object that it cannot read
             facts = re.fullmatch(rb"[0-9a-f]+ (\w+) (\d+)\n", stream.readline())

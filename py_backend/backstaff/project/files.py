@@ -32,7 +32,7 @@ from backstaff.fs.entry import Kind, Named, groups_in, lstat_or_none
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.root import Place
 from backstaff.fs.walk import Step, Walk
-from backstaff.project.git import Repository, Sees, find_repository
+from backstaff.project.git import Repository, find_repository
 from backstaff.project.running_git import NoGit, Unanswered
 from backstaff.project.stamp import UNSETTLED, Stamp, is_young, settled, stamp_of
 
@@ -263,7 +263,7 @@ class _Look:
         """The names that git lists, from the top of the work tree. Raises `Unanswered`."""
         words = ("ls-files", "-z", *options, *git.excludes, *git.below)
         budget = self.budget.share(LIST_SHARE).at_most(LIST_SECONDS)
-        return os.fsdecode(git.ask(budget, *words, sees=Sees.FILES)).split("\0")[:-1]
+        return os.fsdecode(git.ask(budget, *words, sees="files")).split("\0")[:-1]
 
     def arrange(self, directory: int, path: str) -> Sequence[Named]:
         """Note the files in the open `directory`; return the directories to enter."""
@@ -307,10 +307,8 @@ class _Look:
         if not self.git or not (has_dot_git or self.has_gitlinks):
             return False
         _, within = self.known
-        if path in within:
-            return True
-        if not has_dot_git:
-            return False
+        if path in within or not has_dot_git:
+            return path in within
         status = lstat_or_none(_DOT_GIT, directory)
         if status and S_ISDIR(status.st_mode):
             self._watch(directory, path, _DOT_GIT)

@@ -19,12 +19,12 @@ import stat
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from enum import Enum, auto
 from functools import cache
 from itertools import chain
 from pathlib import PurePath
 from shutil import rmtree
 from tempfile import mkdtemp
+from typing import Literal
 
 from backstaff.budget import Budget
 from backstaff.errors import PathError
@@ -79,15 +79,11 @@ _OURS = {
 }
 
 
-class Sees(Enum):
-    """What a git has besides the objects."""
+Sees = Literal["objects", "index", "files", "references"]
+"""What a git has: the objects alone, the index as well, or the files and the index.
 
-    OBJECTS = auto()
-    INDEX = auto()
-    FILES = auto()
-    """The index and the files: it is at the top of the work tree."""
-    REFERENCES = auto()
-    """It is in the real repository, for a question about its references alone."""
+For a question about its references alone, it is in the real repository.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,23 +136,23 @@ class Repository:
         return ("--", f":(top,literal){self.inside.rstrip('/')}") if self.inside else ("--",)
 
     def start(
-        self, budget: Budget, *words: str, sees: Sees = Sees.OBJECTS, given: bytes = b""
+        self, budget: Budget, *words: str, sees: Sees = "objects", given: bytes = b""
     ) -> RunningGit:
         """Start git with `words`, and `given` as its input. Raises `Unanswered`."""
-        has_index = sees in (Sees.INDEX, Sees.FILES)
+        has_index = sees in ("index", "files")
         if has_index and self.is_split:
             raise Unanswered(_SPLIT)
         clean = clean_directory(self.configuration.object_format)
         environment = {"GIT_DIR": str(self.git), "GIT_OBJECT_DIRECTORY": str(self.objects)}
-        environment["GIT_WORK_TREE"] = "." if sees is Sees.FILES else clean
+        environment["GIT_WORK_TREE"] = "." if sees == "files" else clean
         environment |= {} if has_index else _APART
-        if sees is Sees.REFERENCES:
+        if sees == "references":
             words = (*_QUIET, *words)
         else:
             words = (*self.configuration.handed_on(), *words)
             shallow = f"{self.common}/shallow" if self.is_shallow else os.devnull
             environment |= {"GIT_COMMON_DIR": clean, "GIT_SHALLOW_FILE": shallow, **_OURS}
-        at = str(self.top) if sees is Sees.FILES else clean
+        at = str(self.top) if sees == "files" else clean
         held = [one.descriptor for one in self._held]
         return started(self.program, at, budget, words, environment, given=given, held=held)
 
@@ -164,7 +160,7 @@ class Repository:
         self,
         budget: Budget,
         *words: str,
-        sees: Sees = Sees.OBJECTS,
+        sees: Sees = "objects",
         given: bytes = b"",
         fine: tuple[int, ...] = (0,),
     ) -> bytes:
@@ -223,7 +219,7 @@ class Repository:
         """The name of the branch, even before its first commit; "" if `head` is detached."""
         words = ("symbolic-ref", "--quiet", "--short", "HEAD")
         try:
-            answer = self.ask(budget, *words, sees=Sees.REFERENCES, fine=(0, 1))
+            answer = self.ask(budget, *words, sees="references", fine=(0, 1))
         except Unanswered as error:
             return error.why
         return os.fsdecode(answer.removesuffix(b"\n"))

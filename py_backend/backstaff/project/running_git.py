@@ -87,11 +87,6 @@ class NoGit(str):
     SLOW: ClassVar["NoGit"]
     TOO_MUCH: ClassVar["NoGit"]
 
-    @property
-    def hides(self) -> bool:
-        """Whether there may be a work tree all the same, about which git says nothing."""
-        return self not in (NoGit.NO_WORK_TREE, NoGit.ELSEWHERE)
-
 
 class GitFailed(NoGit):
     """Git's own words about a repository that it cannot read, and perhaps a remedy."""

@@ -18,7 +18,7 @@ from backstaff.project import git as asking
 from backstaff.project import running_git
 from backstaff.project.configuration import default_file
 from backstaff.project.files import project_files
-from backstaff.project.git import Repository, Sees, find_repository
+from backstaff.project.git import Repository, find_repository
 from backstaff.project.running_git import GitFailed, NoGit, Unanswered, started
 from tests.py.processes import DEADLINE, as_root
 from tests.py.project.repositories import git
@@ -60,7 +60,7 @@ def asked(path: Path, root: Path | None = None) -> Iterator[Repository]:
 
 def tracked(repository: Repository) -> list[str]:
     """All files that are tracked, in git's order."""
-    found = repository.ask(Budget(), "ls-files", "-z", *repository.below, sees=Sees.FILES)
+    found = repository.ask(Budget(), "ls-files", "-z", *repository.below, sees="files")
     return os.fsdecode(found).split("\0")[:-1]
 
 
@@ -423,7 +423,7 @@ def test_directories_that_are_moved_meanwhile_are_noticed_where_git_has_their_pa
             (root / name).rename(folder / "moved")
             (root / name).symlink_to(folder / "moved")
             with pytest.raises(Unanswered, match="moved meanwhile"):
-                repository.ask(Budget(), "ls-files", sees=Sees.FILES)
+                repository.ask(Budget(), "ls-files", sees="files")
             (root / name).unlink()
             (folder / "moved").rename(root / name)
 

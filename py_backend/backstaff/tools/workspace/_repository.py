@@ -13,7 +13,6 @@ from backstaff.errors import (
     ToolError,
 )
 from backstaff.fs.entry import Kind
-from backstaff.project.git import Sees
 from backstaff.project.running_git import GitFailed, NoGit, Unanswered
 from backstaff.render.names import prose, quote
 from backstaff.tool import Context
@@ -103,7 +102,7 @@ def commit_named(name: str, argument: str, work_tree: WorkTree, context: Context
         repository = work_tree.repository
         words = ("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
         if found := repository.ask(
-            context.budget, *words, sees=Sees.REFERENCES, fine=(0, 1, 128)
+            context.budget, *words, sees="references", fine=(0, 1, 128)
         ).strip():
             return found.decode()
     raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument '{argument}' {problem}: {quote(name)}")

@@ -117,7 +117,7 @@ def _facts(place: Place, found: ProjectFiles, context: Context) -> tuple[Row, Su
     known = edits(place, repository, budget)
     branch = None if isinstance(repository, NoGit) else repository.branch(budget)
     # Most directories without git never had a history, which needs no warning.
-    unknown = known.unknown if known.unknown is not repository or known.unknown.hides else None
+    unknown = None if repository in (NoGit.NO_WORK_TREE, NoGit.ELSEWHERE) else known.unknown
     budget, prefix = context.budget.at_least(MIN_SECONDS), place.prefix
     there = survey(found, prefix, known.heat, budget)
     paths, totals = list(budget.within(found.paths)), there.totals
