@@ -18,7 +18,6 @@ from backstaff.changes.patch import Patch, oid_of
 from backstaff.changes.status import decided, is_submodule
 from backstaff.changes.work_tree import (
     EMPTY_TREES,
-    LISTED,
     MAX_BYTES,
     Change,
     Changes,
@@ -150,7 +149,7 @@ def compared(  # noqa: PLR0913  # the parameters of the tool
     if base == target:
         return Comparison(tree, {}, partial(tree.repository.start, tree.budget), iter(()), {})
     base = base or EMPTY_TREES[tree.repository.configuration.object_format]
-    words = [*tree.renames("diff"), "-c", f"core.bigFileThreshold={MAX_BYTES}", *LISTED]
+    words = ["-c", f"core.bigFileThreshold={MAX_BYTES}", *tree.listing("diff", "diff")]
     words += [] if context is None else [*_PATCH, f"--unified={context}"]
     if target is None:
         words += ["--ours"] if base == INDEX else [base]

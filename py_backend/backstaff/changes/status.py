@@ -13,7 +13,6 @@ from typing import NamedTuple
 from backstaff.changes.work_tree import (
     EMPTY_TREES,
     GITLINK,
-    LISTED,
     Change,
     Changes,
     Origin,
@@ -89,7 +88,7 @@ def status_of(tree: WorkTree) -> Status:
     compared more closely.
     """
     repository, budget = tree.repository, tree.budget
-    words = (*tree.renames("status", "diff"), *LISTED, "--ita-invisible-in-index")
+    words = [*tree.listing("diff", "status", "diff"), "--ita-invisible-in-index", "--cached"]
     head = repository.head or EMPTY_TREES[repository.configuration.object_format]
     untracked_counts = repository.configuration.flag("status.showuntrackedfiles", default=True)
     files = ["ls-files", "-z", "-t", "--modified", "--unmerged", *repository.excludes]
@@ -99,7 +98,7 @@ def status_of(tree: WorkTree) -> Status:
     below = tree.below()
     told, listed = repository.answers(  # both at the same time
         repository.start(budget, *question, *below, sees="files")
-        for question in ((*words, "--cached", head), files)
+        for question in ([*words, head], files)
     )
     staged, untracked, stages, modified = tree.parsed(told), list[str](), dict[str, int](), set()
     for line in os.fsdecode(listed).split("\0")[:-1]:  # "? new", or "C 100644 6d3c... 0\ta.py"
@@ -114,14 +113,12 @@ def status_of(tree: WorkTree) -> Status:
     changed = Changes()
     if modified:
         below = tree.below(*modified if len(modified) <= MAX_NAMED else ())
+        words = [*tree.listing("diff-files", "status", "diff"), "--ita-invisible-in-index"]
         changed = tree.parsed(repository.ask(budget, *words, *below, sees="files"), disk=True)
-    # A file of another size is changed for a status, even if its line ends are converted to those
-    # in the index. A diff leaves it out.
-    side = Side(0o100644, "")
-    for path in modified - changed.keys() - {one.source for one in changed.values()}:
-        changed[path] = Change("M", side, side, origin=Origin.DISK)
-    # Git calls a file "U" also beside a conflict that it looks for copies in.
-    changed = {p: one for p, one in changed.items() if p not in stages and one.letter != "U"}
+    # Git lists a file "U" also beside a conflict that it looks for copies in, and files that have
+    # another time but the same content.
+    changed = {p: one for p, one in changed.items() if p in modified and one.letter != "U"}
+    changed = {p: one for p, one in changed.items() if p not in stages}
     changed = decided(tree, changed, untracked_counts=untracked_counts)
     rows = []
     for path in in_order({**staged, **changed, **stages}):

@@ -21,8 +21,6 @@ from backstaff.project.running_git import QUIET, GitFailed, NoGit, Unanswered
 MAX_BYTES = 4 << 20
 """Maximum number of bytes of a file whose content is shown."""
 LINK, GITLINK = 0o120000, 0o160000
-LISTED = ("diff", "--raw", "-z", "--no-abbrev", *QUIET)
-"""The words for git's list of changes."""
 EMPTY_TREES = {
     "sha1": "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
     "sha256": "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
@@ -99,13 +97,19 @@ class WorkTree:
         told = self.repository.ask(self.budget, *words, given=given, sees="files")
         return os.fsdecode(told).split("\0")[:-1]
 
-    def renames(self, *prefixes: str) -> list[str]:
-        """Git's options for renames, by the first of the settings that is set."""
-        values, options = self.repository.configuration.values, list[str]()
-        for name in ("renames", "renamelimit"):
-            known = [values[key] for one in prefixes if (key := f"{one}.{name}") in values]
-            options += ["-c", f"diff.{name}={known[0]}"] if known else []
-        return options
+    def listing(self, command: str, *settings: str) -> list[str]:
+        """Git's words for a list of changes, with renames by the first of the `settings`."""
+        configuration = self.repository.configuration
+        known = [one for one in settings if f"{one}.renames" in configuration.values]
+        found = f"{known[0]}.renames" if known else ""
+        copies = configuration.values.get(found, "").lower() in ("copies", "copy")
+        how = (
+            "-C" if copies else "-M" if configuration.flag(found, default=True) else "--no-renames"
+        )
+        limits = [configuration.values.get(f"{one}.renamelimit") for one in settings]
+        limit = next(filter(None, limits), None)
+        words = ["-c", f"diff.renameLimit={limit}"] if limit else []
+        return [*words, command, "--raw", "-z", "--no-abbrev", *QUIET, how]
 
     def parsed(self, listed: bytes, *, disk: bool = False) -> Changes:
         """The changes `listed` by git; with `disk` a new side without a hash is the disk's."""
