@@ -117,8 +117,8 @@ def status_of(tree: WorkTree) -> Status:
         changed = tree.parsed(repository.ask(budget, *words, *below, sees="files"), disk=True)
     # Git lists a file "U" also beside a conflict that it looks for copies in, and files that have
     # another time but the same content.
+    modified -= stages.keys()
     changed = {p: one for p, one in changed.items() if p in modified and one.letter != "U"}
-    changed = {p: one for p, one in changed.items() if p not in stages}
     changed = decided(tree, changed, untracked_counts=untracked_counts)
     rows = []
     for path in in_order({**staged, **changed, **stages}):

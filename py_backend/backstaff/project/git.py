@@ -16,7 +16,7 @@ import atexit
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -296,22 +296,26 @@ def _described(
     depth = is_inside.count("../")
     top = "/".join(names[: len(names) - depth]) or "/"
     common = os.path.realpath(os.path.join(place.path, common))
-    configuration = Configuration.read(values, top)
     for directory in (git, common):
         _refuse_endless(directory)
+    configuration = Configuration.read(values, top)
+    # What is judged is open, so that it cannot be swapped afterwards.
+    objects = f"{common}/objects"
+    held = {path: _opened(path, place) for path in (top, git, common, objects)}
     # A file `.git` can only have led there.
     led = (one for one in dot_gits if os.path.realpath(one) == git or os.path.isfile(one))
     owner = os.path.dirname(next(led, "")) or git
     # A core.worktree that came with a project can name any directory above it.
-    is_wide = not is_within(top, owner) and not is_within(top, root)
-    if is_wide or _leads_out(git, common, owner, root, configuration):
+    is_wide = held[top].path != top or not (is_within(top, owner) or is_within(top, root))
+    directories = [held[one].path for one in (git, common, objects)]
+    if is_wide or _leads_out(directories, owner, root, configuration):
         raise Unanswered(NoGit.ELSEWHERE)
     return Repository(
         program,
-        _opened(top, place),
-        _opened(git, place),
-        _opened(common, place),
-        _opened(f"{common}/objects", place),
+        held[top],
+        held[git],
+        held[common],
+        held[objects],
         "".join(f"{name}/" for name in names[len(names) - depth :]),
         configuration,
         head,
@@ -351,27 +355,31 @@ def _refuse_endless(git_directory: str) -> None:
                 raise Unanswered(GitFailed(f"its {name!r} is no file"))
 
 
-def _leads_out(git: str, common: str, owner: str, root: str, configuration: Configuration) -> bool:
+def _leads_out(
+    directories: Sequence[str], owner: str, root: str, configuration: Configuration
+) -> bool:
     """Whether a part of the repository in the directory `owner` lies neither in it nor in `root`.
 
-    A repository outside may own this work tree, as that of a linked work tree or of a submodule
-    does: then it names it, by `gitdir` or core.worktree. Nobody writes that into a repository of
-    the user's, so all of it is the user's own.
+    The `directories` are git's, the common one, and that of the objects. A repository outside may
+    own this work tree, as that of a linked work tree or of a submodule does: then it names it, by
+    `gitdir` or core.worktree. Nobody writes that into a repository of the user's, so all of it is
+    the user's own.
     """
 
     def is_ours(path: str) -> bool:
         real = os.path.realpath(path)
         return is_within(real, owner) or is_within(real, root)
 
+    git, common, objects = directories
     if not is_ours(git):
         return not _names(git, owner, configuration.values.get("core.worktree", ""))
-    parts = (f"{at}/{part}" for at in {git, common} for part in _PARTS)
-    if not is_ours(common) or not all(map(is_ours, parts)):
+    parts = [common, objects, *(f"{at}/{part}" for at in {git, common} for part in _PARTS)]
+    if not all(map(is_ours, parts)):
         return True
     # Of the objects, a link at a single one is harmless, because its name tells its content.
     deep = (f"{common}/refs", f"{git}/refs", f"{git}/logs", f"{common}/logs")
-    links = chain(*map(_links, deep), _links(f"{common}/objects", levels=2, skip_names=2))
-    return not all(map(is_ours, chain(links, _alternates(f"{common}/objects", 5))))
+    links = chain(*map(_links, deep), _links(objects, levels=2, skip_names=2))
+    return not all(map(is_ours, chain(links, _alternates(objects, 5))))
 
 
 def _links(at: str, *, levels: int = 50, skip_names: int = 0) -> Iterator[str]:
