@@ -17,7 +17,6 @@ from backstaff.changes import patch as patches
 from backstaff.changes.patch import Patch, oid_of
 from backstaff.changes.status import decided, is_submodule
 from backstaff.changes.work_tree import (
-    EMPTY_TREES,
     MAX_BYTES,
     Change,
     Changes,
@@ -31,8 +30,6 @@ from backstaff.project.git import Sees
 from backstaff.project.running_git import NoGit, RunningGit, Unanswered
 
 INDEX = "index"
-Question = Callable[..., RunningGit]
-"""Starts git with more words."""
 AT_ONCE = 16
 """Number of files whose new texts git is asked for together."""
 _PATCH = ("--patch", "--submodule=short", "--src-prefix=a/", "--dst-prefix=b/")
@@ -54,13 +51,13 @@ class Unshown(StrEnum):
 class Comparison:
     """The files that differ below a path, in git's order.
 
-    The `question` starts git, and its patches come with their first lines. `texts` are the old and
-    new texts of those whose patch git does not write: of buffers and of submodules.
+    The `question` starts git with more words, and its patches come with their first lines. `texts`
+    are the old and new texts of those whose patch git does not write: of buffers and of submodules.
     """
 
     tree: WorkTree
     files: Changes
-    question: Question
+    question: Callable[..., RunningGit]
     parts: Iterator[tuple[bytes, bytes]]
     texts: Mapping[str, tuple[bytes, bytes]]
     context: int = 0
@@ -148,7 +145,7 @@ def compared(  # noqa: PLR0913  # the parameters of the tool
     """
     if base == target:
         return Comparison(tree, {}, partial(tree.repository.start, tree.budget), iter(()), {})
-    base = base or EMPTY_TREES[tree.repository.configuration.object_format]
+    base = base or tree.head
     words = ["-c", f"core.bigFileThreshold={MAX_BYTES}", *tree.listing("diff", "diff")]
     words += [] if context is None else [*_PATCH, f"--unified={context}"]
     if target is None:

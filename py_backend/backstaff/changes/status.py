@@ -11,7 +11,6 @@ from stat import S_IFMT
 from typing import NamedTuple
 
 from backstaff.changes.work_tree import (
-    EMPTY_TREES,
     GITLINK,
     Change,
     Changes,
@@ -89,7 +88,6 @@ def status_of(tree: WorkTree) -> Status:
     """
     repository, budget = tree.repository, tree.budget
     words = [*tree.listing("diff", "status", "diff"), "--ita-invisible-in-index", "--cached"]
-    head = repository.head or EMPTY_TREES[repository.configuration.object_format]
     untracked_counts = repository.configuration.flag("status.showuntrackedfiles", default=True)
     files = ["ls-files", "-z", "-t", "--modified", "--unmerged", *repository.excludes]
     files += ["--others"] * untracked_counts
@@ -98,7 +96,7 @@ def status_of(tree: WorkTree) -> Status:
     below = tree.below()
     told, listed = repository.answers(  # both at the same time
         repository.start(budget, *question, *below, sees="files")
-        for question in ([*words, head], files)
+        for question in ([*words, tree.head], files)
     )
     staged, untracked, stages, modified = tree.parsed(told), list[str](), dict[str, int](), set()
     for line in os.fsdecode(listed).split("\0")[:-1]:  # "? new", or "C 100644 6d3c... 0\ta.py"

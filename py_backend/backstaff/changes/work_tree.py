@@ -1,5 +1,6 @@
 """A work tree whose changes git tells, and the contents of its files, read through the root."""
 
+import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,10 +22,6 @@ from backstaff.project.running_git import QUIET, GitFailed, NoGit, Unanswered
 MAX_BYTES = 4 << 20
 """Maximum number of bytes of a file whose content is shown."""
 LINK, GITLINK = 0o120000, 0o160000
-EMPTY_TREES = {
-    "sha1": "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
-    "sha256": "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
-}
 _ODD = re.compile(r"/(?:\.{1,2}|\.git|(?=/[^/]))/", re.IGNORECASE)
 """Matches a name that no file of a work tree has: git itself writes none into an index."""
 _UNSAFE = re.compile('[\0-\x1f\x7f"\\\\]')
@@ -86,6 +83,13 @@ class WorkTree:
     repository: Repository
     budget: Budget
     nested: int = 0
+
+    @property
+    def head(self) -> str:
+        """The latest commit, or the empty tree before the first."""
+        repository = self.repository
+        empty = hashlib.new(repository.configuration.object_format, b"tree 0\0")
+        return repository.head or empty.hexdigest()
 
     def below(self, *paths: str) -> list[str]:
         """Git's words for all below the `paths` from the base; without any, for all."""

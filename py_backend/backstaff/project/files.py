@@ -208,8 +208,6 @@ class _Look:
     """The ignored names in each directory."""
     is_silent: bool = False
     """Whether git gave no answer, perhaps because of a fifo: it would take as long again."""
-    all_hidden: bool = False
-    """Whether all names are ignored that no tracked file has."""
     has_gitlinks: bool = False
     directories: list[Directory] = field(default_factory=list)
     ignored: int = 0
@@ -220,7 +218,8 @@ class _Look:
         """Leave out the names that `git` ignores; return the reason if it does not list them.
 
         Git names an ignored directory `a/`. It also names one so in which all files are ignored
-        one by one, and then these, so that a rule for the directory has nothing behind it.
+        one by one, and then these, so that a rule for the directory has nothing behind it. Who
+        starts in an ignored directory wants its files, so no rule hides them.
         """
         try:
             listed = self._listed(git, "--others", "--ignored", "--directory")
@@ -228,36 +227,27 @@ class _Look:
             self.is_silent = True
             return error.why
         for path, after in pairwise([*listed, ""]):
-            is_directory = path.endswith("/")
-            if is_directory and git.inside.startswith(path):
-                self.all_hidden = True
-            elif not (is_directory and after.startswith(path)):
+            is_around = after.startswith(path) or git.inside.startswith(path)
+            if not (path.endswith("/") and is_around):
                 above, _, name = path.removeprefix(git.inside).rstrip("/").rpartition("/")
                 self.hidden[above].add(name)
         self.has_gitlinks = git.has_gitlinks
         return None
 
     @cached_property
-    def known(self) -> tuple[set[str], set[str]]:
-        """The paths in the index with the directories above them, and the repositories within.
-
-        `a` is a submodule, and `a/` another repository.
-        """
-        tracked, within, listed = {""}, set[str](), list[str]()
+    def within(self) -> set[str]:
+        """The repositories within: `a` is a submodule, and `a/` another one."""
+        found, listed = set[str](), list[str]()
         try:
             if self.git and not self.is_silent:
                 listed = self._listed(self.git, "-t", "--stage", "--others")
         except Unanswered:
             self.is_silent = True
-        for line in listed:  # "? a/", or "H 100644 6d3c... 0\ta.py"
+        for line in listed:  # "? a/", or "H 160000 6d3c... 0\ta"
             facts, _, path = line.partition("\t" if line[0] != "?" else " ")
-            path = path.removeprefix(self.git.inside if self.git else "")
             if path.endswith("/") or facts[2:].startswith("160000 "):
-                within.add(path)
-            while facts != "?" and path not in tracked:
-                tracked.add(path)
-                path = path.rpartition("/")[0]
-        return tracked, within
+                found.add(path.removeprefix(self.git.inside if self.git else ""))
+        return found
 
     def _listed(self, git: Repository, *options: str) -> list[str]:
         """The names that git lists, from the top of the work tree. Raises `Unanswered`."""
@@ -281,11 +271,7 @@ class _Look:
         if not self.include_ignored:
             left_out |= {name for name in links if name.startswith(".#")}
             left_out |= {name for name in files if name[0] == name[-1] == "#" and name != "#"}
-        hidden = self.hidden.get(path, set())
-        if self.all_hidden:
-            known, _ = self.known
-            hidden = {name for name in chain(*groups) if prefix + name not in known}
-        if hidden := hidden - left_out:
+        if hidden := self.hidden.get(path, set()) - left_out:
             self.ignored += len(hidden.intersection(chain(*groups)))
             left_out |= hidden
         files, links, directories = (
@@ -306,15 +292,14 @@ class _Look:
         """
         if not self.git or not (has_dot_git or self.has_gitlinks):
             return False
-        _, within = self.known
-        if path in within or not has_dot_git:
-            return path in within
+        if path in self.within or not has_dot_git:
+            return path in self.within
         status = lstat_or_none(_DOT_GIT, directory)
         if status and S_ISDIR(status.st_mode):
             self._watch(directory, path, _DOT_GIT)
         else:  # a link or a file names it, and nothing here changes with the repository
             self._note(path, UNSETTLED)
-        return self.is_silent or f"{path}/" in within
+        return self.is_silent or f"{path}/" in self.within
 
     def _note(self, path: str, stamp: Stamp) -> None:
         """Note the `stamp` of the directory `path`, with those of its neighbours."""
