@@ -17,8 +17,6 @@ from backstaff.changes import patch as patches
 from backstaff.changes.patch import Patch, oid_of
 from backstaff.changes.status import decided, is_submodule
 from backstaff.changes.work_tree import (
-    EMPTY_TREES,
-    LISTED,
     MAX_BYTES,
     Change,
     Changes,
@@ -28,11 +26,10 @@ from backstaff.changes.work_tree import (
     in_order,
     quoted,
 )
+from backstaff.project.git import Sees
 from backstaff.project.running_git import NoGit, RunningGit, Unanswered
 
 INDEX = "index"
-Question = Callable[..., RunningGit]
-"""Starts git with more words."""
 AT_ONCE = 16
 """Number of files whose new texts git is asked for together."""
 _PATCH = ("--patch", "--submodule=short", "--src-prefix=a/", "--dst-prefix=b/")
@@ -54,13 +51,13 @@ class Unshown(StrEnum):
 class Comparison:
     """The files that differ below a path, in git's order.
 
-    The `question` starts git, and its patches come with their first lines. `texts` are the old and
-    new texts of those whose patch git does not write: of buffers and of submodules.
+    The `question` starts git with more words, and its patches come with their first lines. `texts`
+    are the old and new texts of those whose patch git does not write: of buffers and of submodules.
     """
 
     tree: WorkTree
     files: Changes
-    question: Question
+    question: Callable[..., RunningGit]
     parts: Iterator[tuple[bytes, bytes]]
     texts: Mapping[str, tuple[bytes, bytes]]
     context: int = 0
@@ -148,8 +145,8 @@ def compared(  # noqa: PLR0913  # the parameters of the tool
     """
     if base == target:
         return Comparison(tree, {}, partial(tree.repository.start, tree.budget), iter(()), {})
-    base = base or EMPTY_TREES[tree.repository.configuration.object_format]
-    words = [*tree.renames("diff"), "-c", f"core.bigFileThreshold={MAX_BYTES}", *LISTED]
+    base = base or tree.head
+    words = ["-c", f"core.bigFileThreshold={MAX_BYTES}", *tree.listing("diff", "diff")]
     words += [] if context is None else [*_PATCH, f"--unified={context}"]
     if target is None:
         words += ["--ours"] if base == INDEX else [base]
@@ -158,8 +155,8 @@ def compared(  # noqa: PLR0913  # the parameters of the tool
     else:
         words += ["--cached", base] if target == INDEX else [*_REVERSED, "--cached", target]
     # If git had the files for the other comparisons, it would read one in place of its object.
-    start, files_count = tree.repository.start, target is None
-    question = partial(start, tree.budget, *words, files=files_count, index=not files_count)
+    sees: Sees = "files" if target is None else "index"
+    question = partial(tree.repository.start, tree.budget, *words, sees=sees)
     listed, parts = _listed(question(*tree.below(below)).pieces())
     files, texts = tree.parsed(listed, disk=target is None), dict[str, tuple[bytes, bytes]]()
     files = decided(tree, files, below, disk=target is None)

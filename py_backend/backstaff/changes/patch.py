@@ -71,7 +71,8 @@ def shows_only(patch: bytes, content: bytes) -> bool:
             body = hunk.partition(b"\ndiff --git ")[0].split(b"\n")[1:]
             new = [line[1:] for line in body if line[:1] in (b"+", b" ")]
             first = max(int(found[1]) - 1, 0)
-            if list(map(plain, new)) != list(map(plain, lines[first : first + len(new)])):
+            there = lines[first : first + len(new)]
+            if new != there and list(map(plain, new)) != list(map(plain, there)):
                 return False
     return True
 

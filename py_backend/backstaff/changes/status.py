@@ -11,9 +11,7 @@ from stat import S_IFMT
 from typing import NamedTuple
 
 from backstaff.changes.work_tree import (
-    EMPTY_TREES,
     GITLINK,
-    LISTED,
     Change,
     Changes,
     Origin,
@@ -79,7 +77,7 @@ class Status:
 def branch_line(tree: WorkTree) -> str:
     """The line of the branch, such as `## main...origin/main [ahead 1]`. Raises `Unanswered`."""
     # Git prints nothing else, because it sees no file and no index.
-    return os.fsdecode(tree.repository.ask_references(tree.budget, *_STATUS).strip()) + "\n"
+    return os.fsdecode(tree.repository.ask(tree.budget, *_STATUS, sees="references").strip()) + "\n"
 
 
 def status_of(tree: WorkTree) -> Status:
@@ -89,8 +87,7 @@ def status_of(tree: WorkTree) -> Status:
     compared more closely.
     """
     repository, budget = tree.repository, tree.budget
-    words = (*tree.renames("status", "diff"), *LISTED, "--ita-invisible-in-index")
-    head = repository.head or EMPTY_TREES[repository.configuration.object_format]
+    words = [*tree.listing("diff", "status", "diff"), "--ita-invisible-in-index", "--cached"]
     untracked_counts = repository.configuration.flag("status.showuntrackedfiles", default=True)
     files = ["ls-files", "-z", "-t", "--modified", "--unmerged", *repository.excludes]
     files += ["--others"] * untracked_counts
@@ -98,8 +95,8 @@ def status_of(tree: WorkTree) -> Status:
         files += ["--directory", "--no-empty-directory"]
     below = tree.below()
     told, listed = repository.answers(  # both at the same time
-        repository.start(budget, *question, *below, files=True)
-        for question in ((*words, "--cached", head), files)
+        repository.start(budget, *question, *below, sees="files")
+        for question in ([*words, tree.head], files)
     )
     staged, untracked, stages, modified = tree.parsed(told), list[str](), dict[str, int](), set()
     for line in os.fsdecode(listed).split("\0")[:-1]:  # "? new", or "C 100644 6d3c... 0\ta.py"
@@ -114,14 +111,12 @@ def status_of(tree: WorkTree) -> Status:
     changed = Changes()
     if modified:
         below = tree.below(*modified if len(modified) <= MAX_NAMED else ())
-        changed = tree.parsed(repository.ask(budget, *words, *below, files=True), disk=True)
-    # A file of another size is changed for a status, even if its line ends are converted to those
-    # in the index. A diff leaves it out.
-    side = Side(0o100644, "")
-    for path in modified - changed.keys() - {one.source for one in changed.values()}:
-        changed[path] = Change("M", side, side, origin=Origin.DISK)
-    # Git calls a file "U" also beside a conflict that it looks for copies in.
-    changed = {p: one for p, one in changed.items() if p not in stages and one.letter != "U"}
+        words = [*tree.listing("diff-files", "status", "diff"), "--ita-invisible-in-index"]
+        changed = tree.parsed(repository.ask(budget, *words, *below, sees="files"), disk=True)
+    # Git lists a file "U" also beside a conflict that it looks for copies in, and files that have
+    # another time but the same content.
+    modified -= stages.keys()
+    changed = {p: one for p, one in changed.items() if p in modified and one.letter != "U"}
     changed = decided(tree, changed, untracked_counts=untracked_counts)
     rows = []
     for path in in_order({**staged, **changed, **stages}):

@@ -1,5 +1,6 @@
 """A work tree whose changes git tells, and the contents of its files, read through the root."""
 
+import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,12 +22,6 @@ from backstaff.project.running_git import QUIET, GitFailed, NoGit, Unanswered
 MAX_BYTES = 4 << 20
 """Maximum number of bytes of a file whose content is shown."""
 LINK, GITLINK = 0o120000, 0o160000
-LISTED = ("diff", "--raw", "-z", "--no-abbrev", *QUIET)
-"""The words for git's list of changes."""
-EMPTY_TREES = {
-    "sha1": "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
-    "sha256": "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
-}
 _ODD = re.compile(r"/(?:\.{1,2}|\.git|(?=/[^/]))/", re.IGNORECASE)
 """Matches a name that no file of a work tree has: git itself writes none into an index."""
 _UNSAFE = re.compile('[\0-\x1f\x7f"\\\\]')
@@ -34,10 +29,6 @@ _ESCAPES = {
     one: f"\\{letter}" for one, letter in zip('\a\b\t\n\v\f\r"\\', 'abtnvfr"\\', strict=True)
 }
 _ATTRIBUTES = ("filter", "working-tree-encoding", "ident", "text", "eol")
-_SPLIT = GitFailed(
-    "its index is split, and git cannot read it without a change of file times:"
-    " `git update-index --no-split-index` ends that"
-)
 
 
 class Side(NamedTuple):
@@ -93,6 +84,13 @@ class WorkTree:
     budget: Budget
     nested: int = 0
 
+    @property
+    def head(self) -> str:
+        """The latest commit, or the empty tree before the first."""
+        repository = self.repository
+        empty = hashlib.new(repository.configuration.object_format, b"tree 0\0")
+        return repository.head or empty.hexdigest()
+
     def below(self, *paths: str) -> list[str]:
         """Git's words for all below the `paths` from the base; without any, for all."""
         full = [(self.inside + path).rstrip("/") for path in paths or ("",)]
@@ -100,16 +98,22 @@ class WorkTree:
 
     def ask(self, *words: str, given: bytes = b"") -> list[str]:
         """Git's answer about files, or the index, split at each NUL. Raises `Unanswered`."""
-        told = self.repository.ask(self.budget, *words, given=given, files=True)
+        told = self.repository.ask(self.budget, *words, given=given, sees="files")
         return os.fsdecode(told).split("\0")[:-1]
 
-    def renames(self, *prefixes: str) -> list[str]:
-        """Git's options for renames, by the first of the settings that is set."""
-        values, options = self.repository.configuration.values, list[str]()
-        for name in ("renames", "renamelimit"):
-            known = [values[key] for one in prefixes if (key := f"{one}.{name}") in values]
-            options += ["-c", f"diff.{name}={known[0]}"] if known else []
-        return options
+    def listing(self, command: str, *settings: str) -> list[str]:
+        """Git's words for a list of changes, with renames by the first of the `settings`."""
+        configuration = self.repository.configuration
+        known = [one for one in settings if f"{one}.renames" in configuration.values]
+        found = f"{known[0]}.renames" if known else ""
+        copies = configuration.values.get(found, "").lower() in ("copies", "copy")
+        how = (
+            "-C" if copies else "-M" if configuration.flag(found, default=True) else "--no-renames"
+        )
+        limits = [configuration.values.get(f"{one}.renamelimit") for one in settings]
+        limit = next(filter(None, limits), None)
+        words = ["-c", f"diff.renameLimit={limit}"] if limit else []
+        return [*words, command, "--raw", "-z", "--no-abbrev", *QUIET, how]
 
     def parsed(self, listed: bytes, *, disk: bool = False) -> Changes:
         """The changes `listed` by git; with `disk` a new side without a hash is the disk's."""
@@ -176,7 +180,7 @@ class WorkTree:
         with suppress(Unanswered):
             if wanted:
                 ask, words = self.repository.ask, ("cat-file", "--batch")
-                told = ask(self.budget, *words, given=given, files=True, fine=(0, 128))
+                told = ask(self.budget, *words, given=given, sees="files", fine=(0, 128))
         stream = BytesIO(told)
         for name in wanted:  # git ends at an object that it cannot read
             facts = re.fullmatch(rb"[0-9a-f]+ (\w+) (\d+)\n", stream.readline())
@@ -192,8 +196,6 @@ def opened(start: Place, budget: Budget) -> Iterator[WorkTree]:
     repository = find_repository(start, budget)
     if isinstance(repository, NoGit):
         raise Unanswered(repository)
-    if repository.is_split:
-        raise Unanswered(_SPLIT)
     names = [] if start.relative == "." else start.relative.split("/")
     within, inside = len(names) - repository.depth, ""
     if within < 0:

@@ -12,8 +12,8 @@ from itertools import chain
 
 from backstaff.budget import Budget
 from backstaff.cache import LRUCache
+from backstaff.file_kinds import is_generated
 from backstaff.fs.root import Place
-from backstaff.project.file_kinds import is_generated
 from backstaff.project.git import Repository
 from backstaff.project.running_git import NoGit
 

@@ -18,7 +18,6 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
@@ -34,7 +33,7 @@ from backstaff.fs.handles import HANDLES
 from backstaff.fs.root import Place
 from backstaff.fs.walk import Step, Walk
 from backstaff.project.git import Repository, find_repository
-from backstaff.project.running_git import GitFailed, NoGit, Unanswered
+from backstaff.project.running_git import NoGit, Unanswered
 from backstaff.project.stamp import UNSETTLED, Stamp, is_young, settled, stamp_of
 
 MAX_KEPT = 500_000
@@ -145,7 +144,7 @@ def project_files(place: Place, budget: Budget, *, include_ignored: bool = False
     if kept and kept.basis == (*basis,) and _is_current(kept, directory, budget):
         return replace(kept.found, repository=repository)
     look = _Look(git, budget, include_ignored)
-    told = look.hide() if git else None
+    told = look.hide(git) if git else None
     with Walk(directory, look.arrange, budget) as walk:
         for step, problem in walk.enter_all():
             look.note_unreadable(step, problem)
@@ -208,55 +207,53 @@ class _Look:
     hidden: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """The ignored names in each directory."""
     is_silent: bool = False
-    """Whether git gave no answer."""
-    all_hidden: bool = False
-    """Whether all names are ignored that no tracked file has."""
+    """Whether git gave no answer, perhaps because of a fifo: it would take as long again."""
+    has_gitlinks: bool = False
     directories: list[Directory] = field(default_factory=list)
     ignored: int = 0
     has_rules: bool = False
     watches: dict[str, Watch] = field(default_factory=lambda: {"": {}})
 
-    def hide(self) -> NoGit | None:
-        """Leave out the names that git ignores; return the reason if it does not list them.
+    def hide(self, git: Repository) -> NoGit | None:
+        """Leave out the names that `git` ignores; return the reason if it does not list them.
 
         Git names an ignored directory `a/`. It also names one so in which all files are ignored
-        one by one, and then these, so that a rule for the directory has nothing behind it.
+        one by one, and then these, so that a rule for the directory has nothing behind it. Who
+        starts in an ignored directory wants its files, so no rule hides them.
         """
-        if not self.git or self.git.is_split:
-            return GitFailed("the index is split, see `git update-index --no-split-index`")
-        words = ("ls-files", "-z", "--others", "--ignored", "--directory", *self.git.excludes)
-        budget = self.budget.share(LIST_SHARE).at_most(LIST_SECONDS)
         try:
-            told = self.git.ask(budget, *words, *self.git.below, files=True)
+            listed = self._listed(git, "--others", "--ignored", "--directory")
         except Unanswered as error:
             self.is_silent = True
             return error.why
-        for path, after in pairwise([*os.fsdecode(told).split("\0")[:-1], ""]):
-            is_directory = path.endswith("/")
-            if is_directory and self.git.inside.startswith(path):
-                self.all_hidden = True
-            elif not (is_directory and after.startswith(path)):
-                above, _, name = path.removeprefix(self.git.inside).rstrip("/").rpartition("/")
+        for path, after in pairwise([*listed, ""]):
+            is_around = after.startswith(path) or git.inside.startswith(path)
+            if not (path.endswith("/") and is_around):
+                above, _, name = path.removeprefix(git.inside).rstrip("/").rpartition("/")
                 self.hidden[above].add(name)
+        self.has_gitlinks = git.has_gitlinks
         return None
 
     @cached_property
-    def tracked(self) -> tuple[set[str], set[str]]:
-        """The paths in the index with the directories above them, and the submodules."""
-        paths, gitlinks, told = {""}, set[str](), b""
-        if self.git and (self.all_hidden or self.git.has_gitlinks):
-            words = ("ls-files", "-z", "--stage", *self.git.below)
-            with suppress(Unanswered):
-                told = self.git.ask(self.budget, *words, files=True)
-            for entry in os.fsdecode(told).split("\0")[:-1]:
-                facts, _, path = entry.partition("\t")
-                path = path.removeprefix(self.git.inside)
-                if facts.startswith("160000 "):
-                    gitlinks.add(path)
-                while path not in paths:
-                    paths.add(path)
-                    path = path.rpartition("/")[0]
-        return paths, gitlinks
+    def within(self) -> set[str]:
+        """The repositories within: `a` is a submodule, and `a/` another one."""
+        found, listed = set[str](), list[str]()
+        try:
+            if self.git and not self.is_silent:
+                listed = self._listed(self.git, "-t", "--stage", "--others")
+        except Unanswered:
+            self.is_silent = True
+        for line in listed:  # "? a/", or "H 160000 6d3c... 0\ta"
+            facts, _, path = line.partition("\t" if line[0] != "?" else " ")
+            if path.endswith("/") or facts[2:].startswith("160000 "):
+                found.add(path.removeprefix(self.git.inside if self.git else ""))
+        return found
+
+    def _listed(self, git: Repository, *options: str) -> list[str]:
+        """The names that git lists, from the top of the work tree. Raises `Unanswered`."""
+        words = ("ls-files", "-z", *options, *git.excludes, *git.below)
+        budget = self.budget.share(LIST_SHARE).at_most(LIST_SECONDS)
+        return os.fsdecode(git.ask(budget, *words, sees="files")).split("\0")[:-1]
 
     def arrange(self, directory: int, path: str) -> Sequence[Named]:
         """Note the files in the open `directory`; return the directories to enter."""
@@ -274,11 +271,7 @@ class _Look:
         if not self.include_ignored:
             left_out |= {name for name in links if name.startswith(".#")}
             left_out |= {name for name in files if name[0] == name[-1] == "#" and name != "#"}
-        hidden = self.hidden.get(path, set())
-        if self.all_hidden:
-            known, _ = self.tracked
-            hidden = {name for name in chain(*groups) if prefix + name not in known}
-        if hidden := hidden - left_out:
+        if hidden := self.hidden.get(path, set()) - left_out:
             self.ignored += len(hidden.intersection(chain(*groups)))
             left_out |= hidden
         files, links, directories = (
@@ -297,23 +290,16 @@ class _Look:
 
         Git enters a directory with tracked files, whatever its `.git` is.
         """
-        if not self.git or path in self.tracked[1]:
-            return self.git is not None
-        if not has_dot_git:
+        if not self.git or not (has_dot_git or self.has_gitlinks):
             return False
+        if path in self.within or not has_dot_git:
+            return path in self.within
         status = lstat_or_none(_DOT_GIT, directory)
         if status and S_ISDIR(status.st_mode):
             self._watch(directory, path, _DOT_GIT)
         else:  # a link or a file names it, and nothing here changes with the repository
             self._note(path, UNSETTLED)
-        name = self.git.inside + path
-        words = ("ls-files", "-z", "--others", "--", f":(top,literal){name}")
-        told = None
-        with suppress(Unanswered):
-            # A git that did not answer, perhaps because of a fifo, would take as long again.
-            if not (self.git.is_split or self.is_silent):
-                told = self.git.ask(self.budget.share(LIST_SHARE), *words, files=True)
-        return told in {None, os.fsencode(f"{name}/\0")}
+        return self.is_silent or f"{path}/" in self.within
 
     def _note(self, path: str, stamp: Stamp) -> None:
         """Note the `stamp` of the directory `path`, with those of its neighbours."""

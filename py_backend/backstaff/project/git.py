@@ -24,6 +24,7 @@ from itertools import chain
 from pathlib import PurePath
 from shutil import rmtree
 from tempfile import mkdtemp
+from typing import Literal
 
 from backstaff.budget import Budget
 from backstaff.errors import PathError
@@ -48,13 +49,17 @@ FIRST_SECONDS = 1.0
 MAX_NAMED = 1 << 12
 """Maximum number of bytes of a file that names other directories."""
 
+_SPLIT = GitFailed(
+    "its index is split, and git cannot read it without a change of file times:"
+    " `git update-index --no-split-index` ends that"
+)
 _PLACES = ("/usr/bin", "/usr/local/bin", "/bin", "/opt/homebrew/bin")
 _CLEAN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clean")
 _FILES = (
     *("HEAD", "config", "config.worktree", "commondir", "index", "packed-refs", "shallow"),
     *("info/grafts", "objects/info/alternates"),
 )
-_PARTS = (*_FILES, "info", "logs", "refs", "objects", "objects/info", "objects/pack")
+_PARTS = (*_FILES, "info", "logs", "refs", "objects")
 _SHARED = re.compile(r"sharedindex\.((?:[0-9a-f]{2})+)")
 _GITLINK = b"\0\0\xe0\0"
 """The mode of a submodule as it stands in an index."""
@@ -67,7 +72,18 @@ _QUESTION = (
 )
 _APART = {"GIT_INDEX_FILE": f"{_CLEAN}/no-index"}
 _QUIET = ("-c", f"core.attributesFile={os.devnull}")
-_BY = "/proc/self/fd/%d"
+_OURS = {
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+}
+
+
+Sees = Literal["objects", "index", "files", "references"]
+"""What a git has: the objects alone, the index as well, or the files and the index.
+
+For a question about its references alone, it is in the real repository.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +95,13 @@ class Held:
 
     def __str__(self) -> str:
         """The path by which git gets the directory: the open one, where the system has that."""
-        return _BY % self.descriptor if running_git.BY_DESCRIPTOR else self.path
+        return f"/proc/self/fd/{self.descriptor}" if running_git.BY_DESCRIPTOR else self.path
 
     def is_there(self) -> bool:
         """Whether the path still leads to the open directory."""
         with suppress(OSError):
+            if running_git.BY_DESCRIPTOR:
+                return os.readlink(str(self)) == self.path
             status = os.stat(self.path, follow_symlinks=False)
             return os.path.samestat(status, HANDLES.status(self.descriptor))
         return False
@@ -118,62 +136,36 @@ class Repository:
         return ("--", f":(top,literal){self.inside.rstrip('/')}") if self.inside else ("--",)
 
     def start(
-        self,
-        budget: Budget,
-        *words: str,
-        given: bytes = b"",
-        files: bool = False,
-        index: bool = False,
+        self, budget: Budget, *words: str, sees: Sees = "objects", given: bytes = b""
     ) -> RunningGit:
-        """Start git with `words` in the clean repository, and `given` as its input.
-
-        With `files` it is at the top of the work tree, and reads the index and the files; with
-        `index` it reads the index alone; else it has neither. Raises `Unanswered`.
-        """
+        """Start git with `words`, and `given` as its input. Raises `Unanswered`."""
+        has_index = sees in ("index", "files")
+        if has_index and self.is_split:
+            raise Unanswered(_SPLIT)
         clean = clean_directory(self.configuration.object_format)
-        environment = {
-            **({} if files or index else _APART),
-            "GIT_COMMON_DIR": clean,
-            "GIT_WORK_TREE": "." if files else clean,
-            "GIT_SHALLOW_FILE": f"{self.common}/shallow" if self.is_shallow else os.devnull,
-            "GIT_NO_REPLACE_OBJECTS": "1",
-            "GIT_CONFIG_NOSYSTEM": "1",
-            "GIT_CONFIG_GLOBAL": os.devnull,
-        }
-        words = (*self.configuration.handed_on(), *words)
-        return self._start(str(self.top) if files else clean, budget, words, environment, given)
-
-    def _start(
-        self,
-        at: str,
-        budget: Budget,
-        words: Sequence[str],
-        environment: dict[str, str],
-        given: bytes = b"",
-    ) -> RunningGit:
-        held = [one.descriptor for one in (self.top, self.git, self.common, self.objects)]
-        environment |= {"GIT_DIR": str(self.git), "GIT_OBJECT_DIRECTORY": str(self.objects)}
+        environment = {"GIT_DIR": str(self.git), "GIT_OBJECT_DIRECTORY": str(self.objects)}
+        environment["GIT_WORK_TREE"] = "." if sees == "files" else clean
+        environment |= {} if has_index else _APART
+        if sees == "references":
+            words = (*_QUIET, *words)
+        else:
+            words = (*self.configuration.handed_on(), *words)
+            shallow = f"{self.common}/shallow" if self.is_shallow else os.devnull
+            environment |= {"GIT_COMMON_DIR": clean, "GIT_SHALLOW_FILE": shallow, **_OURS}
+        at = str(self.top) if sees == "files" else clean
+        held = [one.descriptor for one in self._held]
         return started(self.program, at, budget, words, environment, given=given, held=held)
 
     def ask(
         self,
         budget: Budget,
         *words: str,
-        fine: tuple[int, ...] = (0,),
+        sees: Sees = "objects",
         given: bytes = b"",
-        files: bool = False,
+        fine: tuple[int, ...] = (0,),
     ) -> bytes:
         """The output of such a git, if its exit status is `fine`. Raises `Unanswered`."""
-        return self.answers([self.start(budget, *words, given=given, files=files)], fine)[0]
-
-    def ask_references(self, budget: Budget, *words: str, fine: tuple[int, ...] = (0,)) -> bytes:
-        """The output of git in the real repository with `words` about its references alone.
-
-        Raises `Unanswered`.
-        """
-        at = clean_directory("sha1")
-        running = self._start(at, budget, (*_QUIET, *words), {**_APART, "GIT_WORK_TREE": at})
-        return self.answers([running], fine)[0]
+        return self.answers([self.start(budget, *words, sees=sees, given=given)], fine)[0]
 
     def answers(self, starting: Iterable[RunningGit], fine: tuple[int, ...] = (0,)) -> list[bytes]:
         """The outputs of such gits, if nothing was swapped meanwhile. Raises `Unanswered`."""
@@ -183,9 +175,12 @@ class Repository:
 
     def require_in_place(self) -> None:
         """Raise `Unanswered` if git got a path that leads to another directory by now."""
-        held = (self.top, self.git, self.common, self.objects)
-        if not running_git.BY_DESCRIPTOR and not all(one.is_there() for one in held):
+        if not running_git.BY_DESCRIPTOR and not all(one.is_there() for one in self._held):
             raise Unanswered(GitFailed("its directories were moved meanwhile"))
+
+    @property
+    def _held(self) -> tuple[Held, ...]:
+        return self.top, self.git, self.common, self.objects
 
     @property
     def is_shallow(self) -> bool:
@@ -195,7 +190,7 @@ class Repository:
     @property
     def has_own_attributes(self) -> bool:
         """Whether its `info/attributes` has lines, which do not count here."""
-        content = _read(f"{self.common.path}/info/attributes", self.common.descriptor)
+        content = _read(f"{self.common.path}/info/attributes")
         return any(line.strip() and line[:1] != b"#" for line in content.splitlines())
 
     @property
@@ -208,8 +203,9 @@ class Repository:
             names = os.listdir(self.git.path)
         except OSError:  # it is gone, as git itself will say
             return False
-        shared = [bytes.fromhex(one[1]) for one in map(_SHARED.fullmatch, names) if one]
-        return bool(shared) and any(name in self._index() for name in shared)
+        return any(
+            bytes.fromhex(one[1]) in self._index() for one in map(_SHARED.fullmatch, names) if one
+        )
 
     @property
     def has_gitlinks(self) -> bool:
@@ -223,7 +219,7 @@ class Repository:
         """The name of the branch, even before its first commit; "" if `head` is detached."""
         words = ("symbolic-ref", "--quiet", "--short", "HEAD")
         try:
-            answer = self.ask_references(budget, *words, fine=(0, 1))
+            answer = self.ask(budget, *words, sees="references", fine=(0, 1))
         except Unanswered as error:
             return error.why
         return os.fsdecode(answer.removesuffix(b"\n"))
@@ -262,27 +258,30 @@ def clean_directory(object_format: str) -> str:
 def find_repository(place: Place, budget: Budget) -> Repository | NoGit:
     """The work tree around the directory `place`. A git inside the root is not run."""
     program = _program(place.root.path, os.environ.get("PATH", ""))
-    first = next(_dot_gits(place.path), None)
-    if not first:
+    above = (place.path, *map(str, PurePath(place.path).parents))
+    dot_gits = [one for folder in above if os.path.lexists(one := os.path.join(folder, ".git"))]
+    if not dot_gits:  # git need not be started to say so
         return NoGit.NO_WORK_TREE
     if not program:
         return NoGit.ABSENT
     here, held = Held(place.directory, place.path), [place.directory]
     try:
-        _refuse_endless(first)
+        _refuse_endless(dot_gits[0])
         budget = budget.at_most(FIRST_SECONDS)
         running = (
             started(program, str(here), budget, (*_QUIET, *words), _APART, held=held)
             for words in (_QUESTION, QUESTION)
         )
-        return _described(place, program, *answers(running))
+        return _described(place, program, dot_gits, *answers(running))
     except Unanswered as error:
         return error.why
     except OSError as error:
         return GitFailed(f"git failed: {error.strerror}")
 
 
-def _described(place: Place, program: str, facts: bytes, values: bytes) -> Repository:
+def _described(
+    place: Place, program: str, dot_gits: Iterable[str], facts: bytes, values: bytes
+) -> Repository:
     """The repository that git describes by `facts` and the `values` of its settings.
 
     Raises `Unanswered` and OSError.
@@ -297,23 +296,26 @@ def _described(place: Place, program: str, facts: bytes, values: bytes) -> Repos
     depth = is_inside.count("../")
     top = "/".join(names[: len(names) - depth]) or "/"
     common = os.path.realpath(os.path.join(place.path, common))
-    configuration = Configuration.read(values, top)
     for directory in (git, common):
         _refuse_endless(directory)
+    configuration = Configuration.read(values, top)
+    # What is judged is open, so that it cannot be swapped afterwards.
+    objects = f"{common}/objects"
+    held = {path: _opened(path, place) for path in (top, git, common, objects)}
     # A file `.git` can only have led there.
-    at = _dot_gits(place.path)
-    dot_git = next((one for one in at if os.path.realpath(one) == git or os.path.isfile(one)), "")
-    owner = os.path.dirname(dot_git) or git
+    led = (one for one in dot_gits if os.path.realpath(one) == git or os.path.isfile(one))
+    owner = os.path.dirname(next(led, "")) or git
     # A core.worktree that came with a project can name any directory above it.
-    is_wide = not is_within(top, owner) and not is_within(top, root)
-    if is_wide or _leads_out(git, common, owner, root, configuration):
+    is_wide = held[top].path != top or not (is_within(top, owner) or is_within(top, root))
+    directories = [held[one].path for one in (git, common, objects)]
+    if is_wide or _leads_out(directories, owner, root, configuration):
         raise Unanswered(NoGit.ELSEWHERE)
     return Repository(
         program,
-        Held(_above(place, depth), top),
-        _opened(git, place),
-        _opened(common, place),
-        _opened(f"{common}/objects", place),
+        held[top],
+        held[git],
+        held[common],
+        held[objects],
         "".join(f"{name}/" for name in names[len(names) - depth :]),
         configuration,
         head,
@@ -321,20 +323,11 @@ def _described(place: Place, program: str, facts: bytes, values: bytes) -> Repos
     )
 
 
-def _above(place: Place, levels: int) -> int:
-    """A descriptor of the directory so many `levels` above `place`, which closes it."""
-    found = place.directory
-    for _ in range(levels):
-        found = place.keep_open(HANDLES.enter("..", found))
-    return found
-
-
 def _opened(path: str, place: Place) -> Held:
-    """The directory at `path`, which `place` closes. Raises OSError if a link leads elsewhere."""
+    """The directory at `path`, which `place` closes. Raises OSError if it is elsewhere by now."""
     real = os.path.realpath(path)
     held = Held(place.keep_open(HANDLES.root(real)), real)
-    there = os.readlink(_BY % held.descriptor) if running_git.BY_DESCRIPTOR else real
-    if there != real or not held.is_there():
+    if not held.is_there():
         raise FileNotFoundError(2, "it was moved meanwhile")
     return held
 
@@ -353,15 +346,6 @@ def _excludes(configuration: Configuration, common: str, top: str, root: str) ->
     return ("--exclude-per-directory=.gitignore", *named)
 
 
-def _dot_gits(path: str) -> Iterator[str]:
-    """Each `.git` in the directories at `path` and above.
-
-    Without any, git need not be started to say that there is no work tree.
-    """
-    above = (path, *map(str, PurePath(path).parents))
-    return filter(os.path.lexists, (os.path.join(one, ".git") for one in above))
-
-
 def _refuse_endless(git_directory: str) -> None:
     """Raise `Unanswered` if to read one of its first files may take for ever, as with a fifo."""
     for name in _FILES:
@@ -371,27 +355,31 @@ def _refuse_endless(git_directory: str) -> None:
                 raise Unanswered(GitFailed(f"its {name!r} is no file"))
 
 
-def _leads_out(git: str, common: str, owner: str, root: str, configuration: Configuration) -> bool:
+def _leads_out(
+    directories: Sequence[str], owner: str, root: str, configuration: Configuration
+) -> bool:
     """Whether a part of the repository in the directory `owner` lies neither in it nor in `root`.
 
-    A repository outside may own this work tree, as that of a linked work tree or of a submodule
-    does: then it names it, by `gitdir` or core.worktree. Nobody writes that into a repository of
-    the user's, so all of it is the user's own.
+    The `directories` are git's, the common one, and that of the objects. A repository outside may
+    own this work tree, as that of a linked work tree or of a submodule does: then it names it, by
+    `gitdir` or core.worktree. Nobody writes that into a repository of the user's, so all of it is
+    the user's own.
     """
 
     def is_ours(path: str) -> bool:
         real = os.path.realpath(path)
         return is_within(real, owner) or is_within(real, root)
 
+    git, common, objects = directories
     if not is_ours(git):
         return not _names(git, owner, configuration.values.get("core.worktree", ""))
-    parts = (f"{at}/{part}" for at in {git, common} for part in _PARTS)
-    if not is_ours(common) or not all(map(is_ours, parts)):
+    parts = [common, objects, *(f"{at}/{part}" for at in {git, common} for part in _PARTS)]
+    if not all(map(is_ours, parts)):
         return True
     # Of the objects, a link at a single one is harmless, because its name tells its content.
     deep = (f"{common}/refs", f"{git}/refs", f"{git}/logs", f"{common}/logs")
-    links = chain(*map(_links, deep), _links(f"{common}/objects", levels=2, skip_names=2))
-    return not all(map(is_ours, chain(links, _alternates(f"{common}/objects", 5))))
+    links = chain(*map(_links, deep), _links(objects, levels=2, skip_names=2))
+    return not all(map(is_ours, chain(links, _alternates(objects, 5))))
 
 
 def _links(at: str, *, levels: int = 50, skip_names: int = 0) -> Iterator[str]:

@@ -12,7 +12,6 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from time import monotonic
 from typing import IO, TYPE_CHECKING, ClassVar
 
 from backstaff.budget import Budget
@@ -87,11 +86,6 @@ class NoGit(str):
     SLOW: ClassVar["NoGit"]
     TOO_MUCH: ClassVar["NoGit"]
 
-    @property
-    def hides(self) -> bool:
-        """Whether there may be a work tree all the same, about which git says nothing."""
-        return self not in (NoGit.NO_WORK_TREE, NoGit.ELSEWHERE)
-
 
 class GitFailed(NoGit):
     """Git's own words about a repository that it cannot read, and perhaps a remedy."""
@@ -161,13 +155,13 @@ class RunningGit:
         import selectors
         import subprocess
 
-        until, size, complaint = monotonic() + MAX_SECONDS, 0, bytearray()
+        budget, size, complaint = self.budget.at_most(MAX_SECONDS), 0, bytearray()
         try:
             with selectors.DefaultSelector() as selector:
                 for pipe in filter(None, (self.process.stdout, self.process.stderr)):
                     selector.register(pipe, selectors.EVENT_READ)
                 while selector.get_map():
-                    if self.budget.expired() or monotonic() > until:
+                    if budget.expired():
                         raise Unanswered(NoGit.SLOW)
                     for key, _ in selector.select(TICK):
                         chunk = os.read(key.fd, _CHUNK)

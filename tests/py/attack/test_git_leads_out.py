@@ -1,5 +1,6 @@
 """A `.git` that came with a project shows nothing of another repository of the user's."""
 
+import os
 import shutil
 import threading
 from collections.abc import Callable
@@ -7,7 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from backstaff.budget import Budget
+from backstaff.fs.root import Root
+from backstaff.project import git as asking
 from backstaff.project import running_git
+from backstaff.project.git import Repository, find_repository
 from backstaff.registry import discover
 from backstaff.server import Server
 from backstaff.settings import Settings
@@ -234,3 +239,21 @@ def test_swap_during_a_call_shows_nothing_from_outside(
     finally:
         stop.set()
         swapping.join()
+
+
+def test_objects_that_are_swapped_after_they_were_judged_are_not_opened(
+    root: Path, secret: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = asking._leads_out  # noqa: SLF001
+
+    def judge_and_swap(*given: object) -> bool:
+        leads_out = judge(*given)  # type: ignore[arg-type]
+        (root / ".git/objects").rename(root / "aside")
+        (root / ".git/objects").symlink_to(secret / "objects")
+        return leads_out
+
+    monkeypatch.setattr(asking, "_leads_out", judge_and_swap)
+    with Root(str(root)) as project, project.directory(".") as place:
+        found = find_repository(place, Budget())
+        assert isinstance(found, Repository)
+        assert os.path.samestat(os.fstat(found.objects.descriptor), (root / "aside").stat())

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from backstaff.project.file_kinds import TEST_DIRECTORIES, language
+from backstaff.file_kinds import TEST_DIRECTORIES, language
 from backstaff.render.names import lossy, visible
 from backstaff.result import Rows
 from backstaff.server import Reply

@@ -49,6 +49,7 @@ def test_split_index_is_refused_with_the_way_out(root: Path) -> None:
     git(root, "update-index", "--split-index")
     for name in ("git_status_summary", "git_diff"):
         assert "`git update-index --no-split-index` ends that" in call(root, name).text
+    assert "the first" in call(root, "git_log").text, "git reads no index for it"
 
 
 @pytest.mark.parametrize(

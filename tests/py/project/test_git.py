@@ -60,7 +60,7 @@ def asked(path: Path, root: Path | None = None) -> Iterator[Repository]:
 
 def tracked(repository: Repository) -> list[str]:
     """All files that are tracked, in git's order."""
-    found = repository.ask(Budget(), "ls-files", "-z", *repository.below, files=True)
+    found = repository.ask(Budget(), "ls-files", "-z", *repository.below, sees="files")
     return os.fsdecode(found).split("\0")[:-1]
 
 
@@ -423,7 +423,7 @@ def test_directories_that_are_moved_meanwhile_are_noticed_where_git_has_their_pa
             (root / name).rename(folder / "moved")
             (root / name).symlink_to(folder / "moved")
             with pytest.raises(Unanswered, match="moved meanwhile"):
-                repository.ask(Budget(), "ls-files", files=True)
+                repository.ask(Budget(), "ls-files", sees="files")
             (root / name).unlink()
             (folder / "moved").rename(root / name)
 
@@ -446,7 +446,7 @@ def test_split_index_is_not_read_because_git_would_set_its_time(root: Path) -> N
     with opened(root) as place:
         found = project_files(place, Budget())
         assert "d/other.log" in found.paths
-        assert "the index is split" in (found.not_applied or "")
+        assert "its index is split" in (found.not_applied or "")
     with asked(root) as repository:
         assert repository.is_split
         assert repository.commits(5, Budget())

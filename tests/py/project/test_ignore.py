@@ -43,6 +43,13 @@ def is_gitlink(root: Path, path: Path) -> bool:
     return bool(links.intersection((path, *path.parents)))
 
 
+def is_ignored(root: Path, path: str) -> bool:
+    """Whether git ignores all that is in `path`."""
+    words = ("ls-files", "-z", "--others", "--ignored", "--directory", "--exclude-standard")
+    listed = git(root, *words, "--", f":(top,literal){path}").split("\0")[:-1]
+    return any(f"{path}/".startswith(one) for one in listed)
+
+
 @pytest.mark.slow
 @examples(1 / 6)
 @given(seed=st.integers(0, 1 << 40), exotic=st.booleans())
@@ -62,6 +69,9 @@ def test_what_is_ignored_is_what_git_ignores(seed: int, exotic: bool) -> None:  
             # A git that starts below the top knows no rules above that a sparse checkout left out.
             prefix = "" if below == "." else f"{below}/"
             theirs = {path for path in by_git(repository.root) if path.startswith(prefix)}
+            if not theirs and ours:
+                assert is_ignored(repository.root, below)  # who starts there wants its files
+                continue
             assert ours == {path.removeprefix(prefix) for path in theirs}, root
             COUNTS.update(lists=1, paths=len(ours), ignored=left_out)
 
@@ -94,7 +104,20 @@ def test_tracked_file_is_there_though_it_is_ignored(folder: Path) -> None:
     (folder / ".gitignore").write_text("*.o\nbuild/\n")
     git(folder, "add", "-f", "kept.o", "build/deep/kept")
     assert by_us(folder) == ({".gitignore", "kept.o", "build/deep/kept"}, 2)
+    (folder / "build/deep/left").touch()
     assert by_us(folder, "build/deep")[0] == {"kept"}
+
+
+def test_start_in_an_ignored_directory_hides_nothing(folder: Path) -> None:
+    git(folder, "init", "-q")
+    for name in ("build/deep/a.o", "build/deep/b", "build/deep/.gitignore"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("b\n")
+    (folder / ".gitignore").write_text("build/\n")
+    for path in ("build", "build/deep"):
+        names = {name.removeprefix(f"{path}/") for name in ("build/deep/a.o", "build/deep/b")}
+        assert names < by_us(folder, path)[0]
+    assert by_us(folder) == ({".gitignore"}, 1)
 
 
 def test_rules_of_the_user_and_of_the_repository_count(folder: Path) -> None:

@@ -24,7 +24,7 @@ from heapq import nsmallest
 from typing import Any
 
 from backstaff.budget import Budget
-from backstaff.project.file_kinds import changes_along
+from backstaff.file_kinds import changes_along
 from backstaff.project.files import Closed, Directory, ProjectFiles
 from backstaff.render.lines import fitting
 from backstaff.render.names import literal, word

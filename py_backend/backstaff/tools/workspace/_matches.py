@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 
 from backstaff.contents.regexp_worker import Match
 from backstaff.contents.scan import Hits
-from backstaff.project.file_kinds import is_test_file
+from backstaff.file_kinds import is_test_file
 from backstaff.render.lines import shortened, size, some_of
 from backstaff.render.names import literal, show, visible
 from backstaff.structure.headings import HEADINGS

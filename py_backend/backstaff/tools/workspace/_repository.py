@@ -101,6 +101,8 @@ def commit_named(name: str, argument: str, work_tree: WorkTree, context: Context
     elif name and not name.startswith("-") and len(name) <= MAX_NAME and name.isprintable():
         repository = work_tree.repository
         words = ("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
-        if found := repository.ask_references(context.budget, *words, fine=(0, 1, 128)).strip():
+        if found := repository.ask(
+            context.budget, *words, sees="references", fine=(0, 1, 128)
+        ).strip():
             return found.decode()
     raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument '{argument}' {problem}: {quote(name)}")

@@ -28,11 +28,11 @@ from backstaff.contents.worth import (
     with_places,
 )
 from backstaff.errors import DeadlineExceeded, ErrorCode, NotADirectory, ToolError
+from backstaff.file_kinds import is_test_file
 from backstaff.fs.contents import Contents
 from backstaff.fs.entry import Kind
 from backstaff.fs.root import Place
 from backstaff.globs.globs import BadGlob, Globs, compile_globs
-from backstaff.project.file_kinds import is_test_file
 from backstaff.project.files import Directory, ProjectFiles, project_files
 from backstaff.project.running_git import NoGit
 from backstaff.render.names import show

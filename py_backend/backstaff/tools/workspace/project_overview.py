@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import PurePath
 
+from backstaff import file_kinds
 from backstaff.errors import DeadlineExceeded, ErrorCode, PathError, ToolError
 from backstaff.fs.root import Place
-from backstaff.project import file_kinds
 from backstaff.project.edits import edits
 from backstaff.project.files import Closed, ProjectFiles, project_files
 from backstaff.project.running_git import NoGit
@@ -117,7 +117,7 @@ def _facts(place: Place, found: ProjectFiles, context: Context) -> tuple[Row, Su
     known = edits(place, repository, budget)
     branch = None if isinstance(repository, NoGit) else repository.branch(budget)
     # Most directories without git never had a history, which needs no warning.
-    unknown = known.unknown if known.unknown is not repository or known.unknown.hides else None
+    unknown = None if repository in (NoGit.NO_WORK_TREE, NoGit.ELSEWHERE) else known.unknown
     budget, prefix = context.budget.at_least(MIN_SECONDS), place.prefix
     there = survey(found, prefix, known.heat, budget)
     paths, totals = list(budget.within(found.paths)), there.totals
