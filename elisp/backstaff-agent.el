@@ -157,18 +157,16 @@ Signal a `user-error' if the server lists nothing.  The text has at most
            for page from 1
            for reply = (backstaff-call "commands/list_commands" (list :page page :page_size 100)
                                        (and root (list :root root)))
-           for labels = (backstaff-names-labels reply)
            for data = (plist-get reply :data)
            for code = (plist-get (plist-get reply :error) :code)
            unless (or (plist-get reply :ok) (equal code "DIRECTORY_NOT_FOUND"))
            do (user-error "%s" (plist-get reply :text))
            append (cl-loop for entry in (plist-get data :commands)
                            when (plist-get entry :model-invocable)
-                           collect (apply #'format "- %s: %s (%s)\n"
-                                          (mapcar (lambda (key)
-                                                    (let ((text (plist-get entry key)))
-                                                      (gethash text labels text)))
-                                                  '(:name :description :path))))
+                           collect (format "- %s: %s (%s)\n"
+                                           (backstaff-names-show (plist-get entry :name))
+                                           (backstaff-names-prose (plist-get entry :description))
+                                           (backstaff-names-show (plist-get entry :path))))
            into skills
            while (plist-get (plist-get data :pagination) :has-next)
            finally return skills))

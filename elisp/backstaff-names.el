@@ -6,23 +6,15 @@
 
 ;; A name may contain a newline, an escape sequence, marks that reverse the direction
 ;; of writing, or bytes that are no character.  Shown unchanged, it could look like
-;; another name or like two.  A reply has labels for such names, which are JSON string
-;; literals.  `backstaff-names-show' makes the same label of a name, for views and names of
-;; buffers; `backstaff-names-text' and `backstaff-names-prose' escape the texts of buffers
-;; and messages.
+;; another name or like two.  The texts of replies have JSON string literals for such names.
+;; `backstaff-names-show' makes the same label of a name, for views and names of buffers;
+;; `backstaff-names-text' and `backstaff-names-prose' escape the texts of buffers and
+;; messages.
 
 ;;; Code:
 
 (require 'cl-lib)
 (require 'subr-x)
-
-(defun backstaff-names-labels (reply)
-  "Return a hash table of the labels in REPLY, by the exact names.
-A name without an entry is its own label."
-  (let ((table (make-hash-table :test #'equal)))
-    (pcase-dolist (`(,name ,label) (plist-get reply :labels))
-      (puthash name label table))
-    table))
 
 (defun backstaff-names--visible-p (character)
   "Return non-nil if CHARACTER is visible and leaves the text's direction alone."

@@ -110,11 +110,6 @@ for line in sys.stdin.buffer:
                            unless (eq character ?/)
                            collect (string character ?a)))))
 
-(ert-deftest backstaff-names-labels-are-those-of-the-reply ()
-  (let ((labels (backstaff-names-labels '(:labels (("a\nb" "A") ("c" "C"))))))
-    (should (equal (gethash "a\nb" labels) "A"))
-    (should-not (gethash "x" labels))))
-
 (ert-deftest backstaff-names-do-not-depend-on-case-fold-search ()
   (let ((case-fold-search t))
     (should (equal (backstaff-names-show "aK") "aK"))

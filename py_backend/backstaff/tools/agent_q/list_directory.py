@@ -26,7 +26,7 @@ from backstaff.fs.entry import (
 )
 from backstaff.fs.root import Place
 from backstaff.render.lines import all_files, fit, omitted, plural, size
-from backstaff.render.names import labels, quote, show, show_all, widths
+from backstaff.render.names import quote, show, show_all, widths
 from backstaff.render.refusals import AGENT_Q_DIRECTORY, refused
 from backstaff.render.sizes import show_size
 from backstaff.result import Keyword, Rows
@@ -168,7 +168,6 @@ def _listing(place: Place, arguments: Arguments, context: Context) -> Result:
     )
     shown = listed.first(count)
     entries = Rows({}) if context.text_only else shown.rows(directory)
-    targets = (target for target in entries.columns.get("target", ()) if isinstance(target, str))
     return Result(
         text=text,
         data={
@@ -180,7 +179,6 @@ def _listing(place: Place, arguments: Arguments, context: Context) -> Result:
             "entries": entries,
         },
         truncated=len(shown) < wanted or not complete,
-        labels=lambda: labels(show, (*shown.directories, *shown.files, *targets)),
     )
 
 

@@ -27,7 +27,7 @@ from backstaff.fs.entry import Kind, entries_in
 from backstaff.fs.file import Content, not_a_file, read
 from backstaff.fs.root import Root, components
 from backstaff.render.lines import plural
-from backstaff.render.names import labels, prose, quote, show, word
+from backstaff.render.names import prose, quote, word
 from backstaff.render.refusals import COMMANDS, refused
 from backstaff.tool import Context
 
@@ -317,9 +317,3 @@ def utc(nanoseconds: int) -> str:
     except (OverflowError, ValueError, OSError):
         return f"@{seconds}"
     return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def command_labels(commands: Sequence[Command]) -> list[tuple[str, str]]:
-    """Pair the odd names and descriptions of `commands` with their form in text."""
-    names = [text for one in commands for text in (one.name, one.path)]
-    return labels(show, names) + labels(prose, [one.description for one in commands])

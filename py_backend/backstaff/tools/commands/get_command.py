@@ -29,7 +29,6 @@ from backstaff.tools.commands._commands import (
     Command,
     Directory,
     Settings,
-    command_labels,
     command_of,
     is_command,
     is_skill,
@@ -87,7 +86,6 @@ def run(arguments: Arguments, context: Context) -> Result:
         output=whole | {"metadata": command.facts(*OUTPUT)},
         truncated=not content.whole or count < len(rows),
         warnings=tuple(f"{command.directory.label_of(command.file)}: {one}" for one in problems),
-        labels=lambda: command_labels([command]),
     )
 
 

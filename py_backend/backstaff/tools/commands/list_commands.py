@@ -20,7 +20,6 @@ from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.commands._commands import (
     TABLE,
     Settings,
-    command_labels,
     open_directories,
     read_catalog,
 )
@@ -73,7 +72,6 @@ def run(arguments: Arguments, context: Context) -> Result:
         },
         truncated=shown < len(page) or not catalog.complete,
         warnings=catalog.warnings,
-        labels=lambda: command_labels(page),
     )
 
 

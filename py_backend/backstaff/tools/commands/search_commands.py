@@ -24,7 +24,6 @@ from backstaff.tools.commands._commands import (
     TABLE,
     Command,
     Settings,
-    command_labels,
     open_directories,
     read_catalog,
 )
@@ -97,7 +96,6 @@ def run(arguments: Arguments, context: Context) -> Result:
         output={**answer, "results": [match.facts() for match in best]},
         truncated=shown < len(best) or not catalog.complete,
         warnings=catalog.warnings,
-        labels=lambda: command_labels([match.command for match in best]),
     )
 
 

@@ -37,7 +37,7 @@ from backstaff.errors import ErrorCode, ToolError
 from backstaff.reading import encoding as encodings
 from backstaff.reading.source import TABLE, Origin, Settings
 from backstaff.render.lines import fit, plural, size, some_of
-from backstaff.render.names import CONTROLS, escaped, labels, quote, show, visible
+from backstaff.render.names import CONTROLS, escaped, quote, show, visible
 from backstaff.tool import Context, Keyword, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._excerpt import Excerpt
 from backstaff.tools.workspace._matches import path_in_text
@@ -215,12 +215,10 @@ def _together(
             truncated = truncated or one.truncated
     texts.append(_missing(missing, limit, limit - sum(map(size, texts))))
     truncated = truncated or bool(missing)
-    paths = [one.file.source.path for one in found if isinstance(one, Part)]
     return Result(
         text="".join(texts),
         data={"ranges": data, "missing": missing, "truncated": truncated},
         truncated=truncated,
-        labels=lambda: labels(show, paths),
     )
 
 
@@ -251,7 +249,6 @@ def _list(head: str, found: Sequence[Defined]) -> Result:
     return Result(
         text=f"{head}; give path and the whole name, or start_line:\n" + "".join(rows),
         data={"definitions": data},
-        labels=lambda: labels(show, [one.path for one in found]),
     )
 
 
@@ -350,7 +347,6 @@ class Page:
             text=text,
             data=data,
             truncated=is_cut or any(line.left for line in lines.values()),
-            labels=lambda: labels(show, [source.path]),
         )
 
     def _text(self, lines: Sequence[Line]) -> str:

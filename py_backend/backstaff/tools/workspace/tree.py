@@ -41,7 +41,7 @@ from backstaff.render.lines import (
     size,
     some_of,
 )
-from backstaff.render.names import labels, literal, quote, show, word, words
+from backstaff.render.names import literal, quote, show, word, words
 from backstaff.render.refusals import TREE
 from backstaff.result import Note, NoteKind
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
@@ -213,7 +213,6 @@ def run(arguments: Arguments, context: Context) -> Result:
         output=output,
         truncated=tree.limit_reached or tree.expired or not is_whole,
         warnings=tuple(warnings),
-        labels=lambda: labels(show, (node[key] for node in tree.nodes for key in ("name", "path"))),
     )
 
 
