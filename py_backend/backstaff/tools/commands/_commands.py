@@ -49,12 +49,7 @@ class Settings:
     user's home).
     """
 
-    directory: str | tuple[str, ...] = ".claude/commands"
-
-    @property
-    def directories(self) -> tuple[str, ...]:
-        """The directories as a list."""
-        return (self.directory,) if isinstance(self.directory, str) else self.directory
+    directory: tuple[str, ...] = (".claude/commands",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +155,7 @@ def open_directories(context: Context) -> Iterator[tuple[list[Directory], list[s
     """
     directories, problems, warnings = list[Directory](), list[str](), list[str]()
     with Root("/", context.root.guard) as disk:
-        for label in context.settings.directories:
+        for label in context.settings.directory:
             try:
                 directories.append(_directory(label, context.root, disk))
             except PathError as error:

@@ -183,7 +183,7 @@ def test_what_cannot_be_read_is_a_warning(project: Project, skills: Path, make: 
 def test_when_the_time_is_up_some_are_missing(project: Project, skills: Path) -> None:
     skill(skills, "a", "description: D")
     with Root(str(project.root)) as root:
-        context = Context(root=root, budget=Budget(deadline=0), settings=Settings(SKILLS))
+        context = Context(root=root, budget=Budget(deadline=0), settings=Settings((SKILLS,)))
         answer = list_commands.run(list_commands.Arguments(1, 50), context)
     assert answer.truncated
     assert "some are missing" in answer.text
