@@ -26,7 +26,8 @@ from backstaff.arguments import ParameterType, checked, parameter_of
 from backstaff.errors import SettingsError, ToolError
 from backstaff.fs.secrets import SECRETS, UNSUPPORTED
 
-MAX_FILE_BYTES = 64 * 1024
+MAX_FILE_BYTES = 64 << 10
+"""Maximum number of bytes of a settings file."""
 MAX_LINE = 1024
 """Maximum number of characters in a line: a dotted key of 40 KB costs the TOML reader seconds."""
 

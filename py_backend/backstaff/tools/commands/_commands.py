@@ -21,7 +21,7 @@ from typing import NamedTuple
 from backstaff.budget import Budget
 from backstaff.cache import LRUCache
 from backstaff.errors import NotADirectory, NotFound, PathError, ToolError
-from backstaff.frontmatter.block import parse
+from backstaff.frontmatter.block import MAX_BYTES, parse
 from backstaff.frontmatter.values import Value
 from backstaff.fs.entry import Kind, entries_in
 from backstaff.fs.file import Content, not_a_file, read
@@ -35,9 +35,10 @@ TABLE = "list_commands"
 MARKDOWN, SKILL_FILE = ".md", "SKILL.md"
 DIRECTORY_NOT_FOUND = "DIRECTORY_NOT_FOUND"
 """The contract's error code where no directory of commands exists."""
-HEAD_BYTES = 64 * 1024
-"""The part of a file that may tell about it."""
+HEAD_BYTES = MAX_BYTES
+"""Number of bytes at the beginning of a file that tell about it."""
 MAX_DESCRIPTION, MAX_SKILL_DESCRIPTION = 200, 1024
+"""Maximum number of characters of the description of a command and of a skill."""
 NO_DESCRIPTION = "No description available"
 
 

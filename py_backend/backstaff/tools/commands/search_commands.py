@@ -29,6 +29,7 @@ from backstaff.tools.commands._commands import (
 )
 
 MAX_WORDS, MAX_RESULTS = 16, 100
+"""Maximum number of words of a query that count, and of results."""
 LEAST_SHARE = 0.5
 """The share of the words that a command holds at least."""
 SCORES = {"name": 1.0, "description": 0.7, "content": 0.3}

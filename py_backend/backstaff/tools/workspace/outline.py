@@ -50,6 +50,7 @@ from backstaff.tools.workspace._texts import EXCLUDED, codings, contents_of, tex
 from backstaff.tools.workspace._window import Window, read_text
 
 DEFAULT_TEXT_BYTES = 4096
+"""Maximum number of bytes of a text (contract 007)."""
 MAX_DEFINITIONS = 20_000
 """Maximum number of definitions of all files together in the data."""
 TOGETHER = 64

@@ -49,6 +49,7 @@ from backstaff.tools.workspace._refusals import refusal
 from backstaff.tools.workspace._texts import EXCLUDED
 
 MAX_DEPTH, MAX_ENTRIES = 12, 1000
+"""Maximum numbers of levels and of nodes (4.1)."""
 DEFAULT_EXCLUDES = EXCLUDED | {".DS_Store"}
 SUFFIXES = {Kind.DIRECTORY: "/", Kind.FILE: "", Kind.SYMLINK: "@"}
 """The kinds that are nodes, in their order (3.1), each with the character after its names."""
