@@ -121,20 +121,28 @@ class Command(NamedTuple):
 class Catalog(NamedTuple):
     """The commands that are no dependencies, in the contract's order.
 
-    `complete` is false if the time was up before all were read.
+    `skipped` says which files and directories cannot be used. `complete` is false if the time was
+    up before all were read.
     """
 
     commands: Sequence[Command]
-    warnings: tuple[str, ...]
+    skipped: tuple[str, ...]
     complete: bool
 
-    def notes(self) -> Iterator[str]:
+    def warnings(self, shown: Sequence[Command]) -> tuple[str, ...]:
+        """Return the warnings of an answer that has the commands `shown`."""
+        faults = (
+            f"{one.directory.label_of(one.file)}: {one.problem}" for one in shown if one.problem
+        )
+        return (*self.skipped, *faults)
+
+    def notes(self, warnings: Sequence[str]) -> Iterator[str]:
         """Yield the facts that the text has to tell: a model does not see the warnings."""
         if not self.complete:
             yield "the time was up before all commands were read: some are missing"
-        if self.warnings:
-            count = plural(len(self.warnings), "warning", "warnings, the first")
-            yield f"{count}: {prose(self.warnings[0])}"
+        if warnings:
+            count = plural(len(warnings), "warning", "warnings, the first")
+            yield f"{count}: {prose(warnings[0])}"
 
 
 def is_command(name: str) -> bool:
@@ -200,15 +208,13 @@ def read_catalog(
             if name in by_name or budget.expired():
                 continue
             try:
-                command = command_of(file, directory, *directory.read(file, HEAD_BYTES))
+                head = directory.read(file, HEAD_BYTES)
             except PathError as error:
                 # Most directories, and links to files, are no skills.
                 if not ("/" in file and isinstance(error, NotFound | NotADirectory)):
                     skipped.append(f"{directory.label_of(file)} is skipped: {error.message}")
                 continue
-            by_name[name] = command
-            if command.problem:
-                skipped.append(f"{directory.label_of(file)}: {command.problem}")
+            by_name[name] = command_of(file, directory, *head)
     # A dependency, too, hides the commands of its name in later directories.
     listed = [command for command in by_name.values() if not command.is_dependency]
     # By name without regard to case, and `Go` before `go`.

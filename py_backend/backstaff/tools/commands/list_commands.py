@@ -52,7 +52,8 @@ def run(arguments: Arguments, context: Context) -> Result:
         "has_next": number < pages,
         "has_prev": number > 1,
     }
-    last = bracketed(catalog.notes())
+    warnings = catalog.warnings(page)
+    last = bracketed(catalog.notes(warnings))
     text, shown = cut(
         _head(pagination, len(page)),
         [f"{command}\n" for command in page],
@@ -71,7 +72,7 @@ def run(arguments: Arguments, context: Context) -> Result:
             "pagination": pagination,
         },
         truncated=shown < len(page) or not catalog.complete,
-        warnings=catalog.warnings,
+        warnings=warnings,
     )
 
 

@@ -75,7 +75,8 @@ def run(arguments: Arguments, context: Context) -> Result:
     searched = len(catalog.commands)
     best = sorted(matches, key=lambda match: (-match.score, len(match.command.name)))[:most]
 
-    notes = list(catalog.notes())
+    warnings = catalog.warnings([match.command for match in best])
+    notes = list(catalog.notes(warnings))
     all_told = context.hint("{} tells all", "commands/list_commands")
     if len(matches) > most:
         raised = f"raise max_results (at most {MAX_RESULTS})"
@@ -96,7 +97,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         data={**answer, "results": [match.facts("path") for match in best]},
         output={**answer, "results": [match.facts() for match in best]},
         truncated=shown < len(best) or not catalog.complete,
-        warnings=catalog.warnings,
+        warnings=warnings,
     )
 
 

@@ -16,7 +16,7 @@ children, and a warning. When the time is up, the nodes found so far are the ans
 The data, but not the JSON, say which names were `left_out`, how many are `missing` in a directory
 that was opened, and, with `count_closed`, how many a `closed` one has.
 `exclude` has no negation (`!x` is the name `!x`), and a pattern such as `/x` or `../x` matches
-nothing, as paths are relative to the workspace: a warning says so. `./x` is `x`.
+nothing, as paths are relative to the workspace. `./x` is `x`.
 """
 
 from collections import Counter
