@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
+from itertools import takewhile
 from typing import NamedTuple
 
 from backstaff.budget import Budget
@@ -271,9 +272,10 @@ def _head(content: Content, *, is_skill_file: bool) -> Head:
 
 _HIDDEN = re.compile(r"^(```|~~~).*?(?:^\1|\Z)|<!--.*?(?:-->|\Z)", re.DOTALL | re.MULTILINE)
 """Matches code between fences, and comments."""
-_HEADING = re.compile(r"#{1,6}(?:\s|\Z)|(?:[-*_=][ \t]*){3,}\Z")
-_UNDERLINE = re.compile(r"=+|--+")
-"""Makes a heading of the lines above it."""
+_HEADING = re.compile(
+    r"^ {0,3}#{1,6}(?:[ \t].*)?$|^.*\n(?:=+|--+)[ \t]*$|^(?:[-*_=][ \t]*){3,}$", re.MULTILINE
+)
+"""Matches headings, one with its underline, and rules."""
 _OTHER = re.compile(r"\s|[-+*](?:\s|\Z)|[0-9]{1,9}[.)](?:\s|\Z)|[<>|]|\[[^]]+\]:")
 """The line begins code, a list, HTML, a quote, a table or a link definition."""
 
@@ -283,20 +285,11 @@ def first_paragraph(text: str) -> str:
 
     Anything else than a heading lasts up to the next blank line. Links and emphasis stay.
     """
-    paragraph, is_other = list[str](), False
-    for line in _HIDDEN.sub("", text).split("\n"):
-        start = line.strip()
-        if paragraph and _UNDERLINE.fullmatch(start):
-            paragraph = []
-        elif not start or _HEADING.match(start) or (paragraph and _OTHER.match(start)):
-            if paragraph:
-                break
-            is_other = False
-        elif paragraph or not (is_other or _OTHER.match(line)):
-            paragraph.append(start)
-        else:
-            is_other = True
-    return "\n".join(paragraph)
+    for block in re.split(r"\n\s*\n", _HEADING.sub("\n", _HIDDEN.sub("", text))):
+        if (lines := block.strip("\n").split("\n")) != [""] and not _OTHER.match(lines[0]):
+            stripped = map(str.strip, lines)
+            return "\n".join(takewhile(lambda line: line and not _OTHER.match(line), stripped))
+    return ""
 
 
 def _one_line(value: Value) -> str:

@@ -16,7 +16,6 @@ from tests.py.examples import examples
         "# Heading\n",
         "###### Heading\n\n",
         "Heading\n===\n",
-        "Heading\nof two lines\n---\n",
         "***\n",
         "- - -\n",
         "- item\n\n",
