@@ -251,7 +251,7 @@ def _unlockable_index(git: Held) -> dict[str, str]:
     A `git diff` that finds files with another time and the same text would write the index, in
     spite of GIT_OPTIONAL_LOCKS. It goes on if it cannot make the lock.
     """
-    longest = os.pathconf(git.path, "PC_PATH_MAX") - 1
+    longest = os.pathconf("/", "PC_PATH_MAX") - 1
     return {"GIT_INDEX_FILE": f"{git}{'index':/>{longest - len(os.fsencode(str(git)))}}"}
 
 
