@@ -276,7 +276,7 @@ _HEADING = re.compile(
     r"^ {0,3}#{1,6}(?:[ \t].*)?$|^.*\n(?:=+|--+)[ \t]*$|^(?:[-*_=][ \t]*){3,}$", re.MULTILINE
 )
 """Matches headings, one with its underline, and rules."""
-_OTHER = re.compile(r"\s|[-+*](?:\s|\Z)|[0-9]{1,9}[.)](?:\s|\Z)|[<>|]|\[[^]]+\]:")
+_OTHER = re.compile(r"[-+*](?:\s|\Z)|[0-9]{1,9}[.)](?:\s|\Z)|[<>|]|\[[^]]+\]:")
 """The line begins code, a list, HTML, a quote, a table or a link definition."""
 
 
@@ -285,10 +285,14 @@ def first_paragraph(text: str) -> str:
 
     Anything else than a heading lasts up to the next blank line. Links and emphasis stay.
     """
+    goes_on = "    "  # the blanks that make code of a line, or the next block of a list
     for block in re.split(r"\n\s*\n", _HEADING.sub("\n", _HIDDEN.sub("", text))):
-        if (lines := block.strip("\n").split("\n")) != [""] and not _OTHER.match(lines[0]):
-            stripped = map(str.strip, lines)
-            return "\n".join(takewhile(lambda line: line and not _OTHER.match(line), stripped))
+        first, *others = block.strip("\n").split("\n")
+        is_other = first.startswith(("\t", goes_on)) or _OTHER.match(first.strip())
+        if first.strip() and not is_other:
+            lines = map(str.strip, (first, *others))
+            return "\n".join(takewhile(lambda line: line and not _OTHER.match(line), lines))
+        goes_on = " " if first.strip() else goes_on
     return ""
 
 

@@ -42,6 +42,10 @@ def test_what_is_no_paragraph_is_passed_over(before: str) -> None:
     assert first_paragraph(text) == "The *first*\nparagraph."
 
 
+def test_paragraph_can_begin_with_some_blanks() -> None:
+    assert first_paragraph("\n\n  Text\n") == first_paragraph("# h\n   Text") == "Text"
+
+
 @pytest.mark.parametrize("after", ["\n", "# h", "***", "- x", "> x", "```", "<!-- -->", "| a |"])
 def test_what_ends_a_paragraph(after: str) -> None:
     assert first_paragraph(f"Text\n{after}\nmore") == "Text"
