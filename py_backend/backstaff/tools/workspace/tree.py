@@ -273,16 +273,18 @@ def _text(tree: Tree, counts: Counter[Kind]) -> tuple[str, bool, list[Note]]:
         shown = "".join(rows[:count])
         end = " …\n" if shown and shown[-1] != "\n" else ""
         cut = sum("\n" in row for row in rows[count:]) - bool(end)
-        return head + shown + end + bracketed(_notes(tree, cut if count < len(rows) else None))
+        notes = _notes(tree, cut if count < len(rows) else None, is_line_cut=bool(end))
+        return head + shown + end + bracketed(notes)
 
     whole, count = fit(text, len(rows), map(size, rows), limit)
     return whole, count == len(rows), list(_notes(tree, None))
 
 
-def _notes(tree: Tree, cut_lines: int | None) -> Iterator[Note]:
+def _notes(tree: Tree, cut_lines: int | None, *, is_line_cut: bool = False) -> Iterator[Note]:
     """Say why names are missing, and how to see them.
 
-    `cut_lines` counts the lines that the text leaves out; it is None if the text is whole.
+    `cut_lines` counts the lines that the text leaves out; it is None if the text is whole. With
+    `is_line_cut` the last line that it has lacks names.
     """
     asked, limit = tree.arguments, tree.context.text_limit()
     if tree.limit_reached:
@@ -296,12 +298,12 @@ def _notes(tree: Tree, cut_lines: int | None) -> Iterator[Note]:
         text = omitted(plural(cut_lines, "more line"), limit)
         yield Note(NoteKind.LIMIT, text, "give a directory as path")
     short = [one for one in tree.nodes if one.get("children") and tree.missing(one)]
-    if asked.max_depth > 1 and (short or cut_lines is not None):
+    if asked.max_depth > 1 and (short or is_line_cut):
         call = f"give its directory as path with max_depth=1, max_entries={MAX_ENTRIES}"
         exact = short and cut_lines is None and not tree.expired
         mark = f"+{tree.missing(short[0])}" if exact else "…"
         yield Note(NoteKind.LIMIT, f"a line that ends with {mark} misses names", call)
-    elif (cut_lines is not None or (short and asked.max_entries == MAX_ENTRIES)) and (
+    elif (is_line_cut or (short and asked.max_entries == MAX_ENTRIES)) and (
         call_for_all := all_files(tree.nodes[0]["path"], "**", limit, tree.context.named)
     ):  # this tool shows no more of the root's line, but workspace/search_files does
         yield Note(NoteKind.LIMIT, "all files", call_for_all)
