@@ -4,23 +4,18 @@
 
 ;;; Commentary:
 
-;; Agent-Q is an agent that lives in a Lisp image and looks at files through
-;; Emacs, to which SLY or SLIME connects it.  Its list_directory and
-;; get_file_info are Backstaff's toolset agent-q.  The essential tools of any
-;; agent, such as read_file and search_files, come with them.
+;; Agent-Q is an agent that lives in a Lisp image and looks at files through Emacs, to which
+;; SLY or SLIME connects it.  M-x backstaff-agent-q-setup loads backstaff-agent-q.lisp there,
+;; and Agent-Q's registry then calls Backstaff: the toolset agent-q, and the essential tools
+;; of any agent.
 ;;
-;; With a Lisp connected that has Agent-Q loaded, M-x backstaff-agent-q-setup
-;; makes Agent-Q's registry call Backstaff.  It loads backstaff-agent-q.lisp there.
-;;
-;; A call goes from the Lisp to `backstaff-agent-q-call' in Emacs, as
-;; Agent-Q's own do, from there to the server, and back as one string.  Emacs
-;; must let the Lisp evaluate forms.  That lets the Lisp do anything in Emacs,
-;; so it is not set here.
+;; A call goes from the Lisp to `backstaff-agent-q-call' in Emacs, as Agent-Q's own do, from
+;; there to the server, and back as one string.  Emacs must let the Lisp evaluate forms.
+;; That lets the Lisp do anything in Emacs, so it is not set here.
 
 ;;; Code:
 
 (require 'backstaff-agent)
-(require 'backstaff-agent-usage)
 
 (defun backstaff-agent-q--tools ()
   "Return the tools for Agent-Q, as in `backstaff-agent-definitions'."
@@ -49,7 +44,7 @@ starts with \"Error: \".  This is called in SLY's or SLIME's filter."
             (unless (and (stringp root) (file-name-absolute-p root))
               (error "Agent-Q's project root is not absolute: %S" root))
             (setq id (or (cdr (assoc name ids)) (error "Agent-Q has no tool %s" name)))
-            (backstaff-agent-usage-count
+            (backstaff-agent-count
              id (backstaff-call
                  id arguments
                  (list :text-only t :agent t :offer (mapcar #'cdr ids)
@@ -58,18 +53,15 @@ starts with \"Error: \".  This is called in SLY's or SLIME's filter."
                        :max-output-bytes
                        (min (or backstaff-agent-max-output-bytes largest) largest)))))
         ((error quit)
-         (backstaff-agent-usage-count (or id "agent-q")
+         (backstaff-agent-count (or id "agent-q")
                                       (list :text (backstaff-error-text problem))))))))
 
 ;;;###autoload
 (defun backstaff-agent-q-definitions ()
   "Return the definitions for Agent-Q, as its `define-tool' takes them.
-That is a list of plists of strings, keywords and lists, which any wire to a
-Lisp carries.  An error is text that starts with \"Error: \": SLIME would let
-a user debug it, and the Lisp wait meanwhile.
-
-A tool that the server's policy denies is among them: it answers that it is
-denied, and no other tool takes its place."
+An error is a text that starts with \"Error: \": SLIME would let a user debug
+it, and the Lisp wait meanwhile.  A tool that the server's policy denies is
+among them, and answers that it is denied."
   (let ((debug-on-signal nil))
     (condition-case problem
         (cl-loop

@@ -4,24 +4,19 @@
 
 ;;; Commentary:
 
-;; A library of agents needs three things of a tool: a name that no other tool
-;; has, a list of parameters, and a function that takes a callback and the
-;; arguments by position.  This file makes them from the server's descriptions,
-;; so that no adapter knows any tool.
+;; A library of agents needs three things of a tool: a name that no other tool has, a list
+;; of parameters, and a function that takes a callback and the arguments by position.  This
+;; file makes them from the server's descriptions, so that no adapter knows any tool.  The
+;; root is that of the project that the current buffer is in when the model calls.
 ;;
-;; A model goes on after the callbacks of all its tools were called, and few
-;; libraries catch an error.  Therefore the function never signals one, and it
-;; calls the callback once, with text.
-;;
-;; The root is that of the project that the current buffer is in when the model
-;; calls.  No argument of the model can change it.
+;; M-x backstaff-usage shows how often agents called each tool, which a report of a bug needs.
 
 ;;; Code:
 
-(require 'backstaff-agent-usage)
-(require 'backstaff-names)
+(require 'map)
+(require 'backstaff)
 
-(defcustom backstaff-agent-max-output-bytes 16384
+(defcustom backstaff-agent-max-output-bytes 24576
   "Maximum number of bytes of text that an agent gets for a call.
 The server cuts a longer text and says so.  If nil, the server's own settings
 count."
@@ -31,13 +26,10 @@ count."
 
 (defun backstaff-agent-definitions ()
   "Return all tools as in `backstaff-tools', but with the texts for models.
-No two have the same `:name', whichever of them an agent gets: if toolsets
-share a name it is agent-q's, and the others go by their ids, as in
-\"forge_list_directory\".  Descriptions call the tools by these names, and
-that of an argument has its default and limits, and that of some the limit
-`backstaff-agent-max-output-bytes'.  Arguments that few calls need are left
-out."
-  (cl-loop with limit = (format "%d bytes" (or backstaff-agent-max-output-bytes 16384))
+No two have the same `:name': if toolsets share one it is agent-q's, and the
+others go by their ids, as in \"forge_list_directory\".  Descriptions call the
+tools by these names.  Arguments that few calls need are left out."
+  (cl-loop with limit = (format "%d bytes" (or backstaff-agent-max-output-bytes 24576))
            for tool in (backstaff-tools)
            for model = (plist-get tool :model)
            collect `(:name ,(plist-get model :name)
@@ -46,17 +38,15 @@ out."
                                           for text in (plist-get model :arguments)
                                           unless (plist-get parameter :hidden)
                                           collect `(:description
-                                                    ,(string-replace "16384 bytes" limit text)
+                                                    ,(string-replace "24576 bytes" limit text)
                                                     ,@parameter))
                      ,@tool)))
 
 (defun backstaff-agent-tools (&optional toolsets)
-  "Return the tools of TOOLSETS that the server's policy does not deny.
+  "Return the `backstaff-agent-definitions' that the server's policy does not deny.
 TOOLSETS is the name of a toolset, such as \"forge\", or of a tool, such as
-\"tree\", or a list of names, or nil for all.  A tool is a plist as in
-`backstaff-agent-definitions'."
-  (let* ((tools (backstaff-agent-definitions))
-         (groups (seq-uniq (mapcar (lambda (tool) (plist-get tool :toolset)) tools))))
+\"tree\", or a list of names, or nil for all."
+  (let ((tools (backstaff-agent-definitions)))
     (seq-remove
      (lambda (tool) (eq (plist-get tool :policy) :deny))
      (if (null toolsets) tools
@@ -66,7 +56,10 @@ TOOLSETS is the name of a toolset, such as \"forge\", or of a tool, such as
                                                   thereis (equal (plist-get tool key) name)))
                                        tools)
                            (user-error "There is no toolset %s; there are: %s" name
-                                       (string-join groups ", "))))))))
+                                       (string-join (seq-uniq (mapcar (lambda (tool)
+                                                                        (plist-get tool :toolset))
+                                                                      tools))
+                                                    ", "))))))))
 
 (defun backstaff-agent-or-warn (library remedy function)
   "Load LIBRARY, call FUNCTION and return its value.
@@ -115,8 +108,7 @@ function that returns one: no answer names another tool.
 It takes a callback and then a value for each parameter of TOOL, in their
 order; nil and `:null' stand for a missing argument.  It returns at once and
 signals nothing.  The callback is called exactly once, later, with a string: the
-text of the reply, which `backstaff-agent-max-output-bytes' limits, or of an
-error, after \"Error: \".  If the callback signals an error, a message says so."
+text of the reply, or of an error, after \"Error: \"."
   (let ((id (plist-get tool :id)) (parameters (plist-get tool :arguments)))
     (lambda (callback &rest values)
       (backstaff-call-async
@@ -128,7 +120,7 @@ error, after \"Error: \".  If the callback signals an error, a message says so."
                              ((not (memq value '(nil :null))) (list key value))))
        (lambda (reply)
          (condition-case problem
-             (funcall callback (backstaff-agent-usage-count id reply))
+             (funcall callback (backstaff-agent-count id reply))
            (error (message "%s's callback for %s failed: %s" library id
                            (error-message-string problem)))))
        `(:text-only t :agent t :offer ,(if (functionp offer) (funcall offer) offer)
@@ -136,46 +128,49 @@ error, after \"Error: \".  If the callback signals an error, a message says so."
                 (list :max-output-bytes backstaff-agent-max-output-bytes))))
       nil)))
 
-;;; Skills
+;;; Figures
+
+;; Agents beside Emacs, which speak MCP, have servers of their own and are not counted.
+
+(defvar backstaff-agent--counts (make-hash-table :test #'equal)
+  "The figures by the ids of tools: lists (CALLS BYTES CUT REFUSED FAILED).
+They are in memory alone.  No argument and no text is kept.")
+
+(defvar backstaff-agent--since (current-time)
+  "The time from which on calls are counted.")
+
+(defun backstaff-agent-count (id reply)
+  "Count an agent's call of the tool ID that got REPLY, and return its text.
+Refused is a call that the policy, the user or the sandbox did not allow;
+another one without an answer has failed.  Cut is an answer that lacks
+something, for the limit in bytes or another one."
+  (let* ((text (plist-get reply :text))
+         (refused (member (plist-get (plist-get reply :error) :code)
+                          '("POLICY_DENIED" "APPROVAL_REQUIRED" "APPROVAL_REFUSED"
+                            "SANDBOX_VIOLATION")))
+         (failed (not (or refused (plist-get reply :ok)))))
+    (puthash id
+             (cl-mapcar #'+ (gethash id backstaff-agent--counts '(0 0 0 0 0))
+                        (list 1 (string-bytes text) (if (plist-get reply :truncated) 1 0)
+                              (if refused 1 0) (if failed 1 0)))
+             backstaff-agent--counts)
+    text))
 
 ;;;###autoload
-(defun backstaff-skills-catalog (&optional root)
-  "Return a text for a system prompt about the skills of the project ROOT.
-It names each skill that a model may invoke, with its description and its
-file, as in \"- pdf: Fills forms (/home/me/.agents/skills/pdf/SKILL.md)\".
-Return nil if there is none.
-
-The server lists skills only if a directory under [tools.list_commands]
-in its settings holds some.  The description of a skill is text of the
-project, or of the skill's author: ask for it only where you trust them.
-
-ROOT is that of `default-directory' by default.  This waits for the server.
-Signal a `user-error' if the server lists nothing.  The text has at most
-`backstaff-agent-max-output-bytes'."
-  (let* ((skills
-          (cl-loop
-           for page from 1
-           for reply = (backstaff-call "commands/list_commands" (list :page page :page_size 100)
-                                       (and root (list :root root)))
-           for data = (plist-get reply :data)
-           for code = (plist-get (plist-get reply :error) :code)
-           unless (or (plist-get reply :ok) (equal code "DIRECTORY_NOT_FOUND"))
-           do (user-error "%s" (plist-get reply :text))
-           append (cl-loop for entry in (plist-get data :commands)
-                           when (plist-get entry :model-invocable)
-                           collect (format "- %s: %s (%s)\n"
-                                           (backstaff-names-show (plist-get entry :name))
-                                           (backstaff-names-prose (plist-get entry :description))
-                                           (backstaff-names-show (plist-get entry :path))))
-           into skills
-           while (plist-get (plist-get data :pagination) :has-next)
-           finally return skills))
-         (head "Skills, each with its file. When a task fits one, first read it with get_command,\
- and do as it says; search_commands finds those that have no room here. The files that a skill names\
- are beside its own; no tool here reads those of a skill outside the project.\n"))
-    (and skills
-         (backstaff-lisp-tools-clipped (apply #'concat head skills)
-                                       (or backstaff-agent-max-output-bytes most-positive-fixnum)))))
+(defun backstaff-usage ()
+  "Show how often agents in this Emacs called each tool, and how the calls ended.
+The figures are those of gptel, llm and Agent-Q since Backstaff was loaded."
+  (interactive)
+  (let ((help-window-select t)
+        (rows (sort (map-pairs backstaff-agent--counts)
+                    (lambda (one other) (string< (car one) (car other))))))
+    (with-help-window "*backstaff usage*"
+      (princ (format-time-string "Calls of agents in this Emacs since %F %T\n\n"
+                                 backstaff-agent--since))
+      (if (null rows) (princ "No agent has called a tool yet.\n")
+        (princ (format "%-30s %6s %9s %6s %8s %7s\n" "tool" "calls" "bytes" "cut" "refused" "failed"))
+        (dolist (row `(,@rows ("all" ,@(apply #'cl-mapcar #'+ (mapcar #'cdr rows)))))
+          (princ (apply #'format "%-30s %6d %9d %6d %8d %7d\n" row)))))))
 
 (provide 'backstaff-agent)
 ;;; backstaff-agent.el ends here

@@ -4,12 +4,9 @@
 
 ;;; Commentary:
 
-;; `backstaff-gptel-register' makes the tools known to gptel, where the menu
-;; and `gptel-tools' choose among them, together with presets.  The preset
-;; backstaff has only the few tools that a model needs, as each costs tokens in
-;; every turn.
-;;
-;; gptel drops arguments that a model made up, so no answer names those.
+;; `backstaff-gptel-register' makes the tools known to gptel, where the menu and
+;; `gptel-tools' choose among them, together with presets.  The preset backstaff has only
+;; the few tools that a model needs, as each costs tokens in every turn.
 
 ;;; Code:
 
@@ -19,15 +16,6 @@
 (declare-function gptel-make-preset "ext:gptel" (name &rest keys))
 (declare-function gptel-tool-name "ext:gptel-request" (tool))
 
-(defcustom backstaff-gptel-skills nil
-  "Whether gptel's preset lists the skills of the project and the user.
-If non-nil, the preset adds `backstaff-skills-catalog' to the system message
-when it is applied, and the tools get_command, which reads a skill, and
-search_commands.  It does neither if the policy denies get_command.
-`backstaff-gptel-register' looks at this option."
-  :type 'boolean :group 'backstaff
-  :package-version '(backstaff . "0.1.0"))
-
 ;;;###autoload
 (defun backstaff-gptel-register (&optional toolsets)
   "Make the tools of TOOLSETS known to gptel and return them.
@@ -36,11 +24,7 @@ They are in the category \"backstaff\".  The preset `backstaff' adds those of
 them that are essential, or all if none is; `backstaff-commands' adds those
 of that toolset, and there is such a preset for each; `backstaff-all' adds
 all.  A prompt may name several of these presets: no tool is added twice.
-
-Tools under the policy `deny' are left out.  A new policy holds from
-`backstaff-restart' on.  But gptel has no public way to forget a tool: one
-that is denied then stays in its menu, and answers that it is denied, until
-Emacs is started anew.
+Tools under the policy `deny' are left out.
 
 Never signal an error: where there are no tools, warn and return nil."
   (interactive)
@@ -56,45 +40,24 @@ Never signal an error: where there are no tools, warn and return nil."
 A preset has objects of its own, which know the offer that they are part of.
 The objects in gptel's menu are made last, because of two with one name gptel
 keeps the later."
-  (let ((essential (seq-filter (lambda (tool) (memq :essential (plist-get tool :categories))) tools))
-        ;; The system message lists skills, and these read one and find those without room.
-        (readers (and backstaff-gptel-skills
-                      (backstaff-agent-tools "commands/get_command")
-                      (backstaff-agent-tools '("commands/get_command" "commands/search_commands")))))
-    (when (fboundp 'gptel-make-preset)
-      (pcase-dolist (`(,name ,description ,added ,reads)
-                     `((backstaff "Look around the project, change nothing"
-                                  ,(or essential tools) ,readers)
-                       (backstaff-all "Look around the project with every tool of Backstaff"
-                                      ,tools ,readers)
-                       ,@(cl-loop
-                          for (toolset . those)
-                          in (seq-group-by (lambda (tool) (plist-get tool :toolset)) tools)
-                          collect (list (intern (concat "backstaff-" toolset))
-                                        (format "Look around the project with the tools of %s" toolset)
-                                        those))))
-        (apply #'gptel-make-preset name :description description
-               ;; Several models refuse a request in which a tool stands twice,
-               ;; which is so after two presets that share it: gptel only appends.
-               :tools (list :append (backstaff-gptel--make-tools (seq-union reads added))
-                            :function (lambda (all)
-                                        (cl-remove-duplicates all :test #'equal
-                                                              :key #'gptel-tool-name)))
-               (and reads (list :system (list :function #'backstaff-gptel--with-skills))))))
-    (backstaff-gptel--make-tools tools t)))
-
-(defun backstaff-gptel--with-skills (system)
-  "Return SYSTEM, gptel's system message, with the catalog of skills behind it.
-A message of another kind than text, and one that has the catalog already, is
-returned as it is.  An error is a message: the request goes on without skills."
-  (let ((catalog (condition-case problem
-                     (backstaff-skills-catalog)
-                   (error (message "Backstaff lists no skills: %s" (backstaff-error-text problem))
-                          nil))))
-    (if (or (null catalog) (not (string-or-null-p system))
-            (string-suffix-p catalog (or system "")))
-        system
-      (string-join (remove "" (delq nil (list system catalog))) "\n\n"))))
+  (when (fboundp 'gptel-make-preset)
+    (pcase-dolist (`(,name . ,added)
+                   `((backstaff . ,(or (seq-filter (lambda (tool)
+                                                     (memq :essential (plist-get tool :categories)))
+                                                   tools)
+                                       tools))
+                     (backstaff-all . ,tools)
+                     ,@(cl-loop for (toolset . those)
+                                in (seq-group-by (lambda (tool) (plist-get tool :toolset)) tools)
+                                collect (cons (intern (concat "backstaff-" toolset)) those))))
+      (gptel-make-preset name
+        :description (format "Look around the project with %d tools of Backstaff" (length added))
+        ;; Several models refuse a request in which a tool stands twice, which is so after two
+        ;; presets that share it: gptel only appends.
+        :tools (list :append (backstaff-gptel--make-tools added)
+                     :function (lambda (all) (cl-remove-duplicates all :test #'equal
+                                                                   :key #'gptel-tool-name))))))
+  (backstaff-gptel--make-tools tools t))
 
 (defun backstaff-gptel--make-tools (tools &optional chosen)
   "Make TOOLS, of `backstaff-agent-tools', known to gptel and return gptel's.

@@ -30,10 +30,10 @@
 (require 'backstaff-server)
 
 (defvar backstaff-lisp-tools
-  '(("emacs/context" backstaff-emacs-context backstaff-emacs-context-tool)
-    ("emacs/diagnostics" backstaff-emacs-diagnostics backstaff-emacs-diagnostics-tool)
-    ("emacs/find_symbol" backstaff-emacs-find-symbol backstaff-emacs-find-symbol-tool)
-    ("emacs/read_buffer" backstaff-emacs-read-buffer backstaff-emacs-read-buffer-tool))
+  '(("emacs/context" backstaff-emacs backstaff-emacs-context-tool)
+    ("emacs/diagnostics" backstaff-emacs backstaff-emacs-diagnostics-tool)
+    ("emacs/find_symbol" backstaff-emacs backstaff-emacs-find-symbol-tool)
+    ("emacs/read_buffer" backstaff-emacs backstaff-emacs-read-buffer-tool))
   "The tools in Lisp: lists of an id, a library, and the definition in it.
 The policy in the server's settings may name these ids.")
 
@@ -75,10 +75,10 @@ or names of all that it has, or is nil if it has all."
 
 (defun backstaff-lisp-tools--room (context)
   "Return the number of bytes of text that the caller of CONTEXT allows.
-That is 16384 if CONTEXT names none."
+That is 24576 if CONTEXT names none."
   (apply #'min (or (delq nil (list (plist-get context :max-output-bytes)
                                    (plist-get context :available-capacity-bytes)))
-                   '(16384))))
+                   '(24576))))
 
 (defun backstaff-lisp-tools-check (tool args context)
   "Return the arguments of the server's method `check' for a call of TOOL.

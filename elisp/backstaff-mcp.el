@@ -5,15 +5,9 @@
 ;;; Commentary:
 
 ;; A client that speaks the Model Context Protocol starts a server of its own.
-;; `backstaff-mcp-server' returns the entry for the client's configuration:
-;;
-;;   (add-to-list 'agent-shell-mcp-servers (backstaff-mcp-server 'agent-shell))
-;;
-;; The entry starts the server as Emacs does: on a Python by its absolute name,
-;; isolated, with the libraries that come along.  Nothing is installed.
-;;
-;; Such a server reads files as they are on disk.  With `backstaff-listen-mode' it sees
-;; your unsaved changes, too.
+;; `backstaff-mcp-server' returns the entry for the client's configuration.  It starts the
+;; server as Emacs does: on a Python by its absolute name, isolated, with the libraries that
+;; come along.
 
 ;;; Code:
 

@@ -11,11 +11,10 @@
 ;;; Code:
 
 (require 'diff-mode)
-(require 'vc)
 (require 'backstaff-ui-view)
 
 (defvar backstaff-changes-mode-map
-  (let ((map (backstaff-view-keymap "RET" #'backstaff-changes-visit "b" #'backstaff-changes-from
+  (let ((map (backstaff-view-keymap "RET" #'backstaff-changes-visit "<mouse-2>" #'push-button
                                     "g" #'revert-buffer "q" #'quit-window)))
     (set-keymap-parent map (make-composed-keymap diff-mode-shared-map diff-mode-map))
     map)
@@ -26,14 +25,11 @@
 A listed file has the letters of git's status, such as ?? for untracked."
   :group 'backstaff
   (backstaff-view-setup
-   :request (pcase-lambda ((map :base :offset))
-              (if (not offset) (list "workspace/git_status_summary" nil)
-                ;; Emacs draws a page of this size in less than a tenth of a second.
-                (list "workspace/git_diff" (list :base base :offset offset)
-                      '(:max-output-bytes 200000))))
-   :then (lambda (status)
-           (backstaff-view-call (append '(:offset 0) backstaff-view-state)
-                                (lambda (reply) (backstaff-view-show `(:status ,status ,@reply)))))
+   ;; Emacs draws a page of this size in less than a tenth of a second.
+   :context '(:max-output-bytes 200000)
+   :then (lambda (reply)
+           (backstaff-view-call "workspace/git_status_summary" nil
+                                (lambda (status) (backstaff-view-show `(:status ,status ,@reply)))))
    :draw #'backstaff-changes--draw)
   (setq-local minor-mode-overriding-map-alist nil ; keys of `diff-mode' that this map has
               ;; To highlight as in the files, or within lines, would run programs.
@@ -47,16 +43,8 @@ Unsaved text counts, and untracked files are only listed.  BASE is another
 commit, branch or tag to compare with, or \"index\" for the staged changes."
   (interactive)
   (setq next-error-last-buffer
-        (backstaff-view-open 'backstaff-changes-mode
-                             (list :root (backstaff-command-project) :path "."
-                                   :base (or base "HEAD")))))
-
-(defun backstaff-changes-from (base)
-  "Show the changes since BASE, a commit, branch or tag, or \"index\"."
-  (interactive (list (vc-read-revision (format-prompt "Changes since commit, or \"index\"" "HEAD")
-                                       (list default-directory) 'Git "HEAD"))
-               backstaff-changes-mode)
-  (backstaff-view-change :base (if (string-blank-p base) "HEAD" base)))
+        (backstaff-view-open 'backstaff-changes-mode (backstaff-command-project)
+                             "workspace/git_diff" (list :base (or base "HEAD")))))
 
 (defun backstaff-changes--draw (reply)
   "Draw the files of REPLY's `:status' as a list, and its own files as a diff."
@@ -76,7 +64,7 @@ commit, branch or tag to compare with, or \"index\" for the staged changes."
       (when (nthcdr 1000 lines) (insert (format "[%d more files]\n" (- (length lines) 1000))))
       (dolist (path unsaved) (list-file "not saved: " path path)))
     (insert (format "%s since %s:\n" (if (plist-get (plist-get reply :data) :files) "Changes" "No changes")
-                    (backstaff-view-get :base)))
+                    (plist-get (backstaff-view-get :arguments) :base)))
     (backstaff-changes--insert reply)))
 
 (defun backstaff-changes--insert (reply)
@@ -103,9 +91,9 @@ commit, branch or tag to compare with, or \"index\" for the staged changes."
     (if (not (save-excursion
                (end-of-line)
                (and (re-search-backward "^@@" nil t) (equal entry (backstaff-view-entry)))))
-        (backstaff-path-visit (plist-get entry :path) root)
+        (backstaff-view-visit-file (plist-get entry :path) root)
       ;; This asks before a link is followed out of the project.
-      (backstaff-path-buffer (concat root (plist-get entry :path)) root)
+      (backstaff-view-file-buffer (concat root (plist-get entry :path)) root)
       (diff-goto-source))))
 
 (provide 'backstaff-ui-changes)

@@ -11,35 +11,31 @@
 
 ;;; Code:
 
-(require 'cl-lib)
-(require 'map)
-(require 'subr-x)
-(require 'backstaff)
-(require 'backstaff-names)
-(require 'backstaff-ui-path)
-(require 'backstaff-ui-prompt)
+(require 'backstaff-ui-view)
 
 (defvar backstaff-find--history nil
   "The inputs of `backstaff-find-file'.")
 
-(defun backstaff-find-read (prompt default answer history &rest metadata)
+(cl-defun backstaff-find-read (prompt default answer history category &key annotate state)
   "Ask with PROMPT for a candidate that the server finds, and return it.
 ANSWER is called with the input, and returns a list of candidates, the best
 first, or a string that says why there is none.  A candidate is a string.  If
 its property `backstaff-query' is not nil, ANSWER gets this instead when the
 candidate is the input.  RET after other input returns the best candidate, or
 is a `user-error' if there is none.  DEFAULT is the input that an empty one
-stands for.  HISTORY is the variable of the history.  METADATA are more
-completion metadata, such as (category . file)."
+stands for.  HISTORY is a variable, and CATEGORY that of the completions, beside
+which ANNOTATE, a function, writes.  If STATE is not nil, Consult asks, and
+calls STATE to show a candidate."
   (let ((known (make-hash-table :test #'equal)) (input nil) (candidates nil))
     (cl-labels
         ((candidates (text)
            (unless (equal text input)
-             (setq input nil
-                   candidates (let ((old (gethash text known)))
-                                (funcall answer (or (and old (get-text-property 0 'backstaff-query old))
-                                                    text)))
-                   input text)
+             (let ((old (gethash text known)))
+               (setq input nil
+                     candidates (funcall answer
+                                         (or (and old (get-text-property 0 'backstaff-query old))
+                                             text))
+                     input text))
              (if (stringp candidates)
                  ;; An error would throw away the keys that were typed behind it.
                  (message "%s" candidates)
@@ -49,12 +45,11 @@ completion metadata, such as (category . file)."
            (and (listp candidates) (copy-sequence candidates)))
          (table (text _predicate action)
            (pcase action
-             ('metadata `(metadata (display-sort-function . identity)
-                                   (cycle-sort-function . identity) ,@metadata))
-             (`(boundaries . ,_) nil)
+             ('metadata `(metadata (category . ,category) (annotation-function . ,annotate)
+                                   (display-sort-function . identity)
+                                   (cycle-sort-function . identity)))
              ('t (candidates text))
-             ('lambda (gethash text known))
-             (_ (and (candidates text) text))))
+             ('lambda (gethash text known))))
          (set-up ()
            (setq-local completion-styles '(backstaff-find)
                        completion-category-defaults nil
@@ -68,17 +63,22 @@ completion metadata, such as (category . file)."
              (define-key map (kbd "SPC") #'self-insert-command)
              (define-key map (kbd "?") #'self-insert-command)
              (use-local-map (make-composed-keymap map (current-local-map))))))
-      (let* ((completion-styles-alist
-              (cons '(backstaff-find backstaff-find--try backstaff-find--all
-                                     "All candidates that the server of Backstaff finds.")
-                    completion-styles-alist))
-             (text (minibuffer-with-setup-hook (:append #'set-up)
-                     ;; Ivy and Helm would match anew, and need all candidates for that.
-                     (completing-read-default prompt #'table nil nil nil history default))))
-        (or (gethash text known)
-            (if (string-blank-p text) (user-error "Type a part of the name")
-              (car (candidates text)))
-            (user-error "%s" candidates))))))
+      (if state
+          (or (backstaff-prompt-with-consult prompt answer :history history :category category
+                                             :annotate annotate :state state)
+              ;; RET without input.
+              default (user-error "Type a part of the name"))
+        (let* ((completion-styles-alist
+                (cons '(backstaff-find backstaff-find--try backstaff-find--all
+                                       "All candidates that the server of Backstaff finds.")
+                      completion-styles-alist))
+               (text (minibuffer-with-setup-hook (:append #'set-up)
+                       ;; Ivy and Helm would match anew, and need all candidates for that.
+                       (completing-read-default prompt #'table nil nil nil history default))))
+          (or (gethash text known)
+              (if (string-blank-p text) (user-error "Type a part of the name")
+                (car (candidates text)))
+              (user-error "%s" candidates)))))))
 
 (defun backstaff-find--all (string table predicate _point)
   "Return all completions of STRING in TABLE that satisfy PREDICATE."
@@ -106,30 +106,31 @@ finds search_files.py.  If few files match, similar names follow.  RET after
 input that is not a file's name visits the best match."
   (interactive (let ((root (backstaff-command-project)))
                  (list (backstaff-find--read-file root) root)))
-  (backstaff-path-visit file (or root (backstaff-command-root))))
+  (backstaff-view-visit-file file (or root (backstaff-command-root))))
 
 (defun backstaff-find--read-file (root)
   "Read a file of the project ROOT and return its path."
-  (let ((answer
-         (lambda (input)
-           (pcase-let*
-               ((blank (string-blank-p input))
-                ((map :ok :text :data)
-                 (backstaff-prompt-call-tool
-                  "workspace/search_files"
-                  (list :query (if blank "**" input) :kind (if blank "glob" "fuzzy")
-                        :max_results 100)
-                  root)))
-             (or (mapcar (lambda (file) (propertize (backstaff-names-show file) 'backstaff-query file))
-                         (plist-get data :files))
-                 (if (not ok) (string-remove-prefix "Error: " text)
-                   ;; The remedy of a note names an argument for models.
-                   (mapconcat (lambda (note) (plist-get note :text))
-                              (cons '(:text "No file matches") (plist-get data :notes)) "; ")))))))
-    (get-text-property
-     0 'backstaff-query
-     (backstaff-find-read "Find file: " nil answer 'backstaff-find--history
-                          '(category . project-file)))))
+  (get-text-property
+   0 'backstaff-query
+   (backstaff-find-read
+    "Find file: " nil
+    (lambda (input)
+      (pcase-let* ((blank (string-blank-p input))
+                   ((map :ok :text (:data (map :files :notes)))
+                    (backstaff-prompt-call-tool
+                     "workspace/search_files"
+                     (list :query (if blank "**" input) :kind (if blank "glob" "fuzzy")
+                           :max_results 100)
+                     root)))
+        (cond (files
+               (mapcar (lambda (file)
+                         (propertize (backstaff-names-show file) 'backstaff-query file))
+                       files))
+              ;; The remedy of a note names an argument for models.
+              (ok (mapconcat (lambda (note) (plist-get note :text))
+                             (cons '(:text "No file matches") notes) "; "))
+              (t (string-remove-prefix "Error: " text)))))
+    'backstaff-find--history 'project-file)))
 
 (provide 'backstaff-ui-find)
 ;;; backstaff-ui-find.el ends here

@@ -14,21 +14,15 @@
 (require 'backstaff-ui-view)
 
 (defvar backstaff-inspector--history nil
-  "The tools and the arguments that the user typed.")
-
-;;; Reading a tool and its arguments
-
-(defun backstaff-inspector--tools ()
-  "Return an alist of all tools, by id; a failure is a `user-error' with advice."
-  (condition-case problem
-      (mapcar (lambda (tool) (cons (plist-get tool :id) tool)) (backstaff-tools))
-    ;; The command loop would quote the text and the advice.
-    (backstaff-error (user-error "%s.  %s" (backstaff-epc-error-text problem)
-                                 (backstaff-server-advice problem)))))
+  "The tools that the user ran.")
 
 (defun backstaff-inspector--read-tool ()
   "Ask for a tool and return its definition; a part of its name is enough."
-  (let* ((tools (backstaff-inspector--tools))
+  (let* ((tools (condition-case problem
+                    (mapcar (lambda (tool) (cons (plist-get tool :id) tool)) (backstaff-tools))
+                  ;; The command loop would quote the text and the advice.
+                  (backstaff-error (user-error "%s.  %s" (backstaff-epc-error-text problem)
+                                               (backstaff-server-advice problem)))))
          (completion-styles (append completion-styles '(substring)))
          (completion-extra-properties
           (list :annotation-function
@@ -43,77 +37,49 @@
 (defun backstaff-inspector--template (tool root)
   "Return a plist of the arguments that TOOL needs, to edit.
 If TOOL reads files, the path is that of the current file below ROOT."
-  (cl-loop for definition in (plist-get tool :arguments)
-           for name = (plist-get definition :name)
+  (cl-loop for argument in (plist-get tool :arguments)
+           for name = (plist-get argument :name)
            for file = (and (equal name "path") (plist-get tool :reads-content) buffer-file-name)
-           when (or file (plist-get definition :required))
+           when (or file (plist-get argument :required))
            append (list (intern (concat ":" name))
-                        (cond (file (backstaff-path-relative root file))
+                        (cond (file (backstaff-view-relative root file))
                               ((equal name "path") ".")
-                              (t (pcase (plist-get definition :type)
-                                   (:boolean t) (:array '("")) ((or :number :integer) 1)
-                                   (_ "")))))))
-
-(defun backstaff-inspector--read-arguments (tool current)
-  "Read the arguments of TOOL, a definition: a plist or an object of JSON.
-CURRENT, a plist or a string, is there to edit."
-  (let* ((form (if (stringp current) current (format "%S" current)))
-         (text (read-from-minibuffer
-                (format "%s (%s): " (plist-get tool :id)
-                        (mapconcat (lambda (definition) (concat ":" (plist-get definition :name)))
-                                   (plist-get tool :arguments) " "))
-                ;; Point is in the first string that is still to be typed.
-                (if (string-match "\"\"" form) (cons form (match-end 0)) form)
-                nil nil 'backstaff-inspector--history)))
-    (if (string-match-p "\\`[ \t]*{" text) text
-      (condition-case nil
-          (pcase-let* ((form (if (string-blank-p text) "nil" text))
-                       (`(,arguments . ,end) (read-from-string form)))
-            (unless (and (cl-evenp (length arguments)) (string-blank-p (substring form end)))
-              (error "No plist"))
-            arguments)
-        (error (user-error "%s is no plist such as (:path \"src\"), nor JSON" text))))))
-
-;;; Running it
+                              (t "")))))
 
 ;;;###autoload
 (defun backstaff-run-tool (id arguments &optional root text-only)
   "Run the tool ID with ARGUMENTS, and show its reply: the text and the data.
-ARGUMENTS is a plist such as (:path \"src\"), or an object of JSON as a string.
+ARGUMENTS is a plist such as (:path \"src\").
 Interactively, ask for the tool, and for the arguments with those in place that
 the tool needs.  Tools see the files below ROOT, by default the project of the
 current directory.  If TEXT-ONLY is non-nil, show the text alone."
   (interactive
    (let* ((tool (backstaff-inspector--read-tool)) (root (backstaff-command-root)))
      (list (plist-get tool :id)
-           (backstaff-inspector--read-arguments tool (backstaff-inspector--template tool root))
+           (backstaff-prompt-read-arguments (plist-get tool :id)
+                                            (backstaff-inspector--template tool root))
            root)))
-  (backstaff-view-open 'backstaff-inspector-mode
-                       (list :root (or root (backstaff-command-root)) :tool id
-                             :arguments arguments :text-only text-only)))
+  (backstaff-view-open 'backstaff-inspector-mode (or root (backstaff-command-root)) id arguments
+                       :text-only text-only))
 
 (defun backstaff-inspector--show-file (id file)
-  "Show the text of the tool ID for FILE."
-  (let* ((name (expand-file-name file))
-         ;; The root of a project belongs to it, not to a project around it.
-         (root (backstaff-command-root (if (and (not (file-remote-p name)) (file-directory-p name))
-                                           (file-name-as-directory name)
-                                         (file-name-directory name)))))
-    (backstaff-run-tool id (list :path (backstaff-path-relative root name)) root t)))
+  "Show the text of the tool ID for FILE, below the root of its directory."
+  (let ((root (backstaff-command-root (file-name-directory (expand-file-name file)))))
+    (backstaff-run-tool id (list :path (backstaff-view-relative root file)) root t)))
 
 ;;;###autoload
 (defun backstaff-list-directory (directory)
   "Show the files and directories in DIRECTORY as Agent-Q gets them.
 Interactively it is the current directory; with a prefix argument, ask."
   (interactive (list (backstaff-read-directory "List directory: " #'backstaff-directory)))
-  (backstaff-inspector--show-file "agent-q/list_directory" directory))
+  (backstaff-inspector--show-file "agent-q/list_directory" (file-name-as-directory directory)))
 
 ;;;###autoload
 (defun backstaff-list-entries (directory)
   "Show the entries of DIRECTORY as JSON, by the tool forge/list_directory.
 Interactively it is the current directory; with a prefix argument, ask."
   (interactive (list (backstaff-read-directory "List directory: " #'backstaff-directory)))
-  (backstaff-inspector--show-file "forge/list_directory" directory))
+  (backstaff-inspector--show-file "forge/list_directory" (file-name-as-directory directory)))
 
 ;;;###autoload
 (defun backstaff-file-info (file)
@@ -131,51 +97,43 @@ argument, ask."
   (interactive)
   (backstaff-run-tool "commands/list_commands" '(:page_size 100) nil t))
 
-(defun backstaff-inspector-edit ()
-  "Edit the arguments of the call and run it again."
-  (interactive nil backstaff-inspector-mode)
-  (let ((tool (cdr (assoc (backstaff-view-get :tool) (backstaff-inspector--tools)))))
-    (backstaff-view-change
-     :arguments (backstaff-inspector--read-arguments tool (backstaff-view-get :arguments))
-     :text-only nil)))
+;;; The reply
 
-;;; Showing the reply
-
-(defvar backstaff-inspector-mode-map
-  (backstaff-view-keymap "e" #'backstaff-inspector-edit)
+(defvar backstaff-inspector-mode-map (backstaff-view-keymap)
   "Keymap of `backstaff-inspector-mode'.")
 
 (define-derived-mode backstaff-inspector-mode special-mode "Tool"
   "Major mode for the reply of a Backstaff tool."
   :group 'backstaff
-  (let ((start 0))
-    (backstaff-view-setup
-     :request (lambda (state)
-                (setq start (float-time))
-                (list (plist-get state :tool) (plist-get state :arguments)))
-     :draw (lambda (reply) (backstaff-inspector--draw reply (* 1e3 (- (float-time) start))))
-     :draw-failures t)))
+  (backstaff-view-setup :draw #'backstaff-inspector--draw :draw-failures t))
 
-(defun backstaff-inspector--draw (reply milliseconds)
-  "Draw REPLY, which took MILLISECONDS, and its call, or only the text."
+(defun backstaff-inspector--draw (reply)
+  "Draw REPLY and its call, or only the text."
   (pcase-let* (((map :text :data :error :truncated :elapsed-ms :warnings) reply)
                ((map :tool :arguments :root :text-only) backstaff-view-state)
                (print-length nil) (print-level nil) (print-escape-newlines t)
+               (code (plist-get error :code))
                (bytes (string-bytes text)))
     (unless text-only
-      (insert (format "(backstaff-call %S %s%S)\n\n" tool (if (consp arguments) "'" "") arguments)
-              (format "Root      %s\n" (backstaff-path-shown root))
-              (format "Reply     %s\n" (cond (error (concat "failed: " (plist-get error :code)))
-                                             (truncated "truncated") (t "complete")))
-              (format "Time      %s ms in the server, %.1f ms there and back\n" elapsed-ms milliseconds)
+      (insert (format "(backstaff-call %S %s%S)\n\n" tool (if arguments "'" "") arguments)
+              (format "Root      %s\n" (backstaff-view-shown-name root))
+              (format "Reply     %s after %s ms\n"
+                      (cond (code (concat "failed: " code)) (truncated "truncated") (t "complete"))
+                      elapsed-ms)
               ;; English prose has about 4 bytes a token.  Names and numbers, of which most
               ;; replies consist, have about 2.5.
               (format "Length    %d bytes, roughly %d to %d tokens\n"
-                      bytes (/ (+ bytes 3) 4) (ceiling bytes 2.5)))
-      (dolist (warning warnings)
-        (insert "Warning   " (backstaff-names-prose (format "%s" warning)) "\n"))
-      (insert "\n"))
-    (insert (substring-no-properties text))
+                      bytes (/ (+ bytes 3) 4) (ceiling bytes 2.5))
+              (mapconcat (lambda (warning)
+                           (format "Warning   %s\n" (backstaff-names-prose (format "%s" warning))))
+                         warnings "")
+              "\n"))
+    (insert (if (and text-only (equal code "DIRECTORY_NOT_FOUND")) ; of the slash commands
+                "No slash commands are here.
+
+A slash command is a Markdown file with a task for agents: /review is the file
+.claude/commands/review.md.  The settings can name other folders.\n"
+              (substring-no-properties text)))
     (when (and data (not text-only))
       (let ((form (prin1-to-string data)))
         (insert "\n" (propertize "Data" 'face 'backstaff-heading) "\n\n"

@@ -44,7 +44,9 @@
     ("c" "Slash commands for agents" backstaff-list-commands)
     ("l" "List a directory, as Agent-Q" backstaff-list-directory)
     ("e" "List a directory, as JSON" backstaff-list-entries)
-    ("i" "A file's type, size, times" backstaff-file-info)]
+    ("i" "A file's type, size, times" backstaff-file-info)
+    ("u" "Usage: how often agents called" backstaff-usage)
+    ("L" "Listen to agents outside Emacs" backstaff-listen-mode)]
    ["Server"
     ("d" "Doctor: find what is wrong" backstaff-doctor)
     ("v" "View the log" backstaff-show-log)

@@ -9,6 +9,7 @@
 
 ;;; Code:
 
+(require 'json)
 (require 'thingatpt)
 (require 'backstaff)
 
@@ -85,17 +86,43 @@ Do not ask where no server could be started."
 
 (defun backstaff-prompt-default ()
   "Return the text in the region, if it is on one line, or the name at point."
-  (let ((text (and (use-region-p)
-                   (buffer-substring-no-properties (region-beginning) (region-end)))))
-    (if (or (null text) (string-blank-p text) (string-search "\n" text))
-        ;; In some modes "//" is a symbol.
-        (let ((symbol (thing-at-point 'symbol t)))
-          (and symbol (string-match-p "[[:alnum:]]" symbol) symbol))
-      text)))
+  (cl-find-if (lambda (text)
+                ;; In some modes "//" is a symbol.
+                (and text (string-match-p "\\`[^\n]*[[:alnum:]][^\n]*\\'" text)))
+              (list (and (use-region-p)
+                         (buffer-substring-no-properties (region-beginning) (region-end)))
+                    (thing-at-point 'symbol t))))
 
 (defun backstaff-prompt-quote-regexp (text)
   "Return the regular expression of Python that matches TEXT."
   (replace-regexp-in-string "[^[:alnum:]_]" "\\\\\\&" text))
+
+;;; Arguments of a tool
+
+(defvar backstaff-prompt--arguments nil
+  "The arguments of tools that the user typed.")
+
+(defun backstaff-prompt-read-arguments (id arguments)
+  "Read the arguments of the tool ID, a plist; ARGUMENTS are there to edit.
+The user may also type an object of JSON."
+  (let* ((form (if arguments (format "%S" arguments) "()"))
+         (tool (cl-find-if (lambda (tool) (equal id (plist-get tool :id))) (backstaff-tools)))
+         (text (read-from-minibuffer
+                (format "%s (%s): " id
+                        (mapconcat (lambda (argument) (concat ":" (plist-get argument :name)))
+                                   (plist-get tool :arguments) " "))
+                ;; Point is where the first value ends.
+                (cons form (progn (string-match "\\`(?\\(?:[^ ]+ \"?[^\")]*\\)?" form)
+                                  (1+ (match-end 0))))
+                nil nil 'backstaff-prompt--arguments))
+         (json-object-type 'plist) (json-array-type 'list) (json-false :false))
+    (condition-case nil
+        (if (string-match-p "\\`[ \t]*{" text) (json-read-from-string text)
+          (pcase-let ((`(,plist . ,end) (read-from-string text)))
+            (unless (and (cl-evenp (length plist)) (string-blank-p (substring text end)))
+              (error "No plist"))
+            plist))
+      (error (user-error "%s is no plist such as (:path \"src\"), nor JSON" text)))))
 
 ;;; Consult
 

@@ -21,26 +21,18 @@
 (defconst backstaff-search--milliseconds 30000
   "Maximum milliseconds of one call.  Nobody waits for it, and it can be cancelled.")
 
-(defconst backstaff-search--remedies
-  '((:case . "c searches so") (:ignored . "i searches them") (:literal . "t searches so")
-    (:not-searched . "d searches one directory") (:time . "d searches one directory")
-    (TIMEOUT . "d searches one directory; or give a simpler pattern"))
-  "The remedy for a person, by the kind of a note or the code of an error.")
-
 (defvar-local backstaff-search--counts '(0 0)
   "A list of the number of matches and of files, the last file, and its definition.")
 
 (defvar backstaff-search-mode-map
-  (backstaff-view-keymap "RET" #'backstaff-search-visit "g" #'revert-buffer
-                         "e" #'backstaff-search-edit "t" #'backstaff-search-toggle
-                         "c" #'backstaff-search-toggle "i" #'backstaff-search-toggle
-                         "d" #'backstaff-search-in-directory "f" #'backstaff-search-in-files)
+  (backstaff-view-keymap "RET" #'backstaff-search-visit "g" #'revert-buffer)
   "Keymap of `backstaff-search-mode'.")
 
 (define-derived-mode backstaff-search-mode grep-mode "Search"
   "Major mode for the lines that match a pattern or answer a question."
   :group 'backstaff
-  (backstaff-view-setup :request #'backstaff-search--request
+  (backstaff-view-setup :arguments #'backstaff-search--arguments
+                        :context (list :deadline-ms (+ backstaff-search--milliseconds 1000))
                         :draw (lambda (reply)
                                 (compilation-forget-errors)
                                 (setq backstaff-search--counts '(0 0))
@@ -88,15 +80,16 @@ them; see `backstaff-use-consult'.  Else, and with a prefix argument, they are
 in the project's buffer of searches.
 
 Case counts only if PATTERN has a capital letter.  Files that git ignores are
-left out.  The last lines count the files that were not searched.  The buffer
-has keys to change the search.  Modified buffers are searched as they are."
+left out.  The last lines count the files that were not searched.  A key in the
+buffer edits the search.  Modified buffers are searched as they are."
   ;; If the host is out of reach, this says so before the question.
   (interactive (let ((root (backstaff-command-project)))
                  (list (if (and (not current-prefix-arg) (backstaff-prompt-consult-p))
                            (ignore (backstaff-search--with-consult root))
-                         (backstaff-search--read nil)))))
+                         (backstaff-search--read "Search for Python regexp"
+                                                 #'backstaff-prompt-quote-regexp)))))
   (when pattern
-    (backstaff-search--open pattern nil)))
+    (backstaff-search--open "workspace/regexp_search" (list :pattern pattern))))
 
 ;;;###autoload
 (defun backstaff-codebase-search (question)
@@ -105,50 +98,33 @@ QUESTION is in plain words, such as \"how are connections closed\", or a name.
 Of each file you see up to three definitions with the line that holds most of
 the words.  The buffer is the one of `backstaff-search'."
   (interactive (progn (backstaff-command-project)
-                      (list (backstaff-search--read '(:question t)))))
-  (backstaff-search--open question t))
+                      (list (backstaff-search--read "Ask about the code" #'identity))))
+  (backstaff-search--open "workspace/codebase_search" (list :query question)))
 
-(defun backstaff-search--open (pattern question)
-  "Show what matches PATTERN, or what answers it if QUESTION is non-nil."
+(defun backstaff-search--read (prompt quote)
+  "Read with PROMPT what to search for.
+The default is the text in the region, or the symbol at point, after QUOTE."
+  (let* ((text (backstaff-prompt-default)) (default (and text (funcall quote text)))
+         (input (read-string (format-prompt prompt default) nil 'grep-regexp-history default)))
+    (if (string-blank-p input) (user-error "Type what to search for") input)))
+
+(defun backstaff-search--open (tool arguments)
+  "Show the answer of TOOL to ARGUMENTS in the buffer of searches."
   ;; C-g cancels where the matches are to come.
   (setq next-error-last-buffer
-        (backstaff-view-open 'backstaff-search-mode
-                             (list :root (backstaff-command-root) :tool pattern :question question
-                                   :below "." :literal nil :flags nil :include nil :ignored nil))))
+        (backstaff-view-open 'backstaff-search-mode (backstaff-command-root) tool arguments)))
 
-(defun backstaff-search--request (state)
-  "Return the call for STATE.  Its `:tool' is the pattern or the question."
-  (pcase-let (((map :tool :question :literal :below :include :ignored :offset) state)
-              (context (list :deadline-ms (+ backstaff-search--milliseconds 1000))))
-    (if question
-        (list "workspace/codebase_search"
-              (list :query tool :root_path below :include include :max_results 30) context)
-      (list "workspace/regexp_search"
-            (list :pattern tool :literal literal :flags (backstaff-search--flags state)
-                  :root_path below :include include :include_ignored ignored
-                  ;; Emacs draws so many in less than a tenth of a second.
-                  :context_lines 0 :offset (or offset 0) :max_results 300
-                  :timeout_ms backstaff-search--milliseconds)
-            context))))
-
-(defun backstaff-search--flags (state)
-  "Return the flags for STATE.
-If it has none, case counts only if the pattern has a capital letter."
-  (pcase-let (((map :tool :literal :flags) state))
-    (or flags (if (isearch-no-upper-case-p (or tool "") (not literal)) "i" ""))))
-
-(defun backstaff-search--read (state)
-  "Read what to search for: a regular expression, or what STATE has there to edit.
-The text in the region, or the symbol at point, is the default of a new one."
-  (pcase-let* (((map :tool :question :literal) state)
-               (text (unless tool (backstaff-prompt-default)))
-               (default (if (and text (not question)) (backstaff-prompt-quote-regexp text) text))
-               (input (read-string (format-prompt (cond (question "Ask about the code")
-                                                        (literal "Search for text")
-                                                        (t "Search for Python regexp"))
-                                                  default)
-                                   tool 'grep-regexp-history default)))
-    (if (string-blank-p input) (user-error "Type what to search for") input)))
+(defun backstaff-search--arguments (arguments)
+  "Return ARGUMENTS with those that the user did not give."
+  (pcase-let (((map :pattern :literal) arguments))
+    (map-merge 'plist
+               (if (not pattern) '(:max_results 30)
+                 (list :flags (if (isearch-no-upper-case-p (format "%s" pattern) (not literal))
+                                  "i" "")
+                       ;; Emacs draws so many in less than a tenth of a second.
+                       :context_lines 0 :max_results 300
+                       :timeout_ms backstaff-search--milliseconds))
+               arguments)))
 
 (defun backstaff-search-visit ()
   "Visit the match on this line, or else the next one."
@@ -158,52 +134,17 @@ The text in the region, or the symbol at point, is the default of a new one."
     (user-error (compilation-next-error 1)))
   (compile-goto-error))
 
-(defun backstaff-search-toggle (key)
-  "Toggle by KEY: t plain text, c case, i files that git ignores."
-  (interactive (list last-command-event) backstaff-search-mode)
-  (when (backstaff-view-get :question)
-    (user-error "This search is for words.  C-c b / or M-x backstaff-search takes a pattern"))
-  (pcase key
-    (?t (backstaff-view-change :literal (not (backstaff-view-get :literal))))
-    (?i (backstaff-view-change :ignored (not (backstaff-view-get :ignored))))
-    (?c (backstaff-view-change
-         :flags (if (equal (backstaff-search--flags backstaff-view-state) "i") "" "i")))))
-
-(defun backstaff-search-in-directory (directory)
-  "Search below DIRECTORY, which is in the project."
-  (interactive (list (backstaff-read-directory "Search below directory: ")) backstaff-search-mode)
-  (backstaff-view-change :below (backstaff-path-relative (backstaff-view-get :root) directory)))
-
-(defun backstaff-search-in-files (globs)
-  "Search the files that match GLOBS, such as *.el; empty for all."
-  (interactive (list (backstaff-view-read-globs "Search" (backstaff-view-get :include)))
-               backstaff-search-mode)
-  (backstaff-view-change :include globs))
-
-(defun backstaff-search-edit ()
-  "Edit the pattern or the question, and search again."
-  (interactive nil backstaff-search-mode)
-  (backstaff-view-change :tool (backstaff-search--read backstaff-view-state) :flags nil))
-
 (defun backstaff-search--describe ()
-  "Write the number of matches, the search and its keys into the header line."
-  (pcase-let (((map :tool :question :literal :below :include :ignored) backstaff-view-state)
+  "Write the number of matches and the search into the header line."
+  (pcase-let (((map :pattern :query) (backstaff-view-get :arguments))
               (`(,matches ,files . ,_) backstaff-search--counts))
     (backstaff-view-set-header
-     (propertize (format "%d %s in %d %s" matches
-                         (if question (ngettext "place" "places" matches)
-                           (ngettext "match" "matches" matches))
-                         files (ngettext "file" "files" files))
-                 'face 'backstaff-heading)
-     (if literal " for the text " " for ")
-     ;; As it was typed: a label would double its backslashes.
-     (string-replace "\n" "\\n" (backstaff-names-text tool))
-     (cond (question ", best first") ((equal (backstaff-search--flags backstaff-view-state) "i") ", any case"))
-     (unless (equal below ".")
-       (format ", in %s/" (backstaff-names-show below)))
-     (and include (concat ", in " (string-replace "**/" "" (string-join include " "))))
-     (and ignored ", with ignored files")
-     (propertize "  ? shows the keys" 'face 'backstaff-note))))
+     (format "%d %s in %d %s for %s" matches
+             (if pattern (ngettext "match" "matches" matches) (ngettext "place" "places" matches))
+             files (ngettext "file" "files" files)
+             ;; As it was typed: a label would double its backslashes.
+             (string-replace "\n" "\\n" (backstaff-names-text (format "%s" (or pattern query)))))
+     :pattern :query)))
 
 (defun backstaff-search--add (reply)
   "Insert the matches in REPLY, and ask for more, or insert the notes."
@@ -227,27 +168,23 @@ The text in the region, or the symbol at point, is the default of a new one."
         (list (list :path path :line 1 :line-text "")))))
 
 (defun backstaff-search--notes (reply)
-  "Return the error or the notes of REPLY, with keys in place of arguments."
-  (pcase-let (((map :text :error :data) reply)
-              ((map :code :reason :problem :remedy) (plist-get reply :error)))
-    (cl-flet ((advised (text remedy kind)
-                (if (member remedy '(nil "")) text
-                  (format "%s: %s" text (alist-get kind backstaff-search--remedies remedy)))))
-      (cond ((equal code "INVALID_REGEX")
-             (format "Not a valid regular expression: %s.  Press t to search for it as plain text."
-                     ;; More of Python's reason repeats the first words.
-                     (car (split-string reason ", "))))
-            (problem (advised (concat "Error: " problem) remedy (intern code)))
-            (error text)
-            (t (mapconcat (pcase-lambda ((map :text :remedy :kind))
-                            (format "[%s]" (advised text remedy kind)))
-                          (plist-get data :notes) "\n"))))))
+  "Return the error, or the notes and warnings of REPLY.
+They name arguments, which \\`e' edits."
+  (pcase-let (((map :text :error :data :warnings) reply))
+    (if error text
+      (mapconcat (lambda (words) (format "[%s]" (string-join (remove "" words) ", ")))
+                 (append (mapcar (pcase-lambda ((map :text :remedy)) (list text remedy))
+                                 (plist-get data :notes))
+                         (mapcar #'list warnings))
+                 "\n"))))
+
+(defun backstaff-search--lines (items)
+  "Return lists of (PATH . LINE) and the matches there, of which ITEMS consist."
+  (seq-group-by (lambda (item) (cons (plist-get item :path) (plist-get item :line))) items))
 
 (defun backstaff-search--insert-matches (items)
   "Insert ITEMS, the matches of an answer, those of a file below its name."
-  (pcase-dolist (`((,path . ,line) . ,items)
-                 (seq-group-by (lambda (item) (cons (plist-get item :path) (plist-get item :line)))
-                               items))
+  (pcase-dolist (`((,path . ,line) . ,items) (backstaff-search--lines items))
     (pcase-let* ((`(,matches ,files ,last ,around) backstaff-search--counts)
                  (same (equal path last))
                  ((map :enclosing :line-text) (car items))
@@ -285,13 +222,11 @@ The text in the region, or the symbol at point, is the default of a new one."
   "Return at most 300 matches of INPUT in the project ROOT, as `consult-grep' does.
 One is such as \"src/a.py:4:TEXT\"; its faces tell Consult and Embark its parts.
 Return a message while INPUT is no regular expression."
-  (pcase-let* ((`(,id ,arguments) (backstaff-search--request (list :tool input :below ".")))
-               ((and reply (map :ok :data)) (backstaff-prompt-call-tool id arguments root)))
-    (if (not ok) (car (split-string (backstaff-search--notes reply) "  Press"))
-      (cl-loop for ((path . line) item) in (seq-group-by (lambda (item)
-                                                           (cons (plist-get item :path)
-                                                                 (plist-get item :line)))
-                                                         (plist-get data :items))
+  (pcase-let (((map :ok :data :error :text)
+               (backstaff-prompt-call-tool
+                "workspace/regexp_search" (backstaff-search--arguments (list :pattern input)) root)))
+    (if (not ok) (or (plist-get error :problem) text)
+      (cl-loop for ((path . line) item) in (backstaff-search--lines (plist-get data :items))
                unless (string-search "\n" path)
                collect (concat (propertize path 'face 'consult-file 'consult--prefix-group path) ":"
                                (propertize (number-to-string line) 'face 'consult-line-number) ":"

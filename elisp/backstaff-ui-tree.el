@@ -17,8 +17,7 @@
 
 (defvar backstaff-tree-mode-map
   (backstaff-view-keymap "TAB" #'backstaff-tree-toggle "<backtab>" #'outline-cycle-buffer
-                         "." #'backstaff-tree-toggle-hidden "d" #'backstaff-tree-set-depth
-                         "x" #'backstaff-tree-exclude)
+                         "." #'backstaff-tree-toggle-hidden)
   "Keymap of `backstaff-tree-mode'.")
 
 (define-derived-mode backstaff-tree-mode backstaff-view-mode "Tree"
@@ -26,15 +25,15 @@
 In \"src/ 12 …\" the directory src has 12 entries and is closed."
   :group 'backstaff
   (backstaff-view-setup
-   :request (pcase-lambda ((map :path :depth :hidden :exclude))
-              (list "workspace/tree"
-                    (list :path path :entry_kind "all" :max_depth depth :max_entries 1000
-                          :include_hidden hidden :exclude exclude :count_closed t)))
+   :arguments (apply-partially #'map-merge 'plist
+                               '(:entry_kind "all" :max_entries 1000 :count_closed t))
    :draw #'backstaff-tree--draw
    :open #'backstaff-tree-toggle)
   (setq-local outline-regexp " *[^ \n]"
               outline-level (lambda () (1+ (/ (current-indentation) 2)))
-              revert-buffer-function (lambda (&rest _) (backstaff-tree--change))
+              ;; Point stays on its file.
+              revert-buffer-function
+              (lambda (&rest _) (backstaff-tree--change (plist-get (backstaff-view-entry) :path)))
               buffer-display-table (make-display-table))
   (set-display-table-slot buffer-display-table 'selective-display (vconcat " …"))
   (outline-minor-mode))
@@ -48,33 +47,33 @@ DIRECTORY is the root of the project; with a prefix argument, ask."
   (let ((root (backstaff-command-root (file-name-as-directory directory)))
         (name (backstaff-view-file-at-point)))
     (backstaff-view-open
-     'backstaff-tree-mode
-     (list :root root :path (backstaff-path-relative root directory) :depth backstaff-tree--depth
-           :fit t :hidden nil :exclude nil
-           ;; To resolve the links of another host takes round trips.
-           :focus (and name (or (string-prefix-p root name) (not (file-remote-p root)))
-                       (backstaff-path-relative root name))))))
+     'backstaff-tree-mode root "workspace/tree"
+     (list :path (backstaff-view-relative root directory) :max_depth backstaff-tree--depth
+           :include_hidden nil :exclude nil)
+     ;; To resolve the links of another host takes round trips.
+     :fit t
+     :focus (and name (or (string-prefix-p root name) (not (file-remote-p root)))
+                 (backstaff-view-relative root name)))))
 
 (defun backstaff-tree--draw (reply)
   "Draw the tree in REPLY, as deep as it fits the window if the state has `:fit'."
-  (pcase-let (((map :root :closed :missing :left-out :scanned-entries) (plist-get reply :data))
-              ((map :depth :hidden :exclude :focus :fit) backstaff-view-state))
+  (pcase-let* (((map :root :closed :missing :left-out :scanned-entries) (plist-get reply :data))
+               (focus (backstaff-view-get :focus))
+               (depth (plist-get (backstaff-view-get :arguments) :max_depth))
+               (height (window-body-height (get-buffer-window nil t))))
     (if (and missing (> depth 1))
         ;; A level less shows all siblings before anything below them.
-        (backstaff-view-change :depth (1- depth) :focus focus)
+        (backstaff-tree--change focus :max_depth (1- depth))
       (backstaff-tree--insert root 0 (append closed missing))
-      (when fit
-        (cl-loop with height = (window-body-height (get-buffer-window nil t))
-                 for level from (1+ depth) above 2
+      (when (backstaff-view-get :fit)
+        (cl-loop for level from (1+ depth) above 2
                  while (> (how-many (format "^ \\{0,%d\\}[^ ]" (* 2 (1- level))) (point-min)) height)
                  finally (outline-hide-sublevels level)))
       (when focus (backstaff-tree--reveal focus))
-      (backstaff-view-set-header
-       (format "%d names to depth %d" (1- scanned-entries) depth)
-       (and missing ", not all")
-       (if hidden " · with dot files" " · without dot files")
-       (string-replace "**/" "" (mapconcat (apply-partially #'concat ", ")
-                                           (append left-out exclude) ""))))))
+      (backstaff-view-set-header (format "%d names%s%s" (1- scanned-entries)
+                                         (if missing ", not all" "")
+                                         (mapconcat (apply-partially #'concat ", without ")
+                                                    left-out ""))))))
 
 (defun backstaff-tree--insert (node level counts)
   "Insert NODE, indented by LEVEL, and the nodes below it.
@@ -101,7 +100,8 @@ COUNTS are plists (:path :count) of directories whose names are not all there."
 Return t then, and call THEN when they are shown."
   (when (get-text-property (1- (line-end-position)) 'backstaff-unloaded)
     (backstaff-view-call
-     `(:path ,path :depth 1 ,@backstaff-view-state)
+     "workspace/tree" (map-merge 'plist (backstaff-view-get :arguments)
+                                 (list :path path :max_depth 1))
      (pcase-lambda ((map :ok :text (:data (map :root :closed :missing))))
        (if (not ok) (message "%s" text)
          (save-excursion
@@ -136,25 +136,17 @@ Return t then, and call THEN when they are shown."
   (or (backstaff-tree--load (plist-get (backstaff-view-entry t) :path))
       (outline-toggle-children)))
 
-(defun backstaff-tree--change (&rest changes)
-  "Request the tree with CHANGES; point stays on its file."
-  (apply #'backstaff-view-change :focus (plist-get (backstaff-view-entry) :path) changes))
+(defun backstaff-tree--change (focus &rest changes)
+  "Request the tree with CHANGES of its arguments, and put point on the path FOCUS."
+  (backstaff-view-change :arguments (map-merge 'plist (backstaff-view-get :arguments) changes)
+                         :focus focus))
 
 (defun backstaff-tree-toggle-hidden ()
   "Show or hide files whose names start with a dot."
   (interactive nil backstaff-tree-mode)
-  (backstaff-tree--change :hidden (not (backstaff-view-get :hidden))))
-
-(defun backstaff-tree-set-depth (depth)
-  "Show DEPTH levels, from 0 to 12."
-  (interactive "NDepth (0 to 12): " backstaff-tree-mode)
-  (backstaff-tree--change :depth depth :fit nil))
-
-(defun backstaff-tree-exclude (globs)
-  "Leave out the files that match GLOBS, such as *.log; empty for none."
-  (interactive (list (backstaff-view-read-globs "Leave out" (backstaff-view-get :exclude)))
-               backstaff-tree-mode)
-  (backstaff-tree--change :exclude globs))
+  (backstaff-tree--change
+   (plist-get (backstaff-view-entry) :path)
+   :include_hidden (not (plist-get (backstaff-view-get :arguments) :include_hidden))))
 
 (provide 'backstaff-ui-tree)
 ;;; backstaff-ui-tree.el ends here

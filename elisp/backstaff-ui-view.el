@@ -4,14 +4,18 @@
 
 ;;; Commentary:
 
-;; A view is a buffer with a state, such as (:root "/home/me/a/" :path "src").  The
-;; mode turns a state into a call of a tool, which returns at once.  When the reply
-;; comes, the buffer draws it.  If the call fails, the buffer keeps its text, and goes
-;; back to the state before.  A project has one buffer of each mode.  The buffer owns its
-;; calls: C-g cancels them, also on the server, and so does killing the buffer.
+;; A view is a buffer with a call of a tool as its state, such as
+;;
+;;   (:root "/home/me/a/" :tool "workspace/tree" :arguments (:path "src"))
+;;
+;; A call returns at once, and the buffer draws the reply when it comes.  A project has one
+;; buffer of each mode.  The buffer owns its call: C-g cancels it, also on the server, and so
+;; does killing the buffer.  The user may edit the arguments in every view.
 ;;
 ;; A name of a file is a button with the text property `backstaff-entry', for example
-;; (:path "src/a.c" :kind :file).  Paths are below the root and have the file's exact bytes.
+;; (:path "src/a.c" :kind :file).  Paths are below the root, which itself is ".", and have
+;; the file's exact bytes.  `backstaff-view-visit-file' is the one place where a person opens
+;; a file that a tool named.
 
 ;;; Code:
 
@@ -22,7 +26,6 @@
 (require 'subr-x)
 (require 'backstaff)
 (require 'backstaff-names)
-(require 'backstaff-ui-path)
 (require 'backstaff-ui-prompt)
 
 (declare-function dired-get-filename "dired" (&optional localp no-error-if-not-filep))
@@ -42,16 +45,16 @@
 ;;; State
 
 (defvar-local backstaff-view-state nil
-  "The state of the buffer, a plist such as (:root \"/home/me/a/\" :path \"src\").
-`:root' is the absolute name of the project's root, and `:path' is a directory
-or file below the root.  `:focus' is a path to put point on, in one request.")
-
-(defvar-local backstaff-view--shown nil
-  "The state that the buffer shows.
-A call that fails or is cancelled leads back to it.")
+  "The state of the buffer, a plist.
+`:root' is the absolute name of the project's root, and `:tool' and `:arguments'
+are as in `backstaff-call'.  `:focus' is a path to put point on, and `:top' is
+non-nil if point goes to the first line, both in one request.")
 
 (defvar-local backstaff-view--reply nil
   "The reply that the buffer shows.")
+
+(defvar-local backstaff-view--call nil
+  "The handle of the call whose reply is to come.")
 
 (defvar-local backstaff-view--functions nil
   "The arguments of `backstaff-view-setup', a plist.")
@@ -60,14 +63,15 @@ A call that fails or is cancelled leads back to it.")
   "Return a keymap of BINDINGS, keys for `kbd' and commands in turn.
 It also has the keys of all views."
   (let ((map (make-sparse-keymap)))
-    (cl-loop for (key command) on `("?" backstaff-view-keys ,@bindings) by #'cddr
+    (cl-loop for (key command) on `( "?" backstaff-view-keys "e" backstaff-view-edit ,@bindings)
+             by #'cddr
              do (define-key map (kbd key) command))
     (define-key map [remap keyboard-quit] #'backstaff-view-quit)
     map))
 
 (defvar backstaff-view-mode-map
-  (backstaff-view-keymap "RET" #'backstaff-view-visit "o" #'backstaff-view-visit-other-window
-                         "w" #'backstaff-view-copy-path "n" #'next-line "p" #'previous-line)
+  (backstaff-view-keymap "RET" #'backstaff-view-visit "<mouse-2>" #'push-button
+                         "n" #'next-line "p" #'previous-line)
   "Keymap of the views that show names of files.")
 
 (define-derived-mode backstaff-view-mode special-mode "View"
@@ -76,17 +80,17 @@ It also has the keys of all views."
 
 (defun backstaff-view-setup (&rest functions)
   "Make the current buffer a view.  FUNCTIONS is a plist:
-`:request' turns a state into a list (TOOL ARGUMENTS [CONTEXT]).
 `:draw' draws a successful reply into the empty buffer.
-`:draw-failures' is non-nil if `:draw' draws the other replies as well.  If not,
-  a buffer with a text keeps it, and the failure is a message.
+`:draw-failures' is non-nil if `:draw' draws the other replies as well.
+`:arguments' returns the arguments to send for those in the state (optional).
+`:context' is the context of the call (optional).
 `:then' gets the reply instead of `backstaff-view-show' (optional).
-`:open' is called with the entry of a directory to show it (optional)."
+`:open' is called with the path of a directory to show it (optional)."
   (setq truncate-lines nil word-wrap t
         buffer-undo-list t buffer-read-only t
         bidi-paragraph-direction 'left-to-right
         fringe-indicator-alist (cons '(continuation nil nil) fringe-indicator-alist)
-        mode-line-process '("" (backstaff-view--calls " waiting, C-g cancels"))
+        mode-line-process '("" (backstaff-view--call " waiting, C-g cancels"))
         backstaff-view--functions functions)
   (setq-local truncate-partial-width-windows nil
               revert-buffer-function (lambda (&rest _) (backstaff-view-change)))
@@ -94,15 +98,16 @@ It also has the keys of all views."
   (add-hook 'change-major-mode-hook #'backstaff-view--cancel nil t))
 
 (defun backstaff-view-get (key)
-  "Return the value of KEY in the state."
+  "Return the value of KEY in the state of this buffer, which must be a view."
+  (unless backstaff-view--functions
+    (user-error "This buffer is no view of Backstaff"))
   (plist-get backstaff-view-state key))
 
-(defun backstaff-view-open (mode state)
-  "Show STATE in the project's buffer in major mode MODE, and return the buffer.
-A view opens another one in the same window.  Buffers have short names, such as
-\"*backstaff tree: caddy@host*\"."
-  (let* ((root (plist-get state :root))
-         (kind (string-remove-prefix "backstaff-" (string-remove-suffix "-mode" (symbol-name mode))))
+(defun backstaff-view-open (mode root tool arguments &rest others)
+  "Show the reply of TOOL to ARGUMENTS in the buffer of the project ROOT in MODE.
+OTHERS are more of the state.  Return the buffer.  A view opens another one in
+the same window.  Buffers have short names: \"*backstaff tree: caddy@host*\"."
+  (let* ((kind (nth 1 (split-string (symbol-name mode) "-"))) ; of backstaff-tree-mode, "tree"
          (name (file-name-nondirectory (directory-file-name root))) ; of "/" it is empty
          (host (file-remote-p root 'host))
          (buffer (or (cl-find-if (lambda (buffer)
@@ -117,7 +122,7 @@ A view opens another one in the same window.  Buffers have short names, such as
     (with-current-buffer buffer
       (unless (eq major-mode mode)
         (funcall mode))
-      (apply #'backstaff-view-change state))
+      (apply #'backstaff-view-change :root root :tool tool :arguments arguments others))
     (funcall (if backstaff-view--functions #'pop-to-buffer-same-window #'pop-to-buffer) buffer)
     buffer))
 
@@ -125,179 +130,145 @@ A view opens another one in the same window.  Buffers have short names, such as
   "Return the file that the buffer visits, or that point is on, or nil."
   (cond (buffer-file-name)
         ((derived-mode-p 'dired-mode) (dired-get-filename nil t))
-        (t (when-let ((entry (and backstaff-view--functions (backstaff-view-entry)))
-                      (root (backstaff-view-get :root)))
-             (backstaff-path-absolute root (plist-get entry :path))))))
+        (t (when-let ((entry (and backstaff-view--functions (backstaff-view-entry))))
+             (backstaff-view--absolute (backstaff-view-get :root) (plist-get entry :path))))))
 
 (defun backstaff-view-change (&rest changes)
   "Request the state with CHANGES, a plist.
-If the tool fails, keep the text of the buffer, and show the failure in the echo
-area.  A changed state is shown from its top, but if CHANGES have a `:focus', a
-path that the view shows, point goes there.  An equal one leaves point alone."
-  (unless backstaff-view--functions
-    (user-error "This buffer is no view of Backstaff"))
+A changed state is shown from its top, unless CHANGES have a `:focus'."
   (backstaff-prompt-connect (or (plist-get changes :root) (backstaff-view-get :root)))
-  (backstaff-view--cancel)
-  (setq backstaff-view-state (map-merge 'plist backstaff-view-state '(:focus nil) changes))
-  (backstaff-view-call backstaff-view-state (or (plist-get backstaff-view--functions :then)
-                                                #'backstaff-view-show)))
+  (let* ((call (lambda (state) (list (plist-get state :tool) (plist-get state :arguments))))
+         (state (map-merge 'plist backstaff-view-state '(:focus nil :top nil) changes)))
+    (plist-put state :top (not (equal (funcall call state) (funcall call backstaff-view-state))))
+    (setq backstaff-view-state state))
+  (backstaff-view-call (backstaff-view-get :tool) (backstaff-view-get :arguments)
+                       (or (plist-get backstaff-view--functions :then) #'backstaff-view-show)))
 
 (defun backstaff-view-add (changes draw)
-  "Call the tool for the state with CHANGES, and later DRAW with the reply.
+  "Make the call with CHANGES of the arguments, and later DRAW with the reply.
 DRAW inserts at the end of the buffer.  Points stay where they are."
-  (backstaff-view-call (append changes backstaff-view-state)
-                       (lambda (reply)
-                         (with-silent-modifications
-                           (save-excursion
-                             (goto-char (point-max))
-                             (funcall draw reply))))))
+  (backstaff-view-call
+   (backstaff-view-get :tool) (map-merge 'plist (backstaff-view-get :arguments) changes)
+   (lambda (reply)
+     (with-silent-modifications
+       (save-excursion
+         (goto-char (point-max))
+         (funcall draw reply))))))
 
 ;;; Calls
 
-(defvar-local backstaff-view--calls nil
-  "The calls that have no reply yet, each a list of its handle.")
-
-(defun backstaff-view-call (state callback)
-  "Call the tool for STATE, and return at once.
-CALLBACK gets the reply, in this buffer, unless the user cancels the call.  It
-decides whether the state of the buffer changes.  The user made the call, so no
-policy stops it."
-  (pcase-let* ((`(,id ,arguments ,context) (funcall (plist-get backstaff-view--functions :request) state))
-               (buffer (current-buffer)) (call (list nil))
+(defun backstaff-view-call (tool arguments callback)
+  "Call TOOL with ARGUMENTS, and return at once; a call that is under way ends.
+CALLBACK gets the reply, in this buffer, unless the user cancels the call.  The
+user made it, so no policy stops it."
+  (backstaff-view--cancel)
+  (pcase-let* (((map (:arguments complete) :context) backstaff-view--functions)
+               (buffer (current-buffer)) (call nil)
                (answer (lambda (reply)
-                         (when (buffer-live-p buffer)
+                         (when (and (buffer-live-p buffer)
+                                    (eq call (buffer-local-value 'backstaff-view--call buffer)))
                            (with-current-buffer buffer
-                             (when (memq call backstaff-view--calls)
-                               (backstaff-view--forget call)
-                               ;; A quit while a server starts cancels all that wait for it.
-                               (if (equal (plist-get (plist-get reply :error) :code) "CANCELLED")
-                                   (backstaff-view--cancelled)
-                                 (funcall callback reply))))))))
-    (push call backstaff-view--calls)
-    (force-mode-line-update)
-    ;; This can be quit: sending takes long if the server does not read.
-    (unwind-protect
-        (setcar call (backstaff-call-async
-                      id arguments answer
-                      `(:person t :root ,(plist-get state :root) ,@context)))
-      (unless (car call)
-        (backstaff-view--forget call)))))
-
-(defun backstaff-view--forget (call)
-  "Let the current buffer no longer wait for CALL."
-  (setq backstaff-view--calls (delq call backstaff-view--calls))
-  (force-mode-line-update))
+                             (setq backstaff-view--call nil)
+                             (force-mode-line-update)
+                             ;; A quit while a server starts cancels all that wait for it.
+                             (if (equal (plist-get (plist-get reply :error) :code) "CANCELLED")
+                                 (backstaff-view--cancelled)
+                               (funcall callback reply)))))))
+    (setq call (backstaff-call-async
+                tool (if complete (funcall complete arguments) arguments) answer
+                `(:person t :root ,(backstaff-view-get :root) ,@context))
+          backstaff-view--call call)
+    (force-mode-line-update)))
 
 (defun backstaff-view--cancel ()
-  "Cancel the calls of the current buffer; return nil if there are none."
-  (let ((calls backstaff-view--calls))
-    (setq backstaff-view--calls nil)
-    (mapc #'backstaff-cancel (remq nil (mapcar #'car calls)))
-    (and calls t)))
+  "Cancel the call of the current buffer; return nil if there is none."
+  (when-let ((call backstaff-view--call))
+    (setq backstaff-view--call nil)
+    (backstaff-cancel call)
+    t))
 
 (defun backstaff-view-quit ()
-  "Cancel the calls of the view, or quit as usual if there are none."
+  "Cancel the call of the view, or quit as usual if there is none."
   (interactive)
   (if (backstaff-view--cancel) (backstaff-view--cancelled)
     (keyboard-quit)))
 
 (defun backstaff-view--cancelled ()
   "Show that the user has cancelled what the buffer waited for."
-  (if backstaff-view--reply (setq backstaff-view-state backstaff-view--shown)
+  (unless backstaff-view--reply
     (backstaff-view--redraw (lambda () (backstaff-view--insert-text "Cancelled" 'shadow))))
   (message "%s" (substitute-command-keys "Cancelled; \\[revert-buffer] asks again")))
 
 ;;; Drawing
 
 (defun backstaff-view-show (reply)
-  "Draw REPLY, or say that the call failed.
-A buffer with a text keeps it then, unless its mode draws failures."
-  (pcase-let* (((map :root :path) backstaff-view-state) ((map :ok :text) reply)
-               (draws (or ok (plist-get backstaff-view--functions :draw-failures)))
-               (old (map-merge 'plist backstaff-view--shown '(:focus nil)))
-               (top (not (equal old (map-merge 'plist backstaff-view-state '(:focus nil))))))
-    (if (and (not draws) (plist-get backstaff-view--reply :ok))
-        (progn (setq backstaff-view-state backstaff-view--shown)
-               (message "%s" text))
-      (setq backstaff-view--reply reply
-            backstaff-view--shown backstaff-view-state
-            default-directory (backstaff-path-file-name
-                               (backstaff-path-absolute root (if ok (or path ".") ".") t) root))
-      (backstaff-view--redraw (lambda ()
-                               (if draws (funcall (plist-get backstaff-view--functions :draw) reply)
-                                 (setq header-line-format nil)
-                                 (backstaff-view--insert-text text 'error)))
-                             top))))
+  "Draw REPLY, or the text of a failure."
+  (pcase-let (((map :ok :text) reply) ((map :draw :draw-failures) backstaff-view--functions)
+              (root (backstaff-view-get :root)))
+    (setq backstaff-view--reply reply
+          default-directory (backstaff-view-file-name root root))
+    (backstaff-view--redraw (lambda ()
+                             (if (or ok draw-failures) (funcall draw reply)
+                               (setq header-line-format nil)
+                               (backstaff-view--insert-text text 'error))))))
 
-(defun backstaff-view--redraw (draw &optional top)
+(defun backstaff-view--redraw (draw)
   "Erase the buffer, and call DRAW to draw it.
-In the buffer and in each of its windows, point goes to the `:focus' of the
-state, or to the first line if TOP is non-nil, or else to the line of the same
-number."
-  (let* ((inhibit-read-only t)
-         (focus (plist-get backstaff-view-state :focus))
-         (places (mapcar (lambda (window)
-                           (save-excursion
-                             (when window (goto-char (window-point window)))
-                             (list window (line-number-at-pos) (current-column))))
-                         (cons nil (get-buffer-window-list nil t t)))))
+Point goes where `:focus' or `:top' of the state say, or else to the line of the
+same number.  All windows of the buffer follow."
+  (let* ((inhibit-read-only t) (window (get-buffer-window nil t))
+         (place (save-excursion
+                  (when window (goto-char (window-point window)))
+                  (list (1- (line-number-at-pos)) (current-column))))
+         (focus (backstaff-view-get :focus)))
     (with-silent-modifications
       (erase-buffer)
       (remove-overlays)
       (funcall draw))
-    (pcase-dolist (`(,window ,line ,column) (reverse places))
-      (goto-char (point-min))
-      (unless top
-        (forward-line (1- line))
-        (move-to-column column))
-      (when focus (backstaff-view-go-to focus))
-      (when window (set-window-point window (point))))))
+    (goto-char (point-min))
+    (unless (backstaff-view-get :top)
+      (forward-line (car place))
+      (move-to-column (cadr place)))
+    (when focus (backstaff-view-go-to focus))
+    (dolist (window (get-buffer-window-list nil t t))
+      (set-window-point window (point)))))
 
 (defun backstaff-view--insert-text (text face)
   "Insert TEXT in FACE, in place of a reply."
   (insert (propertize (substring-no-properties text) 'face face)
-          (substitute-command-keys "\n\nType \\[revert-buffer] to ask again.\n")))
+          (substitute-command-keys
+           "\n\nType \\[revert-buffer] to ask again, or \\[backstaff-view-edit] to edit the call.\n")))
 
-(defun backstaff-view-set-header (&rest strings)
-  "Make the header line of STRINGS, in which a % stands for itself."
-  (setq header-line-format (string-replace "%" "%%" (apply #'concat " " strings))))
-
-(defun backstaff-view-read-globs (prompt globs)
-  "Ask with PROMPT for globs such as \"*.{c,h} docs/**\"; GLOBS are there to edit.
-One without a slash counts in any directory."
-  (mapcar (lambda (glob) (if (string-search "/" glob) glob (concat "**/" glob)))
-          (split-string (read-string (concat prompt " files (such as *.{c,h} docs/**): ")
-                                     (string-join globs " ")))))
-
-(defconst backstaff-view--button-map
-  (let ((map (make-sparse-keymap)))
-    (define-key map [mouse-2] #'push-button)
-    map)
-  "Keymap of names.  From Emacs 29 on, that of other buttons has a TAB of its own.")
+(defun backstaff-view-set-header (text &rest keys)
+  "Show TEXT in the header line, and the arguments but those with KEYS."
+  (let ((others (map-filter (lambda (key value) (and value (not (memq key keys))))
+                            (backstaff-view-get :arguments))))
+    (setq header-line-format
+          ;; A % stands for itself.
+          (string-replace "%" "%%" (concat " " (propertize text 'face 'backstaff-heading)
+                                           (and others (format ", %S" (map-into others 'plist)))
+                                           (propertize "  e edits, ? shows the keys"
+                                                       'face 'backstaff-note))))))
 
 (defun backstaff-view-button (name path kind)
   "Return NAME as a button for PATH, a file of KIND, such as `:directory'."
   (make-text-button name nil
                     'face (pcase kind (:directory 'backstaff-directory) (:symlink 'backstaff-symlink))
-                    'action (lambda (_) (backstaff-view-visit)) 'follow-link t
-                    'help-echo nil 'keymap backstaff-view--button-map
-                    'backstaff-entry (list :path path :kind kind)))
+                    'action (lambda (_) (backstaff-view-visit)) 'follow-link t 'help-echo nil
+                    ;; From Emacs 29 on, the keymap of buttons has a TAB of its own.
+                    'keymap nil 'backstaff-entry (list :path path :kind kind)))
 
 ;;; Places
 
 (defun backstaff-view-entry (&optional required)
   "Return the entry at point, just before it, or else of the line, or nil.
 If REQUIRED is non-nil, signal a `user-error' instead of returning nil."
-  (let ((here (point)))
-    (or (get-text-property here 'backstaff-entry)
-        ;; A search stops behind the name.
-        (and (> here (point-min)) (get-text-property (1- here) 'backstaff-entry))
-        (save-excursion
-          (move-beginning-of-line 1)
-          (or (get-text-property (point) 'backstaff-entry)
-              (get-text-property (next-single-property-change (point) 'backstaff-entry nil
-                                                              (line-end-position))
-                                 'backstaff-entry)))
+  (let ((start (line-beginning-position)))
+    (or (cl-some (lambda (place) (get-text-property place 'backstaff-entry))
+                 ;; A search stops behind the name.
+                 (list (point) (max start (1- (point))) start
+                       (next-single-property-change start 'backstaff-entry nil
+                                                    (line-end-position))))
         (and required (user-error "There is no file on this line")))))
 
 (defun backstaff-view-go-to (path)
@@ -308,30 +279,94 @@ If REQUIRED is non-nil, signal a `user-error' instead of returning nil."
       (setq place (next-single-property-change place 'backstaff-entry)))
     (when place (goto-char place))))
 
+;;; Files
+
+(defun backstaff-view-relative (root file)
+  "Return the path of FILE below ROOT, such as \"src/a.c\".
+A file outside of ROOT keeps its absolute name, which the tools refuse."
+  (let ((name (directory-file-name (file-name-unquote (expand-file-name file)))))
+    (cl-flet ((below (root name)
+                (cond ((equal (file-name-as-directory name) root) ".")
+                      ((string-prefix-p root name) (substring name (length root))))))
+      (or (below root name)
+          (below (file-truename root) (file-truename name))
+          name))))
+
+(defun backstaff-view--absolute (root path)
+  "Return the absolute name of PATH, a path below ROOT or an absolute name."
+  (if (equal path ".") (directory-file-name root)
+    ;; An absolute path is as the host has it.
+    (concat (if (string-prefix-p "/" path) (file-remote-p root) root) path)))
+
+(defun backstaff-view-shown-name (name)
+  "Return NAME, an absolute file name, as a buffer's name shows it: \"~/src/\"."
+  ;; A handler of another host would ask that host.
+  (backstaff-names-show (let ((file-name-handler-alist nil)) (abbreviate-file-name name))))
+
+(defun backstaff-view-file-name (name root)
+  "Return NAME, an absolute file name, quoted against handlers of its directory.
+Otherwise a directory called \"ssh:host:\" or \"a.zip\" would lead to another
+machine or into an archive, and so would \"/ssh:host:\" after a newline.
+Handlers of the file itself, such as decompression, do their work.  NAME is on
+the host of ROOT."
+  (let* ((host (or (file-remote-p root) ""))
+         (local (string-remove-prefix host name))
+         (directory (substring local 0 (1+ (string-match "/[^/]*\\'" local)))))
+    (if (or (and (equal host "") (string-match-p "^/[^/]*:" local))
+            (not (eq (find-file-name-handler (concat host directory) 'expand-file-name)
+                     (and (not (equal host ""))
+                          (find-file-name-handler host 'expand-file-name)))))
+        (concat host "/:" local)
+      name)))
+
+(defun backstaff-view-file-buffer (file root)
+  "Return the buffer that visits FILE, an absolute name, or nil for a directory.
+ROOT is the root of its project.  Ask before a link is followed out of ROOT."
+  (let* ((name (backstaff-view-file-name file root))
+         (true-name (file-truename name))
+         ;; In Emacs 28 `file-regular-p' misses a name that cannot be decoded.
+         (attributes (file-attributes true-name)))
+    (unless (or (null attributes)
+                (file-in-directory-p true-name (backstaff-view-file-name root root))
+                (y-or-n-p (format "%s leads out of the project, to %s.  Follow it? "
+                                  (backstaff-names-show (file-name-nondirectory file))
+                                  (backstaff-names-show (file-name-unquote true-name)))))
+      (user-error "The link was not followed"))
+    (pcase (and attributes (aref (file-attribute-modes attributes) 0))
+      (?d nil)
+      (?- (find-file-noselect name))
+      ;; Tools also read the text of a new file before it is saved.
+      ((and 'nil (guard (get-file-buffer name))) (get-file-buffer name))
+      ('nil (user-error (if (file-symlink-p name) "%s is a broken link" "%s does not exist")
+                        (backstaff-names-show file)))
+      ;; Opening a fifo may block forever, and a device may do anything.
+      (_ (user-error "%s is not a regular file" (backstaff-names-show file))))))
+
+(defun backstaff-view-visit-file (path root)
+  "Visit PATH, a path below ROOT; show a directory, or a link to one, with Dired.
+Ask before a link is followed out of ROOT."
+  (let* ((name (backstaff-view--absolute root path))
+         (buffer (backstaff-view-file-buffer name root)))
+    (if buffer (pop-to-buffer-same-window buffer)
+      (dired (backstaff-view-file-name name root)))))
+
 ;;; Commands
 
-(defun backstaff-view-visit (&optional other-window)
-  "Visit the file at point, or show the directory at point.
-Do so in another window if OTHER-WINDOW is non-nil; then Dired shows a
-directory."
+(defun backstaff-view-visit ()
+  "Visit the file at point, or show the directory at point."
   (interactive nil backstaff-view-mode)
   (let ((entry (backstaff-view-entry t)) (open (plist-get backstaff-view--functions :open)))
-    (if (and open (not other-window) (eq (plist-get entry :kind) :directory))
-        (funcall open entry)
-      (backstaff-path-visit (plist-get entry :path) (backstaff-view-get :root) other-window))))
+    (if (and open (eq (plist-get entry :kind) :directory))
+        (funcall open (plist-get entry :path))
+      (backstaff-view-visit-file (plist-get entry :path) (backstaff-view-get :root)))))
 
-(defun backstaff-view-visit-other-window ()
-  "Visit the file or the directory at point in another window."
-  (interactive nil backstaff-view-mode)
-  (backstaff-view-visit t))
-
-(defun backstaff-view-copy-path (relative)
-  "Copy the absolute name of the file at point.
-With a prefix argument RELATIVE, copy its path below the project's root."
-  (interactive "P" backstaff-view-mode)
-  (let ((path (plist-get (backstaff-view-entry t) :path)))
-    (kill-new (if relative path (backstaff-view-file-at-point)))
-    (message "Copied %s" (backstaff-names-show (current-kill 0)))))
+(defun backstaff-view-edit ()
+  "Edit the arguments of the call, and make it again."
+  (interactive nil backstaff-view-mode backstaff-search-mode backstaff-changes-mode
+               backstaff-inspector-mode)
+  (backstaff-view-change :text-only nil :fit nil
+                         :arguments (backstaff-prompt-read-arguments
+                                     (backstaff-view-get :tool) (backstaff-view-get :arguments))))
 
 (defun backstaff-view-keys ()
   "Show the keys of this view on one page."

@@ -11,7 +11,6 @@
 ;;; Code:
 
 (require 'xref)
-;; This gets the libraries that it requires.
 (require 'backstaff-ui-find)
 
 (declare-function consult-xref--preview "ext:consult-xref" (display))
@@ -38,19 +37,18 @@ ARGUMENTS are more arguments of the tool.  A failure is a `user-error'."
                 root)))
     (if ok data (user-error "%s" (string-remove-prefix "Error: " text)))))
 
-(defun backstaff-xref--rank (word name path ignore-case)
+(defun backstaff-xref--rank (word name path)
   "Return how well the definition NAME in the file PATH answers to WORD.
 The best is 0: the name is WORD.  Then come names that begin with WORD, names
-with a word that does, and other names.  Headings of prose follow all code.
-Case does not count if IGNORE-CASE is non-nil."
-  (let ((last (or (car (last (split-string name "[.:#/]" t))) "")) (case-fold-search ignore-case))
+with a word that does, and other names.  Headings of prose follow all code."
+  (let ((last (or (car (last (split-string name "[.:#/]" t))) "")) (case-fold-search nil))
     (+ (if (string-match-p "\\.\\(?:md\\|org\\|rst\\|txt\\|adoc\\|texi\\)\\'" path) 10 0)
-       (cond ((eq t (compare-strings word nil nil last nil nil ignore-case)) 0)
-             ((string-prefix-p word last ignore-case) 1)
-             ((string-match-p (format "\\(?:\\b\\|_\\)%s" (regexp-quote word)) name) 2)
+       (cond ((equal (downcase word) (downcase last)) 0)
+             ((string-prefix-p word last t) 1)
              ;; "Name" begins a word in getName.
-             ((let ((case-fold-search nil))
-                (string-match-p (concat "[a-z0-9]" (regexp-quote (upcase-initials word))) name))
+             ((string-match-p (format "\\(?:\\b\\|_\\)%s\\|[a-z0-9]%s" (regexp-quote word)
+                                      (regexp-quote (upcase-initials word)))
+                              name)
               2)
              (t 3)))))
 
@@ -60,30 +58,25 @@ The last word is in the name itself, and the others may be in the names around
 it: both \"server run\" and \"Server.run\" find Server.run.  Each is a plist
 \=(:rank :name :path :line :column :match :line-text), the best first."
   (when-let* ((words (split-string text "[ \t]+\\|\\.\\|::" t)) (word (car (last words))))
-    (let* ((ignore-case (isearch-no-upper-case-p text nil))
-           (flags (if ignore-case "i" ""))
+    (let* ((case-fold-search (isearch-no-upper-case-p text nil))
+           (flags (if case-fold-search "i" ""))
            (data (backstaff-xref--search root word flags :literal t :definitions t))
            (data (if (not (plist-get data :next-offset)) data
                    ;; Of very many, those that begin with the word are the better half.
                    (backstaff-xref--search root (concat "\\b" (backstaff-prompt-quote-regexp word))
-                                           flags :definitions t)))
-           (places (make-hash-table :test #'equal)))
+                                           flags :definitions t))))
       (cl-sort
        (cl-loop
-        for item in (plist-get data :items)
-        for (path line name) = (list (plist-get item :path) (plist-get item :line)
-                                     (or (plist-get (plist-get item :enclosing) :qualified) ""))
-        for place = (cons path line)
-        unless (or (gethash place places)
-                   ;; Other words of the line may match, such as a parameter.
-                   (let ((case-fold-search ignore-case))
-                     (cl-loop for word in words
-                              thereis (not (string-match-p (regexp-quote word) name)))))
+        for ((path) item) in (seq-group-by (lambda (item)
+                                             (list (plist-get item :path) (plist-get item :line)))
+                                           (plist-get data :items))
+        for name = (or (plist-get (plist-get item :enclosing) :qualified) "")
+        ;; Other words of the line may match, such as a parameter.
+        when (cl-loop for word in words always (string-match-p (regexp-quote word) name))
         collect `( :name ,name
                    ;; A heading may have several words.
-                   :rank ,(if (equal name text) 0 (backstaff-xref--rank word name path ignore-case))
-                   ,@item)
-        and do (puthash place t places))
+                   :rank ,(if (equal name text) 0 (backstaff-xref--rank word name path))
+                   ,@item))
        #'< :key (lambda (definition) (plist-get definition :rank))))))
 
 ;;; The backend of xref
@@ -112,7 +105,7 @@ Each is a plist (:path :line :column :match :line-text), with numbers from 1."
   (mapcar (pcase-lambda ((map :path :line :column :match :line-text))
             (xref-make-match (backstaff-names-text (or line-text ""))
                              (xref-make-file-location
-                              (backstaff-path-file-name (concat root path) root) line
+                              (backstaff-view-file-name (concat root path) root) line
                               (1- (or column 1)))
                              (length match)))
           places))
@@ -170,29 +163,25 @@ place that you leave."
 
 (defun backstaff-xref--read (root)
   "Read the name of a definition in the project ROOT."
-  (let* ((default (backstaff-prompt-default)) (prompt (format-prompt "Definition" default))
-         (answer (lambda (input)
-                   (backstaff-xref--candidates (if (string-blank-p input) (or default "") input) root)))
-         (annotate (lambda (name)
-                     (pcase-let (((map :path :line) (get-text-property 0 'backstaff-definition name)))
-                       (propertize (format "  %s:%d" (backstaff-names-show path) line)
-                                   'face 'completions-annotations)))))
+  (let* ((default (backstaff-prompt-default))
+         (consult (and (backstaff-prompt-consult-p) (require 'consult-xref)
+                       (consult-xref--preview #'switch-to-buffer)))
+         (definition (apply-partially #'get-text-property 0 'backstaff-definition)))
     (substring-no-properties
-     (if (not (backstaff-prompt-consult-p))
-         (backstaff-find-read prompt default answer 'backstaff-xref--history
-                              '(category . identifier) (cons 'annotation-function annotate))
-       (require 'consult-xref)
-       (let ((preview (consult-xref--preview #'switch-to-buffer)))
-         (or (backstaff-prompt-with-consult
-              prompt answer
-              :history 'backstaff-xref--history :category 'identifier :annotate annotate
-              :state (lambda (action name)
-                       (let ((definition (and name (get-text-property 0 'backstaff-definition name))))
-                         (funcall preview action
-                                  (car (backstaff-xref--make-all
-                                        root (and definition (list definition))))))))
-             ;; RET without input.
-             default (user-error "Type a part of the name")))))))
+     (backstaff-find-read
+      (format-prompt "Definition" default) default
+      (lambda (input)
+        (backstaff-xref--candidates (if (string-blank-p input) (or default "") input) root))
+      'backstaff-xref--history 'identifier
+      :annotate (lambda (name)
+                  (pcase-let (((map :path :line) (funcall definition name)))
+                    (propertize (format "  %s:%d" (backstaff-names-show path) line)
+                                'face 'completions-annotations)))
+      :state (and consult
+                  (lambda (action name)
+                    (funcall consult action
+                             (and name (car (backstaff-xref--make-all
+                                             root (list (funcall definition name))))))))))))
 
 (defun backstaff-xref--candidates (text root)
   "Return the names of definitions in ROOT that TEXT finds, or why there is none.

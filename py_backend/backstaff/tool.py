@@ -28,10 +28,10 @@ Arguments = TypeVar("Arguments")
 
 DEFAULT_TEXT_BYTES = 1 << 20
 """Maximum number of bytes of a text if neither the caller nor the tool sets another."""
-MODEL_TEXT_BYTES = 16_384
+MODEL_TEXT_BYTES = 24_576
 """Maximum number of bytes of a model's answer by default.
 
-Descriptions say "16384 bytes", and a client with another limit puts that in its place.
+Descriptions say "24576 bytes", and a client with another limit puts that in its place.
 """
 ESSENTIAL = "essential"
 """The category of the few tools that an agent gets by default.

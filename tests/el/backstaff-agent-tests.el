@@ -167,7 +167,7 @@
 
 (ert-deftest backstaff-agent-descriptions-give-the-limit-of-an-answer ()
   (backstaff-test-with-project nil
-    (pcase-dolist (`(,limit ,text) '((nil "16384 bytes") (16384 "16384 bytes") (4000 "4000 bytes")))
+    (pcase-dolist (`(,limit ,text) '((nil "24576 bytes") (24576 "24576 bytes") (4000 "4000 bytes")))
       (let ((backstaff-agent-max-output-bytes limit))
         (pcase-dolist (`(,id ,name) '(("workspace/read_file" "ranges")
                                       ("workspace/regexp_search" "offset")))
@@ -282,7 +282,7 @@
               (number-sequence 1 400))
     (let ((whole (backstaff-call-text "agent-q/list_directory" '(:path "."))))
       (should (> (string-bytes whole) 20000))
-      (dolist (limit '(1000 16384))
+      (dolist (limit '(1000 24576))
         (let ((backstaff-agent-max-output-bytes limit))
           (dolist (id '("agent-q/list_directory" "forge/list_directory"))
             (let ((text (backstaff-agent-tests-call id ".")))
@@ -534,55 +534,6 @@
       (dolist (text texts)
         (should (string-match-p "\\`\\(Directory: \\|Error: Backstaff connection lost: \\)" text)))
       (should (string-prefix-p "Directory: " (car (backstaff-test-answers calling)))))))
-
-
-;;; Skills
-
-(ert-deftest backstaff-skills-catalog-lists-skills-that-a-model-may-invoke ()
-  (backstaff-test-with-skills
-    (backstaff-test-with-project backstaff-test-skills
-      (let ((catalog (backstaff-skills-catalog)))
-        (should (string-match-p "\\`Skills, .*get_command" catalog))
-        (should (equal (cdr (split-string catalog "\n" t))
-                       (list (concat "- odd: Turns\\u202e round (" root
-                                     ".agents/skills/odd/SKILL.md)")
-                             (concat "- pdf: Fills forms (" root
-                                     ".agents/skills/pdf/SKILL.md)"))))
-        (should (equal (let ((default-directory "/")) (backstaff-skills-catalog root))
-                       catalog)))
-      (should (string-match-p "description: Fills forms"
-                              (backstaff-call-text 'commands/get_command
-                                                   '(:command_name "pdf")))))))
-
-(ert-deftest backstaff-skills-catalog-has-all-pages-and-keeps-within-its-limit ()
-  (backstaff-test-with-skills
-    (backstaff-test-with-project
-        `((".agents" ("skills" ,@(cl-loop
-                                  for n from 1 to 230
-                                  for name = (format "skill-%03d" n)
-                                  collect `(,name ("SKILL.md" . ,(format "---\nname: %s
-description: Its purpose\n---\n" name)))))))
-      (let ((backstaff-agent-max-output-bytes nil))
-        (should (= (length (split-string (backstaff-skills-catalog) "\n" t)) 231)))
-      (let* ((backstaff-agent-max-output-bytes 2000)
-             (catalog (backstaff-skills-catalog))
-             (shown (1- (length (split-string catalog "^- ")))))
-        (should (<= (string-bytes catalog) 2000))
-        (should (> shown 10))
-        (should (string-search "search_commands finds those that have no room" catalog))
-        (should (string-suffix-p ")\n[cut to 2000 bytes]\n" catalog))))))
-
-(ert-deftest backstaff-skills-catalog-of-none-is-nil ()
-  (backstaff-test-with-project backstaff-test-skills
-    ;; The settings name no directory of skills.
-    (should-not (backstaff-skills-catalog)))
-  (backstaff-test-with-skills
-    (backstaff-test-with-project nil
-      (should-not (backstaff-skills-catalog)))))
-
-(ert-deftest backstaff-skills-catalog-error-names-its-cause ()
-  (backstaff-agent-tests-with-settings "[policy]\ndeny = [\"commands/*\"]\n"
-    (should-error (backstaff-skills-catalog) :type 'user-error)))
 
 (provide 'backstaff-agent-tests)
 ;;; backstaff-agent-tests.el ends here

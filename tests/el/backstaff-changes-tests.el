@@ -173,14 +173,6 @@
       (backstaff-view-test-press "g")
       (should (= (line-number-at-pos) line)))))
 
-(ert-deftest backstaff-changes-since-another-commit-are-shown-from-the-top ()
-  (backstaff-changes-tests-with
-    (backstaff-changes-tests-edit 5 "first\n")
-    (backstaff-view-test-open #'backstaff-changes)
-    (goto-char (point-max))
-    (backstaff-view-test-press "b index RET")
-    (should (bobp))))
-
 (ert-deftest backstaff-changes-that-were-cancelled-at-first-are-asked-for-again ()
   (backstaff-changes-tests-with
     (backstaff-changes "index")
@@ -189,36 +181,19 @@
     (backstaff-view-test-press "g")
     (should (string-match-p "since index:" (buffer-string)))))
 
-(ert-deftest backstaff-changes-b-compares-with-another-commit ()
+(ert-deftest backstaff-changes-e-compares-with-another-commit ()
   (backstaff-changes-tests-with
     (write-region "b\n" nil (concat root "b.txt") nil 'quiet)
     (backstaff-changes-tests-git "add" "b.txt")
     (backstaff-view-test-open #'backstaff-changes)
     (should (string-match-p "^\\+b$" (buffer-string)))
-    (backstaff-view-test-press "b index RET")
+    (goto-char (point-max))
+    (backstaff-view-test-press "e M-DEL index RET")
+    (should (bobp))
     (should-not (string-match-p "^\\+b$" (buffer-string)))
     (should (string-match-p "since index" (buffer-string)))
-    ;; Blanks name no commit, so they stand for the default.
-    (backstaff-view-test-press "b SPC SPC RET")
-    (should (string-match-p "^\\+b$" (buffer-string)))))
-
-(ert-deftest backstaff-changes-of-a-base-that-does-not-exist-leave-the-buffer-as-it-is ()
-  (backstaff-changes-tests-with
-    (backstaff-changes-tests-edit 5 "first\n")
-    (backstaff-view-test-open #'backstaff-changes)
-    (let ((text (buffer-string)))
-      (should (string-search "nowhere" (string-join (backstaff-view-test-messages
-                                                      (backstaff-view-test-press "b nowhere RET")))))
-      (should (equal (buffer-string) text)))
-    (backstaff-view-test-press "g")
-    (should (string-match-p "^Changes since HEAD:" (buffer-string)))))
-
-(ert-deftest backstaff-changes-complete-branches-and-tags ()
-  (backstaff-changes-tests-with
-    (backstaff-changes-tests-git "branch" "feature-x")
-    (backstaff-view-test-open #'backstaff-changes)
-    (backstaff-view-test-press "b feat TAB RET")
-    (should (string-match-p "^No changes since feature-x:" (buffer-string)))))
+    (backstaff-view-test-press "e M-DEL nowhere RET")
+    (should (string-match-p "\\`Error: .*nowhere" (buffer-string)))))
 
 (ert-deftest backstaff-changes-have-the-keys-of-a-diff ()
   (backstaff-changes-tests-with

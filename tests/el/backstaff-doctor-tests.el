@@ -51,7 +51,7 @@
       (should-not (string-match-p "FAILED\\|To do:" report))
       (pcase-dolist (`(,name ,regexp)
                      `(("Emacs" ,(regexp-quote emacs-version))
-                       ("Package" ,(regexp-quote backstaff-server-version))
+                       ("Emacs" ,(concat "Backstaff " (regexp-quote backstaff-server-version)))
                        ("Root" "/project/")
                        ("Settings" "none, as there is no .*/config/backstaff/config.toml")
                        ("Running" "no server") ("Agents" "backstaff-listen-mode 1") ("Command" "/__main__\\.py")
@@ -102,10 +102,10 @@
             ;; So that one that never answers is soon known for it.  To start takes longer.
             (hasten (lambda (check &rest _)
                       (when (equal check name) (setq backstaff-doctor--limit 0.3)))))
-        (advice-add 'backstaff-doctor--run :before hasten)
+        (advice-add 'backstaff-doctor--check :before hasten)
         (unwind-protect
             (setq report (backstaff-doctor-tests-report))
-          (advice-remove 'backstaff-doctor--run hasten))
+          (advice-remove 'backstaff-doctor--check hasten))
         (pcase-let ((`(,state ,actual-text ,actual-advice)
                      (backstaff-doctor-tests-check name report)))
           (should (equal state "FAILED"))
@@ -170,10 +170,11 @@
 
 (ert-deftest backstaff-doctor-knows-settings-that-are-missing ()
   (backstaff-doctor-tests-with (backstaff-test-command)
-    (let ((backstaff-server-settings-file "/nowhere/settings.toml"))
-      (should (equal (car (backstaff-doctor-tests-check "Settings"
-                                                        (backstaff-doctor-tests-report)))
-                     "FAILED")))))
+    (let* ((backstaff-server-settings-file "/nowhere/settings.toml")
+           (report (backstaff-doctor-tests-report)))
+      (should (string-match-p "no /nowhere/settings.toml"
+                              (nth 1 (backstaff-doctor-tests-check "Settings" report))))
+      (should (equal (car (backstaff-doctor-tests-check "Handshake" report)) "FAILED")))))
 
 (ert-deftest backstaff-doctor-refuses-remote-directories-untouched ()
   (backstaff-doctor-tests-with (backstaff-test-command)

@@ -13,9 +13,8 @@
 (require 'backstaff-test-support)
 (require 'flymake)
 (require 'xref)
-(require 'backstaff-emacs-diagnostics)
+(require 'backstaff-emacs)
 (require 'backstaff-emacs-fixtures)
-(require 'backstaff-emacs-find-symbol)
 
 (declare-function eglot "ext:eglot" (&rest arguments))
 (declare-function eglot--guess-contact "ext:eglot" (&optional interactive))
@@ -82,29 +81,8 @@
     (with-current-buffer (backstaff-emacs-tests-visit "a.txt")
       (backstaff-emacs-checkers-tests-flymake))
     (should (equal (backstaff-emacs-tests-text "diagnostics")
-                   (concat "No errors or warnings\n[no checker runs in: src/b.txt]\n"
+                   (concat "No problems\n[no checker runs in: src/b.txt]\n"
                            backstaff-emacs-checkers-tests-open)))))
-
-(ert-deftest backstaff-emacs-diagnostics-below-the-severity-are-counted ()
-  (backstaff-test-with-buffers '(("a.txt" . "one\ntwo\nthree\n"))
-    (with-current-buffer (backstaff-emacs-tests-visit "a.txt")
-      (backstaff-emacs-checkers-tests-flymake '(1 2 :note "n") '(5 6 :note "m"))
-      (should (equal (backstaff-emacs-tests-text "diagnostics" :path "a.txt")
-                     (concat "No errors or warnings\n"
-                             "[2 problems below the severity warning not shown]\n"
-                             backstaff-emacs-checkers-tests-open)))
-      (backstaff-emacs-checkers-tests-flymake '(1 2 :note "n") '(5 6 :warning "w"))
-      (should (equal (backstaff-emacs-tests-text "diagnostics" :severity "error")
-                     (concat "No errors\n"
-                             "[2 problems below the severity error not shown]\n"
-                             backstaff-emacs-checkers-tests-open)))
-      (should (equal (backstaff-emacs-tests-text "diagnostics")
-                     (concat "1 problem in 1 file: 1 warning\na.txt:2:1 warning w [flymake]\n"
-                             "[1 problem below the severity warning not shown]\n"
-                             backstaff-emacs-checkers-tests-open)))
-      (backstaff-emacs-checkers-tests-flymake)
-      (should (equal (backstaff-emacs-tests-text "diagnostics" :severity "note")
-                     (concat "No problems\n" backstaff-emacs-checkers-tests-open))))))
 
 (defun backstaff-emacs-checkers-tests-broken (&rest _)
   "Fail, as a checker of Flymake."
@@ -130,7 +108,7 @@
                                                    (current-buffer) 1 2 :error "bad"))))))
         (flymake-start)
         (should (equal (backstaff-emacs-tests-text "diagnostics")
-                       (concat "1 problem in 1 file: 1 error\na.txt:1:1 error bad [flymake]\n"
+                       (concat "1 problem in 1 file\na.txt:1:1 error bad [flymake]\n"
                                "[a checker has failed in: a.txt]\n"
                                backstaff-emacs-checkers-tests-open)))
         (should (equal (plist-get (plist-get (backstaff-call 'emacs/diagnostics nil) :data)
@@ -146,24 +124,22 @@
        '(1 2 :note "first") '(1 2 :error "%s\u202e\e"))
       (goto-char 6)
       (narrow-to-region 5 7)
-      (should (equal (backstaff-emacs-tests-text "diagnostics" :severity "note")
-                     (concat "4 problems in 1 file: 2 errors, 1 warning, 1 note\n"
+      (should (equal (backstaff-emacs-tests-text "diagnostics")
+                     (concat "4 problems in 1 file\n"
                              "a.txt:1:1 error %s\\u202e\\u001b [flymake]\n"
                              "a.txt:1:1 note first [flymake]\n"
                              "a.txt:2:2 error w [flymake]\n"
                              "a.txt:3:2 warning third of two lines [flymake]\n"
                              backstaff-emacs-checkers-tests-open)))
       (should (equal (list (point) (point-min) (point-max)) '(6 5 7)))
-      (should (equal (backstaff-emacs-tests-text "diagnostics" :severity "error"
-                                                 :max_results 1)
-                     (concat "2 problems in 1 file: 2 errors\n"
+      (should (equal (backstaff-emacs-tests-text "diagnostics" :max_results 1)
+                     (concat "4 problems in 1 file\n"
                              "a.txt:1:1 error %s\\u202e\\u001b [flymake]\n"
-                             "[1 more: give a path, or raise max_results or severity]\n"
-                             "[2 problems below the severity error not shown]\n"
+                             "[3 more: give a path, or raise max_results]\n"
                              backstaff-emacs-checkers-tests-open)))
-      (let ((data (plist-get (backstaff-call 'emacs/diagnostics '(:severity "error")) :data)))
-        (should (equal (plist-get data :problems-total) 2))
-        (should (equal (plist-get (cadr (plist-get data :problems)) :severity) :error))))
+      (let ((data (plist-get (backstaff-call 'emacs/diagnostics nil) :data)))
+        (should (equal (plist-get data :problems-total) 4))
+        (should (equal (plist-get (nth 1 (plist-get data :problems)) :severity) :note))))
     ;; A checker that has not reported yet.
     (with-current-buffer (backstaff-emacs-tests-visit "b.txt")
       (setq-local flymake-diagnostic-functions (list #'ignore))
@@ -181,8 +157,8 @@
        '(2 3 warning "line too long") '(1 nil error "undefined name 'x'")
        (list 3 1 'info "elsewhere" :filename (expand-file-name "b.txt" root))
        (list 3 1 'error "outside" :filename "/etc/passwd"))
-      (should (equal (backstaff-emacs-tests-text "diagnostics" :severity "note")
-                     (concat "3 problems in 2 files: 1 error, 1 warning, 1 note\n"
+      (should (equal (backstaff-emacs-tests-text "diagnostics")
+                     (concat "3 problems in 2 files\n"
                              "a.txt:1:1 error undefined name 'x' [flycheck]\n"
                              "a.txt:2:3 warning line too long [flycheck]\n"
                              "b.txt:3:1 note elsewhere [flycheck]\n"
@@ -191,12 +167,12 @@
       (backstaff-emacs-checkers-tests-flymake
        '(1 2 :warning "pyflakes: undefined name 'x'") '(5 6 :warning "unused"))
       (should (equal (backstaff-emacs-tests-text "diagnostics")
-                     (concat "4 problems in 1 file: 1 error, 3 warnings\n"
+                     (concat "5 problems in 2 files\n"
                              "a.txt:1:1 warning pyflakes: undefined name 'x' [flymake]\n"
                              "a.txt:1:1 error undefined name 'x' [flycheck]\n"
                              "a.txt:2:1 warning unused [flymake]\n"
                              "a.txt:2:3 warning line too long [flycheck]\n"
-                             "[1 problem below the severity warning not shown]\n"
+                             "b.txt:3:1 note elsewhere [flycheck]\n"
                              backstaff-emacs-checkers-tests-open))))
     (with-current-buffer (backstaff-emacs-tests-visit "b.txt")
       (backstaff-emacs-checkers-tests-flycheck)
@@ -227,7 +203,7 @@
       (flycheck-buffer)
       (backstaff-test-wait-for (memq flycheck-last-status-change '(finished errored)))
       (should (equal (backstaff-emacs-tests-text "diagnostics")
-                     (concat "1 problem in 1 file: 1 error\na.txt:2:1 error bad [flycheck]\n"
+                     (concat "1 problem in 1 file\na.txt:2:1 error bad [flycheck]\n"
                              backstaff-emacs-checkers-tests-open))))))
 
 
@@ -268,16 +244,14 @@
       ;; Eglot feeds Flymake, and the answer has the problem once.
       (should (equal (replace-regexp-in-string
                       " :" ":" (backstaff-emacs-tests-text "diagnostics")) ; Flymake 1.4
-                     (concat "1 problem in 1 file: 1 error\n"
+                     (concat "1 problem in 1 file\n"
                              "a.py:5:24 error pyflakes: undefined name 'undefined_name' [flymake]\n"
                              backstaff-emacs-checkers-tests-open)))
       ;; At first the server loads its files, which on a busy machine outlasts a call.
       (backstaff-test-wait-for
        (plist-get (backstaff-call 'emacs/find_symbol '(:symbol "frob" :path "a.py")) :ok))
-      (dolist (line '(nil 5))
-        (should (equal (backstaff-emacs-tests-text "find_symbol" :symbol "frob" :path "a.py"
-                                                   :line line)
-                       "1 definition of 'frob', asked of eglot in a.py\nb.py:2: def frob(x):\n")))
+      (should (equal (backstaff-emacs-tests-text "find_symbol" :symbol "frob" :path "a.py")
+                     "1 definition of 'frob', asked of eglot in a.py\nb.py:2: def frob(x):\n"))
       (should (equal (backstaff-emacs-tests-text "find_symbol" :symbol "frob" :path "a.py"
                                                  :what "references")
                      (concat "2 references of 'frob', asked of eglot in a.py\n"
@@ -287,7 +261,7 @@
       (insert "\n\n")
       (backstaff-emacs-checkers-tests-tell-changes)
       (narrow-to-region 1 2)
-      (should (equal (backstaff-emacs-tests-text "find_symbol" :symbol "f" :path "a.py" :line 6)
+      (should (equal (backstaff-emacs-tests-text "find_symbol" :symbol "f" :path "a.py")
                      "1 definition of 'f', asked of eglot in a.py\na.py:6: def f():\n"))
       ;; A place outside the root is left out: this is in Python's own library.
       (widen)
@@ -295,7 +269,7 @@
       (insert "import os\nos.getcwd()\n")
       (backstaff-emacs-checkers-tests-tell-changes)
       (let ((reply (backstaff-call 'emacs/find_symbol
-                                   '(:symbol "os" :path "a.py" :line 9))))
+                                   '(:symbol "os" :path "a.py"))))
         (should (equal (plist-get reply :text)
                        "No definition of 'os', asked of eglot in a.py\n\
 [1 outside the workspace left out]\n"))
@@ -508,8 +482,6 @@ The promise is 50 ms, but the machine of the tests may be busy."
                    `(("NO_BACKEND" "No back end here" :symbol "two")
                    ("NO_BACKEND" "No back end here" :symbol "two" :path ".")
                      ("NOT_FOUND" "File 'b.txt' is not open" :symbol "x" :path "b.txt")
-                     ("NOT_FOUND" "'two' does not stand on line 1 of a.txt"
-                      :symbol "two" :line 1)
                      ("INVALID_ARGUMENT" "from 1 to 1000 characters" :symbol " ")
                      ("INVALID_ARGUMENT" "from 1 to 1000 characters" :symbol ,(make-string 100000 ?x))))
       (pcase-let ((`(,code2 ,message) (apply #'backstaff-emacs-tests-error "find_symbol" args)))

@@ -161,77 +161,6 @@ SETTINGS are the server's, a string, or nil."
                      (sort (mapcar #'gptel-tool-name tools) #'string<))))))
 
 
-(defun backstaff-gptel-tests-system (message)
-  "Return what the preset makes of MESSAGE, gptel's system message."
-  (pcase (plist-get (gptel-get-preset 'backstaff) :system)
-    (`(:function ,function) (funcall function message))
-    ('nil message)))
-
-(ert-deftest backstaff-gptel-preset-lists-skills-if-asked-to ()
-  (backstaff-test-with-skills
-    (let ((file backstaff-server-settings-file))
-      (backstaff-gptel-tests-with-tools nil
-        (let ((backstaff-server-settings-file file)
-              (backstaff-root-directory root))
-          (backstaff-test--plant backstaff-test-skills root)
-          (backstaff-gptel-register)
-          (should (equal (backstaff-gptel-tests-system "You help.") "You help."))
-          (let ((backstaff-gptel-skills t))
-            (backstaff-gptel-register)
-            (let ((catalog (backstaff-skills-catalog))
-                  (whole (backstaff-gptel-tests-system "You help.")))
-              (should (equal whole (concat "You help.\n\n" catalog)))
-              ;; A preset can be applied again and again.
-              (should (equal (backstaff-gptel-tests-system whole) whole))
-              (dolist (none '(nil ""))
-                (should (equal (backstaff-gptel-tests-system none) catalog)))
-              (should (equal (backstaff-gptel-tests-system '("a" "b")) '("a" "b"))))))))))
-
-(ert-deftest backstaff-gptel-preset-with-skills-has-the-tool-that-reads-them ()
-  (cl-flet ((names (preset)
-              (mapcar #'gptel-tool-name
-                      (plist-get (plist-get (gptel-get-preset preset) :tools) :append))))
-    (backstaff-gptel-tests-with-tools nil
-      (let ((backstaff-gptel-skills t))
-        (dolist (toolsets '(nil ("workspace") "commands" "forge"))
-          (backstaff-gptel-register toolsets)
-          (dolist (preset '(backstaff backstaff-all))
-            (should (equal (cl-count "get_command" (names preset) :test #'equal) 1))))
-        (backstaff-gptel-register)
-        (should (equal (length (names 'backstaff)) 9))))
-    ;; A catalog of skills that cannot be read leads nowhere.
-    (backstaff-gptel-tests-with-tools "[policy]\ndeny = [\"commands/get_command\"]\n"
-      (let ((backstaff-gptel-skills t))
-        (backstaff-gptel-register)
-        (should-not (member "get_command" (names 'backstaff)))
-        (should-not (plist-member (gptel-get-preset 'backstaff) :system))))))
-
-(ert-deftest backstaff-gptel-preset-goes-on-without-skills ()
-  (backstaff-gptel-tests-with-tools "[policy]\ndeny = [\"commands/list_commands\"]\n"
-    (let ((backstaff-gptel-skills t)
-          (inhibit-message t))
-      (backstaff-gptel-register)
-      (should (equal (backstaff-gptel-tests-system "You help.") "You help."))
-      (backstaff-stop)
-      (let ((backstaff-server-command '("/nowhere/python")))
-        (should (equal (backstaff-gptel-tests-system "You help.") "You help."))))))
-
-(ert-deftest backstaff-gptel-applies-the-preset-with-skills ()
-  (backstaff-gptel-tests-needs-real)
-  (backstaff-test-with-skills
-    (let ((file backstaff-server-settings-file))
-      (backstaff-gptel-tests-with-tools nil
-        (let ((backstaff-server-settings-file file)
-              (backstaff-root-directory root)
-              (backstaff-gptel-skills t)
-              (set nil))
-          (backstaff-test--plant backstaff-test-skills root)
-          (backstaff-gptel-register)
-          (gptel--apply-preset 'backstaff (lambda (symbol value) (push (cons symbol value) set)))
-          (should (string-suffix-p (backstaff-skills-catalog)
-                                   (cdr (cl-find-if #'stringp set :key #'cdr)))))))))
-
-
 ;;; Trouble
 
 (ert-deftest backstaff-gptel-register-warns-and-registers-when-the-trouble-is-over ()
@@ -467,7 +396,7 @@ Connection: close\r\nContent-Length: %d\r\n\r\n%s" (length body) body))
            (model (backstaff-gptel-tests--model
                    '(("emacs_context") ("emacs_read_buffer" :buffer "*backstaff shell*")
                      ("emacs_diagnostics" :path "src")
-                     ("emacs_find_symbol" :symbol "frob" :path "a.txt" :line 1))
+                     ("emacs_find_symbol" :symbol "frob" :path "a.txt"))
                    requests))
            (gptel-use-curl nil)
            (gptel-backend (gptel-make-openai "fake"

@@ -27,7 +27,7 @@
 (defun backstaff-inspector-tests-text (buffer)
   "Return the text of BUFFER once the call is over."
   (with-current-buffer buffer
-    (backstaff-test-wait-for (not backstaff-view--calls))
+    (backstaff-test-wait-for (not backstaff-view--call))
     (should-not (buffer-modified-p))
     (buffer-substring-no-properties (point-min) (point-max))))
 
@@ -74,7 +74,7 @@
                "(backstaff-call \"forge/list_directory\" '(:path \"src\" :recursive t))" text))
       (should (string-match-p (concat "Root +" (regexp-quote root)) text))
       (should (string-match-p "Reply +complete" text))
-      (should (string-match-p "Time +[0-9]+ ms in the server, [0-9.]+ ms there and back" text))
+      (should (string-match-p "Reply +complete after [0-9]+ ms$" text))
       (let ((reply (backstaff-call "forge/list_directory" '(:path "src" :recursive t))))
         (should (string-search (concat "\n\n" (plist-get reply :text)) text))
         (should (string-match "\nData\n\n" text))
@@ -101,6 +101,11 @@
     (should (string-match-p "go.*\n?.*Look at a change twice" (buffer-string)))
     (backstaff-view-test-press "e RET")
     (should (string-match-p "(backstaff-call \"commands/list_commands\"" (buffer-string)))))
+
+(ert-deftest backstaff-list-commands-says-what-a-command-is-where-there-is-none ()
+  (backstaff-view-test-project nil
+    (backstaff-view-test-open #'backstaff-list-commands)
+    (should (string-match-p "\\`No slash commands are here\\.\n\n.*\n\\.claude/commands/review\\.md" (buffer-string)))))
 
 (ert-deftest backstaff-inspector-shows-a-failure ()
   (backstaff-inspector-tests-with (backstaff-test-command)
@@ -140,7 +145,7 @@
                                       . "1234567 bytes, roughly 308642 to 493827")))
     (with-temp-buffer
       (setq backstaff-view-state '(:tool "a" :root "/"))
-      (backstaff-inspector--draw (list :ok t :text text :elapsed-ms 1) 1.0)
+      (backstaff-inspector--draw (list :ok t :text text :elapsed-ms 1))
       (should (string-match-p (format "^Length +%s tokens\n" costs) (buffer-string))))))
 
 
@@ -163,11 +168,11 @@
     (let ((buffer (backstaff-run-tool "stall" nil)))
       ;; A command that waited would return at the limit, with no request left.
       (with-current-buffer buffer
-        (should backstaff-view--calls))
+        (should backstaff-view--call))
       (should (string-match-p "\\`Cancelled\n\nType g"
                               (backstaff-inspector-tests-type "C-g")))
       (with-current-buffer buffer
-        (should-not backstaff-view--calls))
+        (should-not backstaff-view--call))
       (should (equal (length (backstaff-test-call-server 'cancellations nil)) 1)))))
 
 (ert-deftest backstaff-inspector-quit-keeps-the-shown-reply ()
@@ -199,7 +204,7 @@
                                                                  :size i :kind :file))))))
     (with-temp-buffer
       (setq backstaff-view-state '(:tool "a" :root "/"))
-      (should (< (backstaff-test-work (backstaff-inspector--draw reply 1.0)) 2)))))
+      (should (< (backstaff-test-work (backstaff-inspector--draw reply)) 2)))))
 
 
 ;;; Reading arguments
@@ -216,21 +221,24 @@
 (defun backstaff-arguments-tests-read (keys &optional current)
   "Return what is read for the arguments of a tool if the user types KEYS.
 CURRENT are the arguments to edit."
-  (backstaff-test-typing keys
-    (backstaff-inspector--read-arguments backstaff-arguments-tests-tool current)))
+  (cl-letf (((symbol-function 'backstaff-tools) (lambda () (list backstaff-arguments-tests-tool))))
+    (backstaff-test-typing keys (backstaff-prompt-read-arguments "zoo/feed" current))))
 
 (ert-deftest backstaff-arguments-that-a-tool-needs-stand-there-to-edit ()
-  (should (equal (backstaff-arguments-tests-read
-                  "RET" (backstaff-inspector--template backstaff-arguments-tests-tool "/"))
-                 '(:path "." :amount 1 :hungry t :animals ("")))))
+  (let ((template (backstaff-inspector--template backstaff-arguments-tests-tool "/")))
+    (should (equal (backstaff-arguments-tests-read "RET" template)
+                   '(:path "." :amount "" :hungry "" :animals "")))
+    ;; Point is where the first value ends.
+    (should (equal (plist-get (backstaff-arguments-tests-read "/ a RET" template) :path) "./a")))
+  (should (equal (backstaff-arguments-tests-read ":food SPC 1 RET") '(:food 1)))
+  (should (equal (backstaff-arguments-tests-read "0 RET" '(:amount 1)) '(:amount 10))))
 
 (ert-deftest backstaff-arguments-are-a-plist-or-json ()
-  (pcase-dolist (`(,keys . ,expected) '(("RET" . nil)
-                                        ("(:food SPC \"oats\") RET" . (:food "oats"))
-                                        ("{\"food\":1} RET" . "{\"food\":1}")))
-    (should (equal (backstaff-arguments-tests-read (concat "C-a C-k " keys)) expected)))
-  (should (equal (backstaff-arguments-tests-read "RET" "{\"a\":1}") "{\"a\":1}"))
-  (dolist (wrong '("oats" "(:food" "(:food)"))
+  (pcase-dolist (`(,keys . ,expected) '(("()" . nil)
+                                        ("(:food SPC \"oats\")" . (:food "oats"))
+                                        ("{\"food\":[1],\"hungry\":false}" . (:food (1) :hungry :false))))
+    (should (equal (backstaff-arguments-tests-read (concat "C-a C-k " keys " RET")) expected)))
+  (dolist (wrong '("oats" "(:food" "(:food)" "{\"food\""))
     (should (string-match-p "no plist such as"
                             (cadr (should-error (backstaff-arguments-tests-read
                                                  (concat "C-a C-k " wrong " RET"))
@@ -242,7 +250,7 @@ CURRENT are the arguments to edit."
   (dolist (arguments '((:path "a\n\"b\"" :hungry :false :animals ("x" "y") :amount 3) nil))
     (with-temp-buffer
       (setq backstaff-view-state (list :tool "zoo/feed" :arguments arguments :root "/"))
-      (backstaff-inspector--draw '(:ok t :text "" :elapsed-ms 1) 1.0)
+      (backstaff-inspector--draw '(:ok t :text "" :elapsed-ms 1))
       (goto-char (point-min))
       (should (equal (read (current-buffer))
                      `(backstaff-call "zoo/feed" ,(and arguments (list 'quote arguments)))))

@@ -22,8 +22,8 @@
 
 ;; `:open' shows the view.  `:file' is a file that it shows at first.
 (defconst backstaff-promises-tests-views
-  `((:open ,#'backstaff-tree :file "README" :directory "deep/")
-    (:open ,#'backstaff-overview :file "README" :directory "src/")
+  `((:open ,#'backstaff-tree :file "README")
+    (:open ,#'backstaff-overview :file "README")
     (:open ,#'backstaff-file-info)
     (:open ,(lambda (_) (backstaff-list-commands)))
     (:open ,(lambda (_) (backstaff-search "read")))
@@ -50,23 +50,9 @@
     (let ((window (selected-window)) (file (plist-get view :file)))
       (goto-char (point-max))
       (search-backward (file-name-nondirectory file))
-      (execute-kbd-macro (kbd "o"))
+      (execute-kbd-macro (kbd "C-x 4 4 RET"))
       (should-not (eq (selected-window) window))
       (should (equal (buffer-file-name (window-buffer)) (concat root file))))))
-
-(ert-deftest backstaff-promises-other-window-shows-the-directory-at-point ()
-  (backstaff-promises-tests-each :directory
-    (let ((here (current-buffer)) (window (selected-window)))
-      (goto-char (point-max))
-      (search-backward (plist-get view :directory))
-      (let ((path (directory-file-name (backstaff-view-file-at-point))))
-        (execute-kbd-macro (kbd "o"))
-        (should-not (eq (selected-window) window))
-        (should (eq (window-buffer window) here))
-        (with-current-buffer (window-buffer)
-          (should (eq major-mode 'dired-mode))
-          (should (equal (directory-file-name default-directory) path))
-          (kill-buffer))))))
 
 (ert-deftest backstaff-promises-command-starts-at-the-root-or-asks ()
   (dolist (command '("backstaff-tree" "backstaff-overview"))
@@ -77,7 +63,7 @@
           (execute-kbd-macro (kbd (format keys command)))
           (backstaff-view-test-settle)
           (should (equal (plist-get backstaff-view-state :root) root))
-          (should (equal (plist-get backstaff-view-state :path) path)))))))
+          (should (equal (plist-get (backstaff-view-get :arguments) :path) path)))))))
 
 (provide 'backstaff-promises-tests)
 ;;; backstaff-promises-tests.el ends here

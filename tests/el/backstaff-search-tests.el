@@ -53,14 +53,6 @@
     (should (string-match-p "\n\n\\[not searched: nothing]\nSearch finished\n\\'"
                             (buffer-string)))))
 
-(ert-deftest backstaff-search-case-is-toggled-while-matches-are-to-come ()
-  (backstaff-search-tests-found "run"
-    (should (string-match-p "any case" (backstaff-view-test-header)))
-    (backstaff-search-tests-press "c c")
-    (should (string-match-p "any case" (backstaff-view-test-header)))
-    (backstaff-search-tests-press "c")
-    (should-not (string-match-p "any case" (backstaff-view-test-header)))))
-
 (ert-deftest backstaff-search-groups-by-file-and-counts-in-one-line ()
   (backstaff-search-tests-found "run"
     (should (equal (backstaff-search-tests-lines t)
@@ -70,7 +62,7 @@
     (search-forward "src/a.c\0")
     (should (invisible-p (1- (point))))
     (should (equal (substring-no-properties header-line-format)
-                   " 4 matches in 2 files for run, any case  ? shows the keys"))))
+                   " 4 matches in 2 files for run  e edits, ? shows the keys"))))
 
 (ert-deftest backstaff-search-names-the-definition-around-a-match ()
   (let ((backstaff-search-tests-tree
@@ -87,25 +79,25 @@
       (should (equal (mapcar #'string-width (backstaff-search-tests-lines t)) '(4 1002 8)))
       (should (string-suffix-p "Search finished\n" (buffer-string))))))
 
-(ert-deftest backstaff-search-looks-in-some-files ()
-  (backstaff-search-tests-found "r"
-    (backstaff-search-tests-press "f *.c RET")
-    (should (equal (backstaff-search-tests-lines) '("src/a.c:1:int run;" "src/a.c:2:run run")))
-    (should (string-search ", in *.c" header-line-format))
-    (backstaff-search-tests-press "f C-a C-k src/b* SPC README RET")
-    (should (equal (backstaff-search-tests-lines) '("README:1:Run it")))
-    (backstaff-search-tests-press "f C-a C-k RET")
-    (should (= (length (backstaff-search-tests-lines)) 3))))
-
-(ert-deftest backstaff-search-pattern-is-edited ()
-  (backstaff-search-tests-found "runx"
+(ert-deftest backstaff-search-arguments-are-edited ()
+  (backstaff-search-tests-found "run"
+    (pcase-dolist (`(,arguments ,header . ,lines)
+                   '(("(:pattern SPC \"u.\" SPC :literal SPC t)" ", (:literal t)")
+                     ("(:pattern SPC \"run\" SPC :flags SPC \"\" SPC :root_path SPC \"src\")"
+                      ", (:flags \"\" :root_path \"src\")" "src/a.c:1:int run;" "src/a.c:2:run run")
+                     ("{\"pattern\":\"r\",\"include\":[\"**/*.{el,py}\",\"README\"]}"
+                      ", (:include (\"**/*.{el,py}\" \"README\"))" "README:1:Run it")))
+      (ert-info (arguments)
+        (backstaff-search-tests-press (concat "e C-a C-k " arguments " RET"))
+        (should (equal (backstaff-search-tests-lines) lines))
+        (should (string-search header (backstaff-view-test-header)))))
+    ;; Point is behind the pattern.
+    (backstaff-search "runx")
+    (backstaff-view-test-wait)
     (backstaff-search-tests-press "e DEL ; RET")
     (should (equal (backstaff-search-tests-lines) '("src/a.c:1:int run;")))
-    (should (string-search "for run;" header-line-format))
-    ;; It stays text, and a capital letter counts.
-    (backstaff-search-tests-press "t e C-a C-k Run RET")
-    (should (equal (backstaff-search-tests-lines) '("README:1:Run it")))
-    (should (string-search "for the text Run" header-line-format))))
+    (backstaff-search-tests-press "e C-a C-k (:pattern SPC \"run\" SPC :nonsense SPC 1) RET")
+    (should (string-search "[Unknown argument ignored: nonsense" (buffer-string)))))
 
 (ert-deftest backstaff-search-visits-a-file-with-a-newline-in-its-name ()
   (dolist (keys '("RET" "M-g n" "M-g M-n"))
@@ -174,14 +166,12 @@
   (backstaff-search-tests-found "run\\S"
     (should (equal (backstaff-search-tests-lines) '("src/a.c:1:int run;"))))
   (backstaff-search-tests-found "Run"
-    (execute-kbd-macro "c")
-    (backstaff-view-test-wait)
+    (backstaff-search-tests-press "e SPC DEL \" SPC :flags SPC \"i\") C-k RET")
     (should (equal (length (backstaff-search-tests-lines)) 3))))
 
 (ert-deftest backstaff-search-says-what-is-wrong-and-what-a-person-can-do ()
   (backstaff-search-tests-found "(a"
-    (should (string-prefix-p "\nNot a valid regular expression: missing ).  Press t to search\
- for it as plain text.\n" (buffer-string)))
+    (should (string-match-p "\\`\nError: .*missing ).*literal=true" (buffer-string)))
     (should (string-suffix-p "\nSearch failed\n" (buffer-string)))))
 
 (ert-deftest backstaff-search-says-that-nothing-matches ()
@@ -189,28 +179,16 @@
     (should (equal (backstaff-search-tests-lines t) '("No matches")))
     (should (string-suffix-p "Search finished\n" (buffer-string)))))
 
-(ert-deftest backstaff-search-names-the-key-for-the-advice-of-a-note ()
+(ert-deftest backstaff-search-names-the-arguments-for-the-advice-of-a-note ()
   (backstaff-view-test-project '(("a" . "run\n") ("build" ("b" . "x")))
     (backstaff-search "RUN")
     (with-current-buffer (window-buffer)
       (backstaff-view-test-wait)
-      (should (string-search "[1 file matches without regard to case: c searches so]"
+      (should (string-search "[1 file matches without regard to case, flags=i]"
                              (buffer-string)))
-      (should (string-search "[not searched: 1 in build/: d searches one directory]"
+      (should (string-search "[not searched: 1 in build/, to be given as root_path]"
                              (buffer-string)))
       (kill-buffer))))
-
-(ert-deftest backstaff-search-changes-how-it-searches ()
-  (backstaff-search-tests-found "u."
-    (should (equal (length (backstaff-search-tests-lines)) 3))
-    (execute-kbd-macro "t")
-    (backstaff-view-test-wait)
-    (should (equal (backstaff-search-tests-lines t) '("No matches")))
-    (should (string-search " for the text u.," header-line-format))
-    (execute-kbd-macro "t")
-    (backstaff-search-in-directory (expand-file-name "src"))
-    (backstaff-view-test-wait)
-    (should (equal (length (backstaff-search-tests-lines)) 2))))
 
 (ert-deftest backstaff-search-is-edited-with-wgrep ()
   (backstaff-test-needs "wgrep" (require 'wgrep nil t))
@@ -228,14 +206,17 @@
 (ert-deftest backstaff-search-reads-a-pattern ()
   (cl-letf (((symbol-function 'thing-at-point) (lambda (&rest _) "a.c")))
     (pcase-dolist (`(,keys . ,read) '(("b|c RET" . "b|c") ("RET" . "a\\.c")))
-      (should (equal (backstaff-test-typing keys (backstaff-search--read nil)) read))))
+      (should (equal (backstaff-test-typing keys
+                       (backstaff-search--read "Search" #'backstaff-prompt-quote-regexp))
+                     read))))
   (with-temp-buffer
-    (should-error (backstaff-test-typing "RET" (backstaff-search--read nil)) :type 'user-error)))
+    (should-error (backstaff-test-typing "RET" (backstaff-search--read "Search" #'identity))
+                  :type 'user-error)))
 
 (ert-deftest backstaff-search-shows-the-pattern-as-it-was-typed ()
   (dolist (pattern '("x\\by{" "\"a\"" "a  b"))
     (backstaff-search-tests-found pattern
-      (should (string-search (format " for %s," pattern) header-line-format)))))
+      (should (string-search (format " for %s  e edits" pattern) header-line-format)))))
 
 (ert-deftest backstaff-search-returns-at-once-and-is-cancelled ()
   (backstaff-view-test-project backstaff-search-tests-tree
@@ -243,12 +224,12 @@
     (should (eq (window-buffer) (get-buffer (backstaff-search-tests-name root))))
     (with-current-buffer (get-buffer (backstaff-search-tests-name root))
       (should-not (string-match-p "finished" (buffer-string)))
-      (should backstaff-view--calls)
+      (should backstaff-view--call)
       (backstaff-view-quit)
       (should (string-match-p "\\`Cancelled\n" (buffer-string)))
       (revert-buffer)
       (backstaff-view-test-wait)
-      (should (string-match-p "4 matches .* for run," header-line-format))
+      (should (string-match-p "4 matches .* for run " header-line-format))
       (kill-buffer))))
 
 (ert-deftest backstaff-search-says-which-file-takes-too-long-and-what-helps ()
@@ -259,8 +240,7 @@
       (backstaff-search "(a|aa)+(?=x)")
       (with-current-buffer (window-buffer)
         (backstaff-view-test-wait)
-        (should (string-match-p "file 1 of 1, in/b, with.*d searches one dir" (buffer-string)))
-        (should-not (string-search "include" (buffer-string)))
+        (should (string-match-p "file 1 of 1, in/b, with.*give a root_path" (buffer-string)))
         (kill-buffer)))))
 
 ;;; Consult
@@ -294,7 +274,8 @@
                      '("a.c" 2))))
     (should (equal (backstaff-search--candidates
                     "(a" root)
-                   "Not a valid regular expression: missing )."))))
+                   "Argument 'pattern' is no regular expression: missing ), unterminated\
+ subpattern (at character 1)"))))
 
 (ert-deftest backstaff-search-uses-consult-by-an-option-and-with-a-completion-on-the-screen ()
   (backstaff-view-test-project backstaff-search-tests-tree
@@ -320,12 +301,10 @@
     (let ((place (list (line-number-at-pos) (current-column))))
       (backstaff-search-tests-press "g")
       (should (equal (list (line-number-at-pos) (current-column)) place)))
-    (dolist (keys '("t" "f *.c RET" "c" "e C-a C-k run RET"))
-      (ert-info (keys)
-        (goto-char (point-max))
-        (backstaff-search-tests-press keys)
-        (should (bobp))
-        (should (= (window-start) (point-min)))))))
+    (goto-char (point-max))
+    (backstaff-search-tests-press "e DEL RET")
+    (should (bobp))
+    (should (= (window-start) (point-min)))))
 
 (ert-deftest backstaff-search-keeps-its-place-among-many-matches ()
   (backstaff-view-test-project `(("a" . ,(apply #'concat (make-list 300 "hit\n"))))
@@ -350,12 +329,6 @@
     (should (member "new.c:1:run" (backstaff-search-tests-lines)))
     (should-not (file-exists-p "made"))))
 
-(ert-deftest backstaff-search-globs-may-have-braces ()
-  (backstaff-search-tests-found "r"
-    (backstaff-search-tests-press "f *.{c,h} SPC docs/** RET")
-    (should (equal (backstaff-view-get :include) '("**/*.{c,h}" "docs/**")))
-    (should (equal (backstaff-search-tests-lines) '("src/a.c:1:int run;" "src/a.c:2:run run")))))
-
 (ert-deftest backstaff-search-offers-the-region-or-the-symbol ()
   (with-temp-buffer
     (let ((transient-mark-mode t))
@@ -379,14 +352,6 @@
       (backstaff-search-tests-found (backstaff-prompt-quote-regexp text)
         (should (equal (length (backstaff-search-tests-lines)) 1))))))
 
-(ert-deftest backstaff-search-asks-for-text-where-it-searches-for-text ()
-  (backstaff-search-tests-found "(a"
-    (backstaff-search-tests-press "t")
-    (let ((prompts nil))
-      (cl-letf (((symbol-function 'read-string) (lambda (prompt &rest _) (push prompt prompts) "(b")))
-        (backstaff-search-edit))
-      (should (equal prompts '("Search for text: "))))))
-
 ;;; Questions
 
 (ert-deftest backstaff-codebase-search-shows-the-best-places-for-a-question ()
@@ -405,7 +370,7 @@
         (should (member "3:        # drained before it is closed" lines))
         ;; A file without a definition is a place as well.
         (should (member "notes.txt" lines)))
-      (should (string-match-p "places in 2 files for how is a connection drained, best first"
+      (should (string-match-p "places in 2 files for how is a connection drained "
                               header-line-format))
       (should (string-match-p "^\\[words: .*drain" (buffer-string)))
       (goto-char (point-min))
@@ -420,13 +385,11 @@
       (backstaff-codebase-search "drain")
       (backstaff-view-test-wait)
       (should (equal (length (backstaff-search-tests-lines)) 2))
-      (backstaff-search-tests-press "f *.py RET")
-      (should (equal (backstaff-search-tests-lines) '("a.py:1:def drain():")))
       (backstaff-search-tests-press "e SPC it RET")
-      (should (equal (backstaff-view-get :tool) "drain it"))
-      ;; A question has neither case nor a regular expression.
-      (should (string-search "for words" (cadr (should-error (execute-kbd-macro (kbd "t"))
-                                                             :type 'user-error)))))))
+      (should (equal (plist-get (backstaff-view-get :arguments) :query) "drain it"))
+      (backstaff-search-tests-press
+       "e C-a C-k {\"query\":\"drain\",\"include\":[\"**/*.py\"]} RET")
+      (should (equal (backstaff-search-tests-lines) '("a.py:1:def drain():"))))))
 
 (provide 'backstaff-search-tests)
 ;;; backstaff-search-tests.el ends here

@@ -319,28 +319,6 @@ The project is the root of each call."
              (let ((kill-buffer-hook nil) (kill-buffer-query-functions nil))
                (kill-buffer buffer))))))))
 
-(defmacro backstaff-test-with-skills (&rest body)
-  "Run BODY with settings that list skills.
-BODY is to start the server and fill `root'."
-  (declare (indent 0) (debug t))
-  `(let ((backstaff-server-settings-file
-          (make-temp-file "backstaff-" nil ".toml" "[tools.list_commands]
-directory = [\".claude/commands\", \".agents/skills\", \".claude/skills\"]\n")))
-     (unwind-protect (progn ,@body)
-       (delete-file backstaff-server-settings-file))))
-
-(defconst backstaff-test-skills
-  '((".agents" ("skills"
-                ("pdf" ("SKILL.md" . "---\nname: pdf\ndescription: Fills forms\n---\n"))
-                ("hand" ("SKILL.md" . "---\nname: hand\ndescription: Mine
-disable-model-invocation: true\n---\n"))
-                ("odd" ("SKILL.md" . "---\nname: odd\ndescription: \"Turns\\u202e round\"\n---\n"))))
-    (".claude" ("skills"
-                ("pdf" ("SKILL.md" . "---\nname: pdf\ndescription: Other\n---\n"))
-                ("bare" ("SKILL.md" . "Nothing said.\n")))
-     ("commands" ("commit.md" . "Commit it.\n"))))
-  "Skills and a command, as the tree of a project.")
-
 (defmacro backstaff-test-with-connection (variable &rest body)
   "Run BODY with VARIABLE bound to a connection with a fake server."
   (declare (indent 1) (debug (symbolp body)))

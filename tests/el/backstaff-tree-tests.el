@@ -45,7 +45,7 @@
     (should (equal (backstaff-tree-tests-lines) backstaff-tree-tests-drawn))
     (should (derived-mode-p 'special-mode))
     (should buffer-read-only)
-    (should (equal (backstaff-view-test-header) " 8 names to depth 2 · without dot files"))
+    (should (equal (backstaff-view-test-header) " 8 names, (:path \".\" :max_depth 2)  e edits, ? shows the keys"))
     (backstaff-view-test-go-to "src/")
     (should (eq (get-text-property (point) 'face) 'backstaff-directory))))
 
@@ -74,8 +74,8 @@
       (should-not (string-match-p "[\0-\11\13-\37\u202e\200-\377]" (buffer-string)))
       (dolist (name names)
         (ert-info ((format "%S" name))
-          (backstaff-view-test-open #'backstaff-tree root)
-          (backstaff-view-test-press "C-u 2 d")
+          (let ((backstaff-tree--depth 2))
+            (backstaff-view-test-open #'backstaff-tree root))
           (should (backstaff-view-go-to (concat name "/" name)))
           (should (looking-at-p (regexp-quote (backstaff-names-show name))))
           (backstaff-view-test-press "RET")
@@ -211,7 +211,7 @@
     (should (equal (backstaff-tree-tests-lines) '("  many/ 1100 …")))
     ;; Of a single directory the first thousand are there, and its line counts all.
     (backstaff-view-test-open #'backstaff-tree (expand-file-name "many"))
-    (should (string-search "to depth 1, not all" (backstaff-view-test-header)))
+    (should (string-search " names, not all, (:path \"many\" :max_depth 1)" (backstaff-view-test-header)))
     (should (equal (car (backstaff-view-test-lines)) "many/ 1100"))))
 
 
@@ -222,32 +222,22 @@
     (backstaff-view-test-go-to "b.c")
     (backstaff-view-test-press ".")
     (should (member "  .dot/ 1" (backstaff-tree-tests-lines)))
-    (should (string-match-p "with dot files" (backstaff-view-test-header)))
+    (should (string-search ":include_hidden t" (backstaff-view-test-header)))
     ;; Point stays on its file.
     (should (equal (backstaff-view-test-path) "src/b.c"))
     (backstaff-view-test-press ".")
     (should (equal (backstaff-tree-tests-lines) backstaff-tree-tests-drawn))))
 
-(ert-deftest backstaff-tree-depth-is-set ()
+(ert-deftest backstaff-tree-arguments-are-edited ()
   (backstaff-tree-tests-shown
-    (backstaff-view-test-press "d 4 RET")
+    (backstaff-view-test-press "e C-a C-k (:path SPC \".\" SPC :max_depth SPC 4) RET")
     (should (member "        est/ 1 …" (backstaff-tree-tests-lines)))
-    (backstaff-view-test-press "C-u 1 d")
-    (should (equal (backstaff-tree-tests-lines) '("  doc/ 1 …" "  src/ 3 …" "  README" "  error.log")))
-    ;; A depth that the tool refuses changes nothing.
-    (should (string-search "40" (car (last (backstaff-view-test-messages
-                                             (backstaff-view-test-press "C-u 4 0 d"))))))
-    (should (equal (backstaff-tree-tests-lines) '("  doc/ 1 …" "  src/ 3 …" "  README" "  error.log")))
-    (backstaff-view-test-press "d 2 RET")
-    (should (member "    a.c" (backstaff-tree-tests-lines)))))
-
-(ert-deftest backstaff-tree-excludes-globs ()
-  (backstaff-tree-tests-shown
-    (backstaff-view-test-press "x *.{log,md} SPC src/** RET")
+    (backstaff-view-test-press "e C-a C-k (:max_depth SPC 40) RET")
+    (should (string-match-p "\\`Error: .*\n\nType g" (buffer-string)))
+    (backstaff-view-test-press
+     "e C-a C-k {\"path\":\".\",\"max_depth\":2,\"exclude\":[\"**/*.{log,md}\",\"src/**\"]} RET")
     (should (equal (backstaff-tree-tests-lines) '("  doc/" "  README")))
-    (should (string-suffix-p "without dot files, *.{log,md}, src/**" (backstaff-view-test-header)))
-    (backstaff-view-test-press "x C-a C-k RET")
-    (should (equal (backstaff-tree-tests-lines) backstaff-tree-tests-drawn))))
+    (should (string-search ":exclude (\"**/*.{log,md}\" \"src/**\")" (backstaff-view-test-header)))))
 
 
 ;;; Places
@@ -265,7 +255,7 @@
 (ert-deftest backstaff-tree-other-window-keeps-the-tree ()
   (backstaff-tree-tests-shown
     (backstaff-view-test-go-to "README")
-    (execute-kbd-macro (kbd "o"))
+    (execute-kbd-macro (kbd "C-x 4 4 RET"))
     (should (equal (buffer-file-name (window-buffer)) (concat root "README")))
     (should (get-buffer-window (format "*backstaff tree: %s*" (file-name-nondirectory
                                                               (directory-file-name root)))))))

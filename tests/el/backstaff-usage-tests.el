@@ -1,4 +1,4 @@
-;;; backstaff-usage-tests.el --- Tests of backstaff-agent-usage.el  -*- lexical-binding: t; -*-
+;;; backstaff-usage-tests.el --- Tests of backstaff-usage  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -12,7 +12,7 @@
   (declare (indent 1) (debug t))
   `(backstaff-test-with-tree '(("a.txt" . "one\n") ("many" . (("b" . "") ("c" . ""))))
      (let ((backstaff-server-settings-file (make-temp-file "backstaff-" nil ".toml" ,settings))
-           (backstaff-agent-usage--counts (make-hash-table :test #'equal))
+           (backstaff-agent--counts (make-hash-table :test #'equal))
            (backstaff-root-function #'identity) (project-find-functions nil)
            (backstaff-approval-function #'ignore))
        (unwind-protect
@@ -76,7 +76,7 @@
 (ert-deftest backstaff-usage-keeps-no-argument-and-no-text ()
   (backstaff-usage-tests-with ""
     (backstaff-usage-tests--call "workspace/read_file" "a.txt")
-    (let ((kept (format "%S" backstaff-agent-usage--counts)))
+    (let ((kept (format "%S" backstaff-agent--counts)))
       (should (string-search "workspace/read_file" kept))
       (should-not (string-search "a.txt" kept))
       (should-not (string-search "one" kept)))))

@@ -52,7 +52,7 @@
 
 (defun backstaff-view-test-wait ()
   "Wait until the current buffer has its answers."
-  (backstaff-test-wait-for (not backstaff-view--calls)))
+  (backstaff-test-wait-for (not backstaff-view--call)))
 
 (defun backstaff-view-test-settle ()
   "Wait until the buffer of the selected window has its answers."

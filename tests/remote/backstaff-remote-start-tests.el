@@ -310,7 +310,7 @@ echo 'a warning' >&2
                          (backstaff-remote-tests-when-asked (funcall action)
                            (backstaff-tree far)))
     (backstaff-test-wait-for (string-match-p "Cancelled" (buffer-string)))
-    (should-not backstaff-view--calls)
+    (should-not backstaff-view--call)
     (should-not (backstaff-remote-test-server far))
     (revert-buffer)
     (backstaff-remote-test-shown (current-buffer))))

@@ -632,13 +632,13 @@ It has printed the server's id, evaluates FORM, and waits."
 
 (ert-deftest backstaff-remote-views-name-files-of-the-host ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
-    (should (equal (backstaff-path-file-name (backstaff-path-absolute far "src/b.py") far)
+    (should (equal (backstaff-view-file-name (backstaff-view--absolute far "src/b.py") far)
                    (concat far "src/b.py")))
     ;; An absolute name in a reply is the host's, whatever it looks like.
     (dolist (path '("/etc/x" "/ssh:other:/etc/x" "/sudo::/x"))
-      (should (equal (backstaff-path-file-name (backstaff-path-absolute far path) far)
+      (should (equal (backstaff-view-file-name (backstaff-view--absolute far path) far)
                      (concat "/ssh:host:" path)))
-      (should (equal (file-remote-p (backstaff-path-absolute far path)) "/ssh:host:")))))
+      (should (equal (file-remote-p (backstaff-view--absolute far path)) "/ssh:host:")))))
 
 (ert-deftest backstaff-remote--root-is-looked-for-once ()
   (backstaff-remote-test-on backstaff-remote-test-ssh

@@ -12,7 +12,7 @@ from tests.py.trees import GIT, Plant, plant
 
 pytestmark = pytest.mark.slow
 
-LIMITS = (700, 2000, 16_384)
+LIMITS = (700, 2000, 24_576)
 WIDE = 1010
 
 
@@ -77,7 +77,7 @@ def test_all_files_are_seen_from_an_overview(
     assert not follower.follow("workspace/project_overview", given, files(narrow))
 
 
-@pytest.mark.parametrize("limit", [2000, 16_384])
+@pytest.mark.parametrize("limit", [2000, 24_576])
 @pytest.mark.parametrize(
     ("tool", "given"),
     [
@@ -173,7 +173,7 @@ def test_reason_why_include_leaves_no_file_leads_to_one(
 # ---------------------------------------------------------------------------- commands
 
 
-@pytest.mark.parametrize("limit", [300, 700, 16_384])
+@pytest.mark.parametrize("limit", [300, 700, 24_576])
 @pytest.mark.parametrize(
     ("tool", "given"),
     [
@@ -216,7 +216,7 @@ def test_reason_for_no_match_leads_to_a_match(
     tree: Plant, given: dict[str, object], wanted: str
 ) -> None:
     content = {"src/deep/parser.c": "int main", "built/out.o": "", ".gitignore": "built\n", "a": ""}
-    follower = Follower(server_at(tree({**content, **GIT})), 16_384)
+    follower = Follower(server_at(tree({**content, **GIT})), 24_576)
     assert not follower.follow("workspace/search_files", given, {wanted})
 
 

@@ -53,7 +53,7 @@ class Session:
         """Offer `tools` of `server`, by default all; `offer` are more fields of `ServedTools`."""
         self.sent: SimpleQueue[bytes] = SimpleQueue()
         ids = list(server.registry.by_id) if tools is None else tools
-        offered = ServedTools(**{"tools": ids, "max_output_bytes": 16_384, **offer})
+        offered = ServedTools(**{"tools": ids, "max_output_bytes": 24_576, **offer})
         self.connection = Connection(server, offered, self.sent.put, workers or Workers())
 
     def say(self, *messages: object) -> None:

@@ -67,7 +67,7 @@ def test_first_three_tools_are_always_loaded() -> None:
     [("workspace/read_file", "ranges"), ("workspace/regexp_search", "offset")],
 )
 def test_descriptions_give_the_limit_of_an_answer_as_it_is(tool_id: str, parameter: str) -> None:
-    for limit in (16_384, 4000):
+    for limit in (24_576, 4000):
         session = Session(server_at("/"), (tool_id,), max_output_bytes=limit)
         (tool,) = session.result("tools/list")["tools"]
         told = tool["inputSchema"]["properties"][parameter]["description"]

@@ -97,7 +97,8 @@ class Arguments:
     around: int | None = argument("A line: read the definition around it.", minimum=1)
     match: str = argument("Only lines that match this regexp.", absent="")
     ranges: tuple[Range, ...] = argument(
-        f"Up to {MAX_RANGES} parts {{path, symbol|around|start_line, max_lines, match}},"
+        f"Several reads in one call, of any files: up to {MAX_RANGES} parts"
+        " {path, symbol|around|start_line, max_lines, match},"
         f" {MODEL_TEXT_BYTES} bytes in all.",
         absent=(),
     )

@@ -141,7 +141,7 @@ class Arguments:
     exclude_tests: bool = argument("Leave out files of tests.", default=False)
     include_ignored: bool = argument("Also what git ignores.", default=False)
     offset: int = argument(
-        "How many to skip: an answer, of up to 16384 bytes, names it.",
+        "How many to skip: an answer, of up to 24576 bytes, names it.",
         default=0,
         minimum=0,
         maximum=MAX_OFFSET,
