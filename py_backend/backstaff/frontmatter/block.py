@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from backstaff.frontmatter.values import Value, plain
 
-KEYS = ("description", "is_dependency", "disable-model-invocation")
-"""The fields to read; any others are dropped. The last is of skills that only a person may use."""
+KEYS = ("description", "is_dependency")
+"""The fields to read; any others are dropped."""
 MAX_BYTES = 64 << 10
 """Maximum number of bytes up to the end of the front matter."""
 

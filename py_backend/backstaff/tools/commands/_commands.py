@@ -38,8 +38,8 @@ DIRECTORY_NOT_FOUND = "DIRECTORY_NOT_FOUND"
 """The contract's error code where no directory of commands exists."""
 HEAD_BYTES = MAX_BYTES
 """Number of bytes at the beginning of a file that tell about it."""
-MAX_DESCRIPTION, MAX_SKILL_DESCRIPTION = 200, 1024
-"""Maximum number of characters of the description of a command and of a skill."""
+MAX_DESCRIPTION = 200
+"""Maximum number of characters of a description."""
 NO_DESCRIPTION = "No description available"
 
 
@@ -93,8 +93,7 @@ class Command(NamedTuple):
     """A command or skill, from the head of its `file`: `commit.md` or `pdf/SKILL.md`.
 
     `path` is the real path. `last_modified` is in UTC, `2025-11-15T10:00:00.000Z`, and
-    `modified_epoch` the same in seconds, as Emacs takes times. `model_invocable` is true for a
-    skill with a `description`, unless its author says otherwise. `problem` is a fault in its front
+    `modified_epoch` the same in seconds, as Emacs takes times. `problem` is a fault in its front
     matter, or "".
     """
 
@@ -107,7 +106,6 @@ class Command(NamedTuple):
     modified_epoch: int
     description: str
     is_dependency: bool
-    model_invocable: bool
     problem: str
 
     def facts(self, *keys: str) -> dict[str, object]:
@@ -116,7 +114,7 @@ class Command(NamedTuple):
 
     def __str__(self) -> str:
         """Return the line in a text: `deploy: Roll out`."""
-        return f"{word(self.name)}: {prose(_shortened(self.description, MAX_DESCRIPTION))}"
+        return f"{word(self.name)}: {prose(self.description)}"
 
 
 class Catalog(NamedTuple):
@@ -228,7 +226,6 @@ class Head(NamedTuple):
 
     description: str
     is_dependency: bool
-    model_invocable: bool
     problem: str
 
 
@@ -238,12 +235,12 @@ _HEADS: LRUCache[bytes, Head] = LRUCache(20_000)
 
 def command_of(file: str, directory: Directory, path: str, content: Content) -> Command:
     """Make the command in `file` from the first `HEAD_BYTES` of `content`."""
-    content, is_skill_file = content.first(HEAD_BYTES), "/" in file
-    digest = blake2b(content.head, salt=b"%d%d" % (content.whole, is_skill_file)).digest()
-    head = _HEADS.get(digest) or _head(content, is_skill_file=is_skill_file)
+    content = content.first(HEAD_BYTES)
+    digest = blake2b(content.head, salt=b"%d" % content.whole).digest()
+    head = _HEADS.get(digest) or _head(content)
     _HEADS.put(digest, head)
     return Command(
-        name=file.partition("/")[0] if is_skill_file else file.removesuffix(MARKDOWN),
+        name=file.partition("/")[0].removesuffix(MARKDOWN),
         directory=directory,
         file=file,
         path=path,
@@ -254,18 +251,17 @@ def command_of(file: str, directory: Directory, path: str, content: Content) -> 
     )
 
 
-def _head(content: Content, *, is_skill_file: bool) -> Head:
+def _head(content: Content) -> Head:
     document = parse(content.head, whole=content.whole)
     fields = document.fields
     given = _one_line(fields.get("description"))
     description = given or _one_line(first_paragraph(document.body())) or NO_DESCRIPTION
-    most = MAX_SKILL_DESCRIPTION if is_skill_file else MAX_DESCRIPTION
-    silent = str(fields.get("disable-model-invocation")).lower() == "true"
+    if len(description) > MAX_DESCRIPTION:
+        description = description[: MAX_DESCRIPTION - 3] + "..."
     return Head(
-        description=_shortened(description, most),
+        description=description,
         # Broken front matter hides no command: its author may have meant something else.
         is_dependency=fields.get("is_dependency") is True and not document.warning,
-        model_invocable=is_skill_file and bool(given) and not silent,
         problem=document.warning,
     )
 
@@ -299,10 +295,6 @@ def first_paragraph(text: str) -> str:
 def _one_line(value: Value) -> str:
     """Return `value` on one line if it is text, and "" for anything else."""
     return " ".join(value.split()) if isinstance(value, str) else ""
-
-
-def _shortened(line: str, most: int) -> str:
-    return line if len(line) <= most else line[: most - 3] + "..."
 
 
 def utc(nanoseconds: int) -> str:

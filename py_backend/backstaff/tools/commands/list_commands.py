@@ -2,8 +2,7 @@
 
 The text is for a model: a line that says which part of the commands follows, a line for each
 command, and how to get the next page. The data add to the contract's output the time of
-modification as a number, the path of the file, and whether a model may use it of its own accord,
-which is for skills alone.
+modification as a number, and the path of the file.
 
 docs/contracts.md says how cases are decided that the contract leaves open. Besides, `is_dependency`
 counts only if it is true in YAML 1.2. Files that cannot be commands, or cannot be read, are skipped
@@ -60,7 +59,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         lambda shown: last + _next_page(pagination, shown, len(page) - shown, limit),
         limit,
     )
-    more = ("modified_epoch", "path", "model_invocable")
+    more = ("modified_epoch", "path")
     return Result(
         text=text,
         data={
