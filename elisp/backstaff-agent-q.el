@@ -99,7 +99,7 @@ Agent-Q must be loaded there, and Emacs must let the Lisp evaluate forms."
              (list grab (format "(handler-case (progn (load %S) (funcall (intern \"INSTALL\"\
  \"BACKSTAFF-AGENT-Q\"))) (error (problem) (format nil \"Error: ~A\" problem)))"
                                 (expand-file-name "backstaff-agent-q.lisp"
-                                                  backstaff-python-package-directory)))
+                                                  backstaff-server-package-directory)))
              ;; The result is a list: the output of the form, and its value.
              (pcase-lambda (`(,_ ,value))
                (message (if (string-prefix-p "\"Error: " value) "Agent-Q is as it was: %s"

@@ -7,30 +7,28 @@
 ;; A model's call may need a yes of the user's: the server's policy says so, the file
 ;; may hold secrets, or the root is no project's.
 ;;
-;; The question comes while the user does something else.  So it takes no key that was
-;; typed for that:
+;; The question comes while the user does something else, and takes no key typed for that:
 ;;
 ;; - It waits until the user has typed nothing for half a second, and no minibuffer, search
 ;;   or keyboard macro is under way.
-;; - The echo area shows it for half a second before it reads a key.  A key that comes
-;;   meanwhile goes where the user is, and the question waits again.
-;; - Then it is a prompt in the minibuffer, and takes the word "yes" or "no" with RET.  A yes in
-;;   its first half second was typed for something else, so the question comes again.
+;; - The echo area shows it for half a second.  A key that comes meanwhile goes where the
+;;   user is, and the question waits again.
+;; - Then it is a prompt in the minibuffer, and takes the word "yes" or "no" with RET.  A yes
+;;   in its first half second does not count.
 ;;
-;; `yes-or-no-p' is of no use here.  It may be a dialog or a menu with "Yes" selected, or
-;; take a single key, as `use-dialog-box', `use-short-answers' and an alias in the user's
-;; init file say.
+;; `yes-or-no-p' may be a dialog or a menu with "Yes" selected, or take a single key, as
+;; `use-dialog-box', `use-short-answers' and an alias in the user's init file say.
 
 ;;; Code:
 
 (require 'cl-lib)
 (require 'subr-x)
+(require 'backstaff-names)
 
 (defcustom backstaff-approval-function #'backstaff-approval-ask
   "The function that decides on a call that needs a person's approval.
-The server's policy stops the call, or the file may hold secrets, or an agent
-is in no project.  The function is called with a tool's id and the arguments,
-while `backstaff-approval-question' is the question.  It returns:
+It is called with a tool's id and the arguments, while
+`backstaff-approval-question' is the question.  It returns:
 
 nil          to refuse the call;
 `:unasked'   if there was nobody to ask;
@@ -43,12 +41,11 @@ anything else to let the call run."
   "The question that `backstaff-approval-function' decides, a string.")
 
 (defvar backstaff-approval-deadline nil
-  "The time until which `backstaff-approval-function' may take, as `float-time'.
-If nil, it may take any time.")
+  "The end of the time for `backstaff-approval-function', a `float-time' or nil.")
 
 (defvar backstaff-approval-caller-waits nil
-  "Non-nil while Emacs does nothing except wait for the call that needs approval.
-Then no command of the user's can end before the question is answered.")
+  "Non-nil if Emacs only waits for the call that needs approval.
+Then no command of the user's can end before an answer, so nobody is asked.")
 
 (defconst backstaff-approval--quiet-seconds 0.5
   "Seconds without a key before a question is shown, and again before it reads one.")
@@ -56,52 +53,37 @@ Then no command of the user's can end before the question is answered.")
 (defvar backstaff-approval--reading-seconds 0.5
   "Seconds after which a yes counts: nobody has read the question before.")
 
-(defvar backstaff-approval--keymap
-  (let ((map (make-sparse-keymap)))
-    (set-keymap-parent map minibuffer-local-map)
-    (define-key map (kbd "RET") #'exit-minibuffer)
-    (define-key map (kbd "C-j") #'exit-minibuffer)
-    (define-key map (kbd "C-g") #'abort-minibuffers)
-    map)
-  "Keys of the minibuffer that asks.")
-
 (defun backstaff-approval-ask (id args)
   "Ask the user whether the tool ID may run with ARGS.
 Return t or nil, or `:unasked', `:busy' or `:late' as described for
-`backstaff-approval-function'.  Nobody can be asked in batch, in the midst of
-another package's process filter, in a daemon without a frame, or where the
-caller waits while the user is in a minibuffer."
+`backstaff-approval-function'.  Nobody can be asked in batch, in another
+package's process filter, in a daemon without a frame, or where the caller
+waits, as that of `backstaff-call' does."
   (let ((question (or backstaff-approval-question
-                      (format "Let %s run with %s? " id (backstaff-approval-shown args)))))
-    (cond ((or noninteractive inhibit-quit (and (daemonp) (null (cdr (frame-list))))) :unasked)
+                      (format "Let %s run with %s? " id (backstaff-approval--shown args)))))
+    (cond ((or noninteractive inhibit-quit backstaff-approval-caller-waits
+               (and (daemonp) (null (cdr (frame-list)))))
+           :unasked)
           ((and backstaff-approval-deadline (> (float-time) backstaff-approval-deadline)) :late)
-          ((backstaff-approval--elsewhere-p) (if backstaff-approval-caller-waits :unasked :busy))
-          (backstaff-approval-caller-waits
-           (let ((keys (backstaff-approval--hold-keys question)))
-             (unwind-protect (backstaff-approval--read question)
-               (setq unread-command-events (append keys unread-command-events)))))
           ((or (backstaff-approval--typing-p) (not (backstaff-approval--announce question))) :busy)
           (t (backstaff-approval--read question)))))
-
-(defun backstaff-approval--elsewhere-p ()
-  "Return non-nil if the user's keys belong to a minibuffer, a search or a macro."
-  (or (> (minibuffer-depth) 0) executing-kbd-macro defining-kbd-macro
-      (bound-and-true-p isearch-mode) cursor-in-echo-area
-      ;; Such a map reads the next key, as `repeat-mode' and transient menus do.
-      overriding-local-map overriding-terminal-local-map))
 
 (defvar backstaff-approval--last-key '(nil . 0)
   "The number of keys that Emacs has read, and the time since when.
 `current-idle-time' is nil after a question, until the next key.")
 
 (defun backstaff-approval--typing-p ()
-  "Return non-nil if the user types, or a command is under way."
+  "Return non-nil if the user types, or the next keys belong to something else."
   (unless (eql (car backstaff-approval--last-key) num-nonmacro-input-events)
     (setq backstaff-approval--last-key (cons num-nonmacro-input-events (float-time))))
   (or (< (- (float-time) (cdr backstaff-approval--last-key)) backstaff-approval--quiet-seconds)
       prefix-arg (input-pending-p)
       ;; The keys of the command, or those so far of a longer sequence, such as C-x.
-      (not (equal (this-single-command-keys) []))))
+      (not (equal (this-single-command-keys) []))
+      (> (minibuffer-depth) 0) executing-kbd-macro defining-kbd-macro
+      (bound-and-true-p isearch-mode) cursor-in-echo-area
+      ;; Such a map reads the next key, as `repeat-mode' and transient menus do.
+      overriding-local-map overriding-terminal-local-map))
 
 (defun backstaff-approval--announce (question)
   "Show QUESTION in the echo area; return nil if a key comes meanwhile.
@@ -111,16 +93,6 @@ The key stays in the queue."
     ;; A key ends the wait at once.
     (prog1 (sit-for backstaff-approval--quiet-seconds)
       (message nil))))
-
-(defun backstaff-approval--hold-keys (question)
-  "Announce QUESTION until no key comes, and return the keys that came, in order.
-They belong to the next command."
-  (let ((keys nil))
-    (while (not (backstaff-approval--announce question))
-      (let ((key (read-event)))
-        (when (eq key ?\C-g) (signal 'quit nil))
-        (push key keys)))
-    (nreverse keys)))
 
 (defun backstaff-approval--read (question)
   "Return t or nil, the user's answer to QUESTION, or `:late'."
@@ -134,8 +106,7 @@ They belong to the next command."
     (unwind-protect
         (setq answer (catch tag
                        (while (let ((shown (float-time)))
-                                (setq answer (read-from-minibuffer
-                                              prompt nil backstaff-approval--keymap nil t))
+                                (setq answer (read-from-minibuffer prompt nil nil nil t))
                                 (if (equal answer "yes")
                                     (< (- (float-time) shown) backstaff-approval--reading-seconds)
                                   (not (equal answer "no"))))
@@ -148,8 +119,7 @@ They belong to the next command."
       (when timer
         (cancel-timer timer))
       ;; The last key was part of the answer, and of no command.
-      (unless backstaff-approval-caller-waits
-        (clear-this-command-keys t)))
+      (clear-this-command-keys t))
     (when (eq answer :late)
       (message "The question had no answer in time; the call is refused"))
     answer))
@@ -160,9 +130,19 @@ Wait while a command or a minibuffer of the user's is on top of it."
   (when (and (= (minibuffer-depth) depth) (equal (this-single-command-keys) []))
     (throw tag :late)))
 
-(defun backstaff-approval-shown (value)
-  "Return VALUE as a question shows it, on one line.
-A model chose it; it must not pass for another question."
+(defun backstaff-approval-question-about (let-it id args secret root)
+  "Return the question whether the tool ID may run with ARGS, or read SECRET.
+LET-IT is its beginning, such as \"Let\".  The call is about ROOT."
+  (format (if secret "%s %s read %s in %s, which may hold secrets? " "%s %s run with %s in %s? ")
+          let-it id (backstaff-approval--shown (or secret args)) (backstaff-approval-short root)))
+
+(defun backstaff-approval-short (root)
+  "Return the name ROOT on one line; no handler of file names is called."
+  (let ((file-name-handler-alist nil))
+    (backstaff-names-show (abbreviate-file-name (file-name-unquote root)))))
+
+(defun backstaff-approval--shown (value)
+  "Return VALUE, which a model chose, so that it passes for no other question."
   (let ((print-escape-newlines t) (print-escape-control-characters t) (print-escape-multibyte t))
     (truncate-string-to-width (prin1-to-string value) 300 nil nil t)))
 

@@ -6,11 +6,8 @@
 
 ;; EPC carries calls between two programs as s-expressions.  This file has the
 ;; connections, the calls in flight, and the waiting for answers;
-;; backstaff-message.el has the form of a message.
-;;
-;; `backstaff-epc-connect' makes a connection of a process.  Then `backstaff-epc-call'
-;; waits for an answer, and `backstaff-epc-call-async' does not.  Each call ends once,
-;; with its value or with a condition below `backstaff-error'.
+;; backstaff-message.el has the form of a message.  Each call ends once, with its
+;; value or with a condition below `backstaff-error'.
 ;;
 ;; A frame leaves the buffer before its call ends, so that the function that is called then
 ;; may wait for another call.  It must not exit by an error or a `throw', because the calls
@@ -31,9 +28,8 @@
 (define-error 'backstaff-cancelled "Backstaff call cancelled" 'backstaff-error)
 
 (defun backstaff-epc-error-text (condition)
-  "Return the text of CONDITION, for people and models to read.
-CONDITION comes from `condition-case'.  `error-message-string' would quote
-the text of a `backstaff-error'."
+  "Return the text of CONDITION, which `condition-case' bound.
+`error-message-string' would quote the text of a `backstaff-error'."
   (if (and (memq 'backstaff-error (get (car condition) 'error-conditions))
            (stringp (cadr condition)))
       (format "%s: %s" (get (car condition) 'error-message) (cadr condition))
@@ -46,10 +42,9 @@ the text of a `backstaff-error'."
                (:conc-name backstaff-epc--)
                (:copier nil))
   "A process that speaks EPC, and the calls that it has not answered.
-NAME is the peer's in messages.  REMOTE is non-nil if a network lies between:
-then requests are small.  LOG-FUNCTION is called with a line of text for the log.  STDERR-FUNCTION is
-called when the connection breaks, and returns the last lines that PROCESS
-wrote to its standard error, or nil.
+NAME is the peer's in messages.  REMOTE is non-nil if a network lies between.
+LOG-FUNCTION is called with lines for the log.  STDERR-FUNCTION is called when
+the connection breaks; it returns the last lines from standard error, or nil.
 
 BUFFER has the bytes of the next frames, and PENDING maps uids to calls.
 TIMER is nil or the last timer that looks for calls whose time is up.
@@ -108,8 +103,7 @@ The process gets a new filter and a new sentinel."
 
 (defun backstaff-epc-unresponsive-p (connection)
   "Return non-nil if the peer of CONNECTION seems to be stuck for good.
-It let two calls time out and sent nothing between, although each of them
-was cancelled."
+It let two calls time out and sent nothing between."
   (>= (backstaff-epc--silent-timeouts connection) 2))
 
 (defun backstaff-epc-close (connection reason &optional symbol advice)
@@ -138,8 +132,7 @@ last words are added to REASON.  ADVICE is a string for the user, or nil."
 ;;; Frames from the peer
 
 (defvar backstaff-epc--innermost nil
-  "The innermost wait: a cons of its connection and its outcome.
-The outcome is nil before it is known.")
+  "The innermost wait: a cons of its connection and its outcome, or nil.")
 
 (defun backstaff-epc--break-wait (connection)
   "If the innermost wait has its outcome, leave CONNECTION unread for a moment.
@@ -155,27 +148,18 @@ lives on is like that."
 (defun backstaff-epc--receive (connection chunk)
   "Take CHUNK from the peer of CONNECTION and deliver the complete messages."
   (backstaff-epc--break-wait connection)
-  (if (not (buffer-live-p (backstaff-epc--buffer connection)))
-      (backstaff-epc-close connection "the buffer of its answers was killed")
-    (with-current-buffer (backstaff-epc--buffer connection)
-      (let ((inhibit-modification-hooks t))
-        (goto-char (point-max))
-        (insert chunk)))
+  (let ((buffer (backstaff-epc--buffer connection)) (message nil))
+    (when (buffer-live-p buffer)
+      (with-current-buffer buffer
+        (let ((inhibit-modification-hooks t))
+          (goto-char (point-max))
+          (insert chunk))))
     (condition-case problem
-        (let (message)
-          (while (setq message (backstaff-epc--next-message connection))
-            (backstaff-epc--deliver connection message)))
+        (while (setq message (and (buffer-live-p buffer)
+                                  (with-current-buffer buffer (backstaff-message-next))))
+          (backstaff-epc--deliver connection message))
       (backstaff-protocol-error
        (backstaff-epc-close connection (cadr problem) (car problem))))))
-
-(defun backstaff-epc--next-message (connection)
-  "Take the next message off the buffer of CONNECTION; nil if there is none.
-Signal a `backstaff-protocol-error' if it is not a message."
-  (when (buffer-live-p (backstaff-epc--buffer connection))
-    (with-current-buffer (backstaff-epc--buffer connection)
-      (when-let ((inhibit-modification-hooks t) (end (backstaff-message-frame-end (point-min))))
-        (prog1 (backstaff-message-read-frame (+ (point-min) backstaff-message-header-size) end)
-          (delete-region (point-min) end))))))
 
 (defun backstaff-epc--deliver (connection message)
   "End the call over CONNECTION that MESSAGE answers."
@@ -202,12 +186,11 @@ Signal a `backstaff-protocol-error' if it is not a message."
 ;;; Calls
 
 (defconst backstaff-epc--max-remote-request (* 64 1024)
-  "Maximum number of bytes of a request that goes over a network.")
+  "Maximum number of bytes of a request over a network, as a pipe takes no more.")
 
 (defvar backstaff-epc--sending nil
   "The call whose request is being sent, the innermost of several.
-While Emacs waits for a full pipe, filters and timers may send others.  It is
-nil while they wait for an answer.")
+It is nil inside of a wait for an answer.")
 
 (cl-defun backstaff-epc-call-async
     (connection method args &key (success-fn #'ignore) (error-fn #'ignore) (timeout 15))
@@ -219,8 +202,8 @@ run in a process filter or a timer, and exit neither by an error nor a `throw'.
 
 Return a handle for `backstaff-epc-cancel'.  A call that cannot be sent
 signals an error here, and neither function is called.  Emacs waits while the
-pipe is full, for TIMEOUT at most.  A request that is not sent as a whole ends
-the connection, because nobody knows which part of it is under way."
+pipe is full, for TIMEOUT or 5 seconds at most.  A request that is not sent as a
+whole ends the connection, because nobody knows which part of it is under way."
   (backstaff-epc--check-open connection)
   (let* ((uid (cl-incf (backstaff-epc--last-uid connection)))
          (process (backstaff-epc--process connection))
@@ -234,11 +217,11 @@ the connection, because nobody knows which part of it is under way."
     (unwind-protect
         (catch call
           (puthash uid call (backstaff-epc--pending connection))
-          (when timeout
-            (backstaff-epc--set-deadline connection call timeout))
+          (backstaff-epc--set-deadline connection call (or timeout 5))
           (condition-case failure
               (let ((backstaff-epc--sending call))
                 (process-send-string process frame)
+                (unless timeout (setf (backstaff-epc--call-deadline call) nil))
                 (setf (backstaff-epc--call-sent call) t))
             (error (setq problem (error-message-string failure)))))
       (unless (backstaff-epc--call-sent call)
@@ -260,8 +243,7 @@ the connection, because nobody knows which part of it is under way."
 
 (defun backstaff-epc--set-deadline (connection call seconds)
   "Let the time of CALL over CONNECTION be up after SECONDS.
-One timer serves all calls.  With a timer for each, 100 calls at once took six
-times as long, because Emacs looks at all timers when it adds one."
+One timer serves all calls; with one for each, 100 took six times as long."
   (setf (backstaff-epc--call-deadline call) (+ (float-time) seconds))
   (unless (memq (backstaff-epc--timer connection) timer-list)
     (setf (backstaff-epc--timer connection)
@@ -307,46 +289,19 @@ The peer learns that nobody waits any more.  Return nil if the call had ended."
     (funcall (backstaff-epc--call-error-fn call) (list symbol text))
     (when (backstaff-epc-live-p connection)
       (let ((inhibit-quit t))
-        ;; An error is ignored, because the call has ended here already.  The process's
-        ;; sentinel or the next call says why nothing can be sent.
+        ;; The process's sentinel or the next call says why nothing can be sent.
         (ignore-errors
-          (let ((word (backstaff-epc-call-async connection 'cancel (list uid)
-                                                ;; Emacs waits no longer for a full pipe.
-                                                :timeout 1)))
-            ;; Its answer may take any time.
-            (setf (backstaff-epc--call-deadline
-                   (gethash word (backstaff-epc--pending connection)))
-                  nil)))))
+          (backstaff-epc-call-async connection 'cancel (list uid) :timeout nil))))
     t))
 
 (defun backstaff-epc-cancel (connection handle)
-  "Cancel the asynchronous call HANDLE over CONNECTION.
-The call ends with a `backstaff-cancelled' condition, and the peer stops.
-Return nil if it had ended before."
+  "Cancel the call HANDLE over CONNECTION; return nil if it had ended before.
+The call ends with a `backstaff-cancelled' condition, and the peer stops."
   (when-let ((call (gethash handle (backstaff-epc--pending connection))))
     (backstaff-epc--drop connection handle 'backstaff-cancelled
                          (format "%s was cancelled" (backstaff-epc--call-method call)))))
 
 ;;; Waiting
-
-(defun backstaff-epc-wait (process seconds function)
-  "Call FUNCTION again and again while PROCESS runs, until it returns non-nil.
-Return that value, or nil if PROCESS ended or has run for SECONDS.  Then it is
-killed, and its property `backstaff-late' is non-nil."
-  (let* ((value nil)
-         ;; A timer runs even while the process floods Emacs with output, or has closed its
-         ;; output and lives: both keep `accept-process-output' busy.
-         (timer (run-at-time seconds nil (lambda ()
-                                           (process-put process 'backstaff-late t)
-                                           (delete-process process)))))
-    (unwind-protect
-        (while (and (not (setq value (funcall function)))
-                    (let ((live (process-live-p process)))
-                      ;; Other processes are not read: TRAMP, if it is in the midst of a
-                      ;; command, would miss its output.
-                      (or (accept-process-output process 0.02 nil t) live))))
-      (cancel-timer timer))
-    value))
 
 (defun backstaff-epc-await (connection start)
   "Call START, wait for the outcome, and return the value.
@@ -400,8 +355,8 @@ caller gets a `quit', once."
 
 (cl-defun backstaff-epc-call (connection method args &key (timeout 15))
   "Call METHOD with the list ARGS over CONNECTION and return its value.
-METHOD and TIMEOUT are as in `backstaff-epc-call-async'.  Signal a
-`backstaff-error' if no value comes.  `backstaff-epc-await' describes the wait."
+TIMEOUT is as in `backstaff-epc-call-async', and the wait in
+`backstaff-epc-await'.  Signal a `backstaff-error' if no value comes."
   (backstaff-epc-await
    connection
    (lambda (success-fn error-fn)

@@ -4,8 +4,8 @@
 
 ;;; Commentary:
 
-;; Some tools report facts that only Emacs knows.  Such a tool is one definition in Lisp, the
-;; constant that `backstaff-lisp-tools' names:
+;; A tool that reports facts that only Emacs knows is one definition in Lisp, the constant
+;; that `backstaff-lisp-tools' names:
 ;;
 ;;   (defconst my-clock-tool
 ;;     '(:id "emacs/clock" :description "Tells the time."
@@ -21,9 +21,7 @@
 ;;            `:approved', non-nil if the user has agreed to the call.
 ;;
 ;; It returns a plist of `:text', `:data' and `:truncated', or ends the call with
-;; `backstaff-lisp-tools-fail'.  A text or message that points to another tool takes the words
-;; from `backstaff-lisp-tools-hint', as models know tools by other names than people, and not
-;; all of them.
+;; `backstaff-lisp-tools-fail'.  `backstaff-lisp-tools-hint' points to another tool.
 
 ;;; Code:
 
@@ -49,8 +47,7 @@ The policy in the server's settings may name these ids.")
 (defun backstaff-lisp-tools-hint (format id)
   "Return FORMAT with the name of the tool ID for the reader of a text.
 People read the id, models read their own name for the tool.  Return nil if
-the reader has no such tool: `:offer' in the context of the call has the ids
-or names of all that it has, or is nil if it has all."
+the reader has no such tool by `:offer' in the context of the call."
   (let ((name (backstaff-server-model-name id))
         (offer (plist-get backstaff-lisp-tools--context :offer)))
     (when (or (null offer) (member id offer) (member name offer))
@@ -74,8 +71,7 @@ or names of all that it has, or is nil if it has all."
            unless (eq key :function) append (list key value)))
 
 (defun backstaff-lisp-tools--room (context)
-  "Return the number of bytes of text that the caller of CONTEXT allows.
-That is 24576 if CONTEXT names none."
+  "Return the number of bytes of text that CONTEXT allows, by default 24576."
   (apply #'min (or (delq nil (list (plist-get context :max-output-bytes)
                                    (plist-get context :available-capacity-bytes)))
                    '(24576))))

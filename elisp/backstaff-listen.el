@@ -27,10 +27,10 @@
 ;;
 ;; Emacs answers the last two at once, with `:later' if the server has to ask again.
 ;;
-;; Emacs evaluates nothing that comes.  It looks a method up in a list, and the arguments are
-;; data.  A root or path that comes is compared as a string, and no primitive for files gets
-;; it.  Emacs decides which files may hold secrets, and gives the text of such a file only
-;; to the connection by which the user was asked.
+;; Emacs evaluates nothing that comes: the arguments of four fixed methods are data.  A root
+;; or path that comes is compared as a string, and no primitive for files gets it.  Emacs
+;; decides which files may hold secrets, and gives the text of such a file only to the
+;; connection by which the user was asked.
 
 ;;; Code:
 
@@ -38,27 +38,18 @@
 (require 'backstaff)
 (require 'backstaff-emacs)
 
-(defconst backstaff-listen--most-servers 32
-  "Maximum number of connections.
-One more closes the connection that asked longest ago.")
-
 (defconst backstaff-listen--request-bytes (* 256 1024)
   "Maximum number of bytes of a server's requests that wait.")
 
 (defconst backstaff-listen--answer-bytes (* 192 1024)
   "Maximum number of bytes of an answer, because a socket takes no more at once.")
 
-(defconst backstaff-listen--piece-bytes (* 64 1024)
-  "Maximum number of bytes of text in an answer.")
-
 (defconst backstaff-listen--seconds 0.02
-  "Seconds after which no part of an answer begins; the longest takes 25 ms.
-A tool has twice the time, and then says that it was cut.
+  "Seconds after which no part of an answer begins; a tool has twice the time.
 Emacs also hangs up on a server that does not read for so long.")
 
 (defconst backstaff-listen--grant-seconds 10
-  "Seconds for which a yes counts, and after which a question is dropped.
-A server that waits for the answer asks for it several times a second.")
+  "Seconds for which a yes counts, and a question that its server asks no more.")
 
 (defvar backstaff-listen--process nil
   "The process that listens, or nil.")
@@ -92,7 +83,7 @@ Only processes of yours can connect.  Emacs evaluates nothing that they send."
                                                  (error-message-string problem)))))))
 
 (defun backstaff-listen--start ()
-  "Listen for servers."
+  "Listen."
   (let* ((folder (backstaff-listen--folder))
          (file (expand-file-name (format "emacs-%d" (emacs-pid)) folder)))
     ;; It must be a directory of ours that nobody else may enter.
@@ -109,8 +100,8 @@ Only processes of yours can connect.  Emacs evaluates nothing that they send."
              :noquery t :filter #'backstaff-listen--receive :sentinel #'ignore
              :log (lambda (_listener server _message)
                     (process-put server 'last (float-time))
-                    (mapc #'delete-process (nthcdr backstaff-listen--most-servers
-                                                   (backstaff-listen--connections))))
+                    ;; Of more than 32 the one that asked longest ago goes.
+                    (mapc #'delete-process (nthcdr 32 (backstaff-listen--connections))))
              :plist (list 'file file))))
     (add-hook 'kill-emacs-hook #'backstaff-listen--stop)))
 
@@ -140,11 +131,6 @@ Each is a plist of `:root', `:pid', and `:last', the time when it asked."
 
 ;;; Requests
 
-(defconst backstaff-listen--methods
-  '((hello . backstaff-listen--hello) (unsaved . backstaff-listen--unsaved)
-    (run . backstaff-listen--run) (ask . backstaff-listen--ask))
-  "All that a server may call.")
-
 (defun backstaff-listen--receive (server chunk)
   "Keep CHUNK from SERVER for a timer: a filter can neither wait nor be quit."
   (process-put server 'bytes (concat (process-get server 'bytes) chunk))
@@ -153,7 +139,7 @@ Each is a plist of `:root', `:pid', and `:last', the time when it asked."
     (run-at-time 0 nil #'backstaff-listen--serve server)))
 
 (defun backstaff-listen--hang-up (server problem)
-  "End the connection of SERVER, and note the PROBLEM."
+  "End the connection of SERVER because of PROBLEM."
   (backstaff-server-note (concat "hung up on a server: " problem))
   (delete-process server))
 
@@ -164,10 +150,8 @@ Each is a plist of `:root', `:pid', and `:last', the time when it asked."
         (pcase (with-temp-buffer
                  (set-buffer-multibyte nil)
                  (insert (process-get server 'bytes))
-                 (when-let ((end (backstaff-message-frame-end (point-min))))
-                   (prog1 (backstaff-message-read-frame
-                           (+ (point-min) backstaff-message-header-size) end)
-                     (process-put server 'bytes (buffer-substring end (point-max))))))
+                 (prog1 (backstaff-message-next)
+                   (process-put server 'bytes (buffer-string))))
           ('nil)
           (`(call ,(and uid (pred natnump)) ,method ,(and args (pred listp)))
            (let ((frame (backstaff-listen--answer server uid method args)))
@@ -185,8 +169,10 @@ Each is a plist of `:root', `:pid', and `:last', the time when it asked."
       (let* ((inhibit-quit nil) (throw-on-input nil)
              ;; Otherwise a text of a megabyte brings on several collections.
              (gc-cons-threshold (max gc-cons-threshold (* 16 1024 1024)))
-             (function (or (alist-get method backstaff-listen--methods)
-                           (error "There is no such method")))
+             (function (pcase method
+                         ('hello #'backstaff-listen--hello) ('unsaved #'backstaff-listen--unsaved)
+                         ('run #'backstaff-listen--run) ('ask #'backstaff-listen--ask)
+                         (_ (error "There is no such method"))))
              (backstaff-unsaved-true-root (process-get server 'root))
              (backstaff-unsaved-deadline (+ (float-time) backstaff-listen--seconds))
              (backstaff-emacs-cut nil)
@@ -201,8 +187,7 @@ Each is a plist of `:root', `:pid', and `:last', the time when it asked."
 ;;; Methods
 
 (defun backstaff-listen--hello (server root pid names globs)
-  "Answer the method hello of SERVER.
-The commentary describes ROOT, PID, NAMES and GLOBS."
+  "Answer the method hello of SERVER with ROOT, PID, NAMES and GLOBS."
   (unless (and (stringp root) (string-prefix-p "/" root) (natnump pid) (listp names)
                (cl-every #'stringp globs)
                (not (string-match-p "\0\\|//\\|/\\.\\.?\\(?:/\\|\\'\\)\\|\\`/[^/]*:" root)))
@@ -220,39 +205,32 @@ The commentary describes ROOT, PID, NAMES and GLOBS."
           :visits (length (backstaff-emacs-buffers (list root))))))
 
 (defun backstaff-listen--unsaved (server wanted secret)
-  "Answer the method unsaved of SERVER; the commentary has WANTED and SECRET."
+  "Answer the method unsaved of SERVER with WANTED and SECRET."
   (let* ((root (process-get server 'root))
-         (texts (let ((backstaff-server-content-readers 'unknown)) ; the texts of any method
-                  (backstaff-unsaved-context "" root)))
+         (texts (backstaff-unsaved-context nil root))
          (items (cl-remove-if
                  (lambda (item)
                    (and (backstaff-emacs-secret-p (list (concat root (car item))) (list root))
                         (not (and (equal (car item) secret)
-                                  (cl-find secret (backstaff-listen--questions server 'granted)
-                                           :key #'cl-caddar :test #'equal)))))
+                                  (backstaff-listen--question-p server 'granted t t secret)))))
                  (plist-get texts :items)))
-         (room backstaff-listen--piece-bytes)
+         (room (* 64 1024))             ; the maximum number of bytes of text
          (pieces nil))
     (pcase-dolist (`(,digest ,start) wanted)
       (when-let* (((and (> room 0) (natnump start)
                         (cl-find digest items :key #'cadr :test #'equal)))
-                  (bytes (backstaff-unsaved-text digest))
-                  (end (min (length bytes) (+ start room))))
-        (cl-decf room (- end start))
-        (push (list digest (length bytes) start
-                    (base64-encode-string (substring bytes start end) t))
-              pieces)))
+                  (piece (backstaff-unsaved-piece digest start room)))
+        (cl-decf room (- (nth 1 piece) start))
+        (push piece pieces)))
     (list :items items :codings (plist-get texts :codings) :left-out (plist-get texts :left-out)
           :pieces pieces :more (and (or (plist-get texts :late) (and wanted (null pieces))) t))))
 
 (defun backstaff-listen--run (server id args limit secret offer)
   "Answer the method run of SERVER: run the tool ID with ARGS in Lisp.
 The text has at most LIMIT bytes.  If the user types meanwhile, the answer is
-`:later'.  SECRET is as in the method ask, nil if nobody was asked.  OFFER has
-the names of the tools that the model has."
+`:later'.  SECRET is nil if nobody was asked.  OFFER names the model's tools."
   (let* ((tool (or (backstaff-lisp-tools-find id) (error "There is no such tool")))
-         (grant (assoc (list id args secret)
-                       (backstaff-listen--questions server 'granted)))
+         (grant (backstaff-listen--question-p server 'granted id args secret))
          (backstaff-server-model-names (process-get server 'names))
          (cut "[cut: Emacs did not look at all that it has, because that takes too long]\n")
          ;; The last part of a tool's work is short.
@@ -273,53 +251,43 @@ the names of the tools that the model has."
 
 ;;; Questions
 
-;; They are lists of a call, which is (ID ARGS SECRET), of its state, and of the time when the
-;; server asked last.  The state `granted' is that of a call that the user has just allowed.
+;; A question is a list (CALL STATE TIME).  CALL is (ID ARGS SECRET).  STATE is `:later' while the
+;; user is asked, then the answer.  Once the server has an answer, it is `granted' or nil.  TIME
+;; is when the server asked last.
 
-(defun backstaff-listen--questions (server state)
-  "Return the questions of SERVER that are in STATE, or in any if it is t."
-  (cl-loop for question in (process-get server 'questions)
-           when (and (or (eq state t) (eq state (nth 1 question)))
-                     (< (- (float-time) (nth 2 question)) backstaff-listen--grant-seconds))
-           collect question))
+(defun backstaff-listen--question-p (server state &rest call)
+  "Return the question of SERVER in STATE about CALL: ID, ARGS and SECRET.
+STATE and parts of CALL may be t for any.  Return nil if it is too old."
+  (cl-find-if (lambda (question)
+                (and (cl-every (lambda (wanted found) (or (eq wanted t) (equal wanted found)))
+                               (cons state call) (cons (nth 1 question) (car question)))
+                     (< (- (float-time) (nth 2 question)) backstaff-listen--grant-seconds)))
+              (process-get server 'questions)))
 
 (defun backstaff-listen--ask (server id args secret)
-  "Answer the method ask of SERVER.
-The user is asked whether the tool ID may run with ARGS, or if SECRET is not
-empty, whether it may read that file.  The answer is `:later', t, `:refused',
-`:late' or `:unasked'."
+  "Answer the method ask of SERVER with ID, ARGS and SECRET, which may be empty.
+The answer is `:later', t, `:refused', `:late' or `:unasked'."
   (unless (and (stringp id) (string-match-p "\\`[a-z_/-]+\\'" id) (stringp secret))
     (error "There is no such tool"))
-  (let* ((call (list id args secret))
-         (questions (backstaff-listen--questions server t))
-         (question (assoc call questions))
+  (let* ((question (backstaff-listen--question-p server t id args secret))
          (state (nth 1 question)))
-    (pcase state
-      (:later (setf (nth 2 question) (float-time)))
-      ((or 'nil 'granted)               ; each call is asked about
-       (setq question (list call :later (float-time)) state :later)
-       (process-put server 'questions (cons question questions))
-       (run-at-time 0 nil #'backstaff-listen--question server question
-                    (+ (float-time) (min 60 (or backstaff-call-timeout 60)))))
-      ('t (setf (cdr question) (list 'granted (float-time))))
-      (_ (setf (nth 1 question) nil)))
+    (when (memq state '(nil granted))   ; each call is asked about
+      (setq question (list (list id args secret) nil nil) state :later)
+      (process-put server 'questions (cons question (seq-take (process-get server 'questions) 31)))
+      (run-at-time 0 nil #'backstaff-listen--decide server question
+                   (+ (float-time) (min 60 (or backstaff-call-timeout 60)))))
+    (setf (cdr question) (list (pcase state (:later :later) ('t 'granted)) (float-time)))
     state))
 
-(defun backstaff-listen--question (server question deadline)
+(defun backstaff-listen--decide (server question deadline)
   "Ask the user the QUESTION of SERVER until DEADLINE.
-Come back while the user is busy, unless the server is gone or does not ask any
-more."
+Come back while the user is busy and the server asks."
   (pcase-let* ((`((,id ,args ,secret) ,_ ,asked) question)
-               (root (let ((file-name-handler-alist nil))
-                       (backstaff-approval-shown
-                        (abbreviate-file-name (process-get server 'root)))))
                (backstaff-approval-deadline deadline)
                (backstaff-approval-question
-                (if (equal secret "")
-                    (format "An agent outside Emacs asks: let %s run with %s in %s? "
-                            id (backstaff-approval-shown args) root)
-                  (format "An agent outside Emacs asks: let %s read %s in %s, which may hold\
- secrets? " id (backstaff-approval-shown secret) root)))
+                (backstaff-approval-question-about
+                 "An agent outside Emacs asks: let" id args (and (not (equal secret "")) secret)
+                 (process-get server 'root)))
                (answer (and (process-live-p server)
                             (< (- (float-time) asked) backstaff-listen--grant-seconds)
                             (condition-case nil
@@ -327,10 +295,9 @@ more."
                                   (funcall backstaff-approval-function id args))
                               ((error quit) nil)))))
     (if (eq answer :busy)
-        (run-at-time 0.1 nil #'backstaff-listen--question server question deadline)
-      (setf (nth 1 question) (cond ((memq answer '(:late :unasked)) answer)
-                                   (answer t)
-                                   (t :refused))))))
+        (run-at-time 0.1 nil #'backstaff-listen--decide server question deadline)
+      (setf (nth 1 question)
+            (if (memq answer '(:late :unasked)) answer (or (and answer t) :refused))))))
 
 (provide 'backstaff-listen)
 ;;; backstaff-listen.el ends here

@@ -54,7 +54,7 @@ Signal a `backstaff-start-error' if the server cannot start."
 DIRECTORY and TOOLSETS are as in `backstaff-mcp-server'."
   (let ((root (and directory (file-name-unquote
                               (directory-file-name (expand-file-name directory))))))
-    (backstaff-python-with-own-environment (backstaff-python-sources)
+    (backstaff-server-with-own-environment (backstaff-server-sources)
       (pcase-let ((`(,program . ,arguments) (backstaff-server-program)))
         ;; The client may have another search path than Emacs.
         `(,(or (executable-find program)

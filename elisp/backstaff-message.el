@@ -16,9 +16,7 @@
 ;; or `return-error' and `epc-error' in place of `return'.
 ;;
 ;; `backstaff-message--scan' checks a message before `read' sees it.  It lets
-;; through plain data alone: lists, strings, numbers and symbols, without `#',
-;; which a peer writes \u0023 in its strings, and not nested so deep that a
-;; recursive reader would exhaust the C stack.
+;; through plain data alone, without `#', which a peer writes \u0023 in its strings.
 
 ;;; Code:
 
@@ -32,45 +30,42 @@
 
 ;;; From bytes
 
-(defconst backstaff-message-header-size 6
-  "Number of hex digits that say the length of a frame.")
-
+;; The number of hex digits before a message is six.
 (defconst backstaff-message-largest-frame #xffffff
-  "The largest length a header can say.")
+  "The largest length that six hex digits can say.")
 
-(defconst backstaff-message--gc-cons-threshold (* 128 1024 1024)
-  "Bytes that are allocated around an answer before garbage is collected.
-With the usual 800 kB a big answer costs half its time in collections.
-The largest that there can be takes some 100 MB until it is read.")
+(defun backstaff-message-next ()
+  "Take the next message off the current, unibyte buffer.
+Return nil if a part of it has not come yet.  Signal a
+`backstaff-protocol-error' if it is no message."
+  (let ((inhibit-modification-hooks t))
+    (goto-char (point-min))
+    (skip-chars-forward "0-9a-f" 7)
+    (cond ((= (point) 7)
+           (let ((end (+ 7 (string-to-number (buffer-substring 1 7) 16))))
+             (when (<= end (point-max))
+               (prog1 (save-restriction
+                        (narrow-to-region 7 end)
+                        (backstaff-message--read))
+                 (delete-region 1 end)))))
+          ((not (eobp))
+           (backstaff-message-refuse "expected the length of a frame, got %S"
+                                     (buffer-substring 1 (min (point-max) 200)))))))
 
-(defun backstaff-message-frame-end (start)
-  "Return the end of the frame at START, nil if a part of it has not come yet."
-  (let ((body (+ start backstaff-message-header-size)))
-    (goto-char start)
-    (skip-chars-forward "0-9a-f" body)
-    (cond ((= (point) body)
-           (let ((end (+ body (string-to-number (buffer-substring start body) 16))))
-             (and (<= end (point-max)) end)))
-          ((eobp) nil)
-          (t (backstaff-message-refuse
-              "expected the length of a frame, got %S"
-              (buffer-substring start (min (point-max) (+ start 200))))))))
-
-(defun backstaff-message-read-frame (start end)
-  "Return the message between START and END of the current, unibyte buffer."
-  (save-restriction
-    (narrow-to-region start end)
-    (goto-char start)
-    (let ((gc-cons-threshold (max gc-cons-threshold backstaff-message--gc-cons-threshold))
-          (ascii (backstaff-message--scan)))
-      (condition-case problem
-          ;; A string is read in three quarters of the time of a buffer.
-          (or (if ascii (car (read-from-string (buffer-string)))
-                (backstaff-message--with-stray-bytes
-                 (car (read-from-string (decode-coding-string (buffer-string) 'utf-8-unix)))))
-              (error "It is empty"))
-        (error (backstaff-message-refuse "a message cannot be read: %s"
-                                         (error-message-string problem)))))))
+(defun backstaff-message--read ()
+  "Return the message that the accessible part of the buffer is."
+  ;; With the usual threshold a big answer costs half its time in collections of garbage.  The
+  ;; largest that there can be takes some 100 MB until it is read.
+  (let ((gc-cons-threshold (max gc-cons-threshold (* 128 1024 1024)))
+        (ascii (backstaff-message--scan)))
+    (condition-case problem
+        ;; A string is read in three quarters of the time of a buffer.
+        (or (if ascii (car (read-from-string (buffer-string)))
+              (backstaff-message--with-stray-bytes
+               (car (read-from-string (decode-coding-string (buffer-string) 'utf-8-unix)))))
+            (error "It is empty"))
+      (error (backstaff-message-refuse "a message cannot be read: %s"
+                                       (error-message-string problem))))))
 
 (defun backstaff-message--with-stray-bytes (value)
   "Return VALUE, changed in place so that all strings in it are multibyte.
@@ -87,12 +82,11 @@ and then it is not `equal' to the name of the file, as Emacs has it."
         (t value)))
 
 (defconst backstaff-message--max-depth 100
-  "Maximum depth of a message.  An honest one needs no more than thirty.")
+  "Maximum depth of a message, for the C stack of `read'.  Honest ones need 30.")
 
 (defconst backstaff-message--max-tokens 2000000
   "Maximum number of strings and parentheses in a message.
-The largest honest one has a third of that.  Five million empty lists in
-one message would keep `read' for eight seconds.")
+Five million empty lists would keep `read' for eight seconds.")
 
 (defconst backstaff-message--atom-characters
   " \t\r\n!$%&*+./0-9:<=>@A-Z^_a-z{|}~-"
@@ -107,8 +101,7 @@ Left out are modifiers: `read' recurses on each in \\C-\\C-\\C-.")
 (defun backstaff-message--scan ()
   "Check that the accessible part of the buffer is one list of plain data.
 Signal a `backstaff-protocol-error' otherwise.  Return nil if the text needs
-decoding, because it is not all ASCII.
-This takes less than half of the time of `read' afterwards."
+decoding, because it is not all ASCII."
   (let ((depth 0) (ascii t) (left backstaff-message--max-tokens) char)
     (unless (eq (char-after) ?\()
       (backstaff-message--refuse-here "a message is not a list"))
@@ -156,39 +149,30 @@ This takes less than half of the time of `read' afterwards."
 
 (defvar print-integers-as-characters)
 
-(defvar backstaff-message--nodes-left nil
-  "Number of objects that the rest of the argument may have.")
-
-(defconst backstaff-message--max-nodes 500000
-  "Maximum number of objects in an argument; a circular list has more.")
-
 (defun backstaff-message--plain (object &optional depth)
   "Return OBJECT, found DEPTH lists deep, without any text property.
 Signal a `backstaff-argument-error' if it is not plain data: strings,
 symbols, numbers, and lists and vectors of these."
-  (setq depth (or depth 0)
-        backstaff-message--nodes-left (1- backstaff-message--nodes-left))
-  (when (or (< backstaff-message--nodes-left 0) (> depth backstaff-message--max-depth))
-    (signal 'backstaff-argument-error '("an argument is circular or far too big")))
-  (cond ((stringp object)
-         ;; In a multibyte string `prin1' writes a stray byte as \351.
-         (string-to-multibyte (substring-no-properties object)))
-        ((or (symbolp object) (numberp object)) object)
-        ((vectorp object) (vconcat (backstaff-message--plain (append object nil) depth)))
-        ((consp object)
-         (let ((items nil))
-           (while (consp object)
-             (push (backstaff-message--plain (pop object) (1+ depth)) items))
-           (nconc (nreverse items) (and object (backstaff-message--plain object (1+ depth))))))
-        (t (signal 'backstaff-argument-error
-                   (list (format "an argument is of type %s: %s" (type-of object)
-                                 (truncate-string-to-width
-                                  (format "%S" object) 100 nil nil t)))))))
+  (let* ((depth (1+ (or depth 0)))
+         (inner (lambda (part) (backstaff-message--plain part depth))))
+    (when (> depth backstaff-message--max-depth)
+      (signal 'backstaff-argument-error '("an argument is circular or nests too deep")))
+    (cond ((stringp object)
+           ;; In a multibyte string `prin1' writes a stray byte as \351.
+           (string-to-multibyte (substring-no-properties object)))
+          ((or (symbolp object) (numberp object)) object)
+          ((vectorp object) (vconcat (mapcar inner object)))
+          ((proper-list-p object) (mapcar inner object))
+          ;; This is a pair, or a circle, which is deep.
+          ((consp object) (cons (funcall inner (car object)) (funcall inner (cdr object))))
+          (t (signal 'backstaff-argument-error
+                     (list (format "an argument is of type %s: %s" (type-of object)
+                                   (truncate-string-to-width
+                                    (format "%S" object) 100 nil nil t))))))))
 
 (defun backstaff-message-frame (message &optional room)
   "Return MESSAGE as the bytes that go over the wire, of at most ROOM bytes."
-  (let* ((backstaff-message--nodes-left backstaff-message--max-nodes)
-         ;; The bytes are the same whatever options the user has.
+  (let* (;; The bytes are the same whatever options the user has.
          (print-length nil) (print-level nil) (print-circle nil)
          (print-gensym nil) (print-quoted nil)
          (print-continuous-numbering nil) (print-number-table nil)

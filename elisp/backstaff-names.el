@@ -6,10 +6,8 @@
 
 ;; A name may contain a newline, an escape sequence, marks that reverse the direction
 ;; of writing, or bytes that are no character.  Shown unchanged, it could look like
-;; another name or like two.  The texts of replies have JSON string literals for such names.
-;; `backstaff-names-show' makes the same label of a name, for views and names of buffers;
-;; `backstaff-names-text' and `backstaff-names-prose' escape the texts of buffers and
-;; messages.
+;; another name or like two.  The texts of replies have JSON string literals for such
+;; names; `backstaff-names-show' makes the same.
 
 ;;; Code:
 

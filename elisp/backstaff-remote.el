@@ -15,8 +15,6 @@
 ;; The host needs a Python and nothing else.  A small program on its command
 ;; line runs the sources that the last start left there if they have the right
 ;; hash, and asks for them otherwise: see py_backend/backstaff_remote.
-;;
-;; Emacs waits for a start.  C-g ends that, and so does the limit.
 
 ;;; Code:
 
@@ -59,10 +57,9 @@ Servers start on such hosts alone.  This does not connect to the host."
 (defun backstaff-connect ()
   "Connect to the host of the current directory and start the server there."
   (interactive)
-  (let ((host (or (file-remote-p default-directory)
-                  (user-error "This directory is on this machine"))))
-    (unless (backstaff-remote--shell-p default-directory)
-      (user-error "TRAMP has no shell on %s" host))
+  (let ((host (file-remote-p default-directory)))
+    (unless (and host (backstaff-remote--shell-p default-directory))
+      (user-error "This directory is on no other host with a shell"))
     (unless (backstaff-prompt-open-host host)
       (user-error "There is no connection to %s" host))
     (condition-case problem
@@ -72,32 +69,14 @@ Servers start on such hosts alone.  This does not connect to the host."
                    (plist-get (backstaff-server-start-info server) :text)))
       (backstaff-error (user-error "%s" (backstaff-epc-error-text problem))))))
 
-(defvar backstaff-remote--known (make-hash-table :test #'equal)
-  "Values that are found once until `backstaff-restart'.
-Those of functions that look for a project are there by the whole call of each.
-That of the symbol `bundle' is a list (PROGRAM ARGUMENTS PAYLOADS): a program
-and arguments for the command line of a host, and an alist of hashes and
-payloads in Base64.")
-
-(defun backstaff-remote--once (key function)
-  "Return the value that FUNCTION returned for KEY when it was called first."
-  (add-hook 'backstaff-server-restart-hook #'backstaff-remote--forget)
-  (let ((known (gethash key backstaff-remote--known 'unknown)))
-    (if (eq known 'unknown) (puthash key (funcall function) backstaff-remote--known)
-      known)))
-
-(defun backstaff-remote--forget ()
-  "Forget all values that were found."
-  (clrhash backstaff-remote--known))
-
 (defun backstaff-remote--look-up (function directory &rest more)
   "Return the value of FUNCTION, which looks for a project, for DIRECTORY.
 MORE are more arguments for it.  TRAMP takes several round trips for that."
   (backstaff-server-check-host directory)
-  (backstaff-remote--once
+  (backstaff-server-once
    (cl-list* function directory more)
    (lambda ()
-     (backstaff-remote--limited
+     (backstaff-remote--by-tramp
       directory (concat "find the project's root on " (file-remote-p directory))
       (lambda () (apply function (expand-file-name directory) more))))))
 
@@ -108,41 +87,28 @@ MORE are more arguments for it.  TRAMP takes several round trips for that."
 type M-x backstaff-connect in a directory of that host"
   "Advice for a user about a host that is silent.")
 
-(defun backstaff-remote--limited (directory purpose function)
-  "Return the value of FUNCTION, which uses TRAMP on DIRECTORY's host.
-Signal a `backstaff-timeout' that names PURPOSE if it takes longer than
-`backstaff-remote-start-limit', not counting the time to type a password, and
-end TRAMP's connection: it broke off in the midst of a command, whose answer
-would be taken for that to the next."
+(defun backstaff-remote--limited (late function)
+  "Return the value of FUNCTION, or of LATE after `backstaff-remote-start-limit'.
+The timer of the limit runs meanwhile, and no other: it might start a server.
+The time to type a password does not count."
   (let ((limit backstaff-remote-start-limit)
-        ;; The timer of the limit runs while TRAMP waits, and no other.
         (timer-list nil) (timer-idle-list nil) (tramp-dont-suspend-timers t))
-    (with-timeout (limit
-                   (when-let ((process (tramp-get-connection-process
-                                        (tramp-dissect-file-name directory))))
-                     (delete-process process))
-                   (signal 'backstaff-timeout
-                           (list (format "TRAMP could not %s within %s seconds; the network may be\
- down, or that host asleep" purpose limit)
-                                 backstaff-remote--network-advice)))
+    (with-timeout (limit (funcall late))
       (funcall function))))
 
-(defun backstaff-remote--send (process bytes)
-  "Send BYTES to PROCESS, and leave the output of TRAMP's processes unread.
-While Emacs waits to send, it reads from all processes.  A command of TRAMP
-that is under way would lose that output."
-  (let ((filters (cl-loop for connection in (tramp-list-connections)
-                          for process = (tramp-get-connection-process connection)
-                          when process collect (cons process (process-filter process)))))
-    (unwind-protect
-        (progn
-          (pcase-dolist (`(,process . ,_) filters)
-            (set-process-filter process t))
-          ;; An error means that the process has ended, which its sentinel reports.
-          (ignore-errors
-            (process-send-string process bytes)))
-      (pcase-dolist (`(,process . ,filter) filters)
-        (set-process-filter process filter)))))
+(defun backstaff-remote--by-tramp (directory purpose function)
+  "Return the value of FUNCTION, which uses TRAMP on DIRECTORY's host.
+After the limit signal a `backstaff-timeout' that names PURPOSE, and end TRAMP's
+connection, which broke off in the midst of a command."
+  (backstaff-remote--limited
+   (lambda ()
+     (when-let ((process (tramp-get-connection-process (tramp-dissect-file-name directory))))
+       (delete-process process))
+     (signal 'backstaff-timeout
+             (list (format "TRAMP could not %s within %s seconds; the network may be down, or that\
+ host asleep" purpose backstaff-remote-start-limit)
+                   backstaff-remote--network-advice)))
+   function))
 
 ;;; Start
 
@@ -152,8 +118,10 @@ that is under way would lose that output."
     (string-limit (backstaff-names-prose (decode-coding-string bytes 'utf-8)) 300 t)))
 
 (defun backstaff-remote--make-bundle ()
-  "Let the server's Python on this machine make what goes to a host."
-  (backstaff-python-with-own-environment (backstaff-python-sources)
+  "Let the server's Python on this machine make what goes to a host.
+Return a list (PROGRAM ARGUMENTS PAYLOADS): a program and arguments for the
+command line there, and an alist of hashes and payloads in Base64."
+  (backstaff-server-with-own-environment (backstaff-server-sources)
     (with-temp-buffer
       (let* ((command (append (backstaff-server-program) '("bundle")))
              (status (apply #'call-process (car command) nil t nil (cdr command))))
@@ -167,20 +135,12 @@ that is under way would lose that output."
                         "Update the server's program, which makes the bundle that runs on a\
  host; or set `backstaff-server-command' to nil")))))))
 
-(defvar backstaff-remote--starting nil
-  "The hosts on which a server is being started.")
-
 (defun backstaff-remote--start (host)
   "Start a server on HOST, as `backstaff-server-host-functions' describes.
 Signal a `backstaff-error' if that fails, or if Emacs is not connected to HOST,
 such as \"/ssh:host:\"."
-  (when (member host backstaff-remote--starting)
-    ;; A timer would wait for a start that goes on further up the stack.
-    (signal 'backstaff-start-error
-            (list (format "it is just being started on %s; try again" host))))
   (with-temp-message (format "Starting a server on %s… (C-g cancels)" host)
-    (let* ((backstaff-remote--starting (cons host backstaff-remote--starting))
-           (inhibit-quit nil)
+    (let* ((inhibit-quit nil)
            (file (backstaff-server-settings-file-name))
            ;; They go along: a policy counts wherever the tools look.
            (settings (if (or backstaff-server-settings-file (file-exists-p file))
@@ -188,15 +148,15 @@ such as \"/ssh:host:\"."
                            (insert-file-contents-literally file)
                            (buffer-string))
                        ""))
+           (bundle (backstaff-server-once 'bundle #'backstaff-remote--make-bundle))
            (python (with-temp-buffer
                      (setq default-directory (concat host "/"))
                      (with-connection-local-variables backstaff-remote-python))))
-      (backstaff-remote--once 'bundle #'backstaff-remote--make-bundle)
       ;; TRAMP would connect by itself.
       (backstaff-server-check-host (concat host "/"))
       (backstaff-server-note (format "starting on %s" host))
       (condition-case problem
-          (backstaff-remote--open-session host python settings)
+          (backstaff-remote--open-session host bundle python settings)
         (error
          (signal 'backstaff-start-error
                  (list (format "on %s, %s" host
@@ -205,30 +165,29 @@ such as \"/ssh:host:\"."
                                  (backstaff-epc-error-text problem)))
                        (nth 2 problem))))))))
 
-(defun backstaff-remote--open-session (host python settings)
+(defun backstaff-remote--open-session (host bundle python settings)
   "Start a server by PYTHON on HOST; return the plist of `backstaff-remote--start'.
-The host is sent SETTINGS, the bytes of the user's file."
+The host is sent parts of BUNDLE, and SETTINGS, the bytes of the user's file."
   (pcase-let*
-      ((`(,program ,arguments ,payloads) (gethash 'bundle backstaff-remote--known))
+      ((`(,program ,arguments ,payloads) bundle)
        (begun (float-time)) (output "") (process nil) (case-fold-search nil)
-       (most (* 64 1024))               ; maximum number of bytes before the server is ready
        (buffer (generate-new-buffer " *backstaff-remote*" t))
        ;; A word that nobody else says.  The host says it backwards, so that an
        ;; echo of the command line does not look like an answer.
        (nonce (format "n%08x%08x" (random #xffffffff) (random #xffffffff)))
        (answer (format "BS-\\(NEED\\|READY\\|FAIL\\):%s:\\([^\r\n]*\\)\r?\n" (reverse nonce)))
-       (failure nil))
-    (cl-flet
-        ;; Do the step that the next line from the host asks for; return its last words.
-        ((step ()
+       (failure nil) (late nil))
+    (cl-labels
+        ;; An error means that the process has ended, which its sentinel reports.
+        ((send (bytes) (ignore-errors (process-send-string process bytes) nil))
+         ;; Do the step that the next line from the host asks for; return its last words.
+         (step ()
            (when (string-match answer output)
              (let ((word (match-string 1 output)) (rest (match-string 2 output)))
                (setq output (substring output (match-end 0)))
                (pcase word
-                 ("NEED" (backstaff-remote--send
-                          process (base64-decode-string (alist-get rest payloads "" nil #'equal)))
-                         nil)
-                 ("READY" (backstaff-remote--send process settings)
+                 ("NEED" (send (base64-decode-string (alist-get rest payloads "" nil #'equal))))
+                 ("READY" (send settings)
                           (and (process-live-p process) (split-string rest " ")))
                  (_ (setq failure rest)))))))
       (unwind-protect
@@ -238,7 +197,7 @@ The host is sent SETTINGS, the bytes of the user's file."
                   (process-environment
                    (copy-sequence (default-toplevel-value 'process-environment))))
               (setq process
-                    (backstaff-remote--limited
+                    (backstaff-remote--by-tramp
                      default-directory "start a process"
                      (lambda ()
                        (make-process
@@ -246,29 +205,41 @@ The host is sent SETTINGS, the bytes of the user's file."
                         :connection-type 'pipe :coding 'binary :sentinel #'ignore
                         :filter (lambda (process text)
                                   (setq output (concat output text))
-                                  (when (> (length output) most)
+                                  (when (> (length output) 65536) ; before it is ready
                                     (delete-process process)))
                         :command `(,python "-I" "-S" "-X" "utf8" "-c" ,program ,nonce ,@arguments
                                            ,(number-to-string (length settings))))))))
-            (unless (processp process)
-              (signal 'backstaff-start-error '("TRAMP started no process")))
             ;; TRAMP gives a process on a terminal the coding of text.
             (set-process-coding-system process 'binary 'binary)
-            (pcase (backstaff-epc-wait process backstaff-remote-start-limit #'step)
+            (pcase (backstaff-remote--await process #'step (lambda () (setq late t)))
               ((and `(,sources ,version) (guard (not failure)))
                (set-process-buffer process nil)
                (list :process process :output output
                      :text (format "Python %s, sources %s, started in %.2f s"
                                    version sources (- (float-time) begun))))
               (_ (signal 'backstaff-start-error
-                         (backstaff-remote--failure process python failure output)))))
+                         (backstaff-remote--failure process python late failure output)))))
         (when-let ((process (get-buffer-process buffer)))
           (delete-process process))
         (kill-buffer buffer)))))
 
-(defun backstaff-remote--failure (process python failure output)
+(defun backstaff-remote--await (process step late)
+  "Call STEP again and again while PROCESS runs, and return its non-nil value.
+After the limit call LATE and kill PROCESS."
+  (backstaff-remote--limited
+   (lambda () (funcall late) (delete-process process) nil)
+   (lambda ()
+     (let ((value nil))
+       (while (and (not (setq value (funcall step)))
+                   ;; No other process is read: TRAMP would miss the output of a command.
+                   (let ((live (process-live-p process)))
+                     (or (accept-process-output process 0.02 nil t) live))))
+       value))))
+
+(defun backstaff-remote--failure (process python late failure output)
   "Return a text and an advice about the start of PYTHON on a host by PROCESS.
-FAILURE is nil or why the host refuses, and OUTPUT is the end of its output."
+LATE says that the time was up.  FAILURE is nil or why the host refuses, and
+OUTPUT is the end of its output."
   (let* ((status (process-exit-status process))
          (said (backstaff-remote--one-line (or failure output)))
          (said (concat "; the host said: " (if (string-empty-p said) "nothing" said))))
@@ -276,7 +247,7 @@ FAILURE is nil or why the host refuses, and OUTPUT is the end of its output."
            (list (format "%s is no Python 3.11 or newer%s" python said)
                  "Install one on that host; if it is there by another name, customize\
  `backstaff-remote-python'"))
-          ((process-get process 'backstaff-late)
+          (late
            (list (format "it was not ready within %s seconds; the network may be down, or that host\
  asleep%s" backstaff-remote-start-limit said)
                  backstaff-remote--network-advice))

@@ -4,20 +4,21 @@
 
 ;;; Commentary:
 
-;; One server serves all of Emacs; each call names the root of its project.
-;; The server starts with the first call, which waits behind the handshake, and
-;; lives until Emacs ends or `backstaff-stop' is typed.  If the server has died,
-;; the next call starts another one.  A root on another host has a server there.  A host
-;; is a string such as "/ssh:host:", as `file-remote-p' returns it; nil is this host.
+;; One server serves all of Emacs; each call names the root of its project.  The server
+;; starts with the first call, which waits behind the handshake, and lives until Emacs ends.
+;; If it has died, the next call starts another one.  A root on another host has a server
+;; there.  A host is a string such as "/ssh:host:", as `file-remote-p' returns it; nil is
+;; this host.
 ;;
 ;; The program runs in the directory of its sources and isolated from the environment.
-;; So no file or setting of a project counts.
+;; So no file or setting of a project counts.  The sources shipped with this package are
+;; run by a small shell script among them, py_backend/backstaff.sh.  It tries one Python
+;; after the other, as each may hang, and becomes the first that is 3.11 or newer.
 
 ;;; Code:
 
 (require 'xdg)
 (require 'backstaff-epc)
-(require 'backstaff-python)
 
 (defconst backstaff-server-version "0.1.0"
   "The version of this package, and of the server that belongs to it.")
@@ -27,20 +28,17 @@
 For example (\"/opt/venv/bin/python\" \"-m\" \"backstaff\"); the arguments
 \"serve\" and \"--stdio\" are appended.  If nil, look for the sources
 shipped with this package and a Python that can run them, then for a program
-named backstaff.
-
-No variable of the environment whose name starts with PYTHON reaches it."
+named backstaff.  It gets no variable whose name starts with PYTHON."
   :type '(choice (const :tag "Look for it" nil) (repeat :tag "Program and arguments" string))
-  :group 'backstaff :risky t
-  :package-version '(backstaff . "0.1.0"))
+  :group 'backstaff :risky t :package-version '(backstaff . "0.1.0"))
 
 (defcustom backstaff-server-settings-file nil
   "The file with the server's settings, in TOML.
 If nil, it is backstaff/config.toml, if that exists.  A relative name is below
 the user's configuration folder, such as ~/.config.  Settings are read when the
 server starts."
-  :type '(choice (const :tag "The usual one" nil) file) :group 'backstaff :risky t
-  :package-version '(backstaff . "0.1.0"))
+  :type '(choice (const :tag "The usual one" nil) file)
+  :group 'backstaff :risky t :package-version '(backstaff . "0.1.0"))
 
 (defun backstaff-server-settings-file-name ()
   "Return the file that the server reads its settings from if it exists."
@@ -74,16 +72,15 @@ server starts."
 
 (defun backstaff-server-advice (condition)
   "Return advice for a user about CONDITION, which `condition-case' bound.
-A `backstaff-error' may bring it as a second string, behind the text, as in
-\\=(signal \\='backstaff-start-error \\='(\"found no Python\" \"Install one\"))."
-  (or (nth 2 condition)
+A `backstaff-error' may bring it as a second string, behind the text."
+  (or (and (memq 'backstaff-error (get (car condition) 'error-conditions)) (nth 2 condition))
       (cl-loop for symbol in (get (car condition) 'error-conditions)
                thereis (alist-get symbol backstaff-server--advice))
       "Read the log: M-x backstaff-show-log"))
 
 (defun backstaff-error-text (condition)
   "Return the text of a reply that CONDITION ended, without properties.
-If no server starts, the text includes advice: there is no other help then."
+If no server starts, the text includes advice."
   (concat "Error: " (if (memq 'quit (get (car condition) 'error-conditions))
                         "The user cancelled the call"
                       (string-to-multibyte (substring-no-properties
@@ -97,10 +94,10 @@ If no server starts, the text includes advice: there is no other help then."
   "The buffer with the server's standard error and our own notes.")
 
 (defconst backstaff-server--log-size (* 256 1024)
-  "Maximum number of characters of the log that are kept.")
+  "Number of characters of the log that are kept when it has a quarter more.")
 
 (defun backstaff-server--log (text)
-  "Append TEXT to the log, and delete the oldest lines if it is too long."
+  "Append TEXT to the log."
   (with-current-buffer (get-buffer-create backstaff-server-log-buffer)
     (let ((inhibit-read-only t) (inhibit-modification-hooks t))
       (setq buffer-undo-list t)
@@ -108,8 +105,7 @@ If no server starts, the text includes advice: there is no other help then."
         (goto-char (point-max))
         ;; A window that shows the end goes on showing it.
         (insert-before-markers text)
-        ;; A quarter more may stand, so that deleting is rare.
-        (when (> (* 4 (buffer-size)) (* 5 backstaff-server--log-size))
+        (when (> (buffer-size) (* 1.25 backstaff-server--log-size))
           (goto-char (- (point-max) backstaff-server--log-size))
           (delete-region (point-min) (line-beginning-position 2)))))))
 
@@ -132,16 +128,41 @@ If no server starts, the text includes advice: there is no other help then."
 
 ;;; The program
 
+(defvar backstaff-server-package-directory
+  (and load-file-name (file-name-directory load-file-name))
+  "The directory that this package was loaded from, or nil.")
+
+(defun backstaff-server-sources ()
+  "Return the directory of the server's sources, or nil."
+  (when-let* ((package backstaff-server-package-directory)
+              (library (expand-file-name "backstaff-server.el" package)))
+    ;; A package manager may have linked the library.
+    (cl-loop for file in (list library (file-truename library))
+             for directory = (file-name-directory file)
+             for script = (locate-file "py_backend/backstaff.sh"
+                                       (list (expand-file-name "../" directory) directory))
+             when script return (file-name-directory script))))
+
+(defmacro backstaff-server-with-own-environment (directory &rest body)
+  "Run BODY in DIRECTORY, or /, with the environment that Emacs started with.
+A buffer may have the PATH of its project.  Programs look for others on variable
+`exec-path'.  No variable of the environment whose name starts with PYTHON
+counts."
+  (declare (indent 1) (debug t))
+  `(let* ((default-directory (or ,directory "/"))
+          (exec-path (default-value 'exec-path))
+          (process-environment
+           (cons (concat "PATH=" (mapconcat #'directory-file-name (remq nil exec-path)
+                                            path-separator))
+                 (cl-remove-if (apply-partially #'string-prefix-p "PYTHON")
+                               (default-value 'process-environment)))))
+     ,@body))
+
 (defun backstaff-server-program ()
   "Return the program that serves, and its first arguments.
 Signal a `backstaff-start-error' if there is none."
-  (let ((command backstaff-server-command) (sources (backstaff-python-sources)))
+  (let ((command backstaff-server-command) (sources (backstaff-server-sources)))
     (cond
-     ((not (and (listp command) (cl-every #'stringp command)))
-      (signal 'backstaff-start-error
-              '("`backstaff-server-command' is not a list of strings"
-                "Customize `backstaff-server-command' to be a list of strings,\
- or nil to have the program found")))
      (command (cons (if (file-name-absolute-p (car command)) (expand-file-name (car command))
                       (car command))
                     (cdr command)))
@@ -161,19 +182,17 @@ Each function is called with an operation and its arguments, until one returns
 non-nil:
 
 `shell-p' DIRECTORY
-    Return non-nil if a server can start at DIRECTORY, a remote name.  This does
-    not connect to the host.
+    Return non-nil if a server can start at DIRECTORY, without connecting.
 `start' HOST
     Start a server on HOST, wait until it is ready, and return a plist:
     `:process' speaks EPC; `:output' has the bytes that it printed since; and
     `:text' describes the start.
 `look-up' FUNCTION DIRECTORY &rest ARGUMENTS
-    Return the value of FUNCTION, called with DIRECTORY, a remote name, and
-    ARGUMENTS.  It is called once, until `backstaff-restart'.")
+    Return the value of FUNCTION, called with DIRECTORY and ARGUMENTS once,
+    until `backstaff-restart'.")
 
 (defun backstaff-server-on-host (operation &rest arguments)
-  "Return the value of OPERATION with ARGUMENTS.
-It is one of `backstaff-server-host-functions'."
+  "Do OPERATION of `backstaff-server-host-functions' with ARGUMENTS."
   (apply #'run-hook-with-args-until-success 'backstaff-server-host-functions
          operation arguments))
 
@@ -190,8 +209,7 @@ START-INFO is the plist of the operation `start' on another host."
   "An alist of (HOST . SERVER), the last that was started there, dead or alive.")
 
 (defvar backstaff-server-content-readers 'unknown
-  "The ids of the tools that read the contents of files.
-It is the symbol `unknown' until a server has shaken hands.")
+  "The ids of the tools that read files, or `unknown' before a handshake.")
 
 ;; `make manual' writes the list.
 (defvar backstaff-server-secrets
@@ -209,9 +227,8 @@ It is the symbol `unknown' until a server has shaken hands.")
 
     ;; END secrets
     )
-  "Globs of the files that may hold secrets.
-These are the server's own ones until a handshake brings those of the settings.
-A glob that starts with an exclamation mark names exceptions: \"!.env.example\".")
+  "Globs of the files that may hold secrets; those with a \"!\" are exceptions.
+These are the server's own ones until a handshake brings those of the settings.")
 
 (defun backstaff-server-status ()
   "Return nil, `unresponsive', `ended' or the process id of this host's server."
@@ -219,19 +236,6 @@ A glob that starts with an exclamation mark names exceptions: \"!.env.example\".
     (cond ((backstaff-epc-unresponsive-p server) 'unresponsive)
           ((backstaff-epc-live-p server) (process-id (backstaff-server-process server)))
           (t 'ended))))
-
-(defun backstaff-server-try (callback timeout)
-  "Start another server on this host, apart from the one that calls use.
-Return it; the caller closes the connection.  CALLBACK is called once, by a
-timer: with the server's identity, a plist of `:version', `:protocol' and more,
-or with nil and a condition, after TIMEOUT seconds at most."
-  (let ((server (backstaff-server--launch nil))
-        (later (lambda (&rest answer) (apply #'run-at-time 0 nil callback answer))))
-    (condition-case problem
-        (backstaff-server--shake-hands server later timeout)
-      ;; A program that ends at once may be gone before the handshake is sent.
-      (backstaff-connection-lost (funcall later nil problem)))
-    server))
 
 (defun backstaff-server--launch (host)
   "Start a server on HOST and return it."
@@ -257,13 +261,12 @@ or with nil and a condition, after TIMEOUT seconds at most."
 
 (defun backstaff-server--launch-here (server)
   "Start the program of SERVER on this host."
-  (backstaff-python-with-own-environment (backstaff-python-sources)
+  (backstaff-server-with-own-environment (backstaff-server-sources)
     (let* ((command (append (backstaff-server-program) '("serve" "--stdio")
                             (and backstaff-server-settings-file
                                  (list "--config" (backstaff-server-settings-file-name)))))
            (last-words "")
-           ;; A pipe process dies with its buffer, which it does not use.
-           (buffer (generate-new-buffer " *backstaff stderr*" t))
+           (buffer (generate-new-buffer " *backstaff stderr*" t)) ; the pipe dies with it
            (stderr (make-pipe-process
                     :name "backstaff-stderr" :buffer buffer :noquery t :coding 'utf-8-unix
                     :sentinel #'ignore
@@ -284,47 +287,37 @@ or with nil and a condition, after TIMEOUT seconds at most."
                   (backstaff-server-stderr-function server)
                   (lambda ()
                     ;; A child of the server, now dead, may hold the pipe open.
-                    (backstaff-epc-wait stderr 0.2 #'ignore)
+                    (accept-process-output stderr 0.2 nil t)
                     (kill-buffer buffer)
                     (string-join (last (split-string last-words "\n" t) 8) "\n"))))
         (unless (backstaff-server-process server)
           (kill-buffer buffer)))
       (backstaff-epc-connect server))))
 
-(defun backstaff-server--shake-hands (server callback timeout)
-  "Shake hands with SERVER before any call; close the connection on failure.
-CALLBACK and TIMEOUT are as in `backstaff-server-try'."
-  (let ((fail (lambda (text advice)
-                (backstaff-epc-close server text 'backstaff-start-error advice)
-                (funcall callback nil (list 'backstaff-start-error text advice)))))
+(defun backstaff-server--shake-hands (server)
+  "Shake hands with SERVER before any call; close the connection on failure."
+  (cl-flet ((fail (text advice)
+              (backstaff-epc-close server text 'backstaff-start-error advice)))
     (backstaff-epc-call-async
      server 'hello `((:client "emacs" :version ,backstaff-server-version :escapes t))
-     :timeout timeout
      :success-fn
      (lambda (identity)
        (if-let ((mismatch (backstaff-server--mismatch identity)))
-           (apply fail mismatch)
-         (backstaff-server-note (format "connected: %S"
-                                        (cl-loop for (key value) on identity by #'cddr
-                                                 ;; Their number tells enough.
-                                                 collect key
-                                                 collect (if (eq key :secrets) (length value)
-                                                           value))))
+           (apply #'fail mismatch)
          (setq backstaff-server-content-readers (plist-get identity :reads-content)
                backstaff-server-secrets (plist-get identity :secrets))
-         (funcall callback identity nil)))
+         (backstaff-server-note (format "connected: %S" identity))))
      :error-fn
      (lambda (condition)
-       (funcall fail (format "it did not shake hands: %s" (backstaff-epc-error-text condition))
-                ;; Every server of ours answers, so it is another program.
-                (backstaff-server-advice
-                 (if (eq (car condition) 'backstaff-remote-error) '(backstaff-protocol-error)
-                   condition)))))))
+       (fail (format "it did not shake hands: %s" (backstaff-epc-error-text condition))
+             ;; Every server of ours answers, so it is another program.
+             (backstaff-server-advice
+              (if (eq (car condition) 'backstaff-remote-error) '(backstaff-protocol-error)
+                condition)))))))
 
 (defun backstaff-server--mismatch (identity)
-  "Return nil if a server of IDENTITY and this package speak the same protocol.
-Otherwise return the reason and the remedy, two strings.  IDENTITY may be
-anything, even no plist."
+  "Return nil if a server of IDENTITY, maybe no plist, speaks our protocol.
+Otherwise return the reason and the remedy, two strings."
   (let* ((version (plist-get identity :version)) (protocol (plist-get identity :protocol))
          (newer (and (integerp protocol) (> protocol backstaff-server--protocol))))
     (unless (and (stringp version) (eql protocol backstaff-server--protocol))
@@ -343,8 +336,14 @@ anything, even no plist."
 
 ;;; Other hosts
 
-(defvar backstaff-server-restart-hook nil
-  "Hook that `backstaff-restart' runs, to forget facts that may have changed.")
+(defvar backstaff-server--known (make-hash-table :test #'equal)
+  "Values that are found once until `backstaff-restart'.")
+
+(defun backstaff-server-once (key function)
+  "Return the value that FUNCTION returned for KEY when it was called first."
+  (let ((known (gethash key backstaff-server--known 'unknown)))
+    (if (eq known 'unknown) (puthash key (funcall function) backstaff-server--known)
+      known)))
 
 (defun backstaff-server-connected-p (directory)
   "Return non-nil if Emacs is connected to the host of DIRECTORY, a remote name."
@@ -374,14 +373,13 @@ Signal a `backstaff-connection-lost' if the start fails."
     (unless (and server (backstaff-epc-live-p server))
       (setq server (backstaff-server--launch host))
       (setf (alist-get host backstaff-server--servers nil nil #'equal) server)
-      (backstaff-server--shake-hands server #'ignore 15))
+      (backstaff-server--shake-hands server))
     server))
 
 (cl-defun backstaff-server-call-async (method args &key success-fn error-fn timeout host)
-  "Call METHOD, a tool, with ARGS on HOST and return at once.
+  "Call METHOD, a tool, with ARGS on HOST; return a function that cancels it.
 Start the server if need be.  SUCCESS-FN, ERROR-FN and TIMEOUT are as in
-`backstaff-epc-call-async'.  Return a function that cancels the call; it
-returns nil if the call had ended before."
+`backstaff-epc-call-async'."
   (let* ((server (backstaff-server-ensure host))
          (uid (backstaff-epc-call-async
                server method args :error-fn error-fn :timeout timeout
@@ -394,12 +392,10 @@ returns nil if the call had ended before."
     (lambda () (backstaff-epc-cancel server uid))))
 
 (defvar backstaff-server--described nil
-  "The server that described its tools last, and the description, a cons.
-It outlives the server, because agents keep the tools that they were given.")
+  "A cons of the server that described its tools last, and the description.")
 
 (defvar backstaff-server-model-names nil
-  "An alist of the ids of tools and the names that a model knows.
-It goes before the server's description, for models of another server.")
+  "An alist of ids of tools and their names for the model of another server.")
 
 (defun backstaff-server-model-name (id)
   "Return the name that models know of the tool ID; ID if none was described."
@@ -411,8 +407,8 @@ It goes before the server's description, for models of another server.")
 
 (defun backstaff-server-tools (timeout &optional definitions)
   "Return the server's description of its tools; ask for it once a server.
-It describes the tools that the function DEFINITIONS returns, which are Emacs's
-own, as well.  Signal a `backstaff-error' if none comes within TIMEOUT seconds."
+It includes the tools that the function DEFINITIONS returns.  Signal a
+`backstaff-error' if none comes within TIMEOUT seconds."
   (let ((server (backstaff-server-ensure)))
     (unless (eq (car backstaff-server--described) server)
       (setq backstaff-server--described
@@ -437,7 +433,7 @@ A message says when it is there, or why it is not.  Those on other hosts are
 stopped too; the next call there starts one."
   (interactive)
   (backstaff-server--stop "the server was restarted")
-  (run-hooks 'backstaff-server-restart-hook)
+  (clrhash backstaff-server--known)
   (if (not (called-interactively-p 'interactive)) (backstaff-server-ensure)
     (condition-case problem
         (progn (backstaff-epc-call (backstaff-server-ensure) 'ping nil)

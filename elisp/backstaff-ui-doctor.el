@@ -5,12 +5,17 @@
 ;;; Commentary:
 
 ;; `backstaff-doctor' checks all that a call needs, in the order in which the call needs
-;; it, and shows a report in a help buffer, ready to paste into a bug report.  It starts a
-;; server of its own, and waits for each answer until a limit, or until C-g.
+;; it, and shows a report in a help buffer, ready to paste into a bug report.  It asks the
+;; server that calls use, and waits for each answer until a limit, or until C-g.
 
 ;;; Code:
 
+(require 'cl-lib)
 (require 'help-mode)
+(require 'map)
+(require 'subr-x)
+(require 'backstaff)
+(require 'backstaff-names)
 (require 'backstaff-ui-view)
 
 (declare-function backstaff-listen-servers "backstaff-listen" ())
@@ -49,10 +54,14 @@ DIRECTORY says which project is meant; the default is the current one."
     (message nil)
     (get-buffer "*backstaff doctor*")))
 
-(defun backstaff-doctor--check (name function &optional advice)
-  "Write the text that FUNCTION returns into the report, as check NAME.
-If it fails, write why, and ADVICE or that of the condition, and return nil."
-  (declare (indent 1))
+(defmacro backstaff-doctor--check (name advice &rest body)
+  "Write the text that BODY returns into the report, as check NAME.
+If BODY fails, write why, and ADVICE or that of the condition, and return nil."
+  (declare (indent 2) (debug t))
+  `(backstaff-doctor--run ,name ,advice (lambda () ,@body)))
+
+(defun backstaff-doctor--run (name advice function)
+  "Do the check NAME with ADVICE; FUNCTION is the body of the macro above."
   (message "%s" (substitute-command-keys (format "Checking: %s… (\\[keyboard-quit] stops)" name)))
   (condition-case problem
       (progn (backstaff-doctor--write (propertize "ok     " 'face 'success) name (funcall function))
@@ -80,94 +89,73 @@ If it fails, write why, and ADVICE or that of the condition, and return nil."
 (defun backstaff-doctor--check-all (directory)
   "Check what calls need, for a project in DIRECTORY."
   (let ((host nil) (connection nil))
-    (backstaff-doctor--check "Emacs"
-      (lambda ()
-        (format "%s, %s, %s\nBackstaff %s in %s" emacs-version system-configuration
-                (or window-system "text terminal") backstaff-server-version
-                (backstaff-view-shown-name (or backstaff-python-package-directory "no file")))))
-    (backstaff-doctor--check "Root"
-      (lambda ()
-        (let ((root (backstaff-root directory)))
-          (setq host (file-remote-p root))
-          (unless (or host (file-accessible-directory-p root))
-            (signal 'backstaff-error
-                    (list (concat (backstaff-view-shown-name root) " cannot be entered")
-                          "Make it a directory that you may read, or go to another one")))
-          (backstaff-view-shown-name root))))
+    (backstaff-doctor--check "Emacs" nil
+      (format "%s, %s, %s" emacs-version system-configuration (or window-system "text terminal")))
+    (backstaff-doctor--check "Package" nil
+      (format "Backstaff %s in %s" backstaff-server-version
+              (backstaff-view-shown-name (or backstaff-server-package-directory "no file"))))
+    (backstaff-doctor--check "Root" nil
+      (let ((root (backstaff-root directory)))
+        (setq host (file-remote-p root))
+        (unless (or host (file-accessible-directory-p root))
+          (signal 'backstaff-error
+                  (list (concat (backstaff-view-shown-name root) " cannot be entered")
+                        "Make it a directory that you may read, or go to another one")))
+        (backstaff-view-shown-name root)))
     (when host
       (insert "\nOn this machine, for local projects\n"))
     ;; The server itself judges the settings.
-    (backstaff-doctor--check "Settings"
-      (lambda ()
-        (let ((file (backstaff-server-settings-file-name)))
-          (concat (if (file-exists-p file) "" "none, as there is no ")
-                  (backstaff-view-shown-name file)))))
-    (backstaff-doctor--check "Running"
-      (lambda ()
-        (pcase (backstaff-server-status)
-          ('unresponsive (error "The server does not respond any more"))
-          ((and (pred integerp) pid) (format "process %s" pid))
-          (_ "no server; the next call starts one")))
-      "Type M-x backstaff-restart")
-    (backstaff-doctor--check "Agents"
-      (lambda ()
-        (cond ((not (bound-and-true-p backstaff-listen-mode))
-               "those outside Emacs see files as on disk; with (backstaff-listen-mode 1) in your\
- init file they see unsaved text, and you are asked before they read secrets")
-              ((backstaff-listen-servers)
-               (mapconcat (pcase-lambda ((map :pid :root :last))
-                            (format "process %d for %s asked last at %s"
-                                    pid (backstaff-view-shown-name root)
-                                    (format-time-string "%T" last)))
-                          (backstaff-listen-servers) "\n"))
-              (t "none outside Emacs is connected"))))
+    (backstaff-doctor--check "Settings" "Check `backstaff-server-settings-file' and the file's permissions"
+      (let* ((file (backstaff-server-settings-file-name)) (shown (backstaff-view-shown-name file)))
+        (cond ((file-readable-p file) shown)
+              ((or backstaff-server-settings-file (file-exists-p file))
+               (error "%s cannot be read" shown))
+              (t (concat "none, as there is no " shown)))))
+    (backstaff-doctor--check "Agents" nil
+      (cond ((not (bound-and-true-p backstaff-listen-mode))
+             "those outside Emacs see files as on disk; with (backstaff-listen-mode 1) in your init\
+ file they see unsaved text, and you are asked before they read secrets")
+            ((backstaff-listen-servers)
+             (mapconcat (lambda (server)
+                          (format "process %d for %s asked last at %s" (plist-get server :pid)
+                                  (backstaff-view-shown-name (plist-get server :root))
+                                  (format-time-string "%T" (plist-get server :last))))
+                        (backstaff-listen-servers) "\n"))
+            (t "none outside Emacs is connected")))
     ;; Each of these needs the one before.
     (and
-     (backstaff-doctor--check "Command"
-       (lambda ()
-         (string-join (backstaff-python-with-own-environment nil (backstaff-server-program)) " ")))
-     (unwind-protect
-         (and
-          (backstaff-doctor--check "Handshake"
-            (lambda ()
-              (let ((result nil))
-                (setq connection (backstaff-server-try (lambda (&rest answer) (setq result answer))
-                                                       backstaff-doctor--limit))
-                (while (null result)
-                  (accept-process-output nil 0.05))
-                (pcase-let ((`(,(map :version :protocol :python) ,condition) result))
-                  (when condition
-                    (signal (car condition) (cdr condition)))
-                  (format "server %s, protocol %s, Python %s" version protocol
-                          (or python "unknown"))))))
-          (backstaff-doctor--check "Round trip"
-            (lambda () (backstaff-doctor--round-trip connection)))
-          (backstaff-doctor--check "Tools" (lambda () (backstaff-doctor--tools connection))))
-       (when connection (backstaff-epc-close connection "the doctor is done")))
+     (backstaff-doctor--check "Command" nil
+       (string-join (backstaff-server-with-own-environment nil (backstaff-server-program)) " "))
+     (backstaff-doctor--check "Handshake" nil
+       (setq connection (backstaff-server-ensure))
+       (pcase-let (((map :version :protocol :python :pid)
+                    (backstaff-epc-call connection 'hello '((:client "doctor"))
+                                        :timeout backstaff-doctor--limit)))
+         (format "server %s, protocol %s, Python %s, process %s"
+                  version protocol (or python "unknown") pid)))
+     (backstaff-doctor--check "Round trip" nil
+       (backstaff-doctor--round-trip connection))
+     (backstaff-doctor--check "Tools" nil
+       (let ((tools (backstaff-epc-call connection 'describe nil :timeout backstaff-doctor--limit)))
+         (unless (and tools (cl-every (lambda (tool) (stringp (plist-get tool :id))) tools))
+           (signal 'backstaff-protocol-error '("the server describes no tools")))
+         (mapconcat (pcase-lambda (`(,policy . ,tools))
+                      (concat (pcase policy (:allow "allowed: ") (:deny "denied: ") (_ "ask first: "))
+                              (mapconcat (lambda (tool) (plist-get tool :id)) tools ", ")))
+                    (seq-group-by (lambda (tool) (plist-get tool :policy)) tools) "\n")))
      host
-     (backstaff-doctor--check "Host"
-       (lambda ()
-         (insert (format "\nOn %s, for this project\n" host))
-         (setq connection (backstaff-server-ensure host))
-         (concat host "\n" (plist-get (backstaff-server-start-info connection) :text))))
-     (backstaff-doctor--check "To the host"
-       (lambda () (backstaff-doctor--round-trip connection))))))
+     (backstaff-doctor--check "Host" nil
+       (insert (format "\nOn %s, for this project\n" host))
+       (setq connection (backstaff-server-ensure host))
+       (concat host "\n" (plist-get (backstaff-server-start-info connection) :text)))
+     (backstaff-doctor--check "To the host" nil
+       (backstaff-doctor--round-trip connection)))))
 
 (defun backstaff-doctor--round-trip (connection)
   "Call nothing over CONNECTION, and return how long the answer took."
   (let ((start (float-time)))
     (backstaff-epc-call connection 'ping nil :timeout backstaff-doctor--limit)
     (format "%.2f ms for an empty call and its answer" (* 1e3 (- (float-time) start)))))
-
-(defun backstaff-doctor--tools (connection)
-  "Return the tools that the server at CONNECTION describes, by policy."
-  (let ((tools (backstaff-epc-call connection 'describe nil :timeout backstaff-doctor--limit)))
-    (unless (and tools (cl-every (lambda (tool) (stringp (plist-get tool :id))) tools))
-      (signal 'backstaff-protocol-error '("the server describes no tools")))
-    (mapconcat (pcase-lambda (`(,policy . ,tools))
-                 (concat (pcase policy (:allow "allowed: ") (:deny "denied: ") (_ "ask first: "))
-                         (mapconcat (lambda (tool) (plist-get tool :id)) tools ", ")))
-               (seq-group-by (lambda (tool) (plist-get tool :policy)) tools) "\n")))
 
 (provide 'backstaff-ui-doctor)
 ;;; backstaff-ui-doctor.el ends here

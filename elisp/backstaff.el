@@ -11,10 +11,9 @@
 
 ;;; Commentary:
 
-;; Tools that look at a project and cannot change it, for agents that live in
-;; Emacs and for the people beside them.  They run in a Python process, so that
-;; a walk over a hundred thousand files holds up nobody.  No path leads out of the
-;; project, and every answer has a limit.  It is a text, fit for a model, and data:
+;; Tools that look at a project and cannot change it, for agents and for the people
+;; beside them.  They run in a Python process.  No path leads out of the project, and
+;; every answer has a limit.  It is a text, fit for a model, and data:
 ;;
 ;;   (backstaff-call "agent-q/list_directory" '(:path "src"))
 ;;   => (:ok t :tool "agent-q/list_directory"
@@ -49,16 +48,14 @@
 A question to you about a call waits for so long as well.  If nil, both wait for
 ever.  A server on another host is started before that counts; see
 `backstaff-remote-start-limit'."
-  :type '(choice (const :tag "For ever" nil) (number :tag "Seconds"))
-  :package-version '(backstaff . "0.1.0"))
+  :type '(choice (const :tag "For ever" nil) (number :tag "Seconds")) :package-version '(backstaff . "0.1.0"))
 
 (defcustom backstaff-root-function #'backstaff-project-root
   "The function that finds the root of the project a call is about.
 It is called with a directory and returns a directory.  Tools see only the
-files below it.  For a directory on another host it is called once, because
-that takes several round trips; `backstaff-restart' forgets."
-  :type 'function :risky t
-  :package-version '(backstaff . "0.1.0"))
+files below it.  For a directory on another host it is called once until
+`backstaff-restart'."
+  :type 'function :risky t :package-version '(backstaff . "0.1.0"))
 
 (defcustom backstaff-root-directory nil
   "The directory that tools may look at, whatever the project is.
@@ -99,14 +96,11 @@ With OUTSIDE, return nil if it is in no project."
       (and (not outside) directory))))
 
 (defvar backstaff--root-answers nil
-  "An alist of directories outside of projects, and t if models may look there.
-These are the user's answers in this session.")
+  "The user's answers: directories outside of projects, and t if models may look.")
 
 (defun backstaff-project-p (root)
   "Return non-nil if ROOT is a project's root, or `backstaff-root-directory'.
-A directory with a home below it, such as \"/\" or the home itself, is no
-project's root: some keep their dotfiles in git, and did not mean to show all of
-it.  This holds on each host, and for models and people alike."
+A directory with a home below it is none: some keep their dotfiles in git."
   (or (and backstaff-root-directory
            (equal (file-name-unquote root)
                   (file-name-unquote (backstaff--checked-root backstaff-root-directory))))
@@ -142,9 +136,8 @@ For a command that `project-switch-project' runs it is the new project's."
 
 (defun backstaff-root (&optional directory)
   "Return the absolute root for a call made in DIRECTORY.
-DIRECTORY defaults to `backstaff-directory'.  If it is on another host that
-Emacs is not connected to, signal a `backstaff-remote-directory' and leave
-that host alone; `backstaff-command-root' asks."
+DIRECTORY defaults to `backstaff-directory'.  If Emacs is not connected to its
+host, signal a `backstaff-remote-directory'; `backstaff-command-root' asks."
   (let ((directory (or directory (backstaff-directory))))
     (file-name-unquote
      (backstaff--checked-root
@@ -169,8 +162,7 @@ that host alone; `backstaff-command-root' asks."
     (backstaff-timeout . "TIMEOUT")
     (backstaff-protocol-error . "PROTOCOL_ERROR")
     (backstaff-remote-error . "REMOTE_ERROR")
-    (backstaff-cancelled . "CANCELLED")
-    (quit . "CANCELLED")
+    (backstaff-cancelled . "CANCELLED") (quit . "CANCELLED")
     (backstaff-argument-error . "INVALID_ARGUMENT")
     (backstaff-remote-directory . "REMOTE_DIRECTORY")
     (error . "INTERNAL_ERROR"))
@@ -179,15 +171,10 @@ that host alone; `backstaff-command-root' asks."
 (cl-defstruct (backstaff--call (:constructor backstaff--make-call) (:copier nil))
   "A call of a tool, from its start to its end; the handle of `backstaff-cancel'.
 METHOD is the tool's id, a string, and TOOL its definition if Lisp has it.  ARGS
-and CONTEXT are as in `backstaff-call'.
-
-When the call ends, FINISH is called with the reply, or FAIL with a condition.
-ENDED is non-nil from then on.  STOP ends the step under way, a request or a
-timer.
-
-WAITS is non-nil if the caller waits.  Then a quit at a question is the caller's,
-and nobody is asked if QUIET, the `inhibit-quit' of the caller, is non-nil."
-  method tool args context finish fail ended (stop #'ignore) waits quiet)
+and CONTEXT are as in `backstaff-call'.  When the call ends, FINISH is called
+with the reply, or FAIL with a condition, and ENDED is non-nil.  STOP ends the
+step under way.  WAITS is non-nil if Emacs waits for the end."
+  method tool args context finish fail ended (stop #'ignore) waits)
 
 (defun backstaff-call (id args &optional context)
   "Call the tool ID with ARGS, wait, and return the reply, a plist.
@@ -198,10 +185,10 @@ current now), `:max-output-bytes' and such.  With `:person' the user typed the
 call, which no policy stops; with `:agent' a model made it, which needs a
 project for its root, or the user's leave.
 
-If the tool fails, the reply's `:ok' is nil.  If the server's policy demands
-approval, `backstaff-approval-function' is asked.  Signal a `backstaff-error'
-if there is no reply within `backstaff-call-timeout' seconds, or if the server
-is lost or sends no reply."
+If the tool fails, the reply's `:ok' is nil.  A call that needs approval is
+refused unless `backstaff-approval-function' is your own: Emacs asks nobody
+while it waits.  Signal a `backstaff-error' if there is no reply within
+`backstaff-call-timeout' seconds, or if the server is lost or sends no reply."
   (let ((method (format "%s" id)) (context (backstaff--context context)))
     (backstaff-epc-await
      (backstaff-server-ensure (unless (assoc method backstaff-lisp-tools)
@@ -209,7 +196,7 @@ is lost or sends no reply."
      (lambda (finish fail)
        (let ((call (backstaff--make-call
                     :method method :tool (backstaff-lisp-tools-find method) :args args
-                    :context context :finish finish :fail fail :waits t :quiet inhibit-quit)))
+                    :context context :finish finish :fail fail :waits t)))
          (backstaff--begin call)
          (lambda () (backstaff-cancel call)))))))
 
@@ -257,24 +244,19 @@ ended before."
 
 ;;; Steps of a call
 
-(defvar backstaff--questions nil
-  "The calls that wait for an answer of the user's, the first one first.")
-
 (defun backstaff--end (call function value)
   "End CALL: call FUNCTION, its FINISH or FAIL, with VALUE.
 Return nil if it had ended before."
   (unless (backstaff--call-ended call)
     (setf (backstaff--call-ended call) t)
-    (setq backstaff--questions (delq call backstaff--questions))
     (funcall function value)
     (funcall (backstaff--call-stop call))
     t))
 
 (defun backstaff--guarded (call function &rest arguments)
   "Call FUNCTION with ARGUMENTS, a step of CALL, unless the call has ended.
-An error or a quit ends the call, or neither FINISH nor FAIL would ever be
-called.  For the same reason no key ends a step that runs inside of somebody's
-`while-no-input'."
+An error or a quit ends the call.  No key ends the step, even inside of
+somebody's `while-no-input'; CALL would never end."
   (unless (backstaff--call-ended call)
     (condition-case problem
         (let ((throw-on-input nil)) (apply function arguments))
@@ -282,7 +264,7 @@ called.  For the same reason no key ends a step that runs inside of somebody's
 
 (defun backstaff--later (call seconds function &rest arguments)
   "Call FUNCTION with ARGUMENTS, a step of CALL, after SECONDS.
-In a process filter no question may be asked, and nothing sent."
+A process filter may neither ask nor send."
   (let ((timer (apply #'run-at-time seconds nil #'backstaff--guarded call function arguments)))
     (setf (backstaff--call-stop call) (lambda () (cancel-timer timer)))))
 
@@ -333,23 +315,33 @@ The function SUCCESS gets the answer; without one in TIMEOUT seconds CALL fails.
          (if (and (equal (plist-get problem :code) "UNSAVED_NEEDED") (< tries 3))
              ;; The user may have typed meanwhile.
              (let ((texts (backstaff-unsaved-context method (plist-get context :root))))
-               (backstaff--later call 0 #'backstaff--send-texts call texts
-                                 (backstaff-unsaved-pieces texts (plist-get problem :names))
-                                 (1+ tries) (+ (float-time) backstaff-unsaved-most-seconds)))
+               (backstaff--later
+                call 0 #'backstaff--send-texts call texts
+                (delete-dups (cl-loop for (name digest) in (plist-get texts :items)
+                                      when (member name (plist-get problem :names))
+                                      collect digest))
+                0 (1+ tries) (+ (float-time) backstaff-unsaved-most-seconds)))
            (backstaff--judge call (backstaff-unsaved-noted reply texts)))))
      (backstaff--patience context) (plist-get texts :host))))
 
-(defun backstaff--send-texts (call texts pieces tries deadline)
-  "Send the first of PIECES of TEXTS and come back, or send CALL itself.
-TRIES is as in `backstaff--send'.  After DEADLINE no piece is sent."
-  (if (and pieces (< (float-time) deadline))
-      (backstaff--request
-       call 'keep_text (car pieces)
-       (lambda (have)
-         (backstaff--later call 0 #'backstaff--send-texts call texts
-                           (backstaff-unsaved-pieces-left pieces have) tries deadline))
-       backstaff-call-timeout (plist-get texts :host))
-    (backstaff--send call (backstaff-unsaved-without texts pieces) tries)))
+(defun backstaff--send-texts (call texts digests start tries deadline)
+  "Send those of TEXTS with DIGESTS, the first one from START on, then CALL itself.
+TRIES is as in `backstaff--send'.  After DEADLINE no text is sent."
+  (let* ((late (> (float-time) deadline))
+         (piece (and digests (not late) (backstaff-unsaved-piece (car digests) start))))
+    (cond (piece
+           (backstaff--request
+            call 'keep_text piece
+            (lambda (have)
+              ;; The server may have more than this piece, from a call that was given up.
+              (let ((more (and (natnump have) (< start have (nth 1 piece)))))
+                (backstaff--later call 0 #'backstaff--send-texts call texts
+                                  (if more digests (cdr digests)) (if more have 0)
+                                  tries deadline)))
+            backstaff-call-timeout (plist-get texts :host)))
+          (late (backstaff--send call (backstaff-unsaved-without texts digests) tries))
+          ;; If a text has changed meanwhile, the server asks again.
+          (t (backstaff--send call texts tries)))))
 
 (defun backstaff--judge (call reply)
   "End CALL with REPLY, or ask the user if REPLY says that the call needs approval.
@@ -361,14 +353,15 @@ That is not so if the user has approved it already."
                (not (and (plist-get context :approved)
                          (equal (plist-get context :secret)
                                 (or (plist-get problem :secret) ""))))))
-        (progn
-          (setq backstaff--questions (append backstaff--questions (list call)))
-          (backstaff--later call 0 #'backstaff--ask call reply
-                            (and backstaff-call-timeout (+ (float-time) backstaff-call-timeout))))
+        (backstaff--later call 0 #'backstaff--ask call reply
+                          (and backstaff-call-timeout (+ (float-time) backstaff-call-timeout)))
       (backstaff--end call (backstaff--call-finish call)
                       (if (plist-get reply :ok)
                           (backstaff-unsaved-add-state reply (plist-get context :root))
                         reply)))))
+
+(defvar backstaff--asking nil
+  "Non-nil while the user is asked about a call.")
 
 (defun backstaff--ask (call reply deadline)
   "Ask until DEADLINE whether CALL may run, as REPLY demands.
@@ -376,19 +369,29 @@ Come back while the user is busy.  Questions are asked one at a time, except
 for a caller that waits."
   (let* ((context (backstaff--call-context call)) (waits (backstaff--call-waits call))
          (method (backstaff--call-method call)) (finish (backstaff--call-finish call))
-         (root (plist-get (plist-get reply :error) :root))
+         (problem (plist-get reply :error)) (root (plist-get problem :root))
          ;; Meanwhile the user may have answered for another call.
          (known (and root (assoc root backstaff--root-answers))))
     (pcase (cond (known (cdr known))
-                 ((or waits (eq call (car backstaff--questions)))
-                  (condition-case nil
-                      (let ((inhibit-quit (backstaff--call-quiet call))
-                            (backstaff-approval-caller-waits waits)
-                            (backstaff-approval-deadline deadline))
-                        (backstaff--answer call reply))
-                    (quit (and waits 'quit))))
-                 ((and deadline (> (float-time) deadline)) :late)
-                 (t :busy))
+                 ((and backstaff--asking (not waits)) :busy)
+                 (t (condition-case nil
+                        (let* ((inhibit-quit nil) (backstaff--asking t)
+                               (args (backstaff--call-args call))
+                               (directory (plist-get context :root))
+                               (backstaff-approval-caller-waits waits)
+                               (backstaff-approval-deadline deadline)
+                               (backstaff-approval-question
+                                (if root
+                                    (format "No project is here.  Let models look at all below %s? "
+                                            (backstaff-approval-short directory))
+                                  (backstaff-approval-question-about
+                                   "Let" method args (plist-get problem :secret) directory)))
+                               (answer (funcall backstaff-approval-function method args)))
+                          ;; An answer about a root counts for the session.
+                          (when (and root (not (memq answer '(:unasked :busy :late))))
+                            (push (cons root (and answer t)) backstaff--root-answers))
+                          answer)
+                      (quit (and waits 'quit)))))
       (:busy (backstaff--later call 0.1 #'backstaff--ask call reply deadline))
       ('quit (backstaff--end call (backstaff--call-fail call) '(quit)))
       ((and answer (or :late (and 'nil (guard (not root)))))
@@ -405,37 +408,8 @@ for a caller that waits."
       (_ (unless root
            ;; A user who lets a tool run has not let it read a file that may hold secrets.
            (setf (backstaff--call-context call)
-                 `(:approved t :secret ,(or (plist-get (plist-get reply :error) :secret) "")
-                   ,@context)))
-         (setq backstaff--questions (delq call backstaff--questions))
+                 `(:approved t :secret ,(or (plist-get problem :secret) "") ,@context)))
          (backstaff--begin call)))))
-
-;;; Approval
-
-(defun backstaff--answer (call reply)
-  "Return the answer of `backstaff-approval-function' about CALL.
-REPLY names the file or the root that needs approval.  An answer about a root
-counts for the session."
-  (let* ((root (plist-get (plist-get reply :error) :root))
-         (secret (plist-get (plist-get reply :error) :secret))
-         (method (backstaff--call-method call))
-         (args (backstaff--call-args call))
-         (directory (backstaff--short (plist-get (backstaff--call-context call) :root)))
-         (backstaff-approval-question
-          (cond (root (format "No project is here.  Let models look at all below %s? " directory))
-                (secret (format "Let %s read %s in %s, which may hold secrets? "
-                                method (backstaff-approval-shown secret) directory))
-                (t (format "Let %s run with %s in %s? " method (backstaff-approval-shown args)
-                           directory))))
-         (answer (funcall backstaff-approval-function method args)))
-    (when (and root (not (memq answer '(:unasked :busy :late))))
-      (push (cons root (and answer t)) backstaff--root-answers))
-    answer))
-
-(defun backstaff--short (root)
-  "Return the name ROOT as a person reads it; no handler of file names is called."
-  (let ((root (file-name-unquote root)) (file-name-handler-alist nil))
-    (abbreviate-file-name root)))
 
 (defun backstaff--root-refusal (id context)
   "Return the reply that refuses an agent's call of ID with the root of CONTEXT.
@@ -447,7 +421,7 @@ Return nil if the root is a project's, or the user has let agents look there."
                     id "APPROVAL_REQUIRED"
                     (format "No project is here, so the root would be all of %s, and the user\
  has not allowed that; ask the user to go to a file of a project (or M-x cd), or to set\
- backstaff-root-directory" (backstaff--short root)))))
+ backstaff-root-directory" (backstaff-approval-short root)))))
         (plist-put (plist-get reply :error) :root root)
         reply))))
 
@@ -469,16 +443,12 @@ Never signal anything: an error or a quit is a text that starts with
 (defun backstaff-tools ()
   "Return the definitions of all tools, a list of plists.
 Each has `:id', `:name', `:toolset', `:description', `:parameters',
-`:arguments', `:safety-level' and more.  The last are those whose work Emacs
-does, `backstaff-lisp-tools'.
-
-The server is asked once, and starts for that."
+`:arguments', `:safety-level' and more.  The server is asked once."
   (backstaff-server-tools backstaff-call-timeout #'backstaff-lisp-tools-definitions))
 
 (defun backstaff--context (context)
   "Return CONTEXT with the root and a deadline.
-The server gives up a little before Emacs does: a listing of half the entries
-that says so is worth more than no answer."
+The server gives up a little before Emacs does, and says what is missing."
   (let ((root (plist-get context :root)))
     `(:root ,(if root (backstaff--checked-root root) (backstaff-root))
       ,@(and backstaff-call-timeout (not (plist-member context :deadline-ms))
@@ -487,14 +457,13 @@ that says so is worth more than no answer."
 
 (defun backstaff--patience (context)
   "Return the number of seconds to wait for the answer to a call with CONTEXT.
-That is `backstaff-call-timeout', or more if the deadline in CONTEXT is later:
-a search may take 30 seconds."
+A search may take longer than `backstaff-call-timeout'."
   (and backstaff-call-timeout
        (max backstaff-call-timeout (/ (or (plist-get context :deadline-ms) 0) 900.0))))
 
 (defun backstaff--sent-context (context texts)
   "Return CONTEXT with the root's name on its own host, and with TEXTS.
-TEXTS is a `backstaff-unsaved-context', whose note needs a part of the limit."
+The note on TEXTS takes a part of the limit."
   ;; Of two values of a key the server takes the first, as Lisp does.
   `(:root ,(file-name-unquote (file-local-name (plist-get context :root)))
     ,@(when-let ((limit (plist-get context :max-output-bytes)))

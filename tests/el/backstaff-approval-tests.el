@@ -150,31 +150,6 @@ The user writes a text.  FORM is evaluated before."
     (backstaff-terminal-test-wait-for backstaff-approval-tests-prompt)
     (should (string-match-p "did not answer within 4 seconds" (backstaff-approval-tests-answer)))))
 
-(ert-deftest backstaff-approval-of-a-call-that-waits-gives-keys-back ()
-  (backstaff-terminal-test-in-emacs 160 24 '((".env" . "API_KEY=hunter2\n") ("text" . ""))
-      '(progn
-         (find-file "text")
-         (require 'backstaff-approval)
-         (setq backstaff-approval--quiet-seconds 5 backstaff-approval--reading-seconds 0
-               backstaff-call-timeout 60)
-         (global-set-key (kbd "<f5>")
-                         (lambda ()
-                           (interactive)
-                           (write-region (backstaff-call-text "workspace/read_file"
-                                                              '(:path ".env") '(:agent t))
-                                         nil "answer")))
-         (setq unread-command-events (list 'f5)))
-    (backstaff-terminal-test-wait-for "In a moment: ")
-    (backstaff-terminal-test-press "-l" "yes")
-    (backstaff-terminal-test-press "Enter")
-    (backstaff-terminal-test-wait-for backstaff-approval-tests-prompt)
-    (should-not (file-exists-p "answer"))
-    (backstaff-terminal-test-press "-l" "yes")
-    (backstaff-terminal-test-press "Enter")
-    (should (string-search "hunter2" (backstaff-approval-tests-answer)))
-    (backstaff-terminal-test-wait-for "\\`yes$")))
-
-
 ;;; In a frame
 
 (ert-deftest backstaff-approval-in-a-frame-is-no-dialog ()
@@ -222,14 +197,17 @@ The user writes a text.  FORM is evaluated before."
   (cl-letf (((symbol-function 'read-from-minibuffer)
              (lambda (&rest _) (ert-fail "Somebody was asked"))))
     (should (eq (backstaff-approval-ask "a/b" '(:path ".")) :unasked))
-    (let ((noninteractive nil) (inhibit-quit t))
-      (should (eq (backstaff-approval-ask "a/b" '(:path ".")) :unasked)))))
+    (let ((noninteractive nil))
+      (let ((inhibit-quit t))
+        (should (eq (backstaff-approval-ask "a/b" '(:path ".")) :unasked)))
+      (let ((backstaff-approval-caller-waits t))
+        (should (eq (backstaff-approval-ask "a/b" '(:path ".")) :unasked))))))
 
 (defun backstaff-approval-tests-prompt-for (args)
-  "Return the prompt for a call of a tool with ARGS by a caller that waits."
-  (let ((noninteractive nil) (backstaff-approval-caller-waits t) (prompt nil)
-        (backstaff-approval--reading-seconds 0))
+  "Return the prompt for a call of a tool with ARGS."
+  (let ((noninteractive nil) (prompt nil) (backstaff-approval--reading-seconds 0))
     (cl-letf (((symbol-function 'sit-for) #'always)
+              ((symbol-function 'backstaff-approval--typing-p) #'ignore)
               ((symbol-function 'read-from-minibuffer)
                (lambda (text &rest _) (setq prompt text) "yes")))
       (should (eq (backstaff-approval-ask "a/b" args) t)))

@@ -385,16 +385,6 @@
       (backstaff-test-wait-for ends)
       (should (equal ends '(done))))))
 
-(ert-deftest backstaff-epc-connection-breaks-when-its-buffer-is-killed ()
-  (backstaff-test-with-connection peer
-    (let ((condition nil))
-      (backstaff-epc-call-async peer 'stall nil
-                                :error-fn (lambda (told) (setq condition told)))
-      (backstaff-epc-call-async peer 'echo nil)
-      (kill-buffer (backstaff-epc--buffer peer))
-      (backstaff-test-wait-for condition)
-      (should (string-match-p "buffer .* was killed" (cadr condition))))))
-
 (ert-deftest backstaff-epc-300-calls-in-flight-are-all-answered ()
   (backstaff-test-with-connection peer
     (let ((values nil))

@@ -45,11 +45,11 @@
 ;;; Messages from a peer
 
 (defun backstaff-message-tests-read (text)
-  "Return what the frame TEXT, a unibyte string, is read as."
+  "Return what TEXT, a unibyte string, is read as in a frame."
   (with-temp-buffer
     (set-buffer-multibyte nil)
-    (insert "000000" text)
-    (backstaff-message-read-frame 7 (point-max))))
+    (insert (format "%06x" (length text)) text)
+    (backstaff-message-next)))
 
 (ert-deftest backstaff-message-plain-data-is-read ()
   (pcase-dolist

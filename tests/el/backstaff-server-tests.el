@@ -32,46 +32,27 @@
 
 ;;; Finding the program
 
-;; Once, a program that ended at once was a failed command, as it was gone before the handshake.
-(ert-deftest backstaff-server-try-calls-back-if-the-program-is-gone ()
-  (backstaff-test-with-server (backstaff-test-fake-command)
-    (let ((told nil))
-      (cl-letf (((symbol-function 'process-send-string)
-                 (lambda (&rest _) (error "Process backstaff not running"))))
-        (backstaff-server-try (lambda (&rest answer) (push answer told)) 5))
-      ;; The caller has the server before that.
-      (should-not told)
-      (backstaff-test-wait-for told)
-      (should (equal (length told) 1))
-      (should-not (caar told))
-      (should (eq (car (cadar told)) 'backstaff-connection-lost)))))
-
 (ert-deftest backstaff-server-command-is-taken-as-it-is ()
   (let ((backstaff-server-command '("~/venv/bin/python" "-m" "backstaff")))
     (should (equal (backstaff-server-program)
                    (list (expand-file-name "~/venv/bin/python")
                          "-m" "backstaff")))))
 
-(ert-deftest backstaff-server-command-must-be-strings ()
-  (dolist (backstaff-server-command '("python -m backstaff" (python)))
-    (backstaff-test-should-fail 'backstaff-connection-lost "not a list of strings"
-      (backstaff-server-program))))
-
 (ert-deftest backstaff-server-sources-are-found-beside-the-library ()
-  (backstaff-test-with-tree '(("pkg" ("elisp" ("backstaff-python.el" . ""))
+  (backstaff-test-with-tree '(("pkg" ("elisp" ("backstaff-server.el" . ""))
                                ("py_backend" ("backstaff.sh" . "")))
-                              ("flat" ("backstaff-python.el" . "")
+                              ("flat" ("backstaff-server.el" . "")
                                ("py_backend" ("backstaff.sh" . "")))
                               ("links" ("readme" . "")))
-    (make-symbolic-link (expand-file-name "pkg/elisp/backstaff-python.el")
-                        (expand-file-name "links/backstaff-python.el"))
+    (make-symbolic-link (expand-file-name "pkg/elisp/backstaff-server.el")
+                        (expand-file-name "links/backstaff-server.el"))
     (pcase-dolist (`(,loaded . ,sources) '(("pkg/elisp/" . "pkg/py_backend/")
                                            ("flat/" . "flat/py_backend/")
                                            ("links/" . "pkg/py_backend/")
                                            ("." . nil)))
-      (let ((backstaff-python-package-directory (expand-file-name loaded))
+      (let ((backstaff-server-package-directory (expand-file-name loaded))
             (backstaff-server-command nil))
-        (should (equal (backstaff-python-sources)
+        (should (equal (backstaff-server-sources)
                        (and sources (expand-file-name sources))))
         (when sources
           (should (equal (backstaff-server-program)
@@ -92,7 +73,7 @@ The sources are a copy without an environment beside them, and the home is root.
   (declare (indent 1) (debug t))
   `(let ((path exec-path) (home (getenv "HOME")))
      (backstaff-server-tests-with-path ,tree
-       (let ((backstaff-python-package-directory (expand-file-name "elisp/")))
+       (let ((backstaff-server-package-directory (expand-file-name "elisp/")))
          (make-directory "py_backend")
          (dolist (file (directory-files (expand-file-name "py_backend" backstaff-test-repository)
                                         t "\\`[^.]"))
@@ -165,13 +146,13 @@ The sources are a copy without an environment beside them, and the home is root.
 
 (ert-deftest backstaff-server-installed-program-comes-last ()
   (backstaff-server-tests-with-path '(("backstaff" . "#!/bin/sh\n"))
-    (let ((backstaff-python-package-directory nil))
+    (let ((backstaff-server-package-directory nil))
       (should (equal (backstaff-server-program)
                      (list (expand-file-name "backstaff")))))))
 
 (ert-deftest backstaff-server-that-is-nowhere-is-a-clear-error ()
   (backstaff-server-tests-with-path nil
-    (let ((backstaff-python-package-directory nil))
+    (let ((backstaff-server-package-directory nil))
       (backstaff-test-should-fail 'backstaff-connection-lost
           "nor a program named backstaff"
         (backstaff-server-program)))))
@@ -282,7 +263,7 @@ The sources are a copy without an environment beside them, and the home is root.
       (setq default-directory temporary-file-directory)
       (backstaff-test-with-server (backstaff-test-fake-command)
         (should (equal (backstaff-test-call-server 'environment nil)
-                       (list (directory-file-name (backstaff-python-sources))
+                       (list (directory-file-name (backstaff-server-sources))
                              "BACKSTAFF_TEST_GLOBAL")))))))
 
 (ert-deftest backstaff-server-imports-nothing-from-a-project ()

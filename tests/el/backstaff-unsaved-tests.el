@@ -38,6 +38,17 @@ The text is without its last newline."
       (list (string-remove-suffix "\n" (plist-get (plist-get reply :data) :content))
             (string-remove-prefix ":" (format "%s" (plist-get (plist-get reply :data) :source)))))))
 
+(defmacro backstaff-unsaved-tests-far (name &rest body)
+  "Run BODY in a buffer that visits the file NAME on a host that is not there.
+Nothing here asks the host.  The function `texts' returns the texts of a call."
+  (declare (indent 1) (debug t))
+  `(let ((backstaff-server-content-readers '("workspace/read_file"))
+         (far "/ssh:nowhere.invalid:/p/"))
+     (backstaff-test-with-files buffers (list (concat far ,name))
+       (with-current-buffer (car buffers)
+         (cl-flet ((texts () (backstaff-unsaved-context "workspace/read_file" far)))
+           ,@body)))))
+
 (ert-deftest backstaff-unsaved-text-is-read-in-place-of-the-disk ()
   (backstaff-unsaved-tests-with '(("a.txt" . "old\n"))
     (should (equal (backstaff-unsaved-tests-read "a.txt") '("old" "disk")))
@@ -117,23 +128,16 @@ The text is without its last newline."
                            bytes))))))))
 
 ;; contract 010 rule 3: Emacs computes for at most 50 ms at a time.
-(ert-deftest backstaff-unsaved-text-is-looked-at-in-steps-that-a-deadline-ends ()
-  (dolist (last '("é" "漢"))             ; Latin-1 has no second one, so all is encoded again
-    (with-temp-buffer
-      (dotimes (_ 40000) (insert "grüner\n"))
-      (insert last)
-      (setq buffer-file-coding-system 'iso-8859-1-unix)
-      (let* ((steps 0) (late nil) (look nil) (backstaff-unsaved-deadline 0)
-             (coding (if (equal last "é") 'iso-8859-1-unix 'utf-8-unix))
-             (bytes (encode-coding-string (buffer-string) coding)))
-        (cl-letf (((symbol-function 'backstaff-unsaved-late-p)
-                   (lambda () (prog1 late (setq late t)))))
-          (while (null (setq look (backstaff-unsaved--look)))
-            (setq late nil)
-            (should (< (cl-incf steps) 20))))
-        (should (>= steps 3))
-        (should (equal look (list coding (secure-hash 'sha256 bytes) (length bytes))))
-        (should (equal (cdr (backstaff-unsaved--encode)) bytes))))))
+(ert-deftest backstaff-unsaved-text-below-a-deadline-is-one-that-takes-little-time ()
+  (backstaff-unsaved-tests-far "a.txt"
+    (insert (make-string backstaff-unsaved--most-characters ?x))
+    (let ((backstaff-unsaved-deadline 0))
+      (should (plist-get (texts) :late)))
+    (let ((backstaff-unsaved-deadline (+ (float-time) 3600)))
+      (should (= (length (plist-get (texts) :items)) 1))
+      (insert "x")
+      (should (equal (plist-get (texts) :left-out) '("a.txt"))))
+    (should (= (length (plist-get (texts) :items)) 1))))
 
 (ert-deftest backstaff-unsaved-text-stays-in-emacs-where-it-must ()
   (let ((secret (make-temp-file "backstaff-outside-" nil ".txt" "outside\n")))
@@ -150,10 +154,7 @@ The text is without its last newline."
                                                :items))))
             (backstaff-call 'agent-q/get_file_info '(:path "."))
             (should (equal (names "workspace/read_file") '("a.txt")))
-            (should-not (names "workspace/tree"))
-            (let ((backstaff-send-unsaved-text nil))
-              (should-not (names "workspace/read_file"))
-              (should (equal (backstaff-unsaved-tests-read "a.txt") '("a" "disk"))))))
+            (should-not (names "workspace/tree"))))
       (delete-file secret))))
 
 (ert-deftest backstaff-unsaved-text-that-saving-would-not-write-stays-in-emacs ()
@@ -226,68 +227,66 @@ The text is without its last newline."
                   (should (string-match-p "long\\.txt\\]\n\\'" (plist-get reply :text)))
                   (should (<= (string-bytes (plist-get reply :text)) limit))))))
 
-(defmacro backstaff-unsaved-tests-far (name &rest body)
-  "Run BODY in a buffer that visits the file NAME on a host that is not there.
-Nothing here asks the host.  The function `texts' returns the texts of a call."
-  (declare (indent 1) (debug t))
-  `(let ((backstaff-server-content-readers '("workspace/read_file"))
-         (far "/ssh:nowhere.invalid:/p/"))
-     (backstaff-test-with-files buffers (list (concat far ,name))
-       (with-current-buffer (car buffers)
-         (cl-flet ((texts () (backstaff-unsaved-context "workspace/read_file" far)))
-           ,@body)))))
-
 (ert-deftest backstaff-unsaved-text-goes-in-pieces ()
   (backstaff-unsaved-tests-far "d/a.txt"
     (insert (make-string 100000 ?x))
-    (let* ((texts (texts))
-           (pieces (backstaff-unsaved-pieces texts '("d/a.txt")))
-           (digest (secure-hash 'sha256 (buffer-string))))
-      (should (equal (plist-get texts :items) `(("d/a.txt" ,digest "utf-8-unix"))))
-      (should (equal (mapcar (lambda (piece) (seq-take piece 3)) pieces)
-                     `((,digest 100000 0) (,digest 100000 46080) (,digest 100000 92160))))
-      (should (equal (mapconcat (lambda (piece) (base64-decode-string (nth 3 piece)))
-                                pieces "")
-                     (buffer-string)))
-      (dolist (piece pieces)
-        (should (backstaff-message-frame (list 'call 1000000 'keep_text piece)
+    (let* ((digest (secure-hash 'sha256 (buffer-string)))
+           (piece (lambda (start) (backstaff-unsaved-piece digest start))))
+      (should (equal (plist-get (texts) :items) `(("d/a.txt" ,digest "utf-8-unix"))))
+      (pcase-dolist (`(,start ,bytes) '((0 46080) (46080 46080) (92160 7840) (100000 0) (200000 0)))
+        (pcase-let ((`(,named ,size ,offset ,data) (funcall piece start)))
+          (should (equal (list named size offset (length (base64-decode-string data)))
+                         (list digest 100000 (min start 100000) bytes))))
+        (should (backstaff-message-frame (list 'call 1000000 'keep_text (funcall piece start))
                                          backstaff-epc--max-remote-request)))
-      (should-not (backstaff-unsaved-pieces texts '("b.txt")))
+      (should-not (backstaff-unsaved-piece (secure-hash 'sha256 "other") 0))
+      ;; It is encoded again after that of another buffer.
+      (setq backstaff-unsaved--last nil)
+      (should (funcall piece 0))
       (erase-buffer)
-      (let ((texts (texts)))
-        (should (equal (mapcar #'cdr (backstaff-unsaved-pieces texts '("d/a.txt"))) '((0 0 ""))))))))
+      (setq backstaff-unsaved--last nil)
+      (should-not (funcall piece 0))
+      (should (equal (cdr (backstaff-unsaved-piece (nth 1 (car (plist-get (texts) :items))) 0))
+                     '(0 0 ""))))))
 
 (ert-deftest backstaff-unsaved-text-that-changes-while-it-is-sent-counts-as-it-is-then ()
   (backstaff-unsaved-tests-with '(("a.txt" . "old\n"))
     (backstaff-unsaved-tests-editing "a.txt"
       (insert "new ")
-      (let ((typed 0) (pieces (symbol-function 'backstaff-unsaved-pieces)))
-        (cl-letf (((symbol-function 'backstaff-unsaved-pieces)
+      (let ((typed 0) (piece (symbol-function 'backstaff-unsaved-piece)))
+        (cl-letf (((symbol-function 'backstaff-unsaved-piece)
                    (lambda (&rest arguments)
-                     (prog1 (apply pieces arguments)
+                     (prog1 (apply piece arguments)
                        (when (< (cl-incf typed) 3)
                          (insert "er "))))))
           (should (equal (backstaff-unsaved-tests-read "a.txt") '("new old" "buffer"))))
         (should (equal (backstaff-unsaved-tests-read "a.txt") '("new er old" "buffer")))))))
 
 (ert-deftest backstaff-unsaved-text-goes-on-where-the-server-has-it ()
-  (let ((pieces '(("a" 9 0 "") ("a" 9 3 "") ("a" 9 6 "") ("b" 9 0 ""))))
-    (should (equal (backstaff-unsaved-pieces-left pieces 3) (cdr pieces)))
-    (should (equal (backstaff-unsaved-pieces-left pieces 6) (cddr pieces)))
-    (should (equal (backstaff-unsaved-pieces-left pieces 9) (last pieces)))
-    ;; Whatever the server says, there is an end.
-    (should (equal (backstaff-unsaved-pieces-left pieces 0) (cdr pieces)))
-    (should (equal (backstaff-unsaved-pieces-left pieces "x") (cdr pieces)))))
+  (backstaff-unsaved-tests-with '(("a.txt" . ""))
+    (backstaff-unsaved-tests-editing "a.txt"
+      (insert (make-string 100000 ?x))
+      (backstaff-unsaved-context "workspace/read_file" root)
+      (let ((starts nil) (piece (symbol-function 'backstaff-unsaved-piece)))
+        (backstaff-test-call-server 'keep_text (funcall piece (car backstaff-unsaved--last) 0))
+        (cl-letf (((symbol-function 'backstaff-unsaved-piece)
+                   (lambda (digest start)
+                     (push start starts)
+                     (funcall piece digest start))))
+          (should (equal (cdr (backstaff-unsaved-tests-read "a.txt")) '("buffer"))))
+        (should (equal (reverse starts) '(0 46080 92160)))
+        ;; The server had the first one.
+        (should (= 2 (length (cl-remove 0 starts))))))))
 
 (ert-deftest backstaff-unsaved-text-that-comes-too-late-is-a-warning ()
   (backstaff-unsaved-tests-far "a.txt"
     (insert (make-string 100000 ?x))
     (let* ((texts (texts))
-           (without (backstaff-unsaved-without
-                     texts (last (backstaff-unsaved-pieces texts '("a.txt"))))))
+           (without (backstaff-unsaved-without texts (list (nth 1 (car (plist-get texts :items)))))))
       (should-not (plist-get without :items))
       (should (equal (plist-get without :left-out) '("a.txt")))
-      (should (equal (backstaff-unsaved-without texts nil) texts)))))
+      (should (equal (plist-get (backstaff-unsaved-without texts nil) :items)
+                     (plist-get texts :items))))))
 
 (ert-deftest backstaff-unsaved-names-leave-room-for-arguments ()
   (let ((backstaff-server-content-readers '("workspace/read_file"))
@@ -382,13 +381,13 @@ Nothing here asks the host.  The function `texts' returns the texts of a call."
 (ert-deftest backstaff-unsaved-codings-have-a-bound ()
   (backstaff-unsaved-tests-with nil
     (backstaff-test-with-files buffers
-        (cl-loop for number below 250 collect (format "%s%d.txt" root number))
+        (cl-loop for number below 1050 collect (format "%s%d.txt" root number))
       (dolist (buffer buffers)
         (with-current-buffer buffer
           (setq buffer-file-coding-system 'latin-1)))
       (should (= (length (plist-get (backstaff-unsaved-context "workspace/read_file" root)
                                     :codings))
-                 backstaff-unsaved--most-codings)))))
+                 backstaff-unsaved--most-names)))))
 
 (provide 'backstaff-unsaved-tests)
 ;;; backstaff-unsaved-tests.el ends here

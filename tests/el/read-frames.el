@@ -25,12 +25,9 @@
   (with-temp-buffer
     (set-buffer-multibyte nil)
     (insert-file-contents-literally (pop command-line-args-left))
-    (let ((start (point-min)) end)
-      (while (setq end (backstaff-message-frame-end start))
-        (princ (format "%S\n" (read-frames--plain
-                               (backstaff-message-read-frame
-                                (+ start backstaff-message-header-size) end))))
-        (setq start end)))))
+    (let (message)
+      (while (setq message (backstaff-message-next))
+        (princ (format "%S\n" (read-frames--plain message)))))))
 
 (provide 'read-frames)
 ;;; read-frames.el ends here

@@ -205,9 +205,9 @@ echo 'a warning' >&2
   "Run BODY, where ACTION is done each time that a start waits for the host."
   (declare (indent 1) (debug t))
   `(let ((acting (lambda (&rest _) ,action)))
-     (advice-add 'backstaff-epc-wait :before acting)
+     (advice-add 'backstaff-remote--await :before acting)
      (unwind-protect (progn ,@body)
-       (advice-remove 'backstaff-epc-wait acting))))
+       (advice-remove 'backstaff-remote--await acting))))
 
 (ert-deftest backstaff-remote-all-calls-use-the-server-that-one-has-started ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
@@ -227,7 +227,7 @@ echo 'a warning' >&2
 
 (ert-deftest backstaff-remote-bundle-that-cannot-be-made-is-a-clear-error ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
-    (let ((backstaff-remote--known (make-hash-table :test #'equal))
+    (let ((backstaff-server--known (make-hash-table :test #'equal))
           (backstaff-server-command (list "sh" "-c" "echo nothing to send >&2; exit 3")))
       (backstaff-test-should-fail 'backstaff-start-error
           "The command bundle failed on this machine: nothing to send"
@@ -237,32 +237,21 @@ echo 'a warning' >&2
 
 (ert-deftest backstaff-remote-program-without-a-bundle-is-a-clear-error ()
   (backstaff-remote-test-on "/fake::"
-    (let ((backstaff-remote--known (make-hash-table :test #'equal))
+    (let ((backstaff-server--known (make-hash-table :test #'equal))
           (backstaff-server-command (list "sh" "-c" "echo something else")))
       (backstaff-test-should-fail 'backstaff-start-error "The command bundle failed on this machine: something else"
         (backstaff-remote-test-list far)))))
 
 (ert-deftest backstaff-remote-missing-environment-of-this-machine-is-a-clear-error ()
   (backstaff-remote-test-on "/fake::"
-    (let ((backstaff-remote--known (make-hash-table :test #'equal)) (backstaff-server-command nil)
-          (backstaff-python-package-directory nil) (path exec-path))
+    (let ((backstaff-server--known (make-hash-table :test #'equal)) (backstaff-server-command nil)
+          (backstaff-server-package-directory nil) (path exec-path))
       (unwind-protect
           (progn (setq-default exec-path nil)
                  (backstaff-test-should-fail 'backstaff-start-error
                      "found neither the server's sources"
                    (backstaff-remote-test-list far)))
         (setq-default exec-path path)))))
-
-(ert-deftest backstaff-remote-start-in-the-midst-of-a-start-is-refused ()
-  (backstaff-remote-test-on "/fake::"
-    (let ((inner nil))
-      (backstaff-remote-tests-when-asked
-          ;; As a timer may do then.
-          (setq inner (backstaff-test-condition (backstaff-remote-test-list far)))
-        (should (string-match-p "a.txt" (backstaff-remote-test-list far))))
-      (should (eq (car inner) 'backstaff-start-error))
-      (should (string-match-p "just being started on /fake:.*; try again" (cadr inner))))
-    (should (= (backstaff-remote-test-starts) 1))))
 
 (ert-deftest backstaff-remote-throw-ends-the-start-and-leaves-nothing ()
   (backstaff-remote-test-on "/fake::"

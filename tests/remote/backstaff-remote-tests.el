@@ -34,7 +34,7 @@
 (ert-deftest backstaff-remote-outside-of-a-project-is-outside-on-a-host-too ()
   (dolist (project-first '(nil t))
     (backstaff-remote-test-on "/fake::"
-      (backstaff-remote--forget)
+      (clrhash backstaff-server--known)
       (let ((backstaff-root-function #'backstaff-project-root)
             (project-find-functions '(project-try-vc)))
         (dolist (directory (list far (concat far "src/") "/fake::/" "/fake::~/"))
@@ -55,7 +55,7 @@
     (let ((default-directory (concat far "src/"))
           (backstaff-root-function #'backstaff-project-root)
           (project-find-functions '(project-try-vc)))
-      (backstaff-remote--forget)
+      (clrhash backstaff-server--known)
       (should (plist-get (backstaff-call "workspace/tree" '(:path ".") '(:agent t)) :ok)))))
 
 (ert-deftest backstaff-remote-one-server-serves-all-roots-of-a-connection ()
@@ -302,10 +302,10 @@ For example eglot, told of a problem, looks for the buffer of its file."
                  (handle (backstaff-call-async 'workspace/read_file '(:path "a.txt")
                                                (lambda (reply) (push reply replies))
                                                (list :root far))))
-            (advice-add 'backstaff-unsaved-pieces-left :after count)
+            (advice-add 'backstaff-unsaved-piece :after count)
             (unwind-protect
-                (backstaff-test-wait-for (>= answered pieces))
-              (advice-remove 'backstaff-unsaved-pieces-left count))
+                (backstaff-test-wait-for (> answered pieces)) ; the next one follows the answer
+              (advice-remove 'backstaff-unsaved-piece count))
             (should (backstaff-cancel handle))
             (should-not (backstaff-cancel handle))
             (backstaff-test-wait-for replies)
@@ -333,11 +333,11 @@ For example eglot, told of a problem, looks for the buffer of its file."
           ;; Nothing of it gets there in no time at all.
           (should (equal (plist-get (plist-get reply :data) :content) "alpha"))
           (should (string-match-p "the disk counts for 1: a\\.txt" (plist-get reply :text)))
-          (let* ((pieces (backstaff-unsaved-pieces
-                          (backstaff-unsaved-context "workspace/read_file" far) '("a.txt")))
-                 (server (backstaff-remote-test-server far)))
-            (backstaff-epc-call server 'keep_text (nth 0 pieces))
-            (backstaff-epc-call server 'keep_text (nth 1 pieces)))
+          (let ((texts (backstaff-unsaved-context "workspace/read_file" far)))
+            (dolist (start '(0 46080))
+              (backstaff-epc-call (backstaff-remote-test-server far) 'keep_text
+                                  (backstaff-unsaved-piece (nth 1 (car (plist-get texts :items)))
+                                                           start))))
           (let* ((backstaff-unsaved-most-seconds 20)
                  (sent (backstaff-test-sent (lambda () (setq reply (funcall read))))))
             (should (eq (plist-get (plist-get reply :data) :source) :buffer))
@@ -429,7 +429,7 @@ For example eglot, told of a problem, looks for the buffer of its file."
     (backstaff-remote-test-list far)
     (backstaff-stop)
     (dolist (inhibit-quit '(nil t))
-      (backstaff-remote-tests-quit-in 'backstaff-epc-wait
+      (backstaff-remote-tests-quit-in 'backstaff-remote--await
         (backstaff-remote-test-list far))
       (should-not (backstaff-remote-test-ours))
       (should-not (backstaff-remote-test-server far)))
