@@ -6,8 +6,8 @@
 
 ;; A name may contain a newline, an escape sequence, marks that reverse the direction
 ;; of writing, or bytes that are no character.  Shown unchanged, it could look like
-;; another name or like two.  A reply has labels for such names, which are JSON string
-;; literals; `backstaff-names-show' makes the same.
+;; another name or like two.  The texts of replies have JSON string literals for such
+;; names; `backstaff-names-show' makes the same.
 
 ;;; Code:
 

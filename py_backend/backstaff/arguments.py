@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import Field, dataclass, field, fields, is_dataclass, replace
+from dataclasses import Field, dataclass, field, fields, is_dataclass
 from enum import Enum, StrEnum
 from functools import cache
 from sys import float_info
@@ -55,7 +55,6 @@ _OF_PYTHON: Mapping[object, dict[str, Any]] = {
     bool: {"type": ParameterType.BOOLEAN},
     int: {"type": ParameterType.NUMBER},
     tuple[str, ...]: {"type": ParameterType.ARRAY},
-    str | tuple[str, ...]: {"type": ParameterType.STRING, "several": True},
 }
 _DIGITS = re.compile(r"-?\d{1,15}")
 _OF_NIL: Mapping[ParameterType, object] = {ParameterType.BOOLEAN: False, ParameterType.ARRAY: []}
@@ -78,9 +77,8 @@ class Parameter:
     prose. `code` is the contract's error code for a value that does not fit; without it the tool's
     own is used. `help` is the description where the contract has none. Models do not see a `hidden`
     parameter: few calls need it, and each word costs tokens in every turn. One of a person's `view`
-    is in no schema, because a contract lists all of its own. With `several`, a
-    setting may also be a list of strings. `form` reads a value of a call's context that has none of
-    these types; it may raise `ToolError`.
+    is in no schema, because a contract lists all of its own. `form` reads a
+    value of a call's context that has none of these types; it may raise `ToolError`.
     """
 
     name: str
@@ -95,7 +93,6 @@ class Parameter:
     choices: tuple[str, ...] = ()
     setting: str = ""
     absent: object = None
-    several: bool = False
     code: str = ""
     hidden: bool = False
     view: bool = False
@@ -295,9 +292,6 @@ def checked(parameter: Parameter, value: object, subject: str, *, of_model: bool
                 return number
             limits = range_text(low, high)
             raise _refusal(parameter, f"{subject} must be {limits}, but it is {number}")
-        case ParameterType.STRING, list() if parameter.several and strings:
-            one = replace(parameter, several=False)
-            return tuple(checked(one, item, subject) for item in value)
         case ParameterType.ARRAY, list() if parameter.items or strings:
             if len(value) > MAX_ITEMS:
                 problem = f"has {len(value)} items, more than the {MAX_ITEMS} allowed"
@@ -310,14 +304,13 @@ def checked(parameter: Parameter, value: object, subject: str, *, of_model: bool
 def _mismatch(parameter: Parameter, value: object) -> str:
     """Return, for example, `a whole number, not a string`."""
     expected = "a list of objects" if parameter.items else _EXPECTED[parameter.type]
-    expected += " or a list of strings" * parameter.several
     kinds = {str: "a string", Symbol: "a symbol", list: "a list"}
     found = kinds.get(type(value), "an object")
     if isinstance(value, bool):
         found = "true" if value else "false"
     elif isinstance(value, int | float):
         found = "a huge number" if abs(value) >= 10**15 else f"the number {value}"
-    elif isinstance(value, list) and (parameter.type is ParameterType.ARRAY or parameter.several):
+    elif isinstance(value, list) and parameter.type is ParameterType.ARRAY:
         found = "a list of other things"
     return f"{expected}, not {found}"
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, TypeVar
 from backstaff.errors import Cancelled, DeadlineExceeded
 
 DEFAULT_DEADLINE_MS = 10_000
+"""Maximum number of milliseconds of a call, unless its client sets another."""
 
 Item = TypeVar("Item")
 

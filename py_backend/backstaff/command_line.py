@@ -24,6 +24,7 @@ from backstaff.tool import MODEL_TEXT_BYTES
 EXIT_OK, EXIT_TOOL_ERROR, EXIT_USAGE = 0, 1, 2
 LEVELS = ("debug", "info", "warning", "error")
 LEAST_OUTPUT_BYTES = 1024
+"""Minimum of `--max-output-bytes`."""
 PROJECT_MARKS = (".git", ".hg", ".svn", ".bzr", ".jj")
 """Names that mark the top directory of a project."""
 

@@ -71,7 +71,7 @@ class PathError(ToolError):
 
 
 class InvalidPath(PathError):
-    """A text that is no path: it holds NUL, cannot be encoded, or has more than 4,096 bytes."""
+    """A text that is no path: it holds NUL, cannot be encoded, or is too long."""
 
     CODE, fault = ErrorCode.INVALID_ARGUMENT, Fault.INVALID
 

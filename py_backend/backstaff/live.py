@@ -57,6 +57,7 @@ MAX_EMACSEN = 8
 MAX_REQUEST_BYTES = 1 << 17
 """Maximum number of bytes of a request: a socket takes so many at once."""
 READ_BYTES = 1 << 18
+"""Maximum number of bytes that are read at once."""
 FOLDERS = ("/run/user/{uid}/backstaff", "/tmp/backstaff-listen-{uid}")  # noqa: S108  # see `_is_mine`
 """The folders that may hold sockets. A project or the environment can name no other."""
 

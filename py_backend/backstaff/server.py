@@ -48,7 +48,6 @@ class Reply:
 
     `text` is for a model and never empty. `error` holds code, message and details of a failure.
     `json` is None unless the context asked for it; `data` is None if it asked for text only.
-    `labels` pairs odd strings of `data` with their form in text: `("a\nb", '"a\\nb"')`.
     """
 
     tool: str
@@ -59,7 +58,6 @@ class Reply:
     truncated: bool = False
     warnings: tuple[str, ...] = ()
     elapsed_ms: int = 0
-    labels: Sequence[tuple[str, str]] = ()
 
     @property
     def ok(self) -> bool:
@@ -67,13 +65,12 @@ class Reply:
         return self.error is None
 
     def fields(self) -> dict[str, object]:
-        """Return the reply as it is sent: without `labels`, `json` and `error` if it has none."""
+        """Return the reply as it is sent: without `json` and `error` if it has none."""
         return {
             "ok": self.ok,
             "tool": self.tool,
             "text": self.text,
             "data": self.data,
-            **({"labels": list(map(list, self.labels))} if self.labels else {}),
             **({"json": self.json} if self.json is not None else {}),
             **({"error": self.error} if self.error is not None else {}),
             "truncated": self.truncated,
@@ -307,7 +304,6 @@ class Server:
             tool=call.tool_id,
             text=text.removesuffix("\n") + note if note else text,
             data=None if context.text_only else result.data,
-            labels=() if context.text_only else result.labels(),
             json=result.json() if call.json else None,
             truncated=result.truncated or text is not result.text,
             warnings=tuple(shown),

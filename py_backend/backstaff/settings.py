@@ -22,11 +22,12 @@ from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Any
 
-from backstaff.arguments import checked, parameter_of
+from backstaff.arguments import ParameterType, checked, parameter_of
 from backstaff.errors import SettingsError, ToolError
 from backstaff.fs.secrets import SECRETS, UNSUPPORTED
 
-MAX_FILE_BYTES = 64 * 1024
+MAX_FILE_BYTES = 64 << 10
+"""Maximum number of bytes of a settings file."""
 MAX_LINE = 1024
 """Maximum number of characters in a line: a dotted key of 40 KB costs the TOML reader seconds."""
 
@@ -194,8 +195,11 @@ class _Document:
         for key, one in given.items():
             if known[key].type is int and isinstance(one, float):  # TOML distinguishes 1.0 and 1
                 raise self.refusal(f"{name}.{key}", "must be a whole number, not a float")
+            parameter = parameter_of(known[key])
+            # One word stands for a list of it.
+            is_alone = isinstance(one, str) and parameter.type is ParameterType.ARRAY
             try:
-                fits[key] = checked(parameter_of(known[key]), one, "")
+                fits[key] = checked(parameter, [one] if is_alone else one, "")
             except ToolError as error:
                 raise self.refusal(f"{name}.{key}", error.message.strip()) from error
         return make(**fits)

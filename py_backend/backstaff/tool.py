@@ -1,6 +1,6 @@
 """The shape of a contract: a tool, the context of its calls, its result."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
@@ -109,8 +109,7 @@ class Result:
 
     `text` is for a model and never empty; `data` is the same for programs: mappings with
     snake_case keys, lists, `Rows`, scalars, StrEnum members for closed sets. `output` is the
-    contract's JSON output where it differs from `data`. `labels` returns pairs of an odd string in
-    `data` and its form in text: `("a\nb", '"a\\nb"')`.
+    contract's JSON output where it differs from `data`.
     """
 
     text: str
@@ -118,7 +117,6 @@ class Result:
     output: Mapping[str, object] | None = None
     truncated: bool = False
     warnings: tuple[str, ...] = ()
-    labels: Callable[[], Sequence[tuple[str, str]]] = tuple
 
     def json(self) -> str:
         """Return the contract's output as canonical JSON."""

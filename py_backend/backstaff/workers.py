@@ -28,6 +28,7 @@ median, beside 4 of them 17 ms, beside 32 of them 51 ms.
 MAX_IDLE = 4
 """Maximum number of threads that wait for the next call, because to start one takes time."""
 MAX_WAITING = 256
+"""Maximum number of calls that wait for a thread."""
 MAX_STUCK = 4
 """Maximum number of stuck workers: each may hold locks, so a server refuses calls then."""
 MAX_THREADS = 48

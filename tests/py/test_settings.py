@@ -91,7 +91,6 @@ def test_settings_cannot_be_changed(config: Path) -> None:
     [
         ("tools = 3\n", 1, "tools must be a table"),
         ("policy = 3\n", 1, "policy must be a table"),
-        ('[policy]\ndeny = "a"\n', 2, "policy.deny must be a list of strings"),
         ("[policy]\nallow = []\nprompt = [1]\n", 3, "policy.prompt must be a list of strings"),
         ("[policy]\nforbid = []\n", 2, "policy.forbid is not known; known here: allow, deny"),
         ("\ntools = [1]\n", 2, "tools must be a table"),

@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 from backstaff.frontmatter.values import Value, plain
 
-KEYS = ("description", "is_dependency", "disable-model-invocation")
-"""The fields to read; any others are dropped. The last is of skills that only a person may use."""
-MAX_BYTES = 64 * 1024
+KEYS = ("description", "is_dependency")
+"""The fields to read; any others are dropped."""
+MAX_BYTES = 64 << 10
+"""Maximum number of bytes up to the end of the front matter."""
 
 _EOL = rb"(?:\n|\r\n?)"
 _OPENING = re.compile(rb"(?:\xef\xbb\xbf)?---[ \t]*" + _EOL)
@@ -51,7 +52,8 @@ def parse(head: bytes, *, whole: bool = True) -> Document:
         # A text that begins with a rule looks the same: without fields, all of it is the body.
         fields = _guessed_fields(_decoded(head[opening.end() : MAX_BYTES]))
         cut = not whole or len(head) > MAX_BYTES
-        warning = f"the front matter is not closed {'within 64 KiB' if cut else 'by a line ---'}"
+        end = f"within {MAX_BYTES >> 10} KiB" if cut else "by a line ---"
+        warning = f"the front matter is not closed {end}"
         return Document(fields, b"" if fields or cut else head, warning)
     fields, warning = _fields(head[opening.end() : closing.start() + 1])
     return Document(fields, head[closing.end() :], warning)

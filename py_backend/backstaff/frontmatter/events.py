@@ -13,9 +13,10 @@ import yaml
 from backstaff.frontmatter.values import Value, plain
 
 MAX_DEPTH = 32
-"""Nested collections. Events are needed for this limit: `yaml.compose` builds all nodes first, and
-a block with 60,000 `[` then overflows C's stack and crashes Python."""
+"""Maximum number of collections within each other. Events are needed for this limit:
+`yaml.compose` builds all nodes first, and 60,000 `[` then overflow C's stack and crash Python."""
 MAX_EVENTS = 4_000
+"""Maximum number of values and ends of collections in a block."""
 _TOO_DEEP = f"it nests deeper than {MAX_DEPTH}"
 _BOOLEAN = "tag:yaml.org,2002:bool"
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -17,7 +17,7 @@ from backstaff.fs.handles import HANDLES
 from backstaff.fs.secrets import Guard
 
 MAX_FILE_BYTES = 1 << 20
-"""Size of the largest file that is read."""
+"""Maximum number of bytes of a file that is read, unless the settings have another."""
 
 
 class Unread(StrEnum):

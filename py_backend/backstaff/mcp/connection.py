@@ -23,6 +23,7 @@ from backstaff.render.lines import shortened
 from backstaff.render.names import MAX_ECHO, lossy, quote
 from backstaff.server import Reply, Server, failure
 from backstaff.settings import Verdict
+from backstaff.streams import MAX_REQUEST_BYTES
 from backstaff.workers import RunningCall, Workers
 
 logger = logging.getLogger(__name__)
@@ -31,8 +32,7 @@ HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """The versions that `initialize` can agree on. This server sends the same in all four."""
 STATELESS_VERSION = "2026-07-28"
 """The version whose requests name it themselves."""
-MAX_LINE_BYTES = 8 << 20
-"""Maximum length of a request. The error for a longer one has no id, so its client times out."""
+
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND = -32700, -32600, -32601
 INVALID_PARAMS, UNSUPPORTED_VERSION = -32602, -32022
@@ -55,9 +55,9 @@ _INSTRUCTIONS = (
     " names the definition around each match, a read gives whole definitions by name, several in"
     " one call, and no secret is read by accident. To find code in few calls, search for several"
     " names at once (a|b), then read all places that matter in one call of read_file: its ranges"
-    " are parts of any files, by symbol or by lines. Globs are about the path below root_path: '**/*.py'. An answer has at"
-    " most {limit} bytes. These tools only read, and only below {root}; paths are relative to it."
-    " They read files {how}."
+    " are parts of any files, by symbol or by lines. Globs are about the path below root_path:"
+    " '**/*.py'. An answer has at most {limit} bytes. These tools only read, and only below {root};"
+    " paths are relative to it. They read files {how}."
 )
 
 
@@ -142,12 +142,13 @@ class Connection:
             call.cancelled.set()
 
     def _keep(self, piece: bytes) -> None:
-        # One byte more than allowed shows that a line is too long; the others are dropped.
-        self._line += piece[: MAX_LINE_BYTES + 1 - len(self._line)]
+        # One byte more than allowed shows that a line is too long; the others are dropped. The
+        # error has no id, so its client times out.
+        self._line += piece[: MAX_REQUEST_BYTES + 1 - len(self._line)]
 
     def _read(self, line: bytes) -> None:
-        if len(line) > MAX_LINE_BYTES:
-            self._refuse(None, INVALID_REQUEST, f"The line has more than {MAX_LINE_BYTES} bytes")
+        if len(line) > MAX_REQUEST_BYTES:
+            self._refuse(None, INVALID_REQUEST, f"The line has more than {MAX_REQUEST_BYTES} bytes")
         elif line.strip():
             try:
                 message = json.loads(line)

@@ -9,12 +9,13 @@ from backstaff import streams
 from backstaff.budget import DEFAULT_DEADLINE_MS
 from backstaff.mcp.connection import Connection, ServedTools
 from backstaff.server import Server
+from backstaff.streams import READ_BYTES
 from backstaff.workers import GRACE_S, Workers
 
 logger = logging.getLogger(__name__)
 
-READ_BYTES = 1 << 16
 EXIT_INTERRUPTED = 130
+"""The exit status after SIGINT, as shells have it."""
 FINISH_S = DEFAULT_DEADLINE_MS / 1000 + GRACE_S
 """Seconds for the last calls once stdin has ended: a call may take as many by default."""
 CHECK_MS = 20

@@ -145,7 +145,7 @@ class Repository:
         clean = clean_directory(self.configuration.object_format)
         environment = {"GIT_DIR": str(self.git), "GIT_OBJECT_DIRECTORY": str(self.objects)}
         environment["GIT_WORK_TREE"] = "." if sees == "files" else clean
-        environment |= {} if has_index else _APART
+        environment |= _unlockable_index(self.git) if has_index else _APART
         if sees == "references":
             words = (*_QUIET, *words)
         else:
@@ -239,6 +239,16 @@ class Repository:
         # Two NULs and a newline stand before the paths, and a NUL behind each.
         listed = (entry.rstrip(b"\0").split(b"\0") for entry in told.split(b"\0\0\n")[1:])
         return [[os.fsdecode(path[start:]) for path in paths] for paths in listed]
+
+
+def _unlockable_index(git: Held) -> dict[str, str]:
+    """Name the index of the directory `git` by a path that leaves no room for `.lock` behind it.
+
+    A `git diff` that finds files with another time and the same text would write the index, in
+    spite of GIT_OPTIONAL_LOCKS. It goes on if it cannot make the lock.
+    """
+    longest = os.pathconf("/", "PC_PATH_MAX") - 1
+    return {"GIT_INDEX_FILE": f"{git}{'index':/>{longest - len(os.fsencode(str(git)))}}"}
 
 
 @cache

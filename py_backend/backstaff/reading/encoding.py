@@ -19,6 +19,7 @@ from importlib.util import find_spec
 from itertools import pairwise, product
 
 HEAD_BYTES = 8 << 10
+"""Number of bytes at the start in which a NUL makes a file binary (read 5)."""
 COOKIE_BYTES = 1 << 10
 """Bytes at the start in which a cookie may stand; only their first two lines count."""
 
@@ -62,6 +63,7 @@ _MOSTLY = 0.5
 _LETTERS = 0.9
 """A text reads well if at least this part of it, ASCII aside, is letters and punctuation."""
 MAX_SUGGESTIONS = 3
+"""Maximum number of encodings that an error suggests."""
 
 # The magic numbers of files, at the start. The extension of a name tells more rarely met kinds.
 _KINDS = (

@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from backstaff.errors import NotFound, ToolError
 from backstaff.fs import file
+from backstaff.fs.contents import MAX_FILE_BYTES
 from backstaff.fs.root import Place
 from backstaff.render.sizes import show_size
 from backstaff.tool import Context
@@ -20,6 +21,7 @@ from backstaff.unsaved import UnsavedText
 TABLE = "read_file"
 """The table of the settings, as contract read 5 names it."""
 PIECE_BYTES = 128 << 10
+"""Maximum number of bytes that are read at once."""
 SIZE_LIMIT_EXCEEDED = "SIZE_LIMIT_EXCEEDED"
 
 
@@ -27,7 +29,7 @@ SIZE_LIMIT_EXCEEDED = "SIZE_LIMIT_EXCEEDED"
 class Settings:
     """`[tools.read_file]`, for all tools that read files (read 5)."""
 
-    max_file_bytes: int = field(default=1 << 20, metadata={"limits": (1 << 10, 1 << 30)})
+    max_file_bytes: int = field(default=MAX_FILE_BYTES, metadata={"limits": (1 << 10, 1 << 30)})
 
 
 class ContentError(ToolError):

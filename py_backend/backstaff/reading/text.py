@@ -16,6 +16,7 @@ from backstaff.reading.encoding import HEAD_BYTES, candidates, kind, suggestions
 from backstaff.reading.source import PIECE_BYTES, ContentError, Origin, Source
 
 REVISION_DIGITS = 16
+"""Number of hex digits of a text's SHA-256 that name its state."""
 SAMPLE_BYTES = 2 << 10
 """Bytes before and behind an undecodable one, from which likely encodings are found."""
 BINARY_NOT_SUPPORTED, ENCODING_UNKNOWN = "BINARY_NOT_SUPPORTED", "ENCODING_UNKNOWN"

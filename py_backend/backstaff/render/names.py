@@ -9,7 +9,7 @@ it ends with a blank; or if it is empty.
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from json.encoder import encode_basestring
 
@@ -65,14 +65,6 @@ def show_all(names: Sequence[str]) -> Sequence[str]:
 def words(names: Sequence[str]) -> Sequence[str]:
     """`word` of each of `names`."""
     return names if _all(_ALL_WORDS_ASCII, names) else [word(name) for name in names]
-
-
-def labels(shown: Callable[[str], str], texts: Iterable[str]) -> list[tuple[str, str]]:
-    r"""Pair each of `texts` that `shown` changes with its new form: `("a\nb", '"a\\nb"')`."""
-    given = list(filter(None, texts))
-    if _all(_ALL_WORDS_ASCII, given):
-        return []
-    return [(text, label) for text in dict.fromkeys(given) if (label := shown(text)) != text]
 
 
 def _all(lines: re.Pattern[str], names: Sequence[str]) -> bool:

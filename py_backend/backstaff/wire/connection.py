@@ -20,6 +20,7 @@ from backstaff.manifest import READS_CONTENT
 from backstaff.render.lines import shortened
 from backstaff.render.names import MAX_ECHO
 from backstaff.server import Call, Reply, Server, failure, unexpected
+from backstaff.streams import MAX_REQUEST_BYTES
 from backstaff.wire import lisp
 from backstaff.wire.frame import MAX_FRAME_BYTES, FrameReader, frame
 from backstaff.wire.lisp import ESCAPED, PLAIN, Dialect, Message, Unreadable
@@ -28,8 +29,7 @@ from backstaff.workers import RunningCall, Workers
 logger = logging.getLogger(__name__)
 
 PROTOCOL = 1
-MAX_REQUEST_BYTES = 8 << 20
-"""Maximum length of a request: 4 MiB of unsaved text take 5.6 in Base64."""
+"""The version of the messages; another one is refused."""
 CAPABILITIES = ("call", "cancel", "check", "describe", "escapes", "ping", "unsaved")
 
 _HELLO = (

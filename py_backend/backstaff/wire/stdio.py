@@ -7,14 +7,15 @@ from functools import partial
 
 from backstaff import streams
 from backstaff.server import Server
+from backstaff.streams import READ_BYTES
 from backstaff.wire.connection import Connection
 from backstaff.wire.frame import BadFrame
 from backstaff.workers import Workers
 
 logger = logging.getLogger(__name__)
 
-READ_BYTES = 1 << 16
 EXIT_BAD_FRAME = 76
+"""The exit status after bytes that are no frame."""
 
 
 def serve(server: Server) -> int:

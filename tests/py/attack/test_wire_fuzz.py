@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from backstaff.arguments import decode
 from backstaff.errors import ToolError
 from backstaff.server import Server
-from backstaff.wire.connection import MAX_REQUEST_BYTES
+from backstaff.streams import MAX_REQUEST_BYTES
 from backstaff.wire.frame import MAX_FRAME_BYTES
 from backstaff.wire.lisp import MAX_LISP_BYTES, Unreadable, read, uid_of
 from backstaff.wire.stdio import EXIT_BAD_FRAME

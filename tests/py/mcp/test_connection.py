@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from backstaff import __version__
 from backstaff.errors import ErrorCode, ToolError
-from backstaff.mcp.connection import HANDSHAKE_VERSIONS, MAX_LINE_BYTES, STATELESS_VERSION
+from backstaff.mcp.connection import HANDSHAKE_VERSIONS, STATELESS_VERSION
 from backstaff.registry import Registry
 from backstaff.server import Server
 from backstaff.settings import Policy, Settings
+from backstaff.streams import MAX_REQUEST_BYTES
 from backstaff.tool import Context, Result
 from backstaff.tools.workspace.regexp_search import MAX_TIMEOUT_MS
 from tests.py.mcp.session import HELLO, META, STATELESS, Session, notification, request, text
@@ -136,7 +137,7 @@ def test_unknown_method_is_an_error_also_before_the_handshake(
         (b'{"jsonrpc": "2.0", "id": 1.5, "method": "ping"}', INVALID_REQUEST, None),
         (b'{"jsonrpc": "2.0", "id": [1], "method": "ping"}', INVALID_REQUEST, None),
         (b'{"jsonrpc": "2.0", "id": 5, "method": "ping", "params": [1]}', INVALID_PARAMS, 5),
-        (b"x" * (MAX_LINE_BYTES + 1), INVALID_REQUEST, None),
+        (b"x" * (MAX_REQUEST_BYTES + 1), INVALID_REQUEST, None),
     ],
     ids=lambda value: repr(value)[:60],
 )

@@ -264,3 +264,11 @@ def test_smaller_of_the_two_budgets_counts(tree: Plant) -> None:
     root = tree({f"d{n}/e/": None for n in range(40)})
     context = {"max_output_bytes": 100_000, "available_capacity_bytes": 300}
     assert "limit of 300 bytes" in tree_of(root, context).text
+
+
+def test_no_note_names_a_mark_that_no_line_has(tree: Plant) -> None:
+    root = tree({f"directory-{number}/below/f": "" for number in range(9)})
+    for limit in range(100, 600, 7):
+        text = tree_of(root, {"max_output_bytes": limit}, max_depth=2).text
+        *rows, _ = (line for line in text.split("\n") if not line.startswith("["))
+        assert ("[a line that ends with …" in text) <= any(row.endswith(" …") for row in rows)

@@ -16,9 +16,10 @@ from backstaff import server as server_module
 from backstaff.fs.root import Root
 from backstaff.registry import Registry
 from backstaff.server import Server
+from backstaff.streams import MAX_REQUEST_BYTES
 from backstaff.tool import Context, Result
 from backstaff.wire import connection
-from backstaff.wire.connection import CAPABILITIES, MAX_REQUEST_BYTES, PROTOCOL, Connection
+from backstaff.wire.connection import CAPABILITIES, PROTOCOL, Connection
 from backstaff.wire.frame import MAX_FRAME_BYTES, BadFrame
 from backstaff.wire.lisp import MAX_LISP_BYTES
 from backstaff.workers import MAX_COMPUTING, MAX_WAITING, Workers

@@ -26,18 +26,20 @@ from backstaff.fs.entry import (
 )
 from backstaff.fs.root import Place
 from backstaff.render.lines import all_files, fit, omitted, plural, size
-from backstaff.render.names import labels, quote, show, show_all, widths
+from backstaff.render.names import quote, show, show_all, widths
 from backstaff.render.refusals import AGENT_Q_DIRECTORY, refused
 from backstaff.render.sizes import show_size
 from backstaff.result import Keyword, Rows
-from backstaff.tool import Context, Result, ResultKind, Tool, argument
+from backstaff.tool import DEFAULT_TEXT_BYTES, Context, Result, ResultKind, Tool, argument
 
 READING_SHARE = 0.6
 """The part of the time for reading names, and then for statuses; the rest is for ordering."""
 FACTS = {"size": SIZE, "modified": MODIFIED_NS}
 """The values of `sort_by` besides "name", and the fact of each."""
 MINIMUM_NAME_COLUMN = 19
+"""Minimum number of columns of a file's name."""
 MAX_OUTPUT_BYTES = 15 << 20
+"""Maximum of the setting `max_output_bytes`: a frame holds 16 MiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,9 @@ class Settings:
     """
 
     header: str = field(default="absolute", metadata={"choices": ("absolute", "relative")})
-    max_output_bytes: int = field(default=1 << 20, metadata={"limits": (256, MAX_OUTPUT_BYTES)})
+    max_output_bytes: int = field(
+        default=DEFAULT_TEXT_BYTES, metadata={"limits": (256, MAX_OUTPUT_BYTES)}
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +172,6 @@ def _listing(place: Place, arguments: Arguments, context: Context) -> Result:
     )
     shown = listed.first(count)
     entries = Rows({}) if context.text_only else shown.rows(directory)
-    targets = (target for target in entries.columns.get("target", ()) if isinstance(target, str))
     return Result(
         text=text,
         data={
@@ -180,7 +183,6 @@ def _listing(place: Place, arguments: Arguments, context: Context) -> Result:
             "entries": entries,
         },
         truncated=len(shown) < wanted or not complete,
-        labels=lambda: labels(show, (*shown.directories, *shown.files, *targets)),
     )
 
 

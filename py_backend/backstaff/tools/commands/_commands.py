@@ -16,18 +16,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
+from itertools import takewhile
 from typing import NamedTuple
 
 from backstaff.budget import Budget
 from backstaff.cache import LRUCache
 from backstaff.errors import NotADirectory, NotFound, PathError, ToolError
-from backstaff.frontmatter.block import parse
+from backstaff.frontmatter.block import MAX_BYTES, parse
 from backstaff.frontmatter.values import Value
 from backstaff.fs.entry import Kind, entries_in
 from backstaff.fs.file import Content, not_a_file, read
 from backstaff.fs.root import Root, components
 from backstaff.render.lines import plural
-from backstaff.render.names import labels, prose, quote, show, word
+from backstaff.render.names import prose, quote, word
 from backstaff.render.refusals import COMMANDS, refused
 from backstaff.tool import Context
 
@@ -35,9 +36,10 @@ TABLE = "list_commands"
 MARKDOWN, SKILL_FILE = ".md", "SKILL.md"
 DIRECTORY_NOT_FOUND = "DIRECTORY_NOT_FOUND"
 """The contract's error code where no directory of commands exists."""
-HEAD_BYTES = 64 * 1024
-"""The part of a file that may tell about it."""
-MAX_DESCRIPTION, MAX_SKILL_DESCRIPTION = 200, 1024
+HEAD_BYTES = MAX_BYTES
+"""Number of bytes at the beginning of a file that tell about it."""
+MAX_DESCRIPTION = 200
+"""Maximum number of characters of a description."""
 NO_DESCRIPTION = "No description available"
 
 
@@ -49,12 +51,7 @@ class Settings:
     user's home).
     """
 
-    directory: str | tuple[str, ...] = ".claude/commands"
-
-    @property
-    def directories(self) -> tuple[str, ...]:
-        """The directories as a list."""
-        return (self.directory,) if isinstance(self.directory, str) else self.directory
+    directory: tuple[str, ...] = (".claude/commands",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +93,7 @@ class Command(NamedTuple):
     """A command or skill, from the head of its `file`: `commit.md` or `pdf/SKILL.md`.
 
     `path` is the real path. `last_modified` is in UTC, `2025-11-15T10:00:00.000Z`, and
-    `modified_epoch` the same in seconds, as Emacs takes times. `model_invocable` is true for a
-    skill with a `description`, unless its author says otherwise. `problem` is a fault in its front
+    `modified_epoch` the same in seconds, as Emacs takes times. `problem` is a fault in its front
     matter, or "".
     """
 
@@ -110,7 +106,6 @@ class Command(NamedTuple):
     modified_epoch: int
     description: str
     is_dependency: bool
-    model_invocable: bool
     problem: str
 
     def facts(self, *keys: str) -> dict[str, object]:
@@ -119,26 +114,34 @@ class Command(NamedTuple):
 
     def __str__(self) -> str:
         """Return the line in a text: `deploy: Roll out`."""
-        return f"{word(self.name)}: {prose(_shortened(self.description, MAX_DESCRIPTION))}"
+        return f"{word(self.name)}: {prose(self.description)}"
 
 
 class Catalog(NamedTuple):
     """The commands that are no dependencies, in the contract's order.
 
-    `complete` is false if the time was up before all were read.
+    `skipped` says which files and directories cannot be used. `complete` is false if the time was
+    up before all were read.
     """
 
     commands: Sequence[Command]
-    warnings: tuple[str, ...]
+    skipped: tuple[str, ...]
     complete: bool
 
-    def notes(self) -> Iterator[str]:
+    def warnings(self, shown: Sequence[Command]) -> tuple[str, ...]:
+        """Return the warnings of an answer that has the commands `shown`."""
+        faults = (
+            f"{one.directory.label_of(one.file)}: {one.problem}" for one in shown if one.problem
+        )
+        return (*self.skipped, *faults)
+
+    def notes(self, warnings: Sequence[str]) -> Iterator[str]:
         """Yield the facts that the text has to tell: a model does not see the warnings."""
         if not self.complete:
             yield "the time was up before all commands were read: some are missing"
-        if self.warnings:
-            count = plural(len(self.warnings), "warning", "warnings, the first")
-            yield f"{count}: {prose(self.warnings[0])}"
+        if warnings:
+            count = plural(len(warnings), "warning", "warnings, the first")
+            yield f"{count}: {prose(warnings[0])}"
 
 
 def is_command(name: str) -> bool:
@@ -160,7 +163,7 @@ def open_directories(context: Context) -> Iterator[tuple[list[Directory], list[s
     """
     directories, problems, warnings = list[Directory](), list[str](), list[str]()
     with Root("/", context.root.guard) as disk:
-        for label in context.settings.directories:
+        for label in context.settings.directory:
             try:
                 directories.append(_directory(label, context.root, disk))
             except PathError as error:
@@ -204,15 +207,13 @@ def read_catalog(
             if name in by_name or budget.expired():
                 continue
             try:
-                command = command_of(file, directory, *directory.read(file, HEAD_BYTES))
+                head = directory.read(file, HEAD_BYTES)
             except PathError as error:
                 # Most directories, and links to files, are no skills.
                 if not ("/" in file and isinstance(error, NotFound | NotADirectory)):
                     skipped.append(f"{directory.label_of(file)} is skipped: {error.message}")
                 continue
-            by_name[name] = command
-            if command.problem:
-                skipped.append(f"{directory.label_of(file)}: {command.problem}")
+            by_name[name] = command_of(file, directory, *head)
     # A dependency, too, hides the commands of its name in later directories.
     listed = [command for command in by_name.values() if not command.is_dependency]
     # By name without regard to case, and `Go` before `go`.
@@ -225,7 +226,6 @@ class Head(NamedTuple):
 
     description: str
     is_dependency: bool
-    model_invocable: bool
     problem: str
 
 
@@ -235,12 +235,12 @@ _HEADS: LRUCache[bytes, Head] = LRUCache(20_000)
 
 def command_of(file: str, directory: Directory, path: str, content: Content) -> Command:
     """Make the command in `file` from the first `HEAD_BYTES` of `content`."""
-    content, is_skill_file = content.first(HEAD_BYTES), "/" in file
-    digest = blake2b(content.head, salt=b"%d%d" % (content.whole, is_skill_file)).digest()
-    head = _HEADS.get(digest) or _head(content, is_skill_file=is_skill_file)
+    content = content.first(HEAD_BYTES)
+    digest = blake2b(content.head, salt=b"%d" % content.whole).digest()
+    head = _HEADS.get(digest) or _head(content)
     _HEADS.put(digest, head)
     return Command(
-        name=file.partition("/")[0] if is_skill_file else file.removesuffix(MARKDOWN),
+        name=file.partition("/")[0].removesuffix(MARKDOWN),
         directory=directory,
         file=file,
         path=path,
@@ -251,28 +251,28 @@ def command_of(file: str, directory: Directory, path: str, content: Content) -> 
     )
 
 
-def _head(content: Content, *, is_skill_file: bool) -> Head:
+def _head(content: Content) -> Head:
     document = parse(content.head, whole=content.whole)
     fields = document.fields
     given = _one_line(fields.get("description"))
     description = given or _one_line(first_paragraph(document.body())) or NO_DESCRIPTION
-    most = MAX_SKILL_DESCRIPTION if is_skill_file else MAX_DESCRIPTION
-    silent = str(fields.get("disable-model-invocation")).lower() == "true"
+    if len(description) > MAX_DESCRIPTION:
+        description = description[: MAX_DESCRIPTION - 3] + "..."
     return Head(
-        description=_shortened(description, most),
+        description=description,
         # Broken front matter hides no command: its author may have meant something else.
         is_dependency=fields.get("is_dependency") is True and not document.warning,
-        model_invocable=is_skill_file and bool(given) and not silent,
         problem=document.warning,
     )
 
 
 _HIDDEN = re.compile(r"^(```|~~~).*?(?:^\1|\Z)|<!--.*?(?:-->|\Z)", re.DOTALL | re.MULTILINE)
 """Matches code between fences, and comments."""
-_HEADING = re.compile(r"#{1,6}(?:\s|\Z)|(?:[-*_=][ \t]*){3,}\Z")
-_UNDERLINE = re.compile(r"=+|--+")
-"""Makes a heading of the lines above it."""
-_OTHER = re.compile(r"\s|[-+*](?:\s|\Z)|[0-9]{1,9}[.)](?:\s|\Z)|[<>|]|\[[^]]+\]:")
+_HEADING = re.compile(
+    r"^ {0,3}#{1,6}(?:[ \t].*)?$|^.*\n(?:=+|--+)[ \t]*$|^(?:[-*_=][ \t]*){3,}$", re.MULTILINE
+)
+"""Matches headings, one with its underline, and rules."""
+_OTHER = re.compile(r"[-+*](?:\s|\Z)|[0-9]{1,9}[.)](?:\s|\Z)|[<>|]|\[[^]]+\]:")
 """The line begins code, a list, HTML, a quote, a table or a link definition."""
 
 
@@ -281,29 +281,20 @@ def first_paragraph(text: str) -> str:
 
     Anything else than a heading lasts up to the next blank line. Links and emphasis stay.
     """
-    paragraph, is_other = list[str](), False
-    for line in _HIDDEN.sub("", text).split("\n"):
-        start = line.strip()
-        if paragraph and _UNDERLINE.fullmatch(start):
-            paragraph = []
-        elif not start or _HEADING.match(start) or (paragraph and _OTHER.match(start)):
-            if paragraph:
-                break
-            is_other = False
-        elif paragraph or not (is_other or _OTHER.match(line)):
-            paragraph.append(start)
-        else:
-            is_other = True
-    return "\n".join(paragraph)
+    goes_on = "    "  # the blanks that make code of a line, or the next block of a list
+    for block in re.split(r"\n\s*\n", _HEADING.sub("\n", _HIDDEN.sub("", text))):
+        first, *others = block.strip("\n").split("\n")
+        is_other = first.startswith(("\t", goes_on)) or _OTHER.match(first.strip())
+        if first.strip() and not is_other:
+            lines = map(str.strip, (first, *others))
+            return "\n".join(takewhile(lambda line: line and not _OTHER.match(line), lines))
+        goes_on = " " if first.strip() else goes_on
+    return ""
 
 
 def _one_line(value: Value) -> str:
     """Return `value` on one line if it is text, and "" for anything else."""
     return " ".join(value.split()) if isinstance(value, str) else ""
-
-
-def _shortened(line: str, most: int) -> str:
-    return line if len(line) <= most else line[: most - 3] + "..."
 
 
 def utc(nanoseconds: int) -> str:
@@ -317,9 +308,3 @@ def utc(nanoseconds: int) -> str:
     except (OverflowError, ValueError, OSError):
         return f"@{seconds}"
     return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def command_labels(commands: Sequence[Command]) -> list[tuple[str, str]]:
-    """Pair the odd names and descriptions of `commands` with their form in text."""
-    names = [text for one in commands for text in (one.name, one.path)]
-    return labels(show, names) + labels(prose, [one.description for one in commands])

@@ -29,7 +29,6 @@ from backstaff.tools.commands._commands import (
     Command,
     Directory,
     Settings,
-    command_labels,
     command_of,
     is_command,
     is_skill,
@@ -57,8 +56,12 @@ class Arguments:
 
 def run(arguments: Arguments, context: Context) -> Result:
     """Find the command, read its file, and return metadata and content."""
+    name = arguments.command_name
+    if not name or _NOT_IN_NAMES.search(name):
+        problem = "holds a separator, '..' or a control character" if name else "is empty"
+        raise ToolError(INVALID_COMMAND_NAME, f"Argument 'command_name' {problem}")
     with open_directories(context) as (directories, _):
-        command, content = _find(arguments.command_name, directories, context)
+        command, content = _find(name, directories, context)
     # The bytes of a last character that is cut in two are dropped.
     written, _ = codecs.utf_8_decode(content.head, "replace", content.whole)
     written = written.removeprefix("\ufeff")
@@ -87,7 +90,6 @@ def run(arguments: Arguments, context: Context) -> Result:
         output=whole | {"metadata": command.facts(*OUTPUT)},
         truncated=not content.whole or count < len(rows),
         warnings=tuple(f"{command.directory.label_of(command.file)}: {one}" for one in problems),
-        labels=lambda: command_labels([command]),
     )
 
 
@@ -96,9 +98,6 @@ def _find(name: str, directories: Sequence[Directory], context: Context) -> tupl
 
     `a.md` may mean the command in `a.md.md`, and else the one in `a.md`.
     """
-    if not name or _NOT_IN_NAMES.search(name):
-        problem = "holds a separator, '..' or a control character" if name else "is empty"
-        raise ToolError(INVALID_COMMAND_NAME, f"Argument 'command_name' {problem}")
     failures, names = list[PathError](), dict.fromkeys((name, name.removesuffix(MARKDOWN)))
     for possible, directory in product(names, directories):
         files = [possible + MARKDOWN] * is_command(possible + MARKDOWN)

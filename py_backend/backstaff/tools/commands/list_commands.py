@@ -2,8 +2,7 @@
 
 The text is for a model: a line that says which part of the commands follows, a line for each
 command, and how to get the next page. The data add to the contract's output the time of
-modification as a number, the path of the file, and whether a model may use it of its own accord,
-which is for skills alone.
+modification as a number, and the path of the file.
 
 docs/contracts.md says how cases are decided that the contract leaves open. Besides, `is_dependency`
 counts only if it is true in YAML 1.2. Files that cannot be commands, or cannot be read, are skipped
@@ -20,7 +19,6 @@ from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.commands._commands import (
     TABLE,
     Settings,
-    command_labels,
     open_directories,
     read_catalog,
 )
@@ -53,14 +51,15 @@ def run(arguments: Arguments, context: Context) -> Result:
         "has_next": number < pages,
         "has_prev": number > 1,
     }
-    last = bracketed(catalog.notes())
+    warnings = catalog.warnings(page)
+    last = bracketed(catalog.notes(warnings))
     text, shown = cut(
         _head(pagination, len(page)),
         [f"{command}\n" for command in page],
         lambda shown: last + _next_page(pagination, shown, len(page) - shown, limit),
         limit,
     )
-    more = ("modified_epoch", "path", "model_invocable")
+    more = ("modified_epoch", "path")
     return Result(
         text=text,
         data={
@@ -72,8 +71,7 @@ def run(arguments: Arguments, context: Context) -> Result:
             "pagination": pagination,
         },
         truncated=shown < len(page) or not catalog.complete,
-        warnings=catalog.warnings,
-        labels=lambda: command_labels(page),
+        warnings=warnings,
     )
 
 

@@ -24,12 +24,12 @@ from backstaff.tools.commands._commands import (
     TABLE,
     Command,
     Settings,
-    command_labels,
     open_directories,
     read_catalog,
 )
 
 MAX_WORDS, MAX_RESULTS = 16, 100
+"""Maximum number of words of a query that count, and of results."""
 LEAST_SHARE = 0.5
 """The share of the words that a command holds at least."""
 SCORES = {"name": 1.0, "description": 0.7, "content": 0.3}
@@ -75,7 +75,8 @@ def run(arguments: Arguments, context: Context) -> Result:
     searched = len(catalog.commands)
     best = sorted(matches, key=lambda match: (-match.score, len(match.command.name)))[:most]
 
-    notes = list(catalog.notes())
+    warnings = catalog.warnings([match.command for match in best])
+    notes = list(catalog.notes(warnings))
     all_told = context.hint("{} tells all", "commands/list_commands")
     if len(matches) > most:
         raised = f"raise max_results (at most {MAX_RESULTS})"
@@ -96,8 +97,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         data={**answer, "results": [match.facts("path") for match in best]},
         output={**answer, "results": [match.facts() for match in best]},
         truncated=shown < len(best) or not catalog.complete,
-        warnings=catalog.warnings,
-        labels=lambda: command_labels([match.command for match in best]),
+        warnings=warnings,
     )
 
 

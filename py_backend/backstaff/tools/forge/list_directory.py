@@ -24,7 +24,7 @@ from backstaff.fs.root import Place
 from backstaff.fs.walk import Step, Walk
 from backstaff.render.canonical import to_json
 from backstaff.render.lines import cut, size
-from backstaff.render.names import labels, lossy, quote, show
+from backstaff.render.names import lossy, quote
 from backstaff.render.refusals import FORGE, refused
 from backstaff.result import Keyword, Rows
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
@@ -151,7 +151,6 @@ def run(arguments: Arguments, context: Context) -> Result:
         text=text,
         data={"path": path, "entries": _rows(listed)} | totals(shown),
         truncated=totals(shown)["truncated"] is True,
-        labels=lambda: labels(show, (text for entry in listed for text in entry[:2])),
     )
 
 

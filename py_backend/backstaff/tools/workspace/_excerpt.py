@@ -15,15 +15,7 @@ from backstaff.render.names import quote
 from backstaff.structure.language import CONTAINERS
 from backstaff.structure.outline import Definition
 from backstaff.tool import Context
-from backstaff.tools.workspace._window import File
-
-LONG = 100
-"""Maximum number of lines of a definition that is shown whole in any case."""
-SHARE = 3
-"""A long function is shown whole in a third of the limit of the answer."""
-BEGINNING, AROUND, NEAR = 20, 15, 3
-"""Number of lines at the beginning of a long function; on each side of a line that was asked for;
-and on each side of one that matches."""
+from backstaff.tools.workspace._window import AROUND, BEGINNING, LONG, NEAR, WHOLE_SHARE, File
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +43,8 @@ def excerpt_of(
         within = {at for one in members for at in range(one.first_line, one.last_line + 1)}
         own = [at for at in lines if at not in within and text[at - 1].strip()]
         return Excerpt(own, members, "its own lines, and the lines of its members")
-    if sum(size(line) + 1 for line in text[lines.start - 1 : lines.stop - 1]) <= limit // SHARE:
+    written = "\n".join(text[lines.start - 1 : lines.stop - 1])
+    if size(written) < limit // WHOLE_SHARE:
         return None
     shown = {*lines[: definition.line - lines.start + BEGINNING]}
     about = "its beginning"

@@ -15,14 +15,7 @@ from backstaff.tools.workspace._symbols import (
     listed,
     near,
 )
-from backstaff.tools.workspace._window import File
-
-MAX_RANGES = 20
-MAX_TOGETHER = 3
-"""Maximum number of definitions with one name that are read at once; more are listed."""
-GAP = 3
-"""Maximum number of lines between two parts of a file that become one part."""
-DEFAULT_LINES, MAX_LINES = 200, 500
+from backstaff.tools.workspace._window import DEFAULT_LINES, GAP, MAX_LINES, MAX_TOGETHER, File
 
 
 @dataclass(frozen=True, slots=True)

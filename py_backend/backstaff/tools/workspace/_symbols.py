@@ -21,12 +21,12 @@ from backstaff.tool import Context
 from backstaff.tools.workspace._searched import rules_of, searched
 from backstaff.tools.workspace._texts import text
 
-MAX_NEAR = 6
-MAX_FOUND = 20
-"""Maximum number of definitions in the project that an answer names."""
+MAX_NEAR, MAX_FOUND = 6, 20
+"""Maximum numbers of similar names and of definitions in the project that an answer names."""
 MAX_FILES = 200
 """Maximum number of files with the name that are looked at, in the order of their paths."""
 TIME_SHARE = 0.6
+"""The part of a call's time for looking in the project."""
 _DATA = ("name", "qualified", "kind", "line", "first_line", "last_line", "depth")
 
 

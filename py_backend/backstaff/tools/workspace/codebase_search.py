@@ -22,7 +22,7 @@ from backstaff.contents.words import Question, question
 from backstaff.contents.worth import Place, Worthy
 from backstaff.errors import DeadlineExceeded, ErrorCode, PathError, ToolError
 from backstaff.render.lines import bracketed, counted, fit, shortened, size
-from backstaff.render.names import MAX_ECHO, labels, quote, show, visible
+from backstaff.render.names import MAX_ECHO, quote, show, visible
 from backstaff.result import Note, NoteKind
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._matches import MOST, path_in_text
@@ -160,7 +160,6 @@ class Answer:
                 "notes": [note.data() for note in notes],
             },
             truncated=truncated,
-            labels=lambda: labels(show, paths),
         )
 
 

@@ -17,7 +17,7 @@ from backstaff.changes.patch import Patch
 from backstaff.changes.work_tree import Change, Origin
 from backstaff.errors import DeadlineExceeded
 from backstaff.render.lines import cut, paths_in_a_note, plural, size
-from backstaff.render.names import CONTROLS, escaped, labels, quote, show, visible
+from backstaff.render.names import CONTROLS, escaped, quote, show, visible
 from backstaff.tool import Context, Keyword, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._repository import commit_named, work_tree_at
 
@@ -133,7 +133,6 @@ def _page(asked: Arguments, found: Comparison, limit: int, context: Context) -> 
         text="".join((head, *rows)) + f"[more: offset={done}]\n" * more,
         data={"files": files, "truncated": more, "next_offset": done if more else None},
         truncated=more,
-        labels=lambda: labels(show, (str(item["path"]) for item in files)),
     )
 
 

@@ -15,7 +15,7 @@ from backstaff.changes.status import Status, branch_line, status_of
 from backstaff.changes.work_tree import WorkTree, opened
 from backstaff.errors import ErrorCode, NotADirectory, NotFound, PathError, ToolError
 from backstaff.render.lines import cut, plural
-from backstaff.render.names import labels, quote, show
+from backstaff.render.names import quote, show
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._refusals import refusal
 from backstaff.tools.workspace._repository import answering
@@ -110,7 +110,6 @@ def _result(work_tree: WorkTree, status: Status, context: Context) -> Result:
     top = work_tree.base.path
     if inside:
         top = top.removesuffix("/" + inside.rstrip("/")) or "/"
-    paths = [*(row.path for row in status.rows), *status.untracked, *unsaved]
     return Result(
         text=text,
         data={
@@ -121,7 +120,6 @@ def _result(work_tree: WorkTree, status: Status, context: Context) -> Result:
             "undecided": [prefix + path for path in status.undecided],
         },
         truncated=count < len(lines),
-        labels=lambda: labels(show, paths),
     )
 
 

@@ -39,7 +39,7 @@ from backstaff.globs.globs import BadGlob, compile_globs
 from backstaff.project.files import project_files
 from backstaff.reading.source import TABLE, Settings
 from backstaff.render.lines import bracketed, counted, fit, fitting, shortened, size
-from backstaff.render.names import labels, show, visible
+from backstaff.render.names import show, visible
 from backstaff.structure.language import CONTAINERS
 from backstaff.structure.outline import Definition, Outline
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
@@ -50,6 +50,7 @@ from backstaff.tools.workspace._texts import EXCLUDED, codings, contents_of, tex
 from backstaff.tools.workspace._window import Window, read_text
 
 DEFAULT_TEXT_BYTES = 4096
+"""Maximum number of bytes of a text (contract 007)."""
 MAX_DEFINITIONS = 20_000
 """Maximum number of definitions of all files together in the data."""
 TOGETHER = 64
@@ -117,7 +118,6 @@ def _result(found: Sequence[Outlined], written: str, *, truncated: bool) -> Resu
         text=written,
         data={"files": [one.data() for one in kept], "truncated": truncated},
         truncated=truncated,
-        labels=lambda: labels(show, [one.path for one in found]),
     )
 
 

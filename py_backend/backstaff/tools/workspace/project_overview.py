@@ -19,11 +19,11 @@ from backstaff.project.edits import edits
 from backstaff.project.files import Closed, ProjectFiles, project_files
 from backstaff.project.running_git import NoGit
 from backstaff.render.lines import all_files, bracketed, fitting, plural, size
-from backstaff.render.names import labels, show, word
+from backstaff.render.names import show, word
 from backstaff.render.tokens import tokens
 from backstaff.result import Note, NoteKind
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
-from backstaff.tools.workspace._best_map import FEW, Cost, Row, Survey, best_map, map_word, survey
+from backstaff.tools.workspace._best_map import FEW, Cost, Row, Survey, best_map, survey
 from backstaff.tools.workspace._refusals import refusal
 
 MOST_TOKENS, MOST_BYTES = 20_000, 5
@@ -104,7 +104,6 @@ def run(arguments: Arguments, context: Context) -> Result:
         data=data,
         truncated=not is_whole,
         warnings=tuple(warnings),
-        labels=lambda: labels(map_word, _names(data)),
     )
 
 
@@ -149,15 +148,6 @@ def _facts(place: Place, found: ProjectFiles, context: Context) -> tuple[Row, Su
         "tests": [{"path": prefix + path, "files": totals[path]} for path in tests[:MOST_TESTS]],
     }
     return data, there, [f"Nothing is known of edits: {unknown}"] if unknown else []
-
-
-def _names(data: Row) -> Iterator[str]:
-    """Yield every name and path in `data`."""
-    yield from (data["name"], data["branch"] or "", *(one["path"] for one in data["tests"]))
-    for key in ("read_first", "build", "start", "edited"):
-        yield from data[key]
-    for row in data["map"]:
-        yield from (row["path"], *row["names"], *row["collapsed"])
 
 
 def _head(data: Row, room: float, cost: Cost) -> str:

@@ -37,14 +37,11 @@ from backstaff.errors import ErrorCode, ToolError
 from backstaff.reading import encoding as encodings
 from backstaff.reading.source import TABLE, Origin, Settings
 from backstaff.render.lines import fit, plural, size, some_of
-from backstaff.render.names import CONTROLS, escaped, labels, quote, show, visible
-from backstaff.tool import Context, Keyword, Result, ResultKind, Tool, argument
+from backstaff.render.names import CONTROLS, escaped, quote, show, visible
+from backstaff.tool import MODEL_TEXT_BYTES, Context, Keyword, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._excerpt import Excerpt
 from backstaff.tools.workspace._matches import path_in_text
 from backstaff.tools.workspace._ranges import (
-    DEFAULT_LINES,
-    MAX_LINES,
-    MAX_RANGES,
     Part,
     Range,
     Several,
@@ -59,19 +56,22 @@ from backstaff.tools.workspace._symbols import (
     own_line,
     span_of,
 )
-from backstaff.tools.workspace._window import LINE_BYTES, File, Line, Window, read_text
-
-MAX_TEXT_BYTES = 4 << 20
-"""Maximum number of bytes of a text. It is sent three times, and a frame holds 16 MiB."""
-SHORT = 10
-"""A part that takes a tenth of the limit comes whole, wherever it stands."""
-NAMED_BYTES = 100
-"""Number of bytes that are kept for the name of a missing part."""
-MEMBER_BYTES = 100
-"""Maximum number of bytes of a member's own line in the row for it."""
-MAX_LEFT_OUT, NAMES_SHARE = 5, 4
-"""Maximum number of definitions that the end of a cut part names, and the part of the limit, a
-quarter, that they take."""
+from backstaff.tools.workspace._window import (
+    DEFAULT_LINES,
+    LINE_BYTES,
+    MAX_LEFT_OUT,
+    MAX_LINES,
+    MAX_RANGES,
+    MAX_TEXT_BYTES,
+    MEMBER_BYTES,
+    NAMED_BYTES,
+    NAMES_SHARE,
+    SHORT_SHARE,
+    File,
+    Line,
+    Window,
+    read_text,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +97,9 @@ class Arguments:
     around: int | None = argument("A line: read the definition around it.", minimum=1)
     match: str = argument("Only lines that match this regexp.", absent="")
     ranges: tuple[Range, ...] = argument(
-        "Several reads in one call, of any files: up to 20 parts"
-        " {path, symbol|around|start_line, max_lines, match}, 24576 bytes in all.",
+        f"Several reads in one call, of any files: up to {MAX_RANGES} parts"
+        " {path, symbol|around|start_line, max_lines, match},"
+        f" {MODEL_TEXT_BYTES} bytes in all.",
         absent=(),
     )
     line_numbers: bool = argument(
@@ -191,17 +192,17 @@ def _together(
     # A page that is cut at the limit would be longer.
     is_cut = [isinstance(one, Result) and one.data["next_start_line"] is not None for one in pages]
     sizes = [limit + 1 if cut else size(_text(one)) for one, cut in zip(pages, is_cut, strict=True)]
-    left, reserved = limit, 0
+    left, reserved, short = limit, 0, limit // SHORT_SHARE
     if sum(sizes) > limit:
-        long = [taken for taken in sizes if taken > limit // SHORT]
+        long = [taken for taken in sizes if taken > short]
         reserved = min(NAMED_BYTES * (1 + len(long)), limit // 4)  # for the names of missing ones
         left -= min(limit, sum(sizes) - sum(long) + reserved)
     texts, data, missing, truncated = list[str](), list[dict[str, object]](), list[object](), False
     for part, answer, taken in zip(found, pages, sizes, strict=True):
-        is_short = taken <= limit // SHORT and sum(map(size, texts)) + taken <= limit - reserved
+        is_short = taken <= short and sum(map(size, texts)) + taken <= limit - reserved
         one = answer
         if isinstance(part, Part) and not is_short and taken > left:
-            if left < limit // SHORT and texts:
+            if left < short and texts:
                 missing.append(part.asked())
                 continue
             one = page(part, max(left, 0))
@@ -216,12 +217,10 @@ def _together(
             truncated = truncated or one.truncated
     texts.append(_missing(missing, limit, limit - sum(map(size, texts))))
     truncated = truncated or bool(missing)
-    paths = [one.file.source.path for one in found if isinstance(one, Part)]
     return Result(
         text="".join(texts),
         data={"ranges": data, "missing": missing, "truncated": truncated},
         truncated=truncated,
-        labels=lambda: labels(show, paths),
     )
 
 
@@ -252,7 +251,6 @@ def _list(head: str, found: Sequence[Defined]) -> Result:
     return Result(
         text=f"{head}; give path and the whole name, or start_line:\n" + "".join(rows),
         data={"definitions": data},
-        labels=lambda: labels(show, [one.path for one in found]),
     )
 
 
@@ -351,7 +349,6 @@ class Page:
             text=text,
             data=data,
             truncated=is_cut or any(line.left for line in lines.values()),
-            labels=lambda: labels(show, [source.path]),
         )
 
     def _text(self, lines: Sequence[Line]) -> str:

@@ -42,7 +42,7 @@ from backstaff.contents.words import question_of
 from backstaff.errors import DeadlineExceeded, ErrorCode, PathError, ToolError
 from backstaff.fs.contents import MAX_FILE_BYTES
 from backstaff.render.lines import bracketed, counted, fit, size
-from backstaff.render.names import MAX_ECHO, labels, quote, show, visible
+from backstaff.render.names import MAX_ECHO, quote, show, visible
 from backstaff.result import Note, NoteKind
 from backstaff.structure.outline import Outline
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
@@ -428,7 +428,6 @@ class Page:
             data=output | {"notes": [note.data() for note in notes]},
             output=output | {"took_ms": took_ms, "items": in_units},
             truncated=bool(output["truncated"]),
-            labels=lambda: labels(path_in_text, (one.path for one in found)),
         )
 
     def _is_cut(self) -> bool:

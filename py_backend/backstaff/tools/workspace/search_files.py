@@ -37,7 +37,7 @@ from backstaff.render.lines import (
     size,
     some_of,
 )
-from backstaff.render.names import labels, quote, show, word
+from backstaff.render.names import quote, show, word
 from backstaff.result import Note, NoteKind
 from backstaff.tool import Context, Keyword, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._not_searched import not_walked
@@ -142,7 +142,6 @@ def run(arguments: Arguments, context: Context) -> Result:
             "notes": [note.data() for note in notes],
         },
         truncated=next_offset is not None or shown < len(rows) or project.expired,
-        labels=lambda: labels(show, paths),
     )
 
 

@@ -16,7 +16,7 @@ children, and a warning. When the time is up, the nodes found so far are the ans
 The data, but not the JSON, say which names were `left_out`, how many are `missing` in a directory
 that was opened, and, with `count_closed`, how many a `closed` one has.
 `exclude` has no negation (`!x` is the name `!x`), and a pattern such as `/x` or `../x` matches
-nothing, as paths are relative to the workspace: a warning says so. `./x` is `x`.
+nothing, as paths are relative to the workspace. `./x` is `x`.
 """
 
 from collections import Counter
@@ -41,7 +41,7 @@ from backstaff.render.lines import (
     size,
     some_of,
 )
-from backstaff.render.names import labels, literal, quote, show, word, words
+from backstaff.render.names import literal, quote, show, word, words
 from backstaff.render.refusals import TREE
 from backstaff.result import Note, NoteKind
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
@@ -49,6 +49,7 @@ from backstaff.tools.workspace._refusals import refusal
 from backstaff.tools.workspace._texts import EXCLUDED
 
 MAX_DEPTH, MAX_ENTRIES = 12, 1000
+"""Maximum numbers of levels and of nodes (4.1)."""
 DEFAULT_EXCLUDES = EXCLUDED | {".DS_Store"}
 SUFFIXES = {Kind.DIRECTORY: "/", Kind.FILE: "", Kind.SYMLINK: "@"}
 """The kinds that are nodes, in their order (3.1), each with the character after its names."""
@@ -213,7 +214,6 @@ def run(arguments: Arguments, context: Context) -> Result:
         output=output,
         truncated=tree.limit_reached or tree.expired or not is_whole,
         warnings=tuple(warnings),
-        labels=lambda: labels(show, (node[key] for node in tree.nodes for key in ("name", "path"))),
     )
 
 
@@ -273,16 +273,18 @@ def _text(tree: Tree, counts: Counter[Kind]) -> tuple[str, bool, list[Note]]:
         shown = "".join(rows[:count])
         end = " …\n" if shown and shown[-1] != "\n" else ""
         cut = sum("\n" in row for row in rows[count:]) - bool(end)
-        return head + shown + end + bracketed(_notes(tree, cut if count < len(rows) else None))
+        notes = _notes(tree, cut if count < len(rows) else None, is_line_cut=bool(end))
+        return head + shown + end + bracketed(notes)
 
     whole, count = fit(text, len(rows), map(size, rows), limit)
     return whole, count == len(rows), list(_notes(tree, None))
 
 
-def _notes(tree: Tree, cut_lines: int | None) -> Iterator[Note]:
+def _notes(tree: Tree, cut_lines: int | None, *, is_line_cut: bool = False) -> Iterator[Note]:
     """Say why names are missing, and how to see them.
 
-    `cut_lines` counts the lines that the text leaves out; it is None if the text is whole.
+    `cut_lines` counts the lines that the text leaves out; it is None if the text is whole. With
+    `is_line_cut` the last line that it has lacks names.
     """
     asked, limit = tree.arguments, tree.context.text_limit()
     if tree.limit_reached:
@@ -296,12 +298,12 @@ def _notes(tree: Tree, cut_lines: int | None) -> Iterator[Note]:
         text = omitted(plural(cut_lines, "more line"), limit)
         yield Note(NoteKind.LIMIT, text, "give a directory as path")
     short = [one for one in tree.nodes if one.get("children") and tree.missing(one)]
-    if asked.max_depth > 1 and (short or cut_lines is not None):
+    if asked.max_depth > 1 and (short or is_line_cut):
         call = f"give its directory as path with max_depth=1, max_entries={MAX_ENTRIES}"
         exact = short and cut_lines is None and not tree.expired
         mark = f"+{tree.missing(short[0])}" if exact else "…"
         yield Note(NoteKind.LIMIT, f"a line that ends with {mark} misses names", call)
-    elif (cut_lines is not None or (short and asked.max_entries == MAX_ENTRIES)) and (
+    elif (is_line_cut or (short and asked.max_entries == MAX_ENTRIES)) and (
         call_for_all := all_files(tree.nodes[0]["path"], "**", limit, tree.context.named)
     ):  # this tool shows no more of the root's line, but workspace/search_files does
         yield Note(NoteKind.LIMIT, "all files", call_for_all)

@@ -38,7 +38,8 @@ class Project:
         return path
 
     def call(self, tool: str, context: Mapping[str, object] | None = None, **given: Any) -> Reply:  # noqa: ANN401  # a model's
-        own = {_commands.TABLE: _commands.Settings(self.directory)}
+        names = (self.directory,) if isinstance(self.directory, str) else self.directory
+        own = {_commands.TABLE: _commands.Settings(names)}
         server = Server(REGISTRY, Settings(own), str(self.root))
         return server.call(tool, given, {"json": True, **(context or {})})
 

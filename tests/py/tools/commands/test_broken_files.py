@@ -160,6 +160,14 @@ BROKEN = {
 }
 
 
+def test_answer_warns_of_the_commands_in_it_alone(project: Project) -> None:
+    project.write("a.md", "---\n[\n---\n")
+    project.write("b.md", "Text.")
+    assert len(project.listing(page_size=1).warnings) == 1
+    assert project.listing(page=2, page_size=1).warnings == ()
+    assert project.call(SEARCH, query="text").warnings == ()
+
+
 @pytest.mark.parametrize("text", BROKEN)
 @pytest.mark.parametrize("end", ["\n---\nBroken.\n", "\n"])
 def test_broken_front_matter_never_hides_a_command_and_always_warns(

@@ -146,5 +146,5 @@ def test_all_tools_share_one_table_of_settings(
 ) -> None:
     (tmp_path / "config.toml").write_text(toml)
     tables = load(tmp_path / "config.toml", REGISTRY.settings_tables()).tables
-    assert tables["list_commands"].directories == directories
+    assert tables["list_commands"].directory == directories
     assert {REGISTRY.by_id[tool].table for tool in (LIST, SEARCH, GET)} == {"list_commands"}

@@ -16,7 +16,6 @@ from tests.py.examples import examples
         "# Heading\n",
         "###### Heading\n\n",
         "Heading\n===\n",
-        "Heading\nof two lines\n---\n",
         "***\n",
         "- - -\n",
         "- item\n\n",
@@ -41,6 +40,10 @@ from tests.py.examples import examples
 def test_what_is_no_paragraph_is_passed_over(before: str) -> None:
     text = f"{before}The *first*\n  paragraph.\n\nThe second."
     assert first_paragraph(text) == "The *first*\nparagraph."
+
+
+def test_paragraph_can_begin_with_some_blanks() -> None:
+    assert first_paragraph("\n\n  Text\n") == first_paragraph("# h\n   Text") == "Text"
 
 
 @pytest.mark.parametrize("after", ["\n", "# h", "***", "- x", "> x", "```", "<!-- -->", "| a |"])

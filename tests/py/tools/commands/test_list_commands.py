@@ -157,11 +157,3 @@ def test_commands_in_sub_folders_are_not_read(project: Project) -> None:
     reply = project.listing()
     assert reply.text == "Commands 1-1 of 1 (page 1 of 1)\na: Text.\n"
     assert reply.warnings == ()
-
-
-def test_odd_names_and_descriptions_have_labels_for_those_who_show_the_data(
-    project: Project,
-) -> None:
-    project.write("a b.md", '---\ndescription: "Turns\\u202e round"\n---\n')
-    labels = dict(project.listing().labels)
-    assert labels["Turns\u202e round"] == "Turns\\u202e round"

@@ -37,11 +37,8 @@ def test_a_skill_is_listed_got_and_searched_as_a_command(project: Project, skill
     file = skill(skills, "tides", "name: tides", "description: Reads tide tables")
     project.write("moor.md", "Tie up.")
     reply = project.listing()
-    facts = [(row["name"], row["model_invocable"], row["path"]) for row in rows(reply)]
-    assert facts == [
-        ("moor", False, str(project.commands / "moor.md")),
-        ("tides", True, str(file)),
-    ]
+    facts = [(row["name"], row["path"]) for row in rows(reply)]
+    assert facts == [("moor", str(project.commands / "moor.md")), ("tides", str(file))]
     assert "tides: Reads tide tables\n" in reply.text
     # The contract has no other keys.
     keys = {"name", "description", "size", "last_modified"}
@@ -73,37 +70,6 @@ def test_other_files_below_are_no_skills(project: Project, skills: Path, file: s
     assert reply.warnings == ()
     for name in (".hidden", "a", "b"):
         assert code(project.call(GET, command_name=name)) == "COMMAND_NOT_FOUND"
-
-
-@pytest.mark.parametrize(
-    ("lines", "may"),
-    [
-        (("description: D",), True),
-        (("name: a",), False),
-        (("description: ''",), False),
-        (("description: D", "disable-model-invocation: true"), False),
-        (("description: D", "disable-model-invocation: 'true'"), False),
-        (("description: D", "disable-model-invocation: false"), True),
-    ],
-)
-def test_a_model_may_use_a_skill_that_says_what_it_is_for(
-    project: Project, skills: Path, lines: tuple[str, ...], *, may: bool
-) -> None:
-    skill(skills, "a", *lines)
-    (row,) = rows(project.listing())
-    assert row["model_invocable"] is may
-    assert row["description"] == ("D" if "description: D" in lines else "Read the table.")
-
-
-def test_a_description_of_1024_characters_is_whole_in_the_data(
-    project: Project, skills: Path
-) -> None:
-    skill(skills, "a", f"description: {'x' * 1024}")
-    skill(skills, "b", f"description: {'x' * 1025}")
-    reply = project.listing()
-    assert [len(row["description"]) for row in rows(reply)] == [1024, 1024]
-    assert rows(reply)[1]["description"].endswith("x...")
-    assert max(map(len, reply.text.splitlines())) < 250
 
 
 def test_broken_front_matter_is_read_line_by_line(project: Project, skills: Path) -> None:
@@ -183,7 +149,7 @@ def test_what_cannot_be_read_is_a_warning(project: Project, skills: Path, make: 
 def test_when_the_time_is_up_some_are_missing(project: Project, skills: Path) -> None:
     skill(skills, "a", "description: D")
     with Root(str(project.root)) as root:
-        context = Context(root=root, budget=Budget(deadline=0), settings=Settings(SKILLS))
+        context = Context(root=root, budget=Budget(deadline=0), settings=Settings((SKILLS,)))
         answer = list_commands.run(list_commands.Arguments(1, 50), context)
     assert answer.truncated
     assert "some are missing" in answer.text
