@@ -123,7 +123,7 @@ If it fails, write why, and ADVICE or that of the condition, and return nil."
        (lambda ()
          (setq connection (backstaff-server-ensure))
          (pcase-let (((map :version :protocol :python :pid)
-                      (backstaff-epc-call connection 'hello '((:client "doctor"))
+                      (backstaff-epc-call connection 'hello '((:client "doctor" :escapes t))
                                           :timeout backstaff-doctor--limit)))
            (format "server %s, protocol %s, Python %s, process %s"
                    version protocol (or python "unknown") pid))))

@@ -88,7 +88,7 @@ class WorkTree:
     def head(self) -> str:
         """The latest commit, or the empty tree before the first."""
         repository = self.repository
-        empty = hashlib.new(repository.configuration.object_format, b"tree 0\0")
+        empty = hashlib.new(repository.configuration.object_format, b"tree %d\0" % 0)
         return repository.head or empty.hexdigest()
 
     def below(self, *paths: str) -> list[str]:
