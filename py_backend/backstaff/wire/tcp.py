@@ -1,48 +1,94 @@
 """EPC over TCP for stock clients: python-epc's server, with our connection core inside.
 
 It listens on 127.0.0.1 only, and prints its port as the first line of stdout, where
-`epc:start-epc` waits for it. It admits the first client of the same user, then stops listening, and
-ends with that client. Our own Emacs client uses stdio and needs no such care.
+`epc:start-epc` waits for it. It admits one client of the same user, then stops listening, and ends
+with that client: the first connection that speaks EPC, as a browser's page that scans ports belongs
+to the same user, too. If the reader of the port goes, a client has another minute to come. Our own
+Emacs client uses stdio and needs no such care.
 """
 
 import logging
+import select
 import socket
+import string
 import sys
 import threading
+from math import inf
+from time import monotonic
+from typing import Any
 
 from epc.server import EPCServer
 
 from backstaff.server import Server
+from backstaff.wire.frame import HEADER_BYTES
 from backstaff.wire.peer import same_user
 from backstaff.wire.stdio import answer
 
 logger = logging.getLogger(__name__)
 
-CLIENT_S = 60.0
-"""Maximum number of seconds until a client comes: whoever starts a server may die before."""
+STDOUT = 1
+UNREAD_S = 60.0
+"""Seconds that a client has to come after the reader of the port has gone."""
+MAX_SILENT = 16
+"""Maximum number of silent connections that wait; one more closes the oldest."""
 
 
 class _Listening(EPCServer):  # type: ignore[misc]  # python-epc is untyped
-    def client(self, seconds: float = CLIENT_S) -> socket.socket | None:
-        """Return the first connection of this user, and stop listening.
+    request_queue_size = MAX_SILENT  # with the default of 5, further clients wait a second each
 
-        Return None if for so many `seconds` nobody has come.
+    def client(self, stdout: int, unread_s: float = UNREAD_S) -> socket.socket | None:
+        """Wait for the first connection of this user that begins a frame, and stop listening.
+
+        A silent connection may wait; one that sends something else is closed. Return None if
+        none has come within `unread_s` seconds after all readers of the pipe `stdout` have gone.
         """
-        self.socket.settimeout(seconds)
-        while True:
-            try:
-                connection, address = self.get_request()
-            except TimeoutError:
-                return None
-            except OSError as error:  # it has hung up
-                logger.warning("refused a client: %s", error)
-                continue
-            if same_user(connection):
-                self.server_close()
-                connection.settimeout(None)  # on some systems it inherits the listener's
-                return connection  # type: ignore[no-any-return]  # as above
+        silent: dict[socket.socket, Any] = {}
+        self.socket.settimeout(0)  # accepting a connection that has gone must not wait
+        until = inf
+        while (left := until - monotonic()) > 0:
+            waiting = select.poll()
+            for one in (self.socket, *silent):
+                waiting.register(one, select.POLLIN)
+            if until == inf:
+                waiting.register(stdout, 0)  # reports that its other end is closed, nothing else
+            readable = [
+                descriptor for descriptor, _ in waiting.poll(None if left == inf else left * 1000)
+            ]
+            if stdout in readable:
+                until = monotonic() + unread_s
+            for ready in [one for one in silent if one.fileno() in readable]:
+                try:
+                    start = ready.recv(HEADER_BYTES, socket.MSG_PEEK)
+                except OSError:
+                    start = b""
+                address = silent.pop(ready)
+                if start and all(byte in string.hexdigits.encode() for byte in start):
+                    self.server_close()
+                    for other in silent:
+                        other.close()
+                    return ready
+                logger.warning("%s speaks no EPC: hung up", address)
+                ready.close()
+            if self.socket.fileno() in readable:
+                self._let_in(silent)
+        return None
+
+    def _let_in(self, silent: dict[socket.socket, Any]) -> None:
+        try:
+            connection, address = self.get_request()
+        except OSError as error:
+            logger.warning("refused a client: %s", error)
+            return
+        connection.settimeout(None)  # on some systems it inherits the listener's
+        if not same_user(connection):
             logger.warning("refused a client of another user at %s", address)
             connection.close()
+            return
+        silent[connection] = address
+        if len(silent) > MAX_SILENT:
+            oldest = next(iter(silent))
+            del silent[oldest]
+            oldest.close()
 
 
 def serve(server: Server) -> int:
@@ -55,9 +101,9 @@ def serve(server: Server) -> int:
     listening = _Listening(("127.0.0.1", 0))
     listening.print_port(sys.stdout)
     sys.stdout = sys.stderr  # for a stray `print`
-    client, lock = listening.client(), threading.Lock()
+    client, lock = listening.client(STDOUT), threading.Lock()
     if client is None:
-        logger.warning("no client came: the server ends")
+        logger.warning("the reader of the port has gone, and no client came: the server ends")
         return 0
     # Three calls in flight stall 40 ms where Nagle's algorithm meets a delayed acknowledgement.
     client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -1,6 +1,7 @@
 """The server over TCP, as python-epc's own client and stock Emacs clients use it."""
 
 import logging
+import os
 import socket
 import sys
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from sexpdata import Symbol
 
 from backstaff.registry import discover
 from backstaff.wire.stdio import EXIT_BAD_FRAME
-from backstaff.wire.tcp import _Listening
+from backstaff.wire.tcp import MAX_SILENT, _Listening
 from tests.py.epc import SOURCE, Client, Start, frame, parsed, plain
 from tests.py.processes import DEADLINE, as_nobody, as_root, in_child
 from tests.py.servers import fitting
@@ -176,6 +177,61 @@ def connected(port: int, *words: bytes) -> socket.socket:
     return connection
 
 
+def hung_up(connection: socket.socket) -> bool:
+    """Return True if the other end closes `connection` without an answer."""
+    try:
+        return connection.recv(1) == b""
+    except ConnectionResetError:  # it had not read everything
+        return True
+
+
+HTTP = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+
+
+@pytest.mark.parametrize("words", [HTTP, b"\x16\x03\x01\x02\0\x01", b"SSH-2.0-x\r\n", b"\n"])
+def test_who_speaks_no_epc_is_hung_up_on_and_takes_no_place(
+    server: Client, port: int, words: bytes
+) -> None:
+    for _ in range(3):
+        with connected(port, words) as stranger:
+            assert hung_up(stranger)
+    Stock(port).close()
+    client = Stock(port)
+    assert client.call("ping") is True
+    client.close()
+    assert server.wait() == 0
+    assert "speaks no EPC" in server.log()
+
+
+def test_who_scans_the_port_does_not_end_the_server(server: Client, port: int) -> None:
+    for _ in range(6):
+        connected(port).close()
+        reset(connected(port))
+        reset(connected(port, b"GET "))  # a length would make it the client, if it is seen in time
+    client = Stock(port)
+    assert client.call("ping") is True
+    client.close()
+    assert server.wait() == 0
+
+
+def test_client_is_who_speaks_first_however_many_wait_and_all_others_are_hung_up_on(
+    port: int,
+) -> None:
+    silent = [connected(port) for _ in range(MAX_SILENT + 4)]
+    try:
+        assert all(map(hung_up, silent[:4]))
+        speaker, *others = silent[10:]
+        speaker.sendall(b"0")  # the beginning of a length is enough to see that
+        assert all(map(hung_up, others + silent[4:10]))
+        with pytest.raises(ConnectionRefusedError):
+            connected(port)
+        speaker.sendall(frame(b"(call 1 ping ())")[1:])
+        assert parsed(receive(speaker)) == ("return", 1, True)
+    finally:
+        for connection in silent:
+            connection.close()
+
+
 @pytest.mark.check(43)
 @as_root
 def test_other_user_who_hangs_up_does_not_end_the_server(server: Client, port: int) -> None:
@@ -216,7 +272,24 @@ command_line.main(["serve", "--root", "/"])
     assert "noise" in server.log()
 
 
-def test_server_ends_if_no_client_comes() -> None:
+@pytest.mark.parametrize("comes", [True, False])
+def test_server_waits_a_while_for_a_client_after_the_reader_of_its_port_has_gone(
+    comes: bool,  # noqa: FBT001  # a parameter of the test
+) -> None:
     listening = _Listening((LOOPBACK, 0))
-    assert listening.client(seconds=0.01) is None
-    listening.server_close()
+    reader, stdout = os.pipe()
+    os.close(reader)
+    client = None
+    try:
+        if comes:
+            client = socket.create_connection(listening.socket.getsockname())
+            client.sendall(frame(b"(call 1 ping ())"))
+        admitted = listening.client(stdout, DEADLINE if comes else 0.01)
+        assert (admitted is not None) is comes
+        if admitted:
+            admitted.close()
+    finally:
+        os.close(stdout)
+        listening.server_close()
+        if client:
+            client.close()
