@@ -56,12 +56,11 @@ Then no command of the user's can end before an answer, so nobody is asked.")
 (defun backstaff-approval-ask (id args)
   "Ask the user whether the tool ID may run with ARGS.
 Return t or nil, or `:unasked', `:busy' or `:late' as described for
-`backstaff-approval-function'.  Nobody can be asked in batch, in another
-package's process filter, in a daemon without a frame, or where the caller
-waits, as that of `backstaff-call' does."
+`backstaff-approval-function'.  Nobody can be asked in batch, in a daemon
+without a frame, or where the caller waits, as that of `backstaff-call' does."
   (let ((question (or backstaff-approval-question
                       (format "Let %s run with %s? " id (backstaff-approval--shown args)))))
-    (cond ((or noninteractive inhibit-quit backstaff-approval-caller-waits
+    (cond ((or noninteractive backstaff-approval-caller-waits
                (and (daemonp) (null (cdr (frame-list)))))
            :unasked)
           ((and backstaff-approval-deadline (> (float-time) backstaff-approval-deadline)) :late)
@@ -97,6 +96,8 @@ The key stays in the queue."
 (defun backstaff-approval--read (question)
   "Return t or nil, the user's answer to QUESTION, or `:late'."
   (let* ((throw-on-input nil) (read-minibuffer-restore-windows nil)
+         ;; A timer asks.  Until now a quit is none of the question's, but the user's next command.
+         (inhibit-quit nil)
          (tag (make-symbol "late"))
          (prompt (concat question "(yes or no) "))
          (timer (and backstaff-approval-deadline

@@ -291,7 +291,7 @@ Come back while the user is busy and the server asks."
                (answer (and (process-live-p server)
                             (< (- (float-time) asked) backstaff-listen--grant-seconds)
                             (condition-case nil
-                                (let ((inhibit-quit nil) (throw-on-input nil))
+                                (let ((throw-on-input nil))
                                   (funcall backstaff-approval-function id args))
                               ((error quit) nil)))))
     (if (eq answer :busy)

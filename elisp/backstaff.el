@@ -375,8 +375,7 @@ for a caller that waits."
     (pcase (cond (known (cdr known))
                  ((and backstaff--asking (not waits)) :busy)
                  (t (condition-case nil
-                        (let* ((inhibit-quit nil) (backstaff--asking t)
-                               (args (backstaff--call-args call))
+                        (let* ((backstaff--asking t) (args (backstaff--call-args call))
                                (directory (plist-get context :root))
                                (backstaff-approval-caller-waits waits)
                                (backstaff-approval-deadline deadline)

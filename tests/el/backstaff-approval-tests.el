@@ -234,6 +234,22 @@ However busy the machine is, keys of the test come in time.")
         (delete-process screen)))))
 
 
+(ert-deftest backstaff-approval-leaves-a-quit-to-the-user-who-has-not-seen-the-question ()
+  (let ((noninteractive nil) (inhibit-quit t) (reached nil))
+    (cl-letf (((symbol-function 'backstaff-approval--typing-p)
+               (lambda () (setq quit-flag t) t))
+              ((symbol-function 'read-from-minibuffer)
+               (lambda (&rest _) (ert-fail "Somebody was asked"))))
+      ;; A timer asks, and the key came while it looked whether the user types.
+      (let ((call (backstaff--make-call :method "a/b" :args '(:path ".") :context '(:root "/")
+                                        :finish #'ignore :fail #'ignore)))
+        (backstaff--ask call '(:error (:code "APPROVAL_REQUIRED")) nil)
+        (setq reached (list quit-flag (backstaff--call-ended call))
+              quit-flag nil)
+        (funcall (backstaff--call-stop call))))
+    (should (equal reached '(t nil)))))
+
+
 ;;; Without a terminal
 
 (ert-deftest backstaff-approval-asks-nobody-where-nobody-can-answer ()
@@ -241,8 +257,6 @@ However busy the machine is, keys of the test come in time.")
              (lambda (&rest _) (ert-fail "Somebody was asked"))))
     (should (eq (backstaff-approval-ask "a/b" '(:path ".")) :unasked))
     (let ((noninteractive nil))
-      (let ((inhibit-quit t))
-        (should (eq (backstaff-approval-ask "a/b" '(:path ".")) :unasked)))
       (let ((backstaff-approval-caller-waits t))
         (should (eq (backstaff-approval-ask "a/b" '(:path ".")) :unasked))))))
 
