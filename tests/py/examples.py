@@ -15,7 +15,7 @@ def register() -> None:
     "scheduled" and "thorough" try new ones, and print how to reproduce one that fails.
     """
     for name, most, same in (
-        ("suite", 75, True),
+        ("suite", 150, True),
         ("quick", 15, True),
         ("scheduled", 300, False),
         ("thorough", 5_000, False),

@@ -200,5 +200,7 @@ def test_time_that_is_up_at_any_moment_gives_an_answer_that_says_so(
         monkeypatch.setattr(server_module, "time", clock)
         reply = server.call(tool_id, given, {"deadline_ms": moment})
         complete = (reply.ok, reply.data) == (True, untimed.data)
-        assert complete or "the time was up" in reply.text, (moment, reply.text)
+        # Git may have too little time to count lines, though enough for the commits.
+        says_so = "the time was up" in reply.text or "it takes too long" in reply.text
+        assert complete or says_so, (moment, reply.text)
     assert complete, reply.text
