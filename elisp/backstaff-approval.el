@@ -89,7 +89,7 @@ without a frame, or where the caller waits, as that of `backstaff-call' does."
 The key stays in the queue."
   (let ((message-log-max nil))
     (message "In a moment: %s" question)
-    ;; A key ends the wait at once.
+    ;; Wait until the user has seen it and types nothing.  A key ends the wait at once.
     (prog1 (sit-for backstaff-approval--quiet-seconds)
       (message nil))))
 

@@ -218,7 +218,7 @@ HEAD is the first line.  NOTES, of which some may be nil, stand in brackets."
 
 (defconst backstaff-emacs-context-tool
   '(:id "emacs/context"
-    :description "Tells what the user is looking at in Emacs: the selected file, line and region, the files that are visible or not saved yet, and the result of the last compilation. Use it when the user says 'here' or 'this'."
+    :description "Tells where the user is in Emacs: the selected file, line and region, the files that are visible or not saved yet, and the result of the last compilation. Use it when the user says 'here' or 'this'."
     :arguments nil
     :categories (:emacs :buffers)
     :function backstaff-emacs-context--run)

@@ -27,8 +27,8 @@
 ;;
 ;; Emacs answers the last two at once, with `:later' if the server has to ask again.
 ;;
-;; Emacs evaluates nothing that comes: the arguments of four fixed methods are data.  A root
-;; or path that comes is compared as a string, and no primitive for files gets it.  Emacs
+;; Emacs evaluates no request: the arguments of four fixed methods are data.  A root
+;; or path in a request is compared as a string, and no primitive for files gets it.  Emacs
 ;; decides which files may hold secrets, and gives the text of such a file only to the
 ;; connection by which the user was asked.
 
@@ -100,7 +100,7 @@ Only processes of yours can connect.  Emacs evaluates nothing that they send."
              :noquery t :filter #'backstaff-listen--receive :sentinel #'ignore
              :log (lambda (_listener server _message)
                     (process-put server 'last (float-time))
-                    ;; Of more than 32 the one that asked longest ago goes.
+                    ;; Keep 32 connections at most: those that asked last.
                     (mapc #'delete-process (nthcdr 32 (backstaff-listen--connections))))
              :plist (list 'file file))))
     (add-hook 'kill-emacs-hook #'backstaff-listen--stop)))

@@ -88,7 +88,8 @@ type M-x backstaff-connect in a directory of that host"
   "Advice for a user about a host that is silent.")
 
 (defun backstaff-remote--limited (late function)
-  "Return the value of FUNCTION, or of LATE after `backstaff-remote-start-limit'.
+  "Return the value of FUNCTION.
+If it takes longer than `backstaff-remote-start-limit', return that of LATE.
 The timer of the limit runs meanwhile, and no other: it might start a server.
 The time to type a password does not count."
   (let ((limit backstaff-remote-start-limit)

@@ -52,7 +52,7 @@ commit, branch or tag to compare with, or \"index\" for the staged changes."
                (lines (cdr (split-string (or raw "") "\n" t)))) ; the first one is the branch
     (cl-flet ((list-file (letters name path)
                 (insert letters (backstaff-view-button (backstaff-names-show name) path :file) "\n")))
-      ;; Emacs draws so many in less than a tenth of a second.
+      ;; Emacs draws 1000 lines in less than a tenth of a second.
       (dolist (line (seq-take lines 1000))
         ;; A line is "?? new.txt" or "R  old.txt -> \"a b.txt\"".
         (let* ((start (string-match "\\(?:\"\\(?:[^\"\\]\\|\\\\.\\)*\"\\|[^ ]+\\)\\'" line 3))

@@ -115,13 +115,13 @@ The default is the text in the region, or the symbol at point, after QUOTE."
         (backstaff-view-open 'backstaff-search-mode (backstaff-command-root) tool arguments)))
 
 (defun backstaff-search--arguments (arguments)
-  "Return ARGUMENTS with those that the user did not give."
+  "Return ARGUMENTS with defaults for those that the user left out."
   (pcase-let (((map :pattern :literal) arguments))
     (map-merge 'plist
                (if (not pattern) '(:max_results 30)
                  (list :flags (if (isearch-no-upper-case-p (format "%s" pattern) (not literal))
                                   "i" "")
-                       ;; Emacs draws so many in less than a tenth of a second.
+                       ;; Emacs draws 300 matches in less than a tenth of a second.
                        :context_lines 0 :max_results 300
                        :timeout_ms backstaff-search--milliseconds))
                arguments)))

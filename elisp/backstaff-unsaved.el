@@ -26,7 +26,7 @@
 
 (defconst backstaff-unsaved--most-characters 700000
   "Maximum number of characters of a text below a `backstaff-unsaved-deadline'.
-To encode so many takes some 40 ms.")
+Emacs encodes 700,000 characters in 40 ms.")
 
 (defconst backstaff-unsaved--most-names 1000
   "Maximum number of texts that a call names, and of coding systems.
@@ -225,8 +225,8 @@ If METHOD is nil, it may be any.  The value is a plist:
     (list :items items :codings codings :left-out left-out :late late :host host)))
 
 (defun backstaff-unsaved-without (texts digests)
-  "Return TEXTS, a `backstaff-unsaved-context', without those that have DIGESTS.
-Their files are among `:left-out'."
+  "Return TEXTS, a `backstaff-unsaved-context', without those with DIGESTS.
+The files of these are among `:left-out'."
   (let ((late (cl-remove-if-not (lambda (item) (member (cadr item) digests))
                                 (plist-get texts :items))))
     `(:items ,(cl-set-difference (plist-get texts :items) late)

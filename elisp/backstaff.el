@@ -447,7 +447,8 @@ Each has `:id', `:name', `:toolset', `:description', `:parameters',
 
 (defun backstaff--context (context)
   "Return CONTEXT with the root and a deadline.
-The server gives up a little before Emacs does, and says what is missing."
+The server's deadline is shorter than Emacs's, so that its answer can say what
+is missing."
   (let ((root (plist-get context :root)))
     `(:root ,(if root (backstaff--checked-root root) (backstaff-root))
       ,@(and backstaff-call-timeout (not (plist-member context :deadline-ms))

@@ -131,5 +131,5 @@ class Scan:
 
 
 def _of(paths: Sequence[str], known: Mapping[str, Value]) -> dict[str, Value]:
-    """Return what is `known` of `paths`: of most jobs nothing."""
+    """Return the entries of `known` for `paths`. Most jobs have none."""
     return {path: known[path] for path in paths if path in known} if known else {}

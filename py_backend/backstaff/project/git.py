@@ -309,7 +309,7 @@ def _described(
     for directory in (git, common):
         _refuse_endless(directory)
     configuration = Configuration.read(values, top)
-    # What is judged is open, so that it cannot be swapped afterwards.
+    # Open the directories first and judge them then, so that nobody can swap them in between.
     objects = f"{common}/objects"
     held = {path: _opened(path, place) for path in (top, git, common, objects)}
     # A file `.git` can only have led there.

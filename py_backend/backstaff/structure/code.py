@@ -21,8 +21,8 @@ _MARGIN = re.compile(r"\n(?![ \t\n])")
 class Code:
     r"""The `lines` of a text without its comments and strings; `text` joins them.
 
-    A comment is blank, and a string is `"___"`. A line that goes on with a string, or belongs to a
-    here-document, begins with `\0`, and one that goes on with a comment with `\f`. `bodies` have no
+    A comment is blank, and a string is `"___"`. A line within a string or a here-document begins
+    with `\0`. A line within a comment begins with `\f`. `bodies` have no
     blanks around them, and the `starts` of the lines are places in `text`.
     """
 
