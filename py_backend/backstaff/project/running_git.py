@@ -103,20 +103,16 @@ NoGit.SLOW = NoGit("git had not answered")
 NoGit.TOO_MUCH = NoGit("git had answered too much, or taken too much memory")
 
 _MEANINGS = (
-    (b"not a git repository|in a work tree|cannot use bare repository", NoGit.NO_WORK_TREE),
-    (
-        b"[Oo]ut of memory|Memory exhausted|mmap failed|[Cc]annot allocate|attempting to allocate",
-        NoGit.TOO_MUCH,
-    ),
-)
-_REMEDIES = (
-    (r"unknown repository extension|expected git repo version", "a newer git reads it"),
+    ("not a git repository|in a work tree|cannot use bare repository", NoGit.NO_WORK_TREE),
+    ("out of memory|memory exhausted|mmap failed|cannot allocate|to allocate", NoGit.TOO_MUCH),
+    ("unknown repository extension|expected git repo version", "a newer git reads it"),
     (r"bad (config|numeric|boolean)|invalid (mode|value)", "mend the configuration"),
     (
-        r"unable to read|bad object|could not|missing|unable to find|cannot (obtain|read)|fetch",
+        "unable to read|bad object|could not|missing|unable to find|cannot (obtain|read)|fetch",
         "an object is not here: a partial clone leaves some out, and nothing is fetched",
     ),
 )
+"""What git's words mean: a reason, or a remedy."""
 
 
 class Unanswered(Exception):
@@ -129,15 +125,13 @@ class Unanswered(Exception):
 
 def reason(complaint: bytes) -> NoGit:
     """The reason in git's `complaint`, with a remedy where one is known."""
-    for words, why in _MEANINGS:
-        if re.search(words, complaint):
-            return why
     text = re.sub(r"[^\x21-\x7e]+", " ", complaint.decode("ascii", "replace"))
-    text = text.strip().removeprefix("fatal: ").removeprefix("error: ")[:300]
-    remedy = next(
-        (f" ({what})" for words, what in _REMEDIES if re.search(words, text, re.IGNORECASE)), ""
-    )
-    return GitFailed(f"git says: {text}{remedy}" if text else "git failed")
+    text = text.strip().removeprefix("fatal: ").removeprefix("error: ")
+    for words, meaning in _MEANINGS:
+        if re.search(words, text, re.IGNORECASE):
+            failed = GitFailed(f"git says: {text[:300]} ({meaning})")
+            return meaning if isinstance(meaning, NoGit) else failed
+    return GitFailed(f"git says: {text[:300]}" if text else "git failed")
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ from backstaff.errors import Cancelled
 from backstaff.fs.root import Place, Root
 from backstaff.project import git as asking
 from backstaff.project import running_git
-from backstaff.project.configuration import default_file
+from backstaff.project.edits import touched
 from backstaff.project.files import project_files
 from backstaff.project.git import Repository, find_repository
 from backstaff.project.running_git import GitFailed, NoGit, Unanswered, started
@@ -60,8 +60,7 @@ def asked(path: Path, root: Path | None = None) -> Iterator[Repository]:
 
 def tracked(repository: Repository) -> list[str]:
     """All files that are tracked, in git's order."""
-    found = repository.ask(Budget(), "ls-files", "-z", *repository.below, sees="files")
-    return os.fsdecode(found).split("\0")[:-1]
+    return repository.entries("ls-files", "-z", *repository.below())
 
 
 def no_git(path: Path, root: Path | None = None) -> NoGit:
@@ -85,19 +84,19 @@ def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> Path
 def test_branch_files_and_commits_are_told(root: Path) -> None:
     everything = {"a", "d/b", "new\nline", "0" * 40}
     with asked(root) as repository:
-        assert repository.depth == 0
+        assert repository.inside == ""
         assert repository.branch(Budget()) == "trunk"
         assert tracked(repository) == sorted(everything)
-        first, second = repository.commits(9, Budget())
+        first, second = touched(repository, Budget(), 9)
         assert (first, set(second)) == (["d/b"], everything)
-        assert repository.commits(1, Budget()) == [["d/b"]]
+        assert touched(repository, Budget(), 1) == [["d/b"]]
 
 
 def test_answers_are_relative_to_the_directory(root: Path) -> None:
     with asked(root / "d") as repository:
         assert repository.inside == "d/"
         assert tracked(repository) == ["d/b"]
-        assert repository.commits(9, Budget()) == [["b"], ["b"]]
+        assert touched(repository, Budget(), 9) == [["b"], ["b"]]
 
 
 def test_newlines_in_the_path_of_a_repository_are_part_of_it(root: Path, folder: Path) -> None:
@@ -107,7 +106,7 @@ def test_newlines_in_the_path_of_a_repository_are_part_of_it(root: Path, folder:
     (root / "in\nside").mkdir()
     for path, depth in ((root, 0), (root / "d", 1), (root / "in\nside", 1)):
         with asked(path) as repository:
-            assert repository.depth == depth
+            assert repository.inside.count("/") == depth
             assert Path(repository.git.path) == root / ".git"
             assert Path(repository.top.path) == root
 
@@ -122,7 +121,7 @@ def test_repository_without_a_commit_has_a_branch_and_no_commits(folder: Path) -
     git(folder, "init", "-q", "-b", "trunk")
     with asked(folder) as repository:
         assert repository.branch(Budget()) == "trunk"
-        assert repository.commits(9, Budget()) == []
+        assert touched(repository, Budget(), 9) == []
 
 
 def test_what_is_no_work_tree_is_told(folder: Path, root: Path) -> None:
@@ -174,7 +173,7 @@ def test_git_that_is_installed_later_is_found(root: Path, monkeypatch: pytest.Mo
     assert no_git(root) is NoGit.ABSENT
     monkeypatch.setattr(asking, "_PLACES", places)
     with asked(root) as repository:
-        assert repository.depth == 0
+        assert repository.inside == ""
 
 
 def test_git_is_not_taken_from_within_the_project(
@@ -206,7 +205,7 @@ def test_repository_cannot_make_git_run_anything(root: Path) -> None:
     with asked(root) as repository:
         assert repository.branch(Budget()) == "trunk"
         assert "d/b" in tracked(repository)
-        assert repository.commits(9, Budget())
+        assert touched(repository, Budget(), 9)
     assert not (root / "ran").exists(), (root / "ran").read_text()
 
 
@@ -238,7 +237,8 @@ def test_missing_object_of_a_partial_clone_is_not_fetched(
     with opened(root / path, root) as place:
         repository = find_repository(place, Budget())
         if isinstance(repository, Repository):
-            assert isinstance(repository.commits(9, Budget()), NoGit)
+            with pytest.raises(Unanswered):
+                touched(repository, Budget(), 9)
     assert not ran.exists()
 
 
@@ -254,7 +254,7 @@ def test_repository_that_a_project_only_points_to_tells_nothing(
         (project / ".git").write_text(f"gitdir: {root}/.git\n")
     assert no_git(project) is NoGit.ELSEWHERE
     with asked(project, folder) as repository:  # a root that has both
-        assert repository.commits(9, Budget())
+        assert touched(repository, Budget(), 9)
 
 
 def test_linked_work_trees_and_submodules_tell_their_own(root: Path, folder: Path) -> None:
@@ -266,21 +266,22 @@ def test_linked_work_trees_and_submodules_tell_their_own(root: Path, folder: Pat
     git(outer, "init", "-q")
     git(outer, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(root), "module")
     with asked(outer / "module") as repository:
-        assert repository.commits(9, Budget())
+        assert touched(repository, Budget(), 9)
 
 
 def test_rules_of_a_project_do_not_come_from_files_outside_of_it(root: Path, folder: Path) -> None:
     (folder / "secret").write_text("pin\n")
     git(root, "config", "core.excludesFile", str(folder / "secret"))
     with asked(root) as repository:
-        assert repository.configuration.excludes_file == default_file("ignore")
+        assert f"--exclude-from={folder}/secret" not in repository.excludes
+    (root / "mine").write_text("x\n")
     git(root, "config", "core.excludesFile", str(root / "mine"))
     with asked(root) as repository:
-        assert repository.configuration.excludes_file == str(root / "mine")
+        assert f"--exclude-from={root}/mine" in repository.excludes
     (folder / "home/.gitconfig").write_text(f"[core]\nexcludesFile = {folder}/secret\n")
     git(root, "config", "--unset", "core.excludesFile")
     with asked(root) as repository:
-        assert repository.configuration.excludes_file == str(folder / "secret")
+        assert f"--exclude-from={folder}/secret" in repository.excludes
 
 
 # GNU coreutils, which each Linux has, brings timeout(1); macOS has none.
@@ -326,7 +327,7 @@ def test_nothing_is_written(root: Path) -> None:
     before = {path: path.lstat().st_mtime_ns for path in root.rglob("*")}
     with asked(root) as repository:
         tracked(repository)
-        repository.commits(9, Budget())
+        touched(repository, Budget(), 9)
     assert {path: path.lstat().st_mtime_ns for path in root.rglob("*")} == before
 
 
@@ -410,7 +411,7 @@ def test_git_has_no_more_memory_than_its_limit(root: Path, monkeypatch: pytest.M
     with asked(root) as repository:
         words = ("log", "--extended-regexp", "--grep=((a{1,99}){1,99}){1,99}", repository.head)
         with pytest.raises(Unanswered, match=NoGit.TOO_MUCH):
-            repository.ask(Budget(), *words)
+            repository.ask(*words)
 
 
 def test_directories_that_are_moved_meanwhile_are_noticed_where_git_has_their_paths(
@@ -423,7 +424,7 @@ def test_directories_that_are_moved_meanwhile_are_noticed_where_git_has_their_pa
             (root / name).rename(folder / "moved")
             (root / name).symlink_to(folder / "moved")
             with pytest.raises(Unanswered, match="moved meanwhile"):
-                repository.ask(Budget(), "ls-files", sees="files")
+                repository.ask("ls-files", sees="files")
             (root / name).unlink()
             (folder / "moved").rename(root / name)
 
@@ -449,7 +450,7 @@ def test_split_index_is_not_read_because_git_would_set_its_time(root: Path) -> N
         assert "its index is split" in (found.not_applied or "")
     with asked(root) as repository:
         assert repository.is_split
-        assert repository.commits(5, Budget())
+        assert touched(repository, Budget(), 5)
         assert repository.branch(Budget()) == "trunk"
     assert times(root) == before
 
