@@ -14,7 +14,6 @@ a `NoGit`, and the caller does without.
 import atexit
 import os
 import re
-import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -52,11 +51,10 @@ _SPLIT = GitFailed(
 )
 _PLACES = ("/usr/bin", "/usr/local/bin", "/bin", "/opt/homebrew/bin")
 _CLEAN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clean")
-_FILES = (
-    *("HEAD", "config", "config.worktree", "commondir", "index", "packed-refs", "shallow"),
-    *("info/grafts", "objects/info/alternates"),
+_PARTS = (
+    *("HEAD", "config", "config.worktree", "commondir", "index", "packed-refs", "shallow", "info"),
+    *("info/grafts", "logs", "refs", "objects", "objects/info", "objects/pack"),
 )
-_PARTS = (*_FILES, "info", "logs", "refs", "objects", "objects/info", "objects/pack")
 _SHARED = re.compile(r"sharedindex\.((?:[0-9a-f]{2})+)")
 _GITLINK = b"\0\0\xe0\0"
 """The mode of a submodule as it stands in an index."""
@@ -77,11 +75,7 @@ _HANDED_ON = (
 _FALSE = re.compile(r"|false|no|off|\s*[-+]?(0x)?0+[kmg]?", re.IGNORECASE)
 _APART = {"GIT_INDEX_FILE": f"{_CLEAN}/no-index"}
 _QUIET = ("-c", f"core.attributesFile={os.devnull}")
-_OURS = {
-    "GIT_NO_REPLACE_OBJECTS": "1",
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_CONFIG_GLOBAL": os.devnull,
-}
+_OURS = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
 
 
 Sees = Literal["objects", "index", "files", "references"]
@@ -138,11 +132,7 @@ class Repository:
         return ["--", *(f":(top,literal){path}" for path in full if path)]
 
     def start(
-        self,
-        *words: str,
-        sees: Sees = "objects",
-        given: bytes = b"",
-        budget: Budget | None = None,
+        self, *words: str, sees: Sees = "objects", given: bytes = b"", budget: Budget | None = None
     ) -> RunningGit:
         """Start git with `words`, and `given` as its input. Raises `Unanswered`."""
         has_index = sees in ("index", "files")
@@ -285,7 +275,6 @@ def find_repository(place: Place, budget: Budget) -> Repository | NoGit:
         return NoGit.ABSENT
     here, held = Held(place.directory, place.path), [place.directory]
     try:
-        _refuse_endless(dot_gits[0])
         first = budget.at_most(FIRST_SECONDS)
         running = (
             started(program, str(here), first, (*_QUIET, *words), _APART, held=held)
@@ -320,8 +309,6 @@ def _described(  # noqa: PLR0913, PLR0917  # all that is known of it
     depth = is_inside.count("../")
     top = "/".join(names[: len(names) - depth]) or "/"
     common = os.path.realpath(os.path.join(place.path, common))
-    for directory in (git, common):
-        _refuse_endless(directory)
     values = _settings(printed, top)
     # Open the directories first and judge them then, so that nobody can swap them in between.
     held, *parts = (_opened(path, place) for path in (top, git, common, f"{common}/objects"))
@@ -378,15 +365,6 @@ def _excludes(users: str, common: str, top: str, root: str) -> tuple[str, ...]:
     files = [os.path.join(top, users) if users else "", exclude if own else ""]
     named = (f"--exclude-from={file}" for file in files if os.path.isfile(file))
     return ("--exclude-per-directory=.gitignore", *named)
-
-
-def _refuse_endless(git_directory: str) -> None:
-    """Raise `Unanswered` if to read one of its first files may take for ever, as with a fifo."""
-    for name in _FILES:
-        with suppress(OSError):
-            mode = os.stat(f"{git_directory}/{name}").st_mode
-            if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode):
-                raise Unanswered(GitFailed(f"its {name!r} is no file"))
 
 
 def _leads_out(

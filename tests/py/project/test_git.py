@@ -5,6 +5,7 @@ import select
 import stat
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from backstaff.budget import Budget
 from backstaff.errors import Cancelled
 from backstaff.fs.root import Place, Root
+from backstaff.project import files as listing
 from backstaff.project import git as asking
 from backstaff.project import running_git
 from backstaff.project.edits import touched
@@ -459,23 +461,32 @@ def test_split_index_is_not_read_because_git_would_set_its_time(root: Path) -> N
 
 
 @pytest.mark.parametrize("name", ["HEAD", "config", "index", "packed-refs", "commondir"])
-def test_git_is_not_asked_where_it_would_wait_for_a_fifo(
+def test_fifo_in_a_git_directory_is_not_waited_for_long(
     root: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(asking, "FIRST_SECONDS", 0.3)
+    monkeypatch.setattr(listing, "LIST_SECONDS", 0.3)
     path = root / ".git" / name
     path.unlink(missing_ok=True)
     os.mkfifo(path)
-    monkeypatch.setattr(asking, "started", pytest.fail)
+    begun = time.monotonic()
     for place in (root, root / "d"):
-        assert isinstance(no_git(place, root), GitFailed)
+        with opened(place, root) as start:
+            assert project_files(start, Budget()).paths
+    assert time.monotonic() - begun < DEADLINE
 
 
-def test_fifo_in_a_linked_work_tree_is_not_waited_for(root: Path) -> None:
+def test_fifo_in_a_linked_work_tree_is_not_waited_for(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing, "LIST_SECONDS", 0.3)
     git(root, "worktree", "add", "-q", "../other")
     index = root / ".git/worktrees/other/index"
     index.unlink()
     os.mkfifo(index)
-    assert isinstance(no_git(root.parent / "other"), NoGit)
+    (root.parent / "other/.gitignore").touch()
+    with opened(root.parent / "other") as start:
+        assert project_files(start, Budget()).not_applied is NoGit.SLOW
 
 
 def test_a_git_directory_elsewhere_that_names_its_work_tree_by_a_fifo_is_foreign(
