@@ -169,6 +169,7 @@ def compared(  # noqa: PLR0913  # the parameters of the tool
         for path, one in files.items()
         if one.is_submodule
     }
+    files = {path: files[path] for path in in_order(files)}
     repository.require_in_place()
     # A file of another type has two parts with the same first line.
     by_head = groupby(parts, lambda part: part.partition(b"\n")[0])
@@ -224,7 +225,7 @@ def _with_buffers(
         letter = "M" if change.letter == "D" else change.letter
         changes[path] = replace(change, letter=letter, new=new, origin=Origin.BUFFER)
         texts[path] = before, stored
-    return {path: changes[path] for path in in_order(changes)}, texts
+    return changes, texts
 
 
 def _to_git(tree: WorkTree, text: bytes, before: bytes, attributes: Mapping[str, str]) -> bytes:

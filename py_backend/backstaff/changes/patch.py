@@ -62,20 +62,19 @@ def shows_only(patch: bytes, content: bytes) -> bool:
 
     Line ends and the values of `$Id$` may differ, as git converts these.
     """
-
-    def plain(line: bytes) -> bytes:
-        return ID.sub(b"$Id$", line.removesuffix(b"\r"))
-
-    lines = content.split(b"\n")
-    for hunk in _AT_HUNK.split(patch)[1:]:
+    lines = _plain(content).split(b"\n")
+    for hunk in _AT_HUNK.split(_plain(patch))[1:]:
         if found := _HUNK.match(hunk):
             body = hunk.partition(b"\ndiff --git ")[0].split(b"\n")[1:]
             new = [line[1:] for line in body if line[:1] in (b"+", b" ")]
             first = max(int(found[1]) - 1, 0)
-            there = lines[first : first + len(new)]
-            if new != there and list(map(plain, new)) != list(map(plain, there)):
+            if new != lines[first : first + len(new)]:
                 return False
     return True
+
+
+def _plain(text: bytes) -> bytes:
+    return ID.sub(b"$Id$", text.replace(b"\r\n", b"\n"))
 
 
 def with_definitions(patch: Patch, path: str, new: bytes, budget: Budget) -> Patch:

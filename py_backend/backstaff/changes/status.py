@@ -115,7 +115,8 @@ def status_of(tree: WorkTree) -> Status:
         letters = _CONFLICTS[stages[path]] if path in stages else letters
         source = next((one.source for one in sides if one and one.source), "")
         rows += [Row(letters, path, source)] if letters.strip() else []
-    return Status(rows, in_order(untracked), [p for p, one in changed.items() if one.undecided])
+    undecided = (path for path, one in changed.items() if one.undecided)
+    return Status(rows, in_order(untracked), in_order(undecided))
 
 
 def decided(
@@ -152,7 +153,7 @@ def decided(
     for path in undecided:
         change = changes.get(path) or Change("M", None, None)
         changes[path] = replace(change, undecided=True)
-    return {path: changes[path] for path in in_order(changes)}
+    return changes
 
 
 def _gitlinks(tree: WorkTree, below: str) -> dict[str, str]:

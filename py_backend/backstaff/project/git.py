@@ -273,33 +273,22 @@ def find_repository(place: Place, budget: Budget) -> Repository | NoGit:
         return NoGit.NO_WORK_TREE
     if not program:
         return NoGit.ABSENT
-    here, held = Held(place.directory, place.path), [place.directory]
     try:
-        first = budget.at_most(FIRST_SECONDS)
-        running = (
-            started(program, str(here), first, (*_QUIET, *words), _APART, held=held)
-            for words in (_QUESTION, _SETTINGS)
-        )
-        return _described(place, program, dot_gits, budget, *answers(running))
+        return _found(place, program, dot_gits, budget)
     except Unanswered as error:
         return error.why
     except OSError as error:
         return GitFailed(f"git failed: {error.strerror}")
 
 
-def _described(  # noqa: PLR0913, PLR0917  # all that is known of it
-    place: Place,
-    program: str,
-    dot_gits: Iterable[str],
-    budget: Budget,
-    facts: bytes,
-    printed: bytes,
-) -> Repository:
-    """The repository that git describes by `facts` and the settings that are `printed`.
-
-    Raises `Unanswered` and OSError.
-    """
-    root = place.root.path
+def _found(place: Place, program: str, dot_gits: Iterable[str], budget: Budget) -> Repository:
+    """The repository as the git `program` describes it. Raises `Unanswered` and OSError."""
+    root, here = place.root.path, Held(place.directory, place.path)
+    first, held = budget.at_most(FIRST_SECONDS), [place.directory]
+    facts, printed = answers(
+        started(program, str(here), first, (*_QUIET, *words), _APART, held=held)
+        for words in (_QUESTION, _SETTINGS)
+    )
     is_inside, git, common, head = (
         part.removesuffix("\n").removeprefix("\n") for part in os.fsdecode(facts).split(_BETWEEN)
     )
@@ -311,18 +300,18 @@ def _described(  # noqa: PLR0913, PLR0917  # all that is known of it
     common = os.path.realpath(os.path.join(place.path, common))
     values = _settings(printed, top)
     # Open the directories first and judge them then, so that nobody can swap them in between.
-    held, *parts = (_opened(path, place) for path in (top, git, common, f"{common}/objects"))
+    opened, *parts = (_opened(path, place) for path in (top, git, common, f"{common}/objects"))
     # A file `.git` can only have led there.
     led = (one for one in dot_gits if os.path.realpath(one) == git or os.path.isfile(one))
     owner = os.path.dirname(next(led, "")) or git
     # A core.worktree that came with a project can name any directory above it.
-    is_wide = held.path != top or not (is_within(top, owner) or is_within(top, root))
+    is_wide = opened.path != top or not (is_within(top, owner) or is_within(top, root))
     if is_wide or _leads_out([one.path for one in parts], owner, root, values):
         raise Unanswered(NoGit.ELSEWHERE)
     inside = "".join(f"{name}/" for name in names[len(names) - depth :])
     excludes = _excludes(values["core.excludesfile"], common, top, root)
     at, shared, objects = parts
-    return Repository(program, held, at, shared, objects, inside, values, head, excludes, budget)
+    return Repository(program, opened, at, shared, objects, inside, values, head, excludes, budget)
 
 
 def _opened(path: str, place: Place) -> Held:

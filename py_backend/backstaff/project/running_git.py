@@ -8,7 +8,6 @@ writes. A git that passes its limits is killed.
 
 import os
 import re
-import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -250,7 +249,4 @@ def started(  # noqa: PLR0913  # all that a process is started with
 
 def is_program(path: str) -> bool:
     """Whether the file `path` can be run."""
-    try:
-        return stat.S_ISREG(os.stat(path).st_mode) and os.access(path, os.X_OK)
-    except OSError:
-        return False
+    return os.path.isfile(path) and os.access(path, os.X_OK)
