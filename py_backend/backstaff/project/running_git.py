@@ -249,4 +249,6 @@ def started(  # noqa: PLR0913  # all that a process is started with
 
 def is_program(path: str) -> bool:
     """Whether the file `path` can be run."""
-    return os.path.isfile(path) and os.access(path, os.X_OK)
+    with suppress(OSError):
+        return os.path.isfile(path) and os.access(path, os.X_OK)
+    return False

@@ -66,7 +66,8 @@ def run(asked: Arguments, context: Context) -> Result:
             with context.root.resolve(asked.path):
                 pass  # else it is neither here nor in the history
         is_shallow = work_tree.repository.is_shallow
-    head = "" if listed else f"No {'more ' * bool(asked.offset)}commits here\n"
+    about = "" if asked.path in (".", "") else f" of {show(asked.path)}"
+    head = "" if listed else f"No {'more ' * bool(asked.offset)}commits{about}\n"
     rows = [_row(one) for one in listed[: asked.max_commits]]
     if is_shallow and len(listed) <= asked.max_commits:
         rows.append("[earlier commits are not here: this is a shallow clone]\n")
