@@ -14,13 +14,15 @@ directories and rules with those on the disk, and walks again if any differs. So
 stale, as far as the file system dates changes at once; a file system on a network may be late.
 """
 
+import os
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from itertools import chain, pairwise, repeat
+from operator import attrgetter
 from stat import S_ISDIR
 from typing import NamedTuple
 
@@ -33,13 +35,21 @@ from backstaff.fs.root import Place
 from backstaff.fs.walk import Step, Walk
 from backstaff.project.git import Repository, find_repository
 from backstaff.project.running_git import NoGit, Unanswered
-from backstaff.project.stamp import UNSETTLED, Stamp, is_young, settled, stamp_of
 
 MAX_KEPT = 500_000
 """Maximum number of files and directories that are kept, of all projects.
 
 With their stamps, 500,000 files take 80 MB.
 """
+
+RACY_NS = 20_000_000
+"""Nanoseconds for which a file counts as just changed: longer than a step of the kernel's clock.
+
+A second change within the same step would leave the same times.
+"""
+COARSE_NS = 2_100_000_000
+"""The same for a file system that keeps whole seconds, or every other one as FAT does."""
+_SECOND_NS = 1_000_000_000
 
 LIST_SECONDS = 5.0
 """Maximum number of seconds for git's list of ignored names: half a million files take less."""
@@ -97,6 +107,14 @@ class ProjectFiles:
         """The directories that were not entered because of `why`."""
         return [one.path for one in self.directories if one.closed is why]
 
+
+Stamp = tuple[int, int, int, int, int]
+"""The times and the identity of a file: equal stamps mean that nothing has changed."""
+UNSETTLED: Stamp = (0, 0, 0, 0, 0)
+"""Stands for something that changed just now. No file on a disk has this stamp."""
+stamp_of: Callable[[os.stat_result], Stamp] = attrgetter(
+    "st_mtime_ns", "st_ctime_ns", "st_ino", "st_dev", "st_size"
+)
 
 Watch = dict[str, Stamp]
 """The stamps of some names in a directory, which has changed if any of them has another one."""
@@ -167,11 +185,22 @@ def project_files(place: Place, budget: Budget, *, include_ignored: bool = False
 def _stamp(file: str, directory: int, now: int) -> Stamp | None:
     """The stamp of `file`, which may lie above the open `directory`; None if there is none."""
     try:
-        return settled(HANDLES.stat(file, directory), now)
+        stamp = stamp_of(HANDLES.stat(file, directory))
     except FileNotFoundError:
         return None
     except OSError:
         return UNSETTLED
+    return UNSETTLED if is_young(stamp, now) else stamp
+
+
+def is_young(stamp: Stamp, now: int) -> bool:
+    """Return True if the file changed so shortly before `now` that another change may not show.
+
+    A time of whole seconds may come from a file system that keeps no others.
+    """
+    modified, changed = stamp[0], stamp[1]
+    is_coarse = not (modified % _SECOND_NS and changed % _SECOND_NS)
+    return max(modified, changed) >= now - (COARSE_NS if is_coarse else RACY_NS)
 
 
 def _is_current(kept: _Kept, directory: int, budget: Budget) -> bool:
