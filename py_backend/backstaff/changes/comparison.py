@@ -53,7 +53,7 @@ class Comparison:
 
     The `question` starts git with more words, and its patches come with their first lines. `texts`
     are the old and new texts of those whose patch git does not write: of buffers and of submodules.
-    The path `below` is shown even if it may hold secrets: a person has allowed it.
+    A file that is `alone` was asked for by its path: whoever shows it asks whether it may be.
     """
 
     tree: WorkTree
@@ -62,7 +62,7 @@ class Comparison:
     parts: Iterator[tuple[bytes, bytes]]
     texts: Mapping[str, tuple[bytes, bytes]]
     context: int | None = None
-    below: str = ""
+    alone: str = ""
 
     def patches(self, first: int) -> Iterator[tuple[str, Change, Patch | Unshown | None]]:
         """Yield the files from the `first` on, each with its patch or the reason for none.
@@ -87,7 +87,7 @@ class Comparison:
             yield path, change, self._patch(path, change, text, new)
 
     def _hides(self, path: str) -> bool:
-        shown = {path, self.files[path].source} - {"", self.below}
+        shown = {path, self.files[path].source} - {"", self.alone}
         return any(map(self.tree.base.hides, shown))
 
     def _by_git(self, path: str, change: Change, waiting: dict[bytes, bytes]) -> bytes:
@@ -174,7 +174,9 @@ def compared(  # noqa: PLR0913  # the parameters of the tool
     # A file of another type has two parts with the same first line.
     by_head = groupby(parts, lambda part: part.partition(b"\n")[0])
     by_git = ((head, b"".join(both)) for head, both in by_head)
-    return Comparison(tree, files, question, by_git, texts, context, below)
+    return Comparison(
+        tree, files, question, by_git, texts, context, below if below in files else ""
+    )
 
 
 def _subproject(side: Side | None) -> bytes:

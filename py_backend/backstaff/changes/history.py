@@ -18,9 +18,9 @@ _LINE = re.compile(rb"^([0-9a-f]{40,64}) \d+ (\d+)(?: \d+)?$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit; `files` counts those that it changes, None if it is empty, a merge, or uncounted.
+    """A commit, the number of files that it changes, and of lines that it adds and removes.
 
-    So do the lines that are `added` and `removed` in them.
+    An empty commit, a merge, and one that git could not count have None.
     """
 
     oid: str

@@ -235,7 +235,7 @@ class _Look:
     hidden: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """The ignored names in each directory."""
     unanswered: NoGit | None = None
-    """Why git gave no answer, perhaps because of a fifo: it would take as long again."""
+    """The reason why git gave no answer, perhaps a fifo: it would take as long again."""
     has_gitlinks: bool = False
     directories: list[Directory] = field(default_factory=list)
     ignored: int = 0

@@ -23,16 +23,18 @@ from backstaff.tools.workspace._repository import commit_named, work_tree_at
 DEFAULT_TEXT_BYTES, MAX_TEXT_BYTES = 1 << 20, 4 << 20
 MAX_CONTEXT = 20
 MAX_OFFSET = 1_000_000_000
-_WORDS = {
-    "M": "modified",
-    "A": "added",
-    "D": "deleted",
-    "R": "renamed",
-    "C": "copied",
-    "T": "typechange",
-    "U": "unmerged",
-    "?": "undecided",
-}
+_KINDS = (
+    "modified",
+    "added",
+    "deleted",
+    "renamed",
+    "copied",
+    "typechange",
+    "unmerged",
+    "undecided",
+)
+_WORDS = dict(zip("MADRCTU?", _KINDS, strict=True))
+"""The kinds of changes by git's letters. The kind of an undecided change is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ def run(asked: Arguments, context: Context) -> Result:
         if below and not (found.files or repository.entries("ls-files", *repository.below(below))):
             with context.root.resolve(asked.path):
                 pass  # it is there, and git knows nothing of it
-        if below in found.files:
+        if found.alone:
             context.root.judge(prefix + below, asked.path)
         return _page(asked, found, limit, context)
 
