@@ -62,7 +62,7 @@ def shows_only(patch: bytes, content: bytes) -> bool:
 
     Line ends and the values of `$Id$` may differ, as git converts these.
     """
-    lines = _plain(content).split(b"\n")
+    lines = _plain(content + b"\n").split(b"\n")  # a carriage return may end it
     for hunk in _AT_HUNK.split(_plain(patch))[1:]:
         if found := _HUNK.match(hunk):
             body = hunk.partition(b"\ndiff --git ")[0].split(b"\n")[1:]
