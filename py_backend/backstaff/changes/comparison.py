@@ -147,7 +147,7 @@ def compared(  # noqa: PLR0913  # the parameters of the tool
     repository, base = tree.repository, base or tree.head
     if base == target:
         return Comparison(tree, {}, repository.start, iter(()), {})
-    words = ["-c", f"core.bigFileThreshold={MAX_BYTES}", *tree.listing("diff", "diff")]
+    words = ["-c", f"core.bigFileThreshold={MAX_BYTES}", *tree.listing("diff")]
     words += [] if context is None else [*_PATCH, f"--unified={context}"]
     if target is None:
         words += ["--ours"] if base == INDEX else [base]

@@ -78,7 +78,9 @@ def status_of(tree: WorkTree) -> Status:
     compared more closely.
     """
     repository, below = tree.repository, tree.repository.below()
-    words = [*tree.listing("diff", "status", "diff"), "--ita-invisible-in-index", "--cached"]
+    # Else git compares the other files once more, by other attributes.
+    words = ["-c", "diff.autoRefreshIndex=false", *tree.listing("status", "diff")]
+    words.append("--ita-invisible-in-index")
     shown = repository.values.get("status.showuntrackedfiles", "").lower()
     untracked_counts = repository.flag("status.showuntrackedfiles", default=True)
     files = ["ls-files", "-z", "-t", "--modified", "--unmerged", *repository.excludes]
@@ -86,7 +88,7 @@ def status_of(tree: WorkTree) -> Status:
     files += ["--directory", "--no-empty-directory"] * (shown != "all")
     told, listed = repository.answers(  # both at the same time
         repository.start(*question, *below, sees="files")
-        for question in ([*words, tree.head], files)
+        for question in ([*words, "--cached", tree.head], files)
     )
     staged, untracked, stages, modified = tree.parsed(told), list[str](), dict[str, int](), set()
     for line in os.fsdecode(listed).split("\0")[:-1]:  # "? new", or "C 100644 6d3c... 0\ta.py"
@@ -101,7 +103,6 @@ def status_of(tree: WorkTree) -> Status:
     changed = Changes()
     if modified:
         below = repository.below(*modified) if len(modified) <= MAX_NAMED else below
-        words = [*tree.listing("diff-files", "status", "diff"), "--ita-invisible-in-index"]
         changed = tree.parsed(repository.ask(*words, *below, sees="files"), disk=True)
     # Git lists a file "U" also beside a conflict that it looks for copies in, and files that have
     # another time but the same content.

@@ -97,16 +97,14 @@ class WorkTree:
         empty = hashlib.new(self.repository.object_format, b"tree %d\0" % 0)
         return self.repository.head or empty.hexdigest()
 
-    def listing(self, command: str, *settings: str) -> list[str]:
-        """Git's words for a list of changes, with renames by the first of the `settings`."""
-        values = self.repository.values
-        key = next((key for one in settings if (key := f"{one}.renames") in values), "")
-        how = "-M" if self.repository.flag(key, default=True) else "--no-renames"
-        how = "-C" if values.get(key, "").lower() in ("copies", "copy") else how
-        limits = (values.get(f"{one}.renamelimit") for one in settings)
-        limit = next(filter(None, limits), None)
-        words = ["-c", f"diff.renameLimit={limit}"] if limit else []
-        return [*words, command, "--raw", "-z", "--no-abbrev", *QUIET, how]
+    def listing(self, *sections: str) -> list[str]:
+        """Git's words for a list of changes, with renames by the first of the `sections`."""
+        values, words = self.repository.values, list[str]()
+        for name in ("renames", "renamelimit"):
+            known = (values.get(f"{section}.{name}") for section in sections)
+            value = next((one for one in known if one is not None), None)
+            words += [] if value is None else ["-c", f"diff.{name}={value}"]
+        return [*words, "diff", "--raw", "-z", "--no-abbrev", *QUIET]
 
     def parsed(self, listed: bytes, *, disk: bool = False) -> Changes:
         """The changes `listed` by git; with `disk` a new side without a hash is the disk's."""
