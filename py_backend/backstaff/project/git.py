@@ -53,7 +53,7 @@ _PLACES = ("/usr/bin", "/usr/local/bin", "/bin", "/opt/homebrew/bin")
 _CLEAN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clean")
 _PARTS = (
     *("HEAD", "config", "config.worktree", "commondir", "index", "packed-refs", "shallow", "info"),
-    *("info/grafts", "logs", "refs", "objects", "objects/info", "objects/pack"),
+    *("info/grafts", "logs", "refs", "objects"),
 )
 _SHARED = re.compile(r"sharedindex\.((?:[0-9a-f]{2})+)")
 _GITLINK = b"\0\0\xe0\0"
@@ -377,9 +377,10 @@ def _leads_out(
     parts = [common, objects, *(f"{at}/{part}" for at in {git, common} for part in _PARTS)]
     if not all(map(is_ours, parts)):
         return True
-    # A link at a single object is harmless, because its name tells its content.
-    deep = (f"{common}/refs", f"{git}/refs", f"{git}/logs", f"{common}/logs")
-    links = chain.from_iterable(map(_links, (*deep, f"{objects}/info", f"{objects}/pack")))
+    # Of the objects, a link at a single one is harmless, because its name tells its content.
+    deep = [f"{common}/refs", f"{git}/refs", f"{git}/logs", f"{common}/logs"]
+    deep += [f"{objects}/info", f"{objects}/pack"]
+    links = chain(*map(_links, deep), _links(objects, levels=0))
     return not all(map(is_ours, chain(links, _alternates(objects))))
 
 

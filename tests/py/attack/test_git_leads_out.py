@@ -120,6 +120,9 @@ WAYS: dict[str, Callable[[Path, Path], object]] = {
     "packed-refs": packed,
     "HEAD": lambda r, s: link(r / ".git/HEAD", s / "HEAD"),
     "index": lambda r, s: link(r / ".git/index", s / "index"),
+    "a directory of objects": lambda r, s: (
+        link(r / ".git/objects/ff", next(s.glob("objects/??"))),
+    ),
     "packs": lambda r, s: link(r / ".git/objects/pack", s / "objects/pack"),
     "alternates": lambda r, s: (r / ".git/objects/info/alternates").write_text(f"{s}/objects\n"),
     "alternates, quoted": lambda r, s: (r / ".git/objects/info/alternates").write_text(
