@@ -17,7 +17,7 @@ from backstaff.fs.file import read
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.root import Place
 from backstaff.project.git import Repository, find_repository
-from backstaff.project.running_git import QUIET, GitFailed, NoGit, Unanswered
+from backstaff.project.running_git import QUIET, GitFailed, Unanswered
 
 MAX_BYTES = 4 << 20
 """Maximum number of bytes of a file whose content is shown."""
@@ -185,8 +185,6 @@ class WorkTree:
 def opened(start: Place, budget: Budget) -> Iterator[WorkTree]:
     """The work tree around the directory `start`. Raises `PathError` and `Unanswered`."""
     repository = find_repository(start, budget)
-    if isinstance(repository, NoGit):
-        raise Unanswered(repository)
     names = [] if start.relative == "." else start.relative.split("/")
     within, inside = len(names) - repository.inside.count("/"), ""
     if within < 0:

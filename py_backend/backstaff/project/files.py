@@ -145,7 +145,11 @@ def project_files(place: Place, budget: Budget, *, include_ignored: bool = False
     `place` cannot be read, and `Cancelled`.
     """
     directory, begun = place.listing(), time.time_ns()
-    repository = find_repository(place, budget)
+    repository: Repository | NoGit
+    try:
+        repository = find_repository(place, budget)
+    except Unanswered as error:
+        repository = error.why
     git = repository if isinstance(repository, Repository) and not include_ignored else None
     basis: list[object] = [_stamp(".", directory, begun)]
     if git:

@@ -7,8 +7,7 @@ for git, even if the configuration changes during the call. A few values are han
 
 Only two questions go to the real repository, and neither of them reads a file of the work tree:
 its place with its settings, and its references. Git's directories are opened first, and git
-gets the open ones, so that none is swapped for another meanwhile. A failure is an answer as well:
-a `NoGit`, and the caller does without.
+gets the open ones, so that none is swapped for another meanwhile.
 """
 
 import atexit
@@ -49,6 +48,7 @@ _SPLIT = GitFailed(
     "its index is split, and git cannot read it without a change of file times:"
     " `git update-index --no-split-index` ends that"
 )
+_MOVED = GitFailed("its directories were moved meanwhile")
 _PLACES = ("/usr/bin", "/usr/local/bin", "/bin", "/opt/homebrew/bin")
 _CLEAN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clean")
 _PARTS = (
@@ -177,7 +177,7 @@ class Repository:
     def require_in_place(self) -> None:
         """Raise `Unanswered` if git got a path that leads to another directory by now."""
         if not running_git.BY_DESCRIPTOR and not all(one.is_there() for one in self._held):
-            raise Unanswered(GitFailed("its directories were moved meanwhile"))
+            raise Unanswered(_MOVED)
 
     @property
     def object_format(self) -> str:
@@ -264,26 +264,19 @@ def clean_directory(object_format: str) -> str:
     return path
 
 
-def find_repository(place: Place, budget: Budget) -> Repository | NoGit:
-    """The work tree around the directory `place`. A git inside the root is not run."""
-    program = _program(place.root.path, os.environ.get("PATH", ""))
+def find_repository(place: Place, budget: Budget) -> Repository:
+    """The work tree around the directory `place`. A git inside the root is not run.
+
+    Raises `Unanswered`.
+    """
+    root, here = place.root.path, Held(place.directory, place.path)
+    program = _program(root, os.environ.get("PATH", ""))
     above = (place.path, *map(str, PurePath(place.path).parents))
     dot_gits = [one for folder in above if os.path.lexists(one := os.path.join(folder, ".git"))]
     if not dot_gits:  # git need not be started to say so
-        return NoGit.NO_WORK_TREE
+        raise Unanswered(NoGit.NO_WORK_TREE)
     if not program:
-        return NoGit.ABSENT
-    try:
-        return _found(place, program, dot_gits, budget)
-    except Unanswered as error:
-        return error.why
-    except OSError as error:
-        return GitFailed(f"git failed: {error.strerror}")
-
-
-def _found(place: Place, program: str, dot_gits: Iterable[str], budget: Budget) -> Repository:
-    """The repository as the git `program` describes it. Raises `Unanswered` and OSError."""
-    root, here = place.root.path, Held(place.directory, place.path)
+        raise Unanswered(NoGit.ABSENT)
     first, held = budget.at_most(FIRST_SECONDS), [place.directory]
     facts, printed = answers(
         started(program, str(here), first, (*_QUIET, *words), _APART, held=held)
@@ -315,11 +308,14 @@ def _found(place: Place, program: str, dot_gits: Iterable[str], budget: Budget) 
 
 
 def _opened(path: str, place: Place) -> Held:
-    """The directory at `path`, which `place` closes. Raises OSError if it is elsewhere by now."""
+    """The directory at `path`, which `place` closes. Raises `Unanswered` if it is elsewhere."""
     real = os.path.realpath(path)
-    held = Held(place.keep_open(HANDLES.root(real)), real)
+    try:
+        held = Held(place.keep_open(HANDLES.root(real)), real)
+    except OSError as error:
+        raise Unanswered(GitFailed(f"git failed: {error.strerror}")) from error
     if not held.is_there():
-        raise FileNotFoundError(2, "it was moved meanwhile")
+        raise Unanswered(_MOVED)
     return held
 
 

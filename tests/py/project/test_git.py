@@ -55,9 +55,7 @@ def opened(path: Path, root: Path | None = None) -> Iterator[Place]:
 def asked(path: Path, root: Path | None = None) -> Iterator[Repository]:
     """The repository at `path`."""
     with opened(path, root) as place:
-        found = find_repository(place, Budget())
-        assert isinstance(found, Repository), found
-        yield found
+        yield find_repository(place, Budget())
 
 
 def tracked(repository: Repository) -> list[str]:
@@ -67,10 +65,9 @@ def tracked(repository: Repository) -> list[str]:
 
 def no_git(path: Path, root: Path | None = None) -> NoGit:
     """The reason why there is none at `path`."""
-    with opened(path, root) as place:
-        found = find_repository(place, Budget())
-    assert isinstance(found, NoGit), found
-    return found
+    with opened(path, root) as place, pytest.raises(Unanswered) as raised:
+        find_repository(place, Budget())
+    return raised.value.why
 
 
 def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> Path:
@@ -236,11 +233,8 @@ def test_missing_object_of_a_partial_clone_is_not_fetched(
         )
     if path == "fixture":  # a clone of an ordinary repository can bring this
         (root / ".git").rename(root / "fixture")
-    with opened(root / path, root) as place:
-        repository = find_repository(place, Budget())
-        if isinstance(repository, Repository):
-            with pytest.raises(Unanswered):
-                touched(repository, Budget(), 9)
+    with opened(root / path, root) as place, pytest.raises(Unanswered):
+        touched(find_repository(place, Budget()), Budget(), 9)
     assert not ran.exists()
 
 
@@ -511,9 +505,11 @@ def test_a_git_directory_elsewhere_may_name_its_work_tree_by_a_relative_path(
 ) -> None:
     git(root, "worktree", "add", "-q", "inner")
     (root / ".git/worktrees/inner/gitdir").write_bytes(named)
-    with opened(root / "inner") as place:
-        found = find_repository(place, Budget())
-        assert (found is NoGit.ELSEWHERE) == foreign
+    if foreign:
+        assert no_git(root / "inner") is NoGit.ELSEWHERE
+    else:
+        with asked(root / "inner") as repository:
+            assert repository.head
 
 
 def _ends_as_foreign(path: Path) -> None:

@@ -24,14 +24,8 @@ DEFAULT_TEXT_BYTES, MAX_TEXT_BYTES = 1 << 20, 4 << 20
 MAX_CONTEXT = 20
 MAX_OFFSET = 1_000_000_000
 _KINDS = (
-    "modified",
-    "added",
-    "deleted",
-    "renamed",
-    "copied",
-    "typechange",
-    "unmerged",
-    "undecided",
+    *("modified", "added", "deleted", "renamed", "copied"),
+    *("typechange", "unmerged", "undecided"),
 )
 _WORDS = dict(zip("MADRCTU?", _KINDS, strict=True))
 """The kinds of changes by git's letters. The kind of an undecided change is not known."""
