@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
-from itertools import chain, groupby, islice
+from itertools import groupby, islice
 
-from backstaff.budget import Budget
 from backstaff.changes import patch as patches
 from backstaff.changes.patch import Patch, oid_of
-from backstaff.changes.status import decided, is_submodule
+from backstaff.changes.status import decided
 from backstaff.changes.work_tree import (
     MAX_BYTES,
     Change,
@@ -34,7 +33,8 @@ AT_ONCE = 16
 """Number of files whose new texts git is asked for together."""
 _PATCH = ("--patch", "--submodule=short", "--src-prefix=a/", "--dst-prefix=b/")
 _REVERSED = ("-R", "--src-prefix=b/", "--dst-prefix=a/")
-_BOUNDARY = re.compile(rb"\n(?=diff --|\* Unmerged path )")
+_END_OF_LIST = re.compile(rb"(?<=\0)\0")
+_BOUNDARY = re.compile(rb"(?<=\n)(?=diff --|\* Unmerged path )")
 _BOUNDARY_BYTES = 20
 
 
@@ -53,6 +53,7 @@ class Comparison:
 
     The `question` starts git with more words, and its patches come with their first lines. `texts`
     are the old and new texts of those whose patch git does not write: of buffers and of submodules.
+    A file that is `alone` was asked for by its path: whoever shows it asks whether it may be.
     """
 
     tree: WorkTree
@@ -60,15 +61,17 @@ class Comparison:
     question: Callable[..., RunningGit]
     parts: Iterator[tuple[bytes, bytes]]
     texts: Mapping[str, tuple[bytes, bytes]]
-    context: int = 0
-    allowed: str = ""
-    """A file that may hold secrets, but that a person has allowed to be shown."""
+    context: int | None = None
+    alone: str = ""
 
-    def patches(self, first: int, budget: Budget) -> Iterator[tuple[str, Change, Patch | Unshown]]:
+    def patches(self, first: int) -> Iterator[tuple[str, Change, Patch | Unshown | None]]:
         """Yield the files from the `first` on, each with its patch or the reason for none.
 
-        Raises `DeadlineExceeded` and `Unanswered`.
+        Without a `context`, no patch is made: None. Raises `DeadlineExceeded` and `Unanswered`.
         """
+        if self.context is None:
+            yield from ((*one, None) for one in islice(self.files.items(), first, None))
+            return
         waiting: dict[bytes, bytes] = {}
         known: Mapping[str, bytes] = {}
         for number, (path, change) in enumerate(self.files.items()):
@@ -81,40 +84,38 @@ class Comparison:
                     one.new.oid for p, one in ahead if one.new and not self._hides(p)
                 )
             new = known.get(change.new.oid) if change.new else None
-            yield path, change, self._patch(path, change, text, new, budget)
+            yield path, change, self._patch(path, change, text, new)
 
     def _hides(self, path: str) -> bool:
-        shown = {path, self.files[path].source} - {"", self.allowed}
+        shown = {path, self.files[path].source} - {"", self.alone}
         return any(map(self.tree.base.hides, shown))
 
     def _by_git(self, path: str, change: Change, waiting: dict[bytes, bytes]) -> bytes:
         """Git's patch of the file. Git ends at one that it cannot read, and is asked again."""
-        before, after = change.source or path, path
-        inside = self.tree.inside
-        head = os.fsencode(
-            f"diff --git {quoted(f'a/{inside}{before}')} {quoted(f'b/{inside}{after}')}"
-        )
+        names = (self.tree.inside + (change.source or path), self.tree.inside + path)
+        head = os.fsencode(f"diff --git {quoted(f'a/{names[0]}')} {quoted(f'b/{names[1]}')}")
         try:
             while head not in waiting and (part := next(self.parts, None)):
                 waiting[part[0]] = part[1]
             if head not in waiting:
-                told = b"".join(self.question(*self.tree.below(*{before, after})).pieces())
-                return told.partition(b"\0\0")[2]
+                below = self.tree.repository.below(*{path, change.source or path})
+                waiting[head] = b"".join(islice(_parts(self.question(*below).pieces()), 1, None))
         except Unanswered as error:
             if error.why is NoGit.SLOW:
                 raise
         return waiting.pop(head, b"")
 
-    def _patch(
-        self, path: str, change: Change, text: bytes, new: bytes | None, budget: Budget
-    ) -> Patch | Unshown:
+    def _patch(self, path: str, change: Change, text: bytes, new: bytes | None) -> Patch | Unshown:
+        budget = self.tree.repository.budget
         if self._hides(path):
             return Unshown.SECRET
         if change.undecided:
             return Unshown.UNDECIDED
         if path in self.texts:
             old, new = self.texts[path]
-            patch = patches.made(change, (self.tree.inside, path), (old, new), self.context, budget)
+            patch = patches.made(
+                change, (self.tree.inside, path), (old, new), self.context or 0, budget
+            )
         elif not text:
             return Unshown.UNREADABLE
         else:
@@ -143,10 +144,10 @@ def compared(  # noqa: PLR0913  # the parameters of the tool
     the file or directory `below` counts, "" for all. Paths are from the base of the `tree`. Without
     a `context`, there are no patches. Raises `Unanswered` and `DeadlineExceeded`.
     """
+    repository, base = tree.repository, base or tree.head
     if base == target:
-        return Comparison(tree, {}, partial(tree.repository.start, tree.budget), iter(()), {})
-    base = base or tree.head
-    words = ["-c", f"core.bigFileThreshold={MAX_BYTES}", *tree.listing("diff", "diff")]
+        return Comparison(tree, {}, repository.start, iter(()), {})
+    words = ["-c", f"core.bigFileThreshold={MAX_BYTES}", *tree.listing("diff")]
     words += [] if context is None else [*_PATCH, f"--unified={context}"]
     if target is None:
         words += ["--ours"] if base == INDEX else [base]
@@ -156,47 +157,44 @@ def compared(  # noqa: PLR0913  # the parameters of the tool
         words += ["--cached", base] if target == INDEX else [*_REVERSED, "--cached", target]
     # If git had the files for the other comparisons, it would read one in place of its object.
     sees: Sees = "files" if target is None else "index"
-    question = partial(tree.repository.start, tree.budget, *words, sees=sees)
-    listed, parts = _listed(question(*tree.below(below)).pieces())
-    files, texts = tree.parsed(listed, disk=target is None), dict[str, tuple[bytes, bytes]]()
+    question = partial(repository.start, *words, sees=sees)
+    parts = _parts(question(*repository.below(below)).pieces())
+    files, texts = tree.parsed(next(parts), disk=target is None), dict[str, tuple[bytes, bytes]]()
     files = decided(tree, files, below, disk=target is None)
     if target is None:
         buffers = {p: t for p, t in buffers.items() if not below or f"{p}/".startswith(f"{below}/")}
         files, texts = _with_buffers(tree, base, files, buffers)
-    for path, one in files.items():
-        if is_submodule(one):
-            old, new = (
-                os.fsencode(f"Subproject commit {side.oid}\n") if side else b""
-                for side in (one.old, one.new)
-            )
-            texts[path] = old, new
-    tree.repository.require_in_place()
-    return Comparison(tree, files, question, parts, texts, context or 0)
-
-
-def _listed(pieces: Iterator[bytes]) -> tuple[bytes, Iterator[tuple[bytes, bytes]]]:
-    """Git's list of the changes, which comes first, and its patches by their first lines."""
-    listed = b""
-    for piece in pieces:
-        listed += piece
-        if b"\0\0" in listed[-len(piece) - 1 :]:
-            break
-    listed, end, first = listed.partition(b"\0\0")
-
-    def parts() -> Iterator[bytes]:
-        left, at = bytearray(first), 0
-        for piece in chain([b""], pieces):
-            left += piece
-            while found := _BOUNDARY.search(left, at):
-                yield bytes(left[: found.end()])
-                del left[: found.end()]
-                at = 0
-            at = max(0, len(left) - _BOUNDARY_BYTES)
-        yield bytes(left)
-
+    texts |= {
+        path: (_subproject(one.old), _subproject(one.new))
+        for path, one in files.items()
+        if one.is_submodule
+    }
+    files = {path: files[path] for path in in_order(files)}
+    repository.require_in_place()
     # A file of another type has two parts with the same first line.
-    by_head = groupby(parts(), lambda part: part.partition(b"\n")[0])
-    return listed + end[:1], ((head, b"".join(both)) for head, both in by_head)
+    by_head = groupby(parts, lambda part: part.partition(b"\n")[0])
+    by_git = ((head, b"".join(both)) for head, both in by_head)
+    return Comparison(
+        tree, files, question, by_git, texts, context, below if below in files else ""
+    )
+
+
+def _subproject(side: Side | None) -> bytes:
+    """The text that git shows for a submodule."""
+    return os.fsencode(f"Subproject commit {side.oid}\n") if side else b""
+
+
+def _parts(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Git's list of the changes, and then its patches, one by one."""
+    left, at, boundary = bytearray(), 0, _END_OF_LIST
+    for piece in pieces:
+        left += piece
+        while found := boundary.search(left, at):
+            yield bytes(left[: found.start()])
+            del left[: found.end()]
+            at, boundary = 0, _BOUNDARY
+        at = max(0, len(left) - _BOUNDARY_BYTES)
+    yield bytes(left)
 
 
 def _with_buffers(
@@ -210,7 +208,7 @@ def _with_buffers(
         names[path] = old.oid if old else ""
     known, attributes = tree.blobs(names.values()), tree.attributes(buffers)
     undecided = tree.undecided(attributes)
-    object_format = tree.repository.configuration.object_format
+    object_format = tree.repository.object_format
     for path, text in buffers.items():
         before = known.get(names[path])
         if path not in files and before is None:
@@ -223,21 +221,20 @@ def _with_buffers(
         stored = _to_git(tree, text, before, attributes[path])
         side = change.new or change.old
         new = Side(side.mode if side else 0o100644, oid_of(stored, object_format))
-        letter = "M" if change.letter == "D" else change.letter
-        changes[path] = replace(
-            change, letter=letter, new=new, origin=Origin.BUFFER, undecided=False
-        )
-        texts[path] = before, stored
         if change.old == new and not change.source:
-            del changes[path], texts[path]
-    return {path: changes[path] for path in in_order(changes)}, texts
+            changes.pop(path, None)
+            continue
+        letter = "M" if change.letter == "D" else change.letter
+        changes[path] = replace(change, letter=letter, new=new, origin=Origin.BUFFER)
+        texts[path] = before, stored
+    return changes, texts
 
 
 def _to_git(tree: WorkTree, text: bytes, before: bytes, attributes: Mapping[str, str]) -> bytes:
     """The `text` of a buffer as git would store it in place of `before` (gitattributes, "text")."""
     has_end = attributes["eol"] in {"lf", "crlf"}
     is_text = attributes["text"] == "set" or (has_end and attributes["text"] == "unspecified")
-    automatic = tree.repository.configuration.flag("core.autocrlf")  # or "input"
+    automatic = tree.repository.flag("core.autocrlf")  # or "input"
     if attributes["text"] == "auto" or (
         automatic and attributes["text"] == "unspecified" and not has_end
     ):

@@ -1,67 +1,52 @@
 """The history: commits with the lines that they add and remove, and who wrote which line."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import groupby
 
-from backstaff.budget import Budget
 from backstaff.project.git import Repository
 from backstaff.project.running_git import QUIET, Unanswered
 
 COUNT_SHARE = 0.5
 """The part of a call's time in which git may count lines; later there are commits alone."""
-_FORMAT = "--format=tformat:%x00%H%x00%ad%x00%<(200,trunc)%an%x00%<(400,trunc)%s%x00%P%x00"
+_FORMAT = "--format=tformat:%x00%H%x00%ad%x00%<(200,trunc)%an%x00%<(400,trunc)%s"
 _LOG = ("log", "-z", _FORMAT, "--date=short", "--encoding=UTF-8", "--root", *QUIET)
 _COUNTS = ("--shortstat", "-M", "-l100")
-_COUNTED = re.compile(r"(\d+) files? changed|(\d+) insertion|(\d+) deletion")
-_BOUNDARY = re.compile(
-    rb"^([0-9a-f]{40,64}) \d+ \d+(?: \d+)?\n(?:[a-z][^\n]*\n)*?boundary$", re.MULTILINE
-)
+_COUNTED = re.compile(r"(\d+) ([fid])")
 _LINE = re.compile(rb"^([0-9a-f]{40,64}) \d+ (\d+)(?: \d+)?$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit; `files` counts those that it changes, None for a merge or if not counted."""
+    """A commit, the number of files that it changes, and of lines that it adds and removes.
+
+    An empty commit, a merge, and one that git could not count have None.
+    """
 
     oid: str
     date: str
     author: str
     subject: str
-    is_merge: bool
-    files: int | None = None
-    added: int | None = None
-    removed: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """Lines `first` to `last`, which one commit wrote."""
-
-    first: int
-    last: int
-    commit: Commit
-    boundary: bool = False
-    """Whether the history ends there, so that an earlier commit may have written them."""
+    files: int | None
+    added: int | None
+    removed: int | None
 
 
 def commits(  # noqa: PLR0913  # the parameters of the tool
-    repository: Repository, ref: str, path: str, budget: Budget, *, grep: str, most: int, skip: int
-) -> list[Commit]:
+    repository: Repository, ref: str, path: str, *, grep: str, most: int, skip: int
+) -> tuple[list[Commit], bool]:
     """The `most` latest commits before `ref` that touch `path`, after `skip`.
 
-    Raises `Unanswered`.
+    The second value says whether git could count their lines. Raises `Unanswered`.
     """
     words = [*_LOG, f"-n{most}", f"--skip={skip}", ref]
     words += ["--fixed-strings", f"--grep={grep}"] if grep else []
-    below = ["--", f":(top,literal){path}"] if path else ["--"]
+    below = repository.below(path)
     try:
-        told = repository.ask(budget.share(COUNT_SHARE), *words, *_COUNTS, *below)
+        budget = repository.budget.share(COUNT_SHARE)
+        return _parsed(repository.ask(*words, *_COUNTS, *below, budget=budget)), True
     except Unanswered:  # a partial clone has not all contents, and many take long
-        return _parsed(repository.ask(budget, *words, *below))
-    return [
-        one if one.is_merge or one.files is not None else replace(one, files=0, added=0, removed=0)
-        for one in _parsed(told)
-    ]
+        return _parsed(repository.ask(*words, *below)), False
 
 
 def _parsed(told: bytes) -> list[Commit]:
@@ -69,34 +54,25 @@ def _parsed(told: bytes) -> list[Commit]:
     found = list[Commit]()
     # After the fields, git itself prints a NUL, and then the counts or nothing.
     parts = iter(told.decode("utf-8", "replace").split("\0")[1:])
-    for *fields, parents, _, counted in zip(*[parts] * 7, strict=True):
-        numbers = [0, 0, 0]
-        for match in _COUNTED.finditer(counted):
-            numbers[(match.lastindex or 1) - 1] = int(match[match.lastindex or 1])
+    for *fields, counted in zip(*[parts] * 5, strict=True):
         oid, date, author, subject = (field.rstrip(" ") for field in fields)
-        counts = numbers if counted else (None, None, None)
-        found.append(Commit(oid, date, author, subject, " " in parents, *counts))
+        counts = {letter: int(number) for number, letter in _COUNTED.findall(counted)}
+        lines = (counts.get("i", 0), counts.get("d", 0)) if counts else (None, None)
+        found.append(Commit(oid, date, author, subject, counts.get("f"), *lines))
     return found
 
 
-def blame(  # noqa: PLR0913, PLR0917  # the parameters of the tool
-    repository: Repository, ref: str, path: str, first: int, last: int, budget: Budget
-) -> list[Written]:
+def blame(
+    repository: Repository, ref: str, path: str, first: int, last: int
+) -> list[tuple[int, int, Commit]]:
     """Who wrote lines `first` to `last` of `path`, from the top, as of `ref`.
 
-    Raises `Unanswered`.
+    Each commit stands with the first and the last of its neighbouring lines. Raises `Unanswered`.
     """
     words = ("blame", "--porcelain", "--no-textconv", f"-L{first},{last}", ref, "--", path)
-    told = repository.ask(budget, *words)
-    lines, ends = _LINE.findall(told), set(_BOUNDARY.findall(told)) if repository.is_shallow else ()
+    lines = _LINE.findall(repository.ask(*words))
     oids = b"\n".join({oid for oid, _ in lines})
-    told = repository.ask(budget, *_LOG, "--no-walk", "--stdin", given=oids)
+    told = repository.ask(*_LOG, "--no-walk", "--stdin", given=oids)
     known = {one.oid: one for one in _parsed(told)}
-    found: list[Written] = []
-    for oid, text in lines:
-        commit, number = known[oid.decode()], int(text)
-        if found and found[-1].commit == commit and found[-1].last == number - 1:
-            found[-1] = replace(found[-1], last=number)
-        else:
-            found.append(Written(number, number, commit, oid in ends))
-    return found
+    runs = (list(run) for _, run in groupby(lines, lambda line: line[0]))
+    return [(int(run[0][1]), int(run[-1][1]), known[run[0][0].decode()]) for run in runs]

@@ -22,6 +22,7 @@ _NAME_BYTES = 80
 _HUNK = re.compile(rb"@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _AT_HUNK = re.compile(rb"(?m)^(?=@@ )")
 ID = re.compile(rb"\$Id:[^$\n]*\$")
+_LINE = re.compile(rb"[^\n]*\n|[^\n]+")
 _ENDLESS = b"\\ No newline at end of file\n"
 
 
@@ -61,20 +62,19 @@ def shows_only(patch: bytes, content: bytes) -> bool:
 
     Line ends and the values of `$Id$` may differ, as git converts these.
     """
-
-    def plain(line: bytes) -> bytes:
-        return ID.sub(b"$Id$", line.removesuffix(b"\r"))
-
-    lines = content.split(b"\n")
-    for hunk in _AT_HUNK.split(patch)[1:]:
+    lines = _plain(content + b"\n").split(b"\n")  # a carriage return may end it
+    for hunk in _AT_HUNK.split(_plain(patch))[1:]:
         if found := _HUNK.match(hunk):
             body = hunk.partition(b"\ndiff --git ")[0].split(b"\n")[1:]
             new = [line[1:] for line in body if line[:1] in (b"+", b" ")]
             first = max(int(found[1]) - 1, 0)
-            there = lines[first : first + len(new)]
-            if new != there and list(map(plain, new)) != list(map(plain, there)):
+            if new != lines[first : first + len(new)]:
                 return False
     return True
+
+
+def _plain(text: bytes) -> bytes:
+    return ID.sub(b"$Id$", text.replace(b"\r\n", b"\n"))
 
 
 def with_definitions(patch: Patch, path: str, new: bytes, budget: Budget) -> Patch:
@@ -131,21 +131,14 @@ def made(
         mode = f" {new.mode:06o}" if old and new and old.mode == new.mode else ""
         head.append(f"index {one}..{other}{mode}")
     before, after = before if old else "/dev/null", after if new else "/dev/null"
+    hunks = b""
     if any(b"\0" in text[:8000] for text in texts):
         head.append(f"Binary files {before} and {after} differ")
-        return Patch(os.fsencode("\n".join(head) + "\n"))
-    hunks = b"".join(_hunks(_lines(texts[0]), _lines(texts[1]), context, budget))
-    if hunks:
+    elif hunks := b"".join(_hunks(texts, context, budget)):
         # A tab ends a name with a blank, even a quoted one.
-        tabs = ("\t" if " " in name else "" for name in (before, after))
-        head += [f"--- {before}{next(tabs)}", f"+++ {after}{next(tabs)}"]
+        one, other = (name + "\t" * (" " in name) for name in (before, after))
+        head += [f"--- {one}", f"+++ {other}"]
     return read(os.fsencode("\n".join(head) + "\n") + hunks)
-
-
-def _lines(text: bytes) -> list[bytes]:
-    lines = text.split(b"\n")
-    last = lines.pop()
-    return [line + b"\n" for line in lines] + ([last] if last else [])
 
 
 def oid_of(content: bytes, object_format: str) -> str:
@@ -172,24 +165,19 @@ class _Matcher(difflib.SequenceMatcher[bytes]):
         return super().find_longest_match(alo, ahi, blo, bhi)
 
 
-def _hunks(
-    old: Sequence[bytes], new: Sequence[bytes], context: int, budget: Budget
-) -> Iterator[bytes]:
+def _hunks(texts: tuple[bytes, bytes], context: int, budget: Budget) -> Iterator[bytes]:
     """Yield the hunks, with `context` lines around each change."""
+    old, new = map(_LINE.findall, texts)
     for group in _Matcher(old, new, budget).get_grouped_opcodes(context):
         (_, a, _, b, _), (_, _, c, _, d) = group[0], group[-1]
         rows = [b"@@ -%b +%b @@\n" % (_range(a, c), _range(b, d))]
         for tag, one, two, three, four in group:
-            if tag == "equal":
-                rows += [b" " + line for line in old[one:two]]
-            else:
-                rows += [b"-" + line for line in old[one:two]]
-                rows += [b"+" + line for line in new[three:four]]
+            rows += [(b" " if tag == "equal" else b"-") + line for line in old[one:two]]
+            rows += [b"+" + line for line in new[three:four] if tag != "equal"]
         yield b"".join(row if row.endswith(b"\n") else row + b"\n" + _ENDLESS for row in rows)
 
 
 def _range(start: int, end: int) -> bytes:
     """Lines `start` to `end`, counted from 0, as a hunk names them: `3,2`."""
-    length = end - start
-    first = start + 1 if length else start
-    return b"%d" % first if length == 1 else b"%d,%d" % (first, length)
+    first = start + (end > start)
+    return b"%d" % first if end - start == 1 else b"%d,%d" % (first, end - start)

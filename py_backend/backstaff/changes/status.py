@@ -5,9 +5,8 @@ submodule's own settings. So each submodule is looked at here as a work tree of 
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from stat import S_IFMT
 from typing import NamedTuple
 
 from backstaff.changes.work_tree import (
@@ -38,7 +37,7 @@ _SUBMODULES = (
     *("config", "-z", "--file", "-", "--no-includes", "--get-regexp"),
     r"^submodule\..*\.(path|ignore)$",
 )
-_STATUS = ("status", "--porcelain=v1", "--branch", "--untracked-files=no", "--", ":(literal).git")
+_BRANCH = ("status", "--porcelain=v1", "--branch", "--untracked-files=no", "--", ":(literal).git")
 
 
 class Row(NamedTuple):
@@ -47,11 +46,6 @@ class Row(NamedTuple):
     letters: str
     path: str
     source: str = ""
-
-    @property
-    def is_conflict(self) -> bool:
-        """Whether both sides of a merge changed it."""
-        return self.letters in _CONFLICTS.values()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +58,17 @@ class Status:
 
     def raw(self, branch: str, inside: str) -> str:
         """The text of git's status, whose first line is `branch`; `inside` is before each path."""
-
-        def named(path: str) -> str:
-            return quoted(inside + path, blanks=True)
-
         lines = [branch]
-        for letters, path, source in self.rows:
-            lines.append(f"{letters} {f'{named(source)} -> ' * bool(source)}{named(path)}\n")
-        return "".join((*lines, *(f"?? {named(path)}\n" for path in self.untracked)))
+        for letters, path, source in (*self.rows, *(Row("??", path) for path in self.untracked)):
+            names = (quoted(inside + name, blanks=True) for name in (source, path) if name)
+            lines.append(f"{letters} {' -> '.join(names)}\n")
+        return "".join(lines)
 
 
 def branch_line(tree: WorkTree) -> str:
     """The line of the branch, such as `## main...origin/main [ahead 1]`. Raises `Unanswered`."""
     # Git prints nothing else, because it sees no file and no index.
-    return os.fsdecode(tree.repository.ask(tree.budget, *_STATUS, sees="references").strip()) + "\n"
+    return os.fsdecode(tree.repository.ask(*_BRANCH, sees="references").strip()) + "\n"
 
 
 def status_of(tree: WorkTree) -> Status:
@@ -86,17 +77,18 @@ def status_of(tree: WorkTree) -> Status:
     Git goes through the files once, and lists those that are not as in the index. Only these are
     compared more closely.
     """
-    repository, budget = tree.repository, tree.budget
-    words = [*tree.listing("diff", "status", "diff"), "--ita-invisible-in-index", "--cached"]
-    untracked_counts = repository.configuration.flag("status.showuntrackedfiles", default=True)
+    repository, below = tree.repository, tree.repository.below()
+    # Else git compares the other files once more, by other attributes.
+    words = ["-c", "diff.autoRefreshIndex=false", *tree.listing("status", "diff")]
+    words.append("--ita-invisible-in-index")
+    shown = repository.values.get("status.showuntrackedfiles", "").lower()
+    untracked_counts = repository.flag("status.showuntrackedfiles", default=True)
     files = ["ls-files", "-z", "-t", "--modified", "--unmerged", *repository.excludes]
     files += ["--others"] * untracked_counts
-    if repository.configuration.values.get("status.showuntrackedfiles", "").lower() != "all":
-        files += ["--directory", "--no-empty-directory"]
-    below = tree.below()
+    files += ["--directory", "--no-empty-directory"] * (shown != "all")
     told, listed = repository.answers(  # both at the same time
-        repository.start(budget, *question, *below, sees="files")
-        for question in ([*words, tree.head], files)
+        repository.start(*question, *below, sees="files")
+        for question in ([*words, "--cached", tree.head], files)
     )
     staged, untracked, stages, modified = tree.parsed(told), list[str](), dict[str, int](), set()
     for line in os.fsdecode(listed).split("\0")[:-1]:  # "? new", or "C 100644 6d3c... 0\ta.py"
@@ -110,9 +102,8 @@ def status_of(tree: WorkTree) -> Status:
             modified.add(path)
     changed = Changes()
     if modified:
-        below = tree.below(*modified if len(modified) <= MAX_NAMED else ())
-        words = [*tree.listing("diff-files", "status", "diff"), "--ita-invisible-in-index"]
-        changed = tree.parsed(repository.ask(budget, *words, *below, sees="files"), disk=True)
+        below = repository.below(*modified) if len(modified) <= MAX_NAMED else below
+        changed = tree.parsed(repository.ask(*words, *below, sees="files"), disk=True)
     # Git lists a file "U" also beside a conflict that it looks for copies in, and files that have
     # another time but the same content.
     modified -= stages.keys()
@@ -125,7 +116,8 @@ def status_of(tree: WorkTree) -> Status:
         letters = _CONFLICTS[stages[path]] if path in stages else letters
         source = next((one.source for one in sides if one and one.source), "")
         rows += [Row(letters, path, source)] if letters.strip() else []
-    return Status(rows, in_order(untracked), [p for p, one in changed.items() if one.undecided])
+    undecided = (path for path, one in changed.items() if one.undecided)
+    return Status(rows, in_order(untracked), in_order(undecided))
 
 
 def decided(
@@ -142,36 +134,27 @@ def decided(
     submodule is a change of it. Raises `Unanswered`.
     """
     gitlinks = _gitlinks(tree, below) if disk else {}
-    paths = {path for path, one in changes.items() if is_submodule(one)} | gitlinks.keys()
-    ignored = _ignored(tree) if paths else {}
-    ignored = {path: ignored.get(path, ignored[""]) for path in paths}
+    submodules = gitlinks.keys() | {path for path, one in changes.items() if one.is_submodule}
+    ignored = _ignored(tree, submodules) if submodules else {}
     changes = {path: one for path, one in changes.items() if ignored.get(path) != "all"}
-    files = (path for path, one in changes.items() if one.origin and not is_submodule(one))
+    files = (path for path, one in changes.items() if one.origin and not one.is_submodule)
     undecided = set(tree.undecided(tree.attributes(files)))
     for path, oid in gitlinks.items():
         if ignored[path] == "all":
             continue
-        head, is_dirty = _submodule(tree, path, ignored[path], untracked_counts=untracked_counts)
-        change = changes.get(path)
-        if is_dirty is None and (head is None or not change):
+        counts = ignored[path] == "none" or (untracked_counts and ignored[path] != "untracked")
+        new = _submodule(tree, path, oid, is_looked_into=ignored[path] != "dirty", counts=counts)
+        change = changes.get(path, Change("M", Side(GITLINK, oid), Side(GITLINK, oid)))
+        if new is None:
             undecided.add(path)
-        elif change and is_submodule(change):
-            new = change.new and Side(GITLINK, (head or oid) + "-dirty" * bool(is_dirty))
-            changes[path] = replace(change, new=new)
-            if change.old == new:
+        elif change.is_submodule and change.new:
+            changes[path] = replace(change, new=Side(GITLINK, new), origin=Origin.DISK)
+            if change.old == changes[path].new:
                 del changes[path]
-        elif is_dirty and not change:
-            new = Side(GITLINK, f"{head or oid}-dirty")
-            changes[path] = Change("M", Side(GITLINK, oid), new, origin=Origin.DISK)
     for path in undecided:
         change = changes.get(path) or Change("M", None, None)
         changes[path] = replace(change, undecided=True)
-    return {path: changes[path] for path in in_order(changes)}
-
-
-def is_submodule(change: Change) -> bool:
-    """Whether the `change` is one of a submodule alone."""
-    return {S_IFMT(side.mode) for side in (change.old, change.new) if side} == {GITLINK}
+    return changes
 
 
 def _gitlinks(tree: WorkTree, below: str) -> dict[str, str]:
@@ -179,7 +162,8 @@ def _gitlinks(tree: WorkTree, below: str) -> dict[str, str]:
     if not tree.repository.has_gitlinks:
         return {}
     found = dict[str, str]()
-    for entry in tree.ask("ls-files", "-z", "-v", "--stage", *tree.below(below)):
+    words = ("ls-files", "-z", "-v", "--stage", *tree.repository.below(below))
+    for entry in tree.repository.entries(*words):
         facts, _, path = entry.partition("\t")
         # "H" is not said of one that is not looked at, as with --skip-worktree.
         if facts.startswith("H 160000 ") and facts.endswith(" 0"):
@@ -187,24 +171,22 @@ def _gitlinks(tree: WorkTree, below: str) -> dict[str, str]:
     return found
 
 
-def _ignored(tree: WorkTree) -> dict[str, str]:
-    """The changes that do not count in each submodule, and by default: "".
+def _ignored(tree: WorkTree, submodules: Iterable[str]) -> dict[str, str]:
+    """The changes that do not count in each of the `submodules`.
 
     They are "untracked" files, "dirty" for all but other commits, or "all"; "none" is such a
     setting, and "" if there is none. As for git, a `.gitmodules` that is gone is that of the index.
     """
-    file = ".gitmodules"
+    file, repository = ".gitmodules", tree.repository
     rules = None if tree.inside else tree.content(file, 0o100644)
     if rules is None:
         rules = tree.blobs([f":{file}"]).get(f":{file}")
-    repository, values = tree.repository, dict[str, str]()
-    told = repository.ask(tree.budget, *_SUBMODULES, given=rules or b"\n", fine=(0, 1, 3, 128))
-    for setting in os.fsdecode(told).split("\0")[:-1]:
-        key, _, value = setting.partition("\n")
-        values.setdefault(key, value)
-    known = {**values, **repository.configuration.values}
-    found = {"": known.get("diff.ignoresubmodules", "")}
-    for key, place in values.items():
+    told = repository.ask(*_SUBMODULES, given=rules or b"\n", fine=(0, 1, 3, 128))
+    settings = (setting.partition("\n") for setting in os.fsdecode(told).split("\0")[:-1])
+    values = {key: value for key, _, value in reversed(list(settings))}
+    known = {**values, **repository.values}
+    found = dict.fromkeys(submodules, known.get("diff.ignoresubmodules", ""))
+    for key, place in reversed(values.items()):
         ignore = f"{key[:-5]}.ignore"
         if key.endswith(".path") and ignore in known:
             found[place.rstrip("/").removeprefix(tree.inside)] = known[ignore]
@@ -212,32 +194,32 @@ def _ignored(tree: WorkTree) -> dict[str, str]:
 
 
 def _submodule(
-    tree: WorkTree, path: str, ignores: str, *, untracked_counts: bool
-) -> tuple[str | None, bool | None]:
-    """The latest commit of the submodule at `path`, and whether its files differ from it.
+    tree: WorkTree, path: str, oid: str, *, is_looked_into: bool, counts: bool
+) -> str | None:
+    """The commit of the submodule at `path`, with `-dirty` if its files differ from it.
 
-    The commit is "" if it has none or is not cloned. Nothing can be said, None, if it is too deep,
-    or git does not answer there, as in one that was moved without git. A `.git` file that came with
-    a project can name any repository of the user's, whose state is not the project's: nothing is
-    said of such a one, either.
+    It is `oid`, that of the index, if the submodule has none or is not cloned. Untracked files are
+    a difference if that `counts`. Nothing can be said, None, if it is too deep, a filter would
+    decide, or git does not answer there, as in one that was moved without git. A `.git` file that
+    came with a project can name any repository of the user's, whose state is not the project's:
+    nothing is said of such a one, either.
     """
     if tree.nested == MAX_NESTED:
-        return None, None
+        return None
     try:
         with (
             tree.base.root.directory(tree.base.prefix + path) as place,
-            opened(place, tree.budget) as inner,
+            opened(place, tree.repository.budget) as inner,
         ):
-            head = inner.repository.head
-            if inner.repository.depth:  # it was not cloned: this is the repository around
-                return "", False
-            if ignores == "dirty":
-                return head, False
-            status = status_of(replace(inner, nested=tree.nested + 1))
+            if inner.base.path != place.path:  # it was not cloned: this is the repository around
+                return oid
+            head, status = inner.repository.head or oid, Status((), (), ())
+            if is_looked_into:
+                status = status_of(replace(inner, nested=tree.nested + 1))
     except Unanswered as error:
-        return ("", False) if error.why is NoGit.NO_WORK_TREE else (None, None)
+        return oid if error.why is NoGit.NO_WORK_TREE else None
     except PathError:
-        return "", False  # it is gone, or a file is in its place
-    counts = ignores == "none" or (untracked_counts and ignores != "untracked")
-    is_dirty = bool(status.rows or (status.untracked and counts))
-    return head, None if status.undecided and not is_dirty else is_dirty
+        return oid  # it is gone, or a file is in its place
+    if status.rows or (status.untracked and counts):
+        return f"{head}-dirty"
+    return None if status.undecided and head == oid else head

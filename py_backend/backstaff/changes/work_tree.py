@@ -5,7 +5,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from io import BytesIO
 from stat import S_IFMT
@@ -17,16 +17,15 @@ from backstaff.fs.file import read
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.root import Place
 from backstaff.project.git import Repository, find_repository
-from backstaff.project.running_git import QUIET, GitFailed, NoGit, Unanswered
+from backstaff.project.running_git import QUIET, GitFailed, Unanswered
 
 MAX_BYTES = 4 << 20
 """Maximum number of bytes of a file whose content is shown."""
 LINK, GITLINK = 0o120000, 0o160000
 _ODD = re.compile(r"/(?:\.{1,2}|\.git|(?=/[^/]))/", re.IGNORECASE)
 """Matches a name that no file of a work tree has: git itself writes none into an index."""
-_UNSAFE = re.compile('[\0-\x1f\x7f"\\\\]')
-_ESCAPES = {
-    one: f"\\{letter}" for one, letter in zip('\a\b\t\n\v\f\r"\\', 'abtnvfr"\\', strict=True)
+_ESCAPES = {number: f"\\{number:03o}" for number in (*range(32), 127)} | {
+    ord(one): f"\\{letter}" for one, letter in zip('\a\b\t\n\v\f\r"\\', 'abtnvfr"\\', strict=True)
 }
 _ATTRIBUTES = ("filter", "working-tree-encoding", "ident", "text", "eol")
 
@@ -60,6 +59,11 @@ class Change:
     origin: Origin | None = None
     undecided: bool = False
 
+    @property
+    def is_submodule(self) -> bool:
+        """Whether it is a change of a submodule alone."""
+        return {S_IFMT(side.mode) for side in (self.old, self.new) if side} == {GITLINK}
+
 
 Changes = dict[str, Change]
 """Changes by path from the base, in git's order."""
@@ -74,46 +78,33 @@ def in_order(paths: Iterable[str]) -> list[str]:
 class WorkTree:
     """A work tree. The `base` is its top, or the root of the call if the top is above that.
 
-    `inside` is the path from the top to the base: "" or `a/b/`. `nested` is the number of work
-    trees around this submodule that are looked at.
+    The `repository` is that around the base. `nested` is the number of work trees around this
+    submodule that are looked at.
     """
 
     base: Place
-    inside: str
     repository: Repository
-    budget: Budget
     nested: int = 0
+
+    @property
+    def inside(self) -> str:
+        """The path from the top to the base: "" or `a/b/`."""
+        return self.repository.inside
 
     @property
     def head(self) -> str:
         """The latest commit, or the empty tree before the first."""
-        repository = self.repository
-        empty = hashlib.new(repository.configuration.object_format, b"tree %d\0" % 0)
-        return repository.head or empty.hexdigest()
+        empty = hashlib.new(self.repository.object_format, b"tree %d\0" % 0)
+        return self.repository.head or empty.hexdigest()
 
-    def below(self, *paths: str) -> list[str]:
-        """Git's words for all below the `paths` from the base; without any, for all."""
-        full = [(self.inside + path).rstrip("/") for path in paths or ("",)]
-        return ["--", *(f":(top,literal){path}" for path in full if path)]
-
-    def ask(self, *words: str, given: bytes = b"") -> list[str]:
-        """Git's answer about files, or the index, split at each NUL. Raises `Unanswered`."""
-        told = self.repository.ask(self.budget, *words, given=given, sees="files")
-        return os.fsdecode(told).split("\0")[:-1]
-
-    def listing(self, command: str, *settings: str) -> list[str]:
-        """Git's words for a list of changes, with renames by the first of the `settings`."""
-        configuration = self.repository.configuration
-        known = [one for one in settings if f"{one}.renames" in configuration.values]
-        found = f"{known[0]}.renames" if known else ""
-        copies = configuration.values.get(found, "").lower() in ("copies", "copy")
-        how = (
-            "-C" if copies else "-M" if configuration.flag(found, default=True) else "--no-renames"
-        )
-        limits = [configuration.values.get(f"{one}.renamelimit") for one in settings]
-        limit = next(filter(None, limits), None)
-        words = ["-c", f"diff.renameLimit={limit}"] if limit else []
-        return [*words, command, "--raw", "-z", "--no-abbrev", *QUIET, how]
+    def listing(self, *sections: str) -> list[str]:
+        """Git's words for a list of changes, with renames by the first of the `sections`."""
+        values, words = self.repository.values, list[str]()
+        for name in ("renames", "renamelimit"):
+            known = (values.get(f"{section}.{name}") for section in sections)
+            value = next((one for one in known if one is not None), None)
+            words += [] if value is None else ["-c", f"diff.{name}={value}"]
+        return [*words, "diff", "--raw", "-z", "--no-abbrev", *QUIET]
 
     def parsed(self, listed: bytes, *, disk: bool = False) -> Changes:
         """The changes `listed` by git; with `disk` a new side without a hash is the disk's."""
@@ -141,14 +132,14 @@ class WorkTree:
         if found:
             given = "".join(f"{self.inside}{path}\0" for path in found)
             words = ("check-attr", "-z", "--stdin", *_ATTRIBUTES)
-            parts = iter(self.ask(*words, given=os.fsencode(given)))
+            parts = iter(self.repository.entries(*words, given=os.fsencode(given)))
             for path, name, value in zip(parts, parts, parts, strict=True):
                 found[path.removeprefix(self.inside)][name] = value
         return found
 
     def undecided(self, attributes: Mapping[str, Mapping[str, str]]) -> list[str]:
         """The paths with `attributes` that git could only compare with the help of a program."""
-        values, found = self.repository.configuration.values, list[str]()
+        values, found = self.repository.values, list[str]()
         for path, its in attributes.items():
             encoding, name = its["working-tree-encoding"], its["filter"]
             programs = (values.get(f"filter.{name}.{key}") for key in ("clean", "process"))
@@ -179,8 +170,8 @@ class WorkTree:
         given = os.fsencode("".join(f"{name}\n" for name in wanted))
         with suppress(Unanswered):
             if wanted:
-                ask, words = self.repository.ask, ("cat-file", "--batch")
-                told = ask(self.budget, *words, given=given, sees="files", fine=(0, 128))
+                words = ("cat-file", "--batch")
+                told = self.repository.ask(*words, given=given, sees="files", fine=(0, 128))
         stream = BytesIO(told)
         for name in wanted:  # git ends at an object that it cannot read
             facts = re.fullmatch(rb"[0-9a-f]+ (\w+) (\d+)\n", stream.readline())
@@ -194,21 +185,15 @@ class WorkTree:
 def opened(start: Place, budget: Budget) -> Iterator[WorkTree]:
     """The work tree around the directory `start`. Raises `PathError` and `Unanswered`."""
     repository = find_repository(start, budget)
-    if isinstance(repository, NoGit):
-        raise Unanswered(repository)
     names = [] if start.relative == "." else start.relative.split("/")
-    within, inside = len(names) - repository.depth, ""
+    within, inside = len(names) - repository.inside.count("/"), ""
     if within < 0:
         inside = "/".join(start.root.components[within:]) + "/"
     with start.root.directory("/".join(names[:within]) if within > 0 else ".") as base:
-        yield WorkTree(base, inside, repository, budget)
+        yield WorkTree(base, replace(repository, inside=inside))
 
 
 def quoted(path: str, *, blanks: bool = False) -> str:
     r"""`path` as git prints it with core.quotePath=false: `"a\tb"`; with `blanks` also `"a b"`."""
-
-    def escaped(match: re.Match[str]) -> str:
-        return _ESCAPES.get(match[0], f"\\{ord(match[0]):03o}")
-
-    escapes = _UNSAFE.sub(escaped, path)
+    escapes = path.translate(_ESCAPES)
     return f'"{escapes}"' if escapes != path or (blanks and " " in path) else path

@@ -5,6 +5,7 @@ commit, as in a shallow clone, which made all files. Lock files and generated on
 others. So none of these count.
 """
 
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from backstaff.cache import LRUCache
 from backstaff.file_kinds import is_generated
 from backstaff.fs.root import Place
 from backstaff.project.git import Repository
-from backstaff.project.running_git import NoGit
+from backstaff.project.running_git import QUIET, NoGit, Unanswered
 
 COMMITS = 1000
 """Maximum number of commits that are looked at, the latest first."""
@@ -48,15 +49,30 @@ def edits(place: Place, repository: Repository | NoGit, budget: Budget) -> Edits
     key = (place.path, repository.head, repository.is_shallow)
     kept = _KEPT.get(key)
     if kept is None:
-        told = repository.commits(COMMITS, budget)
-        if isinstance(told, NoGit):
-            return Edits(unknown=told)
+        try:
+            told = touched(repository, budget)
+        except Unanswered as error:
+            return Edits(unknown=error.why)
         several = told if len(told) > 1 else []
         commits = [[file for file in files if not is_generated(file)] for files in several]
         commits = [files for files in commits if 0 < len(files) <= BULK]
         kept = Edits(commits, Counter(chain.from_iterable(commits)))
         _KEPT.put(key, kept)
     return kept
+
+
+def touched(repository: Repository, budget: Budget, most: int = COMMITS) -> list[list[str]]:
+    """The files below its place that each of the `most` latest commits touched, latest first.
+
+    A commit with none, such as a merge, is left out. Raises `Unanswered`.
+    """
+    words = ["log", "-z", "--name-only", "--no-renames", "--format=tformat:%x00", f"-n{most}"]
+    words += [*QUIET, repository.head, *repository.below()]
+    told = repository.ask(*words, budget=budget) if repository.head else b""
+    start = len(os.fsencode(repository.inside))
+    # Two NULs and a newline stand before the paths, and a NUL behind each.
+    listed = (entry.rstrip(b"\0").split(b"\0") for entry in told.split(b"\0\0\n")[1:])
+    return [[os.fsdecode(path[start:]) for path in paths] for paths in listed]
 
 
 _KEPT: LRUCache[tuple[str, str, bool], Edits] = LRUCache(MAX_KEPT)

@@ -17,11 +17,12 @@ stale, as far as the file system dates changes at once; a file system on a netwo
 import os
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from itertools import chain, pairwise, repeat
+from operator import attrgetter
 from stat import S_ISDIR
 from typing import NamedTuple
 
@@ -34,13 +35,21 @@ from backstaff.fs.root import Place
 from backstaff.fs.walk import Step, Walk
 from backstaff.project.git import Repository, find_repository
 from backstaff.project.running_git import NoGit, Unanswered
-from backstaff.project.stamp import UNSETTLED, Stamp, is_young, settled, stamp_of
 
 MAX_KEPT = 500_000
 """Maximum number of files and directories that are kept, of all projects.
 
 With their stamps, 500,000 files take 80 MB.
 """
+
+RACY_NS = 20_000_000
+"""Nanoseconds for which a file counts as just changed: longer than a step of the kernel's clock.
+
+A second change within the same step would leave the same times.
+"""
+COARSE_NS = 2_100_000_000
+"""The same for a file system that keeps whole seconds, or every other one as FAT does."""
+_SECOND_NS = 1_000_000_000
 
 LIST_SECONDS = 5.0
 """Maximum number of seconds for git's list of ignored names: half a million files take less."""
@@ -99,6 +108,14 @@ class ProjectFiles:
         return [one.path for one in self.directories if one.closed is why]
 
 
+Stamp = tuple[int, int, int, int, int]
+"""The times and the identity of a file: equal stamps mean that nothing has changed."""
+UNSETTLED: Stamp = (0, 0, 0, 0, 0)
+"""Stands for something that changed just now. No file on a disk has this stamp."""
+stamp_of: Callable[[os.stat_result], Stamp] = attrgetter(
+    "st_mtime_ns", "st_ctime_ns", "st_ino", "st_dev", "st_size"
+)
+
 Watch = dict[str, Stamp]
 """The stamps of some names in a directory, which has changed if any of them has another one."""
 
@@ -128,13 +145,17 @@ def project_files(place: Place, budget: Budget, *, include_ignored: bool = False
     `place` cannot be read, and `Cancelled`.
     """
     directory, begun = place.listing(), time.time_ns()
-    repository = find_repository(place, budget)
+    repository: Repository | NoGit
+    try:
+        repository = find_repository(place, budget)
+    except Unanswered as error:
+        repository = error.why
     git = repository if isinstance(repository, Repository) and not include_ignored else None
     basis: list[object] = [_stamp(".", directory, begun)]
     if git:
-        above = ("../" * up + _RULES for up in range(git.depth, 0, -1))
+        above = ("../" * up + _RULES for up in range(git.inside.count("/"), 0, -1))
         rules = (option.removeprefix("--exclude-from=") for option in git.excludes[1:])
-        basis += [git.inside, git.excludes, git.configuration.handed_on()]
+        basis += [git.inside, git.excludes, git.handed_on]
         basis += [_stamp(file, directory, begun) for file in (*above, *rules)]
         basis.append(_stamp("index", git.git.descriptor, begun))
     else:
@@ -144,11 +165,11 @@ def project_files(place: Place, budget: Budget, *, include_ignored: bool = False
     if kept and kept.basis == (*basis,) and _is_current(kept, directory, budget):
         return replace(kept.found, repository=repository)
     look = _Look(git, budget, include_ignored)
-    told = look.hide(git) if git else None
+    look.hide(git.inside if git else "")
+    why = look.unanswered or (repository if isinstance(repository, NoGit) else None)
     with Walk(directory, look.arrange, budget) as walk:
         for step, problem in walk.enter_all():
             look.note_unreadable(step, problem)
-    why = told or (repository if isinstance(repository, NoGit) else None)
     found = ProjectFiles(
         look.directories,
         tuple(chain.from_iterable(one.paths for one in look.directories)),
@@ -160,7 +181,7 @@ def project_files(place: Place, budget: Budget, *, include_ignored: bool = False
     stamps = chain.from_iterable(map(dict.values, look.watches.values()))
     steady = UNSETTLED not in basis and not any(is_young(one, begun) for one in stamps)
     # A git that failed may answer the next call.
-    if steady and not found.expired and not (git and why):
+    if steady and not found.expired and not look.unanswered:
         KEPT.put(key, _Kept(found, (*basis,), look.watches))
     return found
 
@@ -168,11 +189,22 @@ def project_files(place: Place, budget: Budget, *, include_ignored: bool = False
 def _stamp(file: str, directory: int, now: int) -> Stamp | None:
     """The stamp of `file`, which may lie above the open `directory`; None if there is none."""
     try:
-        return settled(HANDLES.stat(file, directory), now)
+        stamp = stamp_of(HANDLES.stat(file, directory))
     except FileNotFoundError:
         return None
     except OSError:
         return UNSETTLED
+    return UNSETTLED if is_young(stamp, now) else stamp
+
+
+def is_young(stamp: Stamp, now: int) -> bool:
+    """Return True if the file changed so shortly before `now` that another change may not show.
+
+    A time of whole seconds may come from a file system that keeps no others.
+    """
+    modified, changed = stamp[0], stamp[1]
+    is_coarse = not (modified % _SECOND_NS and changed % _SECOND_NS)
+    return max(modified, changed) >= now - (COARSE_NS if is_coarse else RACY_NS)
 
 
 def _is_current(kept: _Kept, directory: int, budget: Budget) -> bool:
@@ -206,54 +238,50 @@ class _Look:
     include_ignored: bool
     hidden: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """The ignored names in each directory."""
-    is_silent: bool = False
-    """Whether git gave no answer, perhaps because of a fifo: it would take as long again."""
+    unanswered: NoGit | None = None
+    """The reason why git gave no answer, perhaps a fifo: it would take as long again."""
     has_gitlinks: bool = False
     directories: list[Directory] = field(default_factory=list)
     ignored: int = 0
     has_rules: bool = False
     watches: dict[str, Watch] = field(default_factory=lambda: {"": {}})
 
-    def hide(self, git: Repository) -> NoGit | None:
-        """Leave out the names that `git` ignores; return the reason if it does not list them.
+    def hide(self, inside: str) -> None:
+        """Leave out the names that git ignores; `inside` is the path from the top to the start.
 
         Git names an ignored directory `a/`. It also names one so in which all files are ignored
         one by one, and then these, so that a rule for the directory has nothing behind it. Who
         starts in an ignored directory wants its files, so no rule hides them.
         """
-        try:
-            listed = self._listed(git, "--others", "--ignored", "--directory")
-        except Unanswered as error:
-            self.is_silent = True
-            return error.why
+        listed = self._listed("--others", "--ignored", "--directory")
         for path, after in pairwise([*listed, ""]):
-            is_around = after.startswith(path) or git.inside.startswith(path)
+            is_around = after.startswith(path) or inside.startswith(path)
             if not (path.endswith("/") and is_around):
-                above, _, name = path.removeprefix(git.inside).rstrip("/").rpartition("/")
+                above, _, name = path.removeprefix(inside).rstrip("/").rpartition("/")
                 self.hidden[above].add(name)
-        self.has_gitlinks = git.has_gitlinks
-        return None
+        self.has_gitlinks = not self.unanswered and self.git is not None and self.git.has_gitlinks
 
     @cached_property
     def within(self) -> set[str]:
         """The repositories within: `a` is a submodule, and `a/` another one."""
-        found, listed = set[str](), list[str]()
-        try:
-            if self.git and not self.is_silent:
-                listed = self._listed(self.git, "-t", "--stage", "--others")
-        except Unanswered:
-            self.is_silent = True
-        for line in listed:  # "? a/", or "H 160000 6d3c... 0\ta"
+        found, inside = set[str](), self.git.inside if self.git else ""
+        for line in self._listed("-t", "--stage", "--others"):  # "? a/", or "H 160000 6d3c... 0\ta"
             facts, _, path = line.partition("\t" if line[0] != "?" else " ")
             if path.endswith("/") or facts[2:].startswith("160000 "):
-                found.add(path.removeprefix(self.git.inside if self.git else ""))
+                found.add(path.removeprefix(inside))
         return found
 
-    def _listed(self, git: Repository, *options: str) -> list[str]:
-        """The names that git lists, from the top of the work tree. Raises `Unanswered`."""
-        words = ("ls-files", "-z", *options, *git.excludes, *git.below)
-        budget = self.budget.share(LIST_SHARE).at_most(LIST_SECONDS)
-        return os.fsdecode(git.ask(budget, *words, sees="files")).split("\0")[:-1]
+    def _listed(self, *options: str) -> list[str]:
+        """The names that git lists, from the top of the work tree; none if it does not answer."""
+        if not self.git or self.unanswered:
+            return []
+        words = ("ls-files", "-z", *options, *self.git.excludes, *self.git.below())
+        try:
+            budget = self.budget.share(LIST_SHARE).at_most(LIST_SECONDS)
+            return self.git.entries(*words, budget=budget)
+        except Unanswered as error:
+            self.unanswered = error.why
+            return []
 
     def arrange(self, directory: int, path: str) -> Sequence[Named]:
         """Note the files in the open `directory`; return the directories to enter."""
@@ -299,7 +327,7 @@ class _Look:
             self._watch(directory, path, _DOT_GIT)
         else:  # a link or a file names it, and nothing here changes with the repository
             self._note(path, UNSETTLED)
-        return self.is_silent or f"{path}/" in self.within
+        return f"{path}/" in self.within or self.unanswered is not None
 
     def _note(self, path: str, stamp: Stamp) -> None:
         """Note the `stamp` of the directory `path`, with those of its neighbours."""

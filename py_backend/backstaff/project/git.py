@@ -3,20 +3,17 @@
 The clean repository comes with this package: a directory without settings, hooks, attributes and
 references (`clean/`). Git takes it for the common part of the repository (`GIT_COMMON_DIR`), and
 has the real index, objects and `HEAD`. So nothing that the repository's configuration names exists
-for git, even if the configuration changes during the call. A few values are handed on
-(`Configuration.handed_on`).
+for git, even if the configuration changes during the call. A few values are handed on.
 
 Only two questions go to the real repository, and neither of them reads a file of the work tree:
 its place with its settings, and its references. Git's directories are opened first, and git
-gets the open ones, so that none is swapped for another meanwhile. A failure is an answer as well:
-a `NoGit`, and the caller does without.
+gets the open ones, so that none is swapped for another meanwhile.
 """
 
 import atexit
 import os
 import re
-import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -32,9 +29,7 @@ from backstaff.fs.file import read
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.root import Place
 from backstaff.project import running_git
-from backstaff.project.configuration import QUESTION, Configuration, is_within
 from backstaff.project.running_git import (
-    QUIET,
     GitFailed,
     NoGit,
     RunningGit,
@@ -53,16 +48,17 @@ _SPLIT = GitFailed(
     "its index is split, and git cannot read it without a change of file times:"
     " `git update-index --no-split-index` ends that"
 )
+_MOVED = GitFailed("its directories were moved meanwhile")
 _PLACES = ("/usr/bin", "/usr/local/bin", "/bin", "/opt/homebrew/bin")
 _CLEAN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clean")
-_FILES = (
-    *("HEAD", "config", "config.worktree", "commondir", "index", "packed-refs", "shallow"),
-    *("info/grafts", "objects/info/alternates"),
+_PARTS = (
+    *("HEAD", "config", "config.worktree", "commondir", "index", "packed-refs", "shallow", "info"),
+    *("info/grafts", "logs", "refs", "objects"),
 )
-_PARTS = (*_FILES, "info", "logs", "refs", "objects")
 _SHARED = re.compile(r"sharedindex\.((?:[0-9a-f]{2})+)")
 _GITLINK = b"\0\0\xe0\0"
 """The mode of a submodule as it stands in an index."""
+_OF_THE_USER = ("global", "system")
 _BETWEEN = "--//"
 """A word that git repeats between its answers; no real path has two slashes together."""
 _QUESTION = (
@@ -70,13 +66,16 @@ _QUESTION = (
     *(_BETWEEN, "--git-common-dir", _BETWEEN),
     *("--default", "HEAD"),  # before the first commit, git prints nothing for it
 )
+_SETTINGS = ("config", "-z", "--show-scope", "--list")
+_HANDED_ON = (
+    *("filemode", "autocrlf", "eol", "ignorecase", "symlinks", "trustctime", "checkstat"),
+    *("precomposeunicode", "sparsecheckout", "sparsecheckoutcone", "attributesfile"),
+)
+"""The settings in `core` that a git in the clean repository has, too."""
+_FALSE = re.compile(r"|false|no|off|\s*[-+]?(0x)?0+[kmg]?", re.IGNORECASE)
 _APART = {"GIT_INDEX_FILE": f"{_CLEAN}/no-index"}
 _QUIET = ("-c", f"core.attributesFile={os.devnull}")
-_OURS = {
-    "GIT_NO_REPLACE_OBJECTS": "1",
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_CONFIG_GLOBAL": os.devnull,
-}
+_OURS = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
 
 
 Sees = Literal["objects", "index", "files", "references"]
@@ -109,10 +108,11 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """The work tree around a place. It can be asked while the place is open.
+    """The work tree around a place. It can be asked while the place is open, within the `budget`.
 
-    `inside` is the path from the top of the work tree to the place: "" or `a/b/`. `head` is the
-    latest commit, "" before the first. `excludes` are git's options for the files of ignore rules.
+    `inside` is the path from the top of the work tree to the place: "" or `a/b/`. `values` are the
+    settings, the last of each name. `head` is the latest commit, "" before the first. `excludes`
+    are git's options for the files of ignore rules.
     """
 
     program: str
@@ -121,51 +121,52 @@ class Repository:
     common: Held
     objects: Held
     inside: str
-    configuration: Configuration
+    values: Mapping[str, str]
     head: str
     excludes: tuple[str, ...]
+    budget: Budget
 
-    @property
-    def depth(self) -> int:
-        """The number of levels of the place below the top of the work tree."""
-        return self.inside.count("/")
-
-    @property
-    def below(self) -> tuple[str, ...]:
-        """Git's words for all below the place."""
-        return ("--", f":(top,literal){self.inside.rstrip('/')}") if self.inside else ("--",)
+    def below(self, *paths: str) -> list[str]:
+        """Git's words for all below the `paths` from the place; without any, below the place."""
+        full = [(self.inside + path).rstrip("/") for path in paths or ("",)]
+        return ["--", *(f":(top,literal){path}" for path in full if path)]
 
     def start(
-        self, budget: Budget, *words: str, sees: Sees = "objects", given: bytes = b""
+        self, *words: str, sees: Sees = "objects", given: bytes = b"", budget: Budget | None = None
     ) -> RunningGit:
         """Start git with `words`, and `given` as its input. Raises `Unanswered`."""
         has_index = sees in ("index", "files")
         if has_index and self.is_split:
             raise Unanswered(_SPLIT)
-        clean = clean_directory(self.configuration.object_format)
+        clean = clean_directory(self.object_format)
         environment = {"GIT_DIR": str(self.git), "GIT_OBJECT_DIRECTORY": str(self.objects)}
         environment["GIT_WORK_TREE"] = "." if sees == "files" else clean
         environment |= _unlockable_index(self.git) if has_index else _APART
         if sees == "references":
             words = (*_QUIET, *words)
         else:
-            words = (*self.configuration.handed_on(), *words)
+            words = (*self.handed_on, *words)
             shallow = f"{self.common}/shallow" if self.is_shallow else os.devnull
             environment |= {"GIT_COMMON_DIR": clean, "GIT_SHALLOW_FILE": shallow, **_OURS}
         at = str(self.top) if sees == "files" else clean
-        held = [one.descriptor for one in self._held]
+        held, budget = [one.descriptor for one in self._held], budget or self.budget
         return started(self.program, at, budget, words, environment, given=given, held=held)
 
     def ask(
         self,
-        budget: Budget,
         *words: str,
         sees: Sees = "objects",
         given: bytes = b"",
         fine: tuple[int, ...] = (0,),
+        budget: Budget | None = None,
     ) -> bytes:
         """The output of such a git, if its exit status is `fine`. Raises `Unanswered`."""
-        return self.answers([self.start(budget, *words, sees=sees, given=given)], fine)[0]
+        return self.answers([self.start(*words, sees=sees, given=given, budget=budget)], fine)[0]
+
+    def entries(self, *words: str, given: bytes = b"", budget: Budget | None = None) -> list[str]:
+        """Git's answer about files, or the index, split at each NUL. Raises `Unanswered`."""
+        told = self.ask(*words, sees="files", given=given, budget=budget)
+        return os.fsdecode(told).split("\0")[:-1]
 
     def answers(self, starting: Iterable[RunningGit], fine: tuple[int, ...] = (0,)) -> list[bytes]:
         """The outputs of such gits, if nothing was swapped meanwhile. Raises `Unanswered`."""
@@ -176,7 +177,24 @@ class Repository:
     def require_in_place(self) -> None:
         """Raise `Unanswered` if git got a path that leads to another directory by now."""
         if not running_git.BY_DESCRIPTOR and not all(one.is_there() for one in self._held):
-            raise Unanswered(GitFailed("its directories were moved meanwhile"))
+            raise Unanswered(_MOVED)
+
+    @property
+    def object_format(self) -> str:
+        """The kind of hashes, "sha1" or "sha256"."""
+        return self.values.get("extensions.objectformat", "sha1").lower()
+
+    @property
+    def handed_on(self) -> list[str]:
+        """The options that give a git in the clean repository its settings."""
+        keys = (f"core.{name}" for name in _HANDED_ON)
+        settings = (f"{key}={self.values[key]}" for key in keys if key in self.values)
+        return [word for setting in settings for word in ("-c", setting)]
+
+    def flag(self, key: str, *, default: bool = False) -> bool:
+        """Whether the setting `key` is on: any value that git does not read as false."""
+        value = self.values.get(key)
+        return default if value is None else not _FALSE.fullmatch(value)
 
     @property
     def _held(self) -> tuple[Held, ...]:
@@ -199,13 +217,10 @@ class Repository:
 
         Git sets the time of a shared index whenever it reads one, and nothing here changes a file.
         """
-        try:
-            names = os.listdir(self.git.path)
-        except OSError:  # it is gone, as git itself will say
-            return False
-        return any(
-            bytes.fromhex(one[1]) in self._index() for one in map(_SHARED.fullmatch, names) if one
-        )
+        with suppress(OSError):  # it is gone, as git itself will say
+            shared = filter(None, map(_SHARED.fullmatch, os.listdir(self.git.path)))
+            return any(bytes.fromhex(one[1]) in self._index() for one in shared)
+        return False
 
     @property
     def has_gitlinks(self) -> bool:
@@ -219,26 +234,10 @@ class Repository:
         """The name of the branch, even before its first commit; "" if `head` is detached."""
         words = ("symbolic-ref", "--quiet", "--short", "HEAD")
         try:
-            answer = self.ask(budget, *words, sees="references", fine=(0, 1))
+            answer = self.ask(*words, sees="references", fine=(0, 1), budget=budget)
         except Unanswered as error:
             return error.why
         return os.fsdecode(answer.removesuffix(b"\n"))
-
-    def commits(self, most: int, budget: Budget) -> list[list[str]] | NoGit:
-        """The files below the place that each of the `most` latest commits touched, latest first.
-
-        Paths are relative to the place; files that are gone are among them. A commit with none,
-        such as a merge, is left out.
-        """
-        words = ("log", "-z", "--name-only", "--no-renames", "--format=tformat:%x00", f"-n{most}")
-        try:
-            told = self.ask(budget, *words, *QUIET, self.head, *self.below) if self.head else b""
-        except Unanswered as error:
-            return error.why
-        start = len(os.fsencode(self.inside))
-        # Two NULs and a newline stand before the paths, and a NUL behind each.
-        listed = (entry.rstrip(b"\0").split(b"\0") for entry in told.split(b"\0\0\n")[1:])
-        return [[os.fsdecode(path[start:]) for path in paths] for paths in listed]
 
 
 def _unlockable_index(git: Held) -> dict[str, str]:
@@ -265,38 +264,24 @@ def clean_directory(object_format: str) -> str:
     return path
 
 
-def find_repository(place: Place, budget: Budget) -> Repository | NoGit:
-    """The work tree around the directory `place`. A git inside the root is not run."""
-    program = _program(place.root.path, os.environ.get("PATH", ""))
+def find_repository(place: Place, budget: Budget) -> Repository:
+    """The work tree around the directory `place`. A git inside the root is not run.
+
+    Raises `Unanswered`.
+    """
+    root, here = place.root.path, Held(place.directory, place.path)
+    program = _program(root, os.environ.get("PATH", ""))
     above = (place.path, *map(str, PurePath(place.path).parents))
     dot_gits = [one for folder in above if os.path.lexists(one := os.path.join(folder, ".git"))]
     if not dot_gits:  # git need not be started to say so
-        return NoGit.NO_WORK_TREE
+        raise Unanswered(NoGit.NO_WORK_TREE)
     if not program:
-        return NoGit.ABSENT
-    here, held = Held(place.directory, place.path), [place.directory]
-    try:
-        _refuse_endless(dot_gits[0])
-        budget = budget.at_most(FIRST_SECONDS)
-        running = (
-            started(program, str(here), budget, (*_QUIET, *words), _APART, held=held)
-            for words in (_QUESTION, QUESTION)
-        )
-        return _described(place, program, dot_gits, *answers(running))
-    except Unanswered as error:
-        return error.why
-    except OSError as error:
-        return GitFailed(f"git failed: {error.strerror}")
-
-
-def _described(
-    place: Place, program: str, dot_gits: Iterable[str], facts: bytes, values: bytes
-) -> Repository:
-    """The repository that git describes by `facts` and the `values` of its settings.
-
-    Raises `Unanswered` and OSError.
-    """
-    root = place.root.path
+        raise Unanswered(NoGit.ABSENT)
+    first, held = budget.at_most(FIRST_SECONDS), [place.directory]
+    facts, printed = answers(
+        started(program, str(here), first, (*_QUIET, *words), _APART, held=held)
+        for words in (_QUESTION, _SETTINGS)
+    )
     is_inside, git, common, head = (
         part.removesuffix("\n").removeprefix("\n") for part in os.fsdecode(facts).split(_BETWEEN)
     )
@@ -306,49 +291,60 @@ def _described(
     depth = is_inside.count("../")
     top = "/".join(names[: len(names) - depth]) or "/"
     common = os.path.realpath(os.path.join(place.path, common))
-    for directory in (git, common):
-        _refuse_endless(directory)
-    configuration = Configuration.read(values, top)
+    values = _settings(printed, top)
     # Open the directories first and judge them then, so that nobody can swap them in between.
-    objects = f"{common}/objects"
-    held = {path: _opened(path, place) for path in (top, git, common, objects)}
+    opened, *parts = (_opened(path, place) for path in (top, git, common, f"{common}/objects"))
     # A file `.git` can only have led there.
     led = (one for one in dot_gits if os.path.realpath(one) == git or os.path.isfile(one))
     owner = os.path.dirname(next(led, "")) or git
     # A core.worktree that came with a project can name any directory above it.
-    is_wide = held[top].path != top or not (is_within(top, owner) or is_within(top, root))
-    directories = [held[one].path for one in (git, common, objects)]
-    if is_wide or _leads_out(directories, owner, root, configuration):
+    is_wide = opened.path != top or not (is_within(top, owner) or is_within(top, root))
+    if is_wide or _leads_out([one.path for one in parts], owner, root, values):
         raise Unanswered(NoGit.ELSEWHERE)
-    return Repository(
-        program,
-        held[top],
-        held[git],
-        held[common],
-        held[objects],
-        "".join(f"{name}/" for name in names[len(names) - depth :]),
-        configuration,
-        head,
-        _excludes(configuration, common, top, root),
-    )
+    inside = "".join(f"{name}/" for name in names[len(names) - depth :])
+    excludes = _excludes(values["core.excludesfile"], common, top, root)
+    at, shared, objects = parts
+    return Repository(program, opened, at, shared, objects, inside, values, head, excludes, budget)
 
 
 def _opened(path: str, place: Place) -> Held:
-    """The directory at `path`, which `place` closes. Raises OSError if it is elsewhere by now."""
+    """The directory at `path`, which `place` closes. Raises `Unanswered` if it is elsewhere."""
     real = os.path.realpath(path)
-    held = Held(place.keep_open(HANDLES.root(real)), real)
+    try:
+        held = Held(place.keep_open(HANDLES.root(real)), real)
+    except OSError as error:
+        raise Unanswered(GitFailed(f"git failed: {error.strerror}")) from error
     if not held.is_there():
-        raise FileNotFoundError(2, "it was moved meanwhile")
+        raise Unanswered(_MOVED)
     return held
 
 
-def _excludes(configuration: Configuration, common: str, top: str, root: str) -> tuple[str, ...]:
-    """Git's options for the ignore rules, the weakest first.
+def _settings(printed: bytes, top: str) -> dict[str, str]:
+    """The last value of each setting that git has `printed` in the work tree at `top`.
+
+    A project may name a file of its own as core.excludesFile, and no other file of the user's.
+    """
+    folder = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    files = {"core.excludesfile": "ignore", "core.attributesfile": "attributes"}
+    values = {key: f"{folder}/git/{name}" for key, name in files.items()}
+    parts = iter(os.fsdecode(printed).split("\0")[:-1])
+    for scope, setting in zip(parts, parts, strict=False):  # "global", "core.worktree\n/a"
+        key, is_valued, value = setting.partition("\n")
+        if key in files:
+            value = os.path.expanduser(value)
+            is_own = is_within(os.path.realpath(os.path.join(top, value)), top)
+            if scope not in _OF_THE_USER and not (is_own and key == "core.excludesfile"):
+                continue
+        values[key] = value if is_valued else "true"
+    return values
+
+
+def _excludes(users: str, common: str, top: str, root: str) -> tuple[str, ...]:
+    """Git's options for the ignore rules, the weakest first; `users` is core.excludesFile.
 
     Git follows a link at info/exclude, such as `.git/info/exclude -> ../../ignore`. One that leads
     out of the work tree does not count, because the hidden names would tell its lines.
     """
-    users = configuration.excludes_file
     exclude = os.path.realpath(f"{common}/info/exclude")
     own = any(is_within(exclude, place) for place in (common, top, root))
     files = [os.path.join(top, users) if users else "", exclude if own else ""]
@@ -356,17 +352,8 @@ def _excludes(configuration: Configuration, common: str, top: str, root: str) ->
     return ("--exclude-per-directory=.gitignore", *named)
 
 
-def _refuse_endless(git_directory: str) -> None:
-    """Raise `Unanswered` if to read one of its first files may take for ever, as with a fifo."""
-    for name in _FILES:
-        with suppress(OSError):
-            mode = os.stat(f"{git_directory}/{name}").st_mode
-            if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode):
-                raise Unanswered(GitFailed(f"its {name!r} is no file"))
-
-
 def _leads_out(
-    directories: Sequence[str], owner: str, root: str, configuration: Configuration
+    directories: Sequence[str], owner: str, root: str, values: Mapping[str, str]
 ) -> bool:
     """Whether a part of the repository in the directory `owner` lies neither in it nor in `root`.
 
@@ -382,39 +369,38 @@ def _leads_out(
 
     git, common, objects = directories
     if not is_ours(git):
-        return not _names(git, owner, configuration.values.get("core.worktree", ""))
+        return not _names(git, owner, values.get("core.worktree", ""))
     parts = [common, objects, *(f"{at}/{part}" for at in {git, common} for part in _PARTS)]
     if not all(map(is_ours, parts)):
         return True
     # Of the objects, a link at a single one is harmless, because its name tells its content.
-    deep = (f"{common}/refs", f"{git}/refs", f"{git}/logs", f"{common}/logs")
-    links = chain(*map(_links, deep), _links(objects, levels=2, skip_names=2))
-    return not all(map(is_ours, chain(links, _alternates(objects, 5))))
+    deep = [f"{common}/refs", f"{git}/refs", f"{git}/logs", f"{common}/logs"]
+    deep += [f"{objects}/info", f"{objects}/pack"]
+    links = chain(*map(_links, deep), _links(objects, levels=0))
+    return not all(map(is_ours, chain(links, _alternates(objects))))
 
 
-def _links(at: str, *, levels: int = 50, skip_names: int = 0) -> Iterator[str]:
-    """Yield the links below `at`, but not in directories with names of `skip_names` letters."""
+def _links(at: str, levels: int = 50) -> Iterator[str]:
+    """Yield the links below `at`."""
     with suppress(OSError), os.scandir(at) as entries:
         for entry in entries:
             if entry.is_symlink():
                 yield entry.path
-            elif levels > 1 and entry.is_dir() and len(entry.name) != skip_names:
-                yield from _links(entry.path, levels=levels - 1, skip_names=skip_names)
+            elif levels and entry.is_dir():
+                yield from _links(entry.path, levels - 1)
 
 
-def _alternates(objects: str, levels: int) -> Iterator[str]:
+def _alternates(objects: str, levels: int = 5) -> Iterator[str]:
     """Yield the other directories of objects that `objects` names, and those that these name.
 
     "/" stands for names that are not read here: quoted, in a long file, or at too many levels.
     """
     content = _read(f"{objects}/info/alternates")
-    if content and (len(content) == MAX_NAMED or not levels):
+    if content and (len(content) == MAX_NAMED or b'"' in content or not levels):
         yield "/"
         return
     for line in content.splitlines():
-        if line.startswith(b'"'):
-            yield "/"
-        elif line and not line.startswith(b"#"):
+        if line and not line.startswith(b"#"):
             path = os.path.join(objects, os.fsdecode(line))
             yield path
             yield from _alternates(path, levels - 1)
@@ -439,6 +425,11 @@ def _names(git: str, owner: str, worktree: str) -> bool:
     # Since git 2.48 it can be relative to the git directory. To git, a NUL ends it.
     path = os.fsdecode(named.partition(b"\0")[0].rstrip(b"\n"))
     return bool(path) and os.path.realpath(os.path.join(git, path)) == f"{owner}/.git"
+
+
+def is_within(path: str, project: str) -> bool:
+    """Whether the absolute `path` is `project` or lies below it."""
+    return os.path.commonpath((path, project)) == project
 
 
 def _program(root: str, path: str) -> str | None:

@@ -8,7 +8,6 @@ writes. A git that passes its limits is killed.
 
 import os
 import re
-import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -103,20 +102,16 @@ NoGit.SLOW = NoGit("git had not answered")
 NoGit.TOO_MUCH = NoGit("git had answered too much, or taken too much memory")
 
 _MEANINGS = (
-    (b"not a git repository|in a work tree|cannot use bare repository", NoGit.NO_WORK_TREE),
-    (
-        b"[Oo]ut of memory|Memory exhausted|mmap failed|[Cc]annot allocate|attempting to allocate",
-        NoGit.TOO_MUCH,
-    ),
-)
-_REMEDIES = (
-    (r"unknown repository extension|expected git repo version", "a newer git reads it"),
+    ("not a git repository|in a work tree|cannot use bare repository", NoGit.NO_WORK_TREE),
+    ("out of memory|memory exhausted|mmap failed|cannot allocate|to allocate", NoGit.TOO_MUCH),
+    ("unknown repository extension|expected git repo version", "a newer git reads it"),
     (r"bad (config|numeric|boolean)|invalid (mode|value)", "mend the configuration"),
     (
-        r"unable to read|bad object|could not|missing|unable to find|cannot (obtain|read)|fetch",
+        "unable to read|bad object|could not|missing|unable to find|cannot (obtain|read)|fetch",
         "an object is not here: a partial clone leaves some out, and nothing is fetched",
     ),
 )
+"""What git's words mean: a reason, or a remedy."""
 
 
 class Unanswered(Exception):
@@ -129,15 +124,13 @@ class Unanswered(Exception):
 
 def reason(complaint: bytes) -> NoGit:
     """The reason in git's `complaint`, with a remedy where one is known."""
-    for words, why in _MEANINGS:
-        if re.search(words, complaint):
-            return why
     text = re.sub(r"[^\x21-\x7e]+", " ", complaint.decode("ascii", "replace"))
-    text = text.strip().removeprefix("fatal: ").removeprefix("error: ")[:300]
-    remedy = next(
-        (f" ({what})" for words, what in _REMEDIES if re.search(words, text, re.IGNORECASE)), ""
-    )
-    return GitFailed(f"git says: {text}{remedy}" if text else "git failed")
+    text = text.strip().removeprefix("fatal: ").removeprefix("error: ")
+    for words, meaning in _MEANINGS:
+        if re.search(words, text, re.IGNORECASE):
+            failed = GitFailed(f"git says: {text[:300]} ({meaning})")
+            return meaning if isinstance(meaning, NoGit) else failed
+    return GitFailed(f"git says: {text[:300]}" if text else "git failed")
 
 
 @dataclass(slots=True)
@@ -256,7 +249,6 @@ def started(  # noqa: PLR0913  # all that a process is started with
 
 def is_program(path: str) -> bool:
     """Whether the file `path` can be run."""
-    try:
-        return stat.S_ISREG(os.stat(path).st_mode) and os.access(path, os.X_OK)
-    except OSError:
-        return False
+    with suppress(OSError):
+        return os.path.isfile(path) and os.access(path, os.X_OK)
+    return False

@@ -100,7 +100,7 @@ def _compare(work_tree: WorkTree, base: str, target: str | None, words: list[str
         COUNTS["undecided diffs"] += 1
         return
     COUNTS["diffs"] += 1
-    patches = found.patches(0, Budget())
+    patches = found.patches(0)
     mine = b"".join(patch.text for _, _, patch in patches if isinstance(patch, Patch))
     if target is not None and _plain(mine) != _plain(theirs):
         # Git reads a file in place of its object if the time is the same, and attributes of files.

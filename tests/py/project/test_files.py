@@ -22,9 +22,8 @@ from backstaff.errors import Cancelled, PermissionRefused
 from backstaff.fs.handles import Descriptors
 from backstaff.fs.root import Root
 from backstaff.project import files as project_files
-from backstaff.project.files import Closed, ProjectFiles
+from backstaff.project.files import COARSE_NS, RACY_NS, Closed, ProjectFiles, is_young, stamp_of
 from backstaff.project.running_git import NoGit
-from backstaff.project.stamp import COARSE_NS, RACY_NS, UNSETTLED, is_young, settled, stamp_of
 from tests.py.examples import examples, times
 from tests.py.processes import unprivileged
 from tests.py.project.repositories import RandomRepository, alone, git
@@ -110,10 +109,8 @@ def test_without_a_change_nothing_is_read_again(tree: Plant) -> None:
 def test_what_changed_just_before_it_was_read_has_no_stamp(tree: Plant) -> None:
     status = tree({"a": ""}).stat()
     newest = max(status.st_mtime_ns, status.st_ctime_ns)
-    racy = [settled(status, newest + age) for age in (-1, 0, RACY_NS)]
-    assert racy == [UNSETTLED] * 3
-    assert settled(status, newest + RACY_NS + 1) == stamp_of(status)
-    assert stamp_of(status) != UNSETTLED
+    assert all(is_young(stamp_of(status), newest + age) for age in (-1, 0, RACY_NS))
+    assert not is_young(stamp_of(status), newest + RACY_NS + 1)
 
 
 @pytest.mark.parametrize("coarse", [(5_000_000_000, 5_000_000_001), (5_000_000_001, 5_000_000_000)])

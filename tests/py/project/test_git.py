@@ -5,6 +5,7 @@ import select
 import stat
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,9 +15,10 @@ import pytest
 from backstaff.budget import Budget
 from backstaff.errors import Cancelled
 from backstaff.fs.root import Place, Root
+from backstaff.project import files as listing
 from backstaff.project import git as asking
 from backstaff.project import running_git
-from backstaff.project.configuration import default_file
+from backstaff.project.edits import touched
 from backstaff.project.files import project_files
 from backstaff.project.git import Repository, find_repository
 from backstaff.project.running_git import GitFailed, NoGit, Unanswered, started
@@ -53,23 +55,19 @@ def opened(path: Path, root: Path | None = None) -> Iterator[Place]:
 def asked(path: Path, root: Path | None = None) -> Iterator[Repository]:
     """The repository at `path`."""
     with opened(path, root) as place:
-        found = find_repository(place, Budget())
-        assert isinstance(found, Repository), found
-        yield found
+        yield find_repository(place, Budget())
 
 
 def tracked(repository: Repository) -> list[str]:
     """All files that are tracked, in git's order."""
-    found = repository.ask(Budget(), "ls-files", "-z", *repository.below, sees="files")
-    return os.fsdecode(found).split("\0")[:-1]
+    return repository.entries("ls-files", "-z", *repository.below())
 
 
 def no_git(path: Path, root: Path | None = None) -> NoGit:
     """The reason why there is none at `path`."""
-    with opened(path, root) as place:
-        found = find_repository(place, Budget())
-    assert isinstance(found, NoGit), found
-    return found
+    with opened(path, root) as place, pytest.raises(Unanswered) as raised:
+        find_repository(place, Budget())
+    return raised.value.why
 
 
 def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> Path:
@@ -85,19 +83,19 @@ def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> Path
 def test_branch_files_and_commits_are_told(root: Path) -> None:
     everything = {"a", "d/b", "new\nline", "0" * 40}
     with asked(root) as repository:
-        assert repository.depth == 0
+        assert repository.inside == ""
         assert repository.branch(Budget()) == "trunk"
         assert tracked(repository) == sorted(everything)
-        first, second = repository.commits(9, Budget())
+        first, second = touched(repository, Budget(), 9)
         assert (first, set(second)) == (["d/b"], everything)
-        assert repository.commits(1, Budget()) == [["d/b"]]
+        assert touched(repository, Budget(), 1) == [["d/b"]]
 
 
 def test_answers_are_relative_to_the_directory(root: Path) -> None:
     with asked(root / "d") as repository:
         assert repository.inside == "d/"
         assert tracked(repository) == ["d/b"]
-        assert repository.commits(9, Budget()) == [["b"], ["b"]]
+        assert touched(repository, Budget(), 9) == [["b"], ["b"]]
 
 
 def test_newlines_in_the_path_of_a_repository_are_part_of_it(root: Path, folder: Path) -> None:
@@ -107,7 +105,7 @@ def test_newlines_in_the_path_of_a_repository_are_part_of_it(root: Path, folder:
     (root / "in\nside").mkdir()
     for path, depth in ((root, 0), (root / "d", 1), (root / "in\nside", 1)):
         with asked(path) as repository:
-            assert repository.depth == depth
+            assert repository.inside.count("/") == depth
             assert Path(repository.git.path) == root / ".git"
             assert Path(repository.top.path) == root
 
@@ -122,7 +120,7 @@ def test_repository_without_a_commit_has_a_branch_and_no_commits(folder: Path) -
     git(folder, "init", "-q", "-b", "trunk")
     with asked(folder) as repository:
         assert repository.branch(Budget()) == "trunk"
-        assert repository.commits(9, Budget()) == []
+        assert touched(repository, Budget(), 9) == []
 
 
 def test_what_is_no_work_tree_is_told(folder: Path, root: Path) -> None:
@@ -174,7 +172,7 @@ def test_git_that_is_installed_later_is_found(root: Path, monkeypatch: pytest.Mo
     assert no_git(root) is NoGit.ABSENT
     monkeypatch.setattr(asking, "_PLACES", places)
     with asked(root) as repository:
-        assert repository.depth == 0
+        assert repository.inside == ""
 
 
 def test_git_is_not_taken_from_within_the_project(
@@ -206,7 +204,7 @@ def test_repository_cannot_make_git_run_anything(root: Path) -> None:
     with asked(root) as repository:
         assert repository.branch(Budget()) == "trunk"
         assert "d/b" in tracked(repository)
-        assert repository.commits(9, Budget())
+        assert touched(repository, Budget(), 9)
     assert not (root / "ran").exists(), (root / "ran").read_text()
 
 
@@ -235,10 +233,8 @@ def test_missing_object_of_a_partial_clone_is_not_fetched(
         )
     if path == "fixture":  # a clone of an ordinary repository can bring this
         (root / ".git").rename(root / "fixture")
-    with opened(root / path, root) as place:
-        repository = find_repository(place, Budget())
-        if isinstance(repository, Repository):
-            assert isinstance(repository.commits(9, Budget()), NoGit)
+    with opened(root / path, root) as place, pytest.raises(Unanswered):
+        touched(find_repository(place, Budget()), Budget(), 9)
     assert not ran.exists()
 
 
@@ -254,7 +250,7 @@ def test_repository_that_a_project_only_points_to_tells_nothing(
         (project / ".git").write_text(f"gitdir: {root}/.git\n")
     assert no_git(project) is NoGit.ELSEWHERE
     with asked(project, folder) as repository:  # a root that has both
-        assert repository.commits(9, Budget())
+        assert touched(repository, Budget(), 9)
 
 
 def test_linked_work_trees_and_submodules_tell_their_own(root: Path, folder: Path) -> None:
@@ -266,21 +262,22 @@ def test_linked_work_trees_and_submodules_tell_their_own(root: Path, folder: Pat
     git(outer, "init", "-q")
     git(outer, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(root), "module")
     with asked(outer / "module") as repository:
-        assert repository.commits(9, Budget())
+        assert touched(repository, Budget(), 9)
 
 
 def test_rules_of_a_project_do_not_come_from_files_outside_of_it(root: Path, folder: Path) -> None:
     (folder / "secret").write_text("pin\n")
     git(root, "config", "core.excludesFile", str(folder / "secret"))
     with asked(root) as repository:
-        assert repository.configuration.excludes_file == default_file("ignore")
+        assert f"--exclude-from={folder}/secret" not in repository.excludes
+    (root / "mine").write_text("x\n")
     git(root, "config", "core.excludesFile", str(root / "mine"))
     with asked(root) as repository:
-        assert repository.configuration.excludes_file == str(root / "mine")
+        assert f"--exclude-from={root}/mine" in repository.excludes
     (folder / "home/.gitconfig").write_text(f"[core]\nexcludesFile = {folder}/secret\n")
     git(root, "config", "--unset", "core.excludesFile")
     with asked(root) as repository:
-        assert repository.configuration.excludes_file == str(folder / "secret")
+        assert f"--exclude-from={folder}/secret" in repository.excludes
 
 
 # GNU coreutils, which each Linux has, brings timeout(1); macOS has none.
@@ -326,7 +323,7 @@ def test_nothing_is_written(root: Path) -> None:
     before = {path: path.lstat().st_mtime_ns for path in root.rglob("*")}
     with asked(root) as repository:
         tracked(repository)
-        repository.commits(9, Budget())
+        touched(repository, Budget(), 9)
     assert {path: path.lstat().st_mtime_ns for path in root.rglob("*")} == before
 
 
@@ -410,7 +407,7 @@ def test_git_has_no_more_memory_than_its_limit(root: Path, monkeypatch: pytest.M
     with asked(root) as repository:
         words = ("log", "--extended-regexp", "--grep=((a{1,99}){1,99}){1,99}", repository.head)
         with pytest.raises(Unanswered, match=NoGit.TOO_MUCH):
-            repository.ask(Budget(), *words)
+            repository.ask(*words)
 
 
 def test_directories_that_are_moved_meanwhile_are_noticed_where_git_has_their_paths(
@@ -423,7 +420,7 @@ def test_directories_that_are_moved_meanwhile_are_noticed_where_git_has_their_pa
             (root / name).rename(folder / "moved")
             (root / name).symlink_to(folder / "moved")
             with pytest.raises(Unanswered, match="moved meanwhile"):
-                repository.ask(Budget(), "ls-files", sees="files")
+                repository.ask("ls-files", sees="files")
             (root / name).unlink()
             (folder / "moved").rename(root / name)
 
@@ -449,7 +446,7 @@ def test_split_index_is_not_read_because_git_would_set_its_time(root: Path) -> N
         assert "its index is split" in (found.not_applied or "")
     with asked(root) as repository:
         assert repository.is_split
-        assert repository.commits(5, Budget())
+        assert touched(repository, Budget(), 5)
         assert repository.branch(Budget()) == "trunk"
     assert times(root) == before
 
@@ -458,23 +455,32 @@ def test_split_index_is_not_read_because_git_would_set_its_time(root: Path) -> N
 
 
 @pytest.mark.parametrize("name", ["HEAD", "config", "index", "packed-refs", "commondir"])
-def test_git_is_not_asked_where_it_would_wait_for_a_fifo(
+def test_fifo_in_a_git_directory_is_not_waited_for_long(
     root: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(asking, "FIRST_SECONDS", 0.3)
+    monkeypatch.setattr(listing, "LIST_SECONDS", 0.3)
     path = root / ".git" / name
     path.unlink(missing_ok=True)
     os.mkfifo(path)
-    monkeypatch.setattr(asking, "started", pytest.fail)
+    begun = time.monotonic()
     for place in (root, root / "d"):
-        assert isinstance(no_git(place, root), GitFailed)
+        with opened(place, root) as start:
+            assert project_files(start, Budget()).paths
+    assert time.monotonic() - begun < DEADLINE
 
 
-def test_fifo_in_a_linked_work_tree_is_not_waited_for(root: Path) -> None:
+def test_fifo_in_a_linked_work_tree_is_not_waited_for(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing, "LIST_SECONDS", 0.3)
     git(root, "worktree", "add", "-q", "../other")
     index = root / ".git/worktrees/other/index"
     index.unlink()
     os.mkfifo(index)
-    assert isinstance(no_git(root.parent / "other"), NoGit)
+    (root.parent / "other/.gitignore").touch()
+    with opened(root.parent / "other") as start:
+        assert project_files(start, Budget()).not_applied is NoGit.SLOW
 
 
 def test_a_git_directory_elsewhere_that_names_its_work_tree_by_a_fifo_is_foreign(
@@ -499,9 +505,11 @@ def test_a_git_directory_elsewhere_may_name_its_work_tree_by_a_relative_path(
 ) -> None:
     git(root, "worktree", "add", "-q", "inner")
     (root / ".git/worktrees/inner/gitdir").write_bytes(named)
-    with opened(root / "inner") as place:
-        found = find_repository(place, Budget())
-        assert (found is NoGit.ELSEWHERE) == foreign
+    if foreign:
+        assert no_git(root / "inner") is NoGit.ELSEWHERE
+    else:
+        with asked(root / "inner") as repository:
+            assert repository.head
 
 
 def _ends_as_foreign(path: Path) -> None:

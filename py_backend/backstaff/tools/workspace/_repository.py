@@ -18,7 +18,6 @@ from backstaff.render.names import prose, quote
 from backstaff.tool import Context
 from backstaff.tools.workspace._refusals import nearest, nearest_names, refusal
 
-NOT_GIT_REPOSITORY = "NOT_GIT_REPOSITORY"
 MAX_NAME = 500
 """Maximum number of characters of the name of a commit."""
 
@@ -69,24 +68,19 @@ def answering(path: str) -> Iterator[None]:
     """Turn a late answer about the repository of `path`, or none, into a `ToolError`."""
     try:
         yield
-    except DeadlineExceeded as error:
-        raise no_repository(path, NoGit.SLOW) from error
-    except Unanswered as error:
-        raise no_repository(path, error.why) from error
+    except (DeadlineExceeded, Unanswered) as error:
+        why = error.why if isinstance(error, Unanswered) else NoGit.SLOW
+        if why in (NoGit.SLOW, NoGit.TOO_MUCH):
+            remedy = "give a path, or ask for less (git waits for a fifo named .gitattributes, too)"
+            raise DeadlineExceeded(f"When the time was up, {why}: {remedy}") from error
+        if isinstance(why, GitFailed):
+            message = f"The repository of {quote(path)} cannot be read: {prose(why)}"
+            raise ToolError(ErrorCode.INTERNAL, message) from error
+        message = f"Path {quote(path)} has no git repository: {why}"
+        raise ToolError("NOT_GIT_REPOSITORY", message) from error
 
 
-def no_repository(path: str, why: NoGit) -> ToolError:
-    """The error for a `path` whose repository is not known. It may only be slow, or too large."""
-    if why is NoGit.SLOW or why is NoGit.TOO_MUCH:
-        remedy = "give a path, or ask for less (git waits for a fifo named .gitattributes, too)"
-        return DeadlineExceeded(f"When the time was up, {why}: {remedy}")
-    if isinstance(why, GitFailed):
-        message = f"The repository of {quote(path)} cannot be read: {prose(why)}"
-        return ToolError(ErrorCode.INTERNAL, message)
-    return ToolError(NOT_GIT_REPOSITORY, f"Path {quote(path)} has no git repository: {why}")
-
-
-def commit_named(name: str, argument: str, work_tree: WorkTree, context: Context) -> str:
+def commit_named(name: str, argument: str, work_tree: WorkTree) -> str:
     """The hash of the commit `name`, the value of `argument`; "" for HEAD before the first commit.
 
     Raises `ToolError` if it names no commit.
@@ -99,10 +93,8 @@ def commit_named(name: str, argument: str, work_tree: WorkTree, context: Context
     elif ":/" in name or "^{/" in name:
         problem = "looks for a message, which takes any amount of memory: give a commit or branch"
     elif name and not name.startswith("-") and len(name) <= MAX_NAME and name.isprintable():
-        repository = work_tree.repository
         words = ("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
-        if found := repository.ask(
-            context.budget, *words, sees="references", fine=(0, 1, 128)
-        ).strip():
-            return found.decode()
+        found = work_tree.repository.ask(*words, sees="references", fine=(0, 1, 128))
+        if found:
+            return found.decode().strip()
     raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument '{argument}' {problem}: {quote(name)}")

@@ -8,13 +8,12 @@ A page has whole files. One whose patch does not fit is named with its numbers o
 ask for it alone. Alone, it is cut at a hunk.
 """
 
-from collections.abc import Iterable
+import sys
 from dataclasses import dataclass, replace
-from itertools import islice
 
 from backstaff.changes.comparison import INDEX, Comparison, Unshown, compared
 from backstaff.changes.patch import Patch
-from backstaff.changes.work_tree import Change, Origin
+from backstaff.changes.work_tree import Origin
 from backstaff.errors import DeadlineExceeded
 from backstaff.render.lines import cut, paths_in_a_note, plural, size
 from backstaff.render.names import CONTROLS, escaped, quote, show, visible
@@ -24,16 +23,12 @@ from backstaff.tools.workspace._repository import commit_named, work_tree_at
 DEFAULT_TEXT_BYTES, MAX_TEXT_BYTES = 1 << 20, 4 << 20
 MAX_CONTEXT = 20
 MAX_OFFSET = 1_000_000_000
-_WORDS = {
-    "M": "modified",
-    "A": "added",
-    "D": "deleted",
-    "R": "renamed",
-    "C": "copied",
-    "T": "typechange",
-    "U": "unmerged",
-    "?": "undecided",
-}
+_KINDS = (
+    *("modified", "added", "deleted", "renamed", "copied"),
+    *("typechange", "unmerged", "undecided"),
+)
+_WORDS = dict(zip("MADRCTU?", _KINDS, strict=True))
+"""The kinds of changes by git's letters. The kind of an undecided change is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +56,10 @@ def run(asked: Arguments, context: Context) -> Result:
     limit = min(context.text_limit(DEFAULT_TEXT_BYTES), MAX_TEXT_BYTES)
     with work_tree_at(asked.path, context) as (work_tree, below):
         base, target = (
-            name if name in (INDEX, None) else commit_named(name, which, work_tree, context)
+            name if name in (INDEX, None) else commit_named(name, which, work_tree)
             for which, name in (("base", asked.base), ("target", asked.target))
         )
-        prefix = work_tree.base.prefix
+        prefix, repository = work_tree.base.prefix, work_tree.repository
         texts = {
             path.removeprefix(prefix): text.data
             for path, text in context.unsaved.items()
@@ -72,12 +67,11 @@ def run(asked: Arguments, context: Context) -> Result:
         }
         lines = {"files": None, "stat": 0}.get(asked.output, asked.context_lines)
         found = compared(work_tree, base or "", target, below, texts, context=lines)
-        if below and not found.files and not work_tree.ask("ls-files", *work_tree.below(below)):
+        if below and not (found.files or repository.entries("ls-files", *repository.below(below))):
             with context.root.resolve(asked.path):
                 pass  # it is there, and git knows nothing of it
-        if below and list(found.files) == [below]:
+        if found.alone:
             context.root.judge(prefix + below, asked.path)
-            found = replace(found, allowed=below)
         return _page(asked, found, limit, context)
 
 
@@ -87,43 +81,36 @@ def _page(asked: Arguments, found: Comparison, limit: int, context: Context) -> 
     head = _head(asked, found, context)
     room = limit - size(head) - size(f"[more: offset={MAX_OFFSET}]\n")
     rows, files = list[str](), list[dict[str, object]]()
-    patches: Iterable[tuple[str, Change, Patch | Unshown | None]]
-    names = islice(found.files.items(), asked.offset, None)
-    patches = ((path, change, None) for path, change in names)
-    if asked.output != "files":
-        patches = found.patches(asked.offset, context.budget)
     try:
-        for path, change, patch in patches:
+        for path, change, patch in found.patches(asked.offset):
             name, source = prefix + path, prefix + change.source if change.source else None
             told = patch if isinstance(patch, Patch) else None
-            shown, counts = show(name), _counts(told) if told else ""
-            item: dict[str, object] = {
-                "path": name,
-                "status": Keyword(_WORDS["?" if change.undecided else change.letter]),
-                "old_path": source,
-                "added": told and told.added,
-                "removed": told and told.removed,
-                "patch": None,
-                "source": change.origin,
-            }
+            letter = "?" if change.undecided else change.letter
+            shown, counts, text = show(name), _counts(told) if told else "", None
             if isinstance(patch, Unshown):
                 row = f"[{shown}: not shown, {patch}]\n"
             elif patch is None or asked.output == "stat":
-                before = f"{show(source)} -> " if source else ""
-                letter = "?" if change.undecided else change.letter
-                row = f"{letter} {before}{shown}{counts}\n"
+                row = f"{letter} {f'{show(source)} -> ' if source else ''}{shown}{counts}\n"
             else:
-                row, item["patch"] = _written(patch, room if count == 1 else None, asked, context)
+                row, text = _written(patch, room if count == 1 else sys.maxsize, asked, context)
             if size(row) > room:
                 if rows:
                     break  # it is the first of the next page
                 remedy = f"path={quote(name)}" if asked.path != name else "context_lines=0"
-                length = len(told.text) if told else 0
-                why = f"its patch of {length} bytes has no room here: {remedy}"
-                row, item["patch"] = f"[{shown}{counts}: {why}]\n", None
+                why = f"its patch of {size(row)} bytes has no room here: {remedy}"
+                row, text = f"[{shown}{counts}: {why}]\n", None
             rows.append(row)
-            files.append(item)
             room -= size(row)
+            item: dict[str, object] = {
+                "path": name,
+                "status": Keyword(_WORDS[letter]),
+                "old_path": source,
+                "added": told and told.added,
+                "removed": told and told.removed,
+                "patch": text,
+                "source": change.origin,
+            }
+            files.append(item)
     except DeadlineExceeded:
         if not rows:
             raise
@@ -152,38 +139,30 @@ def _head(asked: Arguments, found: Comparison, context: Context) -> str:
     return f"{about}{unsaved}\n"
 
 
-def _written(
-    patch: Patch, alone: int | None, asked: Arguments, context: Context
-) -> tuple[str, str]:
-    """`patch` in the text and in the data. If `alone` is a room, as many hunks as that has."""
-    lines = [line for line in patch.text.split(b"\n") if line[:1] in (b" ", b"+", b"-")]
-    body = [line for line in lines if not line.startswith((b"--- ", b"+++ "))]
-    strip = bool(body) and all(line.endswith(b"\r") for line in body)
+def _written(patch: Patch, limit: int, asked: Arguments, context: Context) -> tuple[str, str]:
+    """`patch` in the text and in the data: the hunks that fit in `limit` bytes, or all."""
     # A name in the head could forge a row: it has escapes for everything invisible.
-    head = visible(_in_text(patch.head, strip=strip))
-    shown, whole = patch, head + _in_text(b"".join(patch.hunks), strip=strip)
-    if alone is not None and size(whole) > alone:
-        remedies = ["context_lines=0 shows more"] * bool(asked.context_lines)
-        remedies += filter(None, [context.hint("{} shows the file", "workspace/read_file")])
+    head, hunks = visible(_in_text(patch.head)), list(map(_in_text, patch.hunks))
+    remedy = ": context_lines=0 shows more" * bool(asked.context_lines)
+    remedy += context.hint(", {} shows the file", "workspace/read_file")
 
-        def end(count: int) -> str:
-            left = plural(len(patch.hunks) - count, "more hunk")
-            return f"[{left}{': ' * bool(remedies)}{', '.join(remedies)}]\n"
+    def end(count: int) -> str:
+        left = len(hunks) - count
+        return f"[{plural(left, 'more hunk')}{remedy}]\n" * bool(left)
 
-        hunks = [_in_text(hunk, strip=strip) for hunk in patch.hunks]
-        text, kept = cut(head, hunks, end, alone)
-        if kept:
-            shown, whole = replace(patch, hunks=patch.hunks[:kept]), text
-    return whole, shown.text.decode("utf-8", "surrogateescape")
+    text, kept = cut(head, hunks, end, limit)
+    if not kept:
+        text, kept = "".join((head, *hunks)), len(hunks)
+    shown = replace(patch, hunks=patch.hunks[:kept])
+    return text, shown.text.decode("utf-8", "surrogateescape")
 
 
 def _counts(patch: Patch) -> str:
     return " (binary)" if patch.added is None else f" +{patch.added} -{patch.removed}"
 
 
-def _in_text(patch: bytes, *, strip: bool) -> str:
-    """`patch` with escapes for controls; if `strip` is true, without carriage returns."""
-    patch = patch.replace(b"\r\n", b"\n") if strip else patch
+def _in_text(patch: bytes) -> str:
+    """`patch` with escapes for controls."""
     return CONTROLS.sub(escaped, patch.decode("utf-8", "replace"))
 
 

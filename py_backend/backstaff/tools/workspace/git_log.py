@@ -9,10 +9,10 @@ repository names is run (contract 008). With `lines`, the answer says which comm
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from backstaff.changes.history import Commit, Written, blame, commits
+from backstaff.changes.history import Commit, blame, commits
+from backstaff.changes.work_tree import WorkTree
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.project.running_git import GitFailed, Unanswered
 from backstaff.render.lines import cut, plural, shortened
@@ -24,7 +24,8 @@ DEFAULT_TEXT_BYTES = 1 << 18
 MAX_COMMITS, MAX_OFFSET, MAX_LINES = 200, 1_000_000_000, 10_000
 MAX_SUBJECT, MAX_AUTHOR, MAX_GREP = 200, 60, 1000
 _SHORT = 7
-_OR_EARLIER = " (or an earlier commit, which this shallow clone has not)"
+_OR_EARLIER = "[each is this commit, or an earlier commit, which this shallow clone has not]\n"
+_UNCOUNTED = "[git could not count the lines: it has not all files here, or it takes too long]\n"
 _LINES = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?")
 
 
@@ -52,28 +53,40 @@ def run(asked: Arguments, context: Context) -> Result:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument 'grep' {problem}")
     span = None if asked.lines is None else _span(asked.lines)
     with work_tree_at(asked.path, context) as (work_tree, below):
-        ref = commit_named(asked.ref, "ref", work_tree, context)
-        repository, path = work_tree.repository, (work_tree.inside + below).rstrip("/")
         if span:
-            if not ref:
-                raise ToolError(ErrorCode.NOT_FOUND, f"{quote(asked.ref)} has no commit yet")
-            try:
-                written = blame(repository, ref, path, *span, context.budget)
-            except Unanswered as error:
-                if not isinstance(error.why, GitFailed):
-                    raise
-                problem = f"has no such lines in {quote(asked.ref)}: {prose(error.why)}"
-                message = f"Path {quote(asked.path)} {problem}"
-                raise ToolError(ErrorCode.NOT_FOUND, message) from error
-            return _writers(asked, written, span, context)
-        listed: Sequence[Commit] = ()
+            return _writers(asked, work_tree, below, span, context)
+        ref = commit_named(asked.ref, "ref", work_tree)
+        listed, counted = list[Commit](), True
         if ref:
             most, skip = asked.max_commits + 1, asked.offset  # more tells whether there is more
-            listed = commits(repository, ref, path, context.budget, grep=grep, most=most, skip=skip)
+            listed, counted = commits(
+                work_tree.repository, ref, below, grep=grep, most=most, skip=skip
+            )
         if not listed and below:
             with context.root.resolve(asked.path):
                 pass  # else it is neither here nor in the history
-        return _list(asked, listed, context, is_shallow=repository.is_shallow)
+        is_shallow = work_tree.repository.is_shallow
+    about = "" if asked.path in (".", "") else f" of {show(asked.path)}"
+    head = "" if listed else f"No {'more ' * bool(asked.offset)}commits{about}\n"
+    rows = [_row(one) for one in listed[: asked.max_commits]]
+    if is_shallow and len(listed) <= asked.max_commits:
+        rows.append("[earlier commits are not here: this is a shallow clone]\n")
+
+    def end(shown: int) -> str:
+        more = f"[more: offset={asked.offset + shown}]\n"
+        return _UNCOUNTED * (not counted) + more * (shown < len(listed))
+
+    text, shown = cut(head, rows, end, context.text_limit(DEFAULT_TEXT_BYTES))
+    more = shown < len(listed)
+    return Result(
+        text=text,
+        data={
+            "commits": [asdict(one) for one in listed[:shown]],
+            "truncated": more,
+            "next_offset": asked.offset + shown if more else None,
+        },
+        truncated=more,
+    )
 
 
 def _span(lines: str) -> tuple[int, int]:
@@ -88,24 +101,32 @@ def _span(lines: str) -> tuple[int, int]:
 
 
 def _writers(
-    asked: Arguments, found: Sequence[Written], span: tuple[int, int], context: Context
+    asked: Arguments, tree: WorkTree, below: str, span: tuple[int, int], context: Context
 ) -> Result:
+    """Who wrote the lines of the `span`, as of the commit that is asked for."""
     first, last = span
-    rows = [
-        f"{one.first}{f'-{one.last}' if one.last > one.first else ''} {_row(one.commit)}"
-        f"{_OR_EARLIER if one.boundary else ''}\n"
-        for one in found
-    ]
+    if not (ref := commit_named(asked.ref, "ref", tree)):
+        raise ToolError(ErrorCode.NOT_FOUND, f"{quote(asked.ref)} has no commit yet")
+    try:
+        found = blame(tree.repository, ref, (tree.inside + below).rstrip("/"), first, last)
+    except Unanswered as error:
+        if not isinstance(error.why, GitFailed):
+            raise
+        problem = f"has no such lines in {quote(asked.ref)}: {prose(error.why)}"
+        message = f"Path {quote(asked.path)} {problem}"
+        raise ToolError(ErrorCode.NOT_FOUND, message) from error
+    rows = [f"{one}{f'-{two}' if two > one else ''} {_row(commit)}" for one, two, commit in found]
     head = f"{show(asked.path)}: who wrote lines {first}-{last}, as of {show(asked.ref)}\n"
+    earlier = _OR_EARLIER * tree.repository.is_shallow
 
     def end(shown: int) -> str:
-        return f"[more: lines={found[shown].first}-{last}]\n" if shown < len(found) else ""
+        return earlier + (f"[more: lines={found[shown][0]}-{last}]\n" if shown < len(found) else "")
 
     text, shown = cut(head, rows, end, context.text_limit(DEFAULT_TEXT_BYTES))
     data = [
-        {"start_line": one.first, "end_line": one.last, "boundary": one.boundary}
-        | {name: getattr(one.commit, name) for name in ("oid", "date", "author", "subject")}
-        for one in found[:shown]
+        {"start_line": one, "end_line": two}
+        | {name: getattr(commit, name) for name in ("oid", "date", "author", "subject")}
+        for one, two, commit in found[:shown]
     ]
     more = shown < len(found)
     return Result(text=text, data={"lines": data, "truncated": more}, truncated=more)
@@ -114,42 +135,10 @@ def _writers(
 def _row(commit: Commit) -> str:
     author = shortened(prose(commit.author), MAX_AUTHOR)
     subject = shortened(prose(commit.subject), MAX_SUBJECT)
-    return f"{commit.oid[:_SHORT]} {commit.date} {author}: {subject}"
-
-
-def _list(
-    asked: Arguments, found: Sequence[Commit], context: Context, *, is_shallow: bool
-) -> Result:
-    listed, rows = found[: asked.max_commits], []
-    for one in listed:
-        counts = " (merge)" * one.is_merge
-        if one.files is not None:
-            counts = f" ({plural(one.files, 'file')} +{one.added} -{one.removed})"
-        rows.append(f"{_row(one)}{counts}\n")
-    about = [] if asked.path in (".", "") else [f"of {show(asked.path)}"]
-    about += [f"with {quote(asked.grep)}"] if asked.grep else []
-    head = "" if rows else " ".join([f"No {'more ' * bool(asked.offset)}commits", *about]) + "\n"
-
-    if is_shallow and len(found) <= asked.max_commits:
-        rows.append("[earlier commits are not here: this is a shallow clone]\n")
-    uncounted = any(one.files is None and not one.is_merge for one in listed)
-    note = "[git could not count the lines: it has not all files here, or it takes too long]\n"
-
-    def end(shown: int) -> str:
-        more = f"[more: offset={asked.offset + shown}]\n"
-        return note * uncounted + more * (shown < len(found))
-
-    text, shown = cut(head, rows, end, context.text_limit(DEFAULT_TEXT_BYTES))
-    more = shown < len(found)
-    return Result(
-        text=text,
-        data={
-            "commits": [asdict(one) for one in found[:shown]],
-            "truncated": more,
-            "next_offset": asked.offset + shown if more else None,
-        },
-        truncated=more,
-    )
+    counts = ""
+    if commit.files is not None:
+        counts = f" ({plural(commit.files, 'file')} +{commit.added} -{commit.removed})"
+    return f"{commit.oid[:_SHORT]} {commit.date} {author}: {subject}{counts}\n"
 
 
 TOOL = Tool(

@@ -45,7 +45,7 @@ def run(arguments: Arguments, context: Context) -> Result:
             answering(arguments.cwd),
             opened(start, context.budget) as work_tree,
         ):
-            return _result(work_tree, status_of(work_tree), context)
+            return _result(work_tree, context)
     except (NotFound, NotADirectory) as error:
         message = f"Path {quote(arguments.cwd)} is not a directory: {error.message}"
         raise ToolError(ErrorCode.NOT_DIRECTORY, message) from error
@@ -53,69 +53,58 @@ def run(arguments: Arguments, context: Context) -> Result:
         raise refusal(error, arguments.cwd, context) from error
 
 
-def _groups(work_tree: WorkTree, status: Status, unsaved: Sequence[str]) -> dict[str, list[str]]:
-    """The rows of the text by their headings."""
-
-    def shown(path: str) -> str:
-        return show(work_tree.base.prefix + path)
-
+def _groups(status: Status, prefix: str, unsaved: Sequence[str]) -> dict[str, list[str]]:
+    """The rows of the text by their headings; `prefix` is before the paths of the `status`."""
     groups: dict[str, list[str]] = {"conflicts": [], "staged": [], "changed": []}
     for row in status.rows:
-        if row.is_conflict:
-            groups["conflicts"].append(f"{row.letters} {shown(row.path)}")
+        if "U" in row.letters or row.letters in ("AA", "DD"):
+            groups["conflicts"].append(f"{row.letters} {show(prefix + row.path)}")
             continue
         for group, letter in zip(("staged", "changed"), row.letters, strict=True):
-            before = f"{shown(row.source)} -> " if letter in "RC" else ""
-            groups[group] += [f"{letter} {before}{shown(row.path)}"] * (letter != " ")
+            before = f"{show(prefix + row.source)} -> " if letter in "RC" else ""
+            groups[group] += [f"{letter} {before}{show(prefix + row.path)}"] * (letter != " ")
     undecided = "undecided, as a filter would have to run, or they cannot be read"
     return groups | {
-        "untracked": [shown(path) for path in status.untracked],
+        "untracked": [show(prefix + path) for path in status.untracked],
         "changed in Emacs, not saved": [show(path) for path in unsaved],
-        undecided: [shown(path) for path in status.undecided],
+        undecided: [show(prefix + path) for path in status.undecided],
     }
 
 
-def _result(work_tree: WorkTree, status: Status, context: Context) -> Result:
-    prefix, inside = work_tree.base.prefix, work_tree.inside
+def _result(work_tree: WorkTree, context: Context) -> Result:
+    prefix, repository = work_tree.base.prefix, work_tree.repository
+    status, line = status_of(work_tree), branch_line(work_tree)
     unsaved = sorted(path for path in context.unsaved if path.startswith(prefix))
-    line = branch_line(work_tree)
     # No name of a branch has two dots or a blank.
     told = line.removeprefix("## ").removeprefix("No commits yet on ").removesuffix("\n")
     branch, _, followed = told.partition("...")
     upstream, _, track = followed.partition(" ")
     is_detached = branch.endswith(" (no branch)")
 
-    groups = _groups(work_tree, status, unsaved)
     lines = []
-    for name, rows in groups.items():
+    for name, rows in _groups(status, prefix, unsaved).items():
         lines += [f"{name}: {len(rows)}\n", *(f"  {row}\n" for row in rows)] * bool(rows)
     head = "On no branch (detached HEAD)" if is_detached else f"On {show(branch)}"
     if upstream:
         head += f", upstream {show(upstream)} {track or 'is the same'}"
-    head += "" if work_tree.repository.head else ", no commit yet"
+    head += "" if repository.head else ", no commit yet"
     head += "\n" if lines else ", nothing changed\n"
-    is_shown = bool(status.rows or unsaved)
-
-    own = "[.git/info/attributes does not count here]\n"
-    own *= work_tree.repository.has_own_attributes
+    own = "[.git/info/attributes does not count here]\n" * repository.has_own_attributes
 
     def end(count: int) -> str:
         if left := len(lines) - count:
             lists = context.hint(': {} with output="files" and a path', "workspace/git_diff")
             return f"[{plural(left, 'more line')}{lists}]\n"
         diff = context.hint("[{} has the lines of tracked files]\n", "workspace/git_diff")
-        return own + diff * is_shown
+        return own + diff * bool(status.rows or unsaved)
 
     text, count = cut(head, lines, end, context.text_limit(DEFAULT_TEXT_BYTES))
-    top = work_tree.base.path
-    if inside:
-        top = top.removesuffix("/" + inside.rstrip("/")) or "/"
     return Result(
         text=text,
         data={
-            "repository_root": top,
+            "repository_root": repository.top.path,
             "branch": None if is_detached else branch,
-            "raw": status.raw(line, inside),
+            "raw": status.raw(line, work_tree.inside),
             "unsaved": unsaved,
             "undecided": [prefix + path for path in status.undecided],
         },
