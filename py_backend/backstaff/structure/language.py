@@ -129,33 +129,32 @@ class Language:
         comment = (plain("/*", "*/"),) if "//" in self.comments else ()
         return (*self.long, *comment)
 
-    def closer(self, mark: str) -> tuple[str, re.Pattern[str] | None]:
-        """Return the end of the token that `mark` begins, and a pattern for it and the escapes."""
-        begun = ((one, re.fullmatch(one.begin, mark)) for one in self.all_long)
-        (_, end, escape), found = next(pair for pair in begun if pair[1])
-        end = end.replace(r"\1", found[1]) if found and found.re.groups else end
-        return end, re.compile(f"{escape}|{re.escape(end)}", re.DOTALL) if escape else None
+    def closer(self, found: re.Match[str]) -> re.Pattern[str]:
+        """Return a pattern for escapes, and in a group, the end of the token that `found` begins."""
+        _, end, escape = self.all_long[int((found.lastgroup or "")[1:])]
+        end = re.escape(end.replace(r"\1", found[(found.lastindex or 1) - 1] or ""))
+        return re.compile(f"{escape}|({end})" if escape else f"({end})", re.DOTALL)
 
     @cached_property
     def token(self) -> Match:
         """Finds the next token that hides brackets and words.
 
-        The name of its last group begins with `c` for a comment, with `l` for the mark of a token
-        that may go on over lines, and with `h` for that of a here-document. Each alternative begins
-        with a character, because `re` finds these many times faster.
+        The name of its last group begins with `c` for a comment, with `h` for the mark of a
+        here-document, and with `l` for that of a token that may go on over lines, whose number
+        follows. Each alternative begins with a character, because `re` finds these many times
+        faster.
         """
+        long = [(f"{one.begin}(?P<l{at}>)", one) for at, one in enumerate(self.all_long)]
         longer = {one.begin: one.escape for one in self.long if len(one.begin) == 1}
         quotes = sorted({*self.quotes, *longer})
-        others = [one for one in self.all_long if one.begin not in longer]
-        begins = [re.sub(r"\((?!\?)", "(?:", one.begin.replace(r"\(", r"\x28")) for one in others]
         parts = [
             self.opaque,
-            *(f"{begin}(?P<l{at}>)" for at, begin in enumerate(begins)),
+            *(begin for begin, one in long if one.begin not in longer),
             *(
                 rf"{q}(?:{_WITHIN if longer.get(q, '.') else ''}[^{q}\\\n$]){{0,400}}{q}"
                 for q in quotes
             ),
-            *(f"{q}(?P<long{at}>)" for at, q in enumerate(longer)),
+            *(begin for begin, one in long if one.begin in longer),
             *(
                 rf"{mark}[^\n]*+(?:\n[ \t]*+{mark}[^\n]*+)*(?P<c{at}>)"
                 for at, mark in enumerate(self.comments)

@@ -221,7 +221,7 @@ LANGUAGES: dict[str, Language] = {
                rule(r"()([\w:.+@-]++)(?=\s*+\(\s*+\))", {"c.d () {": "c.d"})), words="function~ \\)", comments=("#",),
         long=(plain('"', escape=_COMMAND), plain("'")), resumes=True,
         here_document=r"(?<!<)<<(?P<indented>-)?(?!<)[ \t]*+"
-        r"(?:(?P<quoted>'[^'\n]*+'(?![^\s;&|<>()])|\"[^\"\n]*+\"(?![^\s;&|<>()]))|(?P<word>[^\s;&|<>()`]++))",
+        r"(?P<word>'[^'\n]*+'(?![^\s;&|<>()])|\"[^\"\n]*+\"(?![^\s;&|<>()])|[^\s;&|<>()`]++)",
         opaque=r"\\.|\$#|\$\{[^}\n]{0,400}+\}", end=r"\}", goes_on=r"[({)]"),
     "php": Language(files=".php .phtml", modes="php",
         rules=(rule(r"(function)\s++&?+\s*+(\w++)", {"function &a($b) {": "a"}),
@@ -233,7 +233,7 @@ LANGUAGES: dict[str, Language] = {
     "perl": Language(files=".pl .pm .t", modes="perl", rules=(
             rule(r"(sub|package(?=[^;{]*+\{))\s++((?:\w++(?:::|'(?=\w))?)+)", {"sub a {": "a", "package A::B {": "A::B"}),
         ), words="sub~ package~", comments=(" #",),
-        here_document=r"<<(?P<indented>~)?(?:\s*+[\"'](?P<quoted>[^\"'\n]++)[\"']|(?P<word>[A-Z_]\w*+))",
+        here_document=r"<<(?P<indented>~)?(?P<word>\s*+[\"'][^\"'\n]++[\"']|[A-Z_]\w*+)",
         long=(*(Long(f"={w}(?<![^\n]={w})", "\n=cut") for w in "head pod over item begin encoding for".split()),
               *(plain(f"{q}{a}", b, rf"{ESCAPED}|\{a}(?:\\.|[^\\\{a}\{b}]|\{a}[^\{a}\{b}]*+\{b})*\{b}")
                 for q in ("qq", "qw", "q") for a, b in ("{}", "[]", "()")), *_QUOTED.values()),
