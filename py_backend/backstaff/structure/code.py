@@ -11,11 +11,8 @@ GOES_ON = ("\0", "\f")
 """Beginnings of lines that go on with a string or a comment."""
 MAX_UNCLOSED = 40
 """Maximum number of tokens without an end in a text. Each is looked for in all of it."""
-LONGEST_WORD = 80
-"""Maximum number of characters of a line at the margin that are matched with a rule."""
 _COMMENTS = ("/*", "--", "=", "#|")
 """Beginnings of comments that may go on over lines."""
-_MARGIN = re.compile(r"\n(?![ \t\n])")
 
 
 class Code:
@@ -64,7 +61,7 @@ class Code:
                 if (mark := found[0]) not in closers:
                     closers[mark] = language.closer(found)
                 after = self._after(closers[mark], end)
-                if after < 0 or self._swallows(mark, end, after):
+                if after < 0:
                     kind = "h"
                 else:
                     kind, end = "c" if mark.startswith(_COMMENTS) else kind, after
@@ -107,23 +104,11 @@ class Code:
             after = max(after, self._after(end, max(line_end, after)))
         return after
 
-    def _swallows(self, mark: str, start: int, end: int) -> bool:
-        """Return True if a definition at the margin stands in such a string: then it is none."""
-        if not (self.language.resumes and mark in "\"'"):
-            return False
-        text, rule = self.source, self.language.rule
-        margins = _MARGIN.finditer(text, start, end)
-        return any(rule(text, found.end(), found.end() + LONGEST_WORD) for found in margins)
-
     def _pair(self) -> None:
         """Find the partner of each brace."""
-        opened, place = list[int](), 0
-        for part in self.text.split("}"):
-            start = part.find("{")
-            while start >= 0:
-                opened.append(place + start)
-                start = part.find("{", start + 1)
-            place += len(part)
-            if opened:
-                self.closing[opened.pop()] = place
-            place += 1
+        opened = list[int]()
+        for found in finder("[{}]")(self.text):
+            if found[0] == "{":
+                opened.append(found.start())
+            elif opened:
+                self.closing[opened.pop()] = found.start()

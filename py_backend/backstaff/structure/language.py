@@ -23,7 +23,7 @@ MODIFIERS = (
     r"abstract accessor actual annotation async auto(?=\s++trait) borrowing"
     r" case(?=\s++(?:class|object)) class(?=\s++(?:func|var|subscript)\b) companion(?!\s++object)"
     r" const(?!\s++class) constexpr consuming convenience data declare default distributed"
-    r" dynamic(?=\s++(?:func|init)) enum(?=\s++class) expect explicit export"
+    r" dynamic(?=\s++(?:func|init)) expect explicit export"
     r" extern(?:\s*+\"[^\"]*+\")? external file fileprivate final friend fun(?=\s++interface) get"
     r" implicit indirect infix inline inner internal lateinit lazy local mutating native"
     r" new(?=\s++[\w<>,\[\].?]++\s++\w) non-sealed nonisolated open operator(?=\s++fun) override"
@@ -59,7 +59,7 @@ class Language:
     """The look of a definition, its end, and the tokens that hide brackets and words.
 
     Each of `rules` is a pattern with two groups, the kind and the name. Before each of them may
-    stand `attributes`, a pattern, and `modifiers`, words.
+    stand `attributes`, a pattern, and `MODIFIERS`.
     """
 
     files: str
@@ -67,8 +67,6 @@ class Language:
     modes: str = ""
     """Interpreters and modes of Emacs that name the language in a first line."""
     rules: tuple[str, ...]
-    modifiers: str = MODIFIERS
-    """Words of all languages."""
     attributes: str = ""
     """A decorator, an attribute, the parameters of a template: on its own line or before others."""
     words: str = ""
@@ -102,10 +100,6 @@ class Language:
     """Comments and strings that may go on over lines; `/*` goes with `//`."""
     quotes: str = "\"'"
     """Marks around strings. They end with the line at the latest, unless `long` has them, too."""
-    braced: bool = False
-    """Only a closing bracket or a definition ends a body, however its lines are indented."""
-    resumes: bool = False
-    """A quote with a definition at the margin before its end is none, such as one in a comment."""
     here_document: str = ""
     """A pattern with the groups `word`, the line that ends the text, and `indented` if it is."""
     opaque: str = ""
@@ -119,7 +113,7 @@ class Language:
     def rule(self) -> Match:
         """Matches a definition behind its attributes and modifiers; the last two groups count."""
         not_after = "[=:;,?!(]" if self.bare else "[=;,?!]"
-        words = rf"(?:{'|'.join(self.modifiers.split()) or '(?!)'})\s++(?!{not_after})"
+        words = rf"(?:{'|'.join(MODIFIERS.split())})\s++(?!{not_after})"
         before = rf"(?:{words}|(?:{self.attributes or '(?!)'})\s*+)*"
         return matcher(f"{before}(?:{'|'.join(filter(None, (*self.rules, self.shape)))})")
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from backstaff.structure.language import ESCAPED, MODIFIERS, Language, Long, plain
+from backstaff.structure.language import ESCAPED, Language, Long, plain
 
 EXAMPLES: list[tuple[str, Mapping[str, str]]] = []
 """Patterns, and texts that they match, each with the name that a rule finds in it."""
@@ -68,8 +68,10 @@ _TRIPLE, _TRIPLE_SINGLE = plain('"""', escape=ESCAPED), plain("'''", escape=ESCA
 # A template of JavaScript; there may be another one in `${}`.
 _TEMPLATE = plain("`", escape=ESCAPED + r"|\$\{(?:[^{}`]|`[^`]*+`|\{[^{}]*+\})*\}")
 
-# A command of the shell within a string: `"$(a "b c" | d)"`.
-_COMMAND = ESCAPED + r"|\$\((?:[^()\"\\]|\\.|\"[^\"]{0,500}+\"|\([^()]{0,500}+\)){0,1000}\)"
+# Commands and variables of the shell, which have strings of their own: `"$(a "b c" | d)"`.
+_VARIABLE = r"\$\{[^{}\n]{0,400}+(?:\{[^{}\n]{0,400}+\}[^{}\n]{0,400}+){0,9}\}"
+_WORDS = r"[^()\"'\\]{1,400}+|\\.|\"(?:[^\"\\]{1,400}+|\\.){0,99}\"|'[^']{0,500}+'"
+_COMMAND = rf"{ESCAPED}|\$\((?:{_WORDS}|\((?:{_WORDS}){{0,99}}\)){{0,500}}\)|{_VARIABLE}"
 
 # Functions as values, in JavaScript.
 _PARAMETERS = r"\((?!\(|async\b|function\b)(?:[^()]|\((?:[^()]|\([^()]*+\))*\))*"
@@ -116,7 +118,7 @@ _C = Language(files=".c .h", rules=(
         rule(rf"(?:typedef\s++)?(struct|union|enum)\s++{_BEFORE_NAME}(\w++)(?=\s*+(?:\{{|$))",
              {"struct a {": "a", "typedef enum B": "B", "union __attribute__((packed)) c {": "c"}),
         rule(r"typedef\s++(struct|union|enum)\b()(?=\s*+(?:\{|$))", {"typedef struct {": ""}),
-    ), attributes=ATTRIBUTE_C, modifiers=MODIFIERS.replace(r"enum(?=\s++class) ", ""),
+    ), attributes=ATTRIBUTE_C,
     words="struct union enum", shape=_TYPED, of_c=True,
     opaque=_PREPROCESSOR, above=r"(?!\w++\s*+:$)[A-Za-z_][\w:<>,*& ]*+$|__attribute__|\[\[")
 _CPP = replace(_C, modes="c++", files=".cc .cpp .cxx .c++ .hh .hpp .hxx .h++ .ipp .inl .tpp .cu .cuh .ino", rules=(
@@ -139,7 +141,7 @@ _LISP = Language(files=".el", modes="emacs-lisp", rules=(rule(
         r"[^\s()]*+)\s++'?+\(?+(?:setf\s++)?([^\s()\"';,]++)",
         {"(defun a-b (c)": "a-b", "(cl-defstruct (x": "x", "(ert-deftest t ()": "t"}),),
     words="\\(def -def", end="", comments=(";",), quotes='"', long=(_QUOTED['"'],),
-    resumes=True, opaque=r"\\.|\?\\?+.", goes_on=r"[^(#]|#[^|+-]")
+    opaque=r"\\.|\?\\?+.", goes_on=r"[^(#]|#[^|+-]")
 _GENERIC = Language(files=".scala .sc .groovy .gradle .dart .zig .d .v .cr .jl .proto .thrift .graphql .sol .m .mm",
     rules=(rule(r"(def|class|fn|func|fun|function|struct|enum|trait|impl|interface|protocol|extension"
         r"|object|record|union|module|namespace|package(?=[^;{]*+\{)|sub|proc|procedure|macro"
@@ -176,7 +178,7 @@ LANGUAGES: dict[str, Language] = {
     "kotlin": replace(_GENERIC, files=".kt .kts", rules=(
             rule(r"(fun)\s++(?:<(?:[^<>]|<[^<>]*+>)*>\s*+)?(?:[\w.<>?,* ]*\.)?`?+((?<=`)[^`]++|\w++)",
                  {"fun <T> List<T>.a(b: C) {": "a", "fun `a b`() {": "a b"}),
-            rule(r"(?:companion\s++)?(class|interface|object|typealias)\s++`?+((?<=`)[^`]++|\w++)",
+            rule(r"(?:companion\s++|enum\s++)?(class|interface|object|typealias)\s++`?+((?<=`)[^`]++|\w++)",
                  {"class A(b: C) {": "A", "companion object D {": "D"}),
             rule(r"(?=(companion)\b)(companion)\s++object\b", {"companion object {": "companion"}),
             rule(r"(?=(constructor)\b)(constructor)(?=\s*+\()", {"constructor(a: B) : this() {": "constructor"})),
@@ -197,7 +199,7 @@ LANGUAGES: dict[str, Language] = {
             # `class << self` has no name, and its methods are those of the class around it.
             rule(r"(class|module)\s*+(?<=\s)((?:::)?[A-Z][\w:]*+|(?=<<\s*+self\b)|<<\s*+\w++)",
                  {"class A::B < C": "A::B", "class << self": ""}),
-        ), modifiers="private public protected module_function memoize private_class_method",
+        ), attributes=r"(?:module_function|memoize|private_class_method)(?=\s++def\b)",
         words="def~ class~ module~", end=_END,
         comments=("#",),
         long=(Long("=begin(?<![^\n]=begin)", "\n=end"),),
@@ -219,10 +221,10 @@ LANGUAGES: dict[str, Language] = {
     "shell": Language(files=".sh .bash .zsh .ksh .bats", modes="sh bash zsh ksh shell-script",
         rules=(rule(r"(function)\s++([\w:.+@-]++)", {"function a-b {": "a-b"}),
                rule(r"()([\w:.+@-]++)(?=\s*+\(\s*+\))", {"c.d () {": "c.d"})), words="function~ \\)", comments=("#",),
-        long=(plain('"', escape=_COMMAND), plain("'")), resumes=True,
+        long=(plain('"', escape=_COMMAND), plain("'")),
         here_document=r"(?<!<)<<(?P<indented>-)?(?!<)[ \t]*+"
         r"(?P<word>'[^'\n]*+'(?![^\s;&|<>()])|\"[^\"\n]*+\"(?![^\s;&|<>()])|[^\s;&|<>()`]++)",
-        opaque=r"\\.|\$#|\$\{[^}\n]{0,400}+\}", end=r"\}", goes_on=r"[({)]"),
+        opaque=rf"\\.|\$#|{_VARIABLE}"),
     "php": Language(files=".php .phtml", modes="php",
         rules=(rule(r"(function)\s++&?+\s*+(\w++)", {"function &a($b) {": "a"}),
                rule(r"(class|interface|trait|enum)\s++(\w++)", {"class A extends B": "A"})),
@@ -237,7 +239,7 @@ LANGUAGES: dict[str, Language] = {
         long=(*(Long(f"={w}(?<![^\n]={w})", "\n=cut") for w in "head pod over item begin encoding for".split()),
               *(plain(f"{q}{a}", b, rf"{ESCAPED}|\{a}(?:\\.|[^\\\{a}\{b}]|\{a}[^\{a}\{b}]*+\{b})*\{b}")
                 for q in ("qq", "qw", "q") for a, b in ("{}", "[]", "()")), *_QUOTED.values()),
-        resumes=True, braced=True, end=r"\}", goes_on=r"\{", opaque=r"\$[#'\"`]|\\.|'(?<=\w')(?=\w)|"
+        opaque=r"\$[#'\"`]|\\.|'(?<=\w')(?=\w)|"
         + "|".join(rf"{w}(?<![\w$@%]{w})(?P<d{w}>[/!|,#^~])(?:\\.|(?!(?P=d{w}))[^\\\n]){{0,400}}(?P=d{w})"
                    for w in "m s q y qr qq qw tr".split())
         + r"|/(?:(?<=[=(,;&|{}~]/)|(?<=[=(,;&|{}~]\s/)|(?<=(?:plit|less) /)|(?<=(?:if|or) /)|(?<=(?:and|not|rep) /))(?:\\.|[^/\\\n]){1,200}/"),

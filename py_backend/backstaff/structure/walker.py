@@ -167,7 +167,7 @@ class Walk:
                     top.last = at + 1
                     stack.pop()
                     return True
-                if matcher(language.goes_on)(body) or (language.braced and not language.rule(body)):
+                if matcher(language.goes_on)(body):
                     return True
             top.last = above + 1
             stack.pop()
@@ -222,12 +222,9 @@ class Walk:
             block.last = code.line_at(block.end) + 1
         else:
             block.indent = indent
-            if language.braced and 0 < body.count("{") == body.count("}"):
-                block.last = at + 1
         block.first = self._first_line(at, indent, owner)
         self.found.append(block)
-        if not block.last or language.end == "{":
-            self.stack.append(block)
+        self.stack.append(block)
         return max(at + 1, self.beyond)
 
     def _shaped(self, body: str, found: re.Match[str], owner: Block) -> tuple[str, str]:
