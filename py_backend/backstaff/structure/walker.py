@@ -17,7 +17,6 @@ STRIDE = 1000
 """Number of lines between two looks at the clock."""
 MAX_HEAD = 100
 """Maximum number of lines of the head of a definition."""
-_TAB = 8
 _HEADS = "\0{)]>:,=?|&.-<"
 """Beginnings of lines that go on with a head."""
 _SIGNS = re.compile(r"[][(){};\n=](?:(?<=\()[^][(){}\n]*+\)|(?<!=)|>|(?<![=!<>]=)(?!=))")
@@ -117,61 +116,48 @@ class Walk:
                 stack.pop()
             while likely[next_likely] < at:
                 next_likely += 1
-            top = stack[-1]
-            is_likely = likely[next_likely] == at
-            if not is_likely and language.shape and top.kind in self.holders:
-                if "(" in body or body[-1] == "{":
-                    is_likely = body[-1] != ";" or not language.of_c or "{" in body
-            elif not is_likely and top.line and not top.name:
-                is_likely = True
-            elif not is_likely:
+            top, to_take = stack[-1], at == likely[next_likely]
+            if not to_take and language.shape and top.kind in self.holders:
+                is_over = language.of_c and body[-1] == ";" and "{" not in body
+                to_take = not is_over and ("(" in body or body[-1] == "{")
+            elif not to_take and (top.name or not top.line):
                 # Most lines stand in the midst of a function, and define nothing.
                 at = likely[next_likely]
                 at = at if starts[at] <= top.end else code.line_at(top.end) + 1
                 continue
-            at = self._take(at, body) if is_likely else at + 1
+            else:
+                to_take = True
+            at = self._take(at, body) if to_take else at + 1
 
     def _by_indentation(self, budget: Budget) -> None:
-        bodies, stack, last, likely = self.code.bodies, self.stack, 0, {*self._likely()}
-        for at, body in enumerate(bodies):
+        code, stack, last, likely = self.code, self.stack, 0, {*self._likely()}
+        is_end, goes_on = matcher(self.language.end), matcher(self.language.goes_on)
+        for at, body in enumerate(code.bodies):
             if not at % STRIDE:
                 budget.check()
-            if body:
-                above, last = last, at
-                indent = self._indent(at)
-                is_over = indent <= stack[-1].indent and self._goes_on(body, indent, above, at)
-                if at in likely and not is_over:
-                    self._take(at, body)
+            if not body:
+                continue
+            above, last, indent, is_over = last, at, self._indent(at), False
+            # A string that goes on over lines may stand anywhere.
+            is_string = body[0] == "\0" or (
+                body[0] in "\"'<" and code.lines[at : at + 2][-1].startswith("\0")
+            )
+            while not (is_string or is_over) and indent <= (top := stack[-1]).indent:
+                ends = indent == top.indent and bool(is_end(body))
+                is_over = ends or (indent == top.indent and bool(goes_on(body)))
+                if ends or not is_over:
+                    top.last = (at if ends else above) + 1
+                    stack.pop()
+            if at in likely and not is_over:
+                self._take(at, body)
         for block in stack:
             block.last = block.last or last + 1
 
     def _indent(self, at: int) -> int:
         """Return the number of blanks before the `at`-th line of code."""
-        line, body = self.code.lines[at], self.code.bodies[at]
-        first = line.find(body[0])
-        return len(line[:first][:LONGEST].expandtabs(_TAB)) if line[0] == "\t" else first
-
-    def _goes_on(self, body: str, indent: int, above: int, at: int) -> bool:
-        """Close the definitions that end above the `at`-th line by its indentation, or with it.
-
-        Return True if the line only goes on with a definition, or ends one. The code before it is
-        on the line `above`.
-        """
-        language, stack = self.language, self.stack
-        is_string = body[0] == "\0" or (
-            body[0] in "\"'<" and self.code.lines[at : at + 2][-1].startswith("\0")
-        )
-        while not is_string and indent <= (top := stack[-1]).indent:
-            if indent == top.indent:
-                if matcher(language.end)(body):
-                    top.last = at + 1
-                    stack.pop()
-                    return True
-                if matcher(language.goes_on)(body):
-                    return True
-            top.last = above + 1
-            stack.pop()
-        return is_string
+        line = self.code.lines[at]
+        first = line.find(self.code.bodies[at][0])
+        return len(line[: min(first, LONGEST)].expandtabs()) if line[0] == "\t" else first
 
     # A definition begins in one of four ways, and ends in one of two.
     def _take(self, at: int, body: str) -> int:  # noqa: C901, PLR0912
