@@ -49,11 +49,6 @@ class Long(NamedTuple):
     escape: str = ""
 
 
-def plain(mark: str, end: str = "", escape: str = "") -> Long:
-    """Return the token between two marks that are always the same: `plain("/*", "*/")`."""
-    return Long(re.escape(mark), end or mark, escape)
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Language:
     """The look of a definition, its end, and the tokens that hide brackets and words.
@@ -120,7 +115,7 @@ class Language:
     @cached_property
     def all_long(self) -> tuple[Long, ...]:
         """All tokens that may go on over lines."""
-        comment = (plain("/*", "*/"),) if "//" in self.comments else ()
+        comment = (Long(r"/\*", "*/"),) if "//" in self.comments else ()
         return (*self.long, *comment)
 
     def closer(self, found: re.Match[str]) -> re.Pattern[str]:

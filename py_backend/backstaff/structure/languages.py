@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from backstaff.structure.language import ESCAPED, Language, Long, plain
+from backstaff.structure.language import ESCAPED, Language, Long
 
 EXAMPLES: list[tuple[str, Mapping[str, str]]] = []
 """Patterns, and texts that they match, each with the name that a rule finds in it."""
@@ -63,10 +63,9 @@ ATTRIBUTE_C = piece(
 )
 
 _END = r"end(?!\w)"
-_QUOTED = {quote: plain(quote, escape=ESCAPED) for quote in "\"'"}
-_TRIPLE, _TRIPLE_SINGLE = plain('"""', escape=ESCAPED), plain("'''", escape=ESCAPED)
+_QUOTED, _SINGLE, _TRIPLE, _TRIPLE_SINGLE = (Long(q, q, ESCAPED) for q in ('"', "'", '"""', "'''"))
 # A template of JavaScript; there may be another one in `${}`.
-_TEMPLATE = plain("`", escape=ESCAPED + r"|\$\{(?:[^{}`]|`[^`]*+`|\{[^{}]*+\})*\}")
+_TEMPLATE = Long("`", "`", ESCAPED + r"|\$\{(?:[^{}`]|`[^`]*+`|\{[^{}]*+\})*\}")
 
 # Commands and variables of the shell, which have strings of their own: `"$(a "b c" | d)"`.
 _VARIABLE = r"\$\{[^{}\n]{0,400}+(?:\{[^{}\n]{0,400}+\}[^{}\n]{0,400}+){0,9}\}"
@@ -140,7 +139,7 @@ _LISP = Language(files=".el", modes="emacs-lisp", rules=(rule(
         r"def(?!ault|ines|key\b|ine-(?:key|abbrev|word))[^\s()]*+|(?:transient|evil|magit)-def"
         r"[^\s()]*+)\s++'?+\(?+(?:setf\s++)?([^\s()\"';,]++)",
         {"(defun a-b (c)": "a-b", "(cl-defstruct (x": "x", "(ert-deftest t ()": "t"}),),
-    words="\\(def -def", end="", comments=(";",), quotes='"', long=(_QUOTED['"'],),
+    words="\\(def -def", end="", comments=(";",), quotes='"', long=(_QUOTED,),
     opaque=r"\\.|\?\\?+.", goes_on=r"[^(#]|#[^|+-]")
 _GENERIC = Language(files=".scala .sc .groovy .gradle .dart .zig .d .v .cr .jl .proto .thrift .graphql .sol .m .mm",
     rules=(rule(r"(def|class|fn|func|fun|function|struct|enum|trait|impl|interface|protocol|extension"
@@ -166,14 +165,14 @@ LANGUAGES: dict[str, Language] = {
             rule(r"(type)\s++(\w++|\($)", {"type A struct {": "A", "type (": "("}),
             r"()(?P<group>\w++)(?=(?:\[[^\]]*+\])?\s++[\w*\[(=])"),
         words="func~ type~",
-        long=(plain("`"),)),
+        long=(Long("`", "`"),)),
     "rust": Language(files=".rs", rules=(rule(r"(fn|struct|enum|union|trait|mod|type)\s++(?:r#)?(\w++)",
                  {"fn a<T>(b: T) {": "a", "struct r#type;": "type"}),
             rule(r"(impl)\b(?:\s*+<(?:[^<>]|<(?:[^<>]|<[^<>]*+>)*>|(?<=[-=])>)*>)?\s++"
                  r"((?:[^{]*?\bfor\s++(?!<)|(?![^{]*\bfor\s))(?:&|'\w++\s|mut\s|dyn\s)*(?P<owner>(?:\w++::)*\w++)?[^{]*+)",
                  {"impl<T> A for B<T>": "A for B<T>"}), rule(r"(macro_rules!)\s*+(\w++)", {"macro_rules! a {": "a"})),
         attributes=HASH, words="fn~ struct~ enum~ union~ trait~ impl mod~ type~ macro_rules!",
-        long=(Long('r"', '"'), Long(r'r(#++)"', r'"\1'), _QUOTED['"']), quotes='"',
+        long=(Long('r"', '"'), Long(r'r(#++)"', r'"\1'), _QUOTED), quotes='"',
         opaque=r"'(?:\\.|[^\\'\n])'", above=r"#!?+\[", goes_on=r"where\b"),
     "kotlin": replace(_GENERIC, files=".kt .kts", rules=(
             rule(r"(fun)\s++(?:<(?:[^<>]|<[^<>]*+>)*>\s*+)?(?:[\w.<>?,* ]*\.)?`?+((?<=`)[^`]++|\w++)",
@@ -192,7 +191,7 @@ LANGUAGES: dict[str, Language] = {
         words=r"class~ struct~ interface~ enum~ record~ namespace~ delegate~ \)~=> \)~?\{", ends=")",
         opaque=r"#[a-z][^\n]*+", above=r"\[",
         anonymous=False, local=True, long=(Long(r'""("++)', r'""\1'),
-              *(plain(mark, '"', '""') for mark in ('$@"', '@$"', '@"')))),
+              *(Long(mark, '"', '""') for mark in (r'\$@"', r'@\$"', '@"')))),
     "ruby": Language(files=".rb .rake .gemspec .ru Rakefile Gemfile Vagrantfile", modes="ruby", rules=(
             rule(r"(def)\s++(?:self\.)?((?:@*+\w++\.)?(?:\w++[?!=]?+|[^\w\s(]++))",
                  {"def a?(b)": "a?", "def self.c": "c", "def ==(other)": "=="}),
@@ -210,7 +209,7 @@ LANGUAGES: dict[str, Language] = {
             rule(r"(def(?:p|macrop?|guardp?|delegate)?)(?:\s++|\()([a-z_]\w*+[?!]?+)(?![.:]|\s*+(?:[-+*/<>=|^&~]|and\b|or\b|in\b))",
                  {"def a?(b), do: b": "a?", "defmacrop c(d) do": "c", "def e when f": "e"}),
         ), words="def", end=_END, comments=("#",),
-        long=(_TRIPLE, _TRIPLE_SINGLE, _QUOTED['"']), quotes='"', above=r"@\w",
+        long=(_TRIPLE, _TRIPLE_SINGLE, _QUOTED), quotes='"', above=r"@\w",
         opaque=r"\?(?<!\w\?)\\?+.|~[a-zA-Z]++(?!'''|\"\"\")(?:/(?:[^/\\\n]|\\.){0,300}/|\{[^{}\n]*+\}|\([^()\n]*+\)|\[[^\[\]\n]*+\]|\|[^|\n]*+\||'[^'\n]*+')",
         goes_on=r"(?:rescue|after|else|catch)\b|[)\]}|]"),
     "lua": Language(files=".lua", modes="lua", rules=(
@@ -221,7 +220,7 @@ LANGUAGES: dict[str, Language] = {
     "shell": Language(files=".sh .bash .zsh .ksh .bats", modes="sh bash zsh ksh shell-script",
         rules=(rule(r"(function)\s++([\w:.+@-]++)", {"function a-b {": "a-b"}),
                rule(r"()([\w:.+@-]++)(?=\s*+\(\s*+\))", {"c.d () {": "c.d"})), words="function~ \\)", comments=("#",),
-        long=(plain('"', escape=_COMMAND), plain("'")),
+        long=(Long('"', '"', _COMMAND), Long("'", "'")),
         here_document=r"(?<!<)<<(?P<indented>-)?(?!<)[ \t]*+"
         r"(?P<word>'[^'\n]*+'(?![^\s;&|<>()])|\"[^\"\n]*+\"(?![^\s;&|<>()])|[^\s;&|<>()`]++)",
         opaque=rf"\\.|\$#|{_VARIABLE}"),
@@ -230,15 +229,15 @@ LANGUAGES: dict[str, Language] = {
                rule(r"(class|interface|trait|enum)\s++(\w++)", {"class A extends B": "A"})),
         attributes=HASH,
         words="function class~ interface~ trait~ enum~", comments=("//", r"#(?!\[)"),
-        long=(*_QUOTED.values(),), above=r"#\[", goes_on=r"(?:extends|implements)\b",
+        long=(_QUOTED, _SINGLE,), above=r"#\[", goes_on=r"(?:extends|implements)\b",
         here_document=r"<<<(?P<indented>)\s*+[\"']?(?P<word>\w++)"),
     "perl": Language(files=".pl .pm .t", modes="perl", rules=(
             rule(r"(sub|package(?=[^;{]*+\{))\s++((?:\w++(?:::|'(?=\w))?)+)", {"sub a {": "a", "package A::B {": "A::B"}),
         ), words="sub~ package~", comments=(" #",),
         here_document=r"<<(?P<indented>~)?(?P<word>\s*+[\"'][^\"'\n]++[\"']|[A-Z_]\w*+)",
         long=(*(Long(f"={w}(?<![^\n]={w})", "\n=cut") for w in "head pod over item begin encoding for".split()),
-              *(plain(f"{q}{a}", b, rf"{ESCAPED}|\{a}(?:\\.|[^\\\{a}\{b}]|\{a}[^\{a}\{b}]*+\{b})*\{b}")
-                for q in ("qq", "qw", "q") for a, b in ("{}", "[]", "()")), *_QUOTED.values()),
+              *(Long(rf"{q}\{a}", b, rf"{ESCAPED}|\{a}(?:\\.|[^\\\{a}\{b}]|\{a}[^\{a}\{b}]*+\{b})*\{b}")
+                for q in ("qq", "qw", "q") for a, b in ("{}", "[]", "()")), _QUOTED, _SINGLE),
         opaque=r"\$[#'\"`]|\\.|'(?<=\w')(?=\w)|"
         + "|".join(rf"{w}(?<![\w$@%]{w})(?P<d{w}>[/!|,#^~])(?:\\.|(?!(?P=d{w}))[^\\\n]){{0,400}}(?P=d{w})"
                    for w in "m s q y qr qq qw tr".split())
@@ -256,9 +255,9 @@ LANGUAGES: dict[str, Language] = {
     "lisp": replace(_LISP, files=".lisp .lsp .cl .asd", modes="lisp sbcl", rules=(
             r"\((?:[\w*+!%/-]++:{1,2}+)?(def[^\s()]*+)\s++"
             r"(\(setf\s++[^\s()]++\)|\(?+[^\s()\"';]++)",
-        ), words="def", long=(_QUOTED['"'], plain("#|", "|#")), opaque=r"#\\.|\\.|\|(?!#)[^|\n]*+\|", above=r"#[+-]"),
+        ), words="def", long=(_QUOTED, Long(r"#\|", "|#")), opaque=r"#\\.|\\.|\|(?!#)[^|\n]*+\|", above=r"#[+-]"),
     "scheme": replace(_LISP, files=".scm .ss .sld .rkt", modes="scheme guile", words="\\(define",
-        rules=(r"\((define[^\s()]*+)\s++\(*+([^\s()\"';]++)",), long=(_QUOTED['"'], plain("#|", "|#")),
+        rules=(r"\((define[^\s()]*+)\s++\(*+([^\s()\"';]++)",), long=(_QUOTED, Long(r"#\|", "|#")),
         opaque=r"#\\.|\|(?!#)[^|\n]*+\|")}
 # fmt: on
 _BY_FILE = {file: name for name, facts in LANGUAGES.items() for file in facts.files.split()}

@@ -198,8 +198,7 @@ class Walk:
         block.owner = (found and found.groupdict().get("owner")) or ""
         if language.end == "{":
             has_body = self._extend(block, at, indent, place + begin)
-            is_called = language.bare and code.text.startswith("(", block.end + 1)
-            if (needs_body and not has_body) or is_called:
+            if needs_body and not has_body:
                 return max(at + 1, self.beyond)
             if language.of_c or kind in CONTAINERS:  # else a function may be a parameter
                 self.beyond = max(self.beyond, code.line_at(block.opened))
@@ -259,14 +258,10 @@ class Walk:
             elif sign == "\n":
                 at = code.line_at(place) + 1
                 left -= block.opened != start
-                is_over = not (left and (depth or self._is_head(indent, at)))
+                is_over = not (left and (depth or self._is_head(block, indent, at)))
                 if not left and at - line <= MAX_HEAD:  # it has jumped over no braces
                     self.beyond = at
-            elif (
-                depth
-                or sign[0] in "(;"
-                or (sign == "=>" and language.bare and block.kind == "method")
-            ):
+            elif depth or sign[0] in "(;":
                 pass  # it is in a type
             elif sign == "=>" or (sign == "=" and block.kind in _VALUES):
                 is_value, block.opened = True, place
@@ -285,15 +280,14 @@ class Walk:
             return block.kind == "type" or bool(_BEFORE_TYPE.match(before))
         return block.kind == "func" and before.endswith(("interface", "struct"))
 
-    def _is_head(self, indent: int, at: int) -> bool:
+    def _is_head(self, block: Block, indent: int, at: int) -> bool:
         """Return True if the next line of code from the `at`-th on goes on with a head."""
         bodies = self.code.bodies
-        while at < len(bodies) and not bodies[at]:
-            at += 1
-        if at == len(bodies):
-            return False
-        goes_on = bodies[at][0] in _HEADS or self._indent(at) > indent
-        return goes_on or bool(matcher(self.language.goes_on)(bodies[at]))
+        at = next((one for one in range(at, len(bodies)) if bodies[one]), 0)
+        if at and (bodies[at][0] in _HEADS or self._indent(at) > indent):
+            return True
+        found = at and matcher(self.language.goes_on)(bodies[at])
+        return bool(found) and block.kind not in found[0]  # else another constructor
 
     def _first_line(self, line: int, indent: int, owner: Block) -> int:
         """Return the first line above `line` that belongs to it: comment, decorator, attribute.
