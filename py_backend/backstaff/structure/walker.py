@@ -94,12 +94,11 @@ class Walk:
         code, language, total = self.code, self.language, len(self.code.bodies)
         if not language.words:
             return range(total + 1)
-        words = (word.replace("~", " ") for word in language.words.split())
-        lines = {code.line_at(found.start()) for word in words for found in finder(word)(code.text)}
-        lines.add(total)
+        find = (finder(word.replace("~", " ")) for word in language.words.split())
+        lines = {code.line_at(found.start()) for each in find for found in each(code.text)}
         if ends := language.ends:
             lines.update(at for at, body in enumerate(code.bodies) if body and body[-1] in ends)
-        return sorted(lines)
+        return sorted({total, *lines})
 
     def _by_braces(self, budget: Budget) -> None:
         code, language, stack = self.code, self.language, self.stack
