@@ -30,7 +30,7 @@ MODIFIERS = (
     r" package partial postfix prefix private(?:\(set\))? protected pub(?:\([^)]*+\))? public"
     r" readonly ref required sealed set static strictfp suspend synchronized tailrec unsafe"
     r" value virtual"
-)
+).replace(" ", "|")
 """Patterns for words that stand before the keyword of a definition, in any language."""
 ESCAPED = r"\\."
 _WITHIN = r"\\.|\$(?!\()|"
@@ -65,24 +65,18 @@ class Language:
     attributes: str = ""
     """A decorator, an attribute, the parameters of a template: on its own line or before others."""
     words: str = ""
-    """Patterns, of which one matches in each line with a keyword; `~` stands for a blank.
-
-    A line within a function in which none does defines nothing. With "" any line may do.
-    """
+    """Patterns, of which one matches in each line with a keyword; `~` stands for a blank. A line
+    within a function in which none does defines nothing. With "" any line may do."""
     ends: str = ""
     """Signs at the end of lines that may define something, too."""
     end: str = "{"
-    """A pattern for the beginning of a line that ends a definition.
-
-    With "" indentation alone ends it, and with "{" the partner of the brace of its body does.
-    """
+    """A pattern for the beginning of a line that ends a definition. With "" indentation alone ends
+    it, and with "{" the partner of the brace of its body does."""
     bare: bool = False
     """Functions have no keyword, but modifiers at most: `async name(...) {`."""
     shape: str = ""
-    """A pattern for a function that has no keyword; its last group is named `shape`.
-
-    It is the name where it is `bare`, else what has a type and a name before a parenthesis.
-    """
+    """A pattern for a function that has no keyword; its last group is named `shape`. It is the name
+    where it is `bare`, else what has a type and a name before a parenthesis."""
     local: bool = False
     """Typed functions stand in functions, too."""
     of_c: bool = False
@@ -108,8 +102,8 @@ class Language:
     def rule(self) -> Match:
         """Matches a definition behind its attributes and modifiers; the last two groups count."""
         not_after = "[=:;,?!(]" if self.bare else "[=;,?!]"
-        words = rf"(?:{'|'.join(MODIFIERS.split())})\s++(?!{not_after})"
-        before = rf"(?:{words}|(?:{self.attributes or '(?!)'})\s*+)*"
+        attributes = self.attributes or "(?!)"
+        before = rf"(?:(?:{MODIFIERS})\s++(?!{not_after})|(?:{attributes})\s*+)*"
         return matcher(f"{before}(?:{'|'.join(filter(None, (*self.rules, self.shape)))})")
 
     @cached_property
@@ -134,22 +128,21 @@ class Language:
         faster.
         """
         long = [(f"{one.begin}(?P<l{at}>)", one) for at, one in enumerate(self.all_long)]
-        longer = {one.begin: one.escape for one in self.long if len(one.begin) == 1}
-        quotes = sorted({*self.quotes, *longer})
+        single = {one.begin: one.escape for one in self.long if len(one.begin) == 1}
         parts = [
             self.opaque,
-            *(begin for begin, one in long if one.begin not in longer),
+            *(begin for begin, one in long if one.begin not in single),
+            *(rf"{q}(?:\\.|[^{q}\\\n])*{q}?" for q in self.quotes if q not in single),
             *(
-                rf"{q}(?:{_WITHIN if longer.get(q, '.') else ''}[^{q}\\\n$]){{0,400}}{q}"
-                for q in quotes
+                rf"{q}(?:{_WITHIN if escape else ''}[^{q}\\\n$]){{0,400}}{q}"
+                for q, escape in single.items()
             ),
-            *(begin for begin, one in long if one.begin in longer),
+            *(begin for begin, one in long if one.begin in single),
             *(
                 rf"{mark}[^\n]*+(?:\n[ \t]*+{mark}[^\n]*+)*(?P<c{at}>)"
                 for at, mark in enumerate(self.comments)
             ),
             "<<(?P<h>)" * bool(self.here_document),
-            *(rf"{q}(?:\\.|[^{q}\\\n])*" for q in quotes if q not in longer),
         ]
         return re.compile("|".join(filter(None, parts))).search
 

@@ -171,10 +171,10 @@ class Walk:
         kind, name, is_known, needs_body, begin = "", "", False, False, 0
         if found := language.rule(body):
             kind, name = found.group((group := found.lastindex or 0) - 1, group)
-            is_known, begin = True, found.end() - (name == "(")  # of Go: `type (`
+            is_known, begin = name != "(" or not owner.kind, found.start(group)
             if found.lastgroup == "shape":
                 kind, name = self._shaped(body, found, owner)
-                is_known, begin = bool(name), found.start(group)
+                is_known = bool(name)
                 needs_body = language.of_c or owner.kind not in self.holders
             elif found.lastgroup == "group":
                 kind, is_known = "type", owner.kind == "type" and not owner.name
@@ -234,32 +234,44 @@ class Walk:
 
         Return True if it has a body.
         """
-        code, text, language = self.code, self.code.text, self.language
+        code, text, goes_on = self.code, self.code.text, matcher(self.language.goes_on)
         start, left, depth = place, MAX_HEAD, 0
         is_value, is_over = False, False
         while not is_over and (found := _SIGNS.search(text, place)):
             sign, place = found[0], found.end() - 1
             if sign in "([":
-                if place == start and not block.name:
-                    block.opened = start  # of Go: `type (`
+                if place == start and not block.name:  # of Go: `type (`
+                    block.opened, block.end = place, text.find("\n)", place) + 1 or len(text)
+                    return True
                 depth += 1
             elif sign in ")]":
                 depth -= 1
-                # It belongs to a bracket around the head, or it closes the body.
-                is_over = depth < 0 or (depth == 0 and block.opened == start)
+                is_over = depth < 0  # it belongs to a bracket around the head
             elif sign == "}" or (sign == ";" and not depth):
                 is_over = True
             elif sign == "{":
-                if not (depth or is_value or self._is_type(block, start, place)):
+                before = text[max(start, place - 20) : place].rstrip()
+                if self.language.bare:
+                    is_type = block.kind == "type" or bool(_BEFORE_TYPE.match(before))
+                else:
+                    is_type = block.kind == "func" and before.endswith(("interface", "struct"))
+                if not (depth or is_value or is_type):
                     block.opened, block.end = place, code.closing.get(place, len(text))
                     return True
                 place = code.closing.get(place, len(text))
             elif sign == "\n":
-                at = code.line_at(place) + 1
-                left -= block.opened != start
-                is_over = not (left and (depth or self._is_head(block, indent, at)))
-                if not left and at - line <= MAX_HEAD:  # it has jumped over no braces
-                    self.beyond = at
+                left -= 1
+                below = at = code.line_at(place) + 1
+                while at < len(code.bodies) and not code.bodies[at]:
+                    at += 1
+                is_over = not left or at == len(code.bodies)
+                if not (
+                    is_over or depth or code.bodies[at][0] in _HEADS or self._indent(at) > indent
+                ):
+                    more = goes_on(code.bodies[at])
+                    is_over = not more or block.kind in more[0]  # it is another constructor
+                if not left and below - line <= MAX_HEAD:  # it has jumped over no braces
+                    self.beyond = below
             elif depth or sign[0] in "(;":
                 pass  # it is in a type
             elif sign == "=>" or (sign == "=" and block.kind in _VALUES):
@@ -271,22 +283,6 @@ class Walk:
         while block.end > start and text[block.end] in " \n\t\0":
             block.end -= 1
         return block.opened >= 0
-
-    def _is_type(self, block: Block, start: int, place: int) -> bool:
-        """Return True if the brace at `place` begins no body, but a type or a value."""
-        before = self.code.text[max(start, place - 20) : place].rstrip()
-        if self.language.bare:
-            return block.kind == "type" or bool(_BEFORE_TYPE.match(before))
-        return block.kind == "func" and before.endswith(("interface", "struct"))
-
-    def _is_head(self, block: Block, indent: int, at: int) -> bool:
-        """Return True if the next line of code from the `at`-th on goes on with a head."""
-        bodies = self.code.bodies
-        at = next((one for one in range(at, len(bodies)) if bodies[one]), 0)
-        if at and (bodies[at][0] in _HEADS or self._indent(at) > indent):
-            return True
-        found = at and matcher(self.language.goes_on)(bodies[at])
-        return bool(found) and block.kind not in found[0]  # else another constructor
 
     def _first_line(self, line: int, indent: int, owner: Block) -> int:
         """Return the first line above `line` that belongs to it: comment, decorator, attribute.
