@@ -33,8 +33,12 @@ class Code:
         self.starts = [*accumulate(map((1).__add__, map(len, self.lines)), initial=0)]
         self.closing = dict[int, int]()
         """The places of braces, each with that of its partner."""
-        if language.end == "{":
-            self._pair()
+        opened = list[int]()
+        for found in finder("[{}]")(self.text) if language.end == "{" else ():
+            if found[0] == "{":
+                opened.append(found.start())
+            elif opened:
+                self.closing[opened.pop()] = found.start()
 
     def line_at(self, place: int) -> int:
         """Return the index of the line at a place of `text`."""
@@ -103,12 +107,3 @@ class Code:
             end = re.compile(rf"(\n{blanks}{word}[;,)\]]*+[ \t]*+$)", re.MULTILINE)
             after = max(after, self._after(end, max(line_end, after)))
         return after
-
-    def _pair(self) -> None:
-        """Find the partner of each brace."""
-        opened = list[int]()
-        for found in finder("[{}]")(self.text):
-            if found[0] == "{":
-                opened.append(found.start())
-            elif opened:
-                self.closing[opened.pop()] = found.start()

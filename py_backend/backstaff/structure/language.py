@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import NamedTuple
 
 LONGEST = 400
 """Maximum number of characters of a line that are looked at."""
@@ -35,18 +34,6 @@ MODIFIERS = (
 ESCAPED = r"\\."
 _WITHIN = r"\\.|\$(?!\()|"
 """Escapes in a string on one line, in which no `$(` of the shell stands."""
-
-
-class Long(NamedTuple):
-    r"""A comment or a string that may go on over lines: `Long(r"\[(=*+)\[", r"]\1]")`.
-
-    It begins with the pattern `begin`, and ends with the text `end`, in which \1 is the group of
-    `begin`. An `end` within the pattern `escape` does not count.
-    """
-
-    begin: str
-    end: str
-    escape: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -85,8 +72,10 @@ class Language:
     """`new Type() {` and constants of an enum have members."""
     comments: tuple[str, ...] = ("//",)
     """Patterns for the beginnings of comments that end with the line."""
-    long: tuple[Long, ...] = ()
-    """Comments and strings that may go on over lines; `/*` goes with `//`."""
+    long: tuple[tuple[str, str, str], ...] = ()
+    r"""Comments and strings that may go on over lines; `/*` goes with `//`. Each begins with a
+    pattern, and ends with a text, in which \1 is the group of the pattern: `(r"\[(=*+)\[", r"]\1]",
+    "")`. An end within the third, a pattern for escapes, does not count."""
     quotes: str = "\"'"
     """Marks around strings. They end with the line at the latest, unless `long` has them, too."""
     here_document: str = ""
@@ -107,13 +96,13 @@ class Language:
         return matcher(f"{before}(?:{'|'.join(filter(None, (*self.rules, self.shape)))})")
 
     @cached_property
-    def all_long(self) -> tuple[Long, ...]:
+    def all_long(self) -> tuple[tuple[str, str, str], ...]:
         """All tokens that may go on over lines."""
-        comment = (Long(r"/\*", "*/"),) if "//" in self.comments else ()
+        comment = ((r"/\*", "*/", ""),) if "//" in self.comments else ()
         return (*self.long, *comment)
 
     def closer(self, found: re.Match[str]) -> re.Pattern[str]:
-        """Return a pattern for escapes, and in a group, the end of the token that `found` begins."""
+        """Return a pattern for escapes, and in a group, the end of the token `found` begins."""
         _, end, escape = self.all_long[int((found.lastgroup or "")[1:])]
         end = re.escape(end.replace(r"\1", found[(found.lastindex or 1) - 1] or ""))
         return re.compile(f"{escape}|({end})" if escape else f"({end})", re.DOTALL)
@@ -127,17 +116,17 @@ class Language:
         follows. Each alternative begins with a character, because `re` finds these many times
         faster.
         """
-        long = [(f"{one.begin}(?P<l{at}>)", one) for at, one in enumerate(self.all_long)]
-        single = {one.begin: one.escape for one in self.long if len(one.begin) == 1}
+        long = {f"{begin}(?P<l{at}>)": begin for at, (begin, *_) in enumerate(self.all_long)}
+        single = {begin: escape for begin, _, escape in self.long if len(begin) == 1}
         parts = [
             self.opaque,
-            *(begin for begin, one in long if one.begin not in single),
+            *(mark for mark, begin in long.items() if begin not in single),
             *(rf"{q}(?:\\.|[^{q}\\\n])*{q}?" for q in self.quotes if q not in single),
             *(
                 rf"{q}(?:{_WITHIN if escape else ''}[^{q}\\\n$]){{0,400}}{q}"
                 for q, escape in single.items()
             ),
-            *(begin for begin, one in long if one.begin in single),
+            *(mark for mark, begin in long.items() if begin in single),
             *(
                 rf"{mark}[^\n]*+(?:\n[ \t]*+{mark}[^\n]*+)*(?P<c{at}>)"
                 for at, mark in enumerate(self.comments)

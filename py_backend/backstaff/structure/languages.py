@@ -9,8 +9,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from backstaff.structure.language import ESCAPED, Language, Long
+from backstaff.structure.language import ESCAPED, Language
 
+MAX_CHARACTERS, MAX_LINES = 1 << 20, 50_000
+"""Maximum size of a text that has an outline."""
 EXAMPLES: list[tuple[str, Mapping[str, str]]] = []
 """Patterns, and texts that they match, each with the name that a rule finds in it."""
 
@@ -39,33 +41,26 @@ def between(begin: str, end: str, levels: int = 3) -> str:
     return inner
 
 
+# A table: short facts share a line.
+# fmt: off
 PARENTHESES = piece(between("(", ")"), "()", "(a, (b))", '(")", (c(d)))', "('a)')")
 BRACKETS = piece(between("[", "]"), "[]", "[Fact]", "[A(x[0]), B]", '["]"]')
 # Not those of `->`, `=>`, `<=`, `>=`, `<<`.
-ANGLES = piece(
-    r"<(?:[^<>;{}]|(?<=[-=])>|<(?:[^<>;{}]|(?<=[-=])>|<(?:[^<>;{}]|<[^<>;{}]*>)*>)*>)*>",
-    *("<T>", "<A<B>, C<D<E>>>", "<F: Fn() -> A>", "<>"),
-)
-AT_SIGN = piece(
-    rf"@(?!interface\b)(?:[\w.:]++(?:\s?{PARENTHESES})?|{BRACKETS})", "@a.B", "@A(b = {1})"
-)
+ANGLES = piece(r"<(?:[^<>;{}]|(?<=[-=])>|<(?:[^<>;{}]|(?<=[-=])>|<(?:[^<>;{}]|<[^<>;{}]*>)*>)*>)*>",
+    "<T>", "<A<B>, C<D<E>>>", "<F: Fn() -> A>", "<>")
+AT_SIGN = piece(rf"@(?!interface\b)(?:[\w.:]++(?:\s?{PARENTHESES})?|{BRACKETS})",
+    "@a.B", "@A(b = {1})")
 HASH = piece(rf"#!?{BRACKETS}", "#[test]", "#![allow(a)]", "#[derive(A, B)]", '#[doc = "]"]')
-TEMPLATE = piece(
-    rf"template\s*{ANGLES}(?:\s*requires\s*(?:{PARENTHESES}|[\w:]++(?:{ANGLES})?"
+TEMPLATE = piece(rf"template\s*{ANGLES}(?:\s*requires\s*(?:{PARENTHESES}|[\w:]++(?:{ANGLES})?"
     rf"(?:\s*(?:&&|\|\|)\s*[\w:]++(?:{ANGLES})?)*(?=\s*$)))?",
-    *("template <class T>", "template<>", "template< typename... A, B<C> = 1 >"),
-    "template <T> requires A<T> && b",
-)
-ATTRIBUTE_C = piece(
-    r"\[\[[^\]]*(?:\][^\]]+)*\]\]|(?:__attribute__|__declspec|alignas|_Alignas|explicit)\s*"
-    + PARENTHESES,
-    *("[[nodiscard]]", '[[deprecated("x[0]")]]', "__attribute__((a(1)))", "alignas(8)"),
-)
-
+    "template <class T>", "template< typename... A, B<C> = 1 >", "template <T> requires A<T> && b")
+ATTRIBUTE_C = piece(r"\[\[[^\]]*(?:\][^\]]+)*\]\]"
+    rf"|(?:__attribute__|__declspec|alignas|_Alignas|explicit)\s*{PARENTHESES}",
+    "[[nodiscard]]", '[[deprecated("x[0]")]]', "__attribute__((a(1)))", "alignas(8)")
 _END = r"end(?!\w)"
-_QUOTED, _SINGLE, _TRIPLE, _TRIPLE_SINGLE = (Long(q, q, ESCAPED) for q in ('"', "'", '"""', "'''"))
+_QUOTED, _SINGLE, _TRIPLE, _TRIPLE_SINGLE = ((q, q, ESCAPED) for q in ('"', "'", '"""', "'''"))
 # A template of JavaScript; there may be another one in `${}`.
-_TEMPLATE = Long("`", "`", ESCAPED + r"|\$\{(?:[^{}`]|`[^`]*+`|\{[^{}]*+\})*\}")
+_TEMPLATE = ("`", "`", ESCAPED + r"|\$\{(?:[^{}`]|`[^`]*+`|\{[^{}]*+\})*\}")
 
 # Commands and variables of the shell, which have strings of their own: `"$(a "b c" | d)"`.
 _VARIABLE = r"\$\{[^{}\n]{0,400}+(?:\{[^{}\n]{0,400}+\}[^{}\n]{0,400}+){0,9}\}"
@@ -75,16 +70,12 @@ _COMMAND = rf"{ESCAPED}|\$\((?:{_WORDS}|\((?:{_WORDS}){{0,99}}\)){{0,500}}\)|{_V
 # Functions as values, in JavaScript.
 _PARAMETERS = r"\((?!\(|async\b|function\b)(?:[^()]|\((?:[^()]|\([^()]*+\))*\))*"
 _RESULT = r"\s*+(?::[^=]*+)?=>"
-_FUNCTION = piece(
-    r"(?:async\s*+)?(?:function\b|[\w$]++\s*+=>|<(?:[^()]*[,<])?$|(?:<(?:[^()]|\([^()]*+\))*>\s*+)?"
+_FUNCTION = piece(r"(?:async\s*+)?(?:function\b|[\w$]++\s*+=>|<(?:[^()]*[,<])?$|(?:<(?:[^()]|\([^()]*+\))*>\s*+)?"
     rf"{_PARAMETERS}(?:\){_RESULT}|\)\s*+:[^=]*[<{{]$|$))",
-    *("function", "async x =>", "(a, b = f()) =>", "<T>(a: T): T =>", "(a,", "(): A<", "<"),
-)
+    "function", "async x =>", "(a, b = f()) =>", "<T>(a: T): T =>", "(a,", "(): A<", "<")
 _TARGET = piece(r"(?:[\w$]++!?\.|\([^()]*+\)\.)*#?+[\w$]++", "a", "module.exports!.a", "(this).#a")
 _TYPE = r"\s*+:(?:[^=({]|=>)*"
 
-# A table: short facts share a line.
-# fmt: off
 _JAVASCRIPT_RULES = (
     rule(r"(function)\b\s*+\*?+\s*+([\w$]++)", {"function a() {": "a", "function* b() {": "b", "function *c(": "c"}),
     rule(r"(class|interface)\s++(?!extends\b|implements\b)([\w$.]++)(?!\s*+[=(:,.;)?])",
@@ -128,7 +119,7 @@ _CPP = replace(_C, modes="c++", files=".cc .cpp .cxx .c++ .hh .hpp .hxx .h++ .ip
         rule(r"(namespace)\s++(?:\[\[\w++\]\]\s*+)?((?:\w++(?:::)?)+)(?!\s*+=)", {"namespace a::b {": "a::b"}),
         rule(r"(concept)\s++(\w++)(?=\s*+=|$)", {"concept A = B<T>;": "A"}),
     ), attributes=f"{TEMPLATE}|{ATTRIBUTE_C}", words="struct class union enum namespace concept~",
-    long=(Long(r'R"([^()\\\s]{0,16})\(', r')\1"'),),
+    long=((r'R"([^()\\\s]{0,16})\(', r')\1"', ""),),
     above=_C.above + r"|template\b|requires\b", goes_on=r"(?:throw|noexcept|const|requires)\b|__")
 _JAVA = Language(files=".java", rules=(rule(r"(class|interface|enum|@interface|record(?=\s++\w++\s*+[(<]))\s++(\w++)",
         {"class A<T> extends B {": "A", "@interface C {": "C", "record P(int x) {": "P"}),),
@@ -165,14 +156,14 @@ LANGUAGES: dict[str, Language] = {
             rule(r"(type)\s++(\w++|\($)", {"type A struct {": "A", "type (": "("}),
             r"()(?P<group>\w++)(?=(?:\[[^\]]*+\])?\s++[\w*\[(=])"),
         words="func~ type~",
-        long=(Long("`", "`"),)),
+        long=(("`", "`", ""),)),
     "rust": Language(files=".rs", rules=(rule(r"(fn|struct|enum|union|trait|mod|type)\s++(?:r#)?(\w++)",
                  {"fn a<T>(b: T) {": "a", "struct r#type;": "type"}),
             rule(r"(impl)\b(?:\s*+<(?:[^<>]|<(?:[^<>]|<[^<>]*+>)*>|(?<=[-=])>)*>)?\s++"
                  r"((?:[^{]*?\bfor\s++(?!<)|(?![^{]*\bfor\s))(?:&|'\w++\s|mut\s|dyn\s)*(?P<owner>(?:\w++::)*\w++)?[^{]*+)",
                  {"impl<T> A for B<T>": "A for B<T>"}), rule(r"(macro_rules!)\s*+(\w++)", {"macro_rules! a {": "a"})),
         attributes=HASH, words="fn~ struct~ enum~ union~ trait~ impl mod~ type~ macro_rules!",
-        long=(Long('r"', '"'), Long(r'r(#++)"', r'"\1'), _QUOTED), quotes='"',
+        long=(('r"', '"', ""), (r'r(#++)"', r'"\1', ""), _QUOTED), quotes='"',
         opaque=r"'(?:\\.|[^\\'\n])'", above=r"#!?+\[", goes_on=r"where\b"),
     "kotlin": replace(_GENERIC, files=".kt .kts", rules=(
             rule(r"(fun)\s++(?:<(?:[^<>]|<[^<>]*+>)*>\s*+)?(?:[\w.<>?,* ]*\.)?`?+((?<=`)[^`]++|\w++)",
@@ -190,8 +181,8 @@ LANGUAGES: dict[str, Language] = {
         attributes=rf"(?:{BRACKETS})(?!\s*+[=.;])",
         words=r"class~ struct~ interface~ enum~ record~ namespace~ delegate~ \)~=> \)~?\{", ends=")",
         opaque=r"#[a-z][^\n]*+", above=r"\[",
-        anonymous=False, local=True, long=(Long(r'""("++)', r'""\1'),
-              *(Long(mark, '"', '""') for mark in (r'\$@"', r'@\$"', '@"')))),
+        anonymous=False, local=True, long=((r'""("++)', r'""\1', ""),
+              *((mark, '"', '""') for mark in (r'\$@"', r'@\$"', '@"')))),
     "ruby": Language(files=".rb .rake .gemspec .ru Rakefile Gemfile Vagrantfile", modes="ruby", rules=(
             rule(r"(def)\s++(?:self\.)?((?:@*+\w++\.)?(?:\w++[?!=]?+|[^\w\s(]++))",
                  {"def a?(b)": "a?", "def self.c": "c", "def ==(other)": "=="}),
@@ -201,7 +192,7 @@ LANGUAGES: dict[str, Language] = {
         ), attributes=r"(?:module_function|memoize|private_class_method)(?=\s++def\b)",
         words="def~ class~ module~", end=_END,
         comments=("#",),
-        long=(Long("=begin(?<![^\n]=begin)", "\n=end"),),
+        long=(("=begin(?<![^\n]=begin)", "\n=end", ""),),
         here_document=r"<<(?P<indented>[~-])?(?P<q>[\"'`]?)(?P<word>[A-Z_]\w*+)(?P=q)",
         goes_on=r"(?:rescue|ensure|else|elsif|when|in)\b|[)\]}.]|(?:private|protected|public|module_function)$"),
     "elixir": Language(files=".ex .exs", modes="elixir", rules=(
@@ -216,11 +207,11 @@ LANGUAGES: dict[str, Language] = {
             rule(r"(?:local\s++)?(function)\s++([\w.:]++)", {"local function a(b)": "a", "function A:b()": "A:b"}),
             rule(r"()(?:local\s++|[^=]*\)\.)?([\w.]++)(?=\s*+=\s*+function\b)", {"local a = function()": "a"}),
         ), words="function", end=_END, comments=(r"--(?!\[=*+\[)",), long=(
-            *(Long(rf"{c}\[\[", "]]") for c in ("", "--")), *(Long(rf"{c}\[(=++)\[", r"]\1]") for c in ("", "--"))), goes_on=r"[)\]}]"),
+            *((rf"{c}\[\[", "]]", "") for c in ("", "--")), *((rf"{c}\[(=++)\[", r"]\1]", "") for c in ("", "--"))), goes_on=r"[)\]}]"),
     "shell": Language(files=".sh .bash .zsh .ksh .bats", modes="sh bash zsh ksh shell-script",
         rules=(rule(r"(function)\s++([\w:.+@-]++)", {"function a-b {": "a-b"}),
                rule(r"()([\w:.+@-]++)(?=\s*+\(\s*+\))", {"c.d () {": "c.d"})), words="function~ \\)", comments=("#",),
-        long=(Long('"', '"', _COMMAND), Long("'", "'")),
+        long=(('"', '"', _COMMAND), ("'", "'", "")),
         here_document=r"(?<!<)<<(?P<indented>-)?(?!<)[ \t]*+"
         r"(?P<word>'[^'\n]*+'(?![^\s;&|<>()])|\"[^\"\n]*+\"(?![^\s;&|<>()])|[^\s;&|<>()`]++)",
         opaque=rf"\\.|\$#|{_VARIABLE}"),
@@ -229,14 +220,14 @@ LANGUAGES: dict[str, Language] = {
                rule(r"(class|interface|trait|enum)\s++(\w++)", {"class A extends B": "A"})),
         attributes=HASH,
         words="function class~ interface~ trait~ enum~", comments=("//", r"#(?!\[)"),
-        long=(_QUOTED, _SINGLE,), above=r"#\[", goes_on=r"(?:extends|implements)\b",
+        long=(_QUOTED, _SINGLE), above=r"#\[", goes_on=r"(?:extends|implements)\b",
         here_document=r"<<<(?P<indented>)\s*+[\"']?(?P<word>\w++)"),
     "perl": Language(files=".pl .pm .t", modes="perl", rules=(
             rule(r"(sub|package(?=[^;{]*+\{))\s++((?:\w++(?:::|'(?=\w))?)+)", {"sub a {": "a", "package A::B {": "A::B"}),
         ), words="sub~ package~", comments=(" #",),
         here_document=r"<<(?P<indented>~)?(?P<word>\s*+[\"'][^\"'\n]++[\"']|[A-Z_]\w*+)",
-        long=(*(Long(f"={w}(?<![^\n]={w})", "\n=cut") for w in "head pod over item begin encoding for".split()),
-              *(Long(rf"{q}\{a}", b, rf"{ESCAPED}|\{a}(?:\\.|[^\\\{a}\{b}]|\{a}[^\{a}\{b}]*+\{b})*\{b}")
+        long=(*((f"={w}(?<![^\n]={w})", "\n=cut", "") for w in "head pod over item begin encoding for".split()),
+              *((rf"{q}\{a}", b, rf"{ESCAPED}|\{a}(?:\\.|[^\\\{a}\{b}]|\{a}[^\{a}\{b}]*+\{b})*\{b}")
                 for q in ("qq", "qw", "q") for a, b in ("{}", "[]", "()")), _QUOTED, _SINGLE),
         opaque=r"\$[#'\"`]|\\.|'(?<=\w')(?=\w)|"
         + "|".join(rf"{w}(?<![\w$@%]{w})(?P<d{w}>[/!|,#^~])(?:\\.|(?!(?P=d{w}))[^\\\n]){{0,400}}(?P=d{w})"
@@ -250,14 +241,14 @@ LANGUAGES: dict[str, Language] = {
                  {"init?(a: B) {": "init", "deinit {": "deinit", "subscript<T>(i: T) -> A {": "subscript"}),
         ),
         words="func~ class~ struct~ enum~ protocol~ extension~ actor~ init deinit subscript typealias~ macro~",
-        long=(_TRIPLE, Long(r'#(#{0,8}+)"""', r'"""#\1'), Long(r'#(#{0,8}+)"', r'"#\1')), comments=("//",),
+        long=(_TRIPLE, (r'#(#{0,8}+)"""', r'"""#\1', ""), (r'#(#{0,8}+)"', r'"#\1', "")), comments=("//",),
         goes_on=r"(?:where|throws|rethrows|async)\b|\("),
     "lisp": replace(_LISP, files=".lisp .lsp .cl .asd", modes="lisp sbcl", rules=(
             r"\((?:[\w*+!%/-]++:{1,2}+)?(def[^\s()]*+)\s++"
             r"(\(setf\s++[^\s()]++\)|\(?+[^\s()\"';]++)",
-        ), words="def", long=(_QUOTED, Long(r"#\|", "|#")), opaque=r"#\\.|\\.|\|(?!#)[^|\n]*+\|", above=r"#[+-]"),
+        ), words="def", long=(_QUOTED, (r"#\|", "|#", "")), opaque=r"#\\.|\\.|\|(?!#)[^|\n]*+\|", above=r"#[+-]"),
     "scheme": replace(_LISP, files=".scm .ss .sld .rkt", modes="scheme guile", words="\\(define",
-        rules=(r"\((define[^\s()]*+)\s++\(*+([^\s()\"';]++)",), long=(_QUOTED, Long(r"#\|", "|#")),
+        rules=(r"\((define[^\s()]*+)\s++\(*+([^\s()\"';]++)",), long=(_QUOTED, (r"#\|", "|#", "")),
         opaque=r"#\\.|\|(?!#)[^|\n]*+\|")}
 # fmt: on
 _BY_FILE = {file: name for name, facts in LANGUAGES.items() for file in facts.files.split()}
@@ -269,10 +260,13 @@ _FIRST_LINE = re.compile(
 
 
 def language_of(path: str, text: str) -> str:
-    """Return the language of `text`, the file `path`, or "" if neither name nor first line says it.
+    """Return the language of `text`, the file `path`, by its name, else by its first line.
 
-    The first line says it by an interpreter, or by a mode of Emacs.
+    The first line says it by an interpreter, or by a mode of Emacs. Return "" if neither says it,
+    or if the text is too large.
     """
+    if len(text) > MAX_CHARACTERS or text.count("\n") > MAX_LINES:
+        return ""
     stem, _, extension = path.rpartition("/")[2].rpartition(".")
     known = _BY_FILE.get(f".{extension.lower()}" if stem else extension, "")
     if extension == "h" and re.search(r"^(?:class|namespace|template)\b", text, re.MULTILINE):

@@ -15,7 +15,6 @@ from backstaff.structure.headings import HEADINGS, sections
 from backstaff.structure.languages import LANGUAGES, language_of
 from backstaff.structure.walker import Block, Walk
 
-MAX_CHARACTERS, MAX_LINES = 1 << 20, 50_000
 _TEST = re.compile(
     r"\bmod tests?\b|\bfunc (?:Test|Benchmark|Fuzz)[A-Z_]|\bdef test_|\bclass Test[A-Z]"
     r"|\(ert-deftest\b|#\[cfg\(test\)|#\[(?:\w+::)?test\b|@(?:Parameterized)?Test\b|\[(?:Test|Fact)\b"
@@ -87,11 +86,6 @@ class Outline:
         ]
 
 
-def is_small(text: str) -> bool:
-    """Return True if `text` is not too large for an outline."""
-    return len(text) <= MAX_CHARACTERS and text.count("\n") <= MAX_LINES
-
-
 def names_in(symbol: str) -> list[str]:
     """Return the names that `symbol` joins by `.`, `::`, `#` or `/`."""
     return [part for part in _JOINTS.split(symbol) if part]
@@ -99,7 +93,7 @@ def names_in(symbol: str) -> list[str]:
 
 def outline(text: str, path: str, budget: Budget) -> Outline | None:
     """Return the outline of `text`, the file `path`, or None. Raises as `budget` does."""
-    if not is_small(text) or not (language := language_of(path, text)):
+    if not (language := language_of(path, text)):
         return None
     text = text.removeprefix("\ufeff")
     facts = LANGUAGES[language]

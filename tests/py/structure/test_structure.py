@@ -9,8 +9,8 @@ from backstaff.budget import Budget
 from backstaff.errors import DeadlineExceeded
 from backstaff.structure import walker
 from backstaff.structure.code import GOES_ON, Code
-from backstaff.structure.languages import LANGUAGES, language_of
-from backstaff.structure.outline import MAX_CHARACTERS, MAX_LINES, Outline, outline
+from backstaff.structure.languages import LANGUAGES, MAX_CHARACTERS, MAX_LINES, language_of
+from backstaff.structure.outline import Outline, outline
 from tests.py.structure.answers import ANSWERS, FIXTURES, Known, pairs
 
 ANSWERED: dict[str, list[Known]] = {
