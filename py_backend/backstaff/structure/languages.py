@@ -108,8 +108,7 @@ _C = Language(files=".c .h", rules=(
         rule(rf"(?:typedef\s++)?(struct|union|enum)\s++{_BEFORE_NAME}(\w++)(?=\s*+(?:\{{|$))",
              {"struct a {": "a", "typedef enum B": "B", "union __attribute__((packed)) c {": "c"}),
         rule(r"typedef\s++(struct|union|enum)\b()(?=\s*+(?:\{|$))", {"typedef struct {": ""}),
-    ), attributes=ATTRIBUTE_C,
-    words="struct union enum", shape=_TYPED, of_c=True,
+    ), attributes=ATTRIBUTE_C, words="struct union enum", shape=_TYPED, of_c=True,
     opaque=_PREPROCESSOR, above=r"(?!\w++\s*+:$)[A-Za-z_][\w:<>,*& ]*+$|__attribute__|\[\[")
 _CPP = replace(_C, modes="c++", files=".cc .cpp .cxx .c++ .hh .hpp .hxx .h++ .ipp .inl .tpp .cu .cuh .ino", rules=(
         rule(rf"(?:typedef\s++)?(struct|union|class|enum(?:\s++(?:class|struct))?)\s++{_BEFORE_NAME}"
@@ -137,8 +136,7 @@ _GENERIC = Language(files=".scala .sc .groovy .gradle .dart .zig .d .v .cr .jl .
         r"|object|record|union|module|namespace|package(?=[^;{]*+\{)|sub|proc|procedure|macro"
         r"|typealias|type(?=\s++\w++\s*+[={]))"
         r"\s++(?:<[^<>]*+>\s*+)?((?:\w++\.)*[\w$?!]++)", {"def a(b)": "a", "object C {": "C"}),),
-    attributes=AT_SIGN, long=(_TRIPLE,),
-    comments=("//", "# "), above=r"[@\[]", goes_on=r"where\b")
+    attributes=AT_SIGN, long=(_TRIPLE,), comments=("//", "# "), above=r"[@\[]", goes_on=r"where\b")
 _MARKUP = Language(files=".md .markdown .mdx", rules=(r"(?!)()()",))
 
 LANGUAGES: dict[str, Language] = {
@@ -155,8 +153,7 @@ LANGUAGES: dict[str, Language] = {
                  {"func (a *A[T]) B(c int) {": "B"}),
             rule(r"(type)\s++(\w++|\($)", {"type A struct {": "A", "type (": "("}),
             r"()(?P<group>\w++)(?=(?:\[[^\]]*+\])?\s++[\w*\[(=])"),
-        words="func~ type~",
-        long=(("`", "`", ""),)),
+        words="func~ type~", long=(("`", "`", ""),)),
     "rust": Language(files=".rs", rules=(rule(r"(fn|struct|enum|union|trait|mod|type)\s++(?:r#)?(\w++)",
                  {"fn a<T>(b: T) {": "a", "struct r#type;": "type"}),
             rule(r"(impl)\b(?:\s*+<(?:[^<>]|<(?:[^<>]|<[^<>]*+>)*>|(?<=[-=])>)*>)?\s++"
@@ -190,8 +187,7 @@ LANGUAGES: dict[str, Language] = {
             rule(r"(class|module)\s*+(?<=\s)((?:::)?[A-Z][\w:]*+|(?=<<\s*+self\b)|<<\s*+\w++)",
                  {"class A::B < C": "A::B", "class << self": ""}),
         ), attributes=r"(?:module_function|memoize|private_class_method)(?=\s++def\b)",
-        words="def~ class~ module~", end=_END,
-        comments=("#",),
+        words="def~ class~ module~", end=_END, comments=("#",),
         long=(("=begin(?<![^\n]=begin)", "\n=end", ""),),
         here_document=r"<<(?P<indented>[~-])?(?P<q>[\"'`]?)(?P<word>[A-Z_]\w*+)(?P=q)",
         goes_on=r"(?:rescue|ensure|else|elsif|when|in)\b|[)\]}.]|(?:private|protected|public|module_function)$"),
@@ -218,13 +214,12 @@ LANGUAGES: dict[str, Language] = {
     "php": Language(files=".php .phtml", modes="php",
         rules=(rule(r"(function)\s++&?+\s*+(\w++)", {"function &a($b) {": "a"}),
                rule(r"(class|interface|trait|enum)\s++(\w++)", {"class A extends B": "A"})),
-        attributes=HASH,
-        words="function class~ interface~ trait~ enum~", comments=("//", r"#(?!\[)"),
+        attributes=HASH, words="function class~ interface~ trait~ enum~", comments=("//", r"#(?!\[)"),
         long=(_QUOTED, _SINGLE), above=r"#\[", goes_on=r"(?:extends|implements)\b",
         here_document=r"<<<(?P<indented>)\s*+[\"']?(?P<word>\w++)"),
     "perl": Language(files=".pl .pm .t", modes="perl", rules=(
             rule(r"(sub|package(?=[^;{]*+\{))\s++((?:\w++(?:::|'(?=\w))?)+)", {"sub a {": "a", "package A::B {": "A::B"}),
-        ), words="sub~ package~", comments=(" #",),
+        ), words="sub~ package~", comments=(r"#(?<=\s#)",),
         here_document=r"<<(?P<indented>~)?(?P<word>\s*+[\"'][^\"'\n]++[\"']|[A-Z_]\w*+)",
         long=(*((f"={w}(?<![^\n]={w})", "\n=cut", "") for w in "head pod over item begin encoding for".split()),
               *((rf"{q}\{a}", b, rf"{ESCAPED}|\{a}(?:\\.|[^\\\{a}\{b}]|\{a}[^\{a}\{b}]*+\{b})*\{b}")
@@ -244,8 +239,7 @@ LANGUAGES: dict[str, Language] = {
         long=(_TRIPLE, (r'#(#{0,8}+)"""', r'"""#\1', ""), (r'#(#{0,8}+)"', r'"#\1', "")), comments=("//",),
         goes_on=r"(?:where|throws|rethrows|async)\b|\("),
     "lisp": replace(_LISP, files=".lisp .lsp .cl .asd", modes="lisp sbcl", rules=(
-            r"\((?:[\w*+!%/-]++:{1,2}+)?(def[^\s()]*+)\s++"
-            r"(\(setf\s++[^\s()]++\)|\(?+[^\s()\"';]++)",
+            r"\((?:[\w*+!%/-]++:{1,2}+)?(def[^\s()]*+)\s++(\(setf\s++[^\s()]++\)|\(?+[^\s()\"';]++)",
         ), words="def", long=(_QUOTED, (r"#\|", "|#", "")), opaque=r"#\\.|\\.|\|(?!#)[^|\n]*+\|", above=r"#[+-]"),
     "scheme": replace(_LISP, files=".scm .ss .sld .rkt", modes="scheme guile", words="\\(define",
         rules=(r"\((define[^\s()]*+)\s++\(*+([^\s()\"';]++)",), long=(_QUOTED, (r"#\|", "|#", "")),
@@ -253,10 +247,7 @@ LANGUAGES: dict[str, Language] = {
 # fmt: on
 _BY_FILE = {file: name for name, facts in LANGUAGES.items() for file in facts.files.split()}
 _BY_MODE = {mode: name for name, facts in LANGUAGES.items() for mode in facts.modes.split()}
-_MODES = "|".join(map(re.escape, _BY_MODE))
-_FIRST_LINE = re.compile(
-    rf"#!.*?\b({_MODES})[\d.]*(?!\w)|.*-\*-.*?(?<!\w)({_MODES})(?!\w).*-\*-", re.IGNORECASE
-)
+_FIRST_LINE = re.compile(r"#!.*|.*-\*-.*-\*-")
 
 
 def language_of(path: str, text: str) -> str:
@@ -274,4 +265,5 @@ def language_of(path: str, text: str) -> str:
     if known or stem:
         return known
     found = _FIRST_LINE.match(text, 0, 200)
-    return _BY_MODE[(found[1] or found[2]).lower()] if found else ""
+    words = re.findall(r"[a-z+-]+", found[0].lower()) if found else ()
+    return next((_BY_MODE[word] for word in words if word in _BY_MODE), "")

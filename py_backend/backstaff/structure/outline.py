@@ -79,8 +79,7 @@ class Outline:
     def named(self, symbol: str) -> list[Definition]:
         """Return the definitions whose qualified name is `symbol` or ends with it, part by part."""
         parts = names_in(symbol)
-        most = len(parts)
-        ends = (one for one in self.definitions if names_in(one.qualified)[-most:] == parts)
+        ends = (one for one in self.definitions if names_in(one.qualified)[-len(parts) :] == parts)
         return [one for one in ends if parts] or [
             one for one in self.definitions if symbol in (one.name, one.qualified)
         ]
@@ -111,12 +110,9 @@ def _definitions(found: Sequence[Block], lines: Sequence[str]) -> list[Definitio
         while open_ones and found[open_ones[-1]].last < block.line:
             open_ones.pop()
         parent = open_ones[-1] if open_ones else -1
-        around = result[parent].qualified if open_ones else ""
-        name = block.name
-        if block.owner and block.kind == "impl":
-            name = block.owner
-        elif block.owner:  # a method of Go is in its receiver
-            around = block.owner
+        is_impl = block.kind == "impl"  # a method of Go is in its receiver
+        name = (is_impl and block.owner) or block.name
+        around = (not is_impl and block.owner) or (result[parent].qualified if open_ones else "")
         qualified = f"{around}.{name}" if around else name
         at = block.line, block.first, block.last, len(open_ones), parent
         above = "\n".join(lines[block.first - 1 : block.line])
