@@ -84,6 +84,8 @@ class Language:
     """A token in which quotes and other marks mean nothing, such as a regular expression."""
     above: str = ""
     """A pattern for the beginning of further lines that belong to the definition below."""
+    no_body: str = ""
+    """A pattern for a kind and what stands before a brace of it that begins a type or a value."""
     goes_on: str = ""
     """A pattern for lines that continue a definition at their own indentation."""
 

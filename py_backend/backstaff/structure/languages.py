@@ -95,11 +95,12 @@ _JAVASCRIPT_RULES = (
 )
 _JAVASCRIPT = Language(files=".js .jsx .mjs .cjs", modes="node", rules=_JAVASCRIPT_RULES,
     attributes=AT_SIGN, bare=True,
-    shape=rf"()(?!(?:if|for|while|switch)\b)[*#]*+(?P<shape>(?!\d)[\w$]++|\[[^\]]*+\])\s*+\??\s*+(?:<$|(?!\(\s*+\")(?:{ANGLES}\s*+)?"
+    shape=rf"()(?!(?:if|for|while|switch)\b)[*#]*+(?P<shape>(?!\d)[\w$]++|\"_*+\"|\[[^\]]*+\])\s*+\??\s*+(?:<$|(?!\(\s*+\")(?:{ANGLES}\s*+)?"
     rf"(?:{PARENTHESES}\s*+(?:[{{:;]|$)|(?!{PARENTHESES})\((?!.*=>)))", ends="({<=,",
     long=(_TEMPLATE,), opaque=r"/(?![*/])(?:(?<=[=(,:;!&|?\[{}>]/)|(?<=[=(,:;!&|?\[{}>\s]\s/)|(?<=return /))"
     r"(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.){0,60}\]){1,99}/",
-    words=r"function class~ interface~ type~ => \)~?\{")
+    words=r"function class~ interface~ type~ => \)~?\{",
+    no_body=r"type |(?s:.*)(?:[:|&<,?(=]|\b(?:is|extends|keyof|readonly))\Z")
 _TYPED = r"()(?P<shape>)(?![}#{\[:,.+\-*/|&?!\"'`])(?=[^(=]*+\(|.*\boperator\b|\w++ \{$)"
 _MACRO = piece(r"[A-Z_]{4,}[A-Z0-9_]*+(?:\([^)]*+\))?", "FMT_API", "EXPORT_AS(x)")
 _BEFORE_NAME = rf"(?:(?:{_MACRO}|{ATTRIBUTE_C})\s++)*"
@@ -109,6 +110,7 @@ _C = Language(files=".c .h", rules=(
              {"struct a {": "a", "typedef enum B": "B", "union __attribute__((packed)) c {": "c"}),
         rule(r"typedef\s++(struct|union|enum)\b()(?=\s*+(?:\{|$))", {"typedef struct {": ""}),
     ), attributes=ATTRIBUTE_C, words="struct union enum", shape=_TYPED, of_c=True,
+    no_body=r"(?:function|method) (?s:.*)(?<!:)[:,](?!:)\s*+[\w:]++(?:<[^<>]*>)?\Z",
     opaque=_PREPROCESSOR, above=r"(?!\w++\s*+:$)[A-Za-z_][\w:<>,*& ]*+$|__attribute__|\[\[")
 _CPP = replace(_C, modes="c++", files=".cc .cpp .cxx .c++ .hh .hpp .hxx .h++ .ipp .inl .tpp .cu .cuh .ino", rules=(
         rule(rf"(?:typedef\s++)?(struct|union|class|enum(?:\s++(?:class|struct))?)\s++{_BEFORE_NAME}"
@@ -153,7 +155,7 @@ LANGUAGES: dict[str, Language] = {
                  {"func (a *A[T]) B(c int) {": "B"}),
             rule(r"(type)\s++(\w++|\($)", {"type A struct {": "A", "type (": "("}),
             r"()(?P<group>\w++)(?=(?:\[[^\]]*+\])?\s++[\w*\[(=])"),
-        words="func~ type~", long=(("`", "`", ""),)),
+        words="func~ type~", no_body=r"func (?s:.*)\b(?:interface|struct)\Z", long=(("`", "`", ""),)),
     "rust": Language(files=".rs", rules=(rule(r"(fn|struct|enum|union|trait|mod|type)\s++(?:r#)?(\w++)",
                  {"fn a<T>(b: T) {": "a", "struct r#type;": "type"}),
             rule(r"(impl)\b(?:\s*+<(?:[^<>]|<(?:[^<>]|<[^<>]*+>)*>|(?<=[-=])>)*>)?\s++"
@@ -201,7 +203,8 @@ LANGUAGES: dict[str, Language] = {
         goes_on=r"(?:rescue|after|else|catch)\b|[)\]}|]"),
     "lua": Language(files=".lua", modes="lua", rules=(
             rule(r"(?:local\s++)?(function)\s++([\w.:]++)", {"local function a(b)": "a", "function A:b()": "A:b"}),
-            rule(r"()(?:local\s++|[^=]*\)\.)?([\w.]++)(?=\s*+=\s*+function\b)", {"local a = function()": "a"}),
+            rule(r"()(?:local\s++|[^=]*\)\.)?((?:[\w.]++|(?=\[))(?:\[[^\]=]*+\][\w.]*+)*)(?=\s*+=\s*+function\b)",
+                 {"local a = function()": "a", "a.b[1].c = function(": "a.b[1].c", 't["x"] = function(': 't["x"]'}),
         ), words="function", end=_END, comments=(r"--(?!\[=*+\[)",), long=(
             *((rf"{c}\[\[", "]]", "") for c in ("", "--")), *((rf"{c}\[(=++)\[", r"]\1]", "") for c in ("", "--"))), goes_on=r"[)\]}]"),
     "shell": Language(files=".sh .bash .zsh .ksh .bats", modes="sh bash zsh ksh shell-script",

@@ -20,7 +20,7 @@ _TEST = re.compile(
     r"|\(ert-deftest\b|#\[cfg\(test\)|#\[(?:\w+::)?test\b|@(?:Parameterized)?Test\b|\[(?:Test|Fact)\b"
 )
 """A part of the lines from a test's first one to that of its name; it has `est`, `F` or `B`."""
-_JOINTS = re.compile(r"::|[.#/:]")
+_JOINTS = re.compile(r"::|[.#/:]|\[[\"']?|[\"']?\]")
 
 
 class Definition(NamedTuple):
@@ -86,7 +86,7 @@ class Outline:
 
 
 def names_in(symbol: str) -> list[str]:
-    """Return the names that `symbol` joins by `.`, `::`, `#` or `/`."""
+    """Return the names that `symbol` joins by `.`, `::`, `#`, `/` or brackets."""
     return [part for part in _JOINTS.split(symbol) if part]
 
 

@@ -17,6 +17,8 @@ STRIDE = 1000
 """Number of lines between two looks at the clock."""
 MAX_HEAD = 100
 """Maximum number of lines of the head of a definition."""
+LONGEST_NAME = 80
+"""Number of characters before a brace that are looked at."""
 _HEADS = "\0{)]>:,=?|&.-<"
 """Beginnings of lines that go on with a head."""
 _SIGNS = re.compile(r"[][(){};\n=](?:(?<=\()[^][(){}\n]*+\)|(?<!=)|>|(?<![=!<>]=)(?!=))")
@@ -29,8 +31,6 @@ _VALUES = frozenset("type typealias fun def concept".split())
 _PARTS = frozenset(("", "namespace"))
 """Kinds that have functions as the text has them."""
 _TYPES = ("struct", "union", "enum", "class")
-_BEFORE_TYPE = re.compile(r".*(?:[:|&<,?(=]|\b(?:is|extends|keyof|readonly))\s*\Z", re.DOTALL)
-"""Signs and words before the brace of a type in TypeScript."""
 _TYPEDEF = re.compile(r"}[^;\n\w]*+(\w++)")
 
 
@@ -235,7 +235,7 @@ class Walk:
         Return True if it has a body.
         """
         code, text, goes_on = self.code, self.code.text, matcher(self.language.goes_on)
-        start, left, depth = place, MAX_HEAD, 0
+        no_body, start, left, depth = matcher(self.language.no_body), place, MAX_HEAD, 0
         is_value, is_over = False, False
         while not is_over and (found := _SIGNS.search(text, place)):
             sign, place = found[0], found.end() - 1
@@ -250,12 +250,8 @@ class Walk:
             elif sign == "}" or (sign == ";" and not depth):
                 is_over = True
             elif sign == "{":
-                before = text[max(start, place - 20) : place].rstrip()
-                if self.language.bare:
-                    is_type = block.kind == "type" or bool(_BEFORE_TYPE.match(before))
-                else:
-                    is_type = block.kind == "func" and before.endswith(("interface", "struct"))
-                if not (depth or is_value or is_type):
+                before = f"{block.kind} {text[max(start, place - LONGEST_NAME) : place].rstrip()}"
+                if not (depth or is_value or no_body(before)):
                     block.opened, block.end = place, code.closing.get(place, len(text))
                     return True
                 place = code.closing.get(place, len(text))
