@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from backstaff.budget import Budget
 from backstaff.structure.code import GOES_ON, Code
 from backstaff.structure.language import CONTAINERS, LONGEST, Language, finder, matcher
-from backstaff.structure.shapes import NO_NAMES, typed_name
+from backstaff.structure.languages import PARENTHESES
 
 STRIDE = 1000
 """Number of lines between two looks at the clock."""
@@ -32,6 +32,27 @@ _PARTS = frozenset(("", "namespace"))
 """Kinds that have functions as the text has them."""
 _TYPES = ("struct", "union", "enum", "class")
 _TYPEDEF = re.compile(r"}[^;\n\w]*+(\w++)")
+_NO_NAMES = frozenset(
+    "if else for foreach while switch case catch return do try finally with throw new await yield"
+    " typeof delete sizeof super this elif elsif unless until match select defer go using lock"
+    " fixed synchronized assert static_assert defined goto default: print echo require include"
+    " async import function".split()
+)
+"""Words that begin a statement, or that stand before a parenthesis."""
+_OPERATOR = re.compile(r"\boperator(?!\w)(.*+)")
+_FOREIGN = re.compile(r"[\"'`;/+|!%{\\=]|->|: |\b(?:return|throw|else|new|case|goto)\b")
+"""Signs and words that no function has before its name."""
+_AFTER_MACRO = re.compile(
+    r"\s*+[*&]*+(?!(?:noexcept|throw|requires|const|override|final|try|if|for|while|switch)\b|__)"
+    r"(?:\w[\w:]*+[\s*&]++)*[\w~][\w:~]*+\s*+\("
+)
+"""A function behind a macro, `AP_DECLARE(int) name(`, or behind a tuple, `(int, int) name(`."""
+_POINTER = re.compile(r"\s*+\*++\s*+(\w++)\s*+\(")
+"""The name of a function whose result is a pointer to a function: `int (*name(int x))(int)`."""
+_ARGUMENTS = re.compile(r"<(?:[^<>]|<(?:[^<>]|<[^<>]*+>)*>)*>")
+"""The arguments of a template or a generic type."""
+_CLOSED = re.compile(PARENTHESES)
+_TEST_MACRO = re.compile(r"[A-Z][A-Z0-9_]*+\Z")
 
 
 @dataclass(slots=True, eq=False)
@@ -216,7 +237,7 @@ class Walk:
         language, name = self.language, found["shape"]
         is_member, is_top, of_c = owner.kind in self.holders, owner.kind in _PARTS, language.of_c
         if language.bare:
-            is_one = is_member or (name not in NO_NAMES and body[-1] in "({},")
+            is_one = is_member or (name not in _NO_NAMES and body[-1] in "({},")
             return "method", name if is_one else ""
         is_known = (is_member and (of_c or not is_top)) or (language.local and not is_member)
         if not is_known or (is_top and body[-1] == ";"):
@@ -225,7 +246,7 @@ class Walk:
         text = body[found.start("shape") :]
         if owner.kind == "record" and text == f"{about} {{":
             return "method", about  # a constructor of Java without parameters
-        name = typed_name(text, about, has_type=of_c and is_top, of_c=of_c)
+        name = _typed_name(text, about, has_type=of_c and is_top, of_c=of_c)
         return "function" if is_top or not is_member else "method", name
 
     # One branch a sign.
@@ -309,3 +330,33 @@ class Walk:
             else:
                 break
         return first
+
+
+def _typed_name(text: str, owner: str, *, has_type: bool, of_c: bool) -> str:
+    """Return the name of the function with a type before it: `List<T> name(int x) {`; or "".
+
+    `text` is a line behind its attributes and modifiers. `owner` is the name of the type around it,
+    and of its constructors. With `has_type` the line needs no type before the name, because the
+    line above has it. Macros are those `of_c`.
+    """
+    head, _, rest = text.partition("(")
+    if found := _OPERATOR.search(head):
+        call = "()" * rest.startswith(")(")  # of `operator()(int x)`
+        return "" if "=" in head[: found.start()] else f"operator{found[1].rstrip()}{call}"
+    if "<" in head:  # a tuple may be an argument of a type
+        text = _ARGUMENTS.sub("", text)
+        head, _, rest = text.partition("(")
+    words, arguments = head.split(), _CLOSED.match(text, len(head))
+    is_type = len(words) <= of_c and words != [owner]
+    if is_type and arguments and _AFTER_MACRO.match(text, arguments.end()):
+        return _typed_name(text[arguments.end() :], owner, has_type=True, of_c=False)
+    if of_c and words and (found := _POINTER.match(rest)):
+        return "" if found[1] in _NO_NAMES else found[1]
+    if not words or words[0] in _NO_NAMES or _FOREIGN.search(head):
+        return ""
+    name = words[-1].rpartition(".")[2].lstrip("*&")
+    last = name.rpartition("::")[2].lstrip("~")
+    if of_c and len(words) == 1 and last != owner and _TEST_MACRO.match(words[0]):
+        return f"{name}{arguments[0]}" if arguments else ""  # a macro: TEST(suite, name)
+    is_typed = has_type or len(words) > 1 or words[-1][0] in "*&" or "::" in name
+    return name if last.isidentifier() and (is_typed or last == owner) else ""
