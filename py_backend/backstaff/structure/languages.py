@@ -76,7 +76,7 @@ _FUNCTION = piece(r"(?:async\s*+)?(?:function\b|[\w$]++\s*+=>|<(?:[^()]*[,<])?$|
 _TARGET = piece(r"(?:[\w$]++!?\.|\([^()]*+\)\.)*#?+[\w$]++", "a", "module.exports!.a", "(this).#a")
 _TYPE = r"\s*+:(?:[^=({]|=>)*"
 
-_JAVASCRIPT_RULES = (
+_JAVASCRIPT = Language(files=".js .jsx .mjs .cjs", modes="node", rules=(
     rule(r"(function)\b\s*+\*?+\s*+([\w$]++)", {"function a() {": "a", "function* b() {": "b", "function *c(": "c"}),
     rule(r"(class|interface)\s++(?!extends\b|implements\b)([\w$.]++)(?!\s*+[=(:,.;)?])",
          {"class A extends B {": "A", "interface A<T> {": "A"}),
@@ -92,9 +92,7 @@ _JAVASCRIPT_RULES = (
          {"exports.a = function (b) {": "exports.a", "a = b = () => {": "b", "#a = x => x": "#a"}),
     rule(rf"()([\w$]++)(?=\s*+:\s*+(?:async\s*+)?(?:function\b|\((?:[^()]|\([^()]*+\))*\){_RESULT}\s*+[({{{{]?+$))",
          {"a: function () {": "a", "b: async (c) => {": "b"}),
-)
-_JAVASCRIPT = Language(files=".js .jsx .mjs .cjs", modes="node", rules=_JAVASCRIPT_RULES,
-    attributes=AT_SIGN, bare=True,
+    ), attributes=AT_SIGN, bare=True,
     shape=rf"()(?!(?:if|for|while|switch)\b)[*#]*+(?P<shape>(?!\d)[\w$]++|\"_*+\"|\[[^\]]*+\])\s*+\??\s*+(?:<$|(?!\(\s*+\")(?:{ANGLES}\s*+)?"
     rf"(?:{PARENTHESES}\s*+(?:[{{:;]|$)|(?!{PARENTHESES})\((?!.*=>)))", ends="({<=,",
     long=(_TEMPLATE,), opaque=r"/(?![*/])(?:(?<=[=(,:;!&|?\[{}>]/)|(?<=[=(,:;!&|?\[{}>\s]\s/)|(?<=return /))"

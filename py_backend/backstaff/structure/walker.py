@@ -200,8 +200,9 @@ class Walk:
             elif found.lastgroup == "group":
                 kind, is_known = "type", owner.kind == "type" and not owner.name
             else:
-                needs_body = language.bare and not kind
-                needs_body |= language.of_c and kind.startswith(_TYPES)
+                needs_body = (
+                    kind.startswith(_TYPES) if language.of_c else language.bare and not kind
+                )
         if not is_known and language.anonymous and body[-1] == "{":
             is_known = owner.kind == "enum" or ("new " in body and body[:-1].rstrip()[-1:] == ")")
             kind, name, begin = "class", "", len(body) - 1
@@ -217,8 +218,7 @@ class Walk:
         block = Block(name, kind or "function", at + 1, 0, own.strip())
         block.owner = (found and found.groupdict().get("owner")) or ""
         if language.end == "{":
-            has_body = self._extend(block, at, indent, place + begin)
-            if needs_body and not has_body:
+            if not self._extend(block, at, indent, place + begin) and needs_body:
                 return max(at + 1, self.beyond)
             if language.of_c or kind in CONTAINERS:  # else a function may be a parameter
                 self.beyond = max(self.beyond, code.line_at(block.opened))
@@ -278,10 +278,9 @@ class Walk:
                 place = code.closing.get(place, len(text))
             elif sign == "\n":
                 left -= 1
-                below = at = code.line_at(place) + 1
-                while at < len(code.bodies) and not code.bodies[at]:
-                    at += 1
-                is_over = not left or at == len(code.bodies)
+                below = code.line_at(place) + 1
+                at = next((at for at in range(below, len(code.bodies)) if code.bodies[at]), 0)
+                is_over = not (left and at)
                 if not (
                     is_over or depth or code.bodies[at][0] in _HEADS or self._indent(at) > indent
                 ):
@@ -307,8 +306,7 @@ class Walk:
         No line of another definition does.
         """
         code, first = self.code, line + 1
-        before = self.found[-1].last if self.found else 0
-        lowest = max(owner.line, before if before <= line else 0)
+        lowest = max([owner.line, *(one.last for one in self.found[-1:] if one.last <= line)])
         within = False  # the last lines of a decorator, whose first has not been seen
         for at in range(line - 1, lowest - 1, -1):
             body = code.bodies[at]
