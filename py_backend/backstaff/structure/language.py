@@ -104,10 +104,10 @@ class Language:
         return (*self.long, *comment)
 
     def closer(self, found: re.Match[str]) -> re.Pattern[str]:
-        """Return a pattern for escapes, and in a group, the end of the token `found` begins."""
+        """Return a pattern for the end, with a group, of the token `found` begins; or escapes."""
         _, end, escape = self.all_long[int((found.lastgroup or "")[1:])]
         end = re.escape(end.replace(r"\1", found[(found.lastindex or 1) - 1] or ""))
-        return re.compile(f"{escape}|({end})" if escape else f"({end})", re.DOTALL)
+        return re.compile(f"{escape}|{end}()" if escape else f"{end}()", re.DOTALL)
 
     @cached_property
     def token(self) -> Match:
@@ -123,7 +123,7 @@ class Language:
         parts = [
             self.opaque,
             *(mark for mark, begin in long.items() if begin not in single),
-            *(rf"{q}(?:\\.|[^{q}\\\n])*{q}?" for q in self.quotes if q not in single),
+            *(rf"{q}(?:[^{q}\\\n]++|\\.)*{q}?" for q in self.quotes if q not in single),
             *(
                 rf"{q}(?:{_WITHIN if escape else ''}[^{q}\\\n$]){{0,400}}{q}"
                 for q, escape in single.items()

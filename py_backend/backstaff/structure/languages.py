@@ -98,7 +98,7 @@ _JAVASCRIPT = Language(files=".js .jsx .mjs .cjs", modes="node", rules=(
     long=(_TEMPLATE,), opaque=r"/(?![*/])(?:(?<=[=(,:;!&|?\[{}>]/)|(?<=[=(,:;!&|?\[{}>\s]\s/)|(?<=return /))"
     r"(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.){0,60}\]){1,99}/",
     words=r"function class~ interface~ type~ => \)~?\{",
-    no_body=r"type |(?s:.*)(?:[:|&<,?(=]|\b(?:is|extends|keyof|readonly))\Z")
+    no_body=r"type |(?s:.*+)(?:(?<=[:|&<,?(=])|(?<=\bis)|(?<=\bextends)|(?<=\bkeyof)|(?<=\breadonly))")
 _TYPED = r"()(?P<shape>)(?![}#{\[:,.+\-*/|&?!\"'`])(?=[^(=]*+\(|.*\boperator\b|\w++ \{$)"
 _MACRO = piece(r"[A-Z_]{4,}[A-Z0-9_]*+(?:\([^)]*+\))?", "FMT_API", "EXPORT_AS(x)")
 _BEFORE_NAME = rf"(?:(?:{_MACRO}|{ATTRIBUTE_C})\s++)*"
@@ -108,7 +108,7 @@ _C = Language(files=".c .h", rules=(
              {"struct a {": "a", "typedef enum B": "B", "union __attribute__((packed)) c {": "c"}),
         rule(r"typedef\s++(struct|union|enum)\b()(?=\s*+(?:\{|$))", {"typedef struct {": ""}),
     ), attributes=ATTRIBUTE_C, words="struct union enum", shape=_TYPED, of_c=True,
-    no_body=r"(?:function|method) (?s:.*)(?<!:)[:,](?!:)\s*+[\w:]++(?:<[^<>]*>)?\Z",
+    no_body=r"(?:function|method) (?=(?s:.*+)(?<=[\w>]))(?s:.*)(?<!:)[:,](?!:)\s*+[\w:]++(?:<[^<>]*>)?\Z",
     opaque=_PREPROCESSOR, above=r"(?!\w++\s*+:$)[A-Za-z_][\w:<>,*& ]*+$|__attribute__|\[\[")
 _CPP = replace(_C, modes="c++", files=".cc .cpp .cxx .c++ .hh .hpp .hxx .h++ .ipp .inl .tpp .cu .cuh .ino", rules=(
         rule(rf"(?:typedef\s++)?(struct|union|class|enum(?:\s++(?:class|struct))?)\s++{_BEFORE_NAME}"
@@ -153,7 +153,7 @@ LANGUAGES: dict[str, Language] = {
                  {"func (a *A[T]) B(c int) {": "B"}),
             rule(r"(type)\s++(\w++|\($)", {"type A struct {": "A", "type (": "("}),
             r"()(?P<group>\w++)(?=(?:\[[^\]]*+\])?\s++[\w*\[(=])"),
-        words="func~ type~", no_body=r"func (?s:.*)\b(?:interface|struct)\Z", long=(("`", "`", ""),)),
+        words="func~ type~", no_body=r"func (?s:.*+)(?:(?<=\binterface)|(?<=\bstruct))", long=(("`", "`", ""),)),
     "rust": Language(files=".rs", rules=(rule(r"(fn|struct|enum|union|trait|mod|type)\s++(?:r#)?(\w++)",
                  {"fn a<T>(b: T) {": "a", "struct r#type;": "type"}),
             rule(r"(impl)\b(?:\s*+<(?:[^<>]|<(?:[^<>]|<[^<>]*+>)*>|(?<=[-=])>)*>)?\s++"

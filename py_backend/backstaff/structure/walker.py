@@ -158,11 +158,11 @@ class Walk:
             if not body:
                 continue
             above, last, indent, is_over = last, at, self._indent(at), False
-            # A string that goes on over lines may stand anywhere.
-            is_string = body[0] == "\0" or (
-                body[0] in "\"'<" and code.lines[at : at + 2][-1].startswith("\0")
-            )
-            while not (is_string or is_over) and indent <= (top := stack[-1]).indent:
+            while not is_over and indent <= (top := stack[-1]).indent:
+                if body[0] == "\0" or (
+                    body[0] in "\"'<" and code.lines[at : at + 2][-1].startswith("\0")
+                ):
+                    break  # a string that goes on over lines may stand anywhere
                 ends = indent == top.indent and bool(is_end(body))
                 is_over = ends or (indent == top.indent and bool(goes_on(body)))
                 if ends or not is_over:
