@@ -11,8 +11,6 @@ GOES_ON = ("\0", "\f")
 """Beginnings of lines that go on with a string or a comment."""
 MAX_UNCLOSED = 40
 """Maximum number of tokens without an end in a text. Each is looked for in all of it."""
-_COMMENTS = ("/*", "--", "=", "#|")
-"""Beginnings of comments that may go on over lines."""
 
 
 class Code:
@@ -67,8 +65,8 @@ class Code:
                 after = self._after(closers[mark], end)
                 if after < 0:
                     kind = "h"
-                else:
-                    kind, end = "c" if mark.startswith(_COMMENTS) else kind, after
+                else:  # a comment begins with `/*`, `--`, `=` or `#|`
+                    kind, end = "c" if mark[0] in "/-=#" and mark[-1] != '"' else kind, after
             if end > limit:
                 end, limit = max(end, below), len(text)
             yield text[place:start]

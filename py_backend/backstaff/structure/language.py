@@ -31,6 +31,8 @@ MODIFIERS = (
     r" value virtual"
 ).replace(" ", "|")
 """Patterns for words that stand before the keyword of a definition, in any language."""
+BLOCK = (r"/\*", "*/", "")
+"""The comment of most languages: an item of `long`."""
 ESCAPED = r"\\."
 _WITHIN = r"\\.|\$(?!\()|"
 """Escapes in a string on one line, in which no `$(` of the shell stands."""
@@ -72,10 +74,10 @@ class Language:
     """`new Type() {` and constants of an enum have members."""
     comments: tuple[str, ...] = ("//",)
     """Patterns for the beginnings of comments that end with the line."""
-    long: tuple[tuple[str, str, str], ...] = ()
-    r"""Comments and strings that may go on over lines; `/*` goes with `//`. Each begins with a
-    pattern, and ends with a text, in which \1 is the group of the pattern: `(r"\[(=*+)\[", r"]\1]",
-    "")`. An end within the third, a pattern for escapes, does not count."""
+    long: tuple[tuple[str, str, str], ...] = (BLOCK,)
+    r"""Comments and strings that may go on over lines. Each begins with a pattern, and ends with a
+    text, in which \1 is the group of the pattern: `(r"\[(=*+)\[", r"]\1]", "")`. An end within the
+    third, a pattern for escapes, does not count."""
     quotes: str = "\"'"
     """Marks around strings. They end with the line at the latest, unless `long` has them, too."""
     here_document: str = ""
@@ -97,15 +99,9 @@ class Language:
         before = rf"(?:(?:{MODIFIERS})\s++(?!{not_after})|(?:{attributes})\s*+)*"
         return matcher(f"{before}(?:{'|'.join(filter(None, (*self.rules, self.shape)))})")
 
-    @cached_property
-    def all_long(self) -> tuple[tuple[str, str, str], ...]:
-        """All tokens that may go on over lines."""
-        comment = ((r"/\*", "*/", ""),) if "//" in self.comments else ()
-        return (*self.long, *comment)
-
     def closer(self, found: re.Match[str]) -> re.Pattern[str]:
         """Return a pattern for the end, with a group, of the token `found` begins; or escapes."""
-        _, end, escape = self.all_long[int((found.lastgroup or "")[1:])]
+        _, end, escape = self.long[int((found.lastgroup or "")[1:])]
         end = re.escape(end.replace(r"\1", found[(found.lastindex or 1) - 1] or ""))
         return re.compile(f"{escape}|{end}()" if escape else f"{end}()", re.DOTALL)
 
@@ -118,7 +114,7 @@ class Language:
         follows. Each alternative begins with a character, because `re` finds these many times
         faster.
         """
-        long = {f"{begin}(?P<l{at}>)": begin for at, (begin, *_) in enumerate(self.all_long)}
+        long = {f"{begin}(?P<l{at}>)": begin for at, (begin, *_) in enumerate(self.long)}
         single = {begin: escape for begin, _, escape in self.long if len(begin) == 1}
         parts = [
             self.opaque,

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from backstaff.structure.language import ESCAPED, Language
+from backstaff.structure.language import BLOCK, ESCAPED, Language
 
 MAX_CHARACTERS, MAX_LINES = 1 << 20, 50_000
 """Maximum size of a text that has an outline."""
@@ -95,7 +95,7 @@ _JAVASCRIPT = Language(files=".js .jsx .mjs .cjs", modes="node", rules=(
     ), attributes=AT_SIGN, bare=True,
     shape=rf"()(?!(?:if|for|while|switch)\b)[*#]*+(?P<shape>(?!\d)[\w$]++|\"_*+\"|\[[^\]]*+\])\s*+\??\s*+(?:<$|(?!\(\s*+\")(?:{ANGLES}\s*+)?"
     rf"(?:{PARENTHESES}\s*+(?:[{{:;]|$)|(?!{PARENTHESES})\((?!.*=>)))", ends="({<=,",
-    long=(_TEMPLATE,), opaque=r"/(?![*/])(?:(?<=[=(,:;!&|?\[{}>]/)|(?<=[=(,:;!&|?\[{}>\s]\s/)|(?<=return /))"
+    long=(_TEMPLATE, BLOCK), opaque=r"/(?![*/])(?:(?<=[=(,:;!&|?\[{}>]/)|(?<=[=(,:;!&|?\[{}>\s]\s/)|(?<=return /))"
     r"(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.){0,60}\]){1,99}/",
     words=r"function class~ interface~ type~ => \)~?\{",
     no_body=r"type |(?s:.*+)(?:(?<=[:|&<,?(=])|(?<=\bis)|(?<=\bextends)|(?<=\bkeyof)|(?<=\breadonly))")
@@ -118,12 +118,12 @@ _CPP = replace(_C, modes="c++", files=".cc .cpp .cxx .c++ .hh .hpp .hxx .h++ .ip
         rule(r"(namespace)\s++(?:\[\[\w++\]\]\s*+)?((?:\w++(?:::)?)+)(?!\s*+=)", {"namespace a::b {": "a::b"}),
         rule(r"(concept)\s++(\w++)(?=\s*+=|$)", {"concept A = B<T>;": "A"}),
     ), attributes=f"{TEMPLATE}|{ATTRIBUTE_C}", words="struct class union enum namespace concept~",
-    long=((r'R"([^()\\\s]{0,16})\(', r')\1"', ""),),
+    long=((r'R"([^()\\\s]{0,16})\(', r')\1"', ""), BLOCK),
     above=_C.above + r"|template\b|requires\b", goes_on=r"(?:throw|noexcept|const|requires)\b|__")
 _JAVA = Language(files=".java", rules=(rule(r"(class|interface|enum|@interface|record(?=\s++\w++\s*+[(<]))\s++(\w++)",
         {"class A<T> extends B {": "A", "@interface C {": "C", "record P(int x) {": "P"}),),
     attributes=AT_SIGN, words="class~ interface~ enum~ record~ new~",
-    shape=_TYPED, anonymous=True, long=(_TRIPLE,))
+    shape=_TYPED, anonymous=True, long=(_TRIPLE, BLOCK))
 _LISP = Language(files=".el", modes="emacs-lisp", rules=(rule(
         r"\(((?:cl-|ert-|\w++-(?=def(?:un|macro|var|custom|command|group|method|subst)\b))?"
         r"def(?!ault|ines|key\b|ine-(?:key|abbrev|word))[^\s()]*+|(?:transient|evil|magit)-def"
@@ -136,7 +136,7 @@ _GENERIC = Language(files=".scala .sc .groovy .gradle .dart .zig .d .v .cr .jl .
         r"|object|record|union|module|namespace|package(?=[^;{]*+\{)|sub|proc|procedure|macro"
         r"|typealias|type(?=\s++\w++\s*+[={]))"
         r"\s++(?:<[^<>]*+>\s*+)?((?:\w++\.)*[\w$?!]++)", {"def a(b)": "a", "object C {": "C"}),),
-    attributes=AT_SIGN, long=(_TRIPLE,), comments=("//", "# "), above=r"[@\[]", goes_on=r"where\b")
+    attributes=AT_SIGN, long=(_TRIPLE, BLOCK), comments=("//", "# "), above=r"[@\[]", goes_on=r"where\b")
 _MARKUP = Language(files=".md .markdown .mdx", rules=(r"(?!)()()",))
 
 LANGUAGES: dict[str, Language] = {
@@ -153,14 +153,14 @@ LANGUAGES: dict[str, Language] = {
                  {"func (a *A[T]) B(c int) {": "B"}),
             rule(r"(type)\s++(\w++|\($)", {"type A struct {": "A", "type (": "("}),
             r"()(?P<group>\w++)(?=(?:\[[^\]]*+\])?\s++[\w*\[(=])"),
-        words="func~ type~", no_body=r"func (?s:.*+)(?:(?<=\binterface)|(?<=\bstruct))", long=(("`", "`", ""),)),
+        words="func~ type~", no_body=r"func (?s:.*+)(?:(?<=\binterface)|(?<=\bstruct))", long=(("`", "`", ""), BLOCK)),
     "rust": Language(files=".rs", rules=(rule(r"(fn|struct|enum|union|trait|mod|type)\s++(?:r#)?(\w++)",
                  {"fn a<T>(b: T) {": "a", "struct r#type;": "type"}),
             rule(r"(impl)\b(?:\s*+<(?:[^<>]|<(?:[^<>]|<[^<>]*+>)*>|(?<=[-=])>)*>)?\s++"
                  r"((?:[^{]*?\bfor\s++(?!<)|(?![^{]*\bfor\s))(?:&|'\w++\s|mut\s|dyn\s)*(?P<owner>(?:\w++::)*\w++)?[^{]*+)",
                  {"impl<T> A for B<T>": "A for B<T>"}), rule(r"(macro_rules!)\s*+(\w++)", {"macro_rules! a {": "a"})),
         attributes=HASH, words="fn~ struct~ enum~ union~ trait~ impl mod~ type~ macro_rules!",
-        long=(('r"', '"', ""), (r'r(#++)"', r'"\1', ""), _QUOTED), quotes='"',
+        long=(('r"', '"', ""), (r'r(#++)"', r'"\1', ""), _QUOTED, BLOCK), quotes='"',
         opaque=r"'(?:\\.|[^\\'\n])'", above=r"#!?+\[", goes_on=r"where\b"),
     "kotlin": replace(_GENERIC, files=".kt .kts", rules=(
             rule(r"(fun)\s++(?:<(?:[^<>]|<[^<>]*+>)*>\s*+)?(?:[\w.<>?,* ]*\.)?`?+((?<=`)[^`]++|\w++)",
@@ -179,7 +179,7 @@ LANGUAGES: dict[str, Language] = {
         words=r"class~ struct~ interface~ enum~ record~ namespace~ delegate~ \)~=> \)~?\{", ends=")",
         opaque=r"#[a-z][^\n]*+", above=r"\[",
         anonymous=False, local=True, long=((r'""("++)', r'""\1', ""),
-              *((mark, '"', '""') for mark in (r'\$@"', r'@\$"', '@"')))),
+              *((mark, '"', '""') for mark in (r'\$@"', r'@\$"', '@"')), BLOCK)),
     "ruby": Language(files=".rb .rake .gemspec .ru Rakefile Gemfile Vagrantfile", modes="ruby", rules=(
             rule(r"(def)\s++(?:self\.)?((?:@*+\w++\.)?(?:\w++[?!=]?+|[^\w\s(]++))",
                  {"def a?(b)": "a?", "def self.c": "c", "def ==(other)": "=="}),
@@ -216,7 +216,7 @@ LANGUAGES: dict[str, Language] = {
         rules=(rule(r"(function)\s++&?+\s*+(\w++)", {"function &a($b) {": "a"}),
                rule(r"(class|interface|trait|enum)\s++(\w++)", {"class A extends B": "A"})),
         attributes=HASH, words="function class~ interface~ trait~ enum~", comments=("//", r"#(?!\[)"),
-        long=(_QUOTED, _SINGLE), above=r"#\[", goes_on=r"(?:extends|implements)\b",
+        long=(_QUOTED, _SINGLE, BLOCK), above=r"#\[", goes_on=r"(?:extends|implements)\b",
         here_document=r"<<<(?P<indented>)\s*+[\"']?(?P<word>\w++)"),
     "perl": Language(files=".pl .pm .t", modes="perl", rules=(
             rule(r"(sub|package(?=[^;{]*+\{))\s++((?:\w++(?:::|'(?=\w))?)+)", {"sub a {": "a", "package A::B {": "A::B"}),
@@ -237,7 +237,7 @@ LANGUAGES: dict[str, Language] = {
                  {"init?(a: B) {": "init", "deinit {": "deinit", "subscript<T>(i: T) -> A {": "subscript"}),
         ),
         words="func~ class~ struct~ enum~ protocol~ extension~ actor~ init deinit subscript typealias~ macro~",
-        long=(_TRIPLE, (r'#(#{0,8}+)"""', r'"""#\1', ""), (r'#(#{0,8}+)"', r'"#\1', "")), comments=("//",),
+        long=(_TRIPLE, (r'#(#{0,8}+)"""', r'"""#\1', ""), (r'#(#{0,8}+)"', r'"#\1', ""), BLOCK), comments=("//",),
         goes_on=r"(?:where|throws|rethrows|async)\b|\("),
     "lisp": replace(_LISP, files=".lisp .lsp .cl .asd", modes="lisp sbcl", rules=(
             r"\((?:[\w*+!%/-]++:{1,2}+)?(def[^\s()]*+)\s++(\(setf\s++[^\s()]++\)|\(?+[^\s()\"';]++)",

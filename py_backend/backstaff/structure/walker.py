@@ -22,10 +22,8 @@ LONGEST_NAME = 80
 _HEADS = "\0{)]>:,=?|&.-<"
 """Beginnings of lines that go on with a head."""
 _SIGNS = re.compile(r"[][(){};\n=](?:(?<=\()[^][(){}\n]*+\)|(?<!=)|>|(?<![=!<>]=)(?!=))")
-"""Signs in a head, or at its end: `(a, b)`, `=` and `=>`, but not `==` or `<=`.
-
-It begins with a set of characters, because `re` finds these many times faster.
-"""
+"""Signs in a head, or at its end: `(a, b)`, `=` and `=>`, but not `==` or `<=`. It begins with a
+set of characters, because `re` finds these many times faster."""
 _VALUES = frozenset("type typealias fun def concept".split())
 """Kinds of definitions that may be a value behind `=`."""
 _PARTS = frozenset(("", "namespace"))
@@ -52,7 +50,6 @@ _POINTER = re.compile(r"\s*+\*++\s*+(\w++)\s*+\(")
 _ARGUMENTS = re.compile(r"<(?:[^<>]|<(?:[^<>]|<[^<>]*+>)*>)*>")
 """The arguments of a template or a generic type."""
 _CLOSED = re.compile(PARENTHESES)
-_TEST_MACRO = re.compile(r"[A-Z][A-Z0-9_]*+\Z")
 
 
 @dataclass(slots=True, eq=False)
@@ -216,7 +213,7 @@ class Walk:
                 name = own[start : start + len(name)]
         name = "" if name == "(" else name.strip()
         block = Block(name, kind or "function", at + 1, 0, own.strip())
-        block.owner = (found and found.groupdict().get("owner")) or ""
+        block.indent, block.owner = indent, (found and found.groupdict().get("owner")) or ""
         if language.end == "{":
             if not self._extend(block, at, indent, place + begin) and needs_body:
                 return max(at + 1, self.beyond)
@@ -225,8 +222,6 @@ class Walk:
             if language.of_c and not block.name and (named := _TYPEDEF.match(code.text, block.end)):
                 block.name = named[1]
             block.last = code.line_at(block.end) + 1
-        else:
-            block.indent = indent
         block.first = self._first_line(at, indent, owner)
         self.found.append(block)
         self.stack.append(block)
@@ -251,10 +246,7 @@ class Walk:
 
     # One branch a sign.
     def _extend(self, block: Block, line: int, indent: int, place: int) -> bool:  # noqa: C901, PLR0912
-        """Find the body and the end of `block`, whose head goes on at `place`.
-
-        Return True if it has a body.
-        """
+        """Find the end of `block`, whose head goes on at `place`; return True if it has a body."""
         code, text, goes_on = self.code, self.code.text, matcher(self.language.goes_on)
         no_body, start, left, depth = matcher(self.language.no_body), place, MAX_HEAD, 0
         is_value, is_over = False, False
@@ -301,10 +293,7 @@ class Walk:
         return block.opened >= 0
 
     def _first_line(self, line: int, indent: int, owner: Block) -> int:
-        """Return the first line above `line` that belongs to it: comment, decorator, attribute.
-
-        No line of another definition does.
-        """
+        """Return the first line of comments and decorators above `line` that are no other's."""
         code, first = self.code, line + 1
         lowest = max([owner.line, *(one.last for one in self.found[-1:] if one.last <= line)])
         within = False  # the last lines of a decorator, whose first has not been seen
@@ -354,7 +343,8 @@ def _typed_name(text: str, owner: str, *, has_type: bool, of_c: bool) -> str:
         return ""
     name = words[-1].rpartition(".")[2].lstrip("*&")
     last = name.rpartition("::")[2].lstrip("~")
-    if of_c and len(words) == 1 and last != owner and _TEST_MACRO.match(words[0]):
+    is_macro = of_c and len(words) == 1 and words[0].isidentifier() and words[0].isupper()
+    if is_macro and last != owner:
         return f"{name}{arguments[0]}" if arguments else ""  # a macro: TEST(suite, name)
     is_typed = has_type or len(words) > 1 or words[-1][0] in "*&" or "::" in name
     return name if last.isidentifier() and (is_typed or last == owner) else ""
