@@ -93,7 +93,7 @@ _JAVASCRIPT = Language(files=".js .jsx .mjs .cjs", modes="node", rules=(
     rule(rf"()([\w$]++)(?=\s*+:\s*+(?:async\s*+)?(?:function\b|\((?:[^()]|\([^()]*+\))*\){_RESULT}\s*+[({{{{]?+$))",
          {"a: function () {": "a", "b: async (c) => {": "b"}),
     ), attributes=AT_SIGN, bare=True,
-    shape=rf"()(?!(?:if|for|while|switch)\b)[*#]*+(?P<shape>(?!\d)[\w$]++|\"_*+\"|\[[^\]]*+\])\s*+\??\s*+(?:<$|(?!\(\s*+\")(?:{ANGLES}\s*+)?"
+    shape=rf"()(?!(?:if|for|while|switch)\b)[*# ]*+(?P<shape>(?!\d)[\w$]++|\"_*+\"|\[[^\]]*+\])\s*+\??\s*+(?:<$|(?!\(\s*+\")(?:{ANGLES}\s*+)?"
     rf"(?:{PARENTHESES}\s*+(?:[{{:;]|$)|(?!{PARENTHESES})\((?!.*=>)))", ends="({<=,",
     long=(_TEMPLATE, BLOCK), opaque=r"/(?![*/])(?:(?<=[=(,:;!&|?\[{}>]/)|(?<=[=(,:;!&|?\[{}>\s]\s/)|(?<=return /))"
     r"(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.){0,60}\]){1,99}/",
@@ -112,7 +112,7 @@ _C = Language(files=".c .h", rules=(
     opaque=_PREPROCESSOR, above=r"(?!\w++\s*+:$)[A-Za-z_][\w:<>,*& ]*+$|__attribute__|\[\[")
 _CPP = replace(_C, modes="c++", files=".cc .cpp .cxx .c++ .hh .hpp .hxx .h++ .ipp .inl .tpp .cu .cuh .ino", rules=(
         rule(rf"(?:typedef\s++)?(struct|union|class|enum(?:\s++(?:class|struct))?)\s++{_BEFORE_NAME}"
-             r"((?:\w++::)*\w++)(?=\s*+(?:<[^;{]*>)?\s*+(?:\{|$|final\b|:(?!:)))",
+             r"((?:\w++(?:<[^<>;{]*+>)?::)*\w++)(?=\s*+(?:<[^;{]*>)?\s*+(?:\{|$|final\b|:(?!:)))",
              {"class A : B {": "A", "struct FMT_API a final": "a", "enum class X : int {": "X",
               "class [[nodiscard]] A {": "A", "struct hash<A> {": "hash"}), *_C.rules[1:],
         rule(r"(namespace)\s++(?:\[\[\w++\]\]\s*+)?((?:\w++(?:::)?)+)(?!\s*+=)", {"namespace a::b {": "a::b"}),

@@ -19,7 +19,7 @@ MAX_HEAD = 100
 """Maximum number of lines of the head of a definition."""
 LONGEST_NAME = 80
 """Number of characters before a brace that are looked at."""
-_HEADS = "\0{)]>:,=?|&.-<"
+_HEADS = '\0"{)]>:,=?|&.-<'
 """Beginnings of lines that go on with a head."""
 _SIGNS = re.compile(r"[][(){};\n=](?:(?<=\()[^][(){}\n]*+\)|(?<!=)|>|(?<![=!<>]=)(?!=))")
 """Signs in a head, or at its end: `(a, b)`, `=` and `=>`, but not `==` or `<=`. It begins with a
@@ -37,6 +37,8 @@ _NO_NAMES = frozenset(
     " async import function".split()
 )
 """Words that begin a statement, or that stand before a parenthesis."""
+_TYPE = re.compile(r"[A-Za-z_][\w:<>,.&*\[\]? ]*+(?<=[\w>\]&*])\Z")
+"""A type alone on the line above a name."""
 _OPERATOR = re.compile(r"\boperator(?!\w)(.*+)")
 _FOREIGN = re.compile(r"[\"'`;/+|!%{\\=]|->|: |\b(?:return|throw|else|new|case|goto)\b")
 """Signs and words that no function has before its name."""
@@ -191,7 +193,7 @@ class Walk:
             kind, name = found.group((group := found.lastindex or 0) - 1, group)
             is_known, begin = name != "(" or not owner.kind, found.start(group)
             if found.lastgroup == "shape":
-                kind, name = self._shaped(body, found, owner)
+                kind, name = self._shaped(at, body, found, owner)
                 is_known = bool(name)
                 needs_body = language.of_c or owner.kind not in self.holders
             elif found.lastgroup == "group":
@@ -227,7 +229,7 @@ class Walk:
         self.stack.append(block)
         return max(at + 1, self.beyond)
 
-    def _shaped(self, body: str, found: re.Match[str], owner: Block) -> tuple[str, str]:
+    def _shaped(self, at: int, body: str, found: re.Match[str], owner: Block) -> tuple[str, str]:
         """Return the kind and the name of the function without a keyword; none if it is none."""
         language, name = self.language, found["shape"]
         is_member, is_top, of_c = owner.kind in self.holders, owner.kind in _PARTS, language.of_c
@@ -241,7 +243,8 @@ class Walk:
         text = body[found.start("shape") :]
         if owner.kind == "record" and text == f"{about} {{":
             return "method", about  # a constructor of Java without parameters
-        name = _typed_name(text, about, has_type=of_c and is_top, of_c=of_c)
+        has_type = (of_c and is_top) or bool(is_member and _TYPE.match(self.code.bodies[at - 1]))
+        name = _typed_name(text, about, has_type=has_type, of_c=of_c)
         return "function" if is_top or not is_member else "method", name
 
     # One branch a sign.
