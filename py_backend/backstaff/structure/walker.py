@@ -40,7 +40,7 @@ _NO_NAMES = frozenset(
 _TYPE = re.compile(r"[A-Za-z_][\w:<>,.&*\[\]? ]*+(?<=[\w>\]&*])\Z")
 """A type alone on the line above a name."""
 _OPERATOR = re.compile(r"\boperator(?!\w)(.*+)")
-_FOREIGN = re.compile(r"[\"'`;/+|!%{\\=]|->|: |\b(?:return|throw|else|new|case|goto)\b")
+_FOREIGN = re.compile(r"[\"'`;/+|!%{\\=]|->|: |\b(?:return|throw|else|new|case|goto|when)\b")
 """Signs and words that no function has before its name."""
 _AFTER_MACRO = re.compile(
     r"\s*+[*&]*+(?!(?:noexcept|throw|requires|const|override|final|try|if|for|while|switch)\b|__)"
