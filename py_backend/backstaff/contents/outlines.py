@@ -14,7 +14,7 @@ from backstaff.contents.regexp import Asked, Matchers, NoMatcher
 from backstaff.contents.regexp_worker import OUTLINE, Job
 from backstaff.errors import DeadlineExceeded
 from backstaff.structure.languages import language_of
-from backstaff.structure.outline import Definition, Outline, is_small
+from backstaff.structure.outline import Definition, Outline
 
 SECONDS = 2.0
 """Maximum number of seconds for the outline of a text: the longest linear pass takes one."""
@@ -41,7 +41,7 @@ def outlines(texts: Mapping[str, str], budget: Budget) -> Iterator[tuple[str, Ou
     budget.check()
     wanted = list[str]()
     for path, text in texts.items():
-        if not is_small(text) or not language_of(path, text):
+        if not language_of(path, text):
             yield path, None
         elif known := KEPT.get((path, hash(text), len(text))):
             yield path, known

@@ -33,7 +33,7 @@ PROGRAM = (
     *("backstaff.fs.secrets", "backstaff.fs.handles", "backstaff.fs.entry", "backstaff.fs.file"),
     *("backstaff.fs.contents", "backstaff.contents.requirements"),
     *("backstaff.structure.language", "backstaff.structure.languages"),
-    *("backstaff.structure.shapes", "backstaff.structure.code", "backstaff.structure.walker"),
+    *("backstaff.structure.code", "backstaff.structure.walker"),
     *("backstaff.structure.headings", "backstaff.structure.outline"),
     "backstaff.contents.regexp_worker",
 )

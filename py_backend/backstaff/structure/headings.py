@@ -21,13 +21,10 @@ HEADINGS = {
 
 def sections(text: str, language: str) -> list[Block]:
     """Return the sections of `text` in the order of their lines."""
-    lines, styles = text.split("\n"), dict[tuple[str, bool], int]()
-    result: list[Block] = []
-    above: list[tuple[int, Block]] = []
+    styles, result, above = dict[tuple[str, bool], int](), list[Block](), list[Block]()
     number, place = 1, 0
-    headings = finder(rf"^(?:{HEADINGS[language]})")(text)
-    for found in (*headings, None):
-        level = 0
+    for found in (*finder(rf"^(?:{HEADINGS[language]})")(text), None):
+        level, start, name = 0, len(text), ""
         if found:
             mark, title, over = found["mark"], found["title"], found.groupdict().get("over")
             title = over if title is None else title
@@ -41,17 +38,14 @@ def sections(text: str, language: str) -> list[Block]:
                 level = styles.setdefault((mark[0], is_boxed), len(styles) + 1)
             else:
                 level = len(mark) if mark else 1 + (found["under"] == "-")
-            start = found.start("over" if not mark else "title")
-            number, place = number + text.count("\n", place, start), start
-        last = number - 1 if found else len(lines)
-        while above and above[-1][0] >= level:
-            block = above.pop()[1]
-            while last > block.line and not lines[last - 1].strip():
-                last -= 1
-            block.last = last
-        if found:
+            start = found.start("title" if language == "rst" else 0)
             name = title.strip()
             name = name.rstrip("#").rstrip() if language == "markdown" else name
-            result.append(Block(name, "heading", number, number, name, first=number))
-            above.append((level, result[-1]))
+        last = number + text[place:start].rstrip().count("\n")
+        number, place = number + text.count("\n", place, start), start
+        while above and above[-1].indent >= level:
+            above.pop().last = last
+        if found:
+            above.append(Block(name, "heading", number, number, name, first=number, indent=level))
+            result.append(above[-1])
     return result

@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import NamedTuple
 
 LONGEST = 400
 """Maximum number of characters of a line that are looked at."""
@@ -23,35 +22,20 @@ MODIFIERS = (
     r"abstract accessor actual annotation async auto(?=\s++trait) borrowing"
     r" case(?=\s++(?:class|object)) class(?=\s++(?:func|var|subscript)\b) companion(?!\s++object)"
     r" const(?!\s++class) constexpr consuming convenience data declare default distributed"
-    r" dynamic(?=\s++(?:func|init)) enum(?=\s++class) expect explicit export"
+    r" dynamic(?=\s++(?:func|init)) expect explicit export"
     r" extern(?:\s*+\"[^\"]*+\")? external file fileprivate final friend fun(?=\s++interface) get"
     r" implicit indirect infix inline inner internal lateinit lazy local mutating native"
     r" new(?=\s++[\w<>,\[\].?]++\s++\w) non-sealed nonisolated open operator(?=\s++fun) override"
     r" package partial postfix prefix private(?:\(set\))? protected pub(?:\([^)]*+\))? public"
     r" readonly ref required sealed set static strictfp suspend synchronized tailrec unsafe"
     r" value virtual"
-)
+).replace(" ", "|")
 """Patterns for words that stand before the keyword of a definition, in any language."""
+BLOCK = (r"/\*", "*/", "")
+"""The comment of most languages: an item of `long`."""
 ESCAPED = r"\\."
 _WITHIN = r"\\.|\$(?!\()|"
 """Escapes in a string on one line, in which no `$(` of the shell stands."""
-
-
-class Long(NamedTuple):
-    r"""A comment or a string that may go on over lines: `Long(r"\[(=*+)\[", r"]\1]")`.
-
-    It begins with the pattern `begin`, and ends with the text `end`, in which \1 is the group of
-    `begin`. An `end` within the pattern `escape` does not count.
-    """
-
-    begin: str
-    end: str
-    escape: str = ""
-
-
-def plain(mark: str, end: str = "", escape: str = "") -> Long:
-    """Return the token between two marks that are always the same: `plain("/*", "*/")`."""
-    return Long(re.escape(mark), end or mark, escape)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -59,7 +43,7 @@ class Language:
     """The look of a definition, its end, and the tokens that hide brackets and words.
 
     Each of `rules` is a pattern with two groups, the kind and the name. Before each of them may
-    stand `attributes`, a pattern, and `modifiers`, words.
+    stand `attributes`, a pattern, and `MODIFIERS`.
     """
 
     files: str
@@ -67,29 +51,21 @@ class Language:
     modes: str = ""
     """Interpreters and modes of Emacs that name the language in a first line."""
     rules: tuple[str, ...]
-    modifiers: str = MODIFIERS
-    """Words of all languages."""
     attributes: str = ""
     """A decorator, an attribute, the parameters of a template: on its own line or before others."""
     words: str = ""
-    """Patterns, of which one matches in each line with a keyword; `~` stands for a blank.
-
-    A line within a function in which none does defines nothing. With "" any line may do.
-    """
+    """Patterns, of which one matches in each line with a keyword; `~` stands for a blank. A line
+    within a function in which none does defines nothing. With "" any line may do."""
     ends: str = ""
     """Signs at the end of lines that may define something, too."""
     end: str = "{"
-    """A pattern for the beginning of a line that ends a definition.
-
-    With "" indentation alone ends it, and with "{" the partner of the brace of its body does.
-    """
+    """A pattern for the beginning of a line that ends a definition. With "" indentation alone ends
+    it, and with "{" the partner of the brace of its body does."""
     bare: bool = False
     """Functions have no keyword, but modifiers at most: `async name(...) {`."""
     shape: str = ""
-    """A pattern for a function that has no keyword; its last group is named `shape`.
-
-    It is the name where it is `bare`, else what has a type and a name before a parenthesis.
-    """
+    """A pattern for a function that has no keyword; its last group is named `shape`. It is the name
+    where it is `bare`, else what has a type and a name before a parenthesis."""
     local: bool = False
     """Typed functions stand in functions, too."""
     of_c: bool = False
@@ -98,20 +74,20 @@ class Language:
     """`new Type() {` and constants of an enum have members."""
     comments: tuple[str, ...] = ("//",)
     """Patterns for the beginnings of comments that end with the line."""
-    long: tuple[Long, ...] = ()
-    """Comments and strings that may go on over lines; `/*` goes with `//`."""
+    long: tuple[tuple[str, str, str], ...] = (BLOCK,)
+    r"""Comments and strings that may go on over lines. Each begins with a pattern, and ends with a
+    text, in which \1 is the group of the pattern: `(r"\[(=*+)\[", r"]\1]", "")`. An end within the
+    third, a pattern for escapes, does not count."""
     quotes: str = "\"'"
     """Marks around strings. They end with the line at the latest, unless `long` has them, too."""
-    braced: bool = False
-    """Only a closing bracket or a definition ends a body, however its lines are indented."""
-    resumes: bool = False
-    """A quote with a definition at the margin before its end is none, such as one in a comment."""
     here_document: str = ""
     """A pattern with the groups `word`, the line that ends the text, and `indented` if it is."""
     opaque: str = ""
     """A token in which quotes and other marks mean nothing, such as a regular expression."""
     above: str = ""
     """A pattern for the beginning of further lines that belong to the definition below."""
+    no_body: str = ""
+    """A pattern for a kind and what stands before a brace of it that begins a type or a value."""
     goes_on: str = ""
     """A pattern for lines that continue a definition at their own indentation."""
 
@@ -119,49 +95,41 @@ class Language:
     def rule(self) -> Match:
         """Matches a definition behind its attributes and modifiers; the last two groups count."""
         not_after = "[=:;,?!(]" if self.bare else "[=;,?!]"
-        words = rf"(?:{'|'.join(self.modifiers.split()) or '(?!)'})\s++(?!{not_after})"
-        before = rf"(?:{words}|(?:{self.attributes or '(?!)'})\s*+)*"
+        attributes = self.attributes or "(?!)"
+        before = rf"(?:(?:{MODIFIERS})\s++(?!{not_after})|(?:{attributes})\s*+)*"
         return matcher(f"{before}(?:{'|'.join(filter(None, (*self.rules, self.shape)))})")
 
-    @cached_property
-    def all_long(self) -> tuple[Long, ...]:
-        """All tokens that may go on over lines."""
-        comment = (plain("/*", "*/"),) if "//" in self.comments else ()
-        return (*self.long, *comment)
-
-    def closer(self, mark: str) -> tuple[str, re.Pattern[str] | None]:
-        """Return the end of the token that `mark` begins, and a pattern for it and the escapes."""
-        begun = ((one, re.fullmatch(one.begin, mark)) for one in self.all_long)
-        (_, end, escape), found = next(pair for pair in begun if pair[1])
-        end = end.replace(r"\1", found[1]) if found and found.re.groups else end
-        return end, re.compile(f"{escape}|{re.escape(end)}", re.DOTALL) if escape else None
+    def closer(self, found: re.Match[str]) -> re.Pattern[str]:
+        """Return a pattern for the end, with a group, of the token `found` begins; or escapes."""
+        _, end, escape = self.long[int((found.lastgroup or "")[1:])]
+        end = re.escape(end.replace(r"\1", found[(found.lastindex or 1) - 1] or ""))
+        return re.compile(f"{escape}|{end}()" if escape else f"{end}()", re.DOTALL)
 
     @cached_property
     def token(self) -> Match:
         """Finds the next token that hides brackets and words.
 
-        The name of its last group begins with `c` for a comment, with `l` for the mark of a token
-        that may go on over lines, and with `h` for that of a here-document. Each alternative begins
-        with a character, because `re` finds these many times faster.
+        The name of its last group begins with `c` for a comment, with `h` for the mark of a
+        here-document, and with `l` for that of a token that may go on over lines, whose number
+        follows. Each alternative begins with a character, because `re` finds these many times
+        faster.
         """
-        longer = {one.begin: one.escape for one in self.long if len(one.begin) == 1}
-        quotes = sorted({*self.quotes, *longer})
-        others = [one for one in self.all_long if one.begin not in longer]
-        begins = [re.sub(r"\((?!\?)", "(?:", one.begin.replace(r"\(", r"\x28")) for one in others]
+        long = {f"{begin}(?P<l{at}>)": begin for at, (begin, *_) in enumerate(self.long)}
+        single = {begin: escape for begin, _, escape in self.long if len(begin) == 1}
         parts = [
             self.opaque,
-            *(f"{begin}(?P<l{at}>)" for at, begin in enumerate(begins)),
+            *(mark for mark, begin in long.items() if begin not in single),
+            *(rf"{q}(?:[^{q}\\\n]++|\\.)*{q}?" for q in self.quotes if q not in single),
             *(
-                rf"{q}(?:{_WITHIN if longer.get(q, '.') else ''}[^{q}\\\n$]){{0,400}}{q}"
-                for q in quotes
+                rf"{q}(?:{_WITHIN if escape else ''}[^{q}\\\n$]){{0,400}}{q}"
+                for q, escape in single.items()
             ),
-            *(f"{q}(?P<long{at}>)" for at, q in enumerate(longer)),
+            *(mark for mark, begin in long.items() if begin in single),
             *(
                 rf"{mark}[^\n]*+(?:\n[ \t]*+{mark}[^\n]*+)*(?P<c{at}>)"
                 for at, mark in enumerate(self.comments)
             ),
             "<<(?P<h>)" * bool(self.here_document),
-            *(rf"{q}(?:\\.|[^{q}\\\n])*" for q in quotes if q not in longer),
         ]
         return re.compile("|".join(filter(None, parts))).search
 

@@ -15,13 +15,12 @@ from backstaff.structure.headings import HEADINGS, sections
 from backstaff.structure.languages import LANGUAGES, language_of
 from backstaff.structure.walker import Block, Walk
 
-MAX_CHARACTERS, MAX_LINES = 1 << 20, 50_000
 _TEST = re.compile(
     r"\bmod tests?\b|\bfunc (?:Test|Benchmark|Fuzz)[A-Z_]|\bdef test_|\bclass Test[A-Z]"
     r"|\(ert-deftest\b|#\[cfg\(test\)|#\[(?:\w+::)?test\b|@(?:Parameterized)?Test\b|\[(?:Test|Fact)\b"
 )
 """A part of the lines from a test's first one to that of its name; it has `est`, `F` or `B`."""
-_JOINTS = re.compile(r"::|[.#/:]")
+_JOINTS = re.compile(r"::|[.#/:]|\[[\"']?|[\"']?\]")
 
 
 class Definition(NamedTuple):
@@ -80,26 +79,20 @@ class Outline:
     def named(self, symbol: str) -> list[Definition]:
         """Return the definitions whose qualified name is `symbol` or ends with it, part by part."""
         parts = names_in(symbol)
-        most = len(parts)
-        ends = (one for one in self.definitions if names_in(one.qualified)[-most:] == parts)
+        ends = (one for one in self.definitions if names_in(one.qualified)[-len(parts) :] == parts)
         return [one for one in ends if parts] or [
             one for one in self.definitions if symbol in (one.name, one.qualified)
         ]
 
 
-def is_small(text: str) -> bool:
-    """Return True if `text` is not too large for an outline."""
-    return len(text) <= MAX_CHARACTERS and text.count("\n") <= MAX_LINES
-
-
 def names_in(symbol: str) -> list[str]:
-    """Return the names that `symbol` joins by `.`, `::`, `#` or `/`."""
+    """Return the names that `symbol` joins by `.`, `::`, `#`, `/` or brackets."""
     return [part for part in _JOINTS.split(symbol) if part]
 
 
 def outline(text: str, path: str, budget: Budget) -> Outline | None:
     """Return the outline of `text`, the file `path`, or None. Raises as `budget` does."""
-    if not is_small(text) or not (language := language_of(path, text)):
+    if not (language := language_of(path, text)):
         return None
     text = text.removeprefix("\ufeff")
     facts = LANGUAGES[language]
@@ -117,12 +110,9 @@ def _definitions(found: Sequence[Block], lines: Sequence[str]) -> list[Definitio
         while open_ones and found[open_ones[-1]].last < block.line:
             open_ones.pop()
         parent = open_ones[-1] if open_ones else -1
-        around = result[parent].qualified if open_ones else ""
-        name = block.name
-        if block.owner and block.kind == "impl":
-            name = block.owner
-        elif block.owner:  # a method of Go is in its receiver
-            around = block.owner
+        is_impl = block.kind == "impl"  # a method of Go is in its receiver
+        name = (is_impl and block.owner) or block.name
+        around = (not is_impl and block.owner) or (result[parent].qualified if open_ones else "")
         qualified = f"{around}.{name}" if around else name
         at = block.line, block.first, block.last, len(open_ones), parent
         above = "\n".join(lines[block.first - 1 : block.line])

@@ -11,28 +11,47 @@ from dataclasses import dataclass
 from backstaff.budget import Budget
 from backstaff.structure.code import GOES_ON, Code
 from backstaff.structure.language import CONTAINERS, LONGEST, Language, finder, matcher
-from backstaff.structure.shapes import NO_NAMES, typed_name
+from backstaff.structure.languages import PARENTHESES
 
 STRIDE = 1000
 """Number of lines between two looks at the clock."""
 MAX_HEAD = 100
 """Maximum number of lines of the head of a definition."""
-_TAB = 8
-_HEADS = "\0{)]>:,=?|&.-<"
+LONGEST_NAME = 80
+"""Number of characters before a brace that are looked at."""
+_HEADS = '\0"{)]>:,=?|&.-<'
 """Beginnings of lines that go on with a head."""
 _SIGNS = re.compile(r"[][(){};\n=](?:(?<=\()[^][(){}\n]*+\)|(?<!=)|>|(?<![=!<>]=)(?!=))")
-"""Signs in a head, or at its end: `(a, b)`, `=` and `=>`, but not `==` or `<=`.
-
-It begins with a set of characters, because `re` finds these many times faster.
-"""
+"""Signs in a head, or at its end: `(a, b)`, `=` and `=>`, but not `==` or `<=`. It begins with a
+set of characters, because `re` finds these many times faster."""
 _VALUES = frozenset("type typealias fun def concept".split())
 """Kinds of definitions that may be a value behind `=`."""
 _PARTS = frozenset(("", "namespace"))
 """Kinds that have functions as the text has them."""
 _TYPES = ("struct", "union", "enum", "class")
-_BEFORE_TYPE = re.compile(r".*(?:[:|&<,?(=]|\b(?:is|extends|keyof|readonly))\s*\Z", re.DOTALL)
-"""Signs and words before the brace of a type in TypeScript."""
 _TYPEDEF = re.compile(r"}[^;\n\w]*+(\w++)")
+_NO_NAMES = frozenset(
+    "if else for foreach while switch case catch return do try finally with throw new await yield"
+    " typeof delete sizeof super this elif elsif unless until match select defer go using lock"
+    " fixed synchronized assert static_assert defined goto default: print echo require include"
+    " async import function".split()
+)
+"""Words that begin a statement, or that stand before a parenthesis."""
+_TYPE = re.compile(r"[A-Za-z_][\w:<>,.&*\[\]? ]*+(?<=[\w>\]&*])\Z")
+"""A type alone on the line above a name."""
+_OPERATOR = re.compile(r"\boperator(?!\w)(.*+)")
+_FOREIGN = re.compile(r"[\"'`;/+|!%{\\=]|->|: |\b(?:return|throw|else|new|case|goto|when)\b")
+"""Signs and words that no function has before its name."""
+_AFTER_MACRO = re.compile(
+    r"\s*+[*&]*+(?!(?:noexcept|throw|requires|const|override|final|try|if|for|while|switch)\b|__)"
+    r"(?:\w[\w:]*+[\s*&]++)*[\w~][\w:~]*+\s*+\("
+)
+"""A function behind a macro, `AP_DECLARE(int) name(`, or behind a tuple, `(int, int) name(`."""
+_POINTER = re.compile(r"\s*+\*++\s*+(\w++)\s*+\(")
+"""The name of a function whose result is a pointer to a function: `int (*name(int x))(int)`."""
+_ARGUMENTS = re.compile(r"<(?:[^<>]|<(?:[^<>]|<[^<>]*+>)*>)*>")
+"""The arguments of a template or a generic type."""
+_CLOSED = re.compile(PARENTHESES)
 
 
 @dataclass(slots=True, eq=False)
@@ -95,12 +114,11 @@ class Walk:
         code, language, total = self.code, self.language, len(self.code.bodies)
         if not language.words:
             return range(total + 1)
-        words = (word.replace("~", " ") for word in language.words.split())
-        lines = {code.line_at(found.start()) for word in words for found in finder(word)(code.text)}
-        lines.add(total)
+        find = (finder(word.replace("~", " ")) for word in language.words.split())
+        lines = {code.line_at(found.start()) for each in find for found in each(code.text)}
         if ends := language.ends:
             lines.update(at for at, body in enumerate(code.bodies) if body and body[-1] in ends)
-        return sorted(lines)
+        return sorted({total, *lines})
 
     def _by_braces(self, budget: Budget) -> None:
         code, language, stack = self.code, self.language, self.stack
@@ -117,61 +135,48 @@ class Walk:
                 stack.pop()
             while likely[next_likely] < at:
                 next_likely += 1
-            top = stack[-1]
-            is_likely = likely[next_likely] == at
-            if not is_likely and language.shape and top.kind in self.holders:
-                if "(" in body or body[-1] == "{":
-                    is_likely = body[-1] != ";" or not language.of_c or "{" in body
-            elif not is_likely and top.line and not top.name:
-                is_likely = True
-            elif not is_likely:
+            top, to_take = stack[-1], at == likely[next_likely]
+            if not to_take and language.shape and top.kind in self.holders:
+                is_over = language.of_c and body[-1] == ";" and "{" not in body
+                to_take = not is_over and ("(" in body or body[-1] == "{")
+            elif not to_take and (top.name or not top.line):
                 # Most lines stand in the midst of a function, and define nothing.
                 at = likely[next_likely]
                 at = at if starts[at] <= top.end else code.line_at(top.end) + 1
                 continue
-            at = self._take(at, body) if is_likely else at + 1
+            else:
+                to_take = True
+            at = self._take(at, body) if to_take else at + 1
 
     def _by_indentation(self, budget: Budget) -> None:
-        bodies, stack, last, likely = self.code.bodies, self.stack, 0, {*self._likely()}
-        for at, body in enumerate(bodies):
+        code, stack, last, likely = self.code, self.stack, 0, {*self._likely()}
+        is_end, goes_on = matcher(self.language.end), matcher(self.language.goes_on)
+        for at, body in enumerate(code.bodies):
             if not at % STRIDE:
                 budget.check()
-            if body:
-                above, last = last, at
-                indent = self._indent(at)
-                is_over = indent <= stack[-1].indent and self._goes_on(body, indent, above, at)
-                if at in likely and not is_over:
-                    self._take(at, body)
+            if not body:
+                continue
+            above, last, indent, is_over = last, at, self._indent(at), False
+            while not is_over and indent <= (top := stack[-1]).indent:
+                if body[0] == "\0" or (
+                    body[0] in "\"'<" and code.lines[at : at + 2][-1].startswith("\0")
+                ):
+                    break  # a string that goes on over lines may stand anywhere
+                ends = indent == top.indent and bool(is_end(body))
+                is_over = ends or (indent == top.indent and bool(goes_on(body)))
+                if ends or not is_over:
+                    top.last = (at if ends else above) + 1
+                    stack.pop()
+            if at in likely and not is_over:
+                self._take(at, body)
         for block in stack:
             block.last = block.last or last + 1
 
     def _indent(self, at: int) -> int:
         """Return the number of blanks before the `at`-th line of code."""
-        line, body = self.code.lines[at], self.code.bodies[at]
-        first = line.find(body[0])
-        return len(line[:first][:LONGEST].expandtabs(_TAB)) if line[0] == "\t" else first
-
-    def _goes_on(self, body: str, indent: int, above: int, at: int) -> bool:
-        """Close the definitions that end above the `at`-th line by its indentation, or with it.
-
-        Return True if the line only goes on with a definition, or ends one. The code before it is
-        on the line `above`.
-        """
-        language, stack = self.language, self.stack
-        is_string = body[0] == "\0" or (
-            body[0] in "\"'<" and self.code.lines[at : at + 2][-1].startswith("\0")
-        )
-        while not is_string and indent <= (top := stack[-1]).indent:
-            if indent == top.indent:
-                if matcher(language.end)(body):
-                    top.last = at + 1
-                    stack.pop()
-                    return True
-                if matcher(language.goes_on)(body) or (language.braced and not language.rule(body)):
-                    return True
-            top.last = above + 1
-            stack.pop()
-        return is_string
+        line = self.code.lines[at]
+        first = line.find(self.code.bodies[at][0])
+        return len(line[: min(first, LONGEST)].expandtabs()) if line[0] == "\t" else first
 
     # A definition begins in one of four ways, and ends in one of two.
     def _take(self, at: int, body: str) -> int:  # noqa: C901, PLR0912
@@ -186,16 +191,17 @@ class Walk:
         kind, name, is_known, needs_body, begin = "", "", False, False, 0
         if found := language.rule(body):
             kind, name = found.group((group := found.lastindex or 0) - 1, group)
-            is_known, begin = True, found.end() - (name == "(")  # of Go: `type (`
+            is_known, begin = name != "(" or not owner.kind, found.start(group)
             if found.lastgroup == "shape":
-                kind, name = self._shaped(body, found, owner)
-                is_known, begin = bool(name), found.start(group)
+                kind, name = self._shaped(at, body, found, owner)
+                is_known = bool(name)
                 needs_body = language.of_c or owner.kind not in self.holders
             elif found.lastgroup == "group":
                 kind, is_known = "type", owner.kind == "type" and not owner.name
             else:
-                needs_body = language.bare and not kind
-                needs_body |= language.of_c and kind.startswith(_TYPES)
+                needs_body = (
+                    kind.startswith(_TYPES) if language.of_c else language.bare and not kind
+                )
         if not is_known and language.anonymous and body[-1] == "{":
             is_known = owner.kind == "enum" or ("new " in body and body[:-1].rstrip()[-1:] == ")")
             kind, name, begin = "class", "", len(body) - 1
@@ -209,33 +215,26 @@ class Walk:
                 name = own[start : start + len(name)]
         name = "" if name == "(" else name.strip()
         block = Block(name, kind or "function", at + 1, 0, own.strip())
-        block.owner = (found and found.groupdict().get("owner")) or ""
+        block.indent, block.owner = indent, (found and found.groupdict().get("owner")) or ""
         if language.end == "{":
-            has_body = self._extend(block, at, indent, place + begin)
-            is_called = language.bare and code.text.startswith("(", block.end + 1)
-            if (needs_body and not has_body) or is_called:
+            if not self._extend(block, at, indent, place + begin) and needs_body:
                 return max(at + 1, self.beyond)
             if language.of_c or kind in CONTAINERS:  # else a function may be a parameter
                 self.beyond = max(self.beyond, code.line_at(block.opened))
             if language.of_c and not block.name and (named := _TYPEDEF.match(code.text, block.end)):
                 block.name = named[1]
             block.last = code.line_at(block.end) + 1
-        else:
-            block.indent = indent
-            if language.braced and 0 < body.count("{") == body.count("}"):
-                block.last = at + 1
         block.first = self._first_line(at, indent, owner)
         self.found.append(block)
-        if not block.last or language.end == "{":
-            self.stack.append(block)
+        self.stack.append(block)
         return max(at + 1, self.beyond)
 
-    def _shaped(self, body: str, found: re.Match[str], owner: Block) -> tuple[str, str]:
+    def _shaped(self, at: int, body: str, found: re.Match[str], owner: Block) -> tuple[str, str]:
         """Return the kind and the name of the function without a keyword; none if it is none."""
         language, name = self.language, found["shape"]
         is_member, is_top, of_c = owner.kind in self.holders, owner.kind in _PARTS, language.of_c
         if language.bare:
-            is_one = is_member or (name not in NO_NAMES and body[-1] in "({},")
+            is_one = is_member or (name not in _NO_NAMES and body[-1] in "({},")
             return "method", name if is_one else ""
         is_known = (is_member and (of_c or not is_top)) or (language.local and not is_member)
         if not is_known or (is_top and body[-1] == ";"):
@@ -244,46 +243,47 @@ class Walk:
         text = body[found.start("shape") :]
         if owner.kind == "record" and text == f"{about} {{":
             return "method", about  # a constructor of Java without parameters
-        name = typed_name(text, about, has_type=of_c and is_top, of_c=of_c)
+        has_type = (of_c and is_top) or bool(is_member and _TYPE.match(self.code.bodies[at - 1]))
+        name = _typed_name(text, about, has_type=has_type, of_c=of_c)
         return "function" if is_top or not is_member else "method", name
 
     # One branch a sign.
     def _extend(self, block: Block, line: int, indent: int, place: int) -> bool:  # noqa: C901, PLR0912
-        """Find the body and the end of `block`, whose head goes on at `place`.
-
-        Return True if it has a body.
-        """
-        code, text, language = self.code, self.code.text, self.language
-        start, left, depth = place, MAX_HEAD, 0
+        """Find the end of `block`, whose head goes on at `place`; return True if it has a body."""
+        code, text, goes_on = self.code, self.code.text, matcher(self.language.goes_on)
+        no_body, start, left, depth = matcher(self.language.no_body), place, MAX_HEAD, 0
         is_value, is_over = False, False
         while not is_over and (found := _SIGNS.search(text, place)):
             sign, place = found[0], found.end() - 1
             if sign in "([":
-                if place == start and not block.name:
-                    block.opened = start  # of Go: `type (`
+                if place == start and not block.name:  # of Go: `type (`
+                    block.opened, block.end = place, text.find("\n)", place) + 1 or len(text)
+                    return True
                 depth += 1
             elif sign in ")]":
                 depth -= 1
-                # It belongs to a bracket around the head, or it closes the body.
-                is_over = depth < 0 or (depth == 0 and block.opened == start)
+                is_over = depth < 0  # it belongs to a bracket around the head
             elif sign == "}" or (sign == ";" and not depth):
                 is_over = True
             elif sign == "{":
-                if not (depth or is_value or self._is_type(block, start, place)):
+                before = f"{block.kind} {text[max(start, place - LONGEST_NAME) : place].rstrip()}"
+                if not (depth or is_value or no_body(before)):
                     block.opened, block.end = place, code.closing.get(place, len(text))
                     return True
                 place = code.closing.get(place, len(text))
             elif sign == "\n":
-                at = code.line_at(place) + 1
-                left -= block.opened != start
-                is_over = not (left and (depth or self._is_head(indent, at)))
-                if not left and at - line <= MAX_HEAD:  # it has jumped over no braces
-                    self.beyond = at
-            elif (
-                depth
-                or sign[0] in "(;"
-                or (sign == "=>" and language.bare and block.kind == "method")
-            ):
+                left -= 1
+                below = code.line_at(place) + 1
+                at = next((at for at in range(below, len(code.bodies)) if code.bodies[at]), 0)
+                is_over = not (left and at)
+                if not (
+                    is_over or depth or code.bodies[at][0] in _HEADS or self._indent(at) > indent
+                ):
+                    more = goes_on(code.bodies[at])
+                    is_over = not more or block.kind in more[0]  # it is another constructor
+                if not left and below - line <= MAX_HEAD:  # it has jumped over no braces
+                    self.beyond = below
+            elif depth or sign[0] in "(;":
                 pass  # it is in a type
             elif sign == "=>" or (sign == "=" and block.kind in _VALUES):
                 is_value, block.opened = True, place
@@ -295,31 +295,10 @@ class Walk:
             block.end -= 1
         return block.opened >= 0
 
-    def _is_type(self, block: Block, start: int, place: int) -> bool:
-        """Return True if the brace at `place` begins no body, but a type or a value."""
-        before = self.code.text[max(start, place - 20) : place].rstrip()
-        if self.language.bare:
-            return block.kind == "type" or bool(_BEFORE_TYPE.match(before))
-        return block.kind == "func" and before.endswith(("interface", "struct"))
-
-    def _is_head(self, indent: int, at: int) -> bool:
-        """Return True if the next line of code from the `at`-th on goes on with a head."""
-        bodies = self.code.bodies
-        while at < len(bodies) and not bodies[at]:
-            at += 1
-        if at == len(bodies):
-            return False
-        goes_on = bodies[at][0] in _HEADS or self._indent(at) > indent
-        return goes_on or bool(matcher(self.language.goes_on)(bodies[at]))
-
     def _first_line(self, line: int, indent: int, owner: Block) -> int:
-        """Return the first line above `line` that belongs to it: comment, decorator, attribute.
-
-        No line of another definition does.
-        """
+        """Return the first line of comments and decorators above `line` that are no other's."""
         code, first = self.code, line + 1
-        before = self.found[-1].last if self.found else 0
-        lowest = max(owner.line, before if before <= line else 0)
+        lowest = max([owner.line, *(one.last for one in self.found[-1:] if one.last <= line)])
         within = False  # the last lines of a decorator, whose first has not been seen
         for at in range(line - 1, lowest - 1, -1):
             body = code.bodies[at]
@@ -341,3 +320,34 @@ class Walk:
             else:
                 break
         return first
+
+
+def _typed_name(text: str, owner: str, *, has_type: bool, of_c: bool) -> str:
+    """Return the name of the function with a type before it: `List<T> name(int x) {`; or "".
+
+    `text` is a line behind its attributes and modifiers. `owner` is the name of the type around it,
+    and of its constructors. With `has_type` the line needs no type before the name, because the
+    line above has it. Macros are those `of_c`.
+    """
+    head, _, rest = text.partition("(")
+    if found := _OPERATOR.search(head):
+        call = "()" * rest.startswith(")(")  # of `operator()(int x)`
+        return "" if "=" in head[: found.start()] else f"operator{found[1].rstrip()}{call}"
+    if "<" in head:  # a tuple may be an argument of a type
+        text = _ARGUMENTS.sub("", text)
+        head, _, rest = text.partition("(")
+    words, arguments = head.split(), _CLOSED.match(text, len(head))
+    is_type = len(words) <= of_c and words != [owner]
+    if is_type and arguments and _AFTER_MACRO.match(text, arguments.end()):
+        return _typed_name(text[arguments.end() :], owner, has_type=True, of_c=False)
+    if of_c and words and (found := _POINTER.match(rest)):
+        return "" if found[1] in _NO_NAMES else found[1]
+    if not words or words[0] in _NO_NAMES or _FOREIGN.search(head):
+        return ""
+    name = words[-1].rpartition(".")[2].lstrip("*&")
+    last = name.rpartition("::")[2].lstrip("~")
+    is_macro = of_c and len(words) == 1 and words[0].isidentifier() and words[0].isupper()
+    if is_macro and last != owner:
+        return f"{name}{arguments[0]}" if arguments else ""  # a macro: TEST(suite, name)
+    is_typed = has_type or len(words) > 1 or words[-1][0] in "*&" or "::" in name
+    return name if last.isidentifier() and (is_typed or last == owner) else ""

@@ -98,7 +98,16 @@ LINES = (
         "q({\n",
         "<<~A x <<-B\n",
     ),
-    *("def a do\n", "]\n @a\n", 'R"a(\n', "[=[\n", "public:\n", "int f(a)\nint a;\n", "case x:\n"),
+    *(
+        "def a do\n",
+        "]\n @a\n",
+        'R"a(\n',
+        "[=[\n",
+        "public:\n",
+        "type (\n",
+        "int f(a)\nint a;\n",
+        "case x:\n",
+    ),
     *(
         "function a(b){return b.map(c=>({d:`g${h}`}))}",
         "'\\",

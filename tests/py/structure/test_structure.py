@@ -9,8 +9,8 @@ from backstaff.budget import Budget
 from backstaff.errors import DeadlineExceeded
 from backstaff.structure import walker
 from backstaff.structure.code import GOES_ON, Code
-from backstaff.structure.languages import LANGUAGES, language_of
-from backstaff.structure.outline import MAX_CHARACTERS, MAX_LINES, Outline, outline
+from backstaff.structure.languages import LANGUAGES, MAX_CHARACTERS, MAX_LINES, language_of
+from backstaff.structure.outline import Outline, outline
 from tests.py.structure.answers import ANSWERS, FIXTURES, Known, pairs
 
 ANSWERED: dict[str, list[Known]] = {
@@ -258,6 +258,11 @@ ONE_LINE = [  # a line, and the name that it defines
     ("a.ex", "def f?(x) when x > 1, do: x", "f?"),
     ("a.cs", "[A] [B(1)] public sealed class F {", "F"),
     ("a.go", "func (a *A[T]) F() {", "F"),
+    ("a.lua", 't["x y"] = function(a)', 't["x y"]'),
+    ("a.lua", "a.b[1].c[d] = function(a)", "a.b[1].c[d]"),
+    ("a.lua", "local x = t[function() end]", ""),
+    ("a.cpp", "struct A<long double>::B {", "A<long double>::B"),
+    ("a.js", 'const x = { "a b"() {', ""),
 ]
 IN_CLASS = [  # a line in a class A, and the name that it defines
     ("a.cpp", "URL", "URL(int x) : y(x) { }", "URL"),
@@ -270,8 +275,13 @@ IN_CLASS = [  # a line in a class A, and the name that it defines
     ("a.cs", "A", "public List<A<B, (C X, D Y)>> F<T>(int x) { }", "F"),
     ("A.java", "A", '@Test @Tag("a") public void f() { }', "f"),
     ("A.java", "A", "public <R> R f(B<R> x) { }", "f"),
+    ("A.java", "A", "public void\n      f(B<R> x) {\n  }", "f"),
+    ("a.cpp", "A", "static std::string\n  f(B<R> x) {\n  }", "f"),
+    ("a.cs", "A", "B F()\n#pragma x y\n  => new(1);", "F"),
     ("a.ts", "A", '@HostListener("x", ["y"]) onX() {\n  }', "onX"),
     ("a.ts", "A", "@Dec() private async f(): Promise<void> {\n  }", "f"),
+    ("a.ts", "A", '"f g" () {\n  }', '"f g"'),
+    ("a.js", "A", "async * [Symbol.f] () {\n  }", "[Symbol.f]"),
     ("a.swift", "A", "required convenience init?(x: Int) { }", "init"),
     ("a.swift", "A", "deinit { }", "deinit"),
     ("a.swift", "A", "public subscript<T>(x: T) -> Int { 1 }", "subscript"),
@@ -284,7 +294,8 @@ IN_CLASS = [  # a line in a class A, and the name that it defines
 def test_definition_behind_attributes_and_modifiers_is_found(
     path: str, line: str, name: str
 ) -> None:
-    last = "end\n" if path.endswith(".ex") and line.endswith("do") else "}\n" * line.endswith("{")
+    opens = line.endswith("do" if path.endswith(".ex") else "(a)")
+    last = "end\n" if path.endswith((".ex", ".lua")) and opens else "}\n" * line.endswith("{")
     found = outlined(path, f"{line}\n  x\n{last}").definitions
     assert [one.name for one in found] == [name] * bool(name)
 
@@ -309,6 +320,18 @@ def test_initializers_over_lines_define_nothing() -> None:
     assert names(made) == ["A::A", "A::~A"]
 
 
+def test_constructor_ends_above_the_next_one() -> None:
+    made = outlined("a.kt", "constructor(a: B) : this(\n  c,\n)\nprivate constructor(d: E) {\n}\n")
+    assert [(one.line, one.last_line, one.depth) for one in made.definitions] == [
+        *((1, 3, 0), (4, 5, 0)),
+    ]
+
+
+def test_function_behind_brackets_is_found_by_its_key() -> None:
+    made = outlined("a.lua", 't["x y"].z = function()\nend\n')
+    assert made.named("z") == made.named("t.x y.z") == made.named('t["x y"].z') != []
+
+
 @pytest.mark.parametrize(
     ("path", "text", "last"),
     [
@@ -326,6 +349,9 @@ def test_initializers_over_lines_define_nothing() -> None:
             8,
         ),
         ("a.cpp", 'void f() {\n  auto a = R"x(\n}\n)" )x";\n}\n', 5),
+        ("a.cpp", "F::F(B x)\n    : y{x},\n      C<D>{1}\n{\n}\nint i;\n", 5),
+        ("a.sh", 'f() {\n  x=${a:-${b}} y="${c[@]+"$d"}"\n}\n', 3),
+        ("a.pl", "# it's\nsub f {\n  $x{'}'} = 1; # }\n}\n1;\n", 4),
         ("a.rs", 'fn f() {\n    let a = r###"\n}\n"# "###;\n}\n', 5),
         ("a.swift", 'func f() {\n  let a = #"""\n}\n""" "#\n"""#\n}\n', 6),
         ("a.kt", "fun f(\n  a: () -> A = { b() },\n  c: B = {}\n) {\n  d\n}\n", 6),

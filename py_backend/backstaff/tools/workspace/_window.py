@@ -15,7 +15,8 @@ from backstaff.reading.text import LineSink, TextFacts, read
 from backstaff.render.lines import all_files, size
 from backstaff.render.names import quote
 from backstaff.render.refusals import READ_FILE, refused
-from backstaff.structure.outline import MAX_CHARACTERS, Outline
+from backstaff.structure.languages import MAX_CHARACTERS
+from backstaff.structure.outline import Outline
 from backstaff.tool import Context
 from backstaff.tools.workspace._refusals import nearest, nearest_names
 
