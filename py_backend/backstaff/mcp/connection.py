@@ -92,9 +92,9 @@ class _RunningCall(RunningCall):
         """Run the call, again each time that a person has said yes to it, and answer."""
         reply = self.server.run(self.call, self.cancelled)
         while True:
-            self.since = inf  # a person may take longer than the call
+            self.due = inf  # a person may take longer than the call
             approved = self.server.approved(self.call, reply, self.cancelled)
-            self.since = time.monotonic()
+            self.due = time.monotonic() + self.seconds
             if isinstance(approved, Reply):
                 break
             self.call = approved

@@ -28,9 +28,6 @@ class Doing(RunningCall):
     def run(self) -> None:
         self.work()
 
-    def allowed(self) -> float:
-        return 0 if self.cancelled.is_set() else self.seconds
-
     def fail(self, error: ToolError) -> None:
         match error.details:
             case {"stuck_workers": int() as stuck}:
