@@ -6,12 +6,10 @@ following a link: a link is read and its target takes the link's place among the
 `..` pops a stack of descriptors. So nothing is checked first and used later: the caller gets the
 open descriptor itself, and a directory that is swapped for a link meanwhile leads nowhere else.
 
-Above the root, components are compared with the names of the root's own ancestors. In that way
-`../project/src` and absolute paths come back in. Any other name may be a link that leads back, as
-`/home` does where homes are in `/var/home`. So the ancestor is listed, and the name is read if the
-list calls it a link. Nothing else out there is opened or statted, so no mount is entered, and a
-path only ever arrives through the root's own descriptor. Every other name is outside. An error says
-"outside" before it says "missing", so that no answer shows whether something exists out there.
+Above the root, components are only compared with the names of the root's own ancestors. In that way
+`../project/src` and absolute paths come back in. Nothing out there is opened, listed or statted, so
+a path only ever arrives through the root's own descriptor. Every other name is outside. An error
+says "outside" before it says "missing", so that no answer shows whether something exists out there.
 """
 
 import errno
@@ -264,12 +262,9 @@ class _Resolution:
     def _step_above(self, name: str) -> None:
         here = self.above or []
         above = here[:-1] if name == ".." else [*here, name]
-        if above == self.root.components[: len(above)]:
-            self.above = None if above == self.root.components else above
-        elif (target := _listed_link(_absolute(here), name)) is not None:
-            self._expand(target)
-        else:
+        if above != self.root.components[: len(above)]:
             raise OutsideRoot(_OUTSIDE)
+        self.above = None if above == self.root.components else above
 
     def _step_into(self, name: str) -> os.stat_result | None:
         """Enter `name`; or expand it if it is a link; or return its status if it is a leaf."""
@@ -286,7 +281,12 @@ class _Resolution:
         try:
             status = lstat(name, self.stack[-1])
             if stat.S_ISLNK(status.st_mode):
-                self._expand(HANDLES.readlink(name, self.stack[-1]))
+                self.links += 1
+                if self.links > MAX_LINKS:
+                    raise PathError("too many levels of symbolic links")
+                target = HANDLES.readlink(name, self.stack[-1])
+                self.through_link |= not self.pending
+                self._take(target)
                 return None
         except OSError as error:
             if error.errno != errno.EINVAL:
@@ -302,15 +302,6 @@ class _Resolution:
         if self.pending or self.must_be_directory:
             raise NotADirectory("it is not a directory", last=not self.pending)
         return status
-
-    def _expand(self, target: str) -> None:
-        self.links += 1
-        if self.links > MAX_LINKS and self.above is None:
-            raise PathError("too many levels of symbolic links")
-        if self.links > MAX_LINKS:
-            raise OutsideRoot(_OUTSIDE)
-        self.through_link |= not self.pending and self.above is None
-        self._take(target)
 
     def _missing(self, name: str, error: OSError) -> Exception:
         if error.errno not in _NOT_THERE:
@@ -352,18 +343,6 @@ def components(text: str) -> list[str]:
 
 def _absolute(parts: list[str]) -> str:
     return "/" + "/".join(parts)
-
-
-def _listed_link(path: str, name: str) -> str | None:
-    """The target of `name` if the list of the directory `path` calls it a link, else None."""
-    held: list[int] = []
-    with suppress(OSError), _Held(held):
-        held.append(HANDLES.root(path))
-        held.append(HANDLES.reopen_to_list(held[-1]))
-        with HANDLES.scan(held[-1]) as entries:
-            if any(entry.name == name and entry.is_symlink() for entry in entries):
-                return HANDLES.readlink(name, held[-1])
-    return None
 
 
 def _checked(text: str) -> str:
