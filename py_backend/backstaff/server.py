@@ -330,15 +330,18 @@ class Server:
             for definition in self.registry.definitions(client_tools(client))
         ]
 
-    def client_tool(self, definition: object) -> tuple[str, Tool[Any]]:
-        """Return the id and the tool of a client's `definition`, for `prepare`. Raises `ToolError`.
+    def prepare_check(
+        self, definition: object, arguments: object = None, context: object = None
+    ) -> Call:
+        """Decode a call of the client's own tool of that `definition`. Raises `ToolError`.
 
         The tool only answers with the values of all arguments, because the client does its work.
         The text of that answer is the note that the client's own text ends with, or empty.
         """
         from backstaff.client_tools import client_tools  # as in `definitions`
 
-        return client_tools([definition]).popitem()
+        tool_id, tool = client_tools([definition]).popitem()
+        return self.prepare(tool_id, arguments, context, tool)
 
     def _judged_settings(self, call: Call, tool: Tool[Any], root: Root) -> tuple[object, list[str]]:
         """Set the guard of `root`. Return the settings of `tool`, and a warning if not the file's.

@@ -136,11 +136,6 @@ class Connection:
         """Whether an answer to a call is still to be sent."""
         return bool(self._running)
 
-    def close(self) -> None:
-        """Stop the running calls, as the client is gone."""
-        for call in list(self._running):
-            call.cancelled.set()
-
     def _keep(self, piece: bytes) -> None:
         # One byte more than allowed shows that a line is too long; the others are dropped. The
         # error has no id, so its client times out.
@@ -152,9 +147,7 @@ class Connection:
         elif line.strip():
             try:
                 message = json.loads(line)
-            except RecursionError:
-                self._refuse(None, PARSE_ERROR, "The line is not JSON: it is too deep")
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 problem = shortened(str(error), MAX_ECHO)
                 self._refuse(None, PARSE_ERROR, f"The line is not JSON: {problem}")
             else:
@@ -168,16 +161,13 @@ class Connection:
             if "result" in fields or "error" in fields:
                 logger.info("answer to a question never asked: %r", uid)
             else:
-                one = " (a list of them is not read: send each on a line of its own)"
-                hint = one if isinstance(message, list) else ""
-                problem = f"A message is a JSON object with a method{hint}"
+                problem = "A line is one message, a JSON object with a method"
                 self._refuse(uid, INVALID_REQUEST, problem)
         elif "id" not in fields:  # a notification; only one method matters here
             if method == "notifications/cancelled" and isinstance(params, dict):
                 self._cancel(params.get("requestId"))
         elif uid is None:
-            problem = "The id of a request is a string or a whole number"
-            self._refuse(None, INVALID_REQUEST, problem)
+            self._refuse(None, INVALID_REQUEST, "An id is a string or a whole number")
         elif not isinstance(params, dict | None):
             self._refuse(uid, INVALID_PARAMS, "The params of a request are an object")
         else:
@@ -200,29 +190,29 @@ class Connection:
             named = shortened(quote(method), MAX_ECHO)
             message = f"No such method: {named} (there are {', '.join(known)})"
             raise Refused(METHOD_NOT_FOUND, message)
-        if method == "tools/call":
-            self._call(uid, params, stateless=stateless)
-            return
-        result: dict[str, object] = {"capabilities": _CAPABILITIES}
-        if method in ("initialize", "server/discover"):
-            text = _INSTRUCTIONS.format(
-                root=quote(self._server.root),
-                limit=self._offer.max_output_bytes,
-                how=_IN_EMACS if self._server.is_live() else _ON_DISK,
-            )
-            result["instructions"] = self._offer.problem or text
+        result: dict[str, object] = {}  # of a ping
         match method:
+            case "tools/call":
+                self._call(uid, params, stateless=stateless)
+                return
             case "initialize":
                 wanted = params.get("protocolVersion")
                 agreed = wanted if wanted in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
-                result = {"protocolVersion": agreed, "serverInfo": _SERVER, **result}
+                result = {"protocolVersion": agreed, "serverInfo": _SERVER, **self._described()}
             case "server/discover":
-                result = {"supportedVersions": [STATELESS_VERSION], **result}
+                result = {"supportedVersions": [STATELESS_VERSION], **self._described()}
             case "tools/list":
                 result = self._list(params)
-            case _:  # ping
-                result = {}
         self._send(uid, result=_whole(result | _CACHE) if stateless else result)
+
+    def _described(self) -> dict[str, object]:
+        """Return the part of a description of this server that is the same in both eras."""
+        instructions = self._offer.problem or _INSTRUCTIONS.format(
+            root=quote(self._server.root),
+            limit=self._offer.max_output_bytes,
+            how=_IN_EMACS if self._server.is_live() else _ON_DISK,
+        )
+        return {"capabilities": _CAPABILITIES, "instructions": instructions}
 
     def _list(self, params: Mapping[str, object]) -> dict[str, object]:
         if params.get("cursor") is not None:

@@ -45,16 +45,9 @@ def _finish(connection: Connection, outgoing: int) -> None:
     """Wait for the answers to the last calls, as in `printf ... | backstaff mcp`.
 
     The wait is over when nobody can read `outgoing` any more, as for a client that was killed.
-    Calls that still run are cancelled, so that no process that matches for them outlives it.
     """
     reader = select.poll()
     reader.register(outgoing, 0)  # poll reports errors always
     until = time.monotonic() + FINISH_S
     while connection.busy() and time.monotonic() < until and not reader.poll(CHECK_MS):
         pass
-    if connection.busy():
-        logger.info("stdin has ended, and the last calls are cancelled")
-        connection.close()
-        until = time.monotonic() + GRACE_S
-        while connection.busy() and time.monotonic() < until:
-            time.sleep(CHECK_MS / 1000)  # polls, because no event says that the last call has ended

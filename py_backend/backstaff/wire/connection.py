@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from backstaff import __version__
 from backstaff.arguments import NIL, Parameter, ParameterType, Symbol, decode
@@ -49,7 +50,7 @@ class Connection:
         self._frames = FrameReader()
         self._dialect: Dialect = PLAIN
         self._running: set[RunningCall] = set()
-        self._methods: dict[str, tuple[str, str, Callable[..., object]]] = {
+        self._methods: dict[str, tuple[str, str, Callable[..., Any]]] = {
             "hello": ("&optional OPTIONS", "Versions, protocol, root, capabilities.", self._hello),
             "describe": (
                 "&optional TOOLS",
@@ -59,7 +60,7 @@ class Connection:
             "check": (
                 "TOOL ARGUMENTS &optional CONTEXT",
                 "Whether the client may run TOOL, its own, and the values of its arguments.",
-                self._check,
+                server.prepare_check,
             ),
             "ping": ("", "Answer t at once.", lambda: True),
             "cancel": ("UID", "Stop the running call UID; t if there was one.", self._cancel),
@@ -108,7 +109,7 @@ class Connection:
             if not len(required) <= len(arguments) <= len(required + optional):
                 self._reply(uid, "return-error", f"{method} takes {spec or 'no argument'}")
             elif method == "check":
-                self._check(uid, *arguments)
+                self._start(uid, method, partial(answer, *arguments))
             else:
                 self._answer(uid, answer, *arguments)
         elif arguments and isinstance(arguments[0], Symbol):
@@ -118,24 +119,8 @@ class Connection:
         else:
             self._start(uid, method, partial(self._server.prepare, method, *arguments))
 
-    def _check(
-        self, uid: int, definition: object, arguments: object, context: object = None
-    ) -> None:
-        """Let a worker check a call of the client's own tool; the answer is like any other reply.
-
-        It is an error if the policy forbids the call, or if the arguments do not fit.
-        """
-        try:
-            tool_id, tool = self._server.client_tool(definition)
-        except ToolError as error:
-            self._reply(uid, "return-error", str(error))
-        else:
-            self._start(
-                uid, tool_id, partial(self._server.prepare, tool_id, arguments, context, tool)
-            )
-
     def _start(self, uid: int, name: str, prepare: Callable[[], Call]) -> None:
-        """Let a worker run the call of the tool `name` that `prepare` returns."""
+        """Let a worker run the call that `prepare` returns, of the tool or method `name`."""
         try:
             call = prepare()
         except ToolError as error:
@@ -166,9 +151,7 @@ class Connection:
         proportion: 20 MB become at most 15.
         """
         body = self._encoded(running.uid, reply)
-        for _ in range(2):
-            if len(body) < MAX_FRAME_BYTES or not reply.ok:
-                break
+        if len(body) >= MAX_FRAME_BYTES and reply.ok:
             text = len(reply.text.encode(errors="replace"))
             limit = text * MAX_FRAME_BYTES // len(body) * 9 // 10
             call = replace(running.call, max_output_bytes=limit)
@@ -210,9 +193,7 @@ class Connection:
         options, _ = decode(_HELLO, raw)
         wanted = options["protocol"]
         if wanted not in (None, PROTOCOL):
-            older = "server" if isinstance(wanted, int) and wanted > PROTOCOL else "client"
-            message = f"backstaff {__version__} speaks protocol {PROTOCOL}, not {wanted};"
-            message += f" update the {older}"
+            message = f"backstaff {__version__} speaks protocol {PROTOCOL}, not {wanted}"
             raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
         self._dialect = ESCAPED if options["escapes"] else PLAIN
         return {
