@@ -321,15 +321,12 @@ def _items(parameter: Parameter, values: Sequence[object], *, of_model: bool) ->
     for number, value in enumerate(values, 1):
         try:
             arguments, unknown = decode(parameters_of(parameter.items), value, of_model=of_model)
+            if unknown:
+                raise _unreadable(f"there is no {unknown[0]}")
         except ToolError as error:
-            where = f"Item {number} of '{parameter.name}'"
-            problem = ": " + error.message
-            if isinstance(value, str) and not value.lstrip().startswith("{"):
-                problem = f" must be an object with some of {names}"
-            raise _refusal(parameter, where + problem) from error
-        if unknown:
-            problem = f"has an unknown {unknown[0]}; there are: {names}"
-            raise _refusal(parameter, f"Item {number} of '{parameter.name}' {problem}")
+            message = f"Item {number} of '{parameter.name}': {error.message}"
+            expected = f"; it is an object with some of {names}"
+            raise _refusal(parameter, message + expected) from error
         yield parameter.items(**arguments)
 
 
