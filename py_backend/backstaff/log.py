@@ -10,6 +10,7 @@ import logging
 import os
 import select
 import sys
+from contextlib import suppress
 from typing import IO
 
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -50,21 +51,15 @@ class NonBlockingHandler(logging.StreamHandler[IO[str]]):
     def emit(self, record: logging.LogRecord) -> None:
         """Write `record`, after a note of the lines that were lost."""
         try:
-            text = self.format(record) + self.terminator
-            if self.lost and self._write(f"({self.lost} lines of the log were lost)\n"):
-                self.lost = 0
-            self.lost += not self._write(text)
+            note = f"({self.lost} lines of the log were lost)\n" if self.lost else ""
+            text = note + self.format(record) + self.terminator
+            for start in range(0, len(text), PIECE):
+                with suppress(ValueError):  # the stream is no file
+                    if not select.select([], [self.stream], [], 0)[1]:
+                        self.lost += 1
+                        return
+                self.stream.write(text[start : start + PIECE])
+                self.flush()
+            self.lost = 0
         except Exception:  # noqa: BLE001  # as in logging: a log is no reason to fail
             self.handleError(record)
-
-    def _write(self, text: str) -> bool:
-        """Return whether all of `text` could be written."""
-        for start in range(0, len(text), PIECE):
-            try:
-                if not select.select([], [self.stream], [], 0)[1]:
-                    return False
-            except (OSError, ValueError):
-                pass  # no descriptor, or a system whose select takes only sockets
-            self.stream.write(text[start : start + PIECE])
-            self.flush()
-        return True

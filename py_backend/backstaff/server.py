@@ -377,6 +377,16 @@ def _note(call: Call, tool: Tool[Any], unknown: Sequence[str]) -> str:
     return note if call.limit is None or size(note) * NOTE_SHARE <= call.limit else ""
 
 
+_NO_FILES = (
+    "The server has as many files open as the system allows; try again when other calls have ended,"
+    " or raise the limit (ulimit -n)"
+)
+_NO_MEMORY = (
+    "The server has too little memory for the call; ask for less, or raise the limit (ulimit -v)"
+)
+_BUG = "The tool failed unexpectedly; the server's log tells how. Other calls still work"
+
+
 def unexpected(error: BaseException) -> ToolError:
     """Return the client's error for `error`, which no tool handles: a lack of resources, or a bug.
 
@@ -388,20 +398,11 @@ def unexpected(error: BaseException) -> ToolError:
     for cause in causes:
         number = cause.errno if isinstance(cause, OSError) else None
         if number in (errno.EMFILE, errno.ENFILE):
-            message = (
-                "The server has as many files open as the system allows; try again when other calls"
-                " have ended, or raise the limit (ulimit -n)"
-            )
-            return ToolError(ErrorCode.IO_ERROR, message)
+            return ToolError(ErrorCode.IO_ERROR, _NO_FILES)
         # A library in C that finds no room is an `ImportError` with this text of the loader's.
         unmapped = isinstance(cause, ImportError) and "failed to map segment" in str(cause)
         # Without memory for an exception, Python says "returned NULL without setting an exception".
         unraised = isinstance(cause, SystemError) and "exception" in str(cause)
         if isinstance(cause, MemoryError) or number == errno.ENOMEM or unmapped or unraised:
-            message = (
-                "The server has too little memory for the call; ask for less, or raise the limit"
-                " (ulimit -v)"
-            )
-            return ToolError(ErrorCode.IO_ERROR, message)
-    message = "The tool failed unexpectedly; the server's log tells how. Other calls still work"
-    return ToolError(ErrorCode.INTERNAL, message)
+            return ToolError(ErrorCode.IO_ERROR, _NO_MEMORY)
+    return ToolError(ErrorCode.INTERNAL, _BUG)

@@ -314,7 +314,7 @@ class _Resolution:
     def _missing(self, name: str, error: OSError) -> Exception:
         if error.errno not in _NOT_THERE:
             return path_error(error)
-        if self._leads_out(self.root.components + self.names, ["", *self.pending]):
+        if self._leads_out(self.root.components + self.names, [name, *self.pending]):
             return OutsideRoot(_OUTSIDE)
         new = not self.must_be_directory and ".." not in self.pending
         relative = "/".join((*self.names, name, *self.pending)) if new else ""
