@@ -53,10 +53,10 @@ _CLOCK_OF: Callable[[int], int] | None = getattr(time, "pthread_getcpuclockid", 
 class RunningCall:
     """A call for a worker, which is answered once: by its worker or by the watcher.
 
-    `uid` is the client's name for it. `answer` sends a reply unless one has been sent. The call's
-    time is up at `due`. `cpu_clock` measures the processor time of its thread, None if unknown.
-    That time was `cpu_s` seconds at the last check, and `used_s` of them were used since the check
-    before; None if there was none. An `abandoned` call is overdue, and its thread still runs.
+    `uid` is the client's name for it. `answer` sends a reply if it is the first to lock `answered`.
+    The call's time is up at `due`. `cpu_clock` measures the processor time of its thread, None if
+    unknown. That time was `cpu_s` seconds at the last check, and `used_s` of them were used since
+    the check before; None if there was none. An `abandoned` call is overdue, and still runs.
     """
 
     uid: int | str
@@ -64,7 +64,7 @@ class RunningCall:
     server: Server
     answer: Callable[[Self, Reply], None]
     cancelled: threading.Event = field(default_factory=threading.Event)
-    answered: bool = False
+    answered: threading.Lock = field(default_factory=threading.Lock)
     due: float = inf
     cpu_clock: int | None = None
     cpu_s: float = 0.0
@@ -82,8 +82,16 @@ class RunningCall:
         return self.call.deadline_ms / 1000
 
     def run(self) -> None:
-        """Run the call and answer."""
-        self.answer(self, self.server.run(self.call, self.cancelled))
+        """Run the call, again each time that a person has said yes to it, and answer."""
+        reply = self.server.run(self.call, self.cancelled)
+        while True:
+            self.due = inf  # a person, or a client that reads slowly, may take longer than the call
+            approved = self.server.approved(self.call, reply, self.cancelled)
+            if isinstance(approved, Reply):
+                break
+            self.call, self.due = approved, time.monotonic() + self.seconds
+            reply = self.server.run(approved, self.cancelled)
+        self.answer(self, approved)
 
     def fail(self, error: ToolError) -> None:
         """Answer with `error`: the call hangs or will never begin. A worker that returns stops."""
@@ -92,9 +100,7 @@ class RunningCall:
 
     def check(self, now: float) -> None:
         """Measure the processor time that the thread has used since the last check."""
-        if self.answered:  # a client that reads slowly holds a worker up, but nothing is stuck
-            self.due = inf
-        elif self.cancelled.is_set():
+        if self.cancelled.is_set() and not self.answered.locked():
             self.due = min(self.due, now)
         if self.cpu_clock is not None:
             with suppress(OSError):  # the thread has ended meanwhile

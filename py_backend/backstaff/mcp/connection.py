@@ -11,11 +11,9 @@ A list of messages on one line, which only 2025-03-26 allows, is refused.
 
 import json
 import logging
-import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
+from functools import partial
 
 from backstaff import __version__
 from backstaff.errors import ErrorCode, ToolError
@@ -82,26 +80,6 @@ class Refused(Exception):
         self.data = data
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
-class _RunningCall(RunningCall):
-    """A call: whether its era is the `stateless` one."""
-
-    stateless: bool
-
-    def run(self) -> None:
-        """Run the call, again each time that a person has said yes to it, and answer."""
-        reply = self.server.run(self.call, self.cancelled)
-        while True:
-            self.due = inf  # a person may take longer than the call
-            approved = self.server.approved(self.call, reply, self.cancelled)
-            self.due = time.monotonic() + self.seconds
-            if isinstance(approved, Reply):
-                break
-            self.call = approved
-            reply = self.server.run(approved, self.cancelled)
-        self.answer(self, approved)
-
-
 class Connection:
     """The server's end of one connection."""
 
@@ -120,8 +98,7 @@ class Connection:
         self._heard = self._listed(is_live=False)
         """The names of the tools that the client has heard of."""
         self._ids = self._names | {tool_id: tool_id for tool_id in offer.tools}
-        self._running: set[_RunningCall] = set()
-        self._ending = threading.Lock()
+        self._running: set[RunningCall] = set()
 
     def receive(self, data: bytes) -> None:
         """Answer the requests in the lines that `data` completes."""
@@ -263,41 +240,36 @@ class Connection:
             "for_model": True,
             "offer": self._heard,
         }
-        running = _RunningCall(
+        running = RunningCall(
             uid=uid,
             call=self._server.prepare(tool_id, arguments, context),
             server=self._server,
-            answer=self._finish,
-            stateless=stateless,
+            answer=partial(self._finish, stateless=stateless),
         )
         self._running.add(running)
         if self._offer.problem:
             error = ToolError(ErrorCode.INVALID_ARGUMENT, self._offer.problem)
-            self._finish(running, failure(tool_id, error))
+            running.answer(running, failure(tool_id, error))
         else:
             self._workers.submit(running)
 
-    def _finish(self, running: _RunningCall, reply: Reply) -> None:
+    def _finish(self, running: RunningCall, reply: Reply, *, stateless: bool) -> None:
         """Send the `reply`. Both a worker and its watcher may try: the first one does."""
+        if running not in self._running or not running.answered.acquire(blocking=False):
+            return
         content = [{"type": "text", "text": lossy(reply.text)}]
         result: dict[str, object] = {"content": content, "isError": not reply.ok}
-        with self._ending:
-            if running.answered or running not in self._running:
-                return
-            running.answered = True
         try:
-            self._send(running.uid, result=_whole(result) if running.stateless else result)
+            self._send(running.uid, result=_whole(result) if stateless else result)
         except OSError as error:
             logger.info("the client went before the answer to %s: %s", running.uid, error)
         finally:
             self._running.discard(running)
 
     def _cancel(self, uid: object) -> None:
-        with self._ending:
-            for call in [call for call in list(self._running) if call.uid == uid]:
-                if not call.answered:
-                    call.cancelled.set()
-                    self._running.remove(call)  # nothing more may be sent about it
+        for call in [call for call in list(self._running) if call.uid == uid]:
+            call.cancelled.set()
+            self._running.discard(call)  # nothing more may be sent about it
 
     def _refuse(self, uid: int | str | None, code: int, message: str, data: object = None) -> None:
         logger.info("refused: %s", message)

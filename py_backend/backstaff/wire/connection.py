@@ -157,11 +157,9 @@ class Connection:
             call = replace(running.call, max_output_bytes=limit)
             reply = self._server.run(call, running.cancelled)
             body = self._encoded(running.uid, reply)
-        try:
-            self._running.remove(running)
-        except KeyError:
+        if not running.answered.acquire(blocking=False):
             return
-        running.answered = True
+        self._running.discard(running)
         if len(body) >= MAX_FRAME_BYTES:
             tool = running.call.tool_id
             logger.warning("reply of %s has %d bytes", tool, len(body))
