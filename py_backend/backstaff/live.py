@@ -247,7 +247,7 @@ class LiveServer(Server):
 
     def is_live(self) -> bool:
         """Whether an Emacs answers."""
-        return bool(self._greeted(time.monotonic() + PATIENCE_S)[0])
+        return bool(self._each(self._greet, time.monotonic() + PATIENCE_S)[0])
 
     def for_models(self, tool_id: str, limit: int) -> dict[str, object]:
         """Return a definition as `Server.for_models` does, also that of a tool of Emacs's."""
@@ -279,7 +279,9 @@ class LiveServer(Server):
         text = reply.text.removesuffix("\n") + last
         return replace(reply, text=text, warnings=(*reply.warnings, note))
 
-    def _each(self, work: Callable[[Emacs], Value]) -> tuple[list[Value], list[str]]:
+    def _each(
+        self, work: Callable[..., Value], *arguments: object
+    ) -> tuple[list[Value], list[str]]:
         """Do `work` for all Emacsen at once. Return the values, and what is wrong with others."""
         problems, found = list[str](), dict[str, Emacs]()
         with self._lock:
@@ -296,7 +298,7 @@ class LiveServer(Server):
 
         def tried(emacs: Emacs) -> list[Value]:
             try:
-                return [work(emacs)]
+                return [work(emacs, *arguments)]
             except NoAnswer as error:
                 problems.append(str(error))
                 return []
@@ -304,10 +306,6 @@ class LiveServer(Server):
         with ThreadPoolExecutor(MAX_EMACSEN) as threads:
             answers = list(threads.map(tried, found.values()))
         return [value for answer in answers for value in answer], problems
-
-    def _greeted(self, until: float) -> tuple[list[Emacs], list[str]]:
-        """Return the Emacsen that say hello by `until`, and the problems of the others."""
-        return self._each(lambda emacs: self._greet(emacs, until))
 
     def _greet(self, emacs: Emacs, until: float) -> Emacs:
         """Say hello to `emacs`, and note its tools and how many files it visits."""
@@ -324,7 +322,7 @@ class LiveServer(Server):
 
         Of two Emacsen with one file the first has the text.
         """
-        answers, problems = self._each(lambda emacs: self._texts(emacs, call.secret or "", until))
+        answers, problems = self._each(self._texts, call.secret or "", until)
         texts, named, left_out = dict[str, UnsavedText](), dict[str, str](), list[str]()
         for found, answer in answers:
             texts = {**found, **texts}
@@ -361,7 +359,7 @@ class LiveServer(Server):
 
     def _best(self, until: float) -> list[Emacs]:
         """Return the Emacsen, first the one with most buffers below the root. Raises NoAnswer."""
-        emacsen, problems = self._greeted(until)
+        emacsen, problems = self._each(self._greet, until)
         if not emacsen:
             raise NoAnswer(problems[0] if problems else "No Emacs listens (backstaff-listen-mode)")
         return sorted(emacsen, key=lambda emacs: -emacs.visits)

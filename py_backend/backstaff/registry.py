@@ -136,7 +136,6 @@ class Package(UserDict[str, Any]):
     """
 
     def __init__(self) -> None:
-        """List the modules, and import none."""
         modules = {}
         for toolset in iter_modules(tools.__path__):
             paths = [os.path.join(path, toolset.name) for path in tools.__path__]
@@ -147,7 +146,6 @@ class Package(UserDict[str, Any]):
         super().__init__(sorted(modules.items()))
 
     def __getitem__(self, tool_id: str) -> Tool[Any]:
-        """Return the tool of that id. Raises KeyError if there is none."""
         module = self.data[tool_id]
         try:
             tool: Tool[Any] = import_module(module).TOOL

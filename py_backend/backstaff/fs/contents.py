@@ -57,7 +57,6 @@ class Contents:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close every directory that is still open."""
         self._close(0)
 
     def data(self, path: str) -> bytes | str:

@@ -52,11 +52,9 @@ class _Held:
     _open: list[int]
 
     def __enter__(self) -> Self:
-        """Nothing: it is open already."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close it."""
         self.close()
 
     def close(self) -> None:
