@@ -55,15 +55,6 @@ class Guard:
         names = f"/{plain.casefold()}/"
         return secret.search(names) is not None and not excepted.search(names)
 
-    def may_hide(self, paths: Iterable[str]) -> bool:
-        """Return False if none of `paths` may hold secrets: one look at all of them."""
-        names = f"/{'/'.join(paths).casefold()}/"
-        is_copy = "~/" in names or "#/" in names
-        is_doubtful = is_copy or any(glob.startswith("/") for glob in self.globs)
-        return bool(self.globs) and (
-            is_doubtful or _expressions(self.globs)[0].search(names) is not None
-        )
-
     def refuses(self, relative: str, given: str) -> bool:
         """Return whether `relative` is refused; `given` is the link that led there, if any."""
         allowed = self.approved and self.path in (None, relative)
