@@ -5,7 +5,6 @@ it waits), and writing to a full pipe would stop the server for good. So lines a
 pipe is full, and the log says how many when there is room again.
 """
 
-import errno
 import logging
 import os
 import select
@@ -28,17 +27,12 @@ def start(file: str | None, level: str) -> None:
     flags = os.O_NOFOLLOW | os.O_NONBLOCK
     handler: logging.StreamHandler[IO[str]] = NonBlockingHandler(sys.stderr)
     if file:
-        try:
-            stream = open(  # noqa: SIM115  # open until the process ends
-                file,
-                "a",
-                errors="backslashreplace",
-                opener=lambda path, more: os.open(path, more | flags, 0o600),
-            )
-        except OSError as error:
-            if error.errno != errno.ELOOP:
-                raise
-            raise OSError(errno.ELOOP, "the log is a link, and none is followed", file) from error
+        stream = open(  # noqa: SIM115  # open until the process ends
+            file,
+            "a",
+            errors="backslashreplace",
+            opener=lambda path, more: os.open(path, more | flags, 0o600),
+        )
         handler = logging.StreamHandler(stream)
     logging.basicConfig(handlers=[handler], level=level.upper(), format=FORMAT)
 

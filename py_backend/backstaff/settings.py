@@ -105,9 +105,7 @@ def load(path: AnyPath, tables: Tables, tool_ids: Collection[str] | None = None)
             _refuse_unsafe(path, os.fstat(file.fileno()))
             data = file.read(MAX_FILE_BYTES)
     except OSError as error:
-        dangling = isinstance(error, FileNotFoundError) and os.path.islink(path)
-        problem = "it is a link that leads nowhere" if dangling else error.strerror
-        raise SettingsError(f"{path}: cannot be read: {problem}") from error
+        raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
     return replace(parse(path, data, tables, tool_ids), source=os.path.realpath(path))
 
 

@@ -8,7 +8,7 @@ Whoever opens the content of a file for a tool comes here: `Place.opened` and `C
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -65,11 +65,6 @@ OPEN = Guard()
 """The guard of a call that may read everything, as a person's own may."""
 
 
-def fits(directories: Sequence[str], names: Sequence[str]) -> bool:
-    """Return whether the first of the globs `names` match the names of all `directories`."""
-    return all(map(fnmatchcase, directories, names))
-
-
 @lru_cache(maxsize=8)
 def for_root(globs: tuple[str, ...], root: tuple[str, ...]) -> tuple[str, ...]:
     """Return `globs`, and those that they become below the directory with the names `root`.
@@ -81,12 +76,12 @@ def for_root(globs: tuple[str, ...], root: tuple[str, ...]) -> tuple[str, ...]:
     folded = [name.casefold() for name in root]
     for glob in globs:
         names, end = glob.casefold().rstrip("/").split("/"), "/" * glob.endswith("/")
-        # The last names of the root can be the first ones of the glob.
-        counts = [n for n in range(1, min(len(names), len(folded) + 1)) if fits(folded[-n:], names)]
-        anchored += ["/" + "/".join(names[count:]) + end for count in counts]
-        # A directory with all below it can be the root, or any directory above.
-        places = range(len(folded) - len(names) + 1) if end else ()
-        anchored += ["/" for at in places if fits(folded[at : at + len(names)], names)]
+        for at in range(len(folded)):
+            # The last names of the root can be the first ones of the glob. A directory with all
+            # below it can be the root, or any directory above.
+            rest = names[len(folded) - at :]
+            if (rest or end) and all(map(fnmatchcase, folded[at:], names)):
+                anchored.append("/" + "/".join(rest) + (end if rest else ""))
     return (*globs, *anchored)
 
 

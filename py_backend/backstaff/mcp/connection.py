@@ -91,7 +91,7 @@ class Connection:
         self._server = server
         self._offer = offer
         self._send_line = send
-        self._line = bytearray()
+        self._line = b""
         # A tool that the policy holds back is not listed, but the answer to a call says why.
         self._names = {server.registry.model_name(tool_id): tool_id for tool_id in offer.tools}
         # Some text that a model reads, such as a skill, may call a tool by its id.
@@ -102,21 +102,16 @@ class Connection:
 
     def receive(self, data: bytes) -> None:
         """Answer the requests in the lines that `data` completes."""
-        first, *others = data.split(b"\n")
-        self._keep(first)
-        for piece in others:
-            line, self._line = bytes(self._line), bytearray()
+        *lines, rest = (self._line + data).split(b"\n")
+        # One byte more than allowed shows that a line is too long; the others are dropped. The
+        # error has no id, so its client times out.
+        self._line = rest[: MAX_REQUEST_BYTES + 1]
+        for line in lines:
             self._read(line)
-            self._keep(piece)
 
     def busy(self) -> bool:
         """Whether an answer to a call is still to be sent."""
         return bool(self._running)
-
-    def _keep(self, piece: bytes) -> None:
-        # One byte more than allowed shows that a line is too long; the others are dropped. The
-        # error has no id, so its client times out.
-        self._line += piece[: MAX_REQUEST_BYTES + 1 - len(self._line)]
 
     def _read(self, line: bytes) -> None:
         if len(line) > MAX_REQUEST_BYTES:

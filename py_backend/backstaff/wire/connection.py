@@ -112,8 +112,6 @@ class Connection:
                 self._start(uid, method, partial(answer, *arguments))
             else:
                 self._answer(uid, answer, *arguments)
-        elif arguments and isinstance(arguments[0], Symbol):
-            self._reply(uid, "return-error", f"{method} takes its plist as one argument, a list")
         elif len(arguments) > len(("ARGUMENTS", "CONTEXT")):
             self._reply(uid, "return-error", f"{method} takes ARGUMENTS &optional CONTEXT")
         else:
