@@ -19,7 +19,7 @@ from backstaff import __version__
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.render.lines import shortened
 from backstaff.render.names import MAX_ECHO, lossy, quote
-from backstaff.server import Reply, Server, failure
+from backstaff.server import Reply, Server
 from backstaff.settings import Verdict
 from backstaff.streams import MAX_REQUEST_BYTES
 from backstaff.workers import RunningCall, Workers
@@ -106,7 +106,7 @@ class Connection:
         # One byte more than allowed shows that a line is too long; the others are dropped. The
         # error has no id, so its client times out.
         self._line = rest[: MAX_REQUEST_BYTES + 1]
-        for line in lines:
+        for line in filter(bytes.strip, lines):
             self._read(line)
 
     def busy(self) -> bool:
@@ -114,39 +114,31 @@ class Connection:
         return bool(self._running)
 
     def _read(self, line: bytes) -> None:
-        if len(line) > MAX_REQUEST_BYTES:
-            self._refuse(None, INVALID_REQUEST, f"The line has more than {MAX_REQUEST_BYTES} bytes")
-        elif line.strip():
-            try:
-                message = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                problem = shortened(str(error), MAX_ECHO)
-                self._refuse(None, PARSE_ERROR, f"The line is not JSON: {problem}")
-            else:
-                self._handle(message)
+        uid = None
+        try:
+            fields = _parsed(line)
+            uid = _name(fields.get("id"))
+            self._handle(uid, fields)
+        except Refused as error:
+            logger.info("refused: %s", error)
+            data = {"data": error.data} if error.data else {}
+            self._send(uid, error={"code": error.code, "message": str(error), **data})
 
-    def _handle(self, message: object) -> None:
-        fields = message if isinstance(message, dict) else {}
+    def _handle(self, uid: int | str | None, fields: Mapping[str, object]) -> None:
         method, params = fields.get("method"), fields.get("params")
-        uid = _name(fields.get("id"))
         if not isinstance(method, str):
-            if "result" in fields or "error" in fields:
-                logger.info("answer to a question never asked: %r", uid)
-            else:
-                problem = "A line is one message, a JSON object with a method"
-                self._refuse(uid, INVALID_REQUEST, problem)
+            if "result" not in fields and "error" not in fields:
+                raise Refused(INVALID_REQUEST, "A line is one message, a JSON object with a method")
+            logger.info("answer to a question never asked: %r", uid)
         elif "id" not in fields:  # a notification; only one method matters here
             if method == "notifications/cancelled" and isinstance(params, dict):
                 self._cancel(params.get("requestId"))
         elif uid is None:
-            self._refuse(None, INVALID_REQUEST, "An id is a string or a whole number")
+            raise Refused(INVALID_REQUEST, "An id is a string or a whole number")
         elif not isinstance(params, dict | None):
-            self._refuse(uid, INVALID_PARAMS, "The params of a request are an object")
+            raise Refused(INVALID_PARAMS, "The params of a request are an object")
         else:
-            try:
-                self._answer(uid, method, params or {})
-            except Refused as error:
-                self._refuse(uid, error.code, str(error), error.data)
+            self._answer(uid, method, params or {})
 
     def _answer(self, uid: int | str, method: str, params: Mapping[str, object]) -> None:
         given = params.get("_meta")
@@ -224,8 +216,7 @@ class Connection:
         name, arguments = params.get("name"), params.get("arguments")
         tool_id = self._ids.get(name) if isinstance(name, str) else None
         if tool_id is None:
-            wanted = shortened(name, MAX_ECHO) if isinstance(name, str) else "nothing"
-            known = ", ".join(self._listed(is_live=False))
+            wanted, known = shortened(str(name), MAX_ECHO), ", ".join(self._listed(is_live=False))
             raise Refused(INVALID_PARAMS, f"No such tool: {wanted} (there are {known})")
         if not isinstance(arguments, dict | None):
             raise Refused(INVALID_PARAMS, f"The arguments of {name} must be an object")
@@ -243,8 +234,7 @@ class Connection:
         )
         self._running.add(running)
         if self._offer.problem:
-            error = ToolError(ErrorCode.INVALID_ARGUMENT, self._offer.problem)
-            running.answer(running, failure(tool_id, error))
+            running.fail(ToolError(ErrorCode.INVALID_ARGUMENT, self._offer.problem))
         else:
             self._workers.submit(running)
 
@@ -266,16 +256,23 @@ class Connection:
             call.cancelled.set()
             self._running.discard(call)  # nothing more may be sent about it
 
-    def _refuse(self, uid: int | str | None, code: int, message: str, data: object = None) -> None:
-        logger.info("refused: %s", message)
-        error = {"code": code, "message": message, **({"data": data} if data else {})}
-        self._send(uid, error=error)
-
     def _send(self, uid: int | str | None = None, **body: object) -> None:
         """Send a message. Without `uid` it answers a message without one."""
         message = {"jsonrpc": "2.0", **({} if uid is None else {"id": uid}), **body}
         # In ASCII: some clients take other characters, such as U+2028, for the end of a line.
         self._send_line(json.dumps(message, separators=(",", ":")).encode() + b"\n")
+
+
+def _parsed(line: bytes) -> Mapping[str, object]:
+    """Return the message in `line`, empty if it is no object. Raises `Refused`."""
+    if len(line) > MAX_REQUEST_BYTES:
+        raise Refused(INVALID_REQUEST, f"The line has more than {MAX_REQUEST_BYTES} bytes")
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        problem = shortened(str(error), MAX_ECHO)
+        raise Refused(PARSE_ERROR, f"The line is not JSON: {problem}") from error
+    return message if isinstance(message, dict) else {}
 
 
 def _name(value: object) -> int | str | None:
