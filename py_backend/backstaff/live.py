@@ -249,12 +249,9 @@ class LiveServer(Server):
         """Whether an Emacs answers."""
         return bool(self._each(self._greet, time.monotonic() + PATIENCE_S)[0])
 
-    def for_models(self, tool_id: str, limit: int) -> dict[str, object]:
-        """Return a definition as `Server.for_models` does, also that of a tool of Emacs's."""
-        tools = ChainMap({}, *(dict(emacs.tools) for emacs in self._emacsen.values()))
-        if tool_id in CLIENT_TOOLS and tool_id not in tools:
-            raise ToolError(ErrorCode.UNKNOWN_TOOL, f"No Emacs offers {tool_id} now")
-        return self.registry.for_models(tool_id, limit, tools)
+    def client_tools(self) -> Mapping[str, Tool[Any]]:
+        """Return the tools of Emacs's by id, as its answers had them."""
+        return ChainMap({}, *(dict(emacs.tools) for emacs in self._emacsen.values()))
 
     def run(self, call: Call, cancelled: threading.Event | None = None) -> Reply:
         """Run `call` as `Server.run` does, with the facts of Emacs. Never raises."""

@@ -75,20 +75,16 @@ class Registry:
         ]
 
     def for_models(
-        self,
-        tool_id: str,
-        limit: int = MODEL_TEXT_BYTES,
-        client: Mapping[str, Tool[Any]] | None = None,
+        self, tool_id: str, limit: int, client: Mapping[str, Tool[Any]]
     ) -> dict[str, object]:
         """The definition of a tool that models see: `name`, `description`, and the JSON `schema`.
 
         The tool may be one of the `client`. The texts of its answers have at most `limit` bytes.
         `is_always_loaded` is a wish to clients that show a model definitions only on demand.
-
-        Raises `ToolError` if the tool cannot be used.
+        Raises KeyError if there is no such tool, and `ToolError` if it cannot be used.
         """
         # A chain imports no other tool.
-        tools = ChainMap(dict(client or {}), self.by_id)  # type: ignore[arg-type]  # only read
+        tools = ChainMap(dict(client), self.by_id)  # type: ignore[arg-type]  # only read
         tool = tools[tool_id]
         properties = {}
         for parameter in tool.parameters:

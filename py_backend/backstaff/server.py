@@ -188,9 +188,9 @@ class Server:
             **decoded,
         )
 
-    def for_models(self, tool_id: str, limit: int) -> dict[str, object]:
-        """Return the definition of a tool that models see, see `Registry.for_models`."""
-        return self.registry.for_models(tool_id, limit)
+    def client_tools(self) -> Mapping[str, Tool[Any]]:
+        """Return the tools of clients that models may call, by id."""
+        return {}
 
     def is_live(self) -> bool:
         """Whether an Emacs answers: then unsaved text counts, and a person can say yes."""

@@ -184,11 +184,11 @@ class Connection:
         tools = []
         for name in self._listed(is_live=self._server.is_live()):
             try:
-                definition = self._server.for_models(
-                    self._names[name], self._offer.max_output_bytes
+                definition = self._server.registry.for_models(
+                    self._names[name], self._offer.max_output_bytes, self._server.client_tools()
                 )
             # It is broken, and the log and the answer to a call say why; or no Emacs has it.
-            except ToolError:
+            except (KeyError, ToolError):
                 continue
             tools.append(
                 {
