@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -242,7 +243,11 @@ class Server:
         except ToolError as error:
             reply = failure(call.tool_id, error)
             if error.code not in (ErrorCode.POLICY_DENIED, ErrorCode.APPROVAL_REQUIRED):
-                reply = replace(reply, text=reply.text + self._note_of_failure(call))
+                # An unknown argument may be the reason.
+                with suppress(ToolError):  # the arguments cannot be read at all
+                    tool = self._tool(call)
+                    note = _note(call, tool, unknown_names(tool.parameters, call.arguments))
+                    reply = replace(reply, text=reply.text + note.rstrip("\n"))
         except Exception as error:
             problem = unexpected(error)
             if problem.code == ErrorCode.INTERNAL:
@@ -308,14 +313,6 @@ class Server:
             truncated=result.truncated or text is not result.text,
             warnings=tuple(shown),
         )
-
-    def _note_of_failure(self, call: Call) -> str:
-        """Return the note about unknown arguments, because one may be the reason of the failure."""
-        try:
-            tool = self._tool(call)
-            return _note(call, tool, unknown_names(tool.parameters, call.arguments)).rstrip("\n")
-        except ToolError:  # the arguments cannot be read at all
-            return ""
 
     def definitions(self, client: object = None) -> list[dict[str, object]]:
         """Answer `describe`: each tool's definition, with the policy's verdict on it.

@@ -13,15 +13,7 @@ from backstaff.render.canonical import to_json
 from backstaff.result import Keyword
 from backstaff.unsaved import UnsavedText
 
-__all__ = [
-    "Context",
-    "Keyword",
-    "NoSettings",
-    "Result",
-    "ResultKind",
-    "Tool",
-    "argument",
-]
+__all__ = ["Context", "Keyword", "NoSettings", "Result", "ResultKind", "Tool", "argument"]
 
 Arguments = TypeVar("Arguments")
 

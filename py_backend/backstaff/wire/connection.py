@@ -9,17 +9,15 @@ Workers also answer `check`, because it opens the root, and a file system can ha
 import logging
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from backstaff import __version__
-from backstaff.arguments import NIL, Parameter, ParameterType, Symbol, decode
+from backstaff.arguments import Nil, Parameter, ParameterType, Symbol, decode
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.manifest import READS_CONTENT
-from backstaff.render.lines import shortened
-from backstaff.render.names import MAX_ECHO
 from backstaff.server import Call, Reply, Server, failure, unexpected
 from backstaff.streams import MAX_REQUEST_BYTES
 from backstaff.wire import lisp
@@ -88,11 +86,8 @@ class Connection:
             raise Unreadable(f"the request has {limit}")
         message = lisp.read(body)
         match message:
-            case Message("call", uid, [Symbol(name=method), arguments]):
-                self._call(uid, method, [] if arguments is NIL else arguments)
-            case Message("call", uid, [method, _]):
-                name = "nil" if method is NIL else str(method)
-                self._reply(uid, "epc-error", f"No such tool: {shortened(name, MAX_ECHO)}")
+            case Message("call", uid, [Symbol(name=method), list() | Nil.NIL as arguments]):
+                self._call(uid, method, arguments if isinstance(arguments, list) else [])
             case Message("methods", uid, []):
                 self._answer(uid, self._signatures)
             case Message("return" | "return-error" | "epc-error"):
@@ -100,10 +95,8 @@ class Connection:
             case _:
                 raise Unreadable("the request is not (call UID METHOD ARGUMENTS)")
 
-    def _call(self, uid: int, method: str, arguments: object) -> None:
-        if not isinstance(arguments, list):
-            self._reply(uid, "epc-error", "The arguments of a call must be a list")
-        elif method in self._methods:
+    def _call(self, uid: int, method: str, arguments: Sequence[Any]) -> None:
+        if method in self._methods:
             spec, _, answer = self._methods[method]
             required, _, optional = (words.split() for words in spec.partition("&optional"))
             if not len(required) <= len(arguments) <= len(required + optional):
