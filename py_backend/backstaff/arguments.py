@@ -119,16 +119,6 @@ class Parameter:
         """Return the lowest and the highest number that fits; None is no limit."""
         return self.limits or (self.minimum, self.maximum)
 
-    def told_bounds(self) -> tuple[int | None, int | None]:
-        """Return the limits that models read: no model tries -1 or a million."""
-        low, high = self.bounds()
-        return low if low and 1 < low < 10**6 else None, high if high and high < 10**6 else None
-
-    def told_default(self) -> object:
-        """Return the default that models read; everybody expects "off", 0 and the root."""
-        told = "default" in (self.description or self.help)
-        return None if told or self.default in (False, "", ".") else self.default  # 0 is False
-
     def schema_for_models(self) -> dict[str, object]:
         """Return the schema for callers: always with limits and a description."""
         bounds = zip(("minimum", "maximum"), self.bounds(), strict=True)
@@ -136,12 +126,16 @@ class Parameter:
         return self.schema() | limits | {"description": self.description or self.help}
 
     def described(self) -> str:
-        """Return the description with default and limits: some agents' libraries keep no others."""
-        text = self.description or self.help
+        """Return the description with default and limits: some agents' libraries keep no others.
+
+        Everybody expects "off", 0 and the root, and no model tries -1 or a million.
+        """
+        text, (low, high) = self.description or self.help, self.bounds()
         facts = []
-        if (default := self.told_default()) is not None:
-            facts.append(f"default {json.dumps(default)}")
-        facts += filter(None, [range_text(*self.told_bounds())])
+        if "default" not in text and self.default not in (None, False, "", "."):  # 0 is False
+            facts.append(f"default {json.dumps(self.default)}")
+        low, high = low if (low or 0) > 1 else None, high if (high or 0) < 10**6 else None
+        facts += filter(None, [range_text(low, high)])
         if not facts:
             return text
         # One bracket is read more easily than two.

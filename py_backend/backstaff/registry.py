@@ -91,13 +91,12 @@ class Registry:
             low, high = parameter.bounds()
             if parameter.hidden or (low is not None and low == high):
                 continue  # accepted, but worth no tokens
-            low, high = parameter.told_bounds()
-            told = {"default": parameter.told_default(), "minimum": low, "maximum": high}
-            shown = {k: v for k, v in (parameter.schema() | told).items() if v is not None}
-            text = self._named(parameter.description or parameter.help, tools)
-            text = text.replace(f"{MODEL_TEXT_BYTES} bytes", f"{limit} bytes")
+            known = parameter.schema()
+            shown = {key: known[key] for key in ("type", "items", "enum") if key in known}
             if parameter.items:
                 shown["items"] = {"type": "object"}  # the description names its keys
+            text = self._named(parameter.described(), tools)
+            text = text.replace(f"{MODEL_TEXT_BYTES} bytes", f"{limit} bytes")
             properties[parameter.name] = shown | {"description": text}
         required = schema(tool.parameters)["required"]
         return {
