@@ -71,16 +71,6 @@ class RunningCall:
     used_s: float | None = None
     abandoned: bool = False
 
-    @property
-    def tool_id(self) -> str:
-        """The tool that is called."""
-        return self.call.tool_id
-
-    @property
-    def seconds(self) -> float:
-        """The seconds from its arrival that the call may take."""
-        return self.call.deadline_ms / 1000
-
     def run(self) -> None:
         """Run the call, again each time that a person has said yes to it, and answer."""
         reply = self.server.run(self.call, self.cancelled)
@@ -89,7 +79,7 @@ class RunningCall:
             approved = self.server.approved(self.call, reply, self.cancelled)
             if isinstance(approved, Reply):
                 break
-            self.call, self.due = approved, time.monotonic() + self.seconds
+            self.call, self.due = approved, time.monotonic() + approved.deadline_ms / 1000
             reply = self.server.run(approved, self.cancelled)
         self.answer(self, approved)
 
@@ -161,7 +151,7 @@ class Workers:
             elif len(self._waiting) >= MAX_WAITING:
                 problem = _MANY_WAIT
             else:
-                run.due = self._clock() + run.seconds
+                run.due = self._clock() + run.call.deadline_ms / 1000
                 self._waiting.append(run)
                 self._begin()
                 self._changed.notify()
@@ -173,9 +163,9 @@ class Workers:
         """Give a thread to each waiting call that may run. `_changed` is held."""
         live = [run for run in self._running if not run.abandoned]
         places = MAX_COMPUTING - sum(run.computes for run in live)
-        tools = {run.tool_id for run in live}
+        tools = {run.call.tool_id for run in live}
         for run in list(self._waiting):
-            if places <= 0 and run.tool_id in tools:
+            if places <= 0 and run.call.tool_id in tools:
                 continue
             if self._threads == len(self._running):  # none is idle
                 if self._threads >= MAX_THREADS:
@@ -187,7 +177,7 @@ class Workers:
                     return
                 self._threads += 1
             places -= 1
-            tools.add(run.tool_id)
+            tools.add(run.call.tool_id)
             self._waiting.remove(run)
             self._running.add(run)
             self._begun.put(run)
@@ -271,6 +261,6 @@ def _late(run: RunningCall) -> ToolError:
     if run.cancelled.is_set():
         return Cancelled()
     return DeadlineExceeded(
-        f"The call waited {run.seconds * 1000:.0f} ms behind other calls, and then its time was up;"
+        f"The call waited {run.call.deadline_ms} ms behind other calls, and then its time was up;"
         " make fewer calls at once, or allow it more time"
     )
