@@ -120,13 +120,10 @@ def parse(
 
     try:
         text = data.decode()
-    except UnicodeDecodeError as error:
-        raise SettingsError(f"{path}: is not UTF-8 at byte {error.start}") from error
-    for number, line in enumerate(text.splitlines(), 1):
-        if len(line) > MAX_LINE:
-            problem = f"the line is longer than {MAX_LINE} characters"
-            raise SettingsError(f"{path}:{number}: {problem}")
-    try:
+        for number, line in enumerate(text.splitlines(), 1):
+            if len(line) > MAX_LINE:
+                problem = f"the line is longer than {MAX_LINE} characters"
+                raise SettingsError(f"{path}:{number}: {problem}")
         values = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise SettingsError(f"{path}: is not TOML: {error}") from error
