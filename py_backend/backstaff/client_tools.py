@@ -12,18 +12,6 @@ from backstaff.result import Keyword
 from backstaff.tool import Context, Result, ResultKind, Tool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _ClientTool(Tool[dict[str, Any]]):
-    """A tool whose parameters no dataclass declares; its arguments are a dict."""
-
-    declared: tuple[Parameter, ...]
-
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """The parameters, in the order of the definition."""
-        return self.declared
-
-
 def client_tools(raw: object) -> dict[str, Tool[Any]]:
     """Return the tools of the definitions `raw`, a list of plists, by id. Raises `ToolError`.
 
@@ -35,7 +23,7 @@ def client_tools(raw: object) -> dict[str, Tool[Any]]:
         return {}
     definitions: Any = checked(_DEFINITIONS, raw, "The definitions of a client's tools")
     return {
-        one.id: _ClientTool(
+        one.id: Tool(
             description=one.description,
             arguments=dict,
             declared=tuple(map(_parameter, one.arguments)),
