@@ -228,22 +228,10 @@ class LiveServer(Server):
     def __init__(self, registry: Registry, settings: Settings, root: str) -> None:
         """Serve as `Server` does. No Emacs is looked for before one is needed."""
         super().__init__(registry, settings, root)
+        self.elsewhere = client_tools([{"id": one, "description": one} for one in CLIENT_TOOLS])
         self._emacsen: dict[str, Emacs] = {}
         self._lock = threading.Lock()
         """Held while the Emacsen or the kept texts change."""
-
-    def prepare(
-        self,
-        name: str,
-        arguments: object = None,
-        context: object = None,
-        tool: Tool[Any] | None = None,
-    ) -> Call:
-        """Decode a call as `Server.prepare` does, also one of a tool of Emacs's."""
-        if name in CLIENT_TOOLS and tool is None:
-            # Emacs has the definition, and a worker can wait for it.
-            tool = client_tools([{"id": name, "description": name}])[name]
-        return super().prepare(name, arguments, context, tool)
 
     def is_live(self) -> bool:
         """Whether an Emacs answers."""

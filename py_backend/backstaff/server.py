@@ -146,6 +146,8 @@ class Server:
         self.settings = settings
         self.root = root
         self.texts = UnsavedTexts()
+        self.elsewhere: Mapping[str, Tool[Any]] = {}
+        """Stand-ins for tools, by id, whose definition a worker has to ask for."""
 
     def call(
         self,
@@ -171,7 +173,7 @@ class Server:
 
         `tool` is that tool if it is the client's own; then `name` is its id. Raises `ToolError`.
         """
-        arrived = time.monotonic()
+        arrived, tool = time.monotonic(), tool or self.elsewhere.get(name)
         tool_id = name if tool else self.registry.id_of(name)
         decoded, unknown = decode(parameters_of(Call), context, noun="context key")
         if decoded["person"] and not self.knows_persons:
