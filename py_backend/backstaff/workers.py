@@ -25,14 +25,15 @@ MAX_COMPUTING = 8
 One thread of Python runs at a time: beside 8 that compute, a quick call was 33 ms late at the
 median, beside 4 of them 17 ms, beside 32 of them 51 ms.
 """
-MAX_IDLE = 4
-"""Maximum number of threads that wait for the next call, because to start one takes time."""
 MAX_WAITING = 256
 """Maximum number of calls that wait for a thread."""
 MAX_STUCK = 4
 """Maximum number of stuck workers: each may hold locks, so a server refuses calls then."""
 MAX_THREADS = 48
-"""Maximum number of threads, including those that still work on abandoned calls."""
+"""Maximum number of threads, including those that still work on abandoned calls.
+
+None ends, because to start one takes time.
+"""
 CHECK_S = 0.25
 """Seconds between two checks of the running calls."""
 GRACE_S = 1.0
@@ -183,8 +184,7 @@ class Workers:
             self._begun.put(run)
 
     def _work(self) -> None:
-        goes_on = True
-        while goes_on:
+        while True:
             run = self._begun.get()
             run.cpu_s = time.thread_time()
             run.cpu_clock = _CLOCK_OF(threading.get_ident()) if _CLOCK_OF else None
@@ -195,9 +195,8 @@ class Workers:
             finally:
                 with self._changed:
                     self._running.discard(run)
-                    goes_on = self._threads - len(self._running) <= MAX_IDLE
-                    self._threads -= not goes_on
                     self._begin()
+            del run  # its texts would stay until this thread has another one
 
     def _watch(self) -> None:
         while True:
@@ -222,9 +221,8 @@ class Workers:
                 stuck = self._stuck
                 logger.warning("a call does not return; %d of the workers are stuck", stuck)
                 details = {"server_stuck": True} if stuck >= MAX_STUCK else {}
-                code = (
-                    ErrorCode.CANCELLED if run.cancelled.is_set() else ErrorCode.DEADLINE_EXCEEDED
-                )
+                late, gone = ErrorCode.DEADLINE_EXCEEDED, ErrorCode.CANCELLED
+                code = gone if run.cancelled.is_set() else late
                 message = _NO_ANSWER if run.hangs else _TOO_LONG
                 failed.append((run, ToolError(code, message, stuck_workers=stuck, **details)))
             if full := self.saturated:

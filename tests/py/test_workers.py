@@ -18,7 +18,6 @@ from backstaff.workers import (
     GRACE_S,
     HANGS_S,
     MAX_COMPUTING,
-    MAX_IDLE,
     MAX_STUCK,
     MAX_THREADS,
     WAITS_S,
@@ -184,7 +183,7 @@ def test_workers_that_come_back_are_taken_on_again(
     done = threading.Event()
     assert pool.submit(Doing(done.set))
     assert done.wait(DEADLINE)
-    assert pool._threads <= MAX_IDLE  # noqa: SLF001
+    assert pool._threads <= MAX_STUCK  # noqa: SLF001
 
 
 # ---------------------------------------------------------------------------- who goes first
