@@ -134,7 +134,7 @@ class Parameter:
         facts = []
         if "default" not in text and self.default not in (None, False, "", "."):  # 0 is False
             facts.append(f"default {json.dumps(self.default)}")
-        low, high = low if (low or 0) > 1 else None, high if (high or 0) < 10**6 else None
+        low, high = low if 1 < (low or 0) < 10**6 else None, high if (high or 0) < 10**6 else None
         facts += filter(None, [range_text(low, high)])
         if not facts:
             return text
@@ -316,7 +316,7 @@ def _items(parameter: Parameter, values: Sequence[object], *, of_model: bool) ->
         try:
             arguments, unknown = decode(parameters_of(parameter.items), value, of_model=of_model)
             if unknown:
-                raise _unreadable(f"there is no {unknown[0]}")
+                raise ToolError(ErrorCode.INVALID_ARGUMENT, f"there is no {unknown[0]}")
         except ToolError as error:
             message = f"Item {number} of '{parameter.name}': {error.message}"
             expected = f"; it is an object with some of {names}"
