@@ -315,12 +315,12 @@ def _items(parameter: Parameter, values: Sequence[object], *, of_model: bool) ->
     for number, value in enumerate(values, 1):
         try:
             arguments, unknown = decode(parameters_of(parameter.items), value, of_model=of_model)
-            if unknown:
-                raise ToolError(ErrorCode.INVALID_ARGUMENT, f"there is no {unknown[0]}")
+            problem = f"there is no {unknown[0]}" if unknown else ""
         except ToolError as error:
-            message = f"Item {number} of '{parameter.name}': {error.message}"
-            expected = f"; it is an object with some of {names}"
-            raise _refusal(parameter, message + expected) from error
+            problem = error.message
+        if problem:
+            where = f"Item {number} of '{parameter.name}'"
+            raise _refusal(parameter, f"{where}: {problem}; it is an object with some of {names}")
         yield parameter.items(**arguments)
 
 
