@@ -117,7 +117,8 @@ class Connection:
         uid = None
         try:
             fields = _parsed(line)
-            uid = _name(fields.get("id"))
+            given = fields.get("id")
+            uid = given if isinstance(given, int | str) and not isinstance(given, bool) else None
             self._handle(uid, fields)
         except Refused as error:
             logger.info("refused: %s", error)
@@ -273,11 +274,6 @@ def _parsed(line: bytes) -> Mapping[str, object]:
         problem = shortened(str(error), MAX_ECHO)
         raise Refused(PARSE_ERROR, f"The line is not JSON: {problem}") from error
     return message if isinstance(message, dict) else {}
-
-
-def _name(value: object) -> int | str | None:
-    """Return `value` if it can name a request, else None."""
-    return value if isinstance(value, int | str) and not isinstance(value, bool) else None
 
 
 def _check_version(meta: Mapping[str, object]) -> None:
