@@ -56,8 +56,9 @@ class RunningCall:
 
     `uid` is the client's name for it. `answer` sends a reply if it is the first to lock `answered`.
     The call's time is up at `due`. `cpu_clock` measures the processor time of its thread, None if
-    unknown. That time was `cpu_s` seconds at the last check, and `used_s` of them were used since
-    the check before; None if there was none. An `abandoned` call is overdue, and still runs.
+    unknown; that was `cpu_s` seconds at the last check. Since the check before, the thread
+    `computes` or `hangs`, in a system call that may never return; as far as is known it does both.
+    An `abandoned` call is overdue, and still runs.
     """
 
     uid: int | str
@@ -69,7 +70,8 @@ class RunningCall:
     due: float = inf
     cpu_clock: int | None = None
     cpu_s: float = 0.0
-    used_s: float | None = None
+    computes: bool = True
+    hangs: bool = True
     abandoned: bool = False
 
     def run(self) -> None:
@@ -95,18 +97,9 @@ class RunningCall:
             self.due = min(self.due, now)
         if self.cpu_clock is not None:
             with suppress(OSError):  # the thread has ended meanwhile
-                used = time.clock_gettime(self.cpu_clock)
-                self.used_s, self.cpu_s = used - self.cpu_s, used
-
-    @property
-    def computes(self) -> bool:
-        """Whether the thread uses the processor, as far as is known."""
-        return self.used_s is None or self.used_s > WAITS_S
-
-    @property
-    def hangs(self) -> bool:
-        """Whether the thread is in a system call that may never return, as far as is known."""
-        return self.used_s is None or self.used_s < HANGS_S
+                used_s = time.clock_gettime(self.cpu_clock) - self.cpu_s
+                self.cpu_s += used_s
+                self.computes, self.hangs = used_s > WAITS_S, used_s < HANGS_S
 
     @property
     def stuck(self) -> bool:

@@ -221,11 +221,13 @@ def test_jobs_that_wait_for_a_process_take_no_place_of_those_that_compute(
     assert done.wait(DEADLINE)
 
 
-def test_starved_job_does_not_hang(pool: Workers) -> None:
+def test_starved_job_does_not_hang(pool: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
     job = Doing(threading.Event().set)
-    job.abandoned = True
+    job.abandoned, job.cpu_clock = True, 1
     for used_s, hangs in ((0.0, True), (HANGS_S / 2, True), (0.002, False), (0.2, False)):
-        job.used_s = used_s
+        now = job.cpu_s + used_s
+        monkeypatch.setattr(time, "clock_gettime", lambda _, now=now: now)
+        job.check(0)
         assert job.stuck is hangs, used_s
     assert not pool.saturated
 
@@ -241,7 +243,7 @@ def test_there_is_a_hard_limit_of_threads(pool: Workers, disk: DeadDisk) -> None
 @pytest.fixture
 def _all_compute(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let calls that hang count as calls that compute, so that others wait."""
-    monkeypatch.setattr(module.RunningCall, "computes", True)
+    monkeypatch.setattr(module, "WAITS_S", -1)
 
 
 @pytest.mark.usefixtures("_all_compute")
