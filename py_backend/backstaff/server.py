@@ -391,11 +391,9 @@ def unexpected(error: BaseException) -> ToolError:
 
     An import can fail, too: a call loads the modules that it is the first to need.
     """
-    causes = [error]
-    while cause := causes[-1].__cause__ or causes[-1].__context__:
-        causes.append(cause)
-    for cause in causes:
-        number = cause.errno if isinstance(cause, OSError) else None
+    cause: BaseException | None = error
+    while cause:
+        number = getattr(cause, "errno", None)
         if number in (errno.EMFILE, errno.ENFILE):
             return ToolError(ErrorCode.IO_ERROR, _NO_FILES)
         # A library in C that finds no room is an `ImportError` with this text of the loader's.
@@ -404,4 +402,5 @@ def unexpected(error: BaseException) -> ToolError:
         unraised = isinstance(cause, SystemError) and "exception" in str(cause)
         if isinstance(cause, MemoryError) or number == errno.ENOMEM or unmapped or unraised:
             return ToolError(ErrorCode.IO_ERROR, _NO_MEMORY)
+        cause = cause.__cause__ or cause.__context__
     return ToolError(ErrorCode.INTERNAL, _BUG)
