@@ -305,7 +305,7 @@ def below_a_file(config: Path) -> None:
 
 
 UNREADABLE: dict[str, tuple[Callable[[Path], None], str]] = {
-    "dangling": (dangling, "it is a link that leads nowhere"),
+    "dangling": (dangling, "No such file or directory"),
     "circle": (link_in_a_circle, "symbolic links"),
     "fifo": (os.mkfifo, "is not a regular file"),
     "directory": (Path.mkdir, "is not a regular file"),
