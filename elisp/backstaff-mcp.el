@@ -61,7 +61,7 @@ DIRECTORY and TOOLSETS are as in `backstaff-mcp-server'."
                (signal 'backstaff-start-error (list (format "there is no program %s" program))))
           ,@arguments "mcp"
           ,@(and root (list "--root" root))
-          ,@(and toolsets (list "--toolsets" (string-join (ensure-list toolsets) ",")))
+          ,@(and toolsets (list "--tools" (string-join (ensure-list toolsets) ",")))
           ,@(and backstaff-agent-max-output-bytes
                  ;; The server takes no less.
                  (list "--max-output-bytes"

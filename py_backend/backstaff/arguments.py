@@ -119,16 +119,6 @@ class Parameter:
         """Return the lowest and the highest number that fits; None is no limit."""
         return self.limits or (self.minimum, self.maximum)
 
-    def told_bounds(self) -> tuple[int | None, int | None]:
-        """Return the limits that models read: no model tries -1 or a million."""
-        low, high = self.bounds()
-        return low if low and 1 < low < 10**6 else None, high if high and high < 10**6 else None
-
-    def told_default(self) -> object:
-        """Return the default that models read; everybody expects "off", 0 and the root."""
-        told = "default" in (self.description or self.help)
-        return None if told or self.default in (False, "", ".") else self.default  # 0 is False
-
     def schema_for_models(self) -> dict[str, object]:
         """Return the schema for callers: always with limits and a description."""
         bounds = zip(("minimum", "maximum"), self.bounds(), strict=True)
@@ -136,12 +126,16 @@ class Parameter:
         return self.schema() | limits | {"description": self.description or self.help}
 
     def described(self) -> str:
-        """Return the description with default and limits: some agents' libraries keep no others."""
-        text = self.description or self.help
+        """Return the description with default and limits: some agents' libraries keep no others.
+
+        Everybody expects "off", 0 and the root, and no model tries -1 or a million.
+        """
+        text, (low, high) = self.description or self.help, self.bounds()
         facts = []
-        if (default := self.told_default()) is not None:
-            facts.append(f"default {json.dumps(default)}")
-        facts += filter(None, [range_text(*self.told_bounds())])
+        if "default" not in text and self.default not in (None, False, "", "."):  # 0 is False
+            facts.append(f"default {json.dumps(self.default)}")
+        low, high = low if 1 < (low or 0) < 10**6 else None, high if (high or 0) < 10**6 else None
+        facts += filter(None, [range_text(low, high)])
         if not facts:
             return text
         # One bracket is read more easily than two.
@@ -321,15 +315,12 @@ def _items(parameter: Parameter, values: Sequence[object], *, of_model: bool) ->
     for number, value in enumerate(values, 1):
         try:
             arguments, unknown = decode(parameters_of(parameter.items), value, of_model=of_model)
+            problem = f"there is no {unknown[0]}" if unknown else ""
         except ToolError as error:
+            problem = error.message
+        if problem:
             where = f"Item {number} of '{parameter.name}'"
-            problem = ": " + error.message
-            if isinstance(value, str) and not value.lstrip().startswith("{"):
-                problem = f" must be an object with some of {names}"
-            raise _refusal(parameter, where + problem) from error
-        if unknown:
-            problem = f"has an unknown {unknown[0]}; there are: {names}"
-            raise _refusal(parameter, f"Item {number} of '{parameter.name}' {problem}")
+            raise _refusal(parameter, f"{where}: {problem}; it is an object with some of {names}")
         yield parameter.items(**arguments)
 
 

@@ -4,28 +4,12 @@ Emacs has the toolset `emacs`, whose work only Emacs can do. The server does for
 same as for its own: it describes them to agents, checks their arguments, and applies the policy.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from backstaff.arguments import NIL, Parameter, ParameterType, Symbol, argument, checked
-from backstaff.errors import ErrorCode, ToolError
 from backstaff.result import Keyword
 from backstaff.tool import Context, Result, ResultKind, Tool
-
-_TYPES = ("string", "boolean", "integer")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _ClientTool(Tool[dict[str, Any]]):
-    """A tool whose parameters no dataclass declares; its arguments are a dict."""
-
-    declared: tuple[Parameter, ...]
-
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """The parameters, in the order of the definition."""
-        return self.declared
 
 
 def client_tools(raw: object) -> dict[str, Tool[Any]]:
@@ -39,7 +23,7 @@ def client_tools(raw: object) -> dict[str, Tool[Any]]:
         return {}
     definitions: Any = checked(_DEFINITIONS, raw, "The definitions of a client's tools")
     return {
-        one.id: _ClientTool(
+        one.id: Tool(
             description=one.description,
             arguments=dict,
             declared=tuple(map(_parameter, one.arguments)),
@@ -58,11 +42,8 @@ def _echo(arguments: dict[str, Any], _: Context) -> Result:
 
 def _keywords(raw: object) -> tuple[Keyword, ...]:
     """Return the keywords in `raw`, such as `(:emacs :search)`, or one keyword."""
-    words: Sequence[object] = raw if isinstance(raw, list) else [raw]
-    names = [word.name.removeprefix(":") for word in words if isinstance(word, Symbol)]
-    if len(names) < len(words):
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "a keyword was expected")
-    return tuple(map(Keyword, names))
+    words = raw if isinstance(raw, list) else [raw]
+    return tuple(Keyword(word.name[1:]) for word in words if isinstance(word, Symbol))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +70,7 @@ _DEFINITIONS = Parameter(name="definitions", type=ParameterType.ARRAY, items=_De
 
 
 def _parameter(one: _Argument) -> Parameter:
-    """Return the parameter that `one` defines. Raises `ToolError` if nobody could use it."""
-    if one.type not in _TYPES or not one.name.isidentifier():
-        needs = f"a name and one of the types {', '.join(_TYPES)}"
-        message = f"The argument {one.name!r} of a client's tool needs {needs}"
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
-    parameter = Parameter(
+    return Parameter(
         name=one.name,
         type=ParameterType(one.type),
         description=one.description,
@@ -104,6 +80,3 @@ def _parameter(one: _Argument) -> Parameter:
         maximum=one.maximum,
         choices=one.enum,
     )
-    if one.default is not None:
-        checked(parameter, one.default, f"The default of {one.name!r} of a client's tool")
-    return parameter

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
-from typing import Any
 
 from backstaff import __version__, log
 from backstaff.arguments import json_object
@@ -17,7 +16,7 @@ from backstaff.registry import Registry, discover
 from backstaff.render.canonical import to_json
 from backstaff.render.names import quote, visible
 from backstaff.server import Server, enable_garbage_collection
-from backstaff.settings import Verdict, default_file, load
+from backstaff.settings import default_file, load
 from backstaff.start import make_server, serve_until_the_end
 from backstaff.tool import MODEL_TEXT_BYTES
 
@@ -37,13 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
     if arguments is None and sys.getfilesystemencoding() != "utf-8":
         # The locale has another encoding, but names are UTF-8 or bytes: start again in UTF-8 mode.
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606
-    parser = _parser()
-    options, left = parser.parse_known_args(arguments)
-    # argparse does not see that in `call ID --root DIR JSON` the JSON may stand behind an option.
-    if options.command == "call" and options.json is None and left and left[0][0:1] != "-":
-        options.json = left.pop(0)
-    if left:
-        parser.error(f"unrecognized arguments: {' '.join(left)}")
+    options = _parser().parse_args(arguments)
     try:
         log.start(options.log_file, options.log_level)
         return _COMMANDS[options.command](options)
@@ -72,12 +65,12 @@ def _parser() -> argparse.ArgumentParser:
         "--stdio", action="store_true", help="over stdin and stdout (default: TCP, port printed)"
     )
     mcp = add("mcp", help="serve MCP clients over stdin and stdout")
-    names: dict[str, Any] = {
-        "type": lambda text: [name.strip() for name in text.split(",") if name.strip()],
-        "metavar": "NAME,...",
-    }
-    mcp.add_argument("--toolsets", **names, help="all tools of these, such as workspace,commands")
-    mcp.add_argument("--tools", **names, help="these tools, such as workspace/tree")
+    mcp.add_argument(
+        "--tools",
+        type=lambda text: [name.strip() for name in text.split(",") if name.strip()],
+        metavar="NAME,...",
+        help="these tools, or all tools of these toolsets: workspace/tree,commands",
+    )
     mcp.add_argument(
         "--max-output-bytes",
         type=int,
@@ -139,20 +132,10 @@ def _mcp(options: argparse.Namespace) -> int:
     offer = ServedTools(
         problem=problem,
         tools=_chosen(
-            server.registry,
-            options.toolsets,
-            options.tools,
-            CLIENT_TOOLS if options.emacs == "auto" else (),
+            server.registry, options.tools, CLIENT_TOOLS if options.emacs == "auto" else ()
         ),
         max_output_bytes=options.max_output_bytes,
     )
-    reasons = {
-        Verdict.DENY: "the policy denies it",
-        Verdict.PROMPT: "the policy wants a person's approval, for which Emacs has to listen",
-    }
-    for tool_id in offer.tools:
-        if reason := reasons.get(server.settings.policy.verdict(tool_id)):
-            print(f"backstaff: {tool_id} is left out: {reason}", file=sys.stderr)
     return serve_until_the_end(serve, server, offer)
 
 
@@ -176,32 +159,23 @@ def _no_project(root: str) -> str:
     )
 
 
-def _chosen(
-    registry: Registry,
-    toolsets: list[str] | None,
-    tools: list[str] | None,
-    client_tools: Sequence[str],
-) -> list[str]:
-    """Return the ids of the tools that the options choose, each once. Raises `ToolError`.
+def _chosen(registry: Registry, names: list[str] | None, client_tools: Sequence[str]) -> list[str]:
+    """Return the ids of the tools that `names` choose, each once. Raises `ToolError`.
 
-    `client_tools` are those of Emacs, which is asked for their definitions later. The default set
-    has none of them, because their definitions would add half its size to each turn of a model
-    (issue 58 point 1: at most 6,500 bytes). Unsaved text and questions need none of them.
+    A name is that of a tool or of a toolset. `client_tools` are those of Emacs, which is asked for
+    their definitions later. The default set has none of them, because their definitions would add
+    half its size to each turn of a model (issue 58 point 1: at most 6,500 bytes). Unsaved text and
+    questions need none of them.
     """
-    if toolsets is None and tools is None:
+    if names is None:
         return [tool_id for tool_id in PRESET if tool_id in registry.by_id]
-    by_toolset: dict[str, list[str]] = {}
-    for tool_id in (*registry.by_id, *client_tools):
-        by_toolset.setdefault(tool_id.partition("/")[0], []).append(tool_id)
     chosen: list[str] = []
-    for toolset in toolsets or ():
-        if toolset not in by_toolset:
-            message = f"There is no toolset {toolset}; there are: {', '.join(by_toolset)}"
-            raise ToolError(ErrorCode.UNKNOWN_TOOL, message)
-        chosen += by_toolset[toolset]
-    ids = {registry.model_name(tool_id): tool_id for tool_id in client_tools}
-    ids |= {tool_id: tool_id for tool_id in client_tools}
-    chosen += (ids.get(name) or registry.id_of(name) for name in tools or ())
+    for name in names:
+        chosen += [
+            tool_id
+            for tool_id in (*registry.by_id, *client_tools)
+            if name in (tool_id, tool_id.partition("/")[0], registry.model_name(tool_id))
+        ] or [registry.id_of(name)]
     return list(dict.fromkeys(chosen))
 
 

@@ -66,30 +66,27 @@ class PathError(ToolError):
 
     CODE, fault = ErrorCode.IO_ERROR, Fault.OTHER
 
+    def __init_subclass__(cls, code: ErrorCode, fault: Fault = Fault.OTHER) -> None:
+        cls.CODE, cls.fault = code, fault
+
     def __init__(self, message: str, **details: object) -> None:
         super().__init__(self.CODE, message, **details)
 
 
-class InvalidPath(PathError):
+class InvalidPath(PathError, code=ErrorCode.INVALID_ARGUMENT, fault=Fault.INVALID):
     """A text that is no path: it holds NUL, cannot be encoded, or is too long."""
 
-    CODE, fault = ErrorCode.INVALID_ARGUMENT, Fault.INVALID
 
-
-class OutsideRoot(PathError):
+class OutsideRoot(PathError, code=ErrorCode.SANDBOX_VIOLATION, fault=Fault.OUTSIDE):
     """A path that leaves the root, as written or through a link; something may be there or not."""
 
-    CODE, fault = ErrorCode.SANDBOX_VIOLATION, Fault.OUTSIDE
 
-
-class NotFound(PathError):
+class NotFound(PathError, code=ErrorCode.NOT_FOUND):
     """Nothing is there. `dangling` says that the last component is a link without a target.
 
     `relative` is the path from the root, all links resolved, where a new file would be; "" if the
     path names no such place.
     """
-
-    CODE = ErrorCode.NOT_FOUND
 
     def __init__(self, message: str, *, dangling: bool = False, relative: str = "") -> None:
         super().__init__(message)
@@ -97,39 +94,31 @@ class NotFound(PathError):
         self.relative = relative
 
 
-class NotADirectory(PathError):
+class NotADirectory(PathError, code=ErrorCode.NOT_DIRECTORY):
     """A directory was needed and something else is there.
 
     `last` says that it ends the path; else the file that the path names is missing.
     """
-
-    CODE = ErrorCode.NOT_DIRECTORY
 
     def __init__(self, message: str, *, last: bool = False) -> None:
         super().__init__(message)
         self.fault = Fault.NOT_DIRECTORY if last else Fault.MISSING
 
 
-class NotAFile(PathError):
+class NotAFile(PathError, code=ErrorCode.NOT_FILE, fault=Fault.NOT_FILE):
     """A regular file was needed and something of another `kind` is there."""
-
-    CODE, fault = ErrorCode.NOT_FILE, Fault.NOT_FILE
 
     def __init__(self, message: str, *, kind: str) -> None:
         super().__init__(message)
         self.kind = kind
 
 
-class PermissionRefused(PathError):
+class PermissionRefused(PathError, code=ErrorCode.PERMISSION_DENIED, fault=Fault.DENIED):
     """The operating system refuses to let this user look."""
 
-    CODE, fault = ErrorCode.PERMISSION_DENIED, Fault.DENIED
 
-
-class Secret(PathError):
+class Secret(PathError, code=ErrorCode.APPROVAL_REQUIRED):
     """A file that may hold secrets, at `relative` from the root, and no person has allowed it."""
-
-    CODE = ErrorCode.APPROVAL_REQUIRED
 
     def __init__(self, relative: str, *, linked: bool) -> None:
         which = f"its target {relative!a}" if linked else "it"

@@ -228,33 +228,18 @@ class LiveServer(Server):
     def __init__(self, registry: Registry, settings: Settings, root: str) -> None:
         """Serve as `Server` does. No Emacs is looked for before one is needed."""
         super().__init__(registry, settings, root)
+        self.elsewhere = client_tools([{"id": one, "description": one} for one in CLIENT_TOOLS])
         self._emacsen: dict[str, Emacs] = {}
         self._lock = threading.Lock()
         """Held while the Emacsen or the kept texts change."""
 
-    def prepare(
-        self,
-        name: str,
-        arguments: object = None,
-        context: object = None,
-        tool: Tool[Any] | None = None,
-    ) -> Call:
-        """Decode a call as `Server.prepare` does, also one of a tool of Emacs's."""
-        if name in CLIENT_TOOLS and tool is None:
-            # Emacs has the definition, and a worker can wait for it.
-            tool = client_tools([{"id": name, "description": name}])[name]
-        return super().prepare(name, arguments, context, tool)
-
     def is_live(self) -> bool:
         """Whether an Emacs answers."""
-        return bool(self._greeted(time.monotonic() + PATIENCE_S)[0])
+        return bool(self._each(self._greet, time.monotonic() + PATIENCE_S)[0])
 
-    def for_models(self, tool_id: str, limit: int) -> dict[str, object]:
-        """Return a definition as `Server.for_models` does, also that of a tool of Emacs's."""
-        tools = ChainMap({}, *(dict(emacs.tools) for emacs in self._emacsen.values()))
-        if tool_id in CLIENT_TOOLS and tool_id not in tools:
-            raise ToolError(ErrorCode.UNKNOWN_TOOL, f"No Emacs offers {tool_id} now")
-        return self.registry.for_models(tool_id, limit, tools)
+    def client_tools(self) -> Mapping[str, Tool[Any]]:
+        """Return the tools of Emacs's by id, as its answers had them."""
+        return ChainMap({}, *(dict(emacs.tools) for emacs in self._emacsen.values()))
 
     def run(self, call: Call, cancelled: threading.Event | None = None) -> Reply:
         """Run `call` as `Server.run` does, with the facts of Emacs. Never raises."""
@@ -279,7 +264,9 @@ class LiveServer(Server):
         text = reply.text.removesuffix("\n") + last
         return replace(reply, text=text, warnings=(*reply.warnings, note))
 
-    def _each(self, work: Callable[[Emacs], Value]) -> tuple[list[Value], list[str]]:
+    def _each(
+        self, work: Callable[..., Value], *arguments: object
+    ) -> tuple[list[Value], list[str]]:
         """Do `work` for all Emacsen at once. Return the values, and what is wrong with others."""
         problems, found = list[str](), dict[str, Emacs]()
         with self._lock:
@@ -296,7 +283,7 @@ class LiveServer(Server):
 
         def tried(emacs: Emacs) -> list[Value]:
             try:
-                return [work(emacs)]
+                return [work(emacs, *arguments)]
             except NoAnswer as error:
                 problems.append(str(error))
                 return []
@@ -304,10 +291,6 @@ class LiveServer(Server):
         with ThreadPoolExecutor(MAX_EMACSEN) as threads:
             answers = list(threads.map(tried, found.values()))
         return [value for answer in answers for value in answer], problems
-
-    def _greeted(self, until: float) -> tuple[list[Emacs], list[str]]:
-        """Return the Emacsen that say hello by `until`, and the problems of the others."""
-        return self._each(lambda emacs: self._greet(emacs, until))
 
     def _greet(self, emacs: Emacs, until: float) -> Emacs:
         """Say hello to `emacs`, and note its tools and how many files it visits."""
@@ -324,7 +307,7 @@ class LiveServer(Server):
 
         Of two Emacsen with one file the first has the text.
         """
-        answers, problems = self._each(lambda emacs: self._texts(emacs, call.secret or "", until))
+        answers, problems = self._each(self._texts, call.secret or "", until)
         texts, named, left_out = dict[str, UnsavedText](), dict[str, str](), list[str]()
         for found, answer in answers:
             texts = {**found, **texts}
@@ -361,7 +344,7 @@ class LiveServer(Server):
 
     def _best(self, until: float) -> list[Emacs]:
         """Return the Emacsen, first the one with most buffers below the root. Raises NoAnswer."""
-        emacsen, problems = self._greeted(until)
+        emacsen, problems = self._each(self._greet, until)
         if not emacsen:
             raise NoAnswer(problems[0] if problems else "No Emacs listens (backstaff-listen-mode)")
         return sorted(emacsen, key=lambda emacs: -emacs.visits)

@@ -5,11 +5,11 @@ it waits), and writing to a full pipe would stop the server for good. So lines a
 pipe is full, and the log says how many when there is room again.
 """
 
-import errno
 import logging
 import os
 import select
 import sys
+from contextlib import suppress
 from typing import IO
 
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -27,17 +27,12 @@ def start(file: str | None, level: str) -> None:
     flags = os.O_NOFOLLOW | os.O_NONBLOCK
     handler: logging.StreamHandler[IO[str]] = NonBlockingHandler(sys.stderr)
     if file:
-        try:
-            stream = open(  # noqa: SIM115  # open until the process ends
-                file,
-                "a",
-                errors="backslashreplace",
-                opener=lambda path, more: os.open(path, more | flags, 0o600),
-            )
-        except OSError as error:
-            if error.errno != errno.ELOOP:
-                raise
-            raise OSError(errno.ELOOP, "the log is a link, and none is followed", file) from error
+        stream = open(  # noqa: SIM115  # open until the process ends
+            file,
+            "a",
+            errors="backslashreplace",
+            opener=lambda path, more: os.open(path, more | flags, 0o600),
+        )
         handler = logging.StreamHandler(stream)
     logging.basicConfig(handlers=[handler], level=level.upper(), format=FORMAT)
 
@@ -50,21 +45,15 @@ class NonBlockingHandler(logging.StreamHandler[IO[str]]):
     def emit(self, record: logging.LogRecord) -> None:
         """Write `record`, after a note of the lines that were lost."""
         try:
-            text = self.format(record) + self.terminator
-            if self.lost and self._write(f"({self.lost} lines of the log were lost)\n"):
-                self.lost = 0
-            self.lost += not self._write(text)
+            note = f"({self.lost} lines of the log were lost)\n" if self.lost else ""
+            text = note + self.format(record) + self.terminator
+            for start in range(0, len(text), PIECE):
+                with suppress(ValueError):  # the stream is no file
+                    if not select.select([], [self.stream], [], 0)[1]:
+                        self.lost += 1
+                        return
+                self.stream.write(text[start : start + PIECE])
+                self.flush()
+            self.lost = 0
         except Exception:  # noqa: BLE001  # as in logging: a log is no reason to fail
             self.handleError(record)
-
-    def _write(self, text: str) -> bool:
-        """Return whether all of `text` could be written."""
-        for start in range(0, len(text), PIECE):
-            try:
-                if not select.select([], [self.stream], [], 0)[1]:
-                    return False
-            except (OSError, ValueError):
-                pass  # no descriptor, or a system whose select takes only sockets
-            self.stream.write(text[start : start + PIECE])
-            self.flush()
-        return True

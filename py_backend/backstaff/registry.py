@@ -75,33 +75,28 @@ class Registry:
         ]
 
     def for_models(
-        self,
-        tool_id: str,
-        limit: int = MODEL_TEXT_BYTES,
-        client: Mapping[str, Tool[Any]] | None = None,
+        self, tool_id: str, limit: int, client: Mapping[str, Tool[Any]]
     ) -> dict[str, object]:
         """The definition of a tool that models see: `name`, `description`, and the JSON `schema`.
 
         The tool may be one of the `client`. The texts of its answers have at most `limit` bytes.
         `is_always_loaded` is a wish to clients that show a model definitions only on demand.
-
-        Raises `ToolError` if the tool cannot be used.
+        Raises KeyError if there is no such tool, and `ToolError` if it cannot be used.
         """
         # A chain imports no other tool.
-        tools = ChainMap(dict(client or {}), self.by_id)  # type: ignore[arg-type]  # only read
+        tools = ChainMap(dict(client), self.by_id)  # type: ignore[arg-type]  # only read
         tool = tools[tool_id]
         properties = {}
         for parameter in tool.parameters:
             low, high = parameter.bounds()
             if parameter.hidden or (low is not None and low == high):
                 continue  # accepted, but worth no tokens
-            low, high = parameter.told_bounds()
-            told = {"default": parameter.told_default(), "minimum": low, "maximum": high}
-            shown = {k: v for k, v in (parameter.schema() | told).items() if v is not None}
-            text = self._named(parameter.description or parameter.help, tools)
-            text = text.replace(f"{MODEL_TEXT_BYTES} bytes", f"{limit} bytes")
+            known = parameter.schema()
+            shown = {key: known[key] for key in ("type", "items", "enum") if key in known}
             if parameter.items:
                 shown["items"] = {"type": "object"}  # the description names its keys
+            text = self._named(parameter.described(), tools)
+            text = text.replace(f"{MODEL_TEXT_BYTES} bytes", f"{limit} bytes")
             properties[parameter.name] = shown | {"description": text}
         required = schema(tool.parameters)["required"]
         return {
@@ -136,7 +131,6 @@ class Package(UserDict[str, Any]):
     """
 
     def __init__(self) -> None:
-        """List the modules, and import none."""
         modules = {}
         for toolset in iter_modules(tools.__path__):
             paths = [os.path.join(path, toolset.name) for path in tools.__path__]
@@ -147,7 +141,6 @@ class Package(UserDict[str, Any]):
         super().__init__(sorted(modules.items()))
 
     def __getitem__(self, tool_id: str) -> Tool[Any]:
-        """Return the tool of that id. Raises KeyError if there is none."""
         module = self.data[tool_id]
         try:
             tool: Tool[Any] = import_module(module).TOOL

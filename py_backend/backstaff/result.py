@@ -66,7 +66,6 @@ class Rows:
     columns: Mapping[str, Sequence[object]]
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return len(next(iter(self.columns.values()), ()))
 
     def objects(self) -> Iterator[dict[str, object]]:

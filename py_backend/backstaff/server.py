@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -145,6 +146,8 @@ class Server:
         self.settings = settings
         self.root = root
         self.texts = UnsavedTexts()
+        self.elsewhere: Mapping[str, Tool[Any]] = {}
+        """Stand-ins for tools, by id, whose definition a worker has to ask for."""
 
     def call(
         self,
@@ -170,7 +173,7 @@ class Server:
 
         `tool` is that tool if it is the client's own; then `name` is its id. Raises `ToolError`.
         """
-        arrived = time.monotonic()
+        arrived, tool = time.monotonic(), tool or self.elsewhere.get(name)
         tool_id = name if tool else self.registry.id_of(name)
         decoded, unknown = decode(parameters_of(Call), context, noun="context key")
         if decoded["person"] and not self.knows_persons:
@@ -188,9 +191,9 @@ class Server:
             **decoded,
         )
 
-    def for_models(self, tool_id: str, limit: int) -> dict[str, object]:
-        """Return the definition of a tool that models see, see `Registry.for_models`."""
-        return self.registry.for_models(tool_id, limit)
+    def client_tools(self) -> Mapping[str, Tool[Any]]:
+        """Return the tools of clients that models may call, by id."""
+        return {}
 
     def is_live(self) -> bool:
         """Whether an Emacs answers: then unsaved text counts, and a person can say yes."""
@@ -242,7 +245,11 @@ class Server:
         except ToolError as error:
             reply = failure(call.tool_id, error)
             if error.code not in (ErrorCode.POLICY_DENIED, ErrorCode.APPROVAL_REQUIRED):
-                reply = replace(reply, text=reply.text + self._note_of_failure(call))
+                # An unknown argument may be the reason.
+                with suppress(ToolError):  # the arguments cannot be read at all
+                    tool = self._tool(call)
+                    note = _note(call, tool, unknown_names(tool.parameters, call.arguments))
+                    reply = replace(reply, text=reply.text + note.rstrip("\n"))
         except Exception as error:
             problem = unexpected(error)
             if problem.code == ErrorCode.INTERNAL:
@@ -309,14 +316,6 @@ class Server:
             warnings=tuple(shown),
         )
 
-    def _note_of_failure(self, call: Call) -> str:
-        """Return the note about unknown arguments, because one may be the reason of the failure."""
-        try:
-            tool = self._tool(call)
-            return _note(call, tool, unknown_names(tool.parameters, call.arguments)).rstrip("\n")
-        except ToolError:  # the arguments cannot be read at all
-            return ""
-
     def definitions(self, client: object = None) -> list[dict[str, object]]:
         """Answer `describe`: each tool's definition, with the policy's verdict on it.
 
@@ -330,15 +329,18 @@ class Server:
             for definition in self.registry.definitions(client_tools(client))
         ]
 
-    def client_tool(self, definition: object) -> tuple[str, Tool[Any]]:
-        """Return the id and the tool of a client's `definition`, for `prepare`. Raises `ToolError`.
+    def prepare_check(
+        self, definition: object, arguments: object = None, context: object = None
+    ) -> Call:
+        """Decode a call of the client's own tool of that `definition`. Raises `ToolError`.
 
         The tool only answers with the values of all arguments, because the client does its work.
         The text of that answer is the note that the client's own text ends with, or empty.
         """
         from backstaff.client_tools import client_tools  # as in `definitions`
 
-        return client_tools([definition]).popitem()
+        tool_id, tool = client_tools([definition]).popitem()
+        return self.prepare(tool_id, arguments, context, tool)
 
     def _judged_settings(self, call: Call, tool: Tool[Any], root: Root) -> tuple[object, list[str]]:
         """Set the guard of `root`. Return the settings of `tool`, and a warning if not the file's.
@@ -374,31 +376,31 @@ def _note(call: Call, tool: Tool[Any], unknown: Sequence[str]) -> str:
     return note if call.limit is None or size(note) * NOTE_SHARE <= call.limit else ""
 
 
+_NO_FILES = (
+    "The server has as many files open as the system allows; try again when other calls have ended,"
+    " or raise the limit (ulimit -n)"
+)
+_NO_MEMORY = (
+    "The server has too little memory for the call; ask for less, or raise the limit (ulimit -v)"
+)
+_BUG = "The tool failed unexpectedly; the server's log tells how. Other calls still work"
+
+
 def unexpected(error: BaseException) -> ToolError:
     """Return the client's error for `error`, which no tool handles: a lack of resources, or a bug.
 
     An import can fail, too: a call loads the modules that it is the first to need.
     """
-    causes = [error]
-    while cause := causes[-1].__cause__ or causes[-1].__context__:
-        causes.append(cause)
-    for cause in causes:
-        number = cause.errno if isinstance(cause, OSError) else None
+    cause: BaseException | None = error
+    while cause:
+        number = getattr(cause, "errno", None)
         if number in (errno.EMFILE, errno.ENFILE):
-            message = (
-                "The server has as many files open as the system allows; try again when other calls"
-                " have ended, or raise the limit (ulimit -n)"
-            )
-            return ToolError(ErrorCode.IO_ERROR, message)
+            return ToolError(ErrorCode.IO_ERROR, _NO_FILES)
         # A library in C that finds no room is an `ImportError` with this text of the loader's.
         unmapped = isinstance(cause, ImportError) and "failed to map segment" in str(cause)
         # Without memory for an exception, Python says "returned NULL without setting an exception".
         unraised = isinstance(cause, SystemError) and "exception" in str(cause)
         if isinstance(cause, MemoryError) or number == errno.ENOMEM or unmapped or unraised:
-            message = (
-                "The server has too little memory for the call; ask for less, or raise the limit"
-                " (ulimit -v)"
-            )
-            return ToolError(ErrorCode.IO_ERROR, message)
-    message = "The tool failed unexpectedly; the server's log tells how. Other calls still work"
-    return ToolError(ErrorCode.INTERNAL, message)
+            return ToolError(ErrorCode.IO_ERROR, _NO_MEMORY)
+        cause = cause.__cause__ or cause.__context__
+    return ToolError(ErrorCode.INTERNAL, _BUG)

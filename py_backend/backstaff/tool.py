@@ -13,15 +13,7 @@ from backstaff.render.canonical import to_json
 from backstaff.result import Keyword
 from backstaff.unsaved import UnsavedText
 
-__all__ = [
-    "Context",
-    "Keyword",
-    "NoSettings",
-    "Result",
-    "ResultKind",
-    "Tool",
-    "argument",
-]
+__all__ = ["Context", "Keyword", "NoSettings", "Result", "ResultKind", "Tool", "argument"]
 
 Arguments = TypeVar("Arguments")
 
@@ -128,11 +120,12 @@ class Tool(Generic[Arguments]):
     """A tool: its definition, word for word from its contract, and its work.
 
     `run` gets an instance of the frozen dataclass `arguments`, whose fields declare the parameters
-    (`argument`). `settings` is the frozen dataclass of the configuration table `[tools.TABLE]`.
-    `allow_truncation=False` forbids to cut the text. `invalid` is the contract's error code for
-    arguments that do not fit. With `reads_content` the tool answers with the content of files, so a
-    client sends it the texts that are not saved yet. `preset` is its place, from 1 on, among the
-    `ESSENTIAL` tools, which agents get by default; 0 is none.
+    (`argument`), or a dict if they are `declared` here. `settings` is the frozen dataclass of the
+    configuration table `[tools.TABLE]`. `allow_truncation=False` forbids to cut the text. `invalid`
+    is the contract's error code for arguments that do not fit. With `reads_content` the tool
+    answers with the content of files, so a client sends it the texts that are not saved yet.
+    `preset` is its place, from 1 on, among the `ESSENTIAL` tools, which agents get by default; 0 is
+    none.
     """
 
     description: str
@@ -146,10 +139,13 @@ class Tool(Generic[Arguments]):
     invalid: str = ErrorCode.INVALID_ARGUMENT
     settings: Callable[..., Any] = NoSettings
     table: str = ""
+    declared: tuple[Parameter, ...] | None = None
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        """The parameters, in the order of the fields of `arguments`."""
+        """The parameters, in the order in which they are declared."""
+        if self.declared is not None:
+            return self.declared
         return parameters_of(self.arguments)  # type: ignore[arg-type]  # classes are hashable
 
     def definition(self, tool_id: str) -> dict[str, object]:

@@ -14,7 +14,7 @@ from math import inf
 from queue import SimpleQueue
 from typing import Self
 
-from backstaff.errors import Cancelled, ErrorCode, ToolError
+from backstaff.errors import Cancelled, DeadlineExceeded, ErrorCode, ToolError
 from backstaff.server import Call, Reply, Server
 
 logger = logging.getLogger(__name__)
@@ -25,14 +25,15 @@ MAX_COMPUTING = 8
 One thread of Python runs at a time: beside 8 that compute, a quick call was 33 ms late at the
 median, beside 4 of them 17 ms, beside 32 of them 51 ms.
 """
-MAX_IDLE = 4
-"""Maximum number of threads that wait for the next call, because to start one takes time."""
 MAX_WAITING = 256
 """Maximum number of calls that wait for a thread."""
 MAX_STUCK = 4
 """Maximum number of stuck workers: each may hold locks, so a server refuses calls then."""
 MAX_THREADS = 48
-"""Maximum number of threads, including those that still work on abandoned calls."""
+"""Maximum number of threads, including those that still work on abandoned calls.
+
+None ends, because to start one takes time.
+"""
 CHECK_S = 0.25
 """Seconds between two checks of the running calls."""
 GRACE_S = 1.0
@@ -53,10 +54,11 @@ _CLOCK_OF: Callable[[int], int] | None = getattr(time, "pthread_getcpuclockid", 
 class RunningCall:
     """A call for a worker, which is answered once: by its worker or by the watcher.
 
-    `uid` is the client's name for it. `answer` sends a reply unless one has been sent. The call
-    arrived at `since`. The check that first saw it cancelled was at `dropped`. `cpu_clock` measures
-    the processor time of its thread, None if unknown. That time was `cpu_s` seconds at the last
-    check, and `used_s` of them were used since the check before; None if there was none.
+    `uid` is the client's name for it. `answer` sends a reply if it is the first to lock `answered`.
+    The call's time is up at `due`. `cpu_clock` measures the processor time of its thread, None if
+    unknown; that was `cpu_s` seconds at the last check. Since the check before, the thread
+    `computes` or `hangs`, in a system call that may never return; as far as is known it does both.
+    An `abandoned` call is overdue, and still runs.
     """
 
     uid: int | str
@@ -64,59 +66,40 @@ class RunningCall:
     server: Server
     answer: Callable[[Self, Reply], None]
     cancelled: threading.Event = field(default_factory=threading.Event)
-    answered: bool = False
-    since: float = 0.0
-    dropped: float = inf
+    answered: threading.Lock = field(default_factory=threading.Lock)
+    due: float = inf
     cpu_clock: int | None = None
     cpu_s: float = 0.0
-    used_s: float | None = None
+    computes: bool = True
+    hangs: bool = True
     abandoned: bool = False
 
-    @property
-    def tool_id(self) -> str:
-        """The tool that is called."""
-        return self.call.tool_id
-
     def run(self) -> None:
-        """Run the call and answer."""
-        self.answer(self, self.server.run(self.call, self.cancelled))
+        """Run the call, again each time that a person has said yes to it, and answer."""
+        reply = self.server.run(self.call, self.cancelled)
+        while True:
+            self.due = inf  # a person, or a client that reads slowly, may take longer than the call
+            approved = self.server.approved(self.call, reply, self.cancelled)
+            if isinstance(approved, Reply):
+                break
+            self.call, self.due = approved, time.monotonic() + approved.deadline_ms / 1000
+            reply = self.server.run(approved, self.cancelled)
+        self.answer(self, approved)
 
     def fail(self, error: ToolError) -> None:
         """Answer with `error`: the call hangs or will never begin. A worker that returns stops."""
         self.cancelled.set()
         self.answer(self, self.server.fail(self.call, error))
 
-    def allowed(self) -> float:
-        """Return how many seconds from its arrival the call may take."""
-        # A client that reads slowly holds a worker up, but that is no stuck file system.
-        if self.answered:
-            return inf
-        return 0 if self.cancelled.is_set() else self.call.deadline_ms / 1000
-
-    def is_overdue(self, now: float) -> bool:
-        """Whether the call's time was up, or the call was cancelled, `GRACE_S` seconds ago."""
-        if allowed := self.allowed():
-            return now - self.since > allowed + GRACE_S
-        self.dropped = min(self.dropped, now)
-        return now - self.dropped > GRACE_S
-
-    def measure(self) -> None:
-        """Measure how much processor time the thread has used since the last check."""
-        if self.cpu_clock is None:
-            return
-        with suppress(OSError):  # the thread has ended meanwhile
-            now = time.clock_gettime(self.cpu_clock)
-            self.used_s, self.cpu_s = now - self.cpu_s, now
-
-    @property
-    def computes(self) -> bool:
-        """Whether the thread uses the processor, as far as is known."""
-        return self.used_s is None or self.used_s > WAITS_S
-
-    @property
-    def hangs(self) -> bool:
-        """Whether the thread is in a system call that may never return, as far as is known."""
-        return self.used_s is None or self.used_s < HANGS_S
+    def check(self, now: float) -> None:
+        """Measure the processor time that the thread has used since the last check."""
+        if self.cancelled.is_set() and not self.answered.locked():
+            self.due = min(self.due, now)
+        if self.cpu_clock is not None:
+            with suppress(OSError):  # the thread has ended meanwhile
+                used_s = time.clock_gettime(self.cpu_clock) - self.cpu_s
+                self.cpu_s += used_s
+                self.computes, self.hangs = used_s > WAITS_S, used_s < HANGS_S
 
     @property
     def stuck(self) -> bool:
@@ -135,15 +118,14 @@ class Workers:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """Start with no thread. `clock` returns seconds and never goes back."""
         self._clock = clock
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
+        """Held while the calls change; the watcher waits for the next one."""
         self._waiting: list[RunningCall] = []
         self._running: set[RunningCall] = set()
         self._begun: SimpleQueue[RunningCall] = SimpleQueue()
         """Calls that run, until a thread takes them."""
         self._threads = 0
-        self._idle = 0
-        self._awake = threading.Event()
-        self._watched = False
+        threading.Thread(target=self._watch, name="watch", daemon=True).start()
 
     @property
     def saturated(self) -> bool:
@@ -156,52 +138,46 @@ class Workers:
 
     def submit(self, run: RunningCall) -> bool:
         """Run `run` as soon as it may. If there is no room for it, fail it and return False."""
-        with self._lock:
-            problem = _saturated() if self.saturated else None
-            if len(self._waiting) >= MAX_WAITING:
-                message = "Too many calls are waiting; try again when some are answered"
-                problem = problem or ToolError(ErrorCode.BUSY, message)
-            if not problem:
-                self._watched = self._watched or started(self._watch, "watch")
-                run.since = self._clock()
+        problem = None
+        with self._changed:
+            if self.saturated:
+                problem = _SATURATED
+            elif len(self._waiting) >= MAX_WAITING:
+                problem = _MANY_WAIT
+            else:
+                run.due = self._clock() + run.call.deadline_ms / 1000
                 self._waiting.append(run)
                 self._begin()
-                # A call that waits is begun when another one is done. Is there one that will be?
-                if run not in self._waiting or not all(one.abandoned for one in self._running):
-                    self._awake.set()
-                    return True
-                self._waiting.remove(run)
-                message = (
-                    "The system lets the server start no thread for the call: this user has as many"
-                    " processes as the limit allows (ulimit -u); try again when some have ended"
-                )
-                problem = ToolError(ErrorCode.BUSY, message)
-        run.fail(problem)
-        return False
+                self._changed.notify()
+        if problem:
+            run.fail(problem)
+        return not problem
 
     def _begin(self) -> None:
-        """Give a thread to each waiting call that may run. The lock is held."""
+        """Give a thread to each waiting call that may run. `_changed` is held."""
         live = [run for run in self._running if not run.abandoned]
         places = MAX_COMPUTING - sum(run.computes for run in live)
-        tools = {run.tool_id for run in live}
+        tools = {run.call.tool_id for run in live}
         for run in list(self._waiting):
-            if places <= 0 and run.tool_id in tools:
+            if places <= 0 and run.call.tool_id in tools:
                 continue
-            if not self._idle:
-                if self._threads >= MAX_THREADS or not started(self._work, "worker"):
+            if self._threads == len(self._running):  # none is idle
+                if self._threads >= MAX_THREADS:
+                    return
+                try:
+                    threading.Thread(target=self._work, name="worker", daemon=True).start()
+                except RuntimeError as error:  # the watcher tries again
+                    logger.warning("%s", error)
                     return
                 self._threads += 1
-                self._idle += 1
-            self._idle -= 1
             places -= 1
-            tools.add(run.tool_id)
+            tools.add(run.call.tool_id)
             self._waiting.remove(run)
             self._running.add(run)
             self._begun.put(run)
 
     def _work(self) -> None:
-        goes_on = True
-        while goes_on:
+        while True:
             run = self._begun.get()
             run.cpu_s = time.thread_time()
             run.cpu_clock = _CLOCK_OF(threading.get_ident()) if _CLOCK_OF else None
@@ -210,56 +186,45 @@ class Workers:
             except Exception:
                 logger.exception("bug while answering a call")
             finally:
-                with self._lock:
+                with self._changed:
                     self._running.discard(run)
-                    goes_on = self._idle < MAX_IDLE
-                    self._idle += goes_on
-                    self._threads -= not goes_on
                     self._begin()
+            del run  # its texts would stay until this thread has another one
 
     def _watch(self) -> None:
         while True:
-            self._awake.wait()
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting or self._running)
             time.sleep(CHECK_S)  # no event says that a call is overdue
             self.check_deadlines()
-            with self._lock:
-                if not (self._waiting or self._running):
-                    self._awake.clear()
 
     def check_deadlines(self) -> None:
         """Abandon the overdue calls, and answer those that have waited too long.
 
         If too many workers are stuck, these are all.
         """
-        now, running = self._clock(), list(self._running)
-        for run in running:
-            run.measure()
-        for run in running:
-            if run.abandoned or not run.is_overdue(now):
-                continue
-            with self._lock:
-                if run not in self._running:  # the call is done by now
+        now, failed = self._clock(), list[tuple[RunningCall, ToolError]]()
+        with self._changed:
+            for run in (*self._running, *self._waiting):
+                run.check(now)
+            for run in self._running:
+                if run.abandoned or now <= run.due + GRACE_S:
                     continue
                 run.abandoned = True
                 stuck = self._stuck
-            logger.warning("a call does not return; %d of the workers are stuck", stuck)
-            message = _NO_ANSWER if run.hangs else _TOO_LONG
-            details = {"server_stuck": True} if stuck >= MAX_STUCK else {}
-            code = ErrorCode.DEADLINE_EXCEEDED if run.allowed() else ErrorCode.CANCELLED
-            run.fail(ToolError(code, message, stuck_workers=stuck, **details))
-        with self._lock:
-            if not (full := self.saturated):
+                logger.warning("a call does not return; %d of the workers are stuck", stuck)
+                details = {"server_stuck": True} if stuck >= MAX_STUCK else {}
+                late, gone = ErrorCode.DEADLINE_EXCEEDED, ErrorCode.CANCELLED
+                code = gone if run.cancelled.is_set() else late
+                message = _NO_ANSWER if run.hangs else _TOO_LONG
+                failed.append((run, ToolError(code, message, stuck_workers=stuck, **details)))
+            if full := self.saturated:
+                failed += [(run, _SATURATED) for run in self._waiting]
+            else:
                 self._begin()
-            late = [run for run in self._waiting if full or now - run.since > run.allowed()]
-            self._waiting = [run for run in self._waiting if run not in late]
-        for run in late:
-            error: ToolError = _saturated() if full else Cancelled()
-            if not full and (allowed := run.allowed()):
-                message = (
-                    f"The call waited {allowed * 1000:.0f} ms behind other calls, and then its time"
-                    " was up; make fewer calls at once, or allow it more time"
-                )
-                error = ToolError(ErrorCode.DEADLINE_EXCEEDED, message)
+                failed += [(run, _late(run)) for run in self._waiting if now >= run.due]
+            self._waiting = [run for run in self._waiting if not full and now < run.due]
+        for run, error in failed:
             run.fail(error)
 
 
@@ -271,21 +236,22 @@ _NO_ANSWER = (
     "The file system gave no answer in the time allowed, and the call was abandoned; something may"
     " be wrong with a disk or a mounted share below that path"
 )
+_SATURATED = ToolError(
+    ErrorCode.SERVER_STUCK,
+    "This server takes no more calls, as too many hang in a file system that gives no answer;"
+    " start a new one (in Emacs the next call does)",
+    server_stuck=True,
+)
+_MANY_WAIT = ToolError(
+    ErrorCode.BUSY, "Too many calls are waiting; try again when some are answered"
+)
 
 
-def _saturated() -> ToolError:
-    message = (
-        "This server takes no more calls, as too many hang in a file system that gives no answer;"
-        " start a new one (in Emacs the next call does)"
+def _late(run: RunningCall) -> ToolError:
+    """Return the error for a call that waited until its time was up."""
+    if run.cancelled.is_set():
+        return Cancelled()
+    return DeadlineExceeded(
+        f"The call waited {run.call.deadline_ms} ms behind other calls, and then its time was up;"
+        " make fewer calls at once, or allow it more time"
     )
-    return ToolError(ErrorCode.SERVER_STUCK, message, server_stuck=True)
-
-
-def started(work: Callable[[], None], name: str) -> bool:
-    """Start a thread. Return False if the system allows no more."""
-    try:
-        threading.Thread(target=work, name=name, daemon=True).start()
-    except RuntimeError as error:
-        logger.warning("%s", error)
-        return False
-    return True

@@ -8,20 +8,18 @@ start.
 import ast
 import base64
 import hashlib
+import inspect
 import marshal
-import pkgutil
-import sys
 import zlib
 from collections.abc import Iterator
-from importlib.abc import PathEntryFinder
-from importlib.machinery import ModuleSpec, SourceFileLoader
-from importlib.util import find_spec
+from importlib import import_module
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import NamedTuple, cast
-from zipimport import zipimporter
+from typing import NamedTuple
 
-PACKAGES = ("backstaff", "backstaff_remote", "bracex", "pathspec", "sexpdata", "yaml")
-"""All that the host imports; only TCP uses epc."""
+PACKAGES = ("backstaff", "backstaff_remote", "bracex", "pathspec", "yaml")
+"""All packages that the host imports, beside the module sexpdata; only TCP uses epc."""
 START = """\
 import gc, sys
 gc.disable()
@@ -29,9 +27,9 @@ module = type(sys)("backstaff_remote.memory")
 exec(files["backstaff_remote/memory.py"], module.__dict__)
 module.install(files)
 from backstaff_remote.host import main
-main(say, how, int(sys.argv[4]))
+main(say, int(sys.argv[4]))
 """
-"""Stage 0 runs this part of the payload, with its own `files`, `how` and `say`."""
+"""Stage 0 runs this part of the payload, with its own `files` and `say`."""
 _FORMAT = 2
 """In later formats of `marshal`, the same payload may make other bytes."""
 
@@ -45,12 +43,9 @@ class Bundle(NamedTuple):
 
 def collect() -> Bundle:
     """Bundle the installed packages. Raises ImportError if one is missing."""
-    source: dict[str, bytes] = {}
+    source = {"sexpdata.py": inspect.getsource(import_module("sexpdata")).encode()}
     for package in PACKAGES:
-        spec = find_spec(package)
-        if spec is None:
-            raise ImportError(f"{sys.executable} has no {package}")
-        source |= sorted(_sources(spec, ""))
+        source |= sorted(_sources(files(package), package))
     # Stage 0 goes without its docstring and comments.
     stage0 = ast.parse(Path(__file__).with_name("stage0.py").read_text("utf-8"))
     stage0.body = stage0.body[1:]
@@ -66,15 +61,11 @@ def digest(payload: bytes) -> str:
     return hashlib.sha256(payload).hexdigest()
 
 
-def _sources(spec: ModuleSpec, folder: str) -> Iterator[tuple[str, bytes]]:
-    """Yield (name, source) of the module of `spec` and of all below it; they lie in `folder`."""
-    stem = folder + spec.name.rpartition(".")[2]
-    inside = spec.submodule_search_locations
-    loader = cast(SourceFileLoader | zipimporter, spec.loader)
-    yield stem + (".py" if inside is None else "/__init__.py"), loader.get_data(str(spec.origin))
-    for place in inside or ():
-        for finder, name, _ in pkgutil.iter_modules([place]):
-            # Only a path entry's finder is asked, so nothing is imported.
-            found = cast(PathEntryFinder, finder).find_spec(name)
-            if found and str(found.origin).endswith(".py"):  # PyYAML may have a compiled module
-                yield from _sources(found, stem + "/")
+def _sources(folder: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
+    """Yield (name, source) of each module in `folder`, a directory on disk or in an archive."""
+    for item in folder.iterdir():
+        inside = f"{name}/{item.name}"
+        if item.is_dir():
+            yield from _sources(item, inside)
+        elif inside.endswith(".py"):
+            yield inside, item.read_bytes()

@@ -18,16 +18,13 @@ Files = Mapping[str, bytes]
 
 
 class MemoryLoader(SourceFileLoader):
-    """Loads one module from its source."""
+    """Loads a module whose file seems to be one of `files`."""
 
-    def __init__(self, name: str, path: str, content: bytes) -> None:
-        """Load the module `name`, whose file seems to be `path`."""
-        super().__init__(name, path)
-        self._content = content
+    files: Files = {}  # noqa: RUF012  # `install` sets it
 
-    def get_data(self, path: str) -> bytes:  # noqa: ARG002  # it is that of the module
+    def get_data(self, path: str) -> bytes:
         """Return the source, also for tracebacks."""
-        return self._content
+        return self.files[path]
 
     def path_stats(self, path: str) -> Mapping[str, object]:
         """Refuse: there is no file, and so no bytecode beside it."""
@@ -37,18 +34,18 @@ class MemoryLoader(SourceFileLoader):
 class MemoryFinder:
     """Finds the modules of one directory of a payload, as the import system wants."""
 
-    def __init__(self, folder: str, files: Files) -> None:
+    def __init__(self, folder: str) -> None:
         """Look in `folder`. Raises ImportError if the payload has no such directory."""
         if not (folder + "/").startswith(FOLDER + "/"):
             raise ImportError(folder)
-        self._folder, self._files = folder, files
+        self._folder = folder
 
     def find_spec(self, name: str, _target: ModuleType | None = None) -> ModuleSpec | None:
         """Return the spec of the module `name`, whose last part is a file here."""
         stem = f"{self._folder}/{name.rpartition('.')[2]}"
         for path, inside in ((f"{stem}/__init__.py", [stem]), (f"{stem}.py", None)):
-            if path in self._files:
-                loader = MemoryLoader(name, path, self._files[path])
+            if path in MemoryLoader.files:
+                loader = MemoryLoader(name, path)
                 return spec_from_file_location(
                     name, path, loader=loader, submodule_search_locations=inside
                 )
@@ -56,7 +53,7 @@ class MemoryFinder:
 
     def iter_modules(self, prefix: str = "") -> Iterator[tuple[str, bool]]:
         """Yield (name, is it a package) for each module in this directory, for `pkgutil`."""
-        for path in self._files:
+        for path in MemoryLoader.files:
             name, _, rest = path.removeprefix(f"{self._folder}/").partition("/")
             if name and rest == "__init__.py":
                 yield prefix + name, True
@@ -66,6 +63,6 @@ class MemoryFinder:
 
 def install(files: Files) -> None:
     """Let the import system find the modules in `files`, a payload, before the host's own."""
-    placed = {f"{FOLDER}/{name}": content for name, content in files.items()}
-    sys.path_hooks.insert(0, lambda folder: MemoryFinder(folder, placed))
+    MemoryLoader.files = {f"{FOLDER}/{name}": content for name, content in files.items()}
+    sys.path_hooks.insert(0, MemoryFinder)
     sys.path.insert(0, FOLDER)

@@ -97,7 +97,7 @@
           backstaff-server-settings-file "~/c.toml")
     (should (equal (backstaff-mcp--command "~/p/" '("workspace" "commands"))
                    `("/bin/echo" "mcp" "--root" ,(expand-file-name "~/p")
-                     "--toolsets" "workspace,commands" "--max-output-bytes" "4000"
+                     "--tools" "workspace,commands" "--max-output-bytes" "4000"
                      "--config" ,(expand-file-name "~/c.toml"))))
     (setq backstaff-agent-max-output-bytes 10)
     (should (equal (cadr (member "--max-output-bytes" (backstaff-mcp--command nil "forge")))

@@ -399,7 +399,7 @@ BEFORE is the text that suggested the call; then nothing more is followed."
                           ,@(mapcar (lambda (name) (intern (concat "backstaff-" name))) toolsets)))
               ,@(mapcar #'backstaff-walk-tests--llm `(nil ,@toolsets))
               ,(backstaff-walk-tests--mcp processes nil nil)
-              ,@(mapcar (lambda (name) (backstaff-walk-tests--mcp processes "--toolsets" name))
+              ,@(mapcar (lambda (name) (backstaff-walk-tests--mcp processes "--tools" name))
                         (remove "emacs" toolsets))
               ;; One tool alone, each in another way.
               ,@(cl-loop for tool in chosen

@@ -45,8 +45,7 @@ def check(
     server: Server, definition: object, arguments: object = None, context: object = None
 ) -> Reply:
     """Check a call of the client's tool of `definition`, as a connection does."""
-    tool_id, tool = server.client_tool(definition)
-    return server.run(server.prepare(tool_id, arguments, context, tool))
+    return server.run(server.prepare_check(definition, arguments, context))
 
 
 def test_a_clients_tool_is_described_as_the_others_are(tmp_path: Path) -> None:
@@ -148,30 +147,12 @@ def test_a_policy_may_name_the_tools_of_emacs(tmp_path: Path) -> None:
         plist(id="emacs/a", description="x", arguments="none"),
         plist(id="emacs/a", description="x", arguments=["none"]),
         plist(id="emacs/a", description="x", arguments=[plist(name="a", type="string")]),
-        plist(
-            id="emacs/a",
-            description="x",
-            arguments=[plist(name="a b", type=Symbol(":string"), description="x")],
-        ),
-        plist(
-            id="emacs/a",
-            description="x",
-            arguments=[plist(name="a", type=Symbol(":object"), description="x")],
-        ),
-        plist(
-            id="emacs/a",
-            description="x",
-            arguments=[
-                plist(name="a", type=Symbol(":string"), description="x", default=Symbol("b"))
-            ],
-        ),
-        plist(id="emacs/a", description="x", categories=["word"]),
     ],
 )
 def test_a_definition_that_cannot_be_read_is_refused(tmp_path: Path, definition: object) -> None:
     server = server_at(tmp_path)
     for ask in (
-        lambda: server.client_tool(definition),
+        lambda: server.prepare_check(definition),
         lambda: server.definitions([definition]),
     ):
         with pytest.raises(ToolError) as refused:

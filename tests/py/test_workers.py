@@ -18,7 +18,6 @@ from backstaff.workers import (
     GRACE_S,
     HANGS_S,
     MAX_COMPUTING,
-    MAX_IDLE,
     MAX_STUCK,
     MAX_THREADS,
     WAITS_S,
@@ -184,7 +183,7 @@ def test_workers_that_come_back_are_taken_on_again(
     done = threading.Event()
     assert pool.submit(Doing(done.set))
     assert done.wait(DEADLINE)
-    assert pool._threads <= MAX_IDLE  # noqa: SLF001
+    assert pool._threads <= MAX_STUCK  # noqa: SLF001
 
 
 # ---------------------------------------------------------------------------- who goes first
@@ -222,11 +221,13 @@ def test_jobs_that_wait_for_a_process_take_no_place_of_those_that_compute(
     assert done.wait(DEADLINE)
 
 
-def test_starved_job_does_not_hang(pool: Workers) -> None:
+def test_starved_job_does_not_hang(pool: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
     job = Doing(threading.Event().set)
-    job.abandoned = True
+    job.abandoned, job.cpu_clock = True, 1
     for used_s, hangs in ((0.0, True), (HANGS_S / 2, True), (0.002, False), (0.2, False)):
-        job.used_s = used_s
+        now = job.cpu_s + used_s
+        monkeypatch.setattr(time, "clock_gettime", lambda _, now=now: now)
+        job.check(0)
         assert job.stuck is hangs, used_s
     assert not pool.saturated
 
@@ -242,7 +243,7 @@ def test_there_is_a_hard_limit_of_threads(pool: Workers, disk: DeadDisk) -> None
 @pytest.fixture
 def _all_compute(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let calls that hang count as calls that compute, so that others wait."""
-    monkeypatch.setattr(module.RunningCall, "computes", True)
+    monkeypatch.setattr(module, "WAITS_S", -1)
 
 
 @pytest.mark.usefixtures("_all_compute")
@@ -280,14 +281,16 @@ def test_call_that_waited_in_vain_says_so(
     assert answers[91][":error"][":code"] == "CANCELLED"
 
 
-def test_job_without_a_thread_is_refused_and_the_next_may_have_one(
+def test_job_without_a_thread_runs_when_the_system_has_one(
     pool: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done = threading.Event()
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", _no_thread)
-        assert not pool.submit(Doing(done.set))
-    assert pool.submit(Doing(done.set))
+        assert pool.submit(Doing(done.set))
+        pool.check_deadlines()
+        assert not done.is_set()
+    pool.check_deadlines()
     assert done.wait(DEADLINE)
     again = threading.Event()
     with monkeypatch.context() as patch:
@@ -399,7 +402,7 @@ def test_call_that_takes_too_long_does_not_blame_a_disk(
     assert ":server-stuck" not in error
 
 
-def test_there_are_so_many_threads_at_most_and_then_the_server_is_busy(
+def test_there_are_so_many_threads_at_most_and_then_a_job_waits(
     pool: Workers, clock: Clock, toils: list[Toil], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MAX_THREADS", MAX_STUCK)
@@ -409,8 +412,14 @@ def test_there_are_so_many_threads_at_most_and_then_the_server_is_busy(
         toil.has_worked()
     clock.now += 100
     pool.check_deadlines()
-    assert not pool.submit(Doing(threading.Event().set))
+    job, done = Doing(threading.Event().set), threading.Event()
+    assert all(map(pool.submit, (job, Doing(done.set, seconds=20))))
+    clock.now += 11
+    pool.check_deadlines()
+    assert job.expired == 1
     assert not pool.saturated
+    toils[0].enough.set()
+    assert done.wait(DEADLINE)
 
 
 # ---------------------------------------------------------------------------- with a connection
@@ -537,17 +546,16 @@ def test_each_of_two_calls_with_one_uid_is_cancelled(
 
 
 def test_call_is_answered_where_no_thread_can_be_started(
-    folder: Path, pool: Workers, monkeypatch: pytest.MonkeyPatch
+    folder: Path, pool: Workers, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     talk = Talk(folder, pool, fine=saying("fine"))
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", _no_thread)
         talk.send("(call 1 test/fine ())", "(call 2 ping ())")
-    answers = talk.answers(2)
-    assert answers[1][":error"][":code"] == "BUSY"
-    assert "start no thread" in answers[1][":text"]
-    assert "ulimit -u" in answers[1][":text"]
-    assert answers[2] is True
+        assert talk.answers(1)[2] is True
+        clock.now += 100
+        pool.check_deadlines()
+        assert talk.answers(1)[1][":error"][":code"] == "DEADLINE_EXCEEDED"
     talk.send("(call 3 test/fine ())")
     assert talk.answers(1)[3][":text"] == "fine"
 

@@ -275,9 +275,7 @@ compiled = lru_cache(PATTERNS)(Search)
 def batches(job: Job, directory: int) -> Iterator[tuple[int, list[bytes | str]]]:
     """Yield texts of `job` that are searched at once, and the number of the first of them."""
     paths = job.paths.split("\0") if job.paths else []
-    is_safe = not Guard(job.secrets).may_hide(job.prefix + path for path in paths)
-    guard = Guard() if is_safe else Guard(job.secrets)
-    with Contents(directory, guard, job.prefix, job.texts) as contents:
+    with Contents(directory, Guard(job.secrets), job.prefix, job.texts) as contents:
         first, data, size = 0, list[bytes | str](), 0
         for number, path in enumerate(paths, 1):
             one = contents.data(path)

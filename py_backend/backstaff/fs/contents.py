@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from errno import ELOOP
+from os.path import commonprefix
 from typing import Self
 
 from backstaff.errors import NotAFile, PathError
@@ -57,7 +58,6 @@ class Contents:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close every directory that is still open."""
         self._close(0)
 
     def data(self, path: str) -> bytes | str:
@@ -96,11 +96,7 @@ class Contents:
     def _enter(self, parents: str) -> None:
         """Open the directory `parents`, a path relative to the start. Raises `OSError`."""
         names = parents.split("/") if parents else []
-        same = 0
-        for new, old in zip(names, self._parents.split("/"), strict=False):
-            if new != old:
-                break
-            same += 1
+        same = len(commonprefix([names, self._parents.split("/")]))  # noqa: RUF071  # of lists
         self._close(same)
         for name in names[same:]:
             self._here = HANDLES.enter(name, self._here)

@@ -7,7 +7,7 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
-from itertools import islice, repeat
+from itertools import islice
 from operator import attrgetter
 
 from backstaff.budget import Budget
@@ -127,15 +127,13 @@ def facts(names: Sequence[str], directory: int, budget: Budget) -> Iterator[Fact
     A name has None if the system refuses its status or the time is up. Statuses are not kept,
     because one is thirty times as big as its facts.
     """
-    for start in range(0, len(names), budget.STRIDE):
-        if budget.expired():
-            yield from repeat(None, len(names) - start)
-            return
-        for name in names[start : start + budget.STRIDE]:
-            try:
-                yield facts_of(lstat(name, directory))
-            except OSError:
-                yield None
+    late = False
+    for number, name in enumerate(names):
+        late = late or (not number % budget.STRIDE and budget.expired())
+        try:
+            yield None if late else facts_of(lstat(name, directory))
+        except OSError:
+            yield None
 
 
 def kinds_of(entries: Sequence[Facts | None]) -> list[Kind]:

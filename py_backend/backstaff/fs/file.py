@@ -9,7 +9,6 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from typing import NamedTuple
 
 from backstaff.errors import NotAFile, path_error
@@ -78,24 +77,7 @@ def opened(
 def _require_regular(status: os.stat_result) -> os.stat_result:
     if not stat.S_ISREG(status.st_mode):
         raise not_a_file(kind_of(status))
-    if status.st_dev == _proc():
-        raise kernel_file()
     return status
-
-
-@cache
-def _proc() -> int | None:
-    """The device of the system's /proc; None if nothing is mounted there."""
-    try:
-        device = os.stat("/proc").st_dev
-        return None if device == os.stat("/").st_dev else device
-    except OSError:
-        return None
-
-
-def kernel_file() -> NotAFile:
-    """The error for a pseudo-file such as those in /proc, whose size is always 0."""
-    return NotAFile("it is a file of the kernel, as in /proc, and has no size", kind="kernel-file")
 
 
 def not_a_file(kind: Kind) -> NotAFile:

@@ -6,12 +6,10 @@ following a link: a link is read and its target takes the link's place among the
 `..` pops a stack of descriptors. So nothing is checked first and used later: the caller gets the
 open descriptor itself, and a directory that is swapped for a link meanwhile leads nowhere else.
 
-Above the root, components are compared with the names of the root's own ancestors. In that way
-`../project/src` and absolute paths come back in. Any other name may be a link that leads back, as
-`/home` does where homes are in `/var/home`. So the ancestor is listed, and the name is read if the
-list calls it a link. Nothing else out there is opened or statted, so no mount is entered, and a
-path only ever arrives through the root's own descriptor. Every other name is outside. An error says
-"outside" before it says "missing", so that no answer shows whether something exists out there.
+Above the root, components are only compared with the names of the root's own ancestors. In that way
+`../project/src` and absolute paths come back in. Nothing out there is opened, listed or statted, so
+a path only ever arrives through the root's own descriptor. Every other name is outside. An error
+says "outside" before it says "missing", so that no answer shows whether something exists out there.
 """
 
 import errno
@@ -54,11 +52,9 @@ class _Held:
     _open: list[int]
 
     def __enter__(self) -> Self:
-        """Nothing: it is open already."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close it."""
         self.close()
 
     def close(self) -> None:
@@ -164,10 +160,10 @@ class Root(_Held):
         text = _checked(text)
         try:
             resolution = _Resolution(self, text, [HANDLES.duplicate(self._open[0])])
+            with _Held(resolution.stack):
+                return resolution.run()
         except OSError as error:
             raise path_error(error) from error
-        with _Held(resolution.stack):
-            return resolution.run()
 
     def directory(self, text: str) -> Place:
         """Find the directory that `text` names, as `resolve` does. Raises `PathError`."""
@@ -221,29 +217,49 @@ class _Resolution:
         if words is not None and self._leads_out(self.root.components, words):
             raise OutsideRoot(_OUTSIDE)
         self._take(self.text)
+        name, leaf = ".", None
         for _ in range(MAX_STEPS):
             if not self.pending:
-                return self._arrived()
+                break
             name = self.pending.popleft()
             if self.above is not None:
-                self._step_above(name)
+                above = self.above[:-1] if name == ".." else [*self.above, name]
+                if above != self.root.components[: len(above)]:
+                    raise OutsideRoot(_OUTSIDE)
+                self.above = None if above == self.root.components else above
             elif name == "..":
                 self._step_up()
-            elif (leaf := self._step_into(name)) is not None:
-                return self._place(name, leaf, [*self.names, name])
-        raise PathError("the path has too many components")
+            else:
+                leaf = self._step_into(name)
+        else:
+            raise PathError("the path has too many components")
+        if self.above is not None:
+            raise OutsideRoot(_OUTSIDE)
+        if leaf:
+            self.names.append(name)
+        status = leaf or HANDLES.status(self.stack[-1])
+        descriptor = self.stack.pop()
+        return Place(
+            root=self.root,
+            given=self.text,
+            path=_absolute(self.root.components + self.names),
+            relative="/".join(self.names) or ".",
+            name=self.names[-1] if self.names else ".",
+            directory=descriptor,
+            status=status,
+            through_link=self.through_link,
+            _open=[descriptor],
+        )
 
     def _leads_out(self, start: list[str], words: Iterable[str]) -> bool:
-        position = list(start)
-        for word in words:
-            if word != "..":
-                position.append(word)
-            elif position:
-                position.pop()
-        return position[: len(self.root.components)] != self.root.components
+        names = components(os.path.normpath(_absolute([*start, *words])))
+        return names[: len(self.root.components)] != self.root.components
 
     def _take(self, text: str) -> None:
         """Put the components of `text`, an argument or a link's target, before the pending ones."""
+        if self.links > MAX_LINKS:
+            raise PathError("too many levels of symbolic links")
+        self.links += 1  # the argument counts as one, too
         words = components(text)
         self.must_be_directory |= not self.pending and text.endswith(("/", "/.", "/.."))
         if text.startswith("/"):
@@ -261,32 +277,22 @@ class _Resolution:
         elif self.root.components:
             self.above = self.root.components[:-1]
 
-    def _step_above(self, name: str) -> None:
-        here = self.above or []
-        above = here[:-1] if name == ".." else [*here, name]
-        if above == self.root.components[: len(above)]:
-            self.above = None if above == self.root.components else above
-        elif (target := _listed_link(_absolute(here), name)) is not None:
-            self._expand(target)
-        else:
-            raise OutsideRoot(_OUTSIDE)
-
     def _step_into(self, name: str) -> os.stat_result | None:
         """Enter `name`; or expand it if it is a link; or return its status if it is a leaf."""
         try:
             self.stack.append(HANDLES.enter(name, self.stack[-1]))
         except OSError as error:
-            if error.errno in _NOT_A_PLAIN_DIRECTORY:
-                return self._look_at(name)
-            raise self._missing(name, error) from error
-        self.names.append(name)
-        return None
-
-    def _look_at(self, name: str) -> os.stat_result | None:
+            if error.errno not in _NOT_A_PLAIN_DIRECTORY:
+                raise self._missing(name, error) from error
+        else:
+            self.names.append(name)
+            return None
         try:
             status = lstat(name, self.stack[-1])
             if stat.S_ISLNK(status.st_mode):
-                self._expand(HANDLES.readlink(name, self.stack[-1]))
+                target = HANDLES.readlink(name, self.stack[-1])
+                self.through_link |= not self.pending
+                self._take(target)
                 return None
         except OSError as error:
             if error.errno != errno.EINVAL:
@@ -303,46 +309,14 @@ class _Resolution:
             raise NotADirectory("it is not a directory", last=not self.pending)
         return status
 
-    def _expand(self, target: str) -> None:
-        self.links += 1
-        if self.links > MAX_LINKS and self.above is None:
-            raise PathError("too many levels of symbolic links")
-        if self.links > MAX_LINKS:
-            raise OutsideRoot(_OUTSIDE)
-        self.through_link |= not self.pending and self.above is None
-        self._take(target)
-
     def _missing(self, name: str, error: OSError) -> Exception:
         if error.errno not in _NOT_THERE:
             return path_error(error)
-        if self._leads_out(self.root.components + self.names, ["", *self.pending]):
+        if self._leads_out(self.root.components + self.names, [name, *self.pending]):
             return OutsideRoot(_OUTSIDE)
         new = not self.must_be_directory and ".." not in self.pending
         relative = "/".join((*self.names, name, *self.pending)) if new else ""
         return NotFound("it does not exist", dangling=self.through_link, relative=relative)
-
-    def _arrived(self) -> Place:
-        if self.above is not None:
-            raise OutsideRoot(_OUTSIDE)
-        try:
-            status = HANDLES.status(self.stack[-1])
-        except OSError as error:
-            raise path_error(error) from error
-        return self._place(self.names[-1] if self.names else ".", status, self.names)
-
-    def _place(self, name: str, status: os.stat_result, names: list[str]) -> Place:
-        descriptor = self.stack.pop()
-        return Place(
-            root=self.root,
-            given=self.text,
-            path=_absolute(self.root.components + names),
-            relative="/".join(names) or ".",
-            name=name,
-            directory=descriptor,
-            status=status,
-            through_link=self.through_link,
-            _open=[descriptor],
-        )
 
 
 def components(text: str) -> list[str]:
@@ -352,18 +326,6 @@ def components(text: str) -> list[str]:
 
 def _absolute(parts: list[str]) -> str:
     return "/" + "/".join(parts)
-
-
-def _listed_link(path: str, name: str) -> str | None:
-    """The target of `name` if the list of the directory `path` calls it a link, else None."""
-    held: list[int] = []
-    with suppress(OSError), _Held(held):
-        held.append(HANDLES.root(path))
-        held.append(HANDLES.reopen_to_list(held[-1]))
-        with HANDLES.scan(held[-1]) as entries:
-            if any(entry.name == name and entry.is_symlink() for entry in entries):
-                return HANDLES.readlink(name, held[-1])
-    return None
 
 
 def _checked(text: str) -> str:

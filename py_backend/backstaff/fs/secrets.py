@@ -8,7 +8,7 @@ Whoever opens the content of a file for a tool comes here: `Place.opened` and `C
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -55,15 +55,6 @@ class Guard:
         names = f"/{plain.casefold()}/"
         return secret.search(names) is not None and not excepted.search(names)
 
-    def may_hide(self, paths: Iterable[str]) -> bool:
-        """Return False if none of `paths` may hold secrets: one look at all of them."""
-        names = f"/{'/'.join(paths).casefold()}/"
-        is_copy = "~/" in names or "#/" in names
-        is_doubtful = is_copy or any(glob.startswith("/") for glob in self.globs)
-        return bool(self.globs) and (
-            is_doubtful or _expressions(self.globs)[0].search(names) is not None
-        )
-
     def refuses(self, relative: str, given: str) -> bool:
         """Return whether `relative` is refused; `given` is the link that led there, if any."""
         allowed = self.approved and self.path in (None, relative)
@@ -72,11 +63,6 @@ class Guard:
 
 OPEN = Guard()
 """The guard of a call that may read everything, as a person's own may."""
-
-
-def fits(directories: Sequence[str], names: Sequence[str]) -> bool:
-    """Return whether the first of the globs `names` match the names of all `directories`."""
-    return all(map(fnmatchcase, directories, names))
 
 
 @lru_cache(maxsize=8)
@@ -90,12 +76,12 @@ def for_root(globs: tuple[str, ...], root: tuple[str, ...]) -> tuple[str, ...]:
     folded = [name.casefold() for name in root]
     for glob in globs:
         names, end = glob.casefold().rstrip("/").split("/"), "/" * glob.endswith("/")
-        # The last names of the root can be the first ones of the glob.
-        counts = [n for n in range(1, min(len(names), len(folded) + 1)) if fits(folded[-n:], names)]
-        anchored += ["/" + "/".join(names[count:]) + end for count in counts]
-        # A directory with all below it can be the root, or any directory above.
-        places = range(len(folded) - len(names) + 1) if end else ()
-        anchored += ["/" for at in places if fits(folded[at : at + len(names)], names)]
+        for at in range(len(folded)):
+            # The last names of the root can be the first ones of the glob. A directory with all
+            # below it can be the root, or any directory above.
+            rest = names[len(folded) - at :]
+            if (rest or end) and all(map(fnmatchcase, folded[at:], names)):
+                anchored.append("/" + "/".join(rest) + (end if rest else ""))
     return (*globs, *anchored)
 
 

@@ -65,7 +65,6 @@ class Walk:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close every directory that is still open."""
         while self._levels:
             HANDLES.close(self._levels.pop().directory)
 

@@ -11,17 +11,15 @@ A list of messages on one line, which only 2025-03-26 allows, is refused.
 
 import json
 import logging
-import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
+from functools import partial
 
 from backstaff import __version__
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.render.lines import shortened
 from backstaff.render.names import MAX_ECHO, lossy, quote
-from backstaff.server import Reply, Server, failure
+from backstaff.server import Reply, Server
 from backstaff.settings import Verdict
 from backstaff.streams import MAX_REQUEST_BYTES
 from backstaff.workers import RunningCall, Workers
@@ -82,26 +80,6 @@ class Refused(Exception):
         self.data = data
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
-class _RunningCall(RunningCall):
-    """A call: whether its era is the `stateless` one."""
-
-    stateless: bool
-
-    def run(self) -> None:
-        """Run the call, again each time that a person has said yes to it, and answer."""
-        reply = self.server.run(self.call, self.cancelled)
-        while True:
-            self.since = inf  # a person may take longer than the call
-            approved = self.server.approved(self.call, reply, self.cancelled)
-            self.since = time.monotonic()
-            if isinstance(approved, Reply):
-                break
-            self.call = approved
-            reply = self.server.run(approved, self.cancelled)
-        self.answer(self, approved)
-
-
 class Connection:
     """The server's end of one connection."""
 
@@ -113,78 +91,55 @@ class Connection:
         self._server = server
         self._offer = offer
         self._send_line = send
-        self._line = bytearray()
+        self._line = b""
         # A tool that the policy holds back is not listed, but the answer to a call says why.
         self._names = {server.registry.model_name(tool_id): tool_id for tool_id in offer.tools}
         # Some text that a model reads, such as a skill, may call a tool by its id.
         self._heard = self._listed(is_live=False)
         """The names of the tools that the client has heard of."""
         self._ids = self._names | {tool_id: tool_id for tool_id in offer.tools}
-        self._running: set[_RunningCall] = set()
-        self._ending = threading.Lock()
+        self._running: set[RunningCall] = set()
 
     def receive(self, data: bytes) -> None:
         """Answer the requests in the lines that `data` completes."""
-        first, *others = data.split(b"\n")
-        self._keep(first)
-        for piece in others:
-            line, self._line = bytes(self._line), bytearray()
+        *lines, rest = (self._line + data).split(b"\n")
+        # One byte more than allowed shows that a line is too long; the others are dropped. The
+        # error has no id, so its client times out.
+        self._line = rest[: MAX_REQUEST_BYTES + 1]
+        for line in filter(bytes.strip, lines):
             self._read(line)
-            self._keep(piece)
 
     def busy(self) -> bool:
         """Whether an answer to a call is still to be sent."""
         return bool(self._running)
 
-    def close(self) -> None:
-        """Stop the running calls, as the client is gone."""
-        for call in list(self._running):
-            call.cancelled.set()
-
-    def _keep(self, piece: bytes) -> None:
-        # One byte more than allowed shows that a line is too long; the others are dropped. The
-        # error has no id, so its client times out.
-        self._line += piece[: MAX_REQUEST_BYTES + 1 - len(self._line)]
-
     def _read(self, line: bytes) -> None:
-        if len(line) > MAX_REQUEST_BYTES:
-            self._refuse(None, INVALID_REQUEST, f"The line has more than {MAX_REQUEST_BYTES} bytes")
-        elif line.strip():
-            try:
-                message = json.loads(line)
-            except RecursionError:
-                self._refuse(None, PARSE_ERROR, "The line is not JSON: it is too deep")
-            except ValueError as error:
-                problem = shortened(str(error), MAX_ECHO)
-                self._refuse(None, PARSE_ERROR, f"The line is not JSON: {problem}")
-            else:
-                self._handle(message)
+        uid = None
+        try:
+            fields = _parsed(line)
+            given = fields.get("id")
+            uid = given if isinstance(given, int | str) and not isinstance(given, bool) else None
+            self._handle(uid, fields)
+        except Refused as error:
+            logger.info("refused: %s", error)
+            data = {"data": error.data} if error.data else {}
+            self._send(uid, error={"code": error.code, "message": str(error), **data})
 
-    def _handle(self, message: object) -> None:
-        fields = message if isinstance(message, dict) else {}
+    def _handle(self, uid: int | str | None, fields: Mapping[str, object]) -> None:
         method, params = fields.get("method"), fields.get("params")
-        uid = _name(fields.get("id"))
         if not isinstance(method, str):
-            if "result" in fields or "error" in fields:
-                logger.info("answer to a question never asked: %r", uid)
-            else:
-                one = " (a list of them is not read: send each on a line of its own)"
-                hint = one if isinstance(message, list) else ""
-                problem = f"A message is a JSON object with a method{hint}"
-                self._refuse(uid, INVALID_REQUEST, problem)
+            if "result" not in fields and "error" not in fields:
+                raise Refused(INVALID_REQUEST, "A line is one message, a JSON object with a method")
+            logger.info("answer to a question never asked: %r", uid)
         elif "id" not in fields:  # a notification; only one method matters here
             if method == "notifications/cancelled" and isinstance(params, dict):
                 self._cancel(params.get("requestId"))
         elif uid is None:
-            problem = "The id of a request is a string or a whole number"
-            self._refuse(None, INVALID_REQUEST, problem)
+            raise Refused(INVALID_REQUEST, "An id is a string or a whole number")
         elif not isinstance(params, dict | None):
-            self._refuse(uid, INVALID_PARAMS, "The params of a request are an object")
+            raise Refused(INVALID_PARAMS, "The params of a request are an object")
         else:
-            try:
-                self._answer(uid, method, params or {})
-            except Refused as error:
-                self._refuse(uid, error.code, str(error), error.data)
+            self._answer(uid, method, params or {})
 
     def _answer(self, uid: int | str, method: str, params: Mapping[str, object]) -> None:
         given = params.get("_meta")
@@ -200,29 +155,29 @@ class Connection:
             named = shortened(quote(method), MAX_ECHO)
             message = f"No such method: {named} (there are {', '.join(known)})"
             raise Refused(METHOD_NOT_FOUND, message)
-        if method == "tools/call":
-            self._call(uid, params, stateless=stateless)
-            return
-        result: dict[str, object] = {"capabilities": _CAPABILITIES}
-        if method in ("initialize", "server/discover"):
-            text = _INSTRUCTIONS.format(
-                root=quote(self._server.root),
-                limit=self._offer.max_output_bytes,
-                how=_IN_EMACS if self._server.is_live() else _ON_DISK,
-            )
-            result["instructions"] = self._offer.problem or text
+        result: dict[str, object] = {}  # of a ping
         match method:
+            case "tools/call":
+                self._call(uid, params, stateless=stateless)
+                return
             case "initialize":
                 wanted = params.get("protocolVersion")
                 agreed = wanted if wanted in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
-                result = {"protocolVersion": agreed, "serverInfo": _SERVER, **result}
+                result = {"protocolVersion": agreed, "serverInfo": _SERVER, **self._described()}
             case "server/discover":
-                result = {"supportedVersions": [STATELESS_VERSION], **result}
+                result = {"supportedVersions": [STATELESS_VERSION], **self._described()}
             case "tools/list":
                 result = self._list(params)
-            case _:  # ping
-                result = {}
         self._send(uid, result=_whole(result | _CACHE) if stateless else result)
+
+    def _described(self) -> dict[str, object]:
+        """Return the part of a description of this server that is the same in both eras."""
+        instructions = self._offer.problem or _INSTRUCTIONS.format(
+            root=quote(self._server.root),
+            limit=self._offer.max_output_bytes,
+            how=_IN_EMACS if self._server.is_live() else _ON_DISK,
+        )
+        return {"capabilities": _CAPABILITIES, "instructions": instructions}
 
     def _list(self, params: Mapping[str, object]) -> dict[str, object]:
         if params.get("cursor") is not None:
@@ -230,11 +185,11 @@ class Connection:
         tools = []
         for name in self._listed(is_live=self._server.is_live()):
             try:
-                definition = self._server.for_models(
-                    self._names[name], self._offer.max_output_bytes
+                definition = self._server.registry.for_models(
+                    self._names[name], self._offer.max_output_bytes, self._server.client_tools()
                 )
             # It is broken, and the log and the answer to a call say why; or no Emacs has it.
-            except ToolError:
+            except (KeyError, ToolError):
                 continue
             tools.append(
                 {
@@ -262,8 +217,7 @@ class Connection:
         name, arguments = params.get("name"), params.get("arguments")
         tool_id = self._ids.get(name) if isinstance(name, str) else None
         if tool_id is None:
-            wanted = shortened(name, MAX_ECHO) if isinstance(name, str) else "nothing"
-            known = ", ".join(self._listed(is_live=False))
+            wanted, known = shortened(str(name), MAX_ECHO), ", ".join(self._listed(is_live=False))
             raise Refused(INVALID_PARAMS, f"No such tool: {wanted} (there are {known})")
         if not isinstance(arguments, dict | None):
             raise Refused(INVALID_PARAMS, f"The arguments of {name} must be an object")
@@ -273,46 +227,35 @@ class Connection:
             "for_model": True,
             "offer": self._heard,
         }
-        running = _RunningCall(
+        running = RunningCall(
             uid=uid,
             call=self._server.prepare(tool_id, arguments, context),
             server=self._server,
-            answer=self._finish,
-            stateless=stateless,
+            answer=partial(self._finish, stateless=stateless),
         )
         self._running.add(running)
         if self._offer.problem:
-            error = ToolError(ErrorCode.INVALID_ARGUMENT, self._offer.problem)
-            self._finish(running, failure(tool_id, error))
+            running.fail(ToolError(ErrorCode.INVALID_ARGUMENT, self._offer.problem))
         else:
             self._workers.submit(running)
 
-    def _finish(self, running: _RunningCall, reply: Reply) -> None:
+    def _finish(self, running: RunningCall, reply: Reply, *, stateless: bool) -> None:
         """Send the `reply`. Both a worker and its watcher may try: the first one does."""
+        if running not in self._running or not running.answered.acquire(blocking=False):
+            return
         content = [{"type": "text", "text": lossy(reply.text)}]
         result: dict[str, object] = {"content": content, "isError": not reply.ok}
-        with self._ending:
-            if running.answered or running not in self._running:
-                return
-            running.answered = True
         try:
-            self._send(running.uid, result=_whole(result) if running.stateless else result)
+            self._send(running.uid, result=_whole(result) if stateless else result)
         except OSError as error:
             logger.info("the client went before the answer to %s: %s", running.uid, error)
         finally:
             self._running.discard(running)
 
     def _cancel(self, uid: object) -> None:
-        with self._ending:
-            for call in [call for call in list(self._running) if call.uid == uid]:
-                if not call.answered:
-                    call.cancelled.set()
-                    self._running.remove(call)  # nothing more may be sent about it
-
-    def _refuse(self, uid: int | str | None, code: int, message: str, data: object = None) -> None:
-        logger.info("refused: %s", message)
-        error = {"code": code, "message": message, **({"data": data} if data else {})}
-        self._send(uid, error=error)
+        for call in [call for call in list(self._running) if call.uid == uid]:
+            call.cancelled.set()
+            self._running.discard(call)  # nothing more may be sent about it
 
     def _send(self, uid: int | str | None = None, **body: object) -> None:
         """Send a message. Without `uid` it answers a message without one."""
@@ -321,9 +264,16 @@ class Connection:
         self._send_line(json.dumps(message, separators=(",", ":")).encode() + b"\n")
 
 
-def _name(value: object) -> int | str | None:
-    """Return `value` if it can name a request, else None."""
-    return value if isinstance(value, int | str) and not isinstance(value, bool) else None
+def _parsed(line: bytes) -> Mapping[str, object]:
+    """Return the message in `line`, empty if it is no object. Raises `Refused`."""
+    if len(line) > MAX_REQUEST_BYTES:
+        raise Refused(INVALID_REQUEST, f"The line has more than {MAX_REQUEST_BYTES} bytes")
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        problem = shortened(str(error), MAX_ECHO)
+        raise Refused(PARSE_ERROR, f"The line is not JSON: {problem}") from error
+    return message if isinstance(message, dict) else {}
 
 
 def _check_version(meta: Mapping[str, object]) -> None:

@@ -23,9 +23,10 @@ CHECK_MS = 20
 
 
 def serve(server: Server, offer: ServedTools) -> int:
-    """Serve until stdin ends and each request is answered; return the exit status.
+    """Serve until stdin ends; return the exit status. Only the main thread calls this, and once.
 
-    Only the main thread calls this, and once.
+    The answers to the last calls are waited for, as in `printf ... | backstaff mcp`, unless nobody
+    can read them any more, as for a client that was killed.
     """
     incoming, outgoing, send = streams.take_over_stdio()
     connection = Connection(server, offer, send, Workers())
@@ -35,26 +36,11 @@ def serve(server: Server, offer: ServedTools) -> int:
                 connection.receive(data)
         except BrokenPipeError:
             logger.info("the client stopped reading")
-        _finish(connection, outgoing)
+        reader = select.poll()
+        reader.register(outgoing, 0)  # poll reports errors always
+        until = time.monotonic() + FINISH_S
+        while connection.busy() and time.monotonic() < until and not reader.poll(CHECK_MS):
+            pass
     except KeyboardInterrupt:  # some clients interrupt a server before they close its stdin
         return EXIT_INTERRUPTED
     return 0
-
-
-def _finish(connection: Connection, outgoing: int) -> None:
-    """Wait for the answers to the last calls, as in `printf ... | backstaff mcp`.
-
-    The wait is over when nobody can read `outgoing` any more, as for a client that was killed.
-    Calls that still run are cancelled, so that no process that matches for them outlives it.
-    """
-    reader = select.poll()
-    reader.register(outgoing, 0)  # poll reports errors always
-    until = time.monotonic() + FINISH_S
-    while connection.busy() and time.monotonic() < until and not reader.poll(CHECK_MS):
-        pass
-    if connection.busy():
-        logger.info("stdin has ended, and the last calls are cancelled")
-        connection.close()
-        until = time.monotonic() + GRACE_S
-        while connection.busy() and time.monotonic() < until:
-            time.sleep(CHECK_MS / 1000)  # polls, because no event says that the last call has ended

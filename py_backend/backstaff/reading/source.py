@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from backstaff.errors import NotFound, ToolError
-from backstaff.fs import file
+from backstaff.errors import NotAFile, NotFound, ToolError
 from backstaff.fs.contents import MAX_FILE_BYTES
 from backstaff.fs.root import Place
 from backstaff.render.sizes import show_size
@@ -129,7 +128,7 @@ def _on_disk(place: Place, context: Context) -> Iterator[Source]:
 
         _refuse_large(status.st_size, context)
         if not status.st_size and os.read(descriptor, 1):
-            raise file.kernel_file()
+            raise NotAFile("it is a file of the kernel, and has no size", kind="kernel-file")
         yield Source(
             path=place.relative,
             origin=Origin.DISK,

@@ -9,16 +9,15 @@ Workers also answer `check`, because it opens the root, and a file system can ha
 import logging
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from backstaff import __version__
-from backstaff.arguments import NIL, Parameter, ParameterType, Symbol, decode
+from backstaff.arguments import Nil, Parameter, ParameterType, Symbol, decode
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.manifest import READS_CONTENT
-from backstaff.render.lines import shortened
-from backstaff.render.names import MAX_ECHO
 from backstaff.server import Call, Reply, Server, failure, unexpected
 from backstaff.streams import MAX_REQUEST_BYTES
 from backstaff.wire import lisp
@@ -49,7 +48,7 @@ class Connection:
         self._frames = FrameReader()
         self._dialect: Dialect = PLAIN
         self._running: set[RunningCall] = set()
-        self._methods: dict[str, tuple[str, str, Callable[..., object]]] = {
+        self._methods: dict[str, tuple[str, str, Callable[..., Any]]] = {
             "hello": ("&optional OPTIONS", "Versions, protocol, root, capabilities.", self._hello),
             "describe": (
                 "&optional TOOLS",
@@ -59,7 +58,7 @@ class Connection:
             "check": (
                 "TOOL ARGUMENTS &optional CONTEXT",
                 "Whether the client may run TOOL, its own, and the values of its arguments.",
-                self._check,
+                server.prepare_check,
             ),
             "ping": ("", "Answer t at once.", lambda: True),
             "cancel": ("UID", "Stop the running call UID; t if there was one.", self._cancel),
@@ -87,11 +86,8 @@ class Connection:
             raise Unreadable(f"the request has {limit}")
         message = lisp.read(body)
         match message:
-            case Message("call", uid, [Symbol(name=method), arguments]):
-                self._call(uid, method, [] if arguments is NIL else arguments)
-            case Message("call", uid, [method, _]):
-                name = "nil" if method is NIL else str(method)
-                self._reply(uid, "epc-error", f"No such tool: {shortened(name, MAX_ECHO)}")
+            case Message("call", uid, [Symbol(name=method), list() | Nil.NIL as arguments]):
+                self._call(uid, method, arguments if isinstance(arguments, list) else [])
             case Message("methods", uid, []):
                 self._answer(uid, self._signatures)
             case Message("return" | "return-error" | "epc-error"):
@@ -99,43 +95,23 @@ class Connection:
             case _:
                 raise Unreadable("the request is not (call UID METHOD ARGUMENTS)")
 
-    def _call(self, uid: int, method: str, arguments: object) -> None:
-        if not isinstance(arguments, list):
-            self._reply(uid, "epc-error", "The arguments of a call must be a list")
-        elif method in self._methods:
+    def _call(self, uid: int, method: str, arguments: Sequence[Any]) -> None:
+        if method in self._methods:
             spec, _, answer = self._methods[method]
             required, _, optional = (words.split() for words in spec.partition("&optional"))
             if not len(required) <= len(arguments) <= len(required + optional):
                 self._reply(uid, "return-error", f"{method} takes {spec or 'no argument'}")
             elif method == "check":
-                self._check(uid, *arguments)
+                self._start(uid, method, partial(answer, *arguments))
             else:
                 self._answer(uid, answer, *arguments)
-        elif arguments and isinstance(arguments[0], Symbol):
-            self._reply(uid, "return-error", f"{method} takes its plist as one argument, a list")
         elif len(arguments) > len(("ARGUMENTS", "CONTEXT")):
             self._reply(uid, "return-error", f"{method} takes ARGUMENTS &optional CONTEXT")
         else:
             self._start(uid, method, partial(self._server.prepare, method, *arguments))
 
-    def _check(
-        self, uid: int, definition: object, arguments: object, context: object = None
-    ) -> None:
-        """Let a worker check a call of the client's own tool; the answer is like any other reply.
-
-        It is an error if the policy forbids the call, or if the arguments do not fit.
-        """
-        try:
-            tool_id, tool = self._server.client_tool(definition)
-        except ToolError as error:
-            self._reply(uid, "return-error", str(error))
-        else:
-            self._start(
-                uid, tool_id, partial(self._server.prepare, tool_id, arguments, context, tool)
-            )
-
     def _start(self, uid: int, name: str, prepare: Callable[[], Call]) -> None:
-        """Let a worker run the call of the tool `name` that `prepare` returns."""
+        """Let a worker run the call that `prepare` returns, of the tool or method `name`."""
         try:
             call = prepare()
         except ToolError as error:
@@ -166,19 +142,15 @@ class Connection:
         proportion: 20 MB become at most 15.
         """
         body = self._encoded(running.uid, reply)
-        for _ in range(2):
-            if len(body) < MAX_FRAME_BYTES or not reply.ok:
-                break
+        if len(body) >= MAX_FRAME_BYTES and reply.ok:
             text = len(reply.text.encode(errors="replace"))
             limit = text * MAX_FRAME_BYTES // len(body) * 9 // 10
             call = replace(running.call, max_output_bytes=limit)
             reply = self._server.run(call, running.cancelled)
             body = self._encoded(running.uid, reply)
-        try:
-            self._running.remove(running)
-        except KeyError:
+        if not running.answered.acquire(blocking=False):
             return
-        running.answered = True
+        self._running.discard(running)
         if len(body) >= MAX_FRAME_BYTES:
             tool = running.call.tool_id
             logger.warning("reply of %s has %d bytes", tool, len(body))
@@ -210,9 +182,7 @@ class Connection:
         options, _ = decode(_HELLO, raw)
         wanted = options["protocol"]
         if wanted not in (None, PROTOCOL):
-            older = "server" if isinstance(wanted, int) and wanted > PROTOCOL else "client"
-            message = f"backstaff {__version__} speaks protocol {PROTOCOL}, not {wanted};"
-            message += f" update the {older}"
+            message = f"backstaff {__version__} speaks protocol {PROTOCOL}, not {wanted}"
             raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
         self._dialect = ESCAPED if options["escapes"] else PLAIN
         return {

@@ -19,7 +19,6 @@ class FrameReader:
     """Cuts a stream of bytes into the bodies of frames."""
 
     def __init__(self) -> None:
-        """Begin with an empty stream."""
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> Iterator[bytes]:

@@ -8,12 +8,14 @@ Emacs client uses stdio and needs no such care.
 """
 
 import logging
+import os
 import select
 import socket
 import string
 import sys
 import threading
 from math import inf
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
@@ -21,7 +23,6 @@ from epc.server import EPCServer
 
 from backstaff.server import Server
 from backstaff.wire.frame import HEADER_BYTES
-from backstaff.wire.peer import same_user
 from backstaff.wire.stdio import answer
 
 logger = logging.getLogger(__name__)
@@ -31,6 +32,10 @@ UNREAD_S = 60.0
 """Seconds that a client has to come after the reader of the port has gone."""
 MAX_SILENT = 16
 """Maximum number of silent connections that wait; one more closes the oldest."""
+TABLE = Path("/proc/net/tcp")
+"""Linux's table of connections."""
+_LOCAL, _REMOTE, _STATE, _UID = 1, 2, 3, 7
+_ESTABLISHED = "01"
 
 
 class _Listening(EPCServer):  # type: ignore[misc]  # python-epc is untyped
@@ -89,6 +94,32 @@ class _Listening(EPCServer):  # type: ignore[misc]  # python-epc is untyped
             oldest = next(iter(silent))
             del silent[oldest]
             oldest.close()
+
+
+def same_user(connection: socket.socket, table: Path = TABLE) -> bool:
+    """Whether the peer of the IPv4 loopback `connection` runs as this process's user.
+
+    Its end must still be open: for a closed one the table has 0, which is root. Without a `table`
+    (not on Linux) the answer is True: then only the loopback address and the single admitted client
+    protect the server.
+    """
+    try:
+        lines = table.read_text("ascii").splitlines()
+    except OSError:
+        return True
+    try:
+        here, there = (
+            f"{int.from_bytes(socket.inet_aton(host), 'little'):08X}:{port:04X}"
+            for host, port in (connection.getsockname(), connection.getpeername())
+        )
+    except OSError:  # it has hung up
+        return False
+    peers = [
+        (fields[_STATE], int(fields[_UID]))
+        for fields in map(str.split, lines[1:])
+        if (fields[_LOCAL], fields[_REMOTE]) == (there, here)
+    ]
+    return peers == [(_ESTABLISHED, os.getuid())]
 
 
 def serve(server: Server) -> int:

@@ -87,7 +87,7 @@ TRANSPORTS: Mapping[str, tuple[type[Client], tuple[str, ...], Callable[..., str]
         b"".join(map(frame, (b"not Lisp", b"(call 999 nothing ())"))),
     ),
     "mcp": (
-        *(McpClient, ("mcp", "--toolsets", TOOLSETS), over_mcp),
+        *(McpClient, ("mcp", "--tools", TOOLSETS), over_mcp),
         b'not JSON\n{"jsonrpc": "2.0", "id": 999, "method": "nothing"}\n',
     ),
 }

@@ -340,86 +340,9 @@ def test_root_that_is_a_link_is_reached_under_both_names(project: Path) -> None:
     assert isinstance(refusal(alias, "../alias/d"), OutsideRoot)
 
 
-@pytest.fixture
-def spellings(project: Path) -> dict[str, str]:
-    """Links beside and above the root that lead to it, to a part of it, or elsewhere."""
-    links = {
-        "alias": "R",
-        "alias-of-alias": "alias",
-        "absolute": str(project),
-        "part": "R/d",
-        "here": ".",
-        "elsewhere": "outside",
-        "dangling": "nowhere",
-        "round": "round",
-        "evil-alias": "R-evil",
-    }
-    for name, target in links.items():
-        (project.parent / name).symlink_to(target)
-    return {name: f"{project.parent}/{name}" for name in links}
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("{alias}", ""),
-        ("{alias}/", ""),
-        ("{alias}/in/f", "d/f"),
-        ("{alias}/d/..", ""),
-        ("{alias}/../R/d", "d"),
-        ("{alias}/../alias/d", "d"),
-        ("{alias-of-alias}/f", "f"),
-        ("{absolute}/f", "f"),
-        ("{part}/f", "d/f"),
-        ("{part}/../f", "f"),
-        ("{here}/R/f", "f"),
-        ("{here}/here/alias/f", "f"),
-    ],
-)
-def test_absolute_path_through_a_link_above_the_root_is_found(
-    project: Path, spellings: dict[str, str], text: str, found: str
-) -> None:
-    named = text.format(**spellings)
-    assert os.path.realpath(named) == str(project / found), "the kernel finds something else"
-    assert look(project, named) == str(project / found)
-    (project / "link-to-it").symlink_to(named)
-    assert look(project, "link-to-it") == str(project / found)
-
-
-def test_link_above_the_root_is_no_link_in_the_path(
-    project: Path, spellings: dict[str, str]
-) -> None:
-    with Root(str(project)) as root:
-        for text, through in (("alias", False), ("alias/d", False), ("alias/in", True)):
-            with root.resolve(spellings["alias"].replace("alias", text)) as place:
-                assert place.through_link is through
-
-
-def test_path_through_a_link_above_the_root_is_missing_only_inside(
-    project: Path, spellings: dict[str, str]
-) -> None:
-    for text, kind in (
-        ("{alias}/nothing", NotFound),
-        ("{alias}/nothing/../../outside", OutsideRoot),
-        ("{alias}/..", OutsideRoot),
-        ("{alias}/../outside/x", OutsideRoot),
-        ("{alias}-evil/x", OutsideRoot),
-        ("{evil-alias}/x", OutsideRoot),
-        ("{elsewhere}", OutsideRoot),
-        ("{elsewhere}/x", OutsideRoot),
-        ("{elsewhere}/nothing", OutsideRoot),
-        ("{dangling}", OutsideRoot),
-        ("{here}", OutsideRoot),
-        ("{here}/nothing", OutsideRoot),
-        ("{round}", OutsideRoot),
-    ):
-        assert type(refusal(project, text.format(**spellings))) is kind, text
-
-
-def test_outside_only_links_in_ancestors_are_read(
-    project: Path, spellings: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """No mount is entered and nothing is statted: only the ancestors' own lists are read."""
+def test_nothing_above_the_root_is_touched(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A link above the root that leads to it is outside, as any other name there is."""
+    (project.parent / "alias").symlink_to(project)
     touched: list[str] = []
 
     def noting(call: str) -> None:
@@ -432,24 +355,12 @@ def test_outside_only_links_in_ancestors_are_read(
         monkeypatch.setattr(os, call, note)
 
     with Root(str(project)) as root:
-        for call in ("open", "stat", "lstat", "readlink"):
+        for call in ("open", "stat", "lstat", "readlink", "scandir"):
             noting(call)
-        outside = ("outside/x", "outside", "nothing", "R-evil/x", "elsewhere/x", "evil-alias")
-        for text in outside:
+        for text in ("outside/x", "outside", "nothing", "R-evil/x", "alias", "alias/d"):
             with pytest.raises(OutsideRoot):
                 root.resolve(f"{project.parent}/{text}")
-    ancestors = {str(path) for path in project.parents}
-    assert set(touched) <= {*ancestors, ".", "elsewhere", "evil-alias"}
-    assert spellings.keys() >= {"elsewhere", "evil-alias"}
-
-
-def test_link_in_an_ancestor_that_may_not_be_listed_is_outside(
-    project: Path, spellings: dict[str, str]
-) -> None:
-    project.parent.chmod(0o111)
-    assert unprivileged(lambda: isinstance(refusal(project, spellings["alias"]), OutsideRoot))
-    assert unprivileged(lambda: look(project, str(project / "d"))) == str(project / "d")
-    project.parent.chmod(0o755)
+    assert not touched
 
 
 def test_root_directory_of_the_system_can_be_the_root(project: Path) -> None:

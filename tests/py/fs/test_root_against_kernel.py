@@ -6,8 +6,8 @@ The kernel alone is no oracle, as two answers differ by design:
   such a path, though the kernel stops at a missing name. A path that leaves as written and comes
   back through a link (`l/..` where l is a link to d/e) is refused as well.
 - *nothing outside is entered*: `../other/../R/d` and links like it come back into the root through
-  a directory that is neither in it nor above it. They are refused even if the kernel arrives.
-  Only links in the directories above the root are passed through.
+  a directory that is neither in it nor above it, or through a link above it. They are refused
+  even if the kernel arrives.
 
 So the model gives the expected answer, and the kernel is asked whether that is safe: a path found
 must have the very inode that the kernel finds, inside; if that is outside, the path is refused.
@@ -65,7 +65,7 @@ def model(root: str, text: str) -> str:
         if name == ".." or below(there, root):
             position = there
             continue
-        if not below(root, there) and not (below(position, root) and Path(there).is_symlink()):
+        if not below(root, there):
             return OUTSIDE
         if not os.path.lexists(there):
             left = not below(root, in_words(there, "/".join(pending)))
@@ -73,7 +73,7 @@ def model(root: str, text: str) -> str:
         if Path(there).is_symlink():
             links += 1
             if links > MAX_LINKS:
-                return TOO_MANY_LINKS if below(root, position) else OUTSIDE
+                return TOO_MANY_LINKS
             target = os.readlink(there)  # noqa: PTH115  # Path drops a final "/"
             must_be_directory |= not pending and target.endswith(("/", "/."))
             pending = parts(target) + pending

@@ -47,7 +47,7 @@ def root(tree: Plant) -> Path:
 
 def server(root: Path) -> list[str]:
     """Return the command of a server with all tools."""
-    return [*ISOLATED, "mcp", "--root", str(root), "--toolsets", TOOLSETS]
+    return [*ISOLATED, "mcp", "--root", str(root), "--tools", TOOLSETS]
 
 
 def python(version: int) -> str:
@@ -113,7 +113,7 @@ def test_opener_of_any_kind_lists_and_calls_every_tool(
     answered: bool,  # noqa: FBT001
     mode: str,
 ) -> None:
-    client = serve("--root", str(root), "--toolsets", TOOLSETS)
+    client = serve("--root", str(root), "--tools", TOOLSETS)
     for line in opening:
         client.write((line if isinstance(line, str) else json.dumps(line)).encode() + b"\n")
     if answered:
@@ -171,7 +171,7 @@ def test_every_message_is_valid_by_the_schema_of_its_version(serve: Serve, root:
     said = []
     # The models come from the two newest schemas; older ones have no additional fields.
     for version in (HANDSHAKE_VERSIONS[-1], STATELESS_VERSION):
-        client = serve("--root", str(root), "--toolsets", TOOLSETS)
+        client = serve("--root", str(root), "--tools", TOOLSETS)
         said += conversation(client, version)
     assert not any("method" in message for _, _, message in said)
     assert sum("error" in message for _, _, message in said) >= 12

@@ -244,7 +244,7 @@ def test_list_of_messages_is_refused_with_the_remedy(session: Session, batch: li
     answer = session.heard()
     assert "id" not in answer
     assert answer["error"]["code"] == INVALID_REQUEST
-    assert "send each on a line of its own" in answer["error"]["message"]
+    assert "A line is one message" in answer["error"]["message"]
     assert session.silent()
 
 
@@ -468,4 +468,5 @@ def test_searches_that_take_long_hold_up_no_other_call(tree: Plant) -> None:
         ("regexp_search", {"pattern": "wor", "include": ["b.txt"]}),
     ):
         assert "word" in text(session.call(name, arguments))
-    session.connection.close()
+    for uid in range(100, 116):
+        session.say(notification("notifications/cancelled", requestId=uid))

@@ -128,7 +128,9 @@ def test_schema_tells_every_argument_its_limits_and_default(tool: dict[str, Any]
         one = parameters[name]
         assert told["description"]
         assert told["type"] == one.type
-        assert (told.get("minimum"), told.get("maximum")) == one.told_bounds()
         assert told.get("enum", []) == [str(choice) for choice in one.choices]
         expected = one.default in (None, False, "", ".")  # 0 is False
-        assert expected or told.get("default") == one.default or "default" in told["description"]
+        assert expected or "default" in told["description"]
+        low, high = one.bounds()
+        assert high is None or high >= 10**6 or str(high) in told["description"]
+        assert low is None or low <= 1 or str(low) in told["description"]

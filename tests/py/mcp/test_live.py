@@ -102,7 +102,7 @@ def test_tools_that_read_files_see_text_that_is_not_saved(
     emacs: Start, beside: Beside, root: Path
 ) -> None:
     emacs().visit(root / "a.py", "def fresh():\n    return 1\n\n")
-    client = beside("--toolsets", "workspace")
+    client = beside("--tools", "workspace")
     for name, arguments in (
         ("read_file", {"path": "a.py"}),
         ("regexp_search", {"pattern": "def f.*"}),
@@ -215,7 +215,7 @@ def test_clients_by_others_see_unsaved_text_and_tools_of_emacs(
     program = python(2)
     emacs().visit(root / "a.py", "def fresh():\n    return 1\n\n")
     calls = [["read_file", {"path": "a.py"}], ["emacs_context", {}], ["outline", {"path": "a.py"}]]
-    toolsets = ("--toolsets", "workspace,emacs")
+    toolsets = ("--tools", "workspace,emacs")
     command = [*server_beside(tmp_path / "sockets"), "mcp", "--root", str(root), *toolsets]
     asked = json.dumps({"command": command, "calls": calls, "mode": "auto"})
     answers = json.loads(printed(program, str(PEERS / "sdk_2.py"), asked))
@@ -248,7 +248,7 @@ def test_tools_of_emacs_are_offered_and_answer(emacs: Start, beside: Beside, roo
     without = beside()
     own = [discover().model_name(tool_id) for tool_id in CLIENT_TOOLS]
     assert not set(own) & set(names(without))
-    asked = beside("--toolsets", "workspace,emacs")
+    asked = beside("--tools", "workspace,emacs")
     assert not set(own) & set(names(asked))
     emacs().visit(root / "a.py", "def fresh():\n    return 1\n\n")
     assert set(own) < set(names(asked))
@@ -257,7 +257,7 @@ def test_tools_of_emacs_are_offered_and_answer(emacs: Start, beside: Beside, roo
     assert names(without) == [*map(discover().model_name, PRESET)]
     listed = json.dumps(without.ask("tools/list"), separators=(",", ":"))
     assert len(listed) <= MAX_BYTES
-    assert names(beside("--toolsets", "emacs")) == own
+    assert names(beside("--tools", "emacs")) == own
     client = asked
     assert "Not saved yet: a.py" in text(client.tool("emacs_context"))
     buffer = client.tool("emacs_read_buffer", {"buffer": "a.py", "max_lines": "2", "lines": 7})
@@ -287,7 +287,7 @@ def test_tool_of_emacs_that_has_too_much_to_look_at_is_cut_and_says_so(
         " (dolist (name '(flymake-running-backends flymake-reporting-backends))"
         " (defalias name (lambda () '(checker)))))"
     )
-    result = beside("--toolsets", "emacs").tool("emacs_diagnostics")
+    result = beside("--tools", "emacs").tool("emacs_diagnostics")
     assert "No problems" not in text(result)
     assert text(result).endswith(
         "[cut: Emacs did not look at all that it has, because that takes too long]\n"
@@ -296,7 +296,7 @@ def test_tool_of_emacs_that_has_too_much_to_look_at_is_cut_and_says_so(
 
 def test_tool_of_emacs_without_an_emacs_says_so(emacs: Start, beside: Beside) -> None:
     one = emacs()
-    client = beside("--toolsets", "emacs")
+    client = beside("--tools", "emacs")
     one.signal(signal.SIGKILL)
     client.tool("emacs_context")  # the server may not have seen the end yet
     result = client.tool("emacs_context")
@@ -309,7 +309,7 @@ def test_policy_forbids_tools_of_emacs_too(emacs: Start, beside: Beside, tmp_pat
     config = tmp_path / "config.toml"
     config.write_text('[policy]\ndeny = ["emacs/read_buffer"]\n')
     config.chmod(0o600)
-    client = beside("--config", str(config), "--toolsets", "emacs")
+    client = beside("--config", str(config), "--tools", "emacs")
     assert "emacs_context" in names(client)
     assert "emacs_read_buffer" not in names(client)
     refused = client.tool("emacs_read_buffer", {"buffer": "a.py"})
@@ -346,7 +346,7 @@ def test_secret_is_read_after_a_yes_in_emacs_and_only_then(
 ) -> None:
     one = emacs(AT_ONCE)
     one.visit(root / ".env", "UNSAVED=2\n")
-    client = beside("--toolsets", "workspace,emacs")
+    client = beside("--tools", "workspace,emacs")
     assert "UNSAVED=2" not in text(client.tool("regexp_search", {"pattern": "UNSAVED="}))
     for answer, shown in (
         ("yes", "1\tUNSAVED=2\n2\tKEY=1\n"),
@@ -394,7 +394,7 @@ def test_tool_that_the_policy_asks_about_is_listed_and_asked_about(
     config = tmp_path / "config.toml"
     config.write_text('[policy]\nprompt = ["workspace/tree", "emacs/context"]\n')
     config.chmod(0o600)
-    client = beside("--config", str(config), "--toolsets", "workspace,emacs")
+    client = beside("--config", str(config), "--tools", "workspace,emacs")
     assert "tree" not in names(client)
     assert "needs the approval of a person" in text(client.tool("tree"))
     one = emacs(AT_ONCE)
@@ -487,7 +487,7 @@ def test_two_emacsen(emacs: Start, beside: Beside, root: Path) -> None:
     one.visit(root / "a.py", "first = 1\n")
     two.visit(root / "b.py", "second = 2\n")
     two.visit(root / ".git" / "HEAD")
-    client = beside("--toolsets", "workspace,emacs", patience=PATIENCE_S)
+    client = beside("--tools", "workspace,emacs", patience=PATIENCE_S)
     found = text(client.tool("regexp_search", {"pattern": "first =|second ="}))
     assert "first = 1" in found
     assert "second = 2" in found

@@ -294,7 +294,7 @@ def test_emacs_that_does_not_greet_holds_no_other_up(
     assert "fresh = 2" in text
     assert text.endswith(SILENT)
     assert server.is_live()
-    assert server.for_models("emacs/context", 1000)["description"] == "x"
+    assert server.client_tools()["emacs/context"].description == "x"
     third = fake("emacs-3", hello=tools.format(1, "x"), run='(:text "the third\n")')
     assert server.call("emacs/context", {}, {"text_only": True}).text == "the second\n"
     assert not any(" run " in body for body in third.asked)

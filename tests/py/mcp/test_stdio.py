@@ -30,8 +30,8 @@ from backstaff.tool import Result
 from tests.py.servers import registry_of
 
 ended = threading.Event()
-finish = stdio._finish
-stdio._finish = lambda *given: (ended.set(), finish(*given))
+busy = stdio.Connection.busy
+stdio.Connection.busy = lambda self: (ended.set(), busy(self))[1]
 
 def late(_, __):
     ended.wait()
@@ -56,7 +56,7 @@ command_line.discover = lambda: registry_of(
     collected=collected, hang=hang, late=late, noisy=noisy
 )
 stdio.FINISH_S = 0.5
-command_line.main(["mcp", "--root", "/", "--toolsets", "test"])
+command_line.main(["mcp", "--root", "/", "--tools", "test"])
 """
 
 
@@ -231,34 +231,16 @@ def test_seven_tools_are_offered_by_default(serve: Serve) -> None:
 
 
 def test_options_choose_the_tools(serve: Serve) -> None:
-    chosen = serve("--toolsets", "commands,forge", "--tools", "workspace/tree, get_command,")
+    chosen = serve("--tools", "commands,forge,workspace/tree, get_command,")
     assert names(chosen) == [
         *("get_command", "list_commands", "search_commands", "forge_list_directory", "tree"),
     ]
     assert names(serve("--tools", "read_file")) == ["read_file"]
-    assert names(serve("--tools", "read_file")) == ["read_file"]
-
-
-def test_tools_that_the_policy_leaves_out_are_named_at_the_start(
-    folder: Path, serve: Serve
-) -> None:
-    config = folder / "config.toml"
-    config.write_text('[policy]\ndeny = ["workspace/tree"]\nprompt = ["forge/*"]\n')
-    config.chmod(0o600)
-    client = serve("--tools", "tree,forge_list_directory", "--config", str(config))
-    assert names(client) == []
-    assert client.close() == 0
-    asked = "the policy wants a person's approval, for which Emacs has to listen"
-    assert client.log() == (
-        "backstaff: workspace/tree is left out: the policy denies it\n"
-        f"backstaff: forge/list_directory is left out: {asked}\n"
-    )
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--toolsets", "workspaces"), "There is no toolset workspaces; there are: agent-q, "),
         (("--tools", "tree,nothing"), "No such tool: nothing (there are agent-q/"),
         (("--root", "/nothing/there"), "/nothing/there"),
         (("--max-output-bytes", "10"), "--max-output-bytes must be at least 1024"),

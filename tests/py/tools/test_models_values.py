@@ -93,7 +93,10 @@ def known(tool_id: str) -> set[str]:
 
 def test_unknown_name_in_a_part_is_told_with_the_right_ones(root: Path) -> None:
     reply = server_at(root).call("workspace/read_file", {"ranges": [{"end_line": 3}]}, MODEL)
-    assert "has an unknown end_line; there are: path, start_line, max_lines" in reply.text
+    assert (
+        "there is no end_line; it is an object with some of path, start_line, max_lines"
+        in reply.text
+    )
 
 
 def test_parts_may_be_one_object_or_json(root: Path) -> None:

@@ -337,7 +337,7 @@ def test_more_ranges_than_allowed_are_refused(tree: Plant) -> None:
 
 def test_range_that_is_no_object_is_refused_with_the_keys_of_one(tree: Plant) -> None:
     reply = server_at(tree({"a.py": SAVED})).call(READ, {"path": "a.py", "ranges": ["1-3"]})
-    assert "Item 1 of 'ranges' must be an object with some of path, start_line" in reply.text
+    assert "Extra data at character 2; it is an object with some of path" in reply.text
 
 
 def test_ranges_come_in_every_form_that_arguments_have(tree: Plant) -> None:

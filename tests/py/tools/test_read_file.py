@@ -14,8 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backstaff.errors import NotAFile
-from backstaff.fs.file import opened
 from backstaff.reading import encoding, source, text
 from backstaff.reading.source import Settings as ReadSettings
 from backstaff.registry import discover
@@ -413,15 +411,6 @@ def test_devices_and_files_of_the_kernel_are_refused(path: str) -> None:
         pytest.skip(f"needs {path}")
     reply = server_at(Path(path).parent).call(TOOL, {"path": path})
     assert error(reply) == "NOT_FILE", reply.text
-
-
-def test_file_that_has_bytes_but_no_size_is_the_kernel_s() -> None:
-    directory = os.open("/proc", os.O_RDONLY)
-    try:
-        with pytest.raises(NotAFile, match="a file of the kernel"), opened("version", directory):
-            pass
-    finally:
-        os.close(directory)
 
 
 # ---------------------------------------------------------------------------- unsaved text

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 from backstaff.errors import ErrorCode, ToolError
@@ -21,15 +22,15 @@ class Doing(RunningCall):
     expired: int = 0
     rejected: int = 0
     uid: int | str = field(default=0, kw_only=True)
-    call: Any = field(default=None, kw_only=True)
+    call: Any = field(init=False)
     server: Any = field(default=None, kw_only=True)
     answer: Any = field(default=None, kw_only=True)
 
+    def __post_init__(self) -> None:
+        self.call = SimpleNamespace(tool_id=self.tool_id, deadline_ms=self.seconds * 1000)
+
     def run(self) -> None:
         self.work()
-
-    def allowed(self) -> float:
-        return 0 if self.cancelled.is_set() else self.seconds
 
     def fail(self, error: ToolError) -> None:
         match error.details:

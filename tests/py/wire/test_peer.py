@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from backstaff.wire.peer import TABLE, same_user
+from backstaff.wire.tcp import TABLE, same_user
 
 HEAD = (
     "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout\n"
