@@ -43,7 +43,7 @@ Unsaved text counts, and untracked files are only listed.  BASE is another
 commit, branch or tag to compare with, or \"index\" for the staged changes."
   (interactive)
   (setq next-error-last-buffer
-        (backstaff-view-open 'backstaff-changes-mode (backstaff-command-project)
+        (backstaff-view-open 'backstaff-changes-mode (backstaff-command-root)
                              "workspace/git_diff" (list :base (or base "HEAD")))))
 
 (defun backstaff-changes--draw (reply)

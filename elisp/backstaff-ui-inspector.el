@@ -70,30 +70,29 @@ current directory.  If TEXT-ONLY is non-nil, show the text alone."
 ;;;###autoload
 (defun backstaff-list-directory (directory)
   "Show the files and directories in DIRECTORY as Agent-Q gets them.
-Interactively it is the current directory; with a prefix argument, ask."
-  (interactive (list (backstaff-read-directory "List directory: " #'backstaff-directory)))
+Interactively it is the current directory."
+  (interactive (list (backstaff-directory)))
   (backstaff-inspector--show-file "agent-q/list_directory" (file-name-as-directory directory)))
 
 ;;;###autoload
 (defun backstaff-list-entries (directory)
   "Show the entries of DIRECTORY as JSON, by the tool forge/list_directory.
-Interactively it is the current directory; with a prefix argument, ask."
-  (interactive (list (backstaff-read-directory "List directory: " #'backstaff-directory)))
+Interactively it is the current directory."
+  (interactive (list (backstaff-directory)))
   (backstaff-inspector--show-file "forge/list_directory" (file-name-as-directory directory)))
 
 ;;;###autoload
 (defun backstaff-file-info (file)
   "Show the type, size, times and permissions of FILE.
-Interactively this is the file of the buffer or at point; with a prefix
-argument, ask."
-  (interactive
-   (list (or (and (not current-prefix-arg) (backstaff-view-file-at-point))
-             (read-file-name "Describe file: " (backstaff-directory)))))
+Interactively this is the file of the buffer or at point, or else the directory."
+  (interactive (list (or (backstaff-view-file-at-point) (backstaff-directory))))
   (backstaff-inspector--show-file "agent-q/get_file_info" file))
 
 ;;;###autoload
 (defun backstaff-list-commands ()
-  "Show the slash commands for agents that the project and you have."
+  "Show the slash commands for agents that the project and you have.
+A slash command is a Markdown file with a task for agents: /review is the file
+.claude/commands/review.md.  The settings can name other folders."
   (interactive)
   (backstaff-run-tool "commands/list_commands" '(:page_size 100) nil t))
 
@@ -111,9 +110,8 @@ argument, ask."
   "Draw REPLY and its call, or only the text."
   (pcase-let* (((map :text :data :error :truncated :elapsed-ms :warnings) reply)
                ((map :tool :arguments :root :text-only) backstaff-view-state)
-               (print-length nil) (print-level nil) (print-escape-newlines t)
-               (code (plist-get error :code))
-               (bytes (string-bytes text)))
+               (print-escape-newlines t) (code (plist-get error :code))
+               (bytes (string-bytes text)) (form (prin1-to-string data)))
     (unless text-only
       (insert (format "(backstaff-call %S %s%S)\n\n" tool (if arguments "'" "") arguments)
               (format "Root      %s\n" (backstaff-view-shown-name root))
@@ -128,17 +126,11 @@ argument, ask."
                            (format "Warning   %s\n" (backstaff-names-prose (format "%s" warning))))
                          warnings "")
               "\n"))
-    (insert (if (and text-only (equal code "DIRECTORY_NOT_FOUND")) ; of the slash commands
-                "No slash commands are here.
-
-A slash command is a Markdown file with a task for agents: /review is the file
-.claude/commands/review.md.  The settings can name other folders.\n"
-              (substring-no-properties text)))
+    (insert (substring-no-properties text))
     (when (and data (not text-only))
-      (let ((form (prin1-to-string data)))
-        (insert "\n" (propertize "Data" 'face 'backstaff-heading) "\n\n"
-                (if (<= (length form) 15000) (pp-to-string data)
-                  (format "%d characters, which are too many to show\n" (length form))))))))
+      (insert "\n" (propertize "Data" 'face 'backstaff-heading) "\n\n"
+              (if (<= (length form) 15000) (pp-to-string data)
+                (format "%d characters, which are too many to show\n" (length form)))))))
 
 (provide 'backstaff-ui-inspector)
 ;;; backstaff-ui-inspector.el ends here

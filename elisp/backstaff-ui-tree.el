@@ -41,9 +41,9 @@ In \"src/ 12 …\" the directory src has 12 entries and is closed."
 ;;;###autoload
 (defun backstaff-tree (directory)
   "Show the files and directories below DIRECTORY as a tree.
-It opens as deep as it fits the window, and at the current file.  Interactively
-DIRECTORY is the root of the project; with a prefix argument, ask."
-  (interactive (list (backstaff-read-directory "Tree of directory: " #'backstaff-command-root)))
+It opens as deep as it fits the window, and at the current file.
+Interactively DIRECTORY is the root of the project."
+  (interactive (list (backstaff-command-root)))
   (let ((root (backstaff-command-root (file-name-as-directory directory)))
         (name (backstaff-view-file-at-point)))
     (backstaff-view-open
@@ -59,15 +59,15 @@ DIRECTORY is the root of the project; with a prefix argument, ask."
   "Draw the tree in REPLY, as deep as it fits the window if the state has `:fit'."
   (pcase-let* (((map :root :closed :missing :left-out :scanned-entries) (plist-get reply :data))
                (focus (backstaff-view-get :focus))
-               (depth (plist-get (backstaff-view-get :arguments) :max_depth))
-               (height (window-body-height (get-buffer-window nil t))))
+               (depth (plist-get (backstaff-view-get :arguments) :max_depth)))
     (if (and missing (> depth 1))
         ;; A level less shows all siblings before anything below them.
         (backstaff-tree--change focus :max_depth (1- depth))
       (backstaff-tree--insert root 0 (append closed missing))
       (when (backstaff-view-get :fit)
         (cl-loop for level from (1+ depth) above 2
-                 while (> (how-many (format "^ \\{0,%d\\}[^ ]" (* 2 (1- level))) (point-min)) height)
+                 while (> (how-many (format "^ \\{0,%d\\}[^ ]" (* 2 (1- level))) (point-min))
+                          (window-body-height (get-buffer-window nil t)))
                  finally (outline-hide-sublevels level)))
       (when focus (backstaff-tree--reveal focus))
       (backstaff-view-set-header (format "%d names%s%s" (1- scanned-entries)

@@ -89,7 +89,6 @@ It also has the keys of all views."
   (setq truncate-lines nil word-wrap t
         buffer-undo-list t buffer-read-only t
         bidi-paragraph-direction 'left-to-right
-        fringe-indicator-alist (cons '(continuation nil nil) fringe-indicator-alist)
         mode-line-process '("" (backstaff-view--call " waiting, C-g cancels"))
         backstaff-view--functions functions)
   (setq-local truncate-partial-width-windows nil
@@ -113,7 +112,7 @@ the same window.  Buffers have short names: \"*backstaff tree: caddy@host*\"."
          (buffer (or (cl-find-if (lambda (buffer)
                                    (with-current-buffer buffer
                                      (and (eq mode major-mode)
-                                          (equal root (backstaff-view-get :root)))))
+                                          (equal root (plist-get backstaff-view-state :root)))))
                                  (buffer-list))
                      (generate-new-buffer
                       (format "*backstaff %s: %s%s*" kind
@@ -135,12 +134,10 @@ the same window.  Buffers have short names: \"*backstaff tree: caddy@host*\"."
 
 (defun backstaff-view-change (&rest changes)
   "Request the state with CHANGES, a plist.
-A changed state is shown from its top, unless CHANGES have a `:focus'."
+With CHANGES the reply is shown from its top, unless they have a `:focus'."
   (backstaff-prompt-connect (or (plist-get changes :root) (backstaff-view-get :root)))
-  (let* ((call (lambda (state) (list (plist-get state :tool) (plist-get state :arguments))))
-         (state (map-merge 'plist backstaff-view-state '(:focus nil :top nil) changes)))
-    (plist-put state :top (not (equal (funcall call state) (funcall call backstaff-view-state))))
-    (setq backstaff-view-state state))
+  (setq backstaff-view-state (map-merge 'plist backstaff-view-state
+                                        (list :focus nil :top (and changes t)) changes))
   (backstaff-view-call (backstaff-view-get :tool) (backstaff-view-get :arguments)
                        (or (plist-get backstaff-view--functions :then) #'backstaff-view-show)))
 
@@ -239,16 +236,15 @@ same number.  All windows of the buffer follow."
           (substitute-command-keys
            "\n\nType \\[revert-buffer] to ask again, or \\[backstaff-view-edit] to edit the call.\n")))
 
-(defun backstaff-view-set-header (text &rest keys)
-  "Show TEXT in the header line, and the arguments but those with KEYS."
-  (let ((others (map-filter (lambda (key value) (and value (not (memq key keys))))
-                            (backstaff-view-get :arguments))))
+(defun backstaff-view-set-header (text)
+  "Show TEXT and the arguments of the call in the header line."
+  (let ((print-escape-newlines t))
     (setq header-line-format
           ;; A % stands for itself.
           (string-replace "%" "%%" (concat " " (propertize text 'face 'backstaff-heading)
-                                           (and others (format ", %S" (map-into others 'plist)))
-                                           (propertize "  e edits, ? shows the keys"
-                                                       'face 'backstaff-note))))))
+                                           (propertize "  e edits, ? shows the keys  "
+                                                       'face 'backstaff-note)
+                                           (format "%S" (backstaff-view-get :arguments)))))))
 
 (defun backstaff-view-button (name path kind)
   "Return NAME as a button for PATH, a file of KIND, such as `:directory'."
@@ -284,13 +280,14 @@ If REQUIRED is non-nil, signal a `user-error' instead of returning nil."
 (defun backstaff-view-relative (root file)
   "Return the path of FILE below ROOT, such as \"src/a.c\".
 A file outside of ROOT keeps its absolute name, which the tools refuse."
-  (let ((name (directory-file-name (file-name-unquote (expand-file-name file)))))
+  (let ((name (file-name-as-directory (file-name-unquote (expand-file-name file)))))
     (cl-flet ((below (root name)
-                (cond ((equal (file-name-as-directory name) root) ".")
-                      ((string-prefix-p root name) (substring name (length root))))))
+                (cond ((equal name root) ".")
+                      ((string-prefix-p root name)
+                       (directory-file-name (substring name (length root)))))))
       (or (below root name)
           (below (file-truename root) (file-truename name))
-          name))))
+          (directory-file-name name)))))
 
 (defun backstaff-view--absolute (root path)
   "Return the absolute name of PATH, a path below ROOT or an absolute name."
@@ -371,18 +368,14 @@ Ask before a link is followed out of ROOT."
 (defun backstaff-view-keys ()
   "Show the keys of this view on one page."
   (interactive)
-  (let ((keys nil))
+  (with-help-window (help-buffer)
+    (princ (format "Keys of %s; C-h m shows all\n\n" mode-name))
     (map-keymap (lambda (event command)
-                  (when (and (integerp event) (symbolp command)
-                             (string-prefix-p "backstaff-" (symbol-name command))
-                             (eq command (key-binding (vector event))))
-                    (push (list event (car (split-string (documentation command) "\n"))) keys)))
+                  (when (string-prefix-p "backstaff-" (format "%s" command))
+                    (princ (format "%-9s %s\n" (key-description (vector event))
+                                   (car (split-string (documentation command) "\n"))))))
                 (current-local-map))
-    (with-help-window (help-buffer)
-      (princ (format "Keys of %s; C-h m shows all\n\n" mode-name))
-      (pcase-dolist (`(,event ,text) (sort (delete-dups keys) #'car-less-than-car))
-        (princ (format "%-6s %s\n" (key-description (vector event)) text)))
-      (princ "g      Ask again and keep the place.\nq      Close the view.\n"))))
+    (princ "g         Ask again and keep the place.\nq         Close the view.\n")))
 
 (provide 'backstaff-ui-view)
 ;;; backstaff-ui-view.el ends here

@@ -155,7 +155,7 @@ it: \"server run\" finds Server.run.  Case counts only if you type a capital
 letter.  If several definitions have the name, xref lists them.  With Consult
 you see each in its file; see `backstaff-use-consult'.  \\`M-,' returns to the
 place that you leave."
-  (interactive (let ((root (backstaff-command-project)))
+  (interactive (let ((root (backstaff-command-root)))
                  (list (backstaff-xref--read root) root)))
   (let ((xref-backend-functions (list (lambda () 'backstaff)))
         (backstaff-root-directory (or root backstaff-root-directory)))

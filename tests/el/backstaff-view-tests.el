@@ -341,38 +341,6 @@
             (kill-buffer))
         (delete-file outside)))))
 
-(ert-deftest backstaff-view-says-before-a-question-that-the-root-is-not-there ()
-  (backstaff-view-test-project '(("a" . ""))
-    (cl-flet ((problem () (cadr (should-error (backstaff-command-project) :type 'user-error))))
-      (let ((backstaff-root-directory (concat root "gone/")))
-        (should (string-match-p
-                 "\\`There is no directory .*/gone/\\.  Customize `backstaff-root-directory'\\'"
-                 (problem))))
-      (let ((backstaff-root-directory nil) (default-directory (concat root "gone/")))
-        (should (string-match-p "/gone/\\.  Type M-x cd " (problem)))))))
-
-(ert-deftest backstaff-view-asks-before-all-below-a-directory-without-a-project-is-read ()
-  (backstaff-view-test-project '(("a" . ""))
-    (let ((backstaff-root-directory nil) (noninteractive nil) (questions nil) (answer nil)
-          (backstaff-root-function #'backstaff-project-root)
-          (backstaff-prompt--roots nil))
-      (cl-letf (((symbol-function 'y-or-n-p)
-                 (lambda (question) (push question questions) answer)))
-        (should-error (backstaff-command-project) :type 'user-error)
-        (should (string-match-p "\\`No project is here.  Look at all below .*? \\'" (car questions)))
-        (setq answer t)
-        (should (equal (backstaff-command-project) root))
-        ;; The user has answered for this directory.
-        (should (equal (backstaff-command-project) root))
-        (should (= (length questions) 2))
-        ;; That was no answer about models.
-        (should-not backstaff--root-answers)
-        (make-directory ".git")
-        (setq backstaff-prompt--roots nil)
-        (write-region "ref: refs/heads/main\n" nil ".git/HEAD" nil 'silent)
-        (backstaff-command-project)
-        (should (= (length questions) 2))))))
-
 (ert-deftest backstaff-view-is-stopped-by-no-policy ()
   (let ((backstaff-server-settings-file
          (make-temp-file "backstaff-" nil ".toml" "[policy]\ndeny = [\"workspace/*\"]
@@ -418,10 +386,6 @@ prompt = [\"agent-q/*\", \"commands/*\"]\n"))
     (backstaff-view-test-settle)
     (should (eq major-mode 'backstaff-inspector-mode))
     (should (string-search (format "File: %ssub/a.txt\n" root) (buffer-string)))
-    (find-file "sub/a.txt")
-    (execute-kbd-macro (kbd "C-u M-x backstaff-file-info RET M-DEL RET"))
-    (backstaff-view-test-settle)
-    (should (string-match-p "Type: directory" (buffer-string)))
     ;; In Dired and in views it is the file at point.
     (dired (concat root "sub"))
     (dired-goto-file (concat root "sub/a.txt"))
