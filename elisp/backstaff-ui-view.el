@@ -167,10 +167,10 @@ user made it, so no policy stops it."
                            (with-current-buffer buffer
                              (setq backstaff-view--call nil)
                              (force-mode-line-update)
-                             ;; A quit while a server starts cancels all that wait for it.
-                             (if (equal (plist-get (plist-get reply :error) :code) "CANCELLED")
-                                 (backstaff-view--cancelled)
-                               (funcall callback reply)))))))
+                             (if (not (equal (map-nested-elt reply '(:error :code)) "CANCELLED"))
+                                 (funcall callback reply)
+                               (unless backstaff-view--reply (backstaff-view-show reply))
+                               (message "Cancelled")))))))
     (setq call (backstaff-call-async
                 tool (if complete (funcall complete arguments) arguments) answer
                 `(:person t :root ,(backstaff-view-get :root) ,@context))
@@ -178,23 +178,16 @@ user made it, so no policy stops it."
     (force-mode-line-update)))
 
 (defun backstaff-view--cancel ()
-  "Cancel the call of the current buffer; return nil if there is none."
+  "Cancel the call of the current buffer, if there is one, and forget it."
   (when-let ((call backstaff-view--call))
     (setq backstaff-view--call nil)
-    (backstaff-cancel call)
-    t))
+    (backstaff-cancel call)))
 
 (defun backstaff-view-quit ()
   "Cancel the call of the view, or quit as usual if there is none."
   (interactive)
-  (if (backstaff-view--cancel) (backstaff-view--cancelled)
+  (if backstaff-view--call (backstaff-cancel backstaff-view--call)
     (keyboard-quit)))
-
-(defun backstaff-view--cancelled ()
-  "Show that the user has cancelled what the buffer waited for."
-  (unless backstaff-view--reply
-    (backstaff-view--redraw (lambda () (backstaff-view--insert-text "Cancelled" 'shadow))))
-  (message "%s" (substitute-command-keys "Cancelled; \\[revert-buffer] asks again")))
 
 ;;; Drawing
 
@@ -207,7 +200,10 @@ user made it, so no policy stops it."
     (backstaff-view--redraw (lambda ()
                              (if (or ok draw-failures) (funcall draw reply)
                                (setq header-line-format nil)
-                               (backstaff-view--insert-text text 'error))))))
+                               (insert (propertize (substring-no-properties text) 'face 'error)
+                                       (substitute-command-keys
+                                        "\n\nType \\[revert-buffer] to ask again, or\
+ \\[backstaff-view-edit] to edit the call.\n")))))))
 
 (defun backstaff-view--redraw (draw)
   "Erase the buffer, and call DRAW to draw it.
@@ -229,12 +225,6 @@ same number.  All windows of the buffer follow."
     (when focus (backstaff-view-go-to focus))
     (dolist (window (get-buffer-window-list nil t t))
       (set-window-point window (point)))))
-
-(defun backstaff-view--insert-text (text face)
-  "Insert TEXT in FACE, in place of a reply."
-  (insert (propertize (substring-no-properties text) 'face face)
-          (substitute-command-keys
-           "\n\nType \\[revert-buffer] to ask again, or \\[backstaff-view-edit] to edit the call.\n")))
 
 (defun backstaff-view-set-header (text)
   "Show TEXT and the arguments of the call in the header line."
@@ -331,13 +321,11 @@ ROOT is the root of its project.  Ask before a link is followed out of ROOT."
       (user-error "The link was not followed"))
     (pcase (and attributes (aref (file-attribute-modes attributes) 0))
       (?d nil)
-      (?- (find-file-noselect name))
       ;; Tools also read the text of a new file before it is saved.
-      ((and 'nil (guard (get-file-buffer name))) (get-file-buffer name))
-      ('nil (user-error (if (file-symlink-p name) "%s is a broken link" "%s does not exist")
-                        (backstaff-names-show file)))
+      ((or ?- (and 'nil (guard (get-file-buffer name)))) (find-file-noselect name))
       ;; Opening a fifo may block forever, and a device may do anything.
-      (_ (user-error "%s is not a regular file" (backstaff-names-show file))))))
+      (type (user-error (if type "%s is not a regular file" "%s does not exist")
+                        (backstaff-names-show file))))))
 
 (defun backstaff-view-visit-file (path root)
   "Visit PATH, a path below ROOT; show a directory, or a link to one, with Dired.

@@ -162,7 +162,7 @@
       ;; A command that waited would return at the limit, with no request left.
       (with-current-buffer buffer
         (should backstaff-view--call))
-      (should (string-match-p "\\`Cancelled\n\nType g"
+      (should (string-match-p "Reply +failed: CANCELLED"
                               (backstaff-inspector-tests-type "C-g")))
       (with-current-buffer buffer
         (should-not backstaff-view--call))
