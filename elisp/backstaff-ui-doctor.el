@@ -31,6 +31,7 @@ DIRECTORY says which project is meant; the default is the current one."
               default-directory "/")
         (visual-line-mode)
         (backstaff-doctor--check-all directory)
+        (setq default-directory directory)
         (insert "\nThe log ends with:\n\n"
                 (with-current-buffer (get-buffer-create backstaff-server-log-buffer)
                   (save-excursion

@@ -36,10 +36,11 @@
 
 (defun backstaff-inspector--template (tool root)
   "Return a plist of the arguments that TOOL needs, to edit.
-If TOOL reads files, the path is that of the current file below ROOT."
+If TOOL reads files, the path is that of the file here or at point, below ROOT."
   (cl-loop for argument in (plist-get tool :arguments)
            for name = (plist-get argument :name)
-           for file = (and (equal name "path") (plist-get tool :reads-content) buffer-file-name)
+           for file = (and (equal name "path") (plist-get tool :reads-content)
+                           (backstaff-view-file-at-point))
            when (or file (plist-get argument :required))
            append (list (intern (concat ":" name))
                         (cond (file (backstaff-view-relative root file))

@@ -188,7 +188,7 @@ They name arguments, which \\`e' edits."
        ;; With the character NUL `grep-mode' knows where a name ends.
        (propertize (concat (if (string-search "\n" path) (backstaff-names-show path) path) "\0")
                    'invisible t)
-       (format "%d:" line) text "\n"))))
+       (format "%d:" line) (propertize text 'mouse-face 'highlight) "\n"))))
 
 ;;; Consult
 

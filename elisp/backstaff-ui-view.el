@@ -89,6 +89,7 @@ It also has the keys of all views."
   (setq truncate-lines nil word-wrap t
         buffer-undo-list t buffer-read-only t
         bidi-paragraph-direction 'left-to-right
+        fringe-indicator-alist (cons '(continuation nil nil) fringe-indicator-alist)
         mode-line-process '("" (backstaff-view--call " waiting, C-g cancels"))
         backstaff-view--functions functions)
   (setq-local truncate-partial-width-windows nil
@@ -356,14 +357,16 @@ Ask before a link is followed out of ROOT."
 (defun backstaff-view-keys ()
   "Show the keys of this view on one page."
   (interactive)
-  (with-help-window (help-buffer)
-    (princ (format "Keys of %s; C-h m shows all\n\n" mode-name))
+  (let ((keys nil))
     (map-keymap (lambda (event command)
                   (when (string-prefix-p "backstaff-" (format "%s" command))
-                    (princ (format "%-9s %s\n" (key-description (vector event))
-                                   (car (split-string (documentation command) "\n"))))))
+                    (cl-pushnew (format "%-9s %s\n" (key-description (vector event))
+                                        (car (split-string (documentation command) "\n")))
+                                keys :test #'equal)))
                 (current-local-map))
-    (princ "g         Ask again and keep the place.\nq         Close the view.\n")))
+    (with-help-window (help-buffer)
+      (princ (format "Keys of %s; C-h m shows all\n\n%s" mode-name (string-join (reverse keys))))
+      (princ "g         Ask again and keep the place.\nq         Close the view.\n"))))
 
 (provide 'backstaff-ui-view)
 ;;; backstaff-ui-view.el ends here

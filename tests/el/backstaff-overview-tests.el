@@ -51,7 +51,9 @@
                      "src/deep/ a.c b.c"
                      "[5 of 5 files named]")))
     (should (derived-mode-p 'special-mode))
+    ;; Lines wrap without arrows in the fringes.
     (should-not truncate-lines)
+    (should (equal (alist-get 'continuation fringe-indicator-alist) '(nil nil)))
     (should buffer-read-only)
     (backstaff-overview-tests-go-to "src/deep/")
     (should (eq (get-text-property (point) 'face) 'backstaff-directory))))
