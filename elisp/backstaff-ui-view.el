@@ -350,7 +350,7 @@ Ask before a link is followed out of ROOT."
   "Edit the arguments of the call, and make it again."
   (interactive nil backstaff-view-mode backstaff-search-mode backstaff-changes-mode
                backstaff-inspector-mode)
-  (backstaff-view-change :text-only nil :fit nil
+  (backstaff-view-change :fit nil
                          :arguments (backstaff-prompt-read-arguments
                                      (backstaff-view-get :tool) (backstaff-view-get :arguments))))
 

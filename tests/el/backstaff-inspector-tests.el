@@ -90,7 +90,7 @@
 (ert-deftest backstaff-list-entries-shows-what-the-tool-gives-a-model ()
   (backstaff-inspector-tests-with (backstaff-test-command)
     (let ((text (backstaff-inspector-tests-type "M-x backstaff-list-entries RET")))
-      (should (equal (plist-get backstaff-view--reply :text) text))
+      (should (string-search (plist-get backstaff-view--reply :text) text))
       (should (string-search "c.txt" text)))))
 
 (ert-deftest backstaff-list-commands-shows-names-and-descriptions ()
