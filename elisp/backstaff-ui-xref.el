@@ -15,9 +15,6 @@
 
 (declare-function consult-xref--preview "ext:consult-xref" (display))
 
-(defvar tags-file-name)
-(defvar tags-table-list)
-
 (defconst backstaff-xref--limit 500
   "Maximum number of definitions or uses in one answer of the server.")
 
@@ -95,7 +92,7 @@ does a table of tags that you have visited."
 (defun backstaff-xref--backend ()
   "Return `backstaff' in a project whose files the server can see, or else nil.
 This is for `xref-backend-functions'."
-  (unless (or (bound-and-true-p tags-file-name) (bound-and-true-p tags-table-list))
+  (unless (or tags-file-name tags-table-list)
     (ignore-error backstaff-error
       (and (backstaff-project-p (backstaff-root)) 'backstaff))))
 
@@ -109,10 +106,6 @@ Each is a plist (:path :line :column :match :line-text), with numbers from 1."
                               (1- (or column 1)))
                              (length match)))
           places))
-
-(cl-defmethod xref-backend-identifier-at-point ((_backend (eql backstaff)))
-  "Return the symbol at point."
-  (thing-at-point 'symbol t))
 
 (cl-defmethod xref-backend-identifier-completion-table ((_backend (eql backstaff)))
   "Return no names: `backstaff-find-definition' completes them."
