@@ -124,20 +124,12 @@ If it fails, write why and what to do, and return nil."
                                         :timeout backstaff-doctor--limit)))
          (format "server %s, protocol %s, Python %s, process %s"
                  version protocol (or python "unknown") pid)))
-     (backstaff-doctor--check "Round trip" (backstaff-doctor--round-trip connection))
      (backstaff-doctor--check "Tools" (backstaff-doctor--tools connection))
      host
      (backstaff-doctor--check "Host"
        (insert (format "\nOn %s, for this project\n" host))
        (setq connection (backstaff-server-ensure host))
-       (concat host "\n" (plist-get (backstaff-server-start-info connection) :text)))
-     (backstaff-doctor--check "To the host" (backstaff-doctor--round-trip connection)))))
-
-(defun backstaff-doctor--round-trip (connection)
-  "Call nothing over CONNECTION, and return how long the answer took."
-  (let ((start (float-time)))
-    (backstaff-epc-call connection 'ping nil :timeout backstaff-doctor--limit)
-    (format "%.2f ms for an empty call and its answer" (* 1e3 (- (float-time) start)))))
+       (concat host "\n" (plist-get (backstaff-server-start-info connection) :text))))))
 
 (defun backstaff-doctor--tools (connection)
   "Return the names of the tools that the server at CONNECTION describes."
