@@ -84,16 +84,15 @@ Consult asks, and calls STATE to show a candidate."
 ;;; Files
 
 ;;;###autoload
-(defun backstaff-find-file (file &optional root)
-  "Visit FILE, a path below the project ROOT.
+(defun backstaff-find-file (file)
+  "Visit FILE, a path below the project's root.
 Interactively, find it by a part of its name.  The completions are the files
 that match, the best first; files that git ignores are omitted.  Other letters
 may stand between those of a word, and words may come in any order: \"sfp\"
 finds search_files.py.  If few files match, similar names follow.  RET after
 input that is not a file's name visits the best match."
-  (interactive (let ((root (backstaff-command-root)))
-                 (list (backstaff-find--read-file root) root)))
-  (backstaff-view-visit-file file (or root (backstaff-command-root))))
+  (interactive (list (backstaff-find--read-file (backstaff-command-root))))
+  (backstaff-view-visit-file file (backstaff-command-root)))
 
 (defun backstaff-find--read-file (root)
   "Read a file of the project ROOT and return its path."

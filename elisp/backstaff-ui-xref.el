@@ -138,8 +138,8 @@ A heading counts where nothing else has the name."
 ;;; A name with completion
 
 ;;;###autoload
-(defun backstaff-find-definition (name &optional root)
-  "Visit the definition of NAME in the project ROOT.
+(defun backstaff-find-definition (name)
+  "Visit the definition of NAME in the project.
 Interactively, complete the name: the definition with exactly this name comes
 first, then names that begin with it, then names with a word that does.
 The file and the line stand beside each, and RET takes the first.  Of several
@@ -148,10 +148,8 @@ it: \"server run\" finds Server.run.  Case counts only if you type a capital
 letter.  If several definitions have the name, xref lists them.  With Consult
 you see each in its file; see `backstaff-use-consult'.  \\`M-,' returns to the
 place that you leave."
-  (interactive (let ((root (backstaff-command-root)))
-                 (list (backstaff-xref--read root) root)))
-  (let ((xref-backend-functions (list (lambda () 'backstaff)))
-        (backstaff-root-directory (or root backstaff-root-directory)))
+  (interactive (list (backstaff-xref--read (backstaff-command-root))))
+  (let ((xref-backend-functions (list (lambda () 'backstaff))))
     (xref-find-definitions name)))
 
 (defun backstaff-xref--read (root)
