@@ -37,14 +37,14 @@ A listed file has the letters of git's status, such as ?? for untracked."
               diff-refine nil))
 
 ;;;###autoload
-(defun backstaff-changes (&optional base)
+(defun backstaff-changes ()
   "Show the changes of the project since its last commit.
-Unsaved text counts, and untracked files are only listed.  BASE is another
-commit, branch or tag to compare with, or \"index\" for the staged changes."
+Unsaved text counts, and untracked files are only listed.  The key \\`e' edits
+the base, which may be a commit, a branch, a tag, or \"index\"."
   (interactive)
   (setq next-error-last-buffer
-        (backstaff-view-open 'backstaff-changes-mode (backstaff-command-project)
-                             "workspace/git_diff" (list :base (or base "HEAD")))))
+        (backstaff-view-open 'backstaff-changes-mode (backstaff-command-root)
+                             "workspace/git_diff" '(:base "HEAD"))))
 
 (defun backstaff-changes--draw (reply)
   "Draw the files of REPLY's `:status' as a list, and its own files as a diff."

@@ -31,6 +31,7 @@ DIRECTORY says which project is meant; the default is the current one."
               default-directory "/")
         (visual-line-mode)
         (backstaff-doctor--check-all directory)
+        (setq default-directory directory)
         (insert "\nThe log ends with:\n\n"
                 (with-current-buffer (get-buffer-create backstaff-server-log-buffer)
                   (save-excursion
@@ -49,10 +50,9 @@ DIRECTORY says which project is meant; the default is the current one."
     (message nil)
     (get-buffer "*backstaff doctor*")))
 
-(defun backstaff-doctor--check (name function &optional advice)
+(defun backstaff-doctor--run (name function)
   "Write the text that FUNCTION returns into the report, as check NAME.
-If it fails, write why, and ADVICE or that of the condition, and return nil."
-  (declare (indent 1))
+If it fails, write why and what to do, and return nil."
   (message "%s" (substitute-command-keys (format "Checking: %s… (\\[keyboard-quit] stops)" name)))
   (condition-case problem
       (progn (backstaff-doctor--write (propertize "ok     " 'face 'success) name (funcall function))
@@ -61,12 +61,16 @@ If it fails, write why, and ADVICE or that of the condition, and return nil."
      (backstaff-doctor--write
       (propertize "FAILED " 'face 'error) name
       (concat (backstaff-epc-error-text problem) "\nTo do: "
-              (or advice
-                  ;; The rest of the advice is to call the doctor.
-                  (replace-regexp-in-string
-                   "[;,]? else type M-x backstaff-doctor\\'" ""
-                   (string-replace "\n" " " (backstaff-server-advice problem))))))
+              ;; The rest of the advice is to call the doctor.
+              (replace-regexp-in-string
+               "[;,]? else type M-x backstaff-doctor\\'" ""
+               (string-replace "\n" " " (backstaff-server-advice problem)))))
      nil)))
+
+(defmacro backstaff-doctor--check (name &rest body)
+  "Run BODY as the check NAME; see `backstaff-doctor--run'."
+  (declare (indent 1))
+  `(backstaff-doctor--run ,name (lambda () ,@body)))
 
 (defun backstaff-doctor--write (state name text)
   "Write the result of the check NAME: its STATE, and TEXT."
@@ -81,79 +85,59 @@ If it fails, write why, and ADVICE or that of the condition, and return nil."
   "Check what calls need, for a project in DIRECTORY."
   (let ((host nil) (connection nil))
     (backstaff-doctor--check "Emacs"
-      (lambda ()
-        (format "%s, %s, %s\nBackstaff %s in %s" emacs-version system-configuration
-                (or window-system "text terminal") backstaff-server-version
-                (backstaff-view-shown-name (or backstaff-server-package-directory "no file")))))
+      (format "%s, %s, %s\nBackstaff %s in %s" emacs-version system-configuration
+              (or window-system "text terminal") backstaff-server-version
+              (backstaff-view-shown-name (or backstaff-server-package-directory "no file"))))
     (backstaff-doctor--check "Root"
-      (lambda ()
-        (let ((root (backstaff-root directory)))
-          (setq host (file-remote-p root))
-          (unless (or host (file-accessible-directory-p root))
-            (signal 'backstaff-error
-                    (list (concat (backstaff-view-shown-name root) " cannot be entered")
-                          "Make it a directory that you may read, or go to another one")))
-          (backstaff-view-shown-name root))))
+      (let ((root (backstaff-root directory)))
+        (setq host (file-remote-p root))
+        (unless (or host (file-accessible-directory-p root))
+          (signal 'backstaff-error
+                  (list (concat (backstaff-view-shown-name root) " cannot be entered")
+                        "Make it a directory that you may read, or go to another one")))
+        (backstaff-view-shown-name root)))
     (when host
       (insert "\nOn this machine, for local projects\n"))
     ;; The server itself judges the settings.
     (backstaff-doctor--check "Settings"
-      (lambda ()
-        (let ((file (backstaff-server-settings-file-name)))
-          (concat (if (file-exists-p file) "" "none, as there is no ")
-                  (backstaff-view-shown-name file)))))
+      (let ((file (backstaff-server-settings-file-name)))
+        (concat (if (file-exists-p file) "" "none, as there is no ")
+                (backstaff-view-shown-name file))))
     (backstaff-doctor--check "Agents"
-      (lambda ()
-        (cond ((not (bound-and-true-p backstaff-listen-mode))
-               "those outside Emacs see files as on disk; with (backstaff-listen-mode 1) in your\
+      (cond ((not (bound-and-true-p backstaff-listen-mode))
+             "those outside Emacs see files as on disk; with (backstaff-listen-mode 1) in your\
  init file they see unsaved text, and you are asked before they read secrets")
-              ((backstaff-listen-servers)
-               (mapconcat (pcase-lambda ((map :pid :root :last))
-                            (format "process %d for %s asked last at %s"
-                                    pid (backstaff-view-shown-name root)
-                                    (format-time-string "%T" last)))
-                          (backstaff-listen-servers) "\n"))
-              (t "none outside Emacs is connected"))))
+            ((backstaff-listen-servers)
+             (mapconcat (pcase-lambda ((map :pid :root :last))
+                          (format "process %d for %s asked last at %s" pid
+                                  (backstaff-view-shown-name root) (format-time-string "%T" last)))
+                        (backstaff-listen-servers) "\n"))
+            (t "none outside Emacs is connected")))
     ;; Each of these needs the one before.
     (and
      (backstaff-doctor--check "Command"
-       (lambda ()
-         (string-join (backstaff-server-with-own-environment nil (backstaff-server-program)) " ")))
+       (string-join (backstaff-server-with-own-environment nil (backstaff-server-program)) " "))
      (backstaff-doctor--check "Handshake"
-       (lambda ()
-         (setq connection (backstaff-server-ensure))
-         (pcase-let (((map :version :protocol :python :pid)
-                      (backstaff-epc-call connection 'hello '((:client "doctor" :escapes t))
-                                          :timeout backstaff-doctor--limit)))
-           (format "server %s, protocol %s, Python %s, process %s"
-                   version protocol (or python "unknown") pid))))
-     (backstaff-doctor--check "Round trip"
-       (lambda () (backstaff-doctor--round-trip connection)))
-     (backstaff-doctor--check "Tools" (lambda () (backstaff-doctor--tools connection)))
+       (setq connection (backstaff-server-ensure))
+       (pcase-let (((map :version :protocol :python :pid)
+                    (backstaff-epc-call connection 'hello '((:client "doctor" :escapes t))
+                                        :timeout backstaff-doctor--limit)))
+         (format "server %s, protocol %s, Python %s, process %s"
+                 version protocol (or python "unknown") pid)))
+     (backstaff-doctor--check "Tools" (backstaff-doctor--tools connection))
      host
      (backstaff-doctor--check "Host"
-       (lambda ()
-         (insert (format "\nOn %s, for this project\n" host))
-         (setq connection (backstaff-server-ensure host))
-         (concat host "\n" (plist-get (backstaff-server-start-info connection) :text))))
-     (backstaff-doctor--check "To the host"
-       (lambda () (backstaff-doctor--round-trip connection))))))
-
-(defun backstaff-doctor--round-trip (connection)
-  "Call nothing over CONNECTION, and return how long the answer took."
-  (let ((start (float-time)))
-    (backstaff-epc-call connection 'ping nil :timeout backstaff-doctor--limit)
-    (format "%.2f ms for an empty call and its answer" (* 1e3 (- (float-time) start)))))
+       (insert (format "\nOn %s, for this project\n" host))
+       (setq connection (backstaff-server-ensure host))
+       (concat host "\n" (plist-get (backstaff-server-start-info connection) :text))))))
 
 (defun backstaff-doctor--tools (connection)
-  "Return the tools that the server at CONNECTION describes, by policy."
-  (let ((tools (backstaff-epc-call connection 'describe nil :timeout backstaff-doctor--limit)))
-    (unless (and tools (cl-every (lambda (tool) (stringp (plist-get tool :id))) tools))
+  "Return the names of the tools that the server at CONNECTION describes."
+  (let ((ids (mapcar (lambda (tool) (plist-get tool :id))
+                     (backstaff-epc-call connection 'describe nil :timeout backstaff-doctor--limit))))
+    (unless (and ids (cl-every #'stringp ids))
       (signal 'backstaff-protocol-error '("the server describes no tools")))
-    (mapconcat (pcase-lambda (`(,policy . ,tools))
-                 (concat (pcase policy (:allow "allowed: ") (:deny "denied: ") (_ "ask first: "))
-                         (mapconcat (lambda (tool) (plist-get tool :id)) tools ", ")))
-               (seq-group-by (lambda (tool) (plist-get tool :policy)) tools) "\n")))
+    (string-join ids ", ")))
 
 (provide 'backstaff-ui-doctor)
 ;;; backstaff-ui-doctor.el ends here

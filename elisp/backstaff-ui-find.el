@@ -4,8 +4,8 @@
 
 ;;; Commentary:
 
-;; The server finds the candidates for the input and ranks them, so a completion style of our own
-;; passes them on unchanged.  Vertico, icomplete and fido show the candidates as you
+;; The server finds the candidates for the input and ranks them, so a completion style of our
+;; own passes them on unchanged.  Vertico, icomplete and fido show the candidates as you
 ;; type; a key ends the wait for the answer to the old input.  Without these, TAB lists the
 ;; candidates.  `backstaff-find-read' is for files and for definitions.
 
@@ -19,39 +19,42 @@
 (cl-defun backstaff-find-read (prompt default answer history category &key annotate state)
   "Ask with PROMPT for a candidate that the server finds, and return it.
 ANSWER is called with the input, and returns a list of candidates, the best
-first, or a string that says why there is none.  A candidate is a string.  If
-its property `backstaff-query' is not nil, ANSWER gets this instead when the
-candidate is the input.  RET after other input returns the best candidate, or
-is a `user-error' if there is none.  DEFAULT is the input that an empty one
-stands for.  HISTORY is a variable, and CATEGORY that of the completions, beside
-which ANNOTATE, a function, writes.  If STATE is not nil, Consult asks, and
-calls STATE to show a candidate."
-  (let ((known (make-hash-table :test #'equal)) (input nil) (candidates nil))
+first, or a string that says why there is none.  RET after other input returns
+the best candidate, or is a `user-error' if there is none.  DEFAULT is the input
+that an empty one stands for.  HISTORY is a variable, and CATEGORY that of the
+completions, beside which ANNOTATE, a function, writes.  If STATE is not nil,
+Consult asks, and calls STATE to show a candidate."
+  (let ((input nil) (found nil))
     (cl-labels
-        ((candidates (text)
+        ((chosen (text) (and (listp found) (car (member text found))))
+         (candidates (text)
            (unless (equal text input)
-             (let ((old (gethash text known)))
-               (setq input nil
-                     candidates (funcall answer
-                                         (or (and old (get-text-property 0 'backstaff-query old))
-                                             text))
-                     input text))
-             (if (stringp candidates)
-                 ;; An error would throw away the keys that were typed behind it.
-                 (message "%s" candidates)
-               (dolist (candidate candidates)
-                 ;; A copy, as TAB takes the properties off the string that it inserts.
-                 (puthash candidate (copy-sequence candidate) known))))
-           (and (listp candidates) (copy-sequence candidates)))
+             (let ((chosen (chosen text)))
+               (setq input nil found (funcall answer text) input text)
+               ;; The name of a candidate may not find itself.
+               (when (and chosen (not (chosen text))) (setq found (list chosen))))
+             ;; An error would throw away the keys that were typed behind it.
+             (when (stringp found) (message "%s" found)))
+           ;; TAB takes the properties off the string that it inserts.
+           (and (listp found) (mapcar #'copy-sequence found)))
          (table (text _predicate action)
            (pcase action
              ('metadata `(metadata (category . ,category) (annotation-function . ,annotate)
                                    (display-sort-function . identity)
                                    (cycle-sort-function . identity)))
              ('t (candidates text))
-             ('lambda (gethash text known))))
+             ('lambda (and (chosen text) t))))
+         (all (text table predicate _point)
+           ;; icomplete passes a list of completions, which match already.
+           (all-completions (if (functionp table) text "") table predicate))
+         (try (text &rest arguments)
+           (pcase (apply #'all text arguments)
+             ('nil nil)
+             (`(,(pred (equal text))) t)
+             (`(,only) (cons only (length only)))
+             (_ (cons text (length text)))))
          (set-up ()
-           (setq-local completion-styles '(backstaff-find)
+           (setq-local completion-styles '(backstaff)
                        completion-category-defaults nil
                        completion-category-overrides nil
                        ;; [No match] would cover the reason.
@@ -69,49 +72,32 @@ calls STATE to show a candidate."
               ;; RET without input.
               default (user-error "Type a part of the name"))
         (let* ((completion-styles-alist
-                (cons '(backstaff-find backstaff-find--try backstaff-find--all
-                                       "All candidates that the server of Backstaff finds.")
-                      completion-styles-alist))
+                `((backstaff ,#'try ,#'all "All that the server finds.") ,@completion-styles-alist))
                (text (minibuffer-with-setup-hook (:append #'set-up)
                        ;; Ivy and Helm would match anew, and need all candidates for that.
                        (completing-read-default prompt #'table nil nil nil history default))))
-          (or (gethash text known)
+          (or (chosen text)
               (if (string-blank-p text) (user-error "Type a part of the name")
                 (car (candidates text)))
-              (user-error "%s" candidates)))))))
-
-(defun backstaff-find--all (string table predicate _point)
-  "Return all completions of STRING in TABLE that satisfy PREDICATE."
-  ;; icomplete passes a list of completions, which match already.
-  (all-completions (if (functionp table) string "") table predicate))
-
-(defun backstaff-find--try (string table predicate point)
-  "Complete STRING in TABLE if one candidate matches and satisfies PREDICATE.
-POINT is as in `completion-try-completion'."
-  (pcase (backstaff-find--all string table predicate point)
-    ('nil nil)
-    (`(,(pred (equal string))) t)
-    (`(,only) (cons only (length only)))
-    (_ (cons string (length string)))))
+              (user-error "%s" found)))))))
 
 ;;; Files
 
 ;;;###autoload
-(defun backstaff-find-file (file &optional root)
-  "Visit FILE, a path below the project ROOT.
+(defun backstaff-find-file (file)
+  "Visit FILE, a path below the project's root.
 Interactively, find it by a part of its name.  The completions are the files
 that match, the best first; files that git ignores are omitted.  Other letters
 may stand between those of a word, and words may come in any order: \"sfp\"
 finds search_files.py.  If few files match, similar names follow.  RET after
 input that is not a file's name visits the best match."
-  (interactive (let ((root (backstaff-command-project)))
-                 (list (backstaff-find--read-file root) root)))
-  (backstaff-view-visit-file file (or root (backstaff-command-root))))
+  (interactive (list (backstaff-find--read-file (backstaff-command-root))))
+  (backstaff-view-visit-file file (backstaff-command-root)))
 
 (defun backstaff-find--read-file (root)
   "Read a file of the project ROOT and return its path."
   (get-text-property
-   0 'backstaff-query
+   0 'backstaff-path
    (backstaff-find-read
     "Find file: " nil
     (lambda (input)
@@ -124,7 +110,7 @@ input that is not a file's name visits the best match."
                      root)))
         (cond (files
                (mapcar (lambda (file)
-                         (propertize (backstaff-names-show file) 'backstaff-query file))
+                         (propertize (backstaff-names-show file) 'backstaff-path file))
                        files))
               ;; The remedy of a note names an argument for models.
               (ok (mapconcat (lambda (note) (plist-get note :text))

@@ -6,7 +6,7 @@
 
 ;; `backstaff-run-tool' asks for a tool and for its arguments.  It shows the text that an
 ;; agent gets, with its bytes and an estimate of its tokens, and the data below it.
-;; The commands for some tools show only the text.
+;; Some tools have a command of their own.
 
 ;;; Code:
 
@@ -36,10 +36,11 @@
 
 (defun backstaff-inspector--template (tool root)
   "Return a plist of the arguments that TOOL needs, to edit.
-If TOOL reads files, the path is that of the current file below ROOT."
+If TOOL reads files, the path is that of the file here or at point, below ROOT."
   (cl-loop for argument in (plist-get tool :arguments)
            for name = (plist-get argument :name)
-           for file = (and (equal name "path") (plist-get tool :reads-content) buffer-file-name)
+           for file = (and (equal name "path") (plist-get tool :reads-content)
+                           (backstaff-view-file-at-point))
            when (or file (plist-get argument :required))
            append (list (intern (concat ":" name))
                         (cond (file (backstaff-view-relative root file))
@@ -47,55 +48,53 @@ If TOOL reads files, the path is that of the current file below ROOT."
                               (t "")))))
 
 ;;;###autoload
-(defun backstaff-run-tool (id arguments &optional root text-only)
+(defun backstaff-run-tool (id arguments &optional root)
   "Run the tool ID with ARGUMENTS, and show its reply: the text and the data.
 ARGUMENTS is a plist such as (:path \"src\").
 Interactively, ask for the tool, and for the arguments with those in place that
 the tool needs.  Tools see the files below ROOT, by default the project of the
-current directory.  If TEXT-ONLY is non-nil, show the text alone."
+current directory."
   (interactive
    (let* ((tool (backstaff-inspector--read-tool)) (root (backstaff-command-root)))
      (list (plist-get tool :id)
            (backstaff-prompt-read-arguments (plist-get tool :id)
                                             (backstaff-inspector--template tool root))
            root)))
-  (backstaff-view-open 'backstaff-inspector-mode (or root (backstaff-command-root)) id arguments
-                       :text-only text-only))
+  (backstaff-view-open 'backstaff-inspector-mode (or root (backstaff-command-root)) id arguments))
 
 (defun backstaff-inspector--show-file (id file)
-  "Show the text of the tool ID for FILE, below the root of its directory."
+  "Show the reply of the tool ID for FILE, below the root of its directory."
   (let ((root (backstaff-command-root (file-name-directory (expand-file-name file)))))
-    (backstaff-run-tool id (list :path (backstaff-view-relative root file)) root t)))
+    (backstaff-run-tool id (list :path (backstaff-view-relative root file)) root)))
 
 ;;;###autoload
 (defun backstaff-list-directory (directory)
   "Show the files and directories in DIRECTORY as Agent-Q gets them.
-Interactively it is the current directory; with a prefix argument, ask."
-  (interactive (list (backstaff-read-directory "List directory: " #'backstaff-directory)))
+Interactively it is the current directory."
+  (interactive (list (backstaff-directory)))
   (backstaff-inspector--show-file "agent-q/list_directory" (file-name-as-directory directory)))
 
 ;;;###autoload
 (defun backstaff-list-entries (directory)
   "Show the entries of DIRECTORY as JSON, by the tool forge/list_directory.
-Interactively it is the current directory; with a prefix argument, ask."
-  (interactive (list (backstaff-read-directory "List directory: " #'backstaff-directory)))
+Interactively it is the current directory."
+  (interactive (list (backstaff-directory)))
   (backstaff-inspector--show-file "forge/list_directory" (file-name-as-directory directory)))
 
 ;;;###autoload
 (defun backstaff-file-info (file)
   "Show the type, size, times and permissions of FILE.
-Interactively this is the file of the buffer or at point; with a prefix
-argument, ask."
-  (interactive
-   (list (or (and (not current-prefix-arg) (backstaff-view-file-at-point))
-             (read-file-name "Describe file: " (backstaff-directory)))))
+Interactively this is the file of the buffer or at point, or else the directory."
+  (interactive (list (or (backstaff-view-file-at-point) (backstaff-directory))))
   (backstaff-inspector--show-file "agent-q/get_file_info" file))
 
 ;;;###autoload
 (defun backstaff-list-commands ()
-  "Show the slash commands for agents that the project and you have."
+  "Show the slash commands for agents that the project and you have.
+A slash command is a Markdown file with a task for agents: /review is the file
+.claude/commands/review.md.  The settings can name other folders."
   (interactive)
-  (backstaff-run-tool "commands/list_commands" '(:page_size 100) nil t))
+  (backstaff-run-tool "commands/list_commands" '(:page_size 100)))
 
 ;;; The reply
 
@@ -108,37 +107,28 @@ argument, ask."
   (backstaff-view-setup :draw #'backstaff-inspector--draw :draw-failures t))
 
 (defun backstaff-inspector--draw (reply)
-  "Draw REPLY and its call, or only the text."
+  "Draw REPLY and its call."
   (pcase-let* (((map :text :data :error :truncated :elapsed-ms :warnings) reply)
-               ((map :tool :arguments :root :text-only) backstaff-view-state)
-               (print-length nil) (print-level nil) (print-escape-newlines t)
-               (code (plist-get error :code))
-               (bytes (string-bytes text)))
-    (unless text-only
-      (insert (format "(backstaff-call %S %s%S)\n\n" tool (if arguments "'" "") arguments)
-              (format "Root      %s\n" (backstaff-view-shown-name root))
-              (format "Reply     %s after %s ms\n"
-                      (cond (code (concat "failed: " code)) (truncated "truncated") (t "complete"))
-                      elapsed-ms)
-              ;; English prose has about 4 bytes a token.  Names and numbers, of which most
-              ;; replies consist, have about 2.5.
-              (format "Length    %d bytes, roughly %d to %d tokens\n"
-                      bytes (/ (+ bytes 3) 4) (ceiling bytes 2.5))
-              (mapconcat (lambda (warning)
-                           (format "Warning   %s\n" (backstaff-names-prose (format "%s" warning))))
-                         warnings "")
-              "\n"))
-    (insert (if (and text-only (equal code "DIRECTORY_NOT_FOUND")) ; of the slash commands
-                "No slash commands are here.
-
-A slash command is a Markdown file with a task for agents: /review is the file
-.claude/commands/review.md.  The settings can name other folders.\n"
-              (substring-no-properties text)))
-    (when (and data (not text-only))
-      (let ((form (prin1-to-string data)))
-        (insert "\n" (propertize "Data" 'face 'backstaff-heading) "\n\n"
-                (if (<= (length form) 15000) (pp-to-string data)
-                  (format "%d characters, which are too many to show\n" (length form))))))))
+               ((map :tool :arguments :root) backstaff-view-state)
+               (print-escape-newlines t) (code (plist-get error :code))
+               (bytes (string-bytes text)) (form (prin1-to-string data)))
+    (insert (format "(backstaff-call %S %s%S)\n\n" tool (if arguments "'" "") arguments)
+            (format "Root      %s\n" (backstaff-view-shown-name root))
+            (format "Reply     %s after %s ms\n"
+                    (cond (code (concat "failed: " code)) (truncated "truncated") (t "complete"))
+                    elapsed-ms)
+            ;; English prose has about 4 bytes a token.  Names and numbers, of which most
+            ;; replies consist, have about 2.5.
+            (format "Length    %d bytes, roughly %d to %d tokens\n"
+                    bytes (/ (+ bytes 3) 4) (ceiling bytes 2.5))
+            (mapconcat (lambda (warning)
+                         (format "Warning   %s\n" (backstaff-names-prose (format "%s" warning))))
+                       warnings "")
+            "\n" (substring-no-properties text))
+    (when data
+      (insert "\n" (propertize "Data" 'face 'backstaff-heading) "\n\n"
+              (if (<= (length form) 15000) (pp-to-string data)
+                (format "%d characters, which are too many to show\n" (length form)))))))
 
 (provide 'backstaff-ui-inspector)
 ;;; backstaff-ui-inspector.el ends here

@@ -13,16 +13,14 @@
 (require 'backstaff)
 
 (defun backstaff-menu--title ()
-  "Return what stands above the menu: the root, and what to do first or next."
+  "Return what stands above the menu: the root, and what to do first."
   (concat (propertize "Backstaff " 'face 'transient-heading)
           (propertize (condition-case problem
                           (abbreviate-file-name (backstaff-root))
                         (error (backstaff-epc-error-text problem)))
                       'face 'shadow)
-          (pcase (backstaff-server-status)
-            ('nil "\nNew here?  o shows this project on a page, d checks the installation.")
-            ('ended "\nThe server has ended.  The next command starts it; d tells what is wrong.")
-            ('unresponsive "\nThe server does not respond.  r starts it anew."))))
+          (unless (backstaff-server-status)
+            "\nNew here?  o shows this project on a page, d checks the installation.")))
 
 ;;;###autoload (autoload 'backstaff "backstaff-ui-menu" nil t)
 (transient-define-prefix backstaff ()

@@ -28,9 +28,8 @@ files, and 4 more files are beside it."
 ;;;###autoload
 (defun backstaff-overview (directory)
   "Show DIRECTORY on one page: the files to read first, and those edited lately.
-Interactively this is the root of the project; with a prefix argument, ask."
-  (interactive (list (backstaff-read-directory "Overview of directory: "
-                                               #'backstaff-command-project)))
+Interactively this is the root of the project."
+  (interactive (list (backstaff-command-root)))
   (let ((root (backstaff-command-root (file-name-as-directory directory))))
     (backstaff-view-open 'backstaff-overview-mode root "workspace/project_overview"
                          ;; This is about one page.
@@ -38,43 +37,39 @@ Interactively this is the root of the project; with a prefix argument, ask."
 
 (defun backstaff-overview--draw (reply)
   "Draw the overview in REPLY: its text, with buttons on the names."
-  (let ((data (plist-get reply :data)))
-    (insert (substring-no-properties (plist-get reply :text))
-            (mapconcat (lambda (warning) (concat (backstaff-names-text warning) "\n"))
-                       (plist-get reply :warnings) ""))
+  (pcase-let (((map :text :data :warnings) reply))
+    (insert (substring-no-properties text)
+            (mapconcat (lambda (warning) (concat (backstaff-names-text warning) "\n")) warnings ""))
     (goto-char (point-min))
     (forward-line)
     (while (looking-at "\\([a-z ]+:\\) ")
       (put-text-property (point) (match-end 1) 'face 'backstaff-note)
-      (dolist (item (plist-get data (pcase (match-string 1)
-                                      ("read first:" :read-first) ("edited lately:" :edited)
-                                      ("build:" :build) ("start:" :start) ("test:" :tests))))
-        (if (stringp item) (backstaff-overview--make-button item :file)
-          (backstaff-overview--make-button (plist-get item :path) :directory)))
+      (goto-char (match-end 1))
+      (backstaff-overview--make-buttons
+       (mapcar (lambda (item) (if (stringp item) item (plist-get item :path)))
+               (plist-get data (pcase (match-string 1)
+                                 ("read first:" :read-first) ("edited lately:" :edited)
+                                 ("build:" :build) ("start:" :start) ("test:" :tests)))))
       (forward-line))
-    (save-excursion (insert "\n"))
-    (pcase-dolist ((map :path :names :links :collapsed) (plist-get data :map))
-      (forward-line)
-      (backstaff-overview--make-button path :directory "")
-      (dolist (name names)
-        (backstaff-overview--make-button (string-remove-prefix "./" (concat path "/" name))
-                                         (if (member name links) :symlink :file) path))
-      (dolist (directory collapsed)
-        (backstaff-overview--make-button directory :directory path)))
+    (pcase-dolist ((map :path :names :collapsed) (plist-get data :map))
+      (backstaff-overview--make-buttons
+       `(,path ,@(mapcar (lambda (name) (string-remove-prefix "./" (concat path "/" name))) names)
+               ,@collapsed))
+      (forward-line))
     (put-text-property (point-min) (point-max) 'wrap-prefix "    ")))
 
-(defun backstaff-overview--make-button (path kind &optional directory)
-  "Make a button of the name of PATH, a file of KIND, in the rest of the line.
-It is below DIRECTORY, or below the root if that is nil, and may be missing."
-  (let ((name (string-remove-prefix (concat (or directory ".") "/") path)))
-    (when (re-search-forward
-           ;; A name that would look like something else stands in quotes.
-           (concat "\\(?:^\\| \\)\\("
-                   (regexp-opt (list name (backstaff-names-show name) (format "\"%s\"" name)))
-                   (pcase kind (:directory "/") (:symlink "@")) "\\)\\(?:[ (]\\|$\\)")
-           (line-end-position) t)
+(defun backstaff-overview--make-buttons (paths)
+  "Make buttons of the names in the rest of the line, one for each of PATHS.
+The last ones may be missing."
+  (dolist (path paths)
+    ;; A name that would look like something else stands in quotes.  A number may follow it.
+    (when (looking-at " ?\\(\"\\(?:[^\"\\]\\|\\\\.\\)*\"[/@]?\\|[^ \n]+?\\)\\((.*?)\\)?\\(?: \\|$\\)")
       (goto-char (match-end 1))
-      (replace-match (backstaff-view-button (match-string-no-properties 1) path kind) t t nil 1))))
+      (let ((name (match-string-no-properties 1)))
+        (replace-match (backstaff-view-button name path (pcase (substring name -1)
+                                                          ("/" :directory) ("@" :symlink)))
+                       t t nil 1))
+      (skip-chars-forward "^ \n"))))
 
 (provide 'backstaff-ui-overview)
 ;;; backstaff-ui-overview.el ends here

@@ -4,8 +4,8 @@
 
 ;;; Commentary:
 
-;; A command that a person types may ask: for a directory, whether to connect to
-;; a host.  Calls of agents never ask.
+;; A command that a person types may ask whether to connect to a host.  Calls of
+;; agents never ask.
 
 ;;; Code:
 
@@ -27,43 +27,12 @@ That needs Vertico, icomplete or fido, which keep the candidates on the screen."
 (defun backstaff-command-root (&optional directory)
   "Return the root for a command that the user typed in DIRECTORY.
 This is `backstaff-root' with a question: whether to connect to the host, if
-Emacs is not connected.  A root that is out of reach, or is not there, is a
-`user-error'."
+Emacs is not connected.  A host that is out of reach is a `user-error'."
   (backstaff-prompt-connect (or backstaff-root-directory directory (backstaff-directory)))
-  (let ((root (condition-case problem
-                  (backstaff-root directory)
-                ;; The command loop would quote the text of any other condition.
-                (backstaff-remote-directory
-                 (user-error "%s" (backstaff-epc-error-text problem))))))
-    (unless (or (file-remote-p root) (file-directory-p root))
-      (user-error "There is no directory %s.  %s" (abbreviate-file-name root)
-                  (if backstaff-root-directory "Customize `backstaff-root-directory'"
-                    "Type M-x cd to go to another one")))
-    root))
-
-(defvar backstaff-prompt--roots nil
-  "The directories outside of projects where the user has let commands look.
-Models may not look there because of that: see `backstaff--root-answers'.")
-
-(defun backstaff-command-project ()
-  "Return the `backstaff-command-root' for a command that looks at all below it.
-Outside of a project, where that may be all files there are, ask first."
-  (let ((root (backstaff-command-root)))
-    (unless (or noninteractive (backstaff-project-p root)
-                (member root backstaff-prompt--roots))
-      (unless (y-or-n-p (format "No project is here.  Look at all below %s? "
-                                (abbreviate-file-name root)))
-        (user-error "Nothing was looked at; start in a directory of a project"))
-      (push root backstaff-prompt--roots))
-    root))
-
-(defun backstaff-read-directory (prompt &optional default)
-  "Ask for a directory with PROMPT and return it.
-If DEFAULT is given, call it without arguments for the directory instead,
-unless the user typed a prefix argument.  Any name will do: to look at one on
-another host TRAMP would connect unasked."
-  (if (and default (not current-prefix-arg)) (funcall default)
-    (read-directory-name prompt (backstaff-directory))))
+  (condition-case problem
+      (backstaff-root directory)
+    ;; The command loop would quote the text of any other condition.
+    (backstaff-remote-directory (user-error "%s" (backstaff-epc-error-text problem)))))
 
 (defun backstaff-prompt-open-host (host)
   "Connect to HOST, which may ask for a password; return non-nil if that works."

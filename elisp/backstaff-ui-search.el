@@ -49,13 +49,7 @@
                                                (revert-buffer)
                                                (user-error "Searching again")))
    ;; `next-error' goes to the first place in a line that has the face of a match.
-   grep-highlight-matches t
-   ;; A name with a newline stands there as its label.
-   compilation-error-regexp-alist
-   (let ((hit (copy-sequence (car grep-regexp-alist))))
-     (setf (nth 1 hit) (lambda () (or (get-text-property (match-beginning 1) 'backstaff-search-path)
-                                      (match-string-no-properties 1))))
-     (list hit)))
+   grep-highlight-matches t)
   ;; Wgrep binds its key in the local map, which must not be that of the mode.
   (use-local-map (make-composed-keymap nil (current-local-map)))
   (run-hooks 'grep-setup-hook)
@@ -83,7 +77,7 @@ Case counts only if PATTERN has a capital letter.  Files that git ignores are
 left out.  The last lines count the files that were not searched.  A key in the
 buffer edits the search.  Modified buffers are searched as they are."
   ;; If the host is out of reach, this says so before the question.
-  (interactive (let ((root (backstaff-command-project)))
+  (interactive (let ((root (backstaff-command-root)))
                  (list (if (and (not current-prefix-arg) (backstaff-prompt-consult-p))
                            (ignore (backstaff-search--with-consult root))
                          (backstaff-search--read "Search for Python regexp"
@@ -97,7 +91,7 @@ buffer edits the search.  Modified buffers are searched as they are."
 QUESTION is in plain words, such as \"how are connections closed\", or a name.
 Of each file you see up to three definitions with the line that holds most of
 the words.  The buffer is the one of `backstaff-search'."
-  (interactive (progn (backstaff-command-project)
+  (interactive (progn (backstaff-command-root)
                       (list (backstaff-search--read "Ask about the code" #'identity))))
   (backstaff-search--open "workspace/codebase_search" (list :query question)))
 
@@ -134,24 +128,12 @@ The default is the text in the region, or the symbol at point, after QUOTE."
     (user-error (compilation-next-error 1)))
   (compile-goto-error))
 
-(defun backstaff-search--describe ()
-  "Write the number of matches and the search into the header line."
-  (pcase-let (((map :pattern :query) (backstaff-view-get :arguments))
-              (`(,matches ,files . ,_) backstaff-search--counts))
-    (backstaff-view-set-header
-     (format "%d %s in %d %s for %s" matches
-             (if pattern (ngettext "match" "matches" matches) (ngettext "place" "places" matches))
-             files (ngettext "file" "files" files)
-             ;; As it was typed: a label would double its backslashes.
-             (string-replace "\n" "\\n" (backstaff-names-text (format "%s" (or pattern query)))))
-     :pattern :query)))
-
 (defun backstaff-search--add (reply)
   "Insert the matches in REPLY, and ask for more, or insert the notes."
   (pcase-let* (((map :data :error) reply) ((map :next-offset :items :files) data))
     (backstaff-search--insert-matches
      (or items (mapcan #'backstaff-search--places files)))
-    (backstaff-search--describe)
+    (backstaff-view-set-header (apply #'format "Matches: %d, files: %d" backstaff-search--counts))
     (if next-offset (backstaff-view-add (list :offset next-offset) #'backstaff-search--add)
       (insert (if (or error (> (car backstaff-search--counts) 0)) "\n" "No matches\n\n")
               (backstaff-search--notes reply)
@@ -205,8 +187,8 @@ They name arguments, which \\`e' edits."
       (insert
        ;; With the character NUL `grep-mode' knows where a name ends.
        (propertize (concat (if (string-search "\n" path) (backstaff-names-show path) path) "\0")
-                   'invisible t 'backstaff-search-path path)
-       (format "%d:" line) text "\n"))))
+                   'invisible t)
+       (format "%d:" line) (propertize text 'mouse-face 'highlight) "\n"))))
 
 ;;; Consult
 

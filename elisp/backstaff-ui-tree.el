@@ -33,7 +33,8 @@ In \"src/ 12 …\" the directory src has 12 entries and is closed."
               outline-level (lambda () (1+ (/ (current-indentation) 2)))
               ;; Point stays on its file.
               revert-buffer-function
-              (lambda (&rest _) (backstaff-tree--change (plist-get (backstaff-view-entry) :path)))
+              (lambda (&rest _)
+                (backstaff-view-change :focus (plist-get (backstaff-view-entry) :path)))
               buffer-display-table (make-display-table))
   (set-display-table-slot buffer-display-table 'selective-display (vconcat " …"))
   (outline-minor-mode))
@@ -41,9 +42,9 @@ In \"src/ 12 …\" the directory src has 12 entries and is closed."
 ;;;###autoload
 (defun backstaff-tree (directory)
   "Show the files and directories below DIRECTORY as a tree.
-It opens as deep as it fits the window, and at the current file.  Interactively
-DIRECTORY is the root of the project; with a prefix argument, ask."
-  (interactive (list (backstaff-read-directory "Tree of directory: " #'backstaff-command-root)))
+It opens as deep as it fits the window, and at the current file.
+Interactively DIRECTORY is the root of the project."
+  (interactive (list (backstaff-command-root)))
   (let ((root (backstaff-command-root (file-name-as-directory directory)))
         (name (backstaff-view-file-at-point)))
     (backstaff-view-open
@@ -59,21 +60,21 @@ DIRECTORY is the root of the project; with a prefix argument, ask."
   "Draw the tree in REPLY, as deep as it fits the window if the state has `:fit'."
   (pcase-let* (((map :root :closed :missing :left-out :scanned-entries) (plist-get reply :data))
                (focus (backstaff-view-get :focus))
-               (depth (plist-get (backstaff-view-get :arguments) :max_depth))
-               (height (window-body-height (get-buffer-window nil t))))
+               (depth (plist-get (backstaff-view-get :arguments) :max_depth)))
     (if (and missing (> depth 1))
         ;; A level less shows all siblings before anything below them.
         (backstaff-tree--change focus :max_depth (1- depth))
       (backstaff-tree--insert root 0 (append closed missing))
       (when (backstaff-view-get :fit)
         (cl-loop for level from (1+ depth) above 2
-                 while (> (how-many (format "^ \\{0,%d\\}[^ ]" (* 2 (1- level))) (point-min)) height)
+                 while (> (how-many (format "^ \\{0,%d\\}[^ ]" (* 2 (1- level))) (point-min))
+                          (window-body-height (get-buffer-window nil t)))
                  finally (outline-hide-sublevels level)))
       (when focus (backstaff-tree--reveal focus))
-      (backstaff-view-set-header (format "%d names%s%s" (1- scanned-entries)
-                                         (if missing ", not all" "")
-                                         (mapconcat (apply-partially #'concat ", without ")
-                                                    left-out ""))))))
+      (backstaff-view-set-header
+       (string-join (cons (format "%d names%s" (1- scanned-entries) (if missing ", not all" ""))
+                          left-out)
+                    ", without ")))))
 
 (defun backstaff-tree--insert (node level counts)
   "Insert NODE, indented by LEVEL, and the nodes below it.
@@ -106,29 +107,25 @@ Return t then, and call THEN when they are shown."
        (if (not ok) (message "%s" text)
          (save-excursion
            (with-silent-modifications
-             ;; Meanwhile the names may have come for another key.
-             (when (and (backstaff-view-go-to path)
-                        (get-text-property (1- (line-end-position)) 'backstaff-unloaded))
-               (let ((level (1+ (/ (current-indentation) 2))))
-                 (end-of-line)
-                 (delete-char -2)       ; the ellipsis
-                 (dolist (child (plist-get root :children))
-                   (backstaff-tree--insert child level (append closed missing)))))))
+             (backstaff-view-go-to path)
+             (let ((level (1+ (/ (current-indentation) 2))))
+               (end-of-line)
+               (delete-char -2)         ; the ellipsis
+               (dolist (child (plist-get root :children))
+                 (backstaff-tree--insert child level (append closed missing))))))
          (when then (funcall then)))))
     t))
 
 (defun backstaff-tree--reveal (path)
   "Go to PATH, and open and load what it is in."
-  (let ((parents (list ".")))           ; the nearest first
-    (dotimes (index (length path))
-      (when (eq (aref path index) ?/) (push (substring path 0 index) parents)))
-    (if (backstaff-view-go-to path)
-        (save-excursion
-          (dolist (parent (reverse parents))
-            (when (backstaff-view-go-to parent)
-              (outline-show-children))))
-      (when-let ((parent (cl-find-if #'backstaff-view-go-to parents)))
-        (backstaff-tree--load parent (lambda () (backstaff-tree--reveal path)))))))
+  (unless (cl-loop for end = 0 then (string-search "/" path (1+ end))
+                   while end
+                   for parent = (if (zerop end) "." (substring path 0 end))
+                   thereis (and (backstaff-view-go-to parent)
+                                (or (backstaff-tree--load
+                                     parent (lambda () (backstaff-tree--reveal path)))
+                                    (ignore (outline-show-children)))))
+    (backstaff-view-go-to path)))
 
 (defun backstaff-tree-toggle (&rest _)
   "Close the directory at point, or open it, and load its names if need be."

@@ -113,7 +113,7 @@ the same window.  Buffers have short names: \"*backstaff tree: caddy@host*\"."
          (buffer (or (cl-find-if (lambda (buffer)
                                    (with-current-buffer buffer
                                      (and (eq mode major-mode)
-                                          (equal root (backstaff-view-get :root)))))
+                                          (equal root (plist-get backstaff-view-state :root)))))
                                  (buffer-list))
                      (generate-new-buffer
                       (format "*backstaff %s: %s%s*" kind
@@ -135,12 +135,10 @@ the same window.  Buffers have short names: \"*backstaff tree: caddy@host*\"."
 
 (defun backstaff-view-change (&rest changes)
   "Request the state with CHANGES, a plist.
-A changed state is shown from its top, unless CHANGES have a `:focus'."
+With CHANGES the reply is shown from its top, unless they have a `:focus'."
   (backstaff-prompt-connect (or (plist-get changes :root) (backstaff-view-get :root)))
-  (let* ((call (lambda (state) (list (plist-get state :tool) (plist-get state :arguments))))
-         (state (map-merge 'plist backstaff-view-state '(:focus nil :top nil) changes)))
-    (plist-put state :top (not (equal (funcall call state) (funcall call backstaff-view-state))))
-    (setq backstaff-view-state state))
+  (setq backstaff-view-state (map-merge 'plist backstaff-view-state
+                                        (list :focus nil :top (and changes t)) changes))
   (backstaff-view-call (backstaff-view-get :tool) (backstaff-view-get :arguments)
                        (or (plist-get backstaff-view--functions :then) #'backstaff-view-show)))
 
@@ -170,10 +168,10 @@ user made it, so no policy stops it."
                            (with-current-buffer buffer
                              (setq backstaff-view--call nil)
                              (force-mode-line-update)
-                             ;; A quit while a server starts cancels all that wait for it.
-                             (if (equal (plist-get (plist-get reply :error) :code) "CANCELLED")
-                                 (backstaff-view--cancelled)
-                               (funcall callback reply)))))))
+                             (if (not (equal (map-nested-elt reply '(:error :code)) "CANCELLED"))
+                                 (funcall callback reply)
+                               (unless backstaff-view--reply (backstaff-view-show reply))
+                               (message "Cancelled")))))))
     (setq call (backstaff-call-async
                 tool (if complete (funcall complete arguments) arguments) answer
                 `(:person t :root ,(backstaff-view-get :root) ,@context))
@@ -181,23 +179,16 @@ user made it, so no policy stops it."
     (force-mode-line-update)))
 
 (defun backstaff-view--cancel ()
-  "Cancel the call of the current buffer; return nil if there is none."
+  "Cancel the call of the current buffer, if there is one, and forget it."
   (when-let ((call backstaff-view--call))
     (setq backstaff-view--call nil)
-    (backstaff-cancel call)
-    t))
+    (backstaff-cancel call)))
 
 (defun backstaff-view-quit ()
   "Cancel the call of the view, or quit as usual if there is none."
   (interactive)
-  (if (backstaff-view--cancel) (backstaff-view--cancelled)
+  (if backstaff-view--call (backstaff-cancel backstaff-view--call)
     (keyboard-quit)))
-
-(defun backstaff-view--cancelled ()
-  "Show that the user has cancelled what the buffer waited for."
-  (unless backstaff-view--reply
-    (backstaff-view--redraw (lambda () (backstaff-view--insert-text "Cancelled" 'shadow))))
-  (message "%s" (substitute-command-keys "Cancelled; \\[revert-buffer] asks again")))
 
 ;;; Drawing
 
@@ -210,7 +201,10 @@ user made it, so no policy stops it."
     (backstaff-view--redraw (lambda ()
                              (if (or ok draw-failures) (funcall draw reply)
                                (setq header-line-format nil)
-                               (backstaff-view--insert-text text 'error))))))
+                               (insert (propertize (substring-no-properties text) 'face 'error)
+                                       (substitute-command-keys
+                                        "\n\nType \\[revert-buffer] to ask again, or\
+ \\[backstaff-view-edit] to edit the call.\n")))))))
 
 (defun backstaff-view--redraw (draw)
   "Erase the buffer, and call DRAW to draw it.
@@ -233,22 +227,15 @@ same number.  All windows of the buffer follow."
     (dolist (window (get-buffer-window-list nil t t))
       (set-window-point window (point)))))
 
-(defun backstaff-view--insert-text (text face)
-  "Insert TEXT in FACE, in place of a reply."
-  (insert (propertize (substring-no-properties text) 'face face)
-          (substitute-command-keys
-           "\n\nType \\[revert-buffer] to ask again, or \\[backstaff-view-edit] to edit the call.\n")))
-
-(defun backstaff-view-set-header (text &rest keys)
-  "Show TEXT in the header line, and the arguments but those with KEYS."
-  (let ((others (map-filter (lambda (key value) (and value (not (memq key keys))))
-                            (backstaff-view-get :arguments))))
+(defun backstaff-view-set-header (text)
+  "Show TEXT and the arguments of the call in the header line."
+  (let ((print-escape-newlines t))
     (setq header-line-format
           ;; A % stands for itself.
           (string-replace "%" "%%" (concat " " (propertize text 'face 'backstaff-heading)
-                                           (and others (format ", %S" (map-into others 'plist)))
-                                           (propertize "  e edits, ? shows the keys"
-                                                       'face 'backstaff-note))))))
+                                           (propertize "  e edits, ? shows the keys  "
+                                                       'face 'backstaff-note)
+                                           (format "%S" (backstaff-view-get :arguments)))))))
 
 (defun backstaff-view-button (name path kind)
   "Return NAME as a button for PATH, a file of KIND, such as `:directory'."
@@ -284,13 +271,14 @@ If REQUIRED is non-nil, signal a `user-error' instead of returning nil."
 (defun backstaff-view-relative (root file)
   "Return the path of FILE below ROOT, such as \"src/a.c\".
 A file outside of ROOT keeps its absolute name, which the tools refuse."
-  (let ((name (directory-file-name (file-name-unquote (expand-file-name file)))))
+  (let ((name (file-name-as-directory (file-name-unquote (expand-file-name file)))))
     (cl-flet ((below (root name)
-                (cond ((equal (file-name-as-directory name) root) ".")
-                      ((string-prefix-p root name) (substring name (length root))))))
+                (cond ((equal name root) ".")
+                      ((string-prefix-p root name)
+                       (directory-file-name (substring name (length root)))))))
       (or (below root name)
           (below (file-truename root) (file-truename name))
-          name))))
+          (directory-file-name name)))))
 
 (defun backstaff-view--absolute (root path)
   "Return the absolute name of PATH, a path below ROOT or an absolute name."
@@ -334,13 +322,11 @@ ROOT is the root of its project.  Ask before a link is followed out of ROOT."
       (user-error "The link was not followed"))
     (pcase (and attributes (aref (file-attribute-modes attributes) 0))
       (?d nil)
-      (?- (find-file-noselect name))
       ;; Tools also read the text of a new file before it is saved.
-      ((and 'nil (guard (get-file-buffer name))) (get-file-buffer name))
-      ('nil (user-error (if (file-symlink-p name) "%s is a broken link" "%s does not exist")
-                        (backstaff-names-show file)))
+      ((or ?- (and 'nil (guard (get-file-buffer name)))) (find-file-noselect name))
       ;; Opening a fifo may block forever, and a device may do anything.
-      (_ (user-error "%s is not a regular file" (backstaff-names-show file))))))
+      (type (user-error (if type "%s is not a regular file" "%s does not exist")
+                        (backstaff-names-show file))))))
 
 (defun backstaff-view-visit-file (path root)
   "Visit PATH, a path below ROOT; show a directory, or a link to one, with Dired.
@@ -364,7 +350,7 @@ Ask before a link is followed out of ROOT."
   "Edit the arguments of the call, and make it again."
   (interactive nil backstaff-view-mode backstaff-search-mode backstaff-changes-mode
                backstaff-inspector-mode)
-  (backstaff-view-change :text-only nil :fit nil
+  (backstaff-view-change :fit nil
                          :arguments (backstaff-prompt-read-arguments
                                      (backstaff-view-get :tool) (backstaff-view-get :arguments))))
 
@@ -373,16 +359,14 @@ Ask before a link is followed out of ROOT."
   (interactive)
   (let ((keys nil))
     (map-keymap (lambda (event command)
-                  (when (and (integerp event) (symbolp command)
-                             (string-prefix-p "backstaff-" (symbol-name command))
-                             (eq command (key-binding (vector event))))
-                    (push (list event (car (split-string (documentation command) "\n"))) keys)))
+                  (when (string-prefix-p "backstaff-" (format "%s" command))
+                    (cl-pushnew (format "%-9s %s\n" (key-description (vector event))
+                                        (car (split-string (documentation command) "\n")))
+                                keys :test #'equal)))
                 (current-local-map))
     (with-help-window (help-buffer)
-      (princ (format "Keys of %s; C-h m shows all\n\n" mode-name))
-      (pcase-dolist (`(,event ,text) (sort (delete-dups keys) #'car-less-than-car))
-        (princ (format "%-6s %s\n" (key-description (vector event)) text)))
-      (princ "g      Ask again and keep the place.\nq      Close the view.\n"))))
+      (princ (format "Keys of %s; C-h m shows all\n\n%s" mode-name (string-join (reverse keys))))
+      (princ "g         Ask again and keep the place.\nq         Close the view.\n"))))
 
 (provide 'backstaff-ui-view)
 ;;; backstaff-ui-view.el ends here

@@ -15,9 +15,6 @@
 
 (declare-function consult-xref--preview "ext:consult-xref" (display))
 
-(defvar tags-file-name)
-(defvar tags-table-list)
-
 (defconst backstaff-xref--limit 500
   "Maximum number of definitions or uses in one answer of the server.")
 
@@ -95,7 +92,7 @@ does a table of tags that you have visited."
 (defun backstaff-xref--backend ()
   "Return `backstaff' in a project whose files the server can see, or else nil.
 This is for `xref-backend-functions'."
-  (unless (or (bound-and-true-p tags-file-name) (bound-and-true-p tags-table-list))
+  (unless (or tags-file-name tags-table-list)
     (ignore-error backstaff-error
       (and (backstaff-project-p (backstaff-root)) 'backstaff))))
 
@@ -109,10 +106,6 @@ Each is a plist (:path :line :column :match :line-text), with numbers from 1."
                               (1- (or column 1)))
                              (length match)))
           places))
-
-(cl-defmethod xref-backend-identifier-at-point ((_backend (eql backstaff)))
-  "Return the symbol at point."
-  (thing-at-point 'symbol t))
 
 (cl-defmethod xref-backend-identifier-completion-table ((_backend (eql backstaff)))
   "Return no names: `backstaff-find-definition' completes them."
@@ -145,8 +138,8 @@ A heading counts where nothing else has the name."
 ;;; A name with completion
 
 ;;;###autoload
-(defun backstaff-find-definition (name &optional root)
-  "Visit the definition of NAME in the project ROOT.
+(defun backstaff-find-definition (name)
+  "Visit the definition of NAME in the project.
 Interactively, complete the name: the definition with exactly this name comes
 first, then names that begin with it, then names with a word that does.
 The file and the line stand beside each, and RET takes the first.  Of several
@@ -155,10 +148,8 @@ it: \"server run\" finds Server.run.  Case counts only if you type a capital
 letter.  If several definitions have the name, xref lists them.  With Consult
 you see each in its file; see `backstaff-use-consult'.  \\`M-,' returns to the
 place that you leave."
-  (interactive (let ((root (backstaff-command-project)))
-                 (list (backstaff-xref--read root) root)))
-  (let ((xref-backend-functions (list (lambda () 'backstaff)))
-        (backstaff-root-directory (or root backstaff-root-directory)))
+  (interactive (list (backstaff-xref--read (backstaff-command-root))))
+  (let ((xref-backend-functions (list (lambda () 'backstaff))))
     (xref-find-definitions name)))
 
 (defun backstaff-xref--read (root)

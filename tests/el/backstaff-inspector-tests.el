@@ -89,11 +89,9 @@
 
 (ert-deftest backstaff-list-entries-shows-what-the-tool-gives-a-model ()
   (backstaff-inspector-tests-with (backstaff-test-command)
-    (dolist (keys '("M-x backstaff-list-entries RET" "C-u M-x backstaff-list-entries RET RET"))
-      (let ((text (backstaff-inspector-tests-type keys)))
-        (should (equal (plist-get backstaff-view--reply :text) text))
-        (should (string-search "c.txt" text))
-        (quit-window)))))
+    (let ((text (backstaff-inspector-tests-type "M-x backstaff-list-entries RET")))
+      (should (string-search (plist-get backstaff-view--reply :text) text))
+      (should (string-search "c.txt" text)))))
 
 (ert-deftest backstaff-list-commands-shows-names-and-descriptions ()
   (backstaff-view-test-project '((".claude" ("commands" ("go.md" . "Look at a change twice.\n"))))
@@ -101,11 +99,6 @@
     (should (string-match-p "go.*\n?.*Look at a change twice" (buffer-string)))
     (backstaff-view-test-press "e RET")
     (should (string-match-p "(backstaff-call \"commands/list_commands\"" (buffer-string)))))
-
-(ert-deftest backstaff-list-commands-says-what-a-command-is-where-there-is-none ()
-  (backstaff-view-test-project nil
-    (backstaff-view-test-open #'backstaff-list-commands)
-    (should (string-match-p "\\`No slash commands are here\\.\n\n.*\n\\.claude/commands/review\\.md" (buffer-string)))))
 
 (ert-deftest backstaff-inspector-shows-a-failure ()
   (backstaff-inspector-tests-with (backstaff-test-command)
@@ -169,7 +162,7 @@
       ;; A command that waited would return at the limit, with no request left.
       (with-current-buffer buffer
         (should backstaff-view--call))
-      (should (string-match-p "\\`Cancelled\n\nType g"
+      (should (string-match-p "Reply +failed: CANCELLED"
                               (backstaff-inspector-tests-type "C-g")))
       (with-current-buffer buffer
         (should-not backstaff-view--call))

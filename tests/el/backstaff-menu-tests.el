@@ -91,16 +91,6 @@ After that the menu is closed: it does not outlive a keyboard macro."
                             (backstaff-menu-tests-type "M-m")))
     (should-not backstaff-server--servers)))
 
-(ert-deftest backstaff-menu-says-what-to-do-about-the-server ()
-  (pcase-dolist (`(,status ,text) '((ended "The server has ended\\.  The next command starts it")
-                                    (unresponsive "does not respond\\.  r starts it anew")
-                                    (123 nil)))
-    (cl-letf (((symbol-function 'backstaff-server-status) (lambda () status)))
-      (backstaff-menu-tests-with (backstaff-test-command)
-        (let ((screen (backstaff-menu-tests-type "M-m")))
-          (if text (should (string-match-p text screen))
-            (should-not (string-match-p "New here\\|The server" screen))))))))
-
 (ert-deftest backstaff-menu-keys-are-those-of-the-map ()
   (backstaff-menu-tests-with (backstaff-test-command)
     (let ((screen (backstaff-menu-tests-type "M-m")))

@@ -40,24 +40,6 @@
         (should (equal (backstaff-command-root) far))
         (should (backstaff-server-connected-p far))))))
 
-(defun backstaff-remote-tests-type (far keys)
-  "Return the directory that the user names by KEYS when asked in FAR."
-  (backstaff-test-typing keys
-    (let ((default-directory far))
-      (backstaff-read-directory "Directory: "))))
-
-(ert-deftest backstaff-remote-reading-a-directory-connects-to-nothing ()
-  (backstaff-remote-test-on "/fake::"
-    (backstaff-remote-test--reset)
-    (dolist (typed '("RET" "no-such-directory RET"))
-      (should (string-search root (backstaff-remote-tests-type far typed))))
-    (should-not (backstaff-server-connected-p far))))
-
-(ert-deftest backstaff-remote-directories-are-completed-where-emacs-is-connected ()
-  (backstaff-remote-test-on "/fake::"
-    (should (string-suffix-p (concat root "src/")
-                             (backstaff-remote-tests-type far "sr TAB RET")))))
-
 (ert-deftest backstaff-remote-silent-host-has-an-advice ()
   (dolist (text '("/ssh:host: did not answer ping within 5 seconds"
                   ("TRAMP could not start a process" "See whether the network is up")))
