@@ -22,8 +22,7 @@ from typing import NamedTuple
 from backstaff.budget import Budget
 from backstaff.cache import LRUCache
 from backstaff.errors import NotADirectory, NotFound, PathError, ToolError
-from backstaff.frontmatter.block import MAX_BYTES, parse
-from backstaff.frontmatter.values import Value
+from backstaff.frontmatter import MAX_BYTES, Value, parse
 from backstaff.fs.entry import Kind, entries_in
 from backstaff.fs.file import Content, not_a_file, read
 from backstaff.fs.root import Root, components

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from backstaff.budget import Budget
 from backstaff.errors import PathError, ToolError
-from backstaff.frontmatter.block import parse
+from backstaff.frontmatter import parse
 from backstaff.render.lines import bracketed, cut, left_out, plural
 from backstaff.render.names import quote
 from backstaff.tool import Context, Keyword, Result, ResultKind, Tool, argument
