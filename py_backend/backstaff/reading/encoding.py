@@ -16,7 +16,6 @@ import unicodedata
 from encodings import normalize_encoding
 from encodings.aliases import aliases
 from importlib.util import find_spec
-from itertools import pairwise, product
 
 HEAD_BYTES = 8 << 10
 """Number of bytes at the start in which a NUL makes a file binary (read 5)."""
@@ -58,10 +57,6 @@ _COMMON_NAMES = {"iso8859-1": "latin-1"}
 
 _WESTERN = ("cp1252", "latin-1")
 _EASTERN = ("euc_jp", "shift_jis", "gb18030", "big5", "euc_kr", "cp1251", "koi8-r")
-_MOSTLY = 0.5
-"""A text is Eastern if more than this part of its high bytes are side by side."""
-_LETTERS = 0.9
-"""A text reads well if at least this part of it, ASCII aside, is letters and punctuation."""
 MAX_SUGGESTIONS = 3
 """Maximum number of encodings that an error suggests."""
 
@@ -80,7 +75,6 @@ _KINDS = (
     (b"7z\xbc\xaf\x27\x1c", "7z"),
     (b"SQLite format 3\0", "SQLite"),
 )
-_TAR_AT, _TAR = 257, b"ustar"
 
 
 def codec(name: str) -> str:
@@ -125,32 +119,23 @@ def _cookie(head: bytes) -> str:
 
 def kind(head: bytes) -> str:
     """Return the kind of a binary file that begins with `head`; "" if it is not known."""
-    if head[_TAR_AT:].startswith(_TAR):
-        return "tar"
     return next((name for magic, name in _KINDS if head.startswith(magic)), "")
 
 
 def suggestions(sample: bytes) -> list[str]:
     """Return some likely encodings of `sample`, bytes around one that is not UTF-8, the best first.
 
-    High bytes mostly stand alone in Western texts, and side by side in others.
+    High bytes mostly stand alone in Western texts, and side by side in others. A text reads well if
+    nine tenths of it, ASCII aside, are letters and punctuation.
     """
-    high = sum(byte > 127 for byte in sample)  # noqa: PLR2004  # the last of ASCII
-    together = sum(one > 127 and other > 127 for one, other in pairwise(sample))  # noqa: PLR2004
-    eastern = together > high * _MOSTLY
-    names = (*_EASTERN, *_WESTERN) if eastern else _WESTERN
-    return [name for name in names if _reads_well(sample, name)][:MAX_SUGGESTIONS] or ["latin-1"]
 
+    def reads_well(name: str) -> bool:
+        beyond = [one for one in sample.decode(name, "replace") if not one.isascii()]
+        letters = sum(unicodedata.category(one)[0] in "LPM" for one in beyond)
+        # The characters that were cut at the ends become U+FFFD.
+        return beyond.count("\ufffd") <= 2 and letters >= len(beyond) * 0.9  # noqa: PLR2004
 
-def _reads_well(sample: bytes, name: str) -> bool:
-    """Return True if `sample` reads well in the encoding `name`."""
-    # The first and last bytes may belong to characters that were cut.
-    for start, cut in product(range(4), range(4)):
-        try:
-            text = sample[start : len(sample) - cut].decode(name)
-        except UnicodeDecodeError:
-            continue
-        beyond = [character for character in text if not character.isascii()]
-        letters = sum(unicodedata.category(character)[0] in "LPM" for character in beyond)
-        return letters >= len(beyond) * _LETTERS
-    return False
+    high = len(re.findall(rb"[\x80-\xff]", sample))
+    together = len(re.findall(rb"[\x80-\xff](?=[\x80-\xff])", sample))
+    names = (*_EASTERN, *_WESTERN) if together > high / 2 else _WESTERN
+    return list(filter(reads_well, names))[:MAX_SUGGESTIONS] or ["latin-1"]

@@ -97,8 +97,15 @@ def shortened(text: str, most: int) -> str:
     """Return `text` in at most `most` bytes; `…` at its end stands for the rest."""
     if size(text) <= most:
         return text
-    kept = text.encode(errors="replace")[: most - len("…".encode())]
-    return kept.decode(errors="ignore") + "…"
+    return first_bytes(text, most - len("…".encode())) + "…"
+
+
+def first_bytes(text: str, most: int) -> str:
+    """Return the first characters of `text` that take at most `most` bytes."""
+    if len(text) <= most // 4 or (len(text) <= most and size(text) <= most):
+        return text
+    most = max(most, 0)
+    return text[:most].encode(errors="replace")[:most].decode(errors="ignore")
 
 
 def bracketed(notes: Iterable[Note | str]) -> str:
