@@ -126,14 +126,3 @@ def lossy(text: str) -> str:
         return text
     text = _LONE_SURROGATE.sub("\ufffd", text)
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
-def widths(texts: Sequence[str]) -> list[int]:
-    """The columns that each of `texts` takes on a screen."""
-
-    def columns(character: str) -> int:
-        if unicodedata.combining(character):
-            return 0
-        return 2 if unicodedata.east_asian_width(character) in "WF" else 1
-
-    return [len(text) if text.isascii() else sum(map(columns, text)) for text in texts]

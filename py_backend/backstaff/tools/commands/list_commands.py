@@ -11,17 +11,11 @@ page after the last is empty. When the time is up, the answer counts only the co
 """
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from backstaff.render.lines import bracketed, cut, left_out
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
-from backstaff.tools.commands._commands import (
-    TABLE,
-    Settings,
-    open_directories,
-    read_catalog,
-)
+from backstaff.tools.commands._commands import TABLE, Settings, open_directories, read_catalog
 
 OUTPUT = ("name", "description", "size", "last_modified")
 
@@ -52,51 +46,28 @@ def run(arguments: Arguments, context: Context) -> Result:
         "has_prev": number > 1,
     }
     warnings = catalog.warnings(page)
-    last = bracketed(catalog.notes(warnings))
-    text, shown = cut(
-        _head(pagination, len(page)),
-        [f"{command}\n" for command in page],
-        lambda shown: last + _next_page(pagination, shown, len(page) - shown, limit),
-        limit,
-    )
-    more = ("modified_epoch", "path")
+    notes = bracketed(catalog.notes(warnings))
+    following = json.dumps({"page": number + 1, "page_size": size})
+
+    def end(shown: int) -> str:
+        if shown < len(page):
+            return notes + left_out(len(page) - shown, limit, f"take page_size {shown or 1}")
+        return notes + f"[next page: {following}]\n" * (number < pages)
+
+    head = f"No commands on page {number} of {pages}\n" if commands else "There are no commands\n"
+    if page:
+        shown_part = f"{start + 1}-{start + len(page)} of {len(commands)}"
+        head = f"Commands {shown_part} (page {number} of {pages})\n"
+    text, shown = cut(head, [f"{command}\n" for command in page], end, limit)
+    told = [command.facts(*OUTPUT) for command in page]
+    more = [command.facts(*OUTPUT, "modified_epoch", "path") for command in page]
     return Result(
         text=text,
-        data={
-            "commands": [command.facts(*OUTPUT, *more) for command in page],
-            "pagination": pagination,
-        },
-        output={
-            "commands": [command.facts(*OUTPUT) for command in page],
-            "pagination": pagination,
-        },
+        data={"commands": more, "pagination": pagination},
+        output={"commands": told, "pagination": pagination},
         truncated=shown < len(page) or not catalog.complete,
         warnings=warnings,
     )
-
-
-def _head(pagination: Mapping[str, int], count: int) -> str:
-    """Return the first line of a page of `count` commands: `Commands 1-50 of 70 (page 1 of 2)`."""
-    number, total, pages = (pagination[key] for key in ("page", "total", "total_pages"))
-    first = (number - 1) * pagination["page_size"] + 1
-    if count:
-        return f"Commands {first}-{first + count - 1} of {total} (page {number} of {pages})\n"
-    return f"No commands on page {number} of {pages}\n" if total else "There are no commands\n"
-
-
-def _next_page(pagination: Mapping[str, int], shown: int, missing: int, limit: int) -> str:
-    """Say how to get the commands after those `shown`: `[next page: {"page": 2, "page_size": 50}]`.
-
-    If `limit` left out the `missing` last commands of this page, the next page is as short as the
-    part shown. It starts with the first command left out, or with some of those shown.
-    """
-    number, size, words = pagination["page"] + 1, pagination["page_size"], "next page"
-    if missing and shown:
-        number, size = ((number - 2) * size + shown) // shown + 1, shown
-        words = f"{missing} more left out for a limit of {limit} bytes; next page"
-    elif missing or not pagination["has_next"]:
-        return left_out(missing, limit)
-    return f"[{words}: {json.dumps({'page': number, 'page_size': size})}]\n"
 
 
 TOOL = Tool(
