@@ -16,10 +16,8 @@ KEYS = ("description", "is_dependency")
 """The fields to read; any others are dropped."""
 MAX_BYTES = 64 << 10
 """Maximum number of bytes up to the end of the front matter."""
-MAX_DEPTH, MAX_EVENTS = 32, 4_000
-"""Maximum numbers of collections within each other, and of values and ends of collections."""
-
-_TOO_DEEP = f"it nests deeper than {MAX_DEPTH}"
+MAX_EVENTS = 4_000
+"""Maximum number of values and ends of collections in a block."""
 
 _EOL = rb"(?:\n|\r\n?)"
 _OPENING = re.compile(rb"(?:\xef\xbb\xbf)?---[ \t]*" + _EOL)
@@ -108,9 +106,7 @@ def _fields(text: str) -> dict[str, Value]:
     try:
         nodes = list(_nodes(text))
     except yaml.MarkedYAMLError as error:
-        # The libyaml in PyYAML 6.0.4 refuses 1,000 levels itself.
-        problem = _TOO_DEEP if "nesting depth" in str(error.problem) else error.problem
-        raise _Unreadable(problem, error.problem_mark) from error
+        raise _Unreadable(error.problem, error.problem_mark) from error
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         raise _Unreadable("it holds a character that YAML does not allow", None) from error
     for key, node in zip(nodes[::2], nodes[1::2], strict=True):
@@ -144,8 +140,6 @@ def _nodes(text: str) -> Iterator[Any]:
             problem = "it is not a mapping of keys to values"
         elif count == MAX_EVENTS:
             problem = "it holds too much"
-        elif depth > MAX_DEPTH:
-            problem = _TOO_DEEP
         if problem:
             raise _Unreadable(problem, event.start_mark)
         depth += isinstance(event, yaml.CollectionStartEvent) - is_end

@@ -118,7 +118,7 @@ def test_an_empty_block_says_nothing() -> None:
         ("a: &x 1\ndescription: D", "anchor"),
         ("description: D\na: *x", "alias"),
         ("*x", "alias"),
-        ("description: D\na: " + "[" * 40 + "]" * 40, "nests deeper"),
+        ("description: D\na: " + "[" * 9_000 + "]" * 9_000, ""),
         ("description: D: E", "mapping values"),
         ("description: D\n  bad: [", ""),
         ("description: D\n\x07bell: x", "character"),

@@ -153,9 +153,7 @@ def _listing(place: Place, arguments: Arguments, context: Context) -> Result:
         late = "" if complete else "... the time was up before all was read\n"
         if shown == wanted:
             return late
-        # The glob `*` finds the files of this directory alone.
-        query = "**" if shown < directories else "*"
-        call = all_files(place.relative, query, limit, context.named)
+        call = all_files(place.relative, limit, context.named)
         more = omitted(plural(wanted - shown, "more entry", "more entries"), limit)
         return f"... {more}{f'; all files: {call}' if call else ''}\n{late}"
 

@@ -3,8 +3,6 @@
 The limits of all that workspace/read_file reads stand here.
 """
 
-import json
-
 from backstaff.errors import Fault, NotAFile, PathError
 from backstaff.fs.entry import Kind
 from backstaff.reading.text import Text, Window, read
@@ -49,10 +47,7 @@ def read_text(path: str, window: Window, context: Context, encoding: str = "") -
         near = nearest(path, context) if error.fault is Fault.MISSING else []
         kind = ""
         if isinstance(error, NotAFile) and error.kind == Kind.DIRECTORY:
-            call = json.dumps({"path": path, "entry_kind": "all"})
-            shows = context.hint(f"{{}} {call}", "workspace/tree") or all_files(
-                path, "**", context.text_limit(), context.named
-            )
+            shows = all_files(path, context.text_limit(), context.named)
             kind = "is a directory" + (f": {shows} shows what is in it" if shows else "")
         elif isinstance(error, NotAFile):
             describes = context.hint("; {} describes it", "agent-q/get_file_info")

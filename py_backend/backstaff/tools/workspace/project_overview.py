@@ -58,7 +58,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         with context.root.directory(arguments.path) as place:
             if limit >= room * MOST_BYTES and room < MOST_TOKENS:
                 hints += " or max_tokens"
-            elif call := all_files(place.relative, "**", limit, context.named):
+            elif call := all_files(place.relative, limit, context.named):
                 hints += f"; all files: {call}"
             found = project_files(place, context.budget.share(WALK_SHARE))
             data, there, warnings = _facts(place, found, context)

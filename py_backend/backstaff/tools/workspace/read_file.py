@@ -143,20 +143,19 @@ def run(arguments: Arguments, context: Context) -> Result:
 
 
 def _check(asked: Arguments) -> None:
-    given = asked.encoding
-    if given is not None and not encodings.codec(given):
-        problem = f"is no encoding that is known here: {quote(given)}"
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument 'encoding' {problem}")
+    given, count = asked.encoding, len(asked.ranges)
     ways = bool(asked.symbol.strip()), asked.around is not None, bool(asked.ranges)
-    if sum(ways) > 1:
-        message = "Of the arguments 'symbol', 'around' and 'ranges' one call takes one"
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
-    if asked.match.strip() and asked.ranges:
-        message = "Argument 'match' stands in an item of 'ranges', where these are given"
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
-    if len(asked.ranges) > MAX_RANGES:
-        problem = f"has {len(asked.ranges)} items, more than the {MAX_RANGES} allowed"
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument 'ranges' {problem}")
+    problem = ""
+    if given is not None and not encodings.codec(given):
+        problem = f"Argument 'encoding' is no encoding that is known here: {quote(given)}"
+    elif sum(ways) > 1:
+        problem = "Of the arguments 'symbol', 'around' and 'ranges' one call takes one"
+    elif asked.match.strip() and asked.ranges:
+        problem = "Argument 'match' stands in an item of 'ranges', where these are given"
+    elif count > MAX_RANGES:
+        problem = f"Argument 'ranges' has {count} items, more than the {MAX_RANGES} allowed"
+    if problem:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, problem)
 
 
 def _together(

@@ -287,7 +287,7 @@ def _notes(tree: Tree, cut_lines: int | None, *, is_line_cut: bool = False) -> I
         mark = f"+{short[0]}" if exact else "…"
         yield Note(NoteKind.LIMIT, f"a line that ends with {mark} misses names", call)
     elif (is_line_cut or (short and asked.max_entries == MAX_ENTRIES)) and (
-        call_for_all := all_files(tree.nodes[0]["path"], "**", limit, tree.context.named)
+        call_for_all := all_files(tree.nodes[0]["path"], limit, tree.context.named)
     ):  # this tool shows no more of the root's line, but workspace/search_files does
         yield Note(NoteKind.LIMIT, "all files", call_for_all)
     is_cut = any("truncated" in node for node in tree.nodes)

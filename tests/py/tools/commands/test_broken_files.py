@@ -61,7 +61,7 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str | None, str]] = {
     "crlf": (written(b"---\r\ndescription: Two\r\n---\r\n"), "Two", ""),
     "nul": (written(b"---\ndescription: a\0b\n---\n"), "a\0b", "does not allow"),
     "escape": (written(b"---\ndescription: a\x1b[31mb\n---\n"), "a\x1b[31mb", "does not allow"),
-    "nested": (written(b"---\na: " + b"[" * 60_000 + b"\n---\nText."), "Text.", "nests deeper"),
+    "nested": (written(b"---\na: " + b"[" * 60_000 + b"\n---\nText."), "Text.", "front matter"),
 }
 
 
