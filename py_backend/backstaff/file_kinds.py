@@ -1,4 +1,4 @@
-"""Kinds of files by their names alone: the language, tests, generated files, documents, and others.
+"""Kinds of files by their names alone: extensions, tests, generated files, documents, and others.
 
 Paths are relative to the project, with slashes. Case does not matter, except in names of tests.
 """
@@ -6,21 +6,6 @@ Paths are relative to the project, with slashes. Case does not matter, except in
 import re
 from collections.abc import Iterable
 
-_LANGUAGES = (
-    "Python: py pyi; C: c h; C++: cc cpp cxx hpp hh; C#: cs; Java: java; Kotlin: kt kts; Go: go;"
-    "Scala: scala; Groovy: groovy; Gradle: gradle; Rust: rs; JavaScript: js mjs cjs jsx; Vue: vue;"
-    "TypeScript: ts tsx mts cts; Svelte: svelte; Ruby: rb; PHP: php; Perl: pl pm; Swift: swift;"
-    "Emacs Lisp: el; Lisp: lisp asd; Clojure: clj cljs cljc; Scheme: scm; Elixir: ex exs; Lua: lua;"
-    "Erlang: erl hrl; Haskell: hs; OCaml: ml mli; Julia: jl; Dart: dart; Zig: zig; Nix: nix;"
-    "Shell: sh bash zsh fish; PowerShell: ps1; Tcl: tcl; Terraform: tf; HCL: hcl; SQL: sql;"
-    "HTML: html htm; CSS: css scss sass less; XML: xml; JSON: json jsonc; YAML: yml yaml;"
-    "TOML: toml; Markdown: md mdx markdown; reST: rst; Org: org; AsciiDoc: adoc; TeX: tex"
-)
-_LANGUAGE_OF = {
-    f".{extension}": name.strip()
-    for name, _, extensions in (entry.partition(": ") for entry in _LANGUAGES.split(";"))
-    for extension in extensions.split()
-}
 _EXTENSION = re.compile(r"(?<=[^/])\.[a-zA-Z]\w{0,15}\Z", re.ASCII)
 _TEST_FILE = re.compile(
     r"(?:^|/)(?:tests?|specs?|__tests__|testing|testdata|e2e)/|(?:^|/)(?:test_[^/]*|conftest\.py)\Z"
@@ -62,10 +47,10 @@ _ALONG = re.compile(
 )
 
 
-def language(path: str) -> str:
-    """Return the language of the file `path`: `Go` for `x.go`, else its extension, or ""."""
-    extension = _EXTENSION.search(path)
-    return _LANGUAGE_OF.get(extension[0].lower(), extension[0]) if extension else ""
+def extension(path: str) -> str:
+    """Return the extension of the file `path` in lower case: `.go` for `x.go`, or ""."""
+    found = _EXTENSION.search(path)
+    return found[0].lower() if found else ""
 
 
 def is_test_file(path: str) -> bool:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from backstaff.file_kinds import language
+from backstaff.file_kinds import extension
 from backstaff.render.names import lossy, visible
 from backstaff.result import Rows
 from backstaff.server import Reply
@@ -124,7 +124,7 @@ def lines(reply: Reply) -> int:
 def test_text_has_one_row_for_an_entry_with_any_name(tool_id: str, names: list[str]) -> None:
     names = [name for name in names if not {name, name.lower()} & DEFAULT_EXCLUDES]
     # They have the same types, because an overview counts types.
-    kinds = (name[name.rindex(".") :] if language(name) else "" for name in names)
+    kinds = (name[name.rindex(".") :] if extension(name) else "" for name in names)
     plain = [f"{number:03}{kind}" for number, kind in enumerate(kinds)]
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
         odd = replies(tool_id, plant(Path(one).resolve(), names))

@@ -273,7 +273,7 @@ def test_head_describes_the_project(tree: Plant) -> None:
     )
     assert overview(root).text == (
         "# proj  no git, 8 files in 3 dirs\n"
-        "types: Markdown 2, Python 2, JSON 1, TOML 1, TypeScript 1, other 1\n"
+        "types: .md 2, .py 2, .json 1, .toml 1, .ts 1, other 1\n"
         "read first: AGENTS.md README.md\n"
         "build: pyproject.toml web/package.json\n"
         "./ AGENTS.md LICENSE README.md pyproject.toml src/ web/\n"
@@ -293,7 +293,7 @@ def test_data_have_the_content_of_the_text(tree: Plant) -> None:
         "branch": None,
         "files": 3,
         "directories": 2,
-        "types": [{"kind": "Python", "files": 2}, {"kind": "Markdown", "files": 1}],
+        "types": [{"kind": ".py", "files": 2}, {"kind": ".md", "files": 1}],
         "read_first": ["README.md"],
         "build": [],
         "edited": [],
@@ -327,14 +327,14 @@ def test_kinds_of_files_in_data_add_up(tree: Plant) -> None:
     ]
 
 
-def test_languages_have_names(tree: Plant) -> None:
-    root = tree({"a.ts": "", "b.tsx": "", "notes.1": "", "x.odd": "", "d/.hidden": ""})
-    assert "\ntypes: TypeScript 2, .odd 1, other 2\n" in overview(root).text
+def test_kinds_are_extensions_in_either_case(tree: Plant) -> None:
+    root = tree({"a.ts": "", "b.TS": "", "notes.1": "", "x.odd": "", "d/.hidden": ""})
+    assert "\ntypes: .ts 2, .odd 1, other 2\n" in overview(root).text
 
 
 def test_common_kind_is_named_however_long_its_extension_is(tree: Plant) -> None:
     files = {f"{n}.go": "" for n in range(6)} | {f"{n}.caddyfiletest": "" for n in range(4)}
-    assert "\ntypes: Go 6, .caddyfiletest 4, other 1\n" in overview(tree(files | {"one": ""})).text
+    assert "\ntypes: .go 6, .caddyfiletest 4, other 1\n" in overview(tree(files | {"one": ""})).text
 
 
 def test_empty_project_is_reported(tree: Plant) -> None:

@@ -91,9 +91,8 @@ class Directory:
 class Command(NamedTuple):
     """A command or skill, from the head of its `file`: `commit.md` or `pdf/SKILL.md`.
 
-    `path` is the real path. `last_modified` is in UTC, `2025-11-15T10:00:00.000Z`, and
-    `modified_epoch` the same in seconds, as Emacs takes times. `problem` is a fault in its front
-    matter, or "".
+    `path` is the real path. `last_modified` is in UTC, `2025-11-15T10:00:00.000Z`. `problem` is a
+    fault in its front matter, or "".
     """
 
     name: str
@@ -102,7 +101,6 @@ class Command(NamedTuple):
     path: str
     size: int
     last_modified: str
-    modified_epoch: int
     description: str
     is_dependency: bool
     problem: str
@@ -245,7 +243,6 @@ def command_of(file: str, directory: Directory, path: str, content: Content) -> 
         path=path,
         size=content.status.st_size,
         last_modified=utc(content.status.st_mtime_ns),
-        modified_epoch=content.status.st_mtime_ns // 10**9,
         **head._asdict(),
     )
 

@@ -2,8 +2,8 @@
 
 Dependencies are served, too: a command that needs one names it. The name is taken literally, as
 list_commands shows it. With `.md` at its end it is taken for the file's name, unless a command has
-that name. A file of more than `MAX_CONTENT_BYTES` is cut, and the answer says so. Data and output
-hold the content as written, except that bytes other than UTF-8 become U+FFFD. In the text,
+that name. A file of more than `MAX_CONTENT_BYTES` is cut, and the answer says so. The data hold the
+content as written, except that bytes other than UTF-8 become U+FFFD. In the text,
 invisible characters stand as escapes.
 
 In the text, everything that the tool says stands above the first blank line, and everything below
@@ -39,7 +39,6 @@ MAX_CONTENT_BYTES = 1 << 19
 """A byte is up to six as an escape, in the text, the data and the output: a frame holds 16 MiB."""
 INVALID_COMMAND_NAME, COMMAND_NOT_FOUND = "INVALID_COMMAND_NAME", "COMMAND_NOT_FOUND"
 """The errors of this tool."""
-OUTPUT = ("path", "size", "last_modified", "description")
 
 # Of the surrogates, only those that stand for an undecodable byte can be in a file's name.
 _NOT_IN_NAMES = re.compile(r"[/\\\x00-\x1f\x7f-\x9f\ud800-\udc7f\udd00-\udfff]|\.\.")
@@ -83,11 +82,14 @@ def run(arguments: Arguments, context: Context) -> Result:
         return "".join((head, f"Content: {lines}\n\n", *rows[:count]))
 
     text, count = fit(shown, len(rows), map(size, rows), limit)
-    whole = {"name": command.name, "content": written, "truncated": not content.whole}
     return Result(
         text=text,
-        data=whole | {"metadata": command.facts(*OUTPUT, "modified_epoch", "is_dependency")},
-        output=whole | {"metadata": command.facts(*OUTPUT)},
+        data={
+            "name": command.name,
+            "content": written,
+            "truncated": not content.whole,
+            "metadata": command.facts("path", "size", "last_modified", "description"),
+        },
         truncated=not content.whole or count < len(rows),
         warnings=tuple(f"{command.directory.label_of(command.file)}: {one}" for one in problems),
     )

@@ -1,8 +1,7 @@
 """commands/list_commands: all commands, page by page (contract 003).
 
 The text is for a model: a line that says which part of the commands follows, a line for each
-command, and how to get the next page. The data add to the contract's output the time of
-modification as a number, and the path of the file.
+command, and how to get the next page.
 
 docs/contracts.md says how cases are decided that the contract leaves open. Besides, `is_dependency`
 counts only if it is true in YAML 1.2. Files that cannot be commands, or cannot be read, are skipped
@@ -59,12 +58,10 @@ def run(arguments: Arguments, context: Context) -> Result:
         shown_part = f"{start + 1}-{start + len(page)} of {len(commands)}"
         head = f"Commands {shown_part} (page {number} of {pages})\n"
     text, shown = cut(head, [f"{command}\n" for command in page], end, limit)
-    told = [command.facts(*OUTPUT) for command in page]
-    more = [command.facts(*OUTPUT, "modified_epoch", "path") for command in page]
+    rows = [command.facts(*OUTPUT) for command in page]
     return Result(
         text=text,
-        data={"commands": more, "pagination": pagination},
-        output={"commands": told, "pagination": pagination},
+        data={"commands": rows, "pagination": pagination},
         truncated=shown < len(page) or not catalog.complete,
         warnings=warnings,
     )

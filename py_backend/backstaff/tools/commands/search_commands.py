@@ -56,11 +56,6 @@ class Match(NamedTuple):
     score: float
     places: tuple[Keyword, ...]
 
-    def facts(self, *keys: str) -> dict[str, object]:
-        """Return the match in an object of an answer, with the properties `keys` of the command."""
-        facts = self.command.facts("name", "description", *keys)
-        return {**facts, "score": self.score, "matched_in": self.places}
-
 
 def run(arguments: Arguments, context: Context) -> Result:
     """Score every command that is no dependency, and return the best."""
@@ -91,11 +86,13 @@ def run(arguments: Arguments, context: Context) -> Result:
         lambda shown: last + left_out(len(best) - shown, limit, all_told),
         limit,
     )
-    answer = {"query": query, "searched": searched}
+    results = [
+        one.command.facts("name", "description") | {"score": one.score, "matched_in": one.places}
+        for one in best
+    ]
     return Result(
         text=text,
-        data={**answer, "results": [match.facts("path") for match in best]},
-        output={**answer, "results": [match.facts() for match in best]},
+        data={"query": query, "searched": searched, "results": results},
         truncated=shown < len(best) or not catalog.complete,
         warnings=warnings,
     )

@@ -120,7 +120,7 @@ def _facts(place: Place, found: ProjectFiles, context: Context) -> tuple[Row, Su
     budget, prefix = context.budget.at_least(MIN_SECONDS), place.prefix
     there = survey(found, prefix, known.heat, budget)
     paths, totals = list(budget.within(found.paths)), there.totals
-    counts = Counter(map(file_kinds.language, paths))
+    counts = Counter(map(file_kinds.extension, paths))
     kinds = sorted(filter(None, counts), key=lambda kind: (-counts[kind], kind))[:KINDS]
     counts[""] = len(paths) - sum(counts[kind] for kind in kinds)
     types = [{"kind": kind or None, "files": counts[kind]} for kind in (*kinds, "")]

@@ -4,7 +4,6 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -185,11 +184,9 @@ def test_broken_front_matter_never_hides_a_command_and_always_warns(
         assert warning in said
         assert "broken.md" in said
         assert warning in reply.text
-    listing, search, got = replies
+    listing, search, _ = replies
     assert [row["name"] for row in rows(listing)] == ["broken"]
     assert [result["name"] for result in output(search)["results"]] == ["broken"]
-    data: Any = got.data
-    assert data["metadata"]["is_dependency"] is False
 
 
 ODD_NAMES = (
