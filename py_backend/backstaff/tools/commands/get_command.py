@@ -91,7 +91,7 @@ def run(arguments: Arguments, context: Context) -> Result:
             "metadata": command.facts("path", "size", "last_modified", "description"),
         },
         truncated=not content.whole or count < len(rows),
-        warnings=tuple(f"{command.directory.label_of(command.file)}: {one}" for one in problems),
+        warnings=tuple(f"{command.label}: {one}" for one in problems),
     )
 
 

@@ -14,7 +14,15 @@ from dataclasses import dataclass
 
 from backstaff.render.lines import bracketed, cut, left_out
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
-from backstaff.tools.commands._commands import TABLE, Settings, open_directories, read_catalog
+from backstaff.tools.commands._commands import (
+    TABLE,
+    Command,
+    Settings,
+    faults,
+    notes,
+    open_directories,
+    read_commands,
+)
 
 OUTPUT = ("name", "description", "size", "last_modified")
 
@@ -32,9 +40,10 @@ class Arguments:
 def run(arguments: Arguments, context: Context) -> Result:
     """Read all commands, drop the dependencies, and show one page (contract: core logic)."""
     number, size, limit = arguments.page, arguments.page_size, context.text_limit()
-    with open_directories(context) as (directories, problems):
-        catalog = read_catalog(directories, problems, context.budget)
-    commands, start = catalog.commands, (number - 1) * size
+    with open_directories(context) as (directories, warnings):
+        found = (command for command, _ in read_commands(directories, warnings, context.budget))
+        commands, start = sorted(found, key=Command.order), (number - 1) * size
+    complete = not context.budget.expired()
     page, pages = commands[start : start + size], -(-len(commands) // size)
     pagination = {
         "page": number,
@@ -44,14 +53,14 @@ def run(arguments: Arguments, context: Context) -> Result:
         "has_next": number < pages,
         "has_prev": number > 1,
     }
-    warnings = catalog.warnings(page)
-    notes = bracketed(catalog.notes(warnings))
+    warnings += faults(page)
+    told = bracketed(notes(warnings, complete=complete))
     following = json.dumps({"page": number + 1, "page_size": size})
 
     def end(shown: int) -> str:
         if shown < len(page):
-            return notes + left_out(len(page) - shown, limit, f"take page_size {shown or 1}")
-        return notes + f"[next page: {following}]\n" * (number < pages)
+            return told + left_out(len(page) - shown, limit, f"take page_size {shown or 1}")
+        return told + f"[next page: {following}]\n" * (number < pages)
 
     head = f"No commands on page {number} of {pages}\n" if commands else "There are no commands\n"
     if page:
@@ -62,8 +71,8 @@ def run(arguments: Arguments, context: Context) -> Result:
     return Result(
         text=text,
         data={"commands": rows, "pagination": pagination},
-        truncated=shown < len(page) or not catalog.complete,
-        warnings=warnings,
+        truncated=shown < len(page) or not complete,
+        warnings=tuple(warnings),
     )
 
 
