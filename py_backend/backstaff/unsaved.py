@@ -82,11 +82,9 @@ class UnsavedTexts:
         if self.kept.get(digest) is not None:
             return size
         text = self.begun.get(digest) or b""
-        if offset == len(text):
-            text += piece
-        is_whole = len(text) >= size
-        self.begun.put(digest, b"" if is_whole else text)
-        if not is_whole:
+        text += piece if offset == len(text) else b""
+        self.begun.put(digest, text if len(text) < size else b"")
+        if len(text) < size:
             return len(text)
         if hashlib.sha256(text).hexdigest() != digest:
             problem = "the pieces have another digest than they should"

@@ -171,44 +171,41 @@ def _together(
         # A secret among several parts is not asked for, because a yes is about one file.
         is_secret = code == ErrorCode.APPROVAL_REQUIRED
         raise ToolError(ErrorCode.INVALID_ARGUMENT if is_secret else code, message)
-    pages = [one if isinstance(one, ToolError) else page(one, limit) for one in found]
+    pages = [
+        page(one, limit)
+        if isinstance(one, Part)
+        else Result(
+            text=f"[{one.message}]\n", data={"error": {"code": one.code, "message": one.message}}
+        )
+        for one in found
+    ]
     # A page that is cut at the limit would be longer.
-    is_cut = [isinstance(one, Result) and one.data["next_start_line"] is not None for one in pages]
-    sizes = [limit + 1 if cut else size(_text(one)) for one, cut in zip(pages, is_cut, strict=True)]
+    is_cut = [one.data.get("next_start_line") is not None for one in pages]
+    sizes = [limit + 1 if cut else size(one.text) for one, cut in zip(pages, is_cut, strict=True)]
     left, reserved, short = limit, 0, limit // SHORT_SHARE
     if sum(sizes) > limit:
         long = [taken for taken in sizes if taken > short]
         reserved = min(NAMED_BYTES * (1 + len(long)), limit // 4)  # for the names of missing ones
         left -= min(limit, sum(sizes) - sum(long) + reserved)
-    texts, data, missing, truncated = list[str](), list[dict[str, object]](), list[object](), False
-    for part, answer, taken in zip(found, pages, sizes, strict=True):
-        is_short = taken <= short and sum(map(size, texts)) + taken <= limit - reserved
-        one = answer
+    shown, missing, used = list[Result](), list[object](), 0
+    for part, whole, taken in zip(found, pages, sizes, strict=True):
+        is_short, one = taken <= short and used + taken <= limit - reserved, whole
         if isinstance(part, Part) and not is_short and taken > left:
-            if left < short and texts:
+            if left < short and shown:
                 missing.append(part.asked())
                 continue
             one = page(part, max(left, 0))
             after = one.data["next_start_line"]
             missing += [part.asked(after)] if isinstance(after, int) else []
-        left -= 0 if is_short else size(_text(one))
-        texts.append(_text(one))
-        if isinstance(one, ToolError):
-            data.append({"error": {"code": one.code, "message": one.message}})
-        else:
-            data.append(dict(one.data))
-            truncated = truncated or one.truncated
-    texts.append(_missing(missing, limit, limit - sum(map(size, texts))))
-    truncated = truncated or bool(missing)
+        left -= 0 if is_short else size(one.text)
+        used += size(one.text)
+        shown.append(one)
+    truncated = bool(missing) or any(one.truncated for one in shown)
     return Result(
-        text="".join(texts),
-        data={"ranges": data, "missing": missing, "truncated": truncated},
+        text="".join(one.text for one in shown) + _missing(missing, limit, limit - used),
+        data={"ranges": [one.data for one in shown], "missing": missing, "truncated": truncated},
         truncated=truncated,
     )
-
-
-def _text(one: Result | ToolError) -> str:
-    return one.text if isinstance(one, Result) else f"[{one.message}]\n"
 
 
 def _missing(parts: Sequence[object], limit: int, room: int) -> str:
