@@ -347,17 +347,21 @@ class Page:
             return ""
         left = [
             f"{visible(one.name)} {span_of(one)}"
-            for one in (made.definitions if made else ())
-            if after <= one.line <= part.last and self._last() == part.last
+            for one in (made.definitions if made and self._is_part() else ())
+            if after <= one.line <= part.last
         ]
         names = some_of(left, len(left), between=", ", most=MAX_LEFT_OUT)
         told = f"; left out: {names}" if names and size(names) <= self.limit // NAMES_SHARE else ""
         return f"[more: start_line={after}{told}]\n"
 
+    def _is_part(self) -> bool:
+        """Return True if no line is wanted after the last one that was asked for."""
+        part = self.part
+        return bool(self.asked.ranges or self.asked.symbol or part.definition or part.about)
+
     def _last(self) -> int:
-        """Return the last line that can follow: of a part, no line behind it is wanted."""
-        is_part = self.asked.ranges or self.asked.symbol or self.part.definition or self.part.about
-        return self.part.last if is_part else self.part.file.line_count
+        """Return the last line that can follow."""
+        return self.part.last if self._is_part() else self.part.file.line_count
 
 
 TOOL = Tool(
