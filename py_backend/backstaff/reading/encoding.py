@@ -13,9 +13,6 @@ A NUL in the first `HEAD_BYTES` makes a file binary, unless one of these says UT
 import codecs
 import re
 import unicodedata
-from encodings import normalize_encoding
-from encodings.aliases import aliases
-from importlib.util import find_spec
 
 HEAD_BYTES = 8 << 10
 """Number of bytes at the start in which a NUL makes a file binary (read 5)."""
@@ -33,19 +30,15 @@ _BOMS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _COOKIE = re.compile(rb"coding[:=]\s*[\"']?([-\w.]+)", re.ASCII)
-_LINE_ENDS = re.compile("-(unix|dos|mac)$")
+_AROUND = re.compile("-(unix|dos|mac)$|^(japanese|chinese)-(?!iso)")
 _LATIN = re.compile(r"^iso-latin-(\d+)$")
 _OF_EMACS = {
     "utf-8-with-signature": "utf-8-sig",
     "utf-16le-with-signature": "utf-16",
     "utf-16be-with-signature": "utf-16",
     "mule-utf-8": "utf-8",
-    "japanese-shift-jis": "shift_jis",
     "japanese-iso-8bit": "euc_jp",
     "chinese-iso-8bit": "gb2312",
-    "chinese-gbk": "gbk",
-    "chinese-gb18030": "gb18030",
-    "chinese-big5": "big5",
     "korean-iso-8bit": "euc_kr",
     "cyrillic-koi8": "koi8-r",
     "cyrillic-iso-8bit": "iso8859-5",
@@ -81,16 +74,11 @@ def codec(name: str) -> str:
     """Return Python's name of the encoding that Emacs, MIME or a person calls `name`; or ""."""
     if len(name) > MAX_NAME:
         return ""
-    plain = _LINE_ENDS.sub("", name.strip().lower())
+    plain = _AROUND.sub("", name.strip().lower())
     plain = _LATIN.sub(r"latin\1", _OF_EMACS.get(plain, plain))
-    # `codecs.lookup` keeps every name for ever, so it gets only names of Python's own modules.
-    module = normalize_encoding(plain)
-    module = aliases.get(module) or aliases.get(module.replace(".", "_")) or module
-    if not module or "." in module or find_spec(f"encodings.{module}") is None:
-        return ""
     try:
-        found = codecs.lookup(module)
-    except LookupError:  # of `mbcs`, for example, outside Windows
+        found = codecs.lookup(plain)
+    except (LookupError, ValueError):
         return ""
     # The attribute of CPython is False for `base64` and the like.
     if found.name in _NO_ENCODINGS or not getattr(found, "_is_text_encoding", True):

@@ -16,8 +16,6 @@ from backstaff.render.names import (
     quote,
     show,
     show_all,
-    word,
-    words,
 )
 
 pieces = st.text(max_size=3).map(str.encode) | st.binary(max_size=2)
@@ -149,7 +147,6 @@ def test_shown_name_gives_the_name_back(name: str) -> None:
 @given(st.lists(file_names | st.sampled_from(["plain", "a.py", "two\nplain", "bad\n", ""])))
 def test_many_names_are_shown_as_each_is(names: list[str]) -> None:
     assert list(show_all(names)) == [show(name) for name in names]
-    assert list(words(names)) == [word(name) for name in names]
 
 
 @pytest.mark.check(25)

@@ -41,7 +41,7 @@ from backstaff.render.lines import (
     size,
     some_of,
 )
-from backstaff.render.names import literal, quote, show, word, words
+from backstaff.render.names import quote, show, word
 from backstaff.render.refusals import TREE
 from backstaff.result import Note, NoteKind
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
@@ -239,11 +239,9 @@ def _text(tree: Tree, counts: Counter[Kind]) -> tuple[str, bool, list[Note]]:
     for node in tree.nodes:
         children = node.get("children", ())
         line = f"{word(node['path'])}/"
-        for child, label in zip(children, words([one["name"] for one in children]), strict=True):
-            # A name such as +6 looks like a count.
-            shown = literal(label) if label[0] == "+" and label[1:].isdigit() else label
+        for child in children:
             mark = SUFFIXES[child["kind"]] + "…" * (child["path"] in tree.unopened)
-            rows.append(f"{line} {shown}{mark}")
+            rows.append(f"{line} {word(child['name'])}{mark}")
             line = ""
         if children:
             missing = tree.missing[node["path"]]
