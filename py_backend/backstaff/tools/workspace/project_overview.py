@@ -21,7 +21,6 @@ from backstaff.project.running_git import NoGit
 from backstaff.render.lines import all_files, bracketed, fitting, plural, size
 from backstaff.render.names import show, word
 from backstaff.render.tokens import tokens
-from backstaff.result import Note, NoteKind
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._best_map import FEW, Cost, Row, Survey, best_map, survey
 from backstaff.tools.workspace._refusals import refusal
@@ -98,7 +97,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     shown = {path for row in rows for path in (row["path"], *row["collapsed"])}
     closed = {place.prefix + one.path for one in found.directories if one.closed}
     is_whole = named == files and not found.expired and closed <= shown
-    data |= {"named": named, "notes": [note.data() for note in notes], "map": list(rows)}
+    data |= {"named": named, "map": list(rows)}
     return Result(
         text="".join((title, head, *texts, end(named, hints * (not is_whole)))),
         data=data,
@@ -164,19 +163,19 @@ def _head(data: Row, room: float, cost: Cost) -> str:
     return head
 
 
-def _notes(found: ProjectFiles, context: Context) -> Iterator[Note]:
+def _notes(found: ProjectFiles, context: Context) -> Iterator[str]:
     """Say why counts may be too low, and how to read the map."""
     if found.expired:
-        yield Note(NoteKind.TIME, "the time was up: not everything is counted")
+        yield "the time was up: not everything is counted"
     if found.ignored and not found.paths:
-        finds = context.hint("{} with include_ignored finds it", "workspace/search_files")
-        yield Note(NoteKind.IGNORED, "git ignores all that is in here", finds)
+        finds = context.hint(": {} with include_ignored finds it", "workspace/search_files")
+        yield f"git ignores all that is in here{finds}"
     if found.not_applied:
-        yield Note(NoteKind.RULE, f".gitignore is not applied, because {found.not_applied}")
+        yield f".gitignore is not applied, because {found.not_applied}"
     if found.closed(Closed.REPOSITORY):
-        yield Note(NoteKind.REPOSITORY, "dir/(git) is a repository of its own", "give it as path")
+        yield "dir/(git) is a repository of its own: give it as path"
     if found.closed(Closed.UNREADABLE):
-        yield Note(NoteKind.UNREADABLE, "dir/(?) cannot be read")
+        yield "dir/(?) cannot be read"
 
 
 TOOL = Tool(

@@ -43,7 +43,6 @@ from backstaff.render.lines import (
 )
 from backstaff.render.names import quote, show, word
 from backstaff.render.refusals import TREE
-from backstaff.result import Note, NoteKind
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._refusals import refusal
 from backstaff.tools.workspace._texts import EXCLUDED
@@ -169,7 +168,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     """Grow the tree, and write it."""
     tree = _grown(arguments, context)
     counts = Counter(node["kind"] for node in tree.nodes)
-    text, is_whole, notes = _text(tree, counts)
+    text, is_whole = _text(tree, counts)
     warnings = [
         f"Directory {quote(path)} cannot be read: its children are missing"
         for path in tree.unreadable
@@ -185,14 +184,10 @@ def run(arguments: Arguments, context: Context) -> Result:
         "total_symlinks": counts[Kind.SYMLINK],
     }
     missing = [{"path": path, "count": count} for path, count in tree.missing.items() if count]
-    more = {
-        "left_out": sorted({path.split("/")[-1] for path in tree.left_out}),
-        "missing": missing,
-        "notes": [note.data() for note in notes],
-    }
+    left_out = sorted({path.split("/")[-1] for path in tree.left_out})
     return Result(
         text=text,
-        data=output | more,
+        data=output | {"left_out": left_out, "missing": missing},
         output=output,
         truncated=tree.limit_reached or tree.expired or not is_whole,
         warnings=tuple(warnings),
@@ -226,8 +221,8 @@ def _grown(arguments: Arguments, context: Context) -> Tree:
 # ---------------------------------------------------------------------------- text
 
 
-def _text(tree: Tree, counts: Counter[Kind]) -> tuple[str, bool, list[Note]]:
-    """Return the text within the limit, whether it is whole, and the notes of the whole text.
+def _text(tree: Tree, counts: Counter[Kind]) -> tuple[str, bool]:
+    """Return the text within the limit, and whether it is whole.
 
     A cut text ends with as many names as have room, and `…` for the others of their line.
     """
@@ -257,10 +252,10 @@ def _text(tree: Tree, counts: Counter[Kind]) -> tuple[str, bool, list[Note]]:
         return head + shown + end + bracketed(notes)
 
     whole, count = fit(text, len(rows), map(size, rows), limit)
-    return whole, count == len(rows), list(_notes(tree, None))
+    return whole, count == len(rows)
 
 
-def _notes(tree: Tree, cut_lines: int | None, *, is_line_cut: bool = False) -> Iterator[Note]:
+def _notes(tree: Tree, cut_lines: int | None, *, is_line_cut: bool = False) -> Iterator[str]:
     """Say why names are missing, and how to see them.
 
     `cut_lines` counts the lines that the text leaves out; it is None if the text is whole. With
@@ -268,41 +263,36 @@ def _notes(tree: Tree, cut_lines: int | None, *, is_line_cut: bool = False) -> I
     """
     asked, limit = tree.arguments, tree.context.text_limit()
     if tree.limit_reached:
-        raisable = asked.max_entries < MAX_ENTRIES
-        text = f"stopped at max_entries {asked.max_entries}: there may be more"
-        yield Note(NoteKind.LIMIT, text, f"raise it (at most {MAX_ENTRIES})" if raisable else "")
+        raised = f"; raise it (at most {MAX_ENTRIES})" * (asked.max_entries < MAX_ENTRIES)
+        yield f"stopped at max_entries {asked.max_entries}: there may be more{raised}"
     if tree.expired:
-        remedy = "exclude more, or give a directory as path"
-        yield Note(NoteKind.TIME, "stopped as the time was up", remedy)
+        yield "stopped as the time was up: exclude more, or give a directory as path"
     if cut_lines:
-        text = omitted(plural(cut_lines, "more line"), limit)
-        yield Note(NoteKind.LIMIT, text, "give a directory as path")
+        yield omitted(plural(cut_lines, "more line"), limit, "give a directory as path")
     short = [tree.missing[one["path"]] for one in tree.nodes if "children" in one]
     short = list(filter(None, short))
     if asked.max_depth > 1 and (short or is_line_cut):
-        call = f"give its directory as path with max_depth=1, max_entries={MAX_ENTRIES}"
         exact = short and cut_lines is None and not tree.expired
         mark = f"+{short[0]}" if exact else "…"
-        yield Note(NoteKind.LIMIT, f"a line that ends with {mark} misses names", call)
+        call = f"give its directory as path with max_depth=1, max_entries={MAX_ENTRIES}"
+        yield f"a line that ends with {mark} misses names: {call}"
     elif (is_line_cut or (short and asked.max_entries == MAX_ENTRIES)) and (
         call_for_all := all_files(tree.nodes[0]["path"], limit, tree.context.named)
     ):  # this tool shows no more of the root's line, but workspace/search_files does
-        yield Note(NoteKind.LIMIT, "all files", call_for_all)
+        yield f"all files: {call_for_all}"
     is_cut = any("truncated" in node for node in tree.nodes)
     if is_cut or tree.unopened:
-        raisable = is_cut and asked.max_depth < MAX_DEPTH
-        more = f", or raise max_depth (at most {MAX_DEPTH})" if raisable else ""
-        yield Note(NoteKind.DEPTH, "dir/… is not opened", f"give it as path{more}")
+        raised = f", or raise max_depth (at most {MAX_DEPTH})"
+        raised *= is_cut and asked.max_depth < MAX_DEPTH
+        yield f"dir/… is not opened: give it as path{raised}"
     if tree.unasked and len(tree.nodes) == 1:
-        remedy = 'entry_kind="all" shows the files, too'
-        yield Note(NoteKind.RULE, "only directories are shown", remedy)
+        yield 'only directories are shown: entry_kind="all" shows the files, too'
     if tree.left_out:
         paths = (word(path) + SUFFIXES[kind] for path, kind in sorted(tree.left_out.items()))
-        shown_paths = some_of(paths, len(tree.left_out)) or f"{len(tree.left_out)} with long names"
-        yield Note(NoteKind.RULE, f"left out by rule: {shown_paths}", "give one as path to see it")
+        shown = some_of(paths, len(tree.left_out)) or f"{len(tree.left_out)} with long names"
+        yield f"left out by rule: {shown}; give one as path to see it"
     if tree.unreadable:
-        text = f"cannot be read: {paths_in_a_note(tree.unreadable)}"
-        yield Note(NoteKind.UNREADABLE, text)
+        yield f"cannot be read: {paths_in_a_note(tree.unreadable)}"
 
 
 TOOL = Tool(
