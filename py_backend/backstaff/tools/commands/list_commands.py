@@ -55,12 +55,15 @@ def run(arguments: Arguments, context: Context) -> Result:
     }
     warnings += faults(page)
     told = bracketed(notes(warnings, complete=complete))
-    following = json.dumps({"page": number + 1, "page_size": size})
 
     def end(shown: int) -> str:
-        if shown < len(page):
-            return told + left_out(len(page) - shown, limit, f"take page_size {shown or 1}")
-        return told + f"[next page: {following}]\n" * (number < pages)
+        missing, following, cut_off = len(page) - shown, {"page": number + 1, "page_size": size}, ""
+        if missing and shown:  # the next page is as short as the part shown, and starts behind it
+            following = {"page": (start + shown) // shown + 1, "page_size": shown}
+            cut_off = f"{missing} more left out for a limit of {limit} bytes; "
+        elif missing or number >= pages:
+            return told + left_out(missing, limit)
+        return f"{told}[{cut_off}next page: {json.dumps(following)}]\n"
 
     head = f"No commands on page {number} of {pages}\n" if commands else "There are no commands\n"
     if page:
