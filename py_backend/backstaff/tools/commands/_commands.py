@@ -35,8 +35,6 @@ TABLE = "list_commands"
 MARKDOWN, SKILL_FILE = ".md", "SKILL.md"
 DIRECTORY_NOT_FOUND = "DIRECTORY_NOT_FOUND"
 """The contract's error code where no directory of commands exists."""
-HEAD_BYTES = MAX_BYTES
-"""Number of bytes at the beginning of a file that tell about it."""
 MAX_DESCRIPTION = 200
 """Maximum number of characters of a description."""
 NO_DESCRIPTION = "No description available"
@@ -183,7 +181,7 @@ def read_commands(
             if name in names or budget.expired():
                 continue
             try:
-                path, content = directory.read(file, HEAD_BYTES)
+                path, content = directory.read(file, MAX_BYTES)
             except PathError as error:
                 # Most directories, and links to files, are no skills.
                 if not ("/" in file and isinstance(error, NotFound | NotADirectory)):
@@ -214,8 +212,8 @@ _HEADS: LRUCache[bytes, tuple[str, bool, str]] = LRUCache(20_000)
 
 
 def command_of(file: str, directory: Directory, path: str, content: Content) -> Command:
-    """Make the command in `file` from the first `HEAD_BYTES` of `content`."""
-    content = content.first(HEAD_BYTES)
+    """Make the command in `file` from the first `MAX_BYTES` of `content`."""
+    content = content.first(MAX_BYTES)
     digest = blake2b(content.head, salt=b"%d" % content.whole).digest()
     head = _HEADS.get(digest) or _head(content)
     _HEADS.put(digest, head)

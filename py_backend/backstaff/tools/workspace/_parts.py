@@ -3,6 +3,8 @@
 A long definition stands for itself by some of its lines, and `match` chooses the lines of a part
 (contract 007). A long class shows its own lines and a row for each member. A long function shows
 its beginning, and the lines around the one that was asked for.
+
+The limits of all that workspace/read_file reads stand here.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,17 +26,33 @@ from backstaff.tools.workspace._symbols import (
     listed,
     near,
 )
-from backstaff.tools.workspace._window import (
-    AROUND,
-    BEGINNING,
-    DEFAULT_LINES,
-    GAP,
-    LONG,
-    MAX_LINES,
-    MAX_TOGETHER,
-    NEAR,
-    WHOLE_SHARE,
-)
+
+DEFAULT_LINES, MAX_LINES = 200, 500
+"""The default and the maximum of `max_lines`."""
+MAX_RANGES = 20
+"""Maximum number of items of `ranges`."""
+MAX_TEXT_BYTES = 4 << 20
+"""Maximum number of bytes of a text. It is sent three times, and a frame holds 16 MiB."""
+MEMBER_BYTES = 100
+"""Maximum number of bytes of a member's own line in the row for it."""
+MAX_TOGETHER = 3
+"""Maximum number of definitions with one name that are read at once; more are listed."""
+GAP = 3
+"""Maximum number of lines between two parts of a file that become one part."""
+LONG = 100
+"""Maximum number of lines of a definition that is shown whole in any case."""
+WHOLE_SHARE = 3
+"""A long function is shown whole in a third of the limit of the answer."""
+BEGINNING, AROUND, NEAR = 20, 15, 3
+"""Number of lines at the beginning of a long function; on each side of a line that was asked for;
+and on each side of one that matches."""
+SHORT_SHARE = 10
+"""A part that takes a tenth of the limit comes whole, wherever it stands."""
+NAMED_BYTES = 100
+"""Number of bytes that are kept for the name of a missing part."""
+MAX_LEFT_OUT, NAMES_SHARE = 5, 4
+"""Maximum number of definitions that the end of a cut part names, and the part of the limit, a
+quarter, that they take."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,10 +44,9 @@ from backstaff.structure.language import CONTAINERS
 from backstaff.structure.outline import Definition, Outline
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._matches import path_in_text
-from backstaff.tools.workspace._refusals import refusal
+from backstaff.tools.workspace._refusals import read_text, refusal
 from backstaff.tools.workspace._symbols import definition_data, own_line, span_of
 from backstaff.tools.workspace._texts import EXCLUDED, codings, contents_of, text, unsaved_texts
-from backstaff.tools.workspace._window import read_text
 
 DEFAULT_TEXT_BYTES = 4096
 """Maximum number of bytes of a text (contract 007)."""

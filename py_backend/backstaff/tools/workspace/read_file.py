@@ -40,15 +40,7 @@ from backstaff.render.lines import fit, plural, size, some_of
 from backstaff.render.names import CONTROLS, escaped, quote, show, visible
 from backstaff.tool import MODEL_TEXT_BYTES, Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._matches import path_in_text
-from backstaff.tools.workspace._parts import Part, Range, Several, answers, merged, parts
-from backstaff.tools.workspace._symbols import (
-    Defined,
-    definition_data,
-    lines_of,
-    own_line,
-    span_of,
-)
-from backstaff.tools.workspace._window import (
+from backstaff.tools.workspace._parts import (
     DEFAULT_LINES,
     MAX_LEFT_OUT,
     MAX_LINES,
@@ -58,7 +50,20 @@ from backstaff.tools.workspace._window import (
     NAMED_BYTES,
     NAMES_SHARE,
     SHORT_SHARE,
-    read_text,
+    Part,
+    Range,
+    Several,
+    answers,
+    merged,
+    parts,
+)
+from backstaff.tools.workspace._refusals import read_text
+from backstaff.tools.workspace._symbols import (
+    Defined,
+    definition_data,
+    lines_of,
+    own_line,
+    span_of,
 )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from backstaff.tools.commands import _commands
+from backstaff.frontmatter import MAX_BYTES
 from tests.py.replies import code
 from tests.py.tools.commands.project import GET, SEARCH, Project, output, rows
 
@@ -112,7 +112,7 @@ def test_no_more_than_64_kib_of_a_file_are_read(
     (project.commands / "y.md").write_bytes(b"---\n" + b"a: 'b'\n" * 10**6)
     monkeypatch.setattr(os, "read", read_and_count)
     assert project.names() == ["x", "y"]
-    assert sum(read) <= 2 * _commands.HEAD_BYTES
+    assert sum(read) <= 2 * MAX_BYTES
 
 
 @pytest.mark.parametrize(
