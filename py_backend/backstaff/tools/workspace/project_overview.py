@@ -81,13 +81,10 @@ def run(arguments: Arguments, context: Context) -> Result:
     if room < (least := tokens(frame)):
         words = f"{room} is too small: the least that is of use here is {least}"
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument 'max_tokens': {words}")
-    if limit < (least := size(frame)):
-        problem = f"The overview has at least {least} bytes, more than the {limit} allowed"
-        raise ToolError(ErrorCode.REPLY_TOO_LARGE, problem)
 
     def cost(text: str) -> float:
         # A text that costs no more than the room has no more bytes than the limit either.
-        return max(tokens(text), size(text) * room / limit)
+        return max(tokens(text), size(text) * room / max(limit, 1))
 
     left = room - cost(title) - cost(longest_end)
     head = _head(data, min(room * HEAD_SHARE, room - cost(frame)), cost)
