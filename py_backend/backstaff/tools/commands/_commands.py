@@ -11,7 +11,7 @@ An absolute path that leads into the project belongs to the project all the same
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -51,31 +51,21 @@ class Settings:
     directory: tuple[str, ...] = (".claude/commands",)
 
 
-@dataclass(frozen=True, slots=True)
-class Directory:
+class Directory(NamedTuple):
     """A directory of commands: its `label` in the settings, and its path in `root`.
 
-    The root is the project's, or `/` where links may lead anywhere.
+    The root is the project's, or `/` where links may lead anywhere. `files` has the file of each
+    name: those of commands, and then those that can be of skills.
     """
 
     label: str
     root: Root
     relative: str
+    files: Mapping[str, str]
 
     def label_of(self, file: str) -> str:
         """The path of `file` by the settings, quoted: `'~/skills/a/SKILL.md'`."""
         return quote(f"{self.label.rstrip('/')}/{file}")
-
-    def files(self, budget: Budget) -> Iterator[tuple[str, str]]:
-        """Yield each name and file of a command, and then those of a skill. Raises `PathError`."""
-        with self.root.directory(self.relative) as place:
-            entries = sorted(entries_in(place.listing(), budget))
-        for name, _ in entries:
-            if is_command(name):
-                yield name.removesuffix(MARKDOWN), name
-        for name, kind in entries:
-            if kind in (Kind.DIRECTORY, Kind.SYMLINK) and is_skill(name):
-                yield name, f"{name}/{SKILL_FILE}"
 
     def read(self, file: str, limit_bytes: int) -> tuple[str, Content]:
         """Return the real path and the first bytes of `file`. Raises `PathError`."""
@@ -84,6 +74,11 @@ class Directory:
                 raise not_a_file(place.kind)
             self.root.judge(place.relative, place.given)
             return place.path, read(place.name, place.directory, limit_bytes)
+
+
+def is_no_skill(file: str, error: PathError) -> bool:
+    """Return True if nothing is wrong: most directories, and links to files, are no skills."""
+    return "/" in file and isinstance(error, NotFound | NotADirectory)
 
 
 class Command(NamedTuple):
@@ -115,16 +110,6 @@ class Command(NamedTuple):
         return f"{word(self.name)}: {prose(self.description)}"
 
 
-def is_command(name: str) -> bool:
-    """Whether a file of this `name` is a command (contract 003: filtering rules)."""
-    return name.endswith(MARKDOWN) and not name.startswith(".") and name != "README.md"
-
-
-def is_skill(name: str) -> bool:
-    """Whether a directory of this `name` can be a skill; `a.md` is a mistake for a command."""
-    return not name.startswith(".") and not is_command(name)
-
-
 @contextmanager
 def open_directories(context: Context) -> Iterator[tuple[list[Directory], list[str]]]:
     """Find the directories in the settings, and return them and warnings about those that fail.
@@ -136,7 +121,7 @@ def open_directories(context: Context) -> Iterator[tuple[list[Directory], list[s
     with Root("/", context.root.guard) as disk:
         for label in context.settings.directory:
             try:
-                directories.append(_directory(label, context.root, disk))
+                directories.append(_directory(label, disk, context))
             except PathError as error:
                 problems.append(refused(error, label, COMMANDS).message)
                 if not isinstance(error, NotFound):
@@ -149,17 +134,27 @@ def open_directories(context: Context) -> Iterator[tuple[list[Directory], list[s
         yield directories, warnings
 
 
-def _directory(label: str, root: Root, disk: Root) -> Directory:
-    """Find the directory `label` in the project's `root`, or on the `disk`. Raises `PathError`."""
-    path = os.path.expanduser(label)  # pathlib raises for an unknown user
+def _directory(label: str, disk: Root, context: Context) -> Directory:
+    """Find the directory `label` in the project's root, or on the `disk`. Raises `PathError`."""
+    path, root = os.path.expanduser(label), context.root  # pathlib raises for an unknown user
     if path.startswith("/"):
         with disk.directory(path) as place:
             inside = root.within(components(place.path))
-            if inside is None:
-                return Directory(label, disk, place.relative)
-        path = "/".join(inside)
+        root, path = (disk, path) if inside is None else (root, "/".join(inside))
     with root.directory(path) as place:
-        return Directory(label, root, place.relative)
+        entries = sorted(entries_in(place.listing(), context.budget))
+        relative = place.relative
+    shown = [(name, kind) for name, kind in entries if not name.startswith(".")]
+    files = {
+        name.removesuffix(MARKDOWN): name
+        for name, _ in shown
+        if name.endswith(MARKDOWN) and name != "README.md"  # contract 003: filtering rules
+    }
+    commands = set(files.values())  # a directory `a.md` is a mistake for a command
+    for name, kind in shown:
+        if kind in (Kind.DIRECTORY, Kind.SYMLINK) and name not in commands:
+            files.setdefault(name, f"{name}/{SKILL_FILE}")
+    return Directory(label, root, relative, files)
 
 
 def read_commands(
@@ -167,24 +162,18 @@ def read_commands(
 ) -> Iterator[tuple[Command, Content]]:
     """Yield the commands that are no dependencies, in no order, with the heads of their files.
 
-    Adds warnings about files and directories that cannot be used. Stops early if the time is up.
+    Adds warnings about files that cannot be used. Stops early if the time is up.
     """
     names = set[str]()  # a dependency, too, hides the commands of its name in later directories
     for directory in directories:
-        try:
-            files = list(directory.files(budget))
-        except PathError as error:
-            warnings.append(f"Directory {quote(directory.label)} cannot be read: {error.message}")
-            continue
-        for name, file in files:
+        for name, file in directory.files.items():
             # Reading one file can take 50 milliseconds.
             if name in names or budget.expired():
                 continue
             try:
                 path, content = directory.read(file, MAX_BYTES)
             except PathError as error:
-                # Most directories, and links to files, are no skills.
-                if not ("/" in file and isinstance(error, NotFound | NotADirectory)):
+                if not is_no_skill(file, error):
                     label = directory.label_of(file)
                     warnings.append(f"{label} is skipped: {error.message}")
                 continue
@@ -226,8 +215,9 @@ def _head(content: Content) -> tuple[str, bool, str]:
     """Return the description, whether it is a dependency, and what is wrong."""
     document = parse(content.head, whole=content.whole)
     given = document.fields.get("description")
-    texts = given if isinstance(given, str) else "", first_paragraph(document.body())
-    description = next(filter(None, (" ".join(text.split()) for text in texts)), NO_DESCRIPTION)
+    words = given.split() if isinstance(given, str) else []
+    words = words or first_paragraph(document.body()).split()
+    description = " ".join(words) or NO_DESCRIPTION
     if len(description) > MAX_DESCRIPTION:
         description = description[: MAX_DESCRIPTION - 3] + "..."
     # Broken front matter hides no command: its author may have meant something else.

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from backstaff.errors import ErrorCode, NotADirectory, NotFound, PathError, ToolError
+from backstaff.errors import ErrorCode, PathError, ToolError
 from backstaff.fs.file import Content
 from backstaff.render.lines import fit, plural, size
 from backstaff.render.names import prose, quote, show, visible
@@ -24,14 +24,12 @@ from backstaff.render.sizes import show_size
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.commands._commands import (
     MARKDOWN,
-    SKILL_FILE,
     TABLE,
     Command,
     Directory,
     Settings,
     command_of,
-    is_command,
-    is_skill,
+    is_no_skill,
     open_directories,
 )
 
@@ -100,18 +98,16 @@ def _find(name: str, directories: Sequence[Directory], context: Context) -> tupl
 
     `a.md` may mean the command in `a.md.md`, and else the one in `a.md`.
     """
-    failures, names = list[PathError](), dict.fromkeys((name, name.removesuffix(MARKDOWN)))
-    for possible, directory in product(names, directories):
-        files = [possible + MARKDOWN] * is_command(possible + MARKDOWN)
-        files += [f"{possible}/{SKILL_FILE}"] * is_skill(possible)
-        for file in files:
-            try:
-                path, content = directory.read(file, MAX_CONTENT_BYTES)
-                return command_of(file, directory, path, content), content
-            except PathError as error:
-                # A file or a directory may have the name of a skill and be none.
-                if not isinstance(error, NotFound | NotADirectory):
-                    failures.append(error)
+    failures = list[PathError]()
+    for possible, directory in product((name, name.removesuffix(MARKDOWN)), directories):
+        if (file := directory.files.get(possible)) is None:
+            continue
+        try:
+            path, content = directory.read(file, MAX_CONTENT_BYTES)
+            return command_of(file, directory, path, content), content
+        except PathError as error:
+            if not is_no_skill(file, error):
+                failures.append(error)
     if failures:
         faults = (ErrorCode.PERMISSION_DENIED, ErrorCode.IO_ERROR, ErrorCode.APPROVAL_REQUIRED)
         code = failures[0].code if failures[0].code in faults else COMMAND_NOT_FOUND
