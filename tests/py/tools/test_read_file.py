@@ -382,6 +382,12 @@ def test_encoding_that_does_not_fit_is_told_with_the_byte(root: Path) -> None:
     assert "not UTF-8 (byte 2) nor shift_jis (byte 2)" in reply.text
 
 
+def test_match_in_a_window_past_the_end_names_no_call(root: Path) -> None:
+    reply = write(root, b"one\ntwo\n").call(TOOL, {"path": "a", "start_line": 9, "match": "x"})
+    assert reply.ok
+    assert "max_lines=" not in reply.text
+
+
 def test_line_of_more_than_the_limit_counts_the_bytes_left_out(root: Path) -> None:
     server = write(root, "é".encode() * 2500 + b"\ny")
     reply = server.call(TOOL, {"path": "a", "max_lines": 1}, {"max_output_bytes": 1000})

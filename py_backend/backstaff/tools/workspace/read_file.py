@@ -118,14 +118,15 @@ def run(arguments: Arguments, context: Context) -> Result:
 
     def page(part: Part, left: int) -> Result:
         file, lines = part.file, part.file.lines
-        if file.text:
+        numbers = part.chosen if part.about else part.lines
+        if file.text and not is_window:
             text = file.text.split("\n")
-            chosen = part.chosen if part.about else part.lines
-            return Page(asked, part, left).result({at: Line(text[at - 1]) for at in chosen})
-        if not is_window and part.lines:  # it is too large to be kept
+            # The first line may be shown alone, in all of the limit.
+            lines = [Line(text[at - 1]).first(room) for at in numbers]
+        elif not is_window and part.lines:  # it is too large to be kept
             window = Window(part.start, len(part.lines), room)
             lines = read_text(file.path, window, context, encoding).lines
-        return Page(asked, part, left).result(dict(enumerate(lines, part.start)))
+        return Page(asked, part, left).result(dict(zip(numbers, lines, strict=False)))
 
     if asked.ranges:
         return _together(
