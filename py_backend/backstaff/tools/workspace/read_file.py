@@ -13,7 +13,7 @@ because a page of one line gets the whole limit.
 
 `symbol` reads the definition of that name, with the comments and decorators above it. `around`
 reads the innermost definition that holds a line. A long definition stands for itself by some of its
-lines, and `match` chooses the lines of a part (`_excerpt`); both end with the call that reads all:
+lines, and `match` chooses the lines of a part (`_parts`); both end with the call that reads all:
 
     src/app.py: Server, lines 33-197 of 812 (its own lines, and the lines of its members)
     33<TAB>class Server:
