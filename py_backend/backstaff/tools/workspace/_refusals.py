@@ -1,5 +1,6 @@
 """Refuses the `path` of the workspace's tools, with the names that are most like it."""
 
+import json
 from collections.abc import Sequence
 
 from backstaff.errors import DeadlineExceeded, Fault, NotAFile, PathError, ToolError
@@ -29,7 +30,10 @@ def read_text(path: str, window: Window, context: Context, encoding: str = "") -
         near = nearest(path, context) if error.fault is Fault.MISSING else []
         kind = ""
         if isinstance(error, NotAFile) and error.kind == Kind.DIRECTORY:
-            shows = all_files(path, context.text_limit(), context.named)
+            call = json.dumps({"path": path, "entry_kind": "all"})
+            shows = context.hint(f"{{}} {call}", "workspace/tree") or all_files(
+                path, context.text_limit(), context.named
+            )
             kind = "is a directory" + (f": {shows} shows what is in it" if shows else "")
         elif isinstance(error, NotAFile):
             describes = context.hint("; {} describes it", "agent-q/get_file_info")
