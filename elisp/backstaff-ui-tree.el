@@ -22,11 +22,11 @@
 
 (define-derived-mode backstaff-tree-mode backstaff-view-mode "Tree"
   "Major mode for the tree of a directory.
-In \"src/ 12 …\" the directory src has 12 entries and is closed."
+In \"src/ …\" the directory src is closed."
   :group 'backstaff
   (backstaff-view-setup
    :arguments (apply-partially #'map-merge 'plist
-                               '(:entry_kind "all" :max_entries 1000 :count_closed t))
+                               '(:entry_kind "all" :max_entries 1000))
    :draw #'backstaff-tree--draw
    :open #'backstaff-tree-toggle)
   (setq-local outline-regexp " *[^ \n]"
@@ -58,13 +58,13 @@ Interactively DIRECTORY is the root of the project."
 
 (defun backstaff-tree--draw (reply)
   "Draw the tree in REPLY, as deep as it fits the window if the state has `:fit'."
-  (pcase-let* (((map :root :closed :missing :left-out :scanned-entries) (plist-get reply :data))
+  (pcase-let* (((map :root :missing :left-out :scanned-entries) (plist-get reply :data))
                (focus (backstaff-view-get :focus))
                (depth (plist-get (backstaff-view-get :arguments) :max_depth)))
     (if (and missing (> depth 1))
         ;; A level less shows all siblings before anything below them.
         (backstaff-tree--change focus :max_depth (1- depth))
-      (backstaff-tree--insert root 0 (append closed missing))
+      (backstaff-tree--insert root 0 missing)
       (when (backstaff-view-get :fit)
         (cl-loop for level from (1+ depth) above 2
                  while (> (how-many (format "^ \\{0,%d\\}[^ ]" (* 2 (1- level))) (point-min))
@@ -88,13 +88,15 @@ COUNTS are plists (:path :count) of directories whose names are not all there."
              (concat (bidi-string-mark-left-to-right (backstaff-names-show name))
                      (pcase kind (:directory "/") (:symlink "@")))
              path kind)
-            (propertize (concat (and (or children missing)
-                                     (format " %d" (+ (length children) (or missing 0))))
-                                (and truncated (not children) (not (eql missing 0))
-                                     (propertize " …" 'backstaff-unloaded t)))
-                        'face 'backstaff-note))
+            (if (or children missing) (backstaff-tree--count children missing) "")
+            (if (and truncated (not children))
+                (propertize " …" 'backstaff-unloaded t 'face 'backstaff-note) ""))
     (dolist (child children)
       (backstaff-tree--insert child (1+ level) counts))))
+
+(defun backstaff-tree--count (children missing)
+  "Return the number of CHILDREN, and of MISSING ones or nil, for a line."
+  (propertize (format " %d" (+ (length children) (or missing 0))) 'face 'backstaff-note))
 
 (defun backstaff-tree--load (path &optional then)
   "If the names in the directory PATH on this line are missing, request them.
@@ -103,16 +105,20 @@ Return t then, and call THEN when they are shown."
     (backstaff-view-call
      "workspace/tree" (map-merge 'plist (backstaff-view-get :arguments)
                                  (list :path path :max_depth 1))
-     (pcase-lambda ((map :ok :text (:data (map :root :closed :missing))))
+     (pcase-lambda ((map :ok :text (:data (map :root :missing))))
        (if (not ok) (message "%s" text)
          (save-excursion
            (with-silent-modifications
-             (backstaff-view-go-to path)
-             (let ((level (1+ (/ (current-indentation) 2))))
-               (end-of-line)
-               (delete-char -2)         ; the ellipsis
-               (dolist (child (plist-get root :children))
-                 (backstaff-tree--insert child level (append closed missing))))))
+             ;; Meanwhile the names may have come for another key.
+             (when (and (backstaff-view-go-to path)
+                        (get-text-property (1- (line-end-position)) 'backstaff-unloaded))
+               (let ((level (1+ (/ (current-indentation) 2)))
+                     (children (plist-get root :children)))
+                 (end-of-line)
+                 (delete-char -2)       ; the ellipsis
+                 (insert (backstaff-tree--count children (plist-get (car missing) :count)))
+                 (dolist (child children)
+                   (backstaff-tree--insert child level missing))))))
          (when then (funcall then)))))
     t))
 

@@ -76,9 +76,8 @@ class Parameter:
     `minimum` and `maximum`, but not `limits` (lowest, highest), which some contracts write in
     prose. `code` is the contract's error code for a value that does not fit; without it the tool's
     own is used. `help` is the description where the contract has none. Models do not see a `hidden`
-    parameter: few calls need it, and each word costs tokens in every turn. One of a person's `view`
-    is in no schema, because a contract lists all of its own. `form` reads a
-    value of a call's context that has none of these types; it may raise `ToolError`.
+    parameter: few calls need it, and each word costs tokens in every turn. `form` reads a value of
+    a call's context that has none of these types; it may raise `ToolError`.
     """
 
     name: str
@@ -95,7 +94,6 @@ class Parameter:
     absent: object = None
     code: str = ""
     hidden: bool = False
-    view: bool = False
     items: Any = None
     form: Callable[[object], object] | None = None
 
@@ -186,7 +184,7 @@ def schema(parameters: Sequence[Parameter]) -> dict[str, object]:
     """The JSON Schema of an object of these `parameters`."""
     return {
         "type": "object",
-        "properties": Verbatim({one.name: one.schema() for one in parameters if not one.view}),
+        "properties": Verbatim({one.name: one.schema() for one in parameters}),
         "required": [parameter.name for parameter in parameters if parameter.required],
     }
 

@@ -1,4 +1,4 @@
-"""Kinds of files by their names alone: the language, tests, generated files, documents, and others.
+"""Kinds of files by their names alone: extensions, tests, generated files, documents, and others.
 
 Paths are relative to the project, with slashes. Case does not matter, except in names of tests.
 """
@@ -6,23 +6,6 @@ Paths are relative to the project, with slashes. Case does not matter, except in
 import re
 from collections.abc import Iterable
 
-TEST_DIRECTORIES = frozenset(("test", "tests", "spec", "specs", "__tests__", "e2e", "t"))
-
-_LANGUAGES = (
-    "Python: py pyi; C: c h; C++: cc cpp cxx hpp hh; C#: cs; Java: java; Kotlin: kt kts; Go: go;"
-    "Scala: scala; Groovy: groovy; Gradle: gradle; Rust: rs; JavaScript: js mjs cjs jsx; Vue: vue;"
-    "TypeScript: ts tsx mts cts; Svelte: svelte; Ruby: rb; PHP: php; Perl: pl pm; Swift: swift;"
-    "Emacs Lisp: el; Lisp: lisp asd; Clojure: clj cljs cljc; Scheme: scm; Elixir: ex exs; Lua: lua;"
-    "Erlang: erl hrl; Haskell: hs; OCaml: ml mli; Julia: jl; Dart: dart; Zig: zig; Nix: nix;"
-    "Shell: sh bash zsh fish; PowerShell: ps1; Tcl: tcl; Terraform: tf; HCL: hcl; SQL: sql;"
-    "HTML: html htm; CSS: css scss sass less; XML: xml; JSON: json jsonc; YAML: yml yaml;"
-    "TOML: toml; Markdown: md mdx markdown; reST: rst; Org: org; AsciiDoc: adoc; TeX: tex"
-)
-_LANGUAGE_OF = {
-    f".{extension}": name.strip()
-    for name, _, extensions in (entry.partition(": ") for entry in _LANGUAGES.split(";"))
-    for extension in extensions.split()
-}
 _EXTENSION = re.compile(r"(?<=[^/])\.[a-zA-Z]\w{0,15}\Z", re.ASCII)
 _TEST_FILE = re.compile(
     r"(?:^|/)(?:tests?|specs?|__tests__|testing|testdata|e2e)/|(?:^|/)(?:test_[^/]*|conftest\.py)\Z"
@@ -52,14 +35,6 @@ _BUILD = re.compile(
     r"|[^/]*\.(asd|cabal|sln|csproj|gemspec|rockspec|nimble))",
     re.IGNORECASE,
 )
-_ENTRY = re.compile(
-    r"(.*/)?(main\.(py|rs|go|c|cc|cpp|java|kt|ts|js|swift|zig|dart|ml|hs|el)|__main__\.py|manage\.py"
-    r"|app\.(py|ts|tsx|js)|application\.ex|program\.cs|early-init\.el|init\.el)|bin/[^./]+"
-    r"|(src/)?(server|lib)\.(py|ts|js|c|go|rs)|(src/)?([^/]+/)?cli\.(py|ts|js)"
-    r"|((.*/)?src/)?index\.(ts|js|tsx|mjs)",
-    re.IGNORECASE,
-)
-_MAIN = re.compile(r"(^|/)(main\.\w+|__main__\.py)$", re.IGNORECASE)
 _ASIDE = re.compile(
     r"(^|/)(tests?|specs?|__tests__|testdata|fixtures|examples?|samples?|docs?|playground|vendor|deps"
     r"|benchmarks?|([\w-]+-)?scripts?|\.[^/]+)/",
@@ -72,21 +47,15 @@ _ALONG = re.compile(
 )
 
 
-def language(path: str) -> str:
-    """Return the language of the file `path`: `Go` for `x.go`, else its extension, or ""."""
-    extension = _EXTENSION.search(path)
-    return _LANGUAGE_OF.get(extension[0].lower(), extension[0]) if extension else ""
+def extension(path: str) -> str:
+    """Return the extension of the file `path` in lower case: `.go` for `x.go`, or ""."""
+    found = _EXTENSION.search(path)
+    return found[0].lower() if found else ""
 
 
 def is_test_file(path: str) -> bool:
     """Return True if `path` has the name of a file of tests, or is below a directory of tests."""
     return bool(_TEST_FILE.search(path))
-
-
-def is_test_directory(path: str) -> bool:
-    """Return True if the directory `path` holds tests, and not those of an example."""
-    above, _, name = path.lower().rpartition("/")
-    return name in TEST_DIRECTORIES and not _ASIDE.search(f"{above}/")
 
 
 def is_generated(path: str) -> bool:
@@ -111,9 +80,3 @@ def read_first(paths: Iterable[str]) -> list[str]:
     They are at the top and in its docs/, and CONTRIBUTING in any folder of docs.
     """
     return sorted(filter(_READ_FIRST.fullmatch, paths), key=lambda path: path.count("/"))
-
-
-def entry_points(paths: Iterable[str]) -> list[str]:
-    """Return the files where a program starts: `main` first, then the less deep ones."""
-    likely = [path for path in paths if _ENTRY.fullmatch(path) and not _ASIDE.search(path)]
-    return sorted(likely, key=lambda path: (not _MAIN.search(path), path.count("/")))

@@ -19,16 +19,12 @@ class NoteKind(StrEnum):
     """Kinds of notes. A client chooses its own words for a remedy by the kind."""
 
     CASE = "case"  # letters in another case would match
-    DEPTH = "depth"  # directories are not opened
     IGNORED = "ignored"  # git ignores the files that are asked for
     LIMIT = "limit"  # a limit of entries or bytes leaves something out
     LITERAL = "literal"  # the pattern would match as plain text
     NOT_SEARCHED = "not-searched"  # files were not looked at
     PATTERN = "pattern"  # a pattern has not the effect that is meant, or another one would
-    REPOSITORY = "repository"  # a repository within is not entered
-    RULE = "rule"  # a rule leaves names out unasked
     TIME = "time"  # the time was up
-    UNREADABLE = "unreadable"  # something cannot be read
     UNSAVED = "unsaved"  # unsaved texts took the place of files
 
 

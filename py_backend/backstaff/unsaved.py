@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from backstaff.arguments import MAX_ITEMS, NIL, Nil, Symbol
+from backstaff.arguments import MAX_ITEMS, Nil, Symbol
 from backstaff.cache import LRUCache
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.render.lines import some_of
@@ -82,11 +82,9 @@ class UnsavedTexts:
         if self.kept.get(digest) is not None:
             return size
         text = self.begun.get(digest) or b""
-        if offset == len(text):
-            text += piece
-        is_whole = len(text) >= size
-        self.begun.put(digest, b"" if is_whole else text)
-        if not is_whole:
+        text += piece if offset == len(text) else b""
+        self.begun.put(digest, text if len(text) < size else b"")
+        if len(text) < size:
             return len(text)
         if hashlib.sha256(text).hexdigest() != digest:
             problem = "the pieces have another digest than they should"
@@ -122,35 +120,27 @@ def unsaved(value: object) -> tuple[Named, ...]:
 
     CODING may be a symbol or nil; BASE64 is absent or nil if the bytes were sent before.
     """
-    key, form = "unsaved", "(NAME SHA256 CODING BASE64)"
-    found = []
+    found, key, form = list[Named](), "unsaved", "(NAME SHA256 CODING BASE64)"
     for name, rest in _items(value, key, form):
         match rest:
-            case [str() as digest, coding, *data] if len(data) <= 1:
-                absent = data in ([], [None], [NIL])
-                content = None if absent else _decoded(data[0])
+            case [str() as digest, coding] | [str() as digest, coding, None | Nil.NIL]:
+                data = None
+            case [str() as digest, coding, str() as text]:
+                data = _decoded(text)
+                if data is None or hashlib.sha256(data).hexdigest() != digest:
+                    raise _refusal(key, f"has other bytes for {quote(name)} than its digest says")
             case _:
                 raise _refusal(key, f"has an item that is not {form}")
-        if content is None and not absent:
-            raise _refusal(key, f"has something else than Base64 for the bytes of {quote(name)}")
         if not _DIGEST.fullmatch(digest):
             problem = f"has {quote(digest)} for {quote(name)}, not 64 hex digits in lower case"
             raise _refusal(key, problem)
-        if content is not None and hashlib.sha256(content).hexdigest() != digest:
-            raise _refusal(key, f"has bytes for {quote(name)} that have another digest")
-        found.append(Named(name, digest, _coding(coding, key), content))
+        found.append(Named(name, digest, _coding(coding), data))
     return tuple(found)
 
 
 def codings(value: object) -> dict[str, str]:
     """Decode `((NAME CODING) ...)`, the codings of buffers that are saved. Raises `ToolError`."""
-    key, form = "codings", "(NAME CODING)"
-    found = {}
-    for name, rest in _items(value, key, form):
-        if len(rest) != 1:
-            raise _refusal(key, f"has an item that is not {form}")
-        found[name] = _coding(rest[0], key)
-    return found
+    return {name: _coding(*rest[:1]) for name, rest in _items(value, "codings", "(NAME CODING)")}
 
 
 def _items(value: object, key: str, form: str) -> Iterator[tuple[str, list[object]]]:
@@ -158,30 +148,23 @@ def _items(value: object, key: str, form: str) -> Iterator[tuple[str, list[objec
 
     The name must be a path below the root in its shortest form, as `Place.relative` is.
     """
-    if not isinstance(value, list):
-        raise _refusal(key, f"must be a list of {form}")
-    if len(value) > MAX_ITEMS:
-        raise _refusal(key, f"has {len(value)} items, more than the {MAX_ITEMS} allowed")
+    if not isinstance(value, list) or len(value) > MAX_ITEMS:
+        raise _refusal(key, f"must be a list of at most {MAX_ITEMS} {form}")
     for item in value:
         match item:
-            case [str() as name, *rest]:
+            case [str() as name, _, *_]:
                 if "\0" in name or not {"", ".", ".."}.isdisjoint(name.split("/")):
                     problem = f"has the name {quote(name)}: it must be a path below the root"
                     raise _refusal(key, problem)
-                yield name, rest
+                yield name, item[1:]
             case _:
                 raise _refusal(key, f"has an item that is not {form}")
 
 
-def _coding(value: object, key: str) -> str:
-    match value:
-        case str():
-            return value
-        case Symbol(name=name):
-            return name
-        case None | Nil.NIL:
-            return ""
-    raise _refusal(key, "has a coding that is neither a string, a symbol nor nil")
+def _coding(value: object) -> str:
+    """Return the name of a coding, a string or a symbol; "" if it is not known."""
+    name = value.name if isinstance(value, Symbol) else value
+    return name if isinstance(name, str) else ""
 
 
 def _decoded(data: object) -> bytes | None:

@@ -42,10 +42,9 @@
     (should (equal (backstaff-view-test-lines)
                    `(,(format "# %s  no git, 5 files in 2 dirs"
                               (file-name-nondirectory (directory-file-name root)))
-                     "types: C 3, Markdown 1, other 1"
+                     "types: .c 3, .md 1, other 1"
                      "read first: README.md"
                      "build: Makefile"
-                     "start: src/main.c"
                      "./ Makefile README.md src/"
                      "src/ main.c"
                      "src/deep/ a.c b.c"

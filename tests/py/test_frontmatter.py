@@ -8,9 +8,7 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from backstaff.frontmatter import block, events
-from backstaff.frontmatter.block import KEYS, MAX_BYTES, parse
-from backstaff.frontmatter.events import MAX_EVENTS, Unreadable, mapping
+from backstaff.frontmatter import KEYS, MAX_BYTES, MAX_EVENTS, Document, parse
 from tests.py.examples import examples
 
 often = examples(2)
@@ -105,7 +103,7 @@ def test_a_byte_order_mark_and_any_line_ends_are_fine(bom: bytes, eol: bytes, va
     "text", ["", "body", "----\na: b\n---\n", " ---\na: b\n---\n", "--- a\n---\n", "---"]
 )
 def test_without_front_matter_all_is_body(text: str) -> None:
-    assert parse(text.encode()) == block.Document(rest=text.encode())
+    assert parse(text.encode()) == Document(rest=text.encode())
 
 
 def test_an_empty_block_says_nothing() -> None:
@@ -120,9 +118,7 @@ def test_an_empty_block_says_nothing() -> None:
         ("a: &x 1\ndescription: D", "anchor"),
         ("description: D\na: *x", "alias"),
         ("*x", "alias"),
-        ("a:\n  <<: {b: 1}\ndescription: D", "merge key"),
-        ("<<: [{a: 1}]\ndescription: D", "merge key"),
-        ("description: D\na: " + "[" * 40 + "]" * 40, "nests deeper"),
+        ("description: D\na: " + "[" * 9_000 + "]" * 9_000, ""),
         ("description: D: E", "mapping values"),
         ("description: D\n  bad: [", ""),
         ("description: D\n\x07bell: x", "character"),
@@ -147,8 +143,8 @@ def test_the_warning_names_the_line_of_the_file() -> None:
     assert "line 3" in parse(b"---\ntitle: 'x'\na: *b\n---\n").warning
 
 
-def test_a_quoted_merge_key_is_a_key() -> None:
-    assert not parse(b"---\n'<<': {a: 1}\ntitle: x\n---\n").warning
+def test_a_merge_key_is_a_key() -> None:
+    assert not parse(b"---\n<<: {a: 1}\ntitle: x\n---\n").warning
 
 
 @pytest.mark.parametrize(
@@ -225,19 +221,8 @@ MERGE_BOMB = "a: &a {x: 1}\n" + "".join(
 @pytest.mark.check(45)
 @pytest.mark.parametrize("bomb", [ALIAS_BOMB, MERGE_BOMB, "a: {<<: *b}\n"])
 def test_a_bomb_is_refused_before_it_is_read(events_read: list[yaml.Event], bomb: str) -> None:
-    with pytest.raises(Unreadable, match="refused"):
-        mapping(bomb)
+    assert "refused" in parse(f"---\n{bomb}---\n".encode()).warning
     assert len(events_read) < 10
-
-
-def test_the_constructor_of_the_library_is_never_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    def build(*_: object) -> None:
-        raise AssertionError
-
-    for loader in (yaml.SafeLoader, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
-        monkeypatch.setattr(loader, "construct_document", build)
-        monkeypatch.setattr(loader, "compose_node", build, raising=False)
-    assert fields("description: 'x'") == {"description": "x"}
 
 
 @pytest.mark.parametrize("unit", ["a: b\n", "'a': b\n", "- a\n", "{}, ", "? \n", "[", "a: [", "'"])
@@ -276,7 +261,7 @@ def test_nothing_raises(*, head: bytes, whole: bool) -> None:
 @pytest.fixture
 def without_c(monkeypatch: pytest.MonkeyPatch) -> None:
     """PyYAML as it is without its C part."""
-    monkeypatch.setattr(events, "_LOADER", yaml.SafeLoader)
+    monkeypatch.delattr(yaml, "CSafeLoader", raising=False)
 
 
 @pytest.mark.usefixtures("without_c")
@@ -286,8 +271,7 @@ def test_the_library_without_its_c_part_says_the_same() -> None:
         "is_dependency": True,
     }
     for bomb in (ALIAS_BOMB, MERGE_BOMB):
-        with pytest.raises(Unreadable, match=r"line 2: .* refused"):
-            mapping(bomb)
+        assert "line 2: it uses" in parse(f"---\n{bomb}---\n".encode()).warning
 
 
 @pytest.mark.usefixtures("without_c")

@@ -185,20 +185,19 @@ def test_one_call_has_a_limit_of_bytes_sent_now_or_before(server: Server) -> Non
 @pytest.mark.parametrize(
     ("items", "words"),
     [
-        ("x", "must be a list of (NAME SHA256 CODING BASE64)"),
+        ("x", "must be a list of at most 1000 (NAME SHA256 CODING BASE64)"),
         (["x"], "has an item that is not (NAME SHA256 CODING BASE64)"),
         ([["a.c", digest(b"")]], "has an item that is not"),
         ([[*sent("a.c", b""), "more"]], "has an item that is not"),
         ([["a.c", "ABC", ""]], "has 'ABC' for 'a.c', not 64 hex digits in lower case"),
-        ([["a.c", digest(b"x"), "", "eQ=="]], "has bytes for 'a.c' that have another digest"),
-        ([["a.c", digest(b"x"), "", "e Q=="]], "has something else than Base64"),
-        ([["a.c", digest(b"x"), "", 7]], "has something else than Base64"),
-        ([["a.c", digest(b"x"), 7]], "has a coding that is neither"),
+        ([["a.c", digest(b"x"), "", "eQ=="]], "has other bytes for 'a.c' than its digest says"),
+        ([["a.c", digest(b"x"), "", "e Q=="]], "has other bytes for 'a.c'"),
+        ([["a.c", digest(b"x"), "", 7]], "has an item that is not"),
         *(
             ([named(name, b"x")], "it must be a path below the root")
             for name in ("", "/a", "../a", "a/..", "./a", "a//b", "a/", "a\0")
         ),
-        ([named("a", b"")] * 1001, "has 1001 items, more than the 1000 allowed"),
+        ([named("a", b"")] * 1001, "must be a list of at most 1000"),
     ],
 )
 def test_other_forms_are_refused(server: Server, items: object, words: str) -> None:
@@ -207,7 +206,7 @@ def test_other_forms_are_refused(server: Server, items: object, words: str) -> N
     assert "Context key 'unsaved'" in reply.text
 
 
-@pytest.mark.parametrize("items", ["x", ["x"], [["a.c"]], [["a.c", 7]], [["../a.c", "latin-1"]]])
+@pytest.mark.parametrize("items", ["x", ["x"], [["a.c"]], [["../a.c", "latin-1"]]])
 def test_codings_of_another_form_are_refused(server: Server, items: object) -> None:
     assert "Context key 'codings'" in refused(server.call("reader", {}, {"codings": items}))
 

@@ -110,12 +110,6 @@ class Walk:
             return path_error(error)
         return None
 
-    def look_into(self, step: Step) -> None:
-        """Arrange `step`, the directory just yielded, if it can be read, without entering it."""
-        depth = len(self._levels)
-        if self.enter(step) is None and len(self._levels) > depth:
-            HANDLES.close(self._levels.pop().directory)
-
     def _push(self, directory: int, path: str) -> None:
         """Arrange the open `directory`, and keep it open if the walk goes on in it."""
         try:

@@ -13,10 +13,6 @@ A NUL in the first `HEAD_BYTES` makes a file binary, unless one of these says UT
 import codecs
 import re
 import unicodedata
-from encodings import normalize_encoding
-from encodings.aliases import aliases
-from importlib.util import find_spec
-from itertools import pairwise, product
 
 HEAD_BYTES = 8 << 10
 """Number of bytes at the start in which a NUL makes a file binary (read 5)."""
@@ -34,19 +30,15 @@ _BOMS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _COOKIE = re.compile(rb"coding[:=]\s*[\"']?([-\w.]+)", re.ASCII)
-_LINE_ENDS = re.compile("-(unix|dos|mac)$")
+_AROUND = re.compile("-(unix|dos|mac)$|^(japanese|chinese)-(?!iso)")
 _LATIN = re.compile(r"^iso-latin-(\d+)$")
 _OF_EMACS = {
     "utf-8-with-signature": "utf-8-sig",
     "utf-16le-with-signature": "utf-16",
     "utf-16be-with-signature": "utf-16",
     "mule-utf-8": "utf-8",
-    "japanese-shift-jis": "shift_jis",
     "japanese-iso-8bit": "euc_jp",
     "chinese-iso-8bit": "gb2312",
-    "chinese-gbk": "gbk",
-    "chinese-gb18030": "gb18030",
-    "chinese-big5": "big5",
     "korean-iso-8bit": "euc_kr",
     "cyrillic-koi8": "koi8-r",
     "cyrillic-iso-8bit": "iso8859-5",
@@ -58,10 +50,6 @@ _COMMON_NAMES = {"iso8859-1": "latin-1"}
 
 _WESTERN = ("cp1252", "latin-1")
 _EASTERN = ("euc_jp", "shift_jis", "gb18030", "big5", "euc_kr", "cp1251", "koi8-r")
-_MOSTLY = 0.5
-"""A text is Eastern if more than this part of its high bytes are side by side."""
-_LETTERS = 0.9
-"""A text reads well if at least this part of it, ASCII aside, is letters and punctuation."""
 MAX_SUGGESTIONS = 3
 """Maximum number of encodings that an error suggests."""
 
@@ -80,23 +68,17 @@ _KINDS = (
     (b"7z\xbc\xaf\x27\x1c", "7z"),
     (b"SQLite format 3\0", "SQLite"),
 )
-_TAR_AT, _TAR = 257, b"ustar"
 
 
 def codec(name: str) -> str:
     """Return Python's name of the encoding that Emacs, MIME or a person calls `name`; or ""."""
     if len(name) > MAX_NAME:
         return ""
-    plain = _LINE_ENDS.sub("", name.strip().lower())
+    plain = _AROUND.sub("", name.strip().lower())
     plain = _LATIN.sub(r"latin\1", _OF_EMACS.get(plain, plain))
-    # `codecs.lookup` keeps every name for ever, so it gets only names of Python's own modules.
-    module = normalize_encoding(plain)
-    module = aliases.get(module) or aliases.get(module.replace(".", "_")) or module
-    if not module or "." in module or find_spec(f"encodings.{module}") is None:
-        return ""
     try:
-        found = codecs.lookup(module)
-    except LookupError:  # of `mbcs`, for example, outside Windows
+        found = codecs.lookup(plain)
+    except (LookupError, ValueError):
         return ""
     # The attribute of CPython is False for `base64` and the like.
     if found.name in _NO_ENCODINGS or not getattr(found, "_is_text_encoding", True):
@@ -125,32 +107,23 @@ def _cookie(head: bytes) -> str:
 
 def kind(head: bytes) -> str:
     """Return the kind of a binary file that begins with `head`; "" if it is not known."""
-    if head[_TAR_AT:].startswith(_TAR):
-        return "tar"
     return next((name for magic, name in _KINDS if head.startswith(magic)), "")
 
 
 def suggestions(sample: bytes) -> list[str]:
     """Return some likely encodings of `sample`, bytes around one that is not UTF-8, the best first.
 
-    High bytes mostly stand alone in Western texts, and side by side in others.
+    High bytes mostly stand alone in Western texts, and side by side in others. A text reads well if
+    nine tenths of it, ASCII aside, are letters and punctuation.
     """
-    high = sum(byte > 127 for byte in sample)  # noqa: PLR2004  # the last of ASCII
-    together = sum(one > 127 and other > 127 for one, other in pairwise(sample))  # noqa: PLR2004
-    eastern = together > high * _MOSTLY
-    names = (*_EASTERN, *_WESTERN) if eastern else _WESTERN
-    return [name for name in names if _reads_well(sample, name)][:MAX_SUGGESTIONS] or ["latin-1"]
 
+    def reads_well(name: str) -> bool:
+        beyond = [one for one in sample.decode(name, "replace") if not one.isascii()]
+        letters = sum(unicodedata.category(one)[0] in "LPM" for one in beyond)
+        # The characters that were cut at the ends become U+FFFD.
+        return beyond.count("\ufffd") <= 2 and letters >= len(beyond) * 0.9  # noqa: PLR2004
 
-def _reads_well(sample: bytes, name: str) -> bool:
-    """Return True if `sample` reads well in the encoding `name`."""
-    # The first and last bytes may belong to characters that were cut.
-    for start, cut in product(range(4), range(4)):
-        try:
-            text = sample[start : len(sample) - cut].decode(name)
-        except UnicodeDecodeError:
-            continue
-        beyond = [character for character in text if not character.isascii()]
-        letters = sum(unicodedata.category(character)[0] in "LPM" for character in beyond)
-        return letters >= len(beyond) * _LETTERS
-    return False
+    high = len(re.findall(rb"[\x80-\xff]", sample))
+    together = len(re.findall(rb"[\x80-\xff](?=[\x80-\xff])", sample))
+    names = (*_EASTERN, *_WESTERN) if together > high / 2 else _WESTERN
+    return list(filter(reads_well, names))[:MAX_SUGGESTIONS] or ["latin-1"]

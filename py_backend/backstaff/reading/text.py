@@ -1,4 +1,7 @@
-r"""A whole file as text, piece by piece: decoded, hashed, its lines counted, and no text kept.
+r"""The text of a file, or of the unsaved buffer in its place: decoded, hashed, lines counted.
+
+It is read in pieces through a descriptor that the sandbox opened, and only a window is kept. So a
+file of a gibibyte takes no more memory than one of a kibibyte.
 
 `\r\n` counts as `\n`, and lines end at `\n` (read 1). A lone `\r` ends no line, except in a text
 without any `\n`, of an old Macintosh (search 1).
@@ -6,70 +9,221 @@ without any `\n`, of an old Macintosh (search 1).
 
 import codecs
 import hashlib
-from collections.abc import Callable
-from dataclasses import dataclass
-from itertools import chain, islice
-from typing import Protocol
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from io import BytesIO, FileIO, IncrementalNewlineDecoder
+from itertools import chain
 
-from backstaff.errors import DeadlineExceeded
+from backstaff.contents.outlines import outline
+from backstaff.errors import DeadlineExceeded, NotAFile, NotFound, ToolError
+from backstaff.fs.contents import MAX_FILE_BYTES
 from backstaff.reading.encoding import HEAD_BYTES, candidates, kind, suggestions
-from backstaff.reading.source import PIECE_BYTES, ContentError, Origin, Source
+from backstaff.render.lines import first_bytes, size
+from backstaff.render.names import quote
+from backstaff.render.sizes import show_size
+from backstaff.result import Keyword
+from backstaff.structure.languages import MAX_CHARACTERS
+from backstaff.structure.outline import Outline
+from backstaff.tool import Context
 
+TABLE = "read_file"
+"""The table of the settings, as contract read 5 names it."""
+PIECE_BYTES = 128 << 10
+"""Maximum number of bytes that are read at once."""
+LINE_BYTES = 2_000
+"""Maximum number of bytes that are kept of a line, except of a window's first."""
 REVISION_DIGITS = 16
 """Number of hex digits of a text's SHA-256 that name its state."""
+_ENDS = {None: "none", "\n": "lf", "\r\n": "crlf", "\r": "cr"}
 SAMPLE_BYTES = 2 << 10
 """Bytes before and behind an undecodable one, from which likely encodings are found."""
-BINARY_NOT_SUPPORTED, ENCODING_UNKNOWN = "BINARY_NOT_SUPPORTED", "ENCODING_UNKNOWN"
-
-
-class LineSink(Protocol):
-    """Takes the text that it wants."""
-
-    def take(self, text: str, first: int, last: int) -> bool:
-        r"""Take the next piece of the text; return whether more is wanted.
-
-        It begins somewhere in line `first` and ends in line `last`. Its lines end with `\n` only.
-        """
 
 
 @dataclass(frozen=True, slots=True)
-class TextFacts:
-    """The facts about a whole text. `eol` is `lf`, `crlf`, `cr`, `mixed` or `none`.
+class Settings:
+    """`[tools.read_file]`, for all tools that read files (read 5)."""
 
-    An empty text has no line; one that ends with a newline has an empty last line (read 1).
+    max_file_bytes: int = field(default=MAX_FILE_BYTES, metadata={"limits": (1 << 10, 1 << 30)})
+
+
+@dataclass(slots=True)
+class Line:
+    """The first characters of a line of the window. In UTF-8, `left` bytes follow them."""
+
+    text: str = ""
+    left: int = 0
+
+    def add(self, piece: str, most: int) -> None:
+        """Add `piece` to the line, but keep no more than `most` bytes of it."""
+        kept = "" if self.left else first_bytes(piece, most - size(self.text))
+        self.text += kept
+        self.left += size(piece) - size(kept)
+
+    def first(self, most: int) -> "Line":
+        """Return the line with at most `most` bytes of its text."""
+        text = first_bytes(self.text, most)
+        return Line(text, self.left + size(self.text) - size(text))
+
+
+@dataclass(slots=True)
+class Window:
+    """Keeps `count` lines of a text from the line `start` on, and with `whole` all of the text.
+
+    The first line keeps up to `limit` bytes, because it may be shown alone. No text is kept that is
+    too large for an outline.
     """
 
+    start: int
+    count: int
+    limit: int
+    whole: bool = False
+    lines: list[Line] = field(default_factory=list)
+    pieces: list[str] = field(default_factory=list)
+
+    def take(self, text: str, first: int, last: int) -> None:
+        r"""Take the next piece of a text, which begins somewhere in line `first`.
+
+        It ends in line `last`, and its lines end with `\n` only.
+        """
+        if self.whole:
+            self.pieces.append(text)
+        end = self.start + self.count
+        if first < end and last >= self.start:
+            pieces = text.split("\n")
+            for number in range(max(first, self.start), min(last + 1, end)):
+                position, piece = number - self.start, pieces[number - first]
+                if position == len(self.lines):
+                    self.lines.append(Line())
+                self.lines[position].add(piece, LINE_BYTES if position else self.limit)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """The facts about a whole text, and the `lines` of the window.
+
+    `path` starts at the root. `source` is `disk` or `buffer`, and `mtime_ms` None for a file that
+    is not on the disk. `eol` is `lf`, `crlf`, `cr`, `mixed` or `none`. An empty text has no line;
+    one that ends with a newline has an empty last line (read 1). `text` is all of it, and
+    `outline` the outline, if they are wanted and known.
+    """
+
+    path: str
+    source: Keyword
+    mtime_ms: int | None
     byte_length: int
     line_count: int
     encoding: str
-    eol: str
+    eol: Keyword
     revision: str
+    lines: Sequence[Line]
+    text: str
+    outline: Outline | None = None
 
 
-def read(source: Source, encoding: str, taker: Callable[[], LineSink]) -> TextFacts:
-    """Read `source` in the first encoding that fits; `taker` makes a new `LineSink` for each try.
+def read(path: str, window: Window, context: Context, encoding: str = "") -> Text:
+    """Read the `window` of `path` below the root, in the first encoding that fits.
 
-    `encoding` comes from the caller, or is "". Raises `ContentError` with the codes of read 6.
+    A buffer stands for the file that its links lead to, and for one that does not exist yet.
+    `encoding` comes from the caller, or is "". Raises `PathError`, and `ToolError` with the codes
+    of read 6.
     """
-    failures, sure = list[tuple[str, int]](), source.origin is Origin.BUFFER
+    with ExitStack() as stack:
+        source = _opened(path, context, stack)
+        limit: int = context.settings.max_file_bytes
+        if source.size > limit:
+            allowed = (
+                f"{source.size} bytes ({show_size(source.size)}), more than the {limit} allowed"
+            )
+            remedy = f"a person can raise max_file_bytes in [tools.{TABLE}] of the settings"
+            sizes = {"size_bytes": source.size, "limit_bytes": limit}
+            raise _refusal(path, "SIZE_LIMIT_EXCEEDED", f"it has {allowed}; {remedy}", **sizes)
+        unknown = "lines were counted"
+        try:
+            found = _read(source, path, window, encoding)
+            unknown = "definitions were known"
+            made = outline(found.text, found.path, context.budget) if found.text else None
+        except DeadlineExceeded as error:
+            problem = f"the time was up before its {unknown}: allow the call more time"
+            raise DeadlineExceeded(f"The file was not read, as {problem}") from error
+        return replace(found, outline=made)
+
+
+def _refusal(path: str, code: str, problem: str, **details: object) -> ToolError:
+    return ToolError(code, f"Path {quote(path)} cannot be read: {problem}", **details)
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """An open file, or the buffer in its place; `coding` is its encoding by Emacs, or ""."""
+
+    path: str
+    origin: Keyword
+    size: int
+    mtime_ms: int | None
+    coding: str
+    stream: BytesIO | FileIO
+    context: Context
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield all bytes, from the beginning each time."""
+        self.stream.seek(0)
+        left = self.size  # a file that grows all the while would have no end
+        while left and (piece := self.stream.read(min(left, PIECE_BYTES))):
+            self.context.budget.check()
+            left -= len(piece)
+            yield piece
+
+
+def _opened(path: str, context: Context, stack: ExitStack) -> _Source:
     try:
-        head = b"".join(islice(source.pieces(), 1 + HEAD_BYTES // PIECE_BYTES))[:HEAD_BYTES]
-        for name in candidates(head, source.coding, encoding, sure=sure):
-            try:
-                facts = _decoded(source, name, taker())
-                # Only at the end of a text is it known to have no line feed: it is read again.
-                return facts if facts.eol != "cr" else _decoded(source, name, taker(), "\r")
-            except _Undecodable as error:
-                failures.append((name, error.offset))
-        if b"\0" not in head:
-            raise _unknown(source, failures)
-    except DeadlineExceeded as error:
-        problem = "the time was up before its lines were counted: allow the call more time"
-        raise DeadlineExceeded(f"The file was not read, as {problem}") from error
-    offset, told = head.index(b"\0"), kind(head)
-    looks = f"; it begins like {told}" if told else ""
-    problem = f"it is binary: byte {offset} is NUL{looks}"
-    raise ContentError(BINARY_NOT_SUPPORTED, problem, offset=offset, kind=told or None)
+        place = stack.enter_context(context.root.resolve(path))
+        relative, mtime_ms = place.relative, place.status.st_mtime_ns // 10**6
+    except NotFound as error:
+        place, relative, mtime_ms = None, error.relative, None
+        if relative not in context.unsaved:
+            raise
+    if place is None or relative in context.unsaved:
+        text = context.unsaved[relative]
+        context.root.judge(relative, path)
+        origin, data = Keyword("buffer"), text.data
+        return _Source(relative, origin, len(data), mtime_ms, text.coding, BytesIO(data), context)
+    descriptor, status = stack.enter_context(place.opened())
+    stream = FileIO(descriptor, closefd=False)
+    if not status.st_size and stream.read(1):
+        raise NotAFile("it is a file of the kernel, and has no size", kind="kernel-file")
+    origin, coding = Keyword("disk"), context.codings.get(relative, "")
+    return _Source(relative, origin, status.st_size, mtime_ms, coding, stream, context)
+
+
+def _read(source: _Source, path: str, window: Window, encoding: str) -> Text:
+    """Read `source` in the first of its encodings. Raises `ToolError`."""
+    failures = dict[str, int]()  # the byte at which each encoding failed
+    source.stream.seek(0)
+    head = source.stream.read(HEAD_BYTES) or b""
+    for name in candidates(head, source.coding, encoding, sure=source.origin == "buffer"):
+        try:
+            text = _decoded(source, name, window)
+            # Only at the end of a text is it known to have no line feed: it is read again.
+            return text if text.eol != "cr" else _decoded(source, name, window, "\r")
+        except _Undecodable as error:
+            failures[name] = error.offset
+    if b"\0" in head:
+        offset, told = head.index(b"\0"), kind(head)
+        problem = f"it is binary: byte {offset} is NUL" + (
+            f"; it begins like {told}" if told else ""
+        )
+        raise _refusal(path, "BINARY_NOT_SUPPORTED", problem, offset=offset, kind=told or None)
+    offset = max(at for name, at in failures.items() if name.startswith("utf-8"))
+    source.stream.seek(max(0, offset - SAMPLE_BYTES))
+    likely = suggestions(source.stream.read(offset - source.stream.tell() + SAMPLE_BYTES) or b"")
+    tried = "".join(
+        f" nor {name} (byte {at})" for name, at in failures.items() if not name.startswith("utf-8")
+    )
+    problem = f"its encoding is not known: it is not UTF-8 (byte {offset}){tried}"
+    remedy = " or ".join(f'encoding="{name}"' for name in likely)
+    problem += f"; call again with encoding, perhaps {remedy}"
+    raise _refusal(path, "ENCODING_UNKNOWN", problem, offset=offset, suggestions=likely)
 
 
 class _Undecodable(Exception):
@@ -80,54 +234,37 @@ class _Undecodable(Exception):
         self.offset = offset
 
 
-def _decoded(source: Source, name: str, taker: LineSink, end: str = "\n") -> TextFacts:
-    r"""Read `source` in the encoding `name`. Its lines end at `end`; with "\n", also at `\r\n`."""
-    digest, size, empty, wanted = hashlib.sha256(), 0, True, True
-    crlf = carriage_returns = newlines = 0
-    decoder, held = codecs.getincrementaldecoder(name)("strict"), ""
-    for piece, is_last in chain(((piece, False) for piece in source.pieces()), [(b"", True)]):
+def _decoded(source: _Source, name: str, window: Window, end: str = "\r\n") -> Text:
+    r"""Read `source` in the encoding `name`. Its lines end at `\n` and at `end`."""
+    window = replace(window, lines=[], pieces=[])
+    window.whole = window.whole and source.size <= MAX_CHARACTERS
+    digest, length, count, is_empty = hashlib.sha256(), 0, 1, True
+    decoder = codecs.getincrementaldecoder(name)("strict")
+    whole_ends = IncrementalNewlineDecoder(decoder, translate=False)  # it never splits a `\r\n`
+    for piece in chain(source.pieces(), [b""]):
         digest.update(piece)
         pending = len(decoder.getstate()[0])
         try:
-            text = held + decoder.decode(piece, is_last)
+            text = whole_ends.decode(piece, final=not piece)
         except UnicodeError as error:  # UTF-16 without a byte order mark has no `start`
             start = error.start if isinstance(error, UnicodeDecodeError) else 0
-            raise _Undecodable(size - pending + start) from None
-        size += len(piece)
-        held = "\r" if text.endswith("\r") and not is_last else ""  # a `\n` may follow
-        text = text.removesuffix(held)
-        empty = empty and not text
-        if "\r" in text:
-            crlf += text.count("\r\n")
-            carriage_returns += text.count("\r")
-            text = text.replace("\r" if end == "\r" else "\r\n", "\n")
-        first = newlines + 1
-        newlines += text.count("\n")
-        wanted = wanted and taker.take(text, first, newlines + 1)
-    line_feeds = newlines - crlf if end == "\n" else 0
-    ends = {"crlf": crlf, "cr": carriage_returns - crlf, "lf": line_feeds}
-    found = [name_of_end for name_of_end, count in ends.items() if count]
-    return TextFacts(
-        byte_length=size,
-        line_count=0 if empty else newlines + 1,
+            raise _Undecodable(length - pending + start) from None
+        length += len(piece)
+        is_empty = is_empty and not text
+        text = text.replace(end, "\n")
+        first, count = count, count + text.count("\n")
+        window.take(text, first, count)
+    ends = whole_ends.newlines  # one end, or several
+    eol = "mixed" if isinstance(ends, tuple) else _ENDS[ends]
+    return Text(
+        path=source.path,
+        source=source.origin,
+        mtime_ms=source.mtime_ms,
+        byte_length=length,
+        line_count=0 if is_empty else count,
         encoding=name,
-        eol="none" if not found else found[0] if len(found) == 1 else "mixed",
+        eol=Keyword(eol),
         revision=digest.hexdigest()[:REVISION_DIGITS],
+        lines=[] if is_empty else window.lines,
+        text="".join(window.pieces),
     )
-
-
-def _unknown(source: Source, failures: list[tuple[str, int]]) -> ContentError:
-    """The error for a text in none of the encodings that `failures` name, each with an offset."""
-    offset = max(offset for name, offset in failures if name.startswith("utf-8"))
-    start, position, sample = max(0, offset - SAMPLE_BYTES), 0, b""
-    for piece in source.pieces():
-        sample += piece[max(0, start - position) : max(0, offset + SAMPLE_BYTES - position)]
-        position += len(piece)
-        if position > offset + SAMPLE_BYTES:
-            break
-    likely = suggestions(sample)
-    tried = "".join(
-        f" nor {name} (byte {at})" for name, at in failures if not name.startswith("utf-8")
-    )
-    problem = f"its encoding is not known: it is not UTF-8 (byte {offset}){tried}"
-    return ContentError(ENCODING_UNKNOWN, problem, offset=offset, suggestions=likely)

@@ -97,8 +97,15 @@ def shortened(text: str, most: int) -> str:
     """Return `text` in at most `most` bytes; `…` at its end stands for the rest."""
     if size(text) <= most:
         return text
-    kept = text.encode(errors="replace")[: most - len("…".encode())]
-    return kept.decode(errors="ignore") + "…"
+    return first_bytes(text, most - len("…".encode())) + "…"
+
+
+def first_bytes(text: str, most: int) -> str:
+    """Return the first characters of `text` that take at most `most` bytes."""
+    if len(text) <= most // 4 or (len(text) <= most and size(text) <= most):
+        return text
+    most = max(most, 0)
+    return text[:most].encode(errors="replace")[:most].decode(errors="ignore")
 
 
 def bracketed(notes: Iterable[Note | str]) -> str:
@@ -123,17 +130,14 @@ def paths_in_a_note(paths: Sequence[str], end: str = "") -> str:
     return shown or f"{len(paths)} with long names"
 
 
-def all_files(path: str, query: str, limit: int, named: Callable[[str], str]) -> str | None:
-    """Return the call that lists, page by page, the files below `path` that a glob matches.
+def all_files(path: str, limit: int, named: Callable[[str], str]) -> str | None:
+    """Return the call that lists all files below `path`, page by page.
 
-    For example `workspace/search_files {"path": "src", "query": "*.c", "kind": "glob", ...}`, or
-    None if the call takes too much of a text of `limit` bytes, or if its reader does not have the
-    tool. `named` is the context's.
+    For example `workspace/search_files {"path": "src", "query": "**", ...}`, or None if the call
+    takes too much of a text of `limit` bytes, or if its reader does not have the tool. `named` is
+    the context's.
     """
-    if not (name := named("workspace/search_files")):
-        return None
     # JSON with escapes keeps any name on one line.
-    arguments = {"path": path, "query": query, "kind": "glob", "include_ignored": True}
-    call = f"{name} {json.dumps(arguments)}"
-    taken = len(call) + (query == "*")  # as much as `**`, so that both have room or neither
-    return call if taken <= min(MAX_NOTE // 2, limit // REMEDY_SHARE) else None
+    arguments = {"path": path, "query": "**", "kind": "glob", "include_ignored": True}
+    call = f"{(name := named('workspace/search_files'))} {json.dumps(arguments)}"
+    return call if name and len(call) <= min(MAX_NOTE // 2, limit // REMEDY_SHARE) else None

@@ -27,7 +27,6 @@ _INVISIBLE = (
 _PLAIN = r"[A-Za-z0-9_.+@,~!#$%&*/:;=?^{}|\]`)>][\w.+@,~!#$%&*/:;=?^{}|\[\]`()<>'-]*"
 _PLAIN_ASCII = re.compile(_PLAIN, re.ASCII)
 _ALL_PLAIN_ASCII = re.compile(rf"(?:{_PLAIN}\n)*", re.ASCII)
-_ALL_WORDS_ASCII = re.compile(rf"(?:{_PLAIN}(?<![@/])\n)*", re.ASCII)
 _NEEDS_QUOTES = rf"[{_INVISIBLE}\"\\]|  |^[ \[(<\"'-]|[ ]$|^$"
 _EMOJI = "[\u203c\u2049\u2122-\u27bf\u2934-\u2b55\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
 _HIDDEN = (
@@ -53,24 +52,17 @@ def show(name: str) -> str:
 
 
 def word(name: str) -> str:
-    """Return `name` as one word in a line: quoted if it has a blank, or `@ / …` at its end."""
-    return name if " " not in name and is_plain(name) and name[-1] not in "@/…" else literal(name)
+    """Return `name` as one word: quoted if it has a blank, ends with `@ / …`, or is like `+6`."""
+    is_count = name[:1] == "+" and name[1:].isdigit()
+    is_word = " " not in name and is_plain(name) and name[-1] not in "@/…" and not is_count
+    return name if is_word else literal(name)
 
 
 def show_all(names: Sequence[str]) -> Sequence[str]:
-    """`show` of each of `names`."""
-    return names if _all(_ALL_PLAIN_ASCII, names) else [show(name) for name in names]
-
-
-def words(names: Sequence[str]) -> Sequence[str]:
-    """`word` of each of `names`."""
-    return names if _all(_ALL_WORDS_ASCII, names) else [word(name) for name in names]
-
-
-def _all(lines: re.Pattern[str], names: Sequence[str]) -> bool:
-    """Whether each of `names` is a line of `lines`: nearly always, so one match tests all."""
+    """`show` of each of `names`. Nearly always all stand bare, so one match tests all."""
     together = "\n".join([*names, ""])
-    return lines.fullmatch(together) is not None and together.count("\n") == len(names)
+    are_lines = together.count("\n") == len(names) and _ALL_PLAIN_ASCII.fullmatch(together)
+    return names if are_lines else [show(name) for name in names]
 
 
 def quote(text: str, most: int | None = MAX_ECHO) -> str:
@@ -126,14 +118,3 @@ def lossy(text: str) -> str:
         return text
     text = _LONE_SURROGATE.sub("\ufffd", text)
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
-def widths(texts: Sequence[str]) -> list[int]:
-    """The columns that each of `texts` takes on a screen."""
-
-    def columns(character: str) -> int:
-        if unicodedata.combining(character):
-            return 0
-        return 2 if unicodedata.east_asian_width(character) in "WF" else 1
-
-    return [len(text) if text.isascii() else sum(map(columns, text)) for text in texts]

@@ -17,7 +17,7 @@ from backstaff import server as server_module
 from backstaff.arguments import MAX_ITEMS, ParameterType
 from backstaff.budget import Budget
 from backstaff.errors import Cancelled
-from backstaff.frontmatter.block import parse
+from backstaff.frontmatter import parse
 from backstaff.fs.handles import HANDLES, Descriptors
 from backstaff.globs.globs import STRIDE, Globs, compile_globs
 from backstaff.project.files import Directory

@@ -16,9 +16,6 @@ from backstaff.render.names import (
     quote,
     show,
     show_all,
-    widths,
-    word,
-    words,
 )
 
 pieces = st.text(max_size=3).map(str.encode) | st.binary(max_size=2)
@@ -150,8 +147,6 @@ def test_shown_name_gives_the_name_back(name: str) -> None:
 @given(st.lists(file_names | st.sampled_from(["plain", "a.py", "two\nplain", "bad\n", ""])))
 def test_many_names_are_shown_as_each_is(names: list[str]) -> None:
     assert list(show_all(names)) == [show(name) for name in names]
-    assert list(words(names)) == [word(name) for name in names]
-    assert widths(names) == [widths([name])[0] for name in names]
 
 
 @pytest.mark.check(25)
@@ -213,11 +208,3 @@ def test_lossy_text_is_valid_unicode(text: str, valid: str) -> None:
 @given(st.text(st.characters()))
 def test_lossy_text_can_be_encoded(text: str) -> None:
     lossy(text).encode()  # does not raise
-
-
-@pytest.mark.parametrize(
-    ("text", "columns"),
-    [("abc", 3), ("日本", 4), ("cliche\u0301", 6), ("ﾊ", 1), ("😀", 2), ("", 0)],
-)
-def test_width_is_in_columns(text: str, columns: int) -> None:
-    assert widths([text]) == [columns]

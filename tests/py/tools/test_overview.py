@@ -273,7 +273,7 @@ def test_head_describes_the_project(tree: Plant) -> None:
     )
     assert overview(root).text == (
         "# proj  no git, 8 files in 3 dirs\n"
-        "types: Markdown 2, Python 2, JSON 1, TOML 1, TypeScript 1, other 1\n"
+        "types: .md 2, .py 2, .json 1, .toml 1, .ts 1, other 1\n"
         "read first: AGENTS.md README.md\n"
         "build: pyproject.toml web/package.json\n"
         "./ AGENTS.md LICENSE README.md pyproject.toml src/ web/\n"
@@ -293,14 +293,11 @@ def test_data_have_the_content_of_the_text(tree: Plant) -> None:
         "branch": None,
         "files": 3,
         "directories": 2,
-        "types": [{"kind": "Python", "files": 2}, {"kind": "Markdown", "files": 1}],
+        "types": [{"kind": ".py", "files": 2}, {"kind": ".md", "files": 1}],
         "read_first": ["README.md"],
         "build": [],
-        "tests": [],
-        "start": [],
         "edited": [],
         "named": 3,
-        "notes": [],
         "map": [
             {
                 "path": ".",
@@ -329,14 +326,14 @@ def test_kinds_of_files_in_data_add_up(tree: Plant) -> None:
     ]
 
 
-def test_languages_have_names(tree: Plant) -> None:
-    root = tree({"a.ts": "", "b.tsx": "", "notes.1": "", "x.odd": "", "d/.hidden": ""})
-    assert "\ntypes: TypeScript 2, .odd 1, other 2\n" in overview(root).text
+def test_kinds_are_extensions_in_either_case(tree: Plant) -> None:
+    root = tree({"a.ts": "", "b.TS": "", "notes.1": "", "x.odd": "", "d/.hidden": ""})
+    assert "\ntypes: .ts 2, .odd 1, other 2\n" in overview(root).text
 
 
 def test_common_kind_is_named_however_long_its_extension_is(tree: Plant) -> None:
     files = {f"{n}.go": "" for n in range(6)} | {f"{n}.caddyfiletest": "" for n in range(4)}
-    assert "\ntypes: Go 6, .caddyfiletest 4, other 1\n" in overview(tree(files | {"one": ""})).text
+    assert "\ntypes: .go 6, .caddyfiletest 4, other 1\n" in overview(tree(files | {"one": ""})).text
 
 
 def test_empty_project_is_reported(tree: Plant) -> None:
@@ -353,11 +350,7 @@ def test_directory_that_git_ignores_does_not_look_empty(repository: Path) -> Non
     note = (
         "[git ignores all that is in here: workspace/search_files with include_ignored finds it]\n"
     )
-    reply = overview(repository, path="objects")
-    assert note in reply.text
-    remedy = "workspace/search_files with include_ignored finds it"
-    told = {"kind": "ignored", "text": "git ignores all that is in here", "remedy": remedy}
-    assert (reply.data or {})["notes"] == [told]
+    assert note in overview(repository, path="objects").text
     assert note not in overview(repository).text
     assert "out.c" in overview(repository, path="build").text, "who asks for it wants to see it"
 
@@ -399,13 +392,6 @@ def test_edits_of_a_hundred_files_at_once_count(repository: Path) -> None:
     assert "edited lately: 100.py 000.py " in overview(repository, max_tokens=400).text
     commit_each(repository, [names, names, ["100.py"]])
     assert "edited lately: 100.py\n" in overview(repository, max_tokens=400).text
-
-
-def test_three_directories_of_tests_are_shown_and_no_program_below_three(tree: Plant) -> None:
-    files = [f"{part}/tests/{n}.py" for n, part in enumerate("abcd")]
-    text = overview(tree(dict.fromkeys([*files, "a/b/c/main.py", "a/b/c/d/main.py"], ""))).text
-    assert "test: a/tests/(1) b/tests/(1) c/tests/(1)\n" in text
-    assert "start: a/b/c/main.py\n" in text
 
 
 def test_only_commit_is_no_recent_edit(repository: Path) -> None:
@@ -547,8 +533,9 @@ def test_limit_of_the_caller_counts_too(tree: Plant) -> None:
         assert reply.ok
         assert len(reply.text.encode()) <= 700
     assert estimated(overview(root, {"max_output_bytes": 90_000}, max_tokens=400).text) <= 400
-    refused = overview(root, {"max_output_bytes": 100}, max_tokens=4000)
-    assert code(refused) == "REPLY_TOO_LARGE"
+    for limit in (0, 100):
+        shortest = overview(root, {"max_output_bytes": limit}, max_tokens=4000).text
+        assert shortest.endswith(f"[cut to {max(limit, 64)} bytes]\n")
 
 
 @pytest.mark.parametrize(
@@ -567,7 +554,7 @@ def test_budget_holds_for_names_that_are_no_words(tree: Plant, name: str) -> Non
         assert estimated(overview(root, max_tokens=tokens).text) <= tokens
 
 
-def test_head_tells_where_tests_are_and_where_programs_start(tree: Plant) -> None:
+def test_head_tells_what_to_read_and_what_builds(tree: Plant) -> None:
     root = tree(
         {
             "pyproject.toml": "[tool.pytest.ini_options]\n",
@@ -584,14 +571,9 @@ def test_head_tells_where_tests_are_and_where_programs_start(tree: Plant) -> Non
     text = overview(root).text
     assert "\nread first: docs/contributing.rst\n" in text
     assert "\nbuild: Makefile package.json pyproject.toml\n" in text
-    assert "\ntest: tests/(2)\n" in text
-    assert "\nstart: src/app/__main__.py\n" in text
-    data = overview(root).data
-    assert isinstance(data, dict)
-    assert data["tests"] == [{"path": "tests", "files": 2}]
 
 
-def test_main_programs_and_documents_at_the_top_come_first(tree: Plant) -> None:
+def test_documents_at_the_top_come_first(tree: Plant) -> None:
     root = tree(
         {
             "bin/tool": "",
@@ -607,14 +589,6 @@ def test_main_programs_and_documents_at_the_top_come_first(tree: Plant) -> None:
     )
     text = overview(root).text
     assert "\nread first: README.md docs/design.md cmd/docs/contributing.md\n" in text
-    assert "\nstart: cmd/tool/main.go bin/tool\n" in text
-
-
-def test_index_of_the_top_src_is_the_start_of_a_program(tree: Plant) -> None:
-    root = tree(
-        {"package.json": "{}", "src/index.ts": "", "index.ts": "", "packages/a/index.ts": ""}
-    )
-    assert "\nstart: index.ts src/index.ts\n" in overview(root).text
 
 
 def test_edited_lately_leaves_out_files_that_change_along(repository: Path) -> None:

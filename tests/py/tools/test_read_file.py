@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backstaff.reading import encoding, source, text
-from backstaff.reading.source import Settings as ReadSettings
+from backstaff.reading import encoding, text
+from backstaff.reading.text import Settings as ReadSettings
 from backstaff.registry import discover
 from backstaff.server import Reply, Server
 from backstaff.settings import Settings
@@ -108,8 +108,7 @@ def test_random_files_are_read_as_a_simple_reader_reads_them(root: Path) -> None
 def test_random_files_are_read_in_small_pieces_as_well(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (source, text):
-        monkeypatch.setattr(module, "PIECE_BYTES", 57)
+    monkeypatch.setattr(text, "PIECE_BYTES", 57)
     random, server = Random(240), raised(root)  # noqa: S311  # repeatable
     for number in range(FILES):
         file = random_file(random)
@@ -287,7 +286,6 @@ def test_nul_in_the_first_8_kib_is_binary(root: Path, at: int, code: str | None)
     [
         (b"\x7fELF\x02\x01\x01\0", "ELF"),
         (b"PK\x03\x04\0", "zip"),
-        (b"\0" * 257 + b"ustar", "tar"),
         (b"?\0", None),
     ],
 )
@@ -380,6 +378,12 @@ def test_encoding_that_does_not_fit_is_told_with_the_byte(root: Path) -> None:
     reply = write(root, b"ok\xff").call(TOOL, {"path": "a", "encoding": "shift_jis"})
     assert error(reply) == "ENCODING_UNKNOWN"
     assert "not UTF-8 (byte 2) nor shift_jis (byte 2)" in reply.text
+
+
+def test_match_in_a_window_past_the_end_names_no_call(root: Path) -> None:
+    reply = write(root, b"one\ntwo\n").call(TOOL, {"path": "a", "start_line": 9, "match": "x"})
+    assert reply.ok
+    assert "max_lines=" not in reply.text
 
 
 def test_line_of_more_than_the_limit_counts_the_bytes_left_out(root: Path) -> None:

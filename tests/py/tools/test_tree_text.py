@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from backstaff.server import Reply
 from backstaff.tools.workspace import tree as module
-from tests.py.processes import unprivileged
 from tests.py.tools.random_trees import Below, planted
 from tests.py.tools.tree_calls import FEWER, cases, data_of, nodes, tree_of
 from tests.py.trees import Plant
@@ -151,44 +149,6 @@ def test_data_count_the_missing_names_and_the_json_is_the_contracts(tree: Plant)
     ]
     assert reply.data["left_out"] == ["build"]
     assert json.loads(str(reply.json)).keys() == data_of(reply).keys()
-
-
-def counts(reply: Reply) -> dict[str, int]:
-    """The numbers of names in closed directories, by their paths."""
-    assert reply.data is not None
-    closed: Any = reply.data["closed"]
-    return {one["path"]: one["count"] for one in closed}
-
-
-def test_closed_directories_are_counted_for_a_person_who_wants_it(tree: Plant) -> None:
-    root = tree(
-        {"a/b/c": "", "a/b/.d": "", "a/b/build/": None, "a/e/": None, "f/x": "", "f/y/z": ""}
-    )
-    for arguments, expected in (
-        ({"max_depth": 1}, {"a": 2, "f": 2}),
-        ({"max_depth": 2}, {"a/b": 1, "a/e": 0, "f/y": 1}),
-        ({"max_depth": 2, "include_hidden": True}, {"a/b": 2, "a/e": 0, "f/y": 1}),
-        ({"max_depth": 2, "exclude": ["**/c"]}, {"a/b": 0, "a/e": 0, "f/y": 1}),
-        ({"max_depth": 1, "entry_kind": "directory"}, {"a": 2, "f": 1}),
-        ({"max_depth": 2, "max_entries": 3}, {"a/b": 1}),  # it is the last that had room
-        ({"max_depth": 9}, {}),
-    ):
-        given = {"entry_kind": "all"} | arguments
-        plain, counted = tree_of(root, **given), tree_of(root, count_closed=True, **given)
-        assert counts(counted) == expected, given
-        assert counted.json == plain.json
-        assert counts(plain) == {}
-
-
-def test_closed_directory_that_cannot_be_read_has_no_count(tree: Plant) -> None:
-    root = tree({"a/b": "", "shut/": None})
-    (root / "shut").chmod(0)
-
-    def counted() -> Reply:
-        return tree_of(root, count_closed=True, entry_kind="all", max_depth=1)
-
-    reply = unprivileged(counted)
-    assert counts(reply) == {"a": 1}
 
 
 def test_what_cannot_be_asked_of_the_tree_is_left_to_the_search(

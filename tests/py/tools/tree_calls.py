@@ -18,7 +18,7 @@ FEWER = examples(1 / 4)
 Node = dict[str, Any]
 Asked = Mapping[str, Any]
 
-BEYOND = ("left_out", "missing", "closed", "notes")
+BEYOND = ("left_out", "missing")
 
 
 def tree_of(root: Path, context: Asked | None = None, /, **arguments: object) -> Reply:

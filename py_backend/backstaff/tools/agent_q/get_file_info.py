@@ -2,7 +2,7 @@
 
 Links are resolved first and their target is described (INV-003). Beyond the contract: a special
 file has its kind after "Type:", e.g. "fifo". The data mirror the plist of the contract's handler,
-with times as formatted local time, and add `permissions`, `kind` and both times in epoch seconds.
+with times as formatted local time, and add `permissions` and `kind`.
 """
 
 import os
@@ -36,14 +36,14 @@ def run(arguments: Arguments, context: Context) -> Result:
         raise refused(error, arguments.path, AGENT_Q_FILE) from error
     directory = kind is Kind.DIRECTORY
     path = place.path_as_directory if directory else place.path
-    modified, accessed = status.st_mtime_ns // 10**9, status.st_atime_ns // 10**9
+    modified, accessed = _local(status.st_mtime_ns), _local(status.st_atime_ns)
     return Result(
         text=(
             f"File: {show(path)}\n\n"
             f"Type: {kind}\n"
             f"Size: {show_size(status.st_size)}\n"
-            f"Modified: {_local(modified)}\n"
-            f"Accessed: {_local(accessed)}\n"
+            f"Modified: {modified}\n"
+            f"Accessed: {accessed}\n"
             f"Readable: {'Yes' if readable else 'No'}\n"
             f"Writable: {'Yes' if writable else 'No'}\n"
         ),
@@ -51,20 +51,19 @@ def run(arguments: Arguments, context: Context) -> Result:
             "path": path,
             "type": Keyword("directory" if directory else "file"),
             "size": status.st_size,
-            "modified": _local(modified),
-            "accessed": _local(accessed),
+            "modified": modified,
+            "accessed": accessed,
             "readable": readable,
             "writable": writable,
             "permissions": stat.filemode(status.st_mode),
             "kind": kind,
-            "modified_epoch": modified,
-            "accessed_epoch": accessed,
         },
     )
 
 
-def _local(seconds: int) -> str:
-    """Return `2026-01-15 14:23:45` in local time, or `@` and `seconds` if no calendar has them."""
+def _local(nanoseconds: int) -> str:
+    """Return `2026-01-15 14:23:45` in local time, or `@` and seconds if no calendar has them."""
+    seconds = nanoseconds // 10**9
     try:
         return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
     except (OverflowError, ValueError, OSError):

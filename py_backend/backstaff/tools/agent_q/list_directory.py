@@ -26,7 +26,7 @@ from backstaff.fs.entry import (
 )
 from backstaff.fs.root import Place
 from backstaff.render.lines import all_files, fit, omitted, plural, size
-from backstaff.render.names import quote, show, show_all, widths
+from backstaff.render.names import quote, show, show_all
 from backstaff.render.refusals import AGENT_Q_DIRECTORY, refused
 from backstaff.render.sizes import show_size
 from backstaff.result import Keyword, Rows
@@ -85,8 +85,8 @@ class Listed:
         """The rows, each ending with a newline."""
         directories = [f"[DIR]  {label}/\n" for label in show_all(self.directories)]
         files = self._files()
-        wide = max([MINIMUM_NAME_COLUMN, *(columns + 2 for _, columns, _ in files)])
-        rows = [f"[FILE] {label}{' ' * (wide - taken)}({told})\n" for label, taken, told in files]
+        wide = max([MINIMUM_NAME_COLUMN, *(len(label) + 2 for label, _ in files)])
+        rows = [f"[FILE] {label.ljust(wide)}({told})\n" for label, told in files]
         return "".join(directories + rows)
 
     def growth(self) -> Iterator[int]:
@@ -98,17 +98,16 @@ class Listed:
         for label in show_all(self.directories):
             yield len("[DIR]  /\n") + size(label)
         wide = MINIMUM_NAME_COLUMN
-        for before, (label, columns, told) in enumerate(self._files()):
-            wider = max(wide, columns + 2)
-            row = len("[FILE] ()\n") + size(label) - columns + wider + len(told)
-            yield row + before * (wider - wide)
+        for before, (label, told) in enumerate(self._files()):
+            wider = max(wide, len(label) + 2)
+            yield size(f"[FILE] {label.ljust(wider)}({told})\n") + before * (wider - wide)
             wide = wider
 
-    def _files(self) -> list[tuple[str, int, str]]:
-        """The name of each file, the columns that it takes, and the size, as the text has them."""
+    def _files(self) -> list[tuple[str, str]]:
+        """The name of each file and its size, as the text has them."""
         labels, facts = show_all(self.files), self.facts[len(self.directories) :]
         sizes = [show_size(one[SIZE]) if one else "size unknown" for one in facts]
-        return list(zip(labels, widths(labels), sizes, strict=True))
+        return list(zip(labels, sizes, strict=True))
 
     def rows(self, directory: int) -> Rows:
         """The same entries as data; `directory` is the open directory that holds them."""
@@ -154,9 +153,7 @@ def _listing(place: Place, arguments: Arguments, context: Context) -> Result:
         late = "" if complete else "... the time was up before all was read\n"
         if shown == wanted:
             return late
-        # The glob `*` finds the files of this directory alone.
-        query = "**" if shown < directories else "*"
-        call = all_files(place.relative, query, limit, context.named)
+        call = all_files(place.relative, limit, context.named)
         more = omitted(plural(wanted - shown, "more entry", "more entries"), limit)
         return f"... {more}{f'; all files: {call}' if call else ''}\n{late}"
 

@@ -11,7 +11,7 @@ An absolute path that leads into the project belongs to the project all the same
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,8 +22,7 @@ from typing import NamedTuple
 from backstaff.budget import Budget
 from backstaff.cache import LRUCache
 from backstaff.errors import NotADirectory, NotFound, PathError, ToolError
-from backstaff.frontmatter.block import MAX_BYTES, parse
-from backstaff.frontmatter.values import Value
+from backstaff.frontmatter import MAX_BYTES, parse
 from backstaff.fs.entry import Kind, entries_in
 from backstaff.fs.file import Content, not_a_file, read
 from backstaff.fs.root import Root, components
@@ -36,8 +35,6 @@ TABLE = "list_commands"
 MARKDOWN, SKILL_FILE = ".md", "SKILL.md"
 DIRECTORY_NOT_FOUND = "DIRECTORY_NOT_FOUND"
 """The contract's error code where no directory of commands exists."""
-HEAD_BYTES = MAX_BYTES
-"""Number of bytes at the beginning of a file that tell about it."""
 MAX_DESCRIPTION = 200
 """Maximum number of characters of a description."""
 NO_DESCRIPTION = "No description available"
@@ -54,31 +51,21 @@ class Settings:
     directory: tuple[str, ...] = (".claude/commands",)
 
 
-@dataclass(frozen=True, slots=True)
-class Directory:
+class Directory(NamedTuple):
     """A directory of commands: its `label` in the settings, and its path in `root`.
 
-    The root is the project's, or `/` where links may lead anywhere.
+    The root is the project's, or `/` where links may lead anywhere. `files` has the file of each
+    name: those of commands, and then those that can be of skills.
     """
 
     label: str
     root: Root
     relative: str
+    files: Mapping[str, str]
 
     def label_of(self, file: str) -> str:
         """The path of `file` by the settings, quoted: `'~/skills/a/SKILL.md'`."""
         return quote(f"{self.label.rstrip('/')}/{file}")
-
-    def files(self, budget: Budget) -> Iterator[tuple[str, str]]:
-        """Yield each name and file of a command, and then those of a skill. Raises `PathError`."""
-        with self.root.directory(self.relative) as place:
-            entries = sorted(entries_in(place.listing(), budget))
-        for name, _ in entries:
-            if is_command(name):
-                yield name.removesuffix(MARKDOWN), name
-        for name, kind in entries:
-            if kind in (Kind.DIRECTORY, Kind.SYMLINK) and is_skill(name):
-                yield name, f"{name}/{SKILL_FILE}"
 
     def read(self, file: str, limit_bytes: int) -> tuple[str, Content]:
         """Return the real path and the first bytes of `file`. Raises `PathError`."""
@@ -89,24 +76,30 @@ class Directory:
             return place.path, read(place.name, place.directory, limit_bytes)
 
 
-class Command(NamedTuple):
-    """A command or skill, from the head of its `file`: `commit.md` or `pdf/SKILL.md`.
+def is_no_skill(file: str, error: PathError) -> bool:
+    """Return True if nothing is wrong: most directories, and links to files, are no skills."""
+    return "/" in file and isinstance(error, NotFound | NotADirectory)
 
-    `path` is the real path. `last_modified` is in UTC, `2025-11-15T10:00:00.000Z`, and
-    `modified_epoch` the same in seconds, as Emacs takes times. `problem` is a fault in its front
-    matter, or "".
+
+class Command(NamedTuple):
+    """A command or skill, from the head of its file.
+
+    `path` is the real path, and `label` the one by the settings. `last_modified` is in UTC,
+    `2025-11-15T10:00:00.000Z`. `problem` is a fault in its front matter, or "".
     """
 
     name: str
-    directory: Directory
-    file: str
+    label: str
     path: str
     size: int
     last_modified: str
-    modified_epoch: int
     description: str
     is_dependency: bool
     problem: str
+
+    def order(self) -> tuple[str, str]:
+        """Return the key of the contract's order: without regard to case, and `Go` before `go`."""
+        return self.name.casefold(), self.name
 
     def facts(self, *keys: str) -> dict[str, object]:
         """Return the properties `keys` in an object of an answer."""
@@ -115,43 +108,6 @@ class Command(NamedTuple):
     def __str__(self) -> str:
         """Return the line in a text: `deploy: Roll out`."""
         return f"{word(self.name)}: {prose(self.description)}"
-
-
-class Catalog(NamedTuple):
-    """The commands that are no dependencies, in the contract's order.
-
-    `skipped` says which files and directories cannot be used. `complete` is false if the time was
-    up before all were read.
-    """
-
-    commands: Sequence[Command]
-    skipped: tuple[str, ...]
-    complete: bool
-
-    def warnings(self, shown: Sequence[Command]) -> tuple[str, ...]:
-        """Return the warnings of an answer that has the commands `shown`."""
-        faults = (
-            f"{one.directory.label_of(one.file)}: {one.problem}" for one in shown if one.problem
-        )
-        return (*self.skipped, *faults)
-
-    def notes(self, warnings: Sequence[str]) -> Iterator[str]:
-        """Yield the facts that the text has to tell: a model does not see the warnings."""
-        if not self.complete:
-            yield "the time was up before all commands were read: some are missing"
-        if warnings:
-            count = plural(len(warnings), "warning", "warnings, the first")
-            yield f"{count}: {prose(warnings[0])}"
-
-
-def is_command(name: str) -> bool:
-    """Whether a file of this `name` is a command (contract 003: filtering rules)."""
-    return name.endswith(MARKDOWN) and not name.startswith(".") and name != "README.md"
-
-
-def is_skill(name: str) -> bool:
-    """Whether a directory of this `name` can be a skill; `a.md` is a mistake for a command."""
-    return not name.startswith(".") and not is_command(name)
 
 
 @contextmanager
@@ -165,7 +121,7 @@ def open_directories(context: Context) -> Iterator[tuple[list[Directory], list[s
     with Root("/", context.root.guard) as disk:
         for label in context.settings.directory:
             try:
-                directories.append(_directory(label, context.root, disk))
+                directories.append(_directory(label, disk, context))
             except PathError as error:
                 problems.append(refused(error, label, COMMANDS).message)
                 if not isinstance(error, NotFound):
@@ -178,92 +134,95 @@ def open_directories(context: Context) -> Iterator[tuple[list[Directory], list[s
         yield directories, warnings
 
 
-def _directory(label: str, root: Root, disk: Root) -> Directory:
-    """Find the directory `label` in the project's `root`, or on the `disk`. Raises `PathError`."""
-    path = os.path.expanduser(label)  # pathlib raises for an unknown user
+def _directory(label: str, disk: Root, context: Context) -> Directory:
+    """Find the directory `label` in the project's root, or on the `disk`. Raises `PathError`."""
+    path, root = os.path.expanduser(label), context.root  # pathlib raises for an unknown user
     if path.startswith("/"):
         with disk.directory(path) as place:
             inside = root.within(components(place.path))
-            if inside is None:
-                return Directory(label, disk, place.relative)
-        path = "/".join(inside)
+        root, path = (disk, path) if inside is None else (root, "/".join(inside))
     with root.directory(path) as place:
-        return Directory(label, root, place.relative)
+        entries = sorted(entries_in(place.listing(), context.budget))
+        relative = place.relative
+    shown = [(name, kind) for name, kind in entries if not name.startswith(".")]
+    files = {
+        name.removesuffix(MARKDOWN): name
+        for name, _ in shown
+        if name.endswith(MARKDOWN) and name != "README.md"  # contract 003: filtering rules
+    }
+    commands = set(files.values())  # a directory `a.md` is a mistake for a command
+    for name, kind in shown:
+        if kind in (Kind.DIRECTORY, Kind.SYMLINK) and name not in commands:
+            files.setdefault(name, f"{name}/{SKILL_FILE}")
+    return Directory(label, root, relative, files)
 
 
-def read_catalog(
-    directories: Sequence[Directory], warnings: Sequence[str], budget: Budget
-) -> Catalog:
-    """Read every command. `warnings` are about directories that could not be found."""
-    skipped, by_name = list(warnings), dict[str, Command]()
+def read_commands(
+    directories: Sequence[Directory], warnings: list[str], budget: Budget
+) -> Iterator[tuple[Command, Content]]:
+    """Yield the commands that are no dependencies, in no order, with the heads of their files.
+
+    Adds warnings about files that cannot be used. Stops early if the time is up.
+    """
+    names = set[str]()  # a dependency, too, hides the commands of its name in later directories
     for directory in directories:
-        try:
-            files = list(directory.files(budget))
-        except PathError as error:
-            skipped.append(f"Directory {quote(directory.label)} cannot be read: {error.message}")
-            continue
-        for name, file in files:
+        for name, file in directory.files.items():
             # Reading one file can take 50 milliseconds.
-            if name in by_name or budget.expired():
+            if name in names or budget.expired():
                 continue
             try:
-                head = directory.read(file, HEAD_BYTES)
+                path, content = directory.read(file, MAX_BYTES)
             except PathError as error:
-                # Most directories, and links to files, are no skills.
-                if not ("/" in file and isinstance(error, NotFound | NotADirectory)):
-                    skipped.append(f"{directory.label_of(file)} is skipped: {error.message}")
+                if not is_no_skill(file, error):
+                    label = directory.label_of(file)
+                    warnings.append(f"{label} is skipped: {error.message}")
                 continue
-            by_name[name] = command_of(file, directory, *head)
-    # A dependency, too, hides the commands of its name in later directories.
-    listed = [command for command in by_name.values() if not command.is_dependency]
-    # By name without regard to case, and `Go` before `go`.
-    listed.sort(key=lambda one: (one.name.casefold(), one.name))
-    return Catalog(listed, tuple(skipped), not budget.expired())
+            names.add(name)
+            command = command_of(file, directory, path, content)
+            if not command.is_dependency:
+                yield command, content
 
 
-class Head(NamedTuple):
-    """The fields of a `Command` that the text of its file decides."""
-
-    description: str
-    is_dependency: bool
-    problem: str
+def faults(shown: Iterable[Command]) -> list[str]:
+    """Return the warnings about the front matter of the commands `shown`."""
+    return [f"{one.label}: {one.problem}" for one in shown if one.problem]
 
 
-_HEADS: LRUCache[bytes, Head] = LRUCache(20_000)
-"""Heads by the digest of their text: reading YAML takes 20 times as long as reading the file."""
+def notes(warnings: Sequence[str], *, complete: bool) -> list[str]:
+    """Return the facts that the text has to tell: a model does not see the warnings."""
+    late = "the time was up before all commands were read: some are missing"
+    count = plural(len(warnings), "warning", "warnings, the first")
+    first = [f"{count}: {prose(one)}" for one in warnings[:1]]
+    return [late] * (not complete) + first
+
+
+_HEADS: LRUCache[bytes, tuple[str, bool, str]] = LRUCache(20_000)
+"""What `_head` returns, by the digest: reading YAML takes 20 times as long as reading the file."""
 
 
 def command_of(file: str, directory: Directory, path: str, content: Content) -> Command:
-    """Make the command in `file` from the first `HEAD_BYTES` of `content`."""
-    content = content.first(HEAD_BYTES)
+    """Make the command in `file` from the first `MAX_BYTES` of `content`."""
+    content = content.first(MAX_BYTES)
     digest = blake2b(content.head, salt=b"%d" % content.whole).digest()
     head = _HEADS.get(digest) or _head(content)
     _HEADS.put(digest, head)
-    return Command(
-        name=file.partition("/")[0].removesuffix(MARKDOWN),
-        directory=directory,
-        file=file,
-        path=path,
-        size=content.status.st_size,
-        last_modified=utc(content.status.st_mtime_ns),
-        modified_epoch=content.status.st_mtime_ns // 10**9,
-        **head._asdict(),
-    )
+    name, status = file.partition("/")[0].removesuffix(MARKDOWN), content.status
+    modified = utc(status.st_mtime_ns)
+    return Command(name, directory.label_of(file), path, status.st_size, modified, *head)
 
 
-def _head(content: Content) -> Head:
+def _head(content: Content) -> tuple[str, bool, str]:
+    """Return the description, whether it is a dependency, and what is wrong."""
     document = parse(content.head, whole=content.whole)
-    fields = document.fields
-    given = _one_line(fields.get("description"))
-    description = given or _one_line(first_paragraph(document.body())) or NO_DESCRIPTION
+    given = document.fields.get("description")
+    words = given.split() if isinstance(given, str) else []
+    words = words or first_paragraph(document.body()).split()
+    description = " ".join(words) or NO_DESCRIPTION
     if len(description) > MAX_DESCRIPTION:
         description = description[: MAX_DESCRIPTION - 3] + "..."
-    return Head(
-        description=description,
-        # Broken front matter hides no command: its author may have meant something else.
-        is_dependency=fields.get("is_dependency") is True and not document.warning,
-        problem=document.warning,
-    )
+    # Broken front matter hides no command: its author may have meant something else.
+    is_dependency = document.fields.get("is_dependency") is True and not document.warning
+    return description, is_dependency, document.warning
 
 
 _HIDDEN = re.compile(r"^(```|~~~).*?(?:^\1|\Z)|<!--.*?(?:-->|\Z)", re.DOTALL | re.MULTILINE)
@@ -290,11 +249,6 @@ def first_paragraph(text: str) -> str:
             return "\n".join(takewhile(lambda line: line and not _OTHER.match(line), lines))
         goes_on = " " if first.strip() else goes_on
     return ""
-
-
-def _one_line(value: Value) -> str:
-    """Return `value` on one line if it is text, and "" for anything else."""
-    return " ".join(value.split()) if isinstance(value, str) else ""
 
 
 def utc(nanoseconds: int) -> str:

@@ -2,8 +2,8 @@
 
 Dependencies are served, too: a command that needs one names it. The name is taken literally, as
 list_commands shows it. With `.md` at its end it is taken for the file's name, unless a command has
-that name. A file of more than `MAX_CONTENT_BYTES` is cut, and the answer says so. Data and output
-hold the content as written, except that bytes other than UTF-8 become U+FFFD. In the text,
+that name. A file of more than `MAX_CONTENT_BYTES` is cut, and the answer says so. The data hold the
+content as written, except that bytes other than UTF-8 become U+FFFD. In the text,
 invisible characters stand as escapes.
 
 In the text, everything that the tool says stands above the first blank line, and everything below
@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from backstaff.errors import ErrorCode, NotADirectory, NotFound, PathError, ToolError
+from backstaff.errors import ErrorCode, PathError, ToolError
 from backstaff.fs.file import Content
 from backstaff.render.lines import fit, plural, size
 from backstaff.render.names import prose, quote, show, visible
@@ -24,14 +24,12 @@ from backstaff.render.sizes import show_size
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.commands._commands import (
     MARKDOWN,
-    SKILL_FILE,
     TABLE,
     Command,
     Directory,
     Settings,
     command_of,
-    is_command,
-    is_skill,
+    is_no_skill,
     open_directories,
 )
 
@@ -39,7 +37,6 @@ MAX_CONTENT_BYTES = 1 << 19
 """A byte is up to six as an escape, in the text, the data and the output: a frame holds 16 MiB."""
 INVALID_COMMAND_NAME, COMMAND_NOT_FOUND = "INVALID_COMMAND_NAME", "COMMAND_NOT_FOUND"
 """The errors of this tool."""
-OUTPUT = ("path", "size", "last_modified", "description")
 
 # Of the surrogates, only those that stand for an undecodable byte can be in a file's name.
 _NOT_IN_NAMES = re.compile(r"[/\\\x00-\x1f\x7f-\x9f\ud800-\udc7f\udd00-\udfff]|\.\.")
@@ -83,13 +80,16 @@ def run(arguments: Arguments, context: Context) -> Result:
         return "".join((head, f"Content: {lines}\n\n", *rows[:count]))
 
     text, count = fit(shown, len(rows), map(size, rows), limit)
-    whole = {"name": command.name, "content": written, "truncated": not content.whole}
     return Result(
         text=text,
-        data=whole | {"metadata": command.facts(*OUTPUT, "modified_epoch", "is_dependency")},
-        output=whole | {"metadata": command.facts(*OUTPUT)},
+        data={
+            "name": command.name,
+            "content": written,
+            "truncated": not content.whole,
+            "metadata": command.facts("path", "size", "last_modified", "description"),
+        },
         truncated=not content.whole or count < len(rows),
-        warnings=tuple(f"{command.directory.label_of(command.file)}: {one}" for one in problems),
+        warnings=tuple(f"{command.label}: {one}" for one in problems),
     )
 
 
@@ -98,18 +98,16 @@ def _find(name: str, directories: Sequence[Directory], context: Context) -> tupl
 
     `a.md` may mean the command in `a.md.md`, and else the one in `a.md`.
     """
-    failures, names = list[PathError](), dict.fromkeys((name, name.removesuffix(MARKDOWN)))
-    for possible, directory in product(names, directories):
-        files = [possible + MARKDOWN] * is_command(possible + MARKDOWN)
-        files += [f"{possible}/{SKILL_FILE}"] * is_skill(possible)
-        for file in files:
-            try:
-                path, content = directory.read(file, MAX_CONTENT_BYTES)
-                return command_of(file, directory, path, content), content
-            except PathError as error:
-                # A file or a directory may have the name of a skill and be none.
-                if not isinstance(error, NotFound | NotADirectory):
-                    failures.append(error)
+    failures = list[PathError]()
+    for possible, directory in product((name, name.removesuffix(MARKDOWN)), directories):
+        if (file := directory.files.get(possible)) is None:
+            continue
+        try:
+            path, content = directory.read(file, MAX_CONTENT_BYTES)
+            return command_of(file, directory, path, content), content
+        except PathError as error:
+            if not is_no_skill(file, error):
+                failures.append(error)
     if failures:
         faults = (ErrorCode.PERMISSION_DENIED, ErrorCode.IO_ERROR, ErrorCode.APPROVAL_REQUIRED)
         code = failures[0].code if failures[0].code in faults else COMMAND_NOT_FOUND

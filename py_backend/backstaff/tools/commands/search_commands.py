@@ -3,29 +3,29 @@
 The query is split into words, whatever their case. A word counts by the best place that holds it
 (`SCORES`), also as a part of a longer word. A command matches if it holds at least half of the
 words, and its score is the mean over all words. Of those with the same score, the shorter name
-comes first. The content, of which the first 64 KiB are searched, is read for the words that are
+comes first. The content, of which the first 64 KiB are searched, counts for the words that are
 nowhere else. Dependencies are hidden, as in list_commands.
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from backstaff.budget import Budget
-from backstaff.errors import PathError, ToolError
-from backstaff.frontmatter.block import parse
+from backstaff.errors import ToolError
+from backstaff.frontmatter import parse
+from backstaff.fs.file import Content
 from backstaff.render.lines import bracketed, cut, left_out, plural
 from backstaff.render.names import quote
 from backstaff.tool import Context, Keyword, Result, ResultKind, Tool, argument
 from backstaff.tools.commands._commands import (
-    HEAD_BYTES,
     TABLE,
     Command,
     Settings,
+    faults,
+    notes,
     open_directories,
-    read_catalog,
+    read_commands,
 )
 
 MAX_WORDS, MAX_RESULTS = 16, 100
@@ -56,11 +56,6 @@ class Match(NamedTuple):
     score: float
     places: tuple[Keyword, ...]
 
-    def facts(self, *keys: str) -> dict[str, object]:
-        """Return the match in an object of an answer, with the properties `keys` of the command."""
-        facts = self.command.facts("name", "description", *keys)
-        return {**facts, "score": self.score, "matched_in": self.places}
-
 
 def run(arguments: Arguments, context: Context) -> Result:
     """Score every command that is no dependency, and return the best."""
@@ -68,21 +63,21 @@ def run(arguments: Arguments, context: Context) -> Result:
     words = list(dict.fromkeys(_WORD.findall(query.casefold())))[:MAX_WORDS]
     if not words:
         raise ToolError(INVALID_QUERY, "Argument 'query' holds no word to search for")
-    with open_directories(context) as (directories, problems):
-        catalog = read_catalog(directories, problems, context.budget)
-        matches = list(_matches(catalog.commands, words, context.budget))
-        catalog = catalog._replace(complete=not context.budget.expired())
-    searched = len(catalog.commands)
-    best = sorted(matches, key=lambda match: (-match.score, len(match.command.name)))[:most]
+    with open_directories(context) as (directories, warnings):
+        commands = read_commands(directories, warnings, context.budget)
+        found = [_match(command, content, words) for command, content in commands]
+    complete, matches = not context.budget.expired(), [one for one in found if one.places]
+    matches.sort(key=lambda one: (-one.score, len(one.command.name), *one.command.order()))
+    searched, best = len(found), matches[:most]
 
-    warnings = catalog.warnings([match.command for match in best])
-    notes = list(catalog.notes(warnings))
+    warnings += faults(one.command for one in best)
+    told = notes(warnings, complete=complete)
     all_told = context.hint("{} tells all", "commands/list_commands")
     if len(matches) > most:
         raised = f"raise max_results (at most {MAX_RESULTS})"
         remedy = all_told if most == MAX_RESULTS else raised
-        notes.append(f"{len(matches) - most} more match" + f": {remedy}" * bool(remedy))
-    last = bracketed(notes)
+        told.append(f"{len(matches) - most} more match" + f": {remedy}" * bool(remedy))
+    last = bracketed(told)
     head = f"{plural(len(best), 'command')} for {quote(query)}, the best first"
     head = head if best else f"No command matches {quote(query)}{'; ' * bool(all_told)}{all_told}"
     text, shown = cut(
@@ -91,31 +86,29 @@ def run(arguments: Arguments, context: Context) -> Result:
         lambda shown: last + left_out(len(best) - shown, limit, all_told),
         limit,
     )
-    answer = {"query": query, "searched": searched}
+    results = [
+        one.command.facts("name", "description") | {"score": one.score, "matched_in": one.places}
+        for one in best
+    ]
     return Result(
         text=text,
-        data={**answer, "results": [match.facts("path") for match in best]},
-        output={**answer, "results": [match.facts() for match in best]},
-        truncated=shown < len(best) or not catalog.complete,
-        warnings=warnings,
+        data={"query": query, "searched": searched, "results": results},
+        truncated=shown < len(best) or not complete,
+        warnings=tuple(warnings),
     )
 
 
-def _matches(commands: Sequence[Command], words: Sequence[str], budget: Budget) -> Iterator[Match]:
-    """Yield the commands that hold enough of the `words`, in their order, while the time lasts."""
-    for command in budget.within(commands):
-        places = {"name": command.name.casefold(), "description": command.description.casefold()}
-        if not all(any(word in text for text in places.values()) for word in words):
-            with suppress(PathError):
-                _, content = command.directory.read(command.file, HEAD_BYTES)
-                document = parse(content.head, whole=content.whole)
-                places["content"] = document.body().casefold()
-        # The places stand in the order of their scores.
-        hits = [next((place for place in places if word in places[place]), "") for word in words]
-        if hits.count("") <= (1 - LEAST_SHARE) * len(words):
-            score = sum(SCORES.get(hit, 0.0) for hit in hits) / len(words)
-            held = tuple(Keyword(place) for place in SCORES if place in hits)
-            yield Match(command, round(score, 3), held)
+def _match(command: Command, content: Content, words: Sequence[str]) -> Match:
+    """Return the match of `command`, without places if it does not hold enough of the `words`."""
+    places = {"name": command.name.casefold(), "description": command.description.casefold()}
+    if not all(any(word in text for text in places.values()) for word in words):
+        places["content"] = parse(content.head, whole=content.whole).body().casefold()
+    # The places stand in the order of their scores.
+    hits = [next((place for place in places if word in places[place]), "") for word in words]
+    score = sum(SCORES.get(hit, 0.0) for hit in hits) / len(words)
+    enough = hits.count("") <= (1 - LEAST_SHARE) * len(words)
+    held = [Keyword(place) for place in SCORES if place in hits and enough]
+    return Match(command, round(score, 3), tuple(held))
 
 
 TOOL = Tool(

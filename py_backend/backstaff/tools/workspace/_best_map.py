@@ -27,7 +27,7 @@ from backstaff.budget import Budget
 from backstaff.file_kinds import changes_along
 from backstaff.project.files import Closed, Directory, ProjectFiles
 from backstaff.render.lines import fitting
-from backstaff.render.names import literal, word
+from backstaff.render.names import word
 
 LABELS_SHARE, FEW = 0.5, 100
 """The part of the room that the first line may take for its directories, and the lowest count of
@@ -58,16 +58,16 @@ class Survey:
         """The word for the directory `path` in the line of the one above: `src/(210)`."""
         closed, total = self.directories[path].closed, self.totals[path]
         number = _CLOSED[closed] if closed else f"{total}" if total >= FEW else ""
-        return map_word(path[len(line) :].removeprefix("/")) + "/" + f"({number})" * bool(number)
+        return word(path[len(line) :].removeprefix("/")) + "/" + f"({number})" * bool(number)
 
     def file(self, path: str, name: str) -> str:
         """The word for the file `name` in the directory `path`: `a.py`, or `link@`."""
-        return map_word(name) + "@" * (name in self.directories[path].links)
+        return word(name) + "@" * (name in self.directories[path].links)
 
     def empty_line(self, path: str) -> str:
         """The line of the directory `path` that names nothing: `src/ +210`."""
         whole = (self.prefix + path).rstrip("/")
-        return f"{map_word(whole) if whole else '.'}/ +{self.totals[path]}\n"
+        return f"{word(whole) if whole else '.'}/ +{self.totals[path]}\n"
 
 
 def survey(project: ProjectFiles, prefix: str, heat: Mapping[str, float], budget: Budget) -> Survey:
@@ -164,8 +164,3 @@ def _upwards(path: str) -> Iterator[str]:
     while path:
         path = path.rpartition("/")[0]
         yield path
-
-
-def map_word(name: str) -> str:
-    """Return `name` as a word that does not look like a count."""
-    return literal(name) if name[0] == "+" and name[1:].isdigit() else word(name)

@@ -26,12 +26,11 @@ from dataclasses import dataclass, replace
 from backstaff.contents.regexp_worker import Match
 from backstaff.contents.scan import Hits
 from backstaff.file_kinds import is_test_file
-from backstaff.render.lines import shortened, size, some_of
+from backstaff.render.lines import first_bytes, shortened, size, some_of
 from backstaff.render.names import literal, show, visible
 from backstaff.structure.headings import HEADINGS
 from backstaff.structure.outline import Definition, Outline
 from backstaff.tools.workspace._symbols import lines_of
-from backstaff.tools.workspace._window import first_bytes
 
 _LIKE_A_ROW = re.compile(r"\d+[:-]|--|\+\d|(?:imports|tests|docs|comments): |in .*:\Z")
 _IMPORTS = {

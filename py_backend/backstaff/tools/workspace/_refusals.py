@@ -1,13 +1,16 @@
 """Refuses the `path` of the workspace's tools, with the names that are most like it."""
 
+import json
 from collections.abc import Sequence
 
-from backstaff.errors import DeadlineExceeded, Fault, PathError, ToolError
+from backstaff.errors import DeadlineExceeded, Fault, NotAFile, PathError, ToolError
+from backstaff.fs.entry import Kind
 from backstaff.names import suggestions
 from backstaff.project.files import project_files
-from backstaff.render.lines import some_of
+from backstaff.reading.text import Text, Window, read
+from backstaff.render.lines import all_files, some_of
 from backstaff.render.names import word
-from backstaff.render.refusals import WORKSPACE, Refusals, refused
+from backstaff.render.refusals import READ_FILE, WORKSPACE, Refusals, refused
 from backstaff.tool import Context
 
 
@@ -17,6 +20,29 @@ def refusal(
     """Return the tool's error for `error`, which opening the directory `path` raised."""
     near = nearest(path, context, directories=True) if error.fault is Fault.MISSING else []
     return refused(error, path, refusals, near=nearest_names(near, "/"))
+
+
+def read_text(path: str, window: Window, context: Context, encoding: str = "") -> Text:
+    """Read the `window` of the file `path`. Raises `ToolError` with the codes of read 6."""
+    try:
+        return read(path, window, context, encoding)
+    except PathError as error:
+        near = nearest(path, context) if error.fault is Fault.MISSING else []
+        kind = ""
+        if isinstance(error, NotAFile) and error.kind == Kind.DIRECTORY:
+            call = json.dumps({"path": path, "entry_kind": "all"})
+            shows = context.hint(f"{{}} {call}", "workspace/tree") or all_files(
+                path, context.text_limit(), context.named
+            )
+            kind = "is a directory" + (f": {shows} shows what is in it" if shows else "")
+        elif isinstance(error, NotAFile):
+            describes = context.hint("; {} describes it", "agent-q/get_file_info")
+            kind = f"is no regular file: {error.message}{describes}"
+        refusal = refused(error, path, READ_FILE, near=nearest_names(near), kind=kind)
+        # The file that a link without a target is to lead to has another name than the link.
+        if error.fault in {Fault.MISSING, Fault.DANGLING}:
+            refusal.details["nearest"] = near
+        raise refusal from error
 
 
 def nearest_names(near: Sequence[str], end: str = "") -> str:

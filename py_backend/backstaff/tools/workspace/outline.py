@@ -37,17 +37,16 @@ from backstaff.fs.entry import Kind
 from backstaff.fs.root import Place
 from backstaff.globs.globs import BadGlob, compile_globs
 from backstaff.project.files import project_files
-from backstaff.reading.source import TABLE, Settings
+from backstaff.reading.text import TABLE, Settings, Window
 from backstaff.render.lines import bracketed, counted, fit, fitting, shortened, size
 from backstaff.render.names import show, visible
 from backstaff.structure.language import CONTAINERS
 from backstaff.structure.outline import Definition, Outline
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._matches import path_in_text
-from backstaff.tools.workspace._refusals import refusal
+from backstaff.tools.workspace._refusals import read_text, refusal
 from backstaff.tools.workspace._symbols import definition_data, own_line, span_of
 from backstaff.tools.workspace._texts import EXCLUDED, codings, contents_of, text, unsaved_texts
-from backstaff.tools.workspace._window import Window, read_text
 
 DEFAULT_TEXT_BYTES = 4096
 """Maximum number of bytes of a text (contract 007)."""
@@ -104,9 +103,9 @@ def run(arguments: Arguments, context: Context) -> Result:
         pass  # the text may be a buffer's that has no file yet
     except PathError as error:
         raise refusal(error, arguments.path, context) from error
-    file = read_text(arguments.path, Window(1, 0, 0), context, whole=True)
-    found = _outlined(file.source.path, file.text, arguments.depth, file.outline)
-    found = found or Outlined(file.source.path, file.whole.line_count, (), 0)
+    file = read_text(arguments.path, Window(1, 0, 0, whole=True), context)
+    found = _outlined(file.path, file.text, arguments.depth, file.outline)
+    found = found or Outlined(file.path, file.line_count, (), 0)
     written, is_cut = _rows(found, limit)
     return _result([found], written, truncated=is_cut)
 

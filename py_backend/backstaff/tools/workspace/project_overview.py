@@ -21,7 +21,6 @@ from backstaff.project.running_git import NoGit
 from backstaff.render.lines import all_files, bracketed, fitting, plural, size
 from backstaff.render.names import show, word
 from backstaff.render.tokens import tokens
-from backstaff.result import Note, NoteKind
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._best_map import FEW, Cost, Row, Survey, best_map, survey
 from backstaff.tools.workspace._refusals import refusal
@@ -32,8 +31,8 @@ WALK_SHARE, MIN_SECONDS, HEAD_SHARE = 0.5, 0.5, 0.2
 """The part of the time for counting, the least seconds for the map, the head's part of the room."""
 LANDMARK_DEPTH, LATE_COMMITS = 3, 30
 """Where the head looks: directories below one another, and the latest commits."""
-KINDS, EDITED, MOST_TESTS, MOST_ENTRIES = 6, 8, 3, 5
-"""Maximum numbers: kinds of files, files edited lately, directories of tests, entry points."""
+KINDS, EDITED = 6, 8
+"""Maximum numbers of kinds of files and of files edited lately."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         with context.root.directory(arguments.path) as place:
             if limit >= room * MOST_BYTES and room < MOST_TOKENS:
                 hints += " or max_tokens"
-            elif call := all_files(place.relative, "**", limit, context.named):
+            elif call := all_files(place.relative, limit, context.named):
                 hints += f"; all files: {call}"
             found = project_files(place, context.budget.share(WALK_SHARE))
             data, there, warnings = _facts(place, found, context)
@@ -82,13 +81,10 @@ def run(arguments: Arguments, context: Context) -> Result:
     if room < (least := tokens(frame)):
         words = f"{room} is too small: the least that is of use here is {least}"
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument 'max_tokens': {words}")
-    if limit < (least := size(frame)):
-        problem = f"The overview has at least {least} bytes, more than the {limit} allowed"
-        raise ToolError(ErrorCode.REPLY_TOO_LARGE, problem)
 
     def cost(text: str) -> float:
         # A text that costs no more than the room has no more bytes than the limit either.
-        return max(tokens(text), size(text) * room / limit)
+        return max(tokens(text), size(text) * room / max(limit, 1))
 
     left = room - cost(title) - cost(longest_end)
     head = _head(data, min(room * HEAD_SHARE, room - cost(frame)), cost)
@@ -98,7 +94,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     shown = {path for row in rows for path in (row["path"], *row["collapsed"])}
     closed = {place.prefix + one.path for one in found.directories if one.closed}
     is_whole = named == files and not found.expired and closed <= shown
-    data |= {"named": named, "notes": [note.data() for note in notes], "map": list(rows)}
+    data |= {"named": named, "map": list(rows)}
     return Result(
         text="".join((title, head, *texts, end(named, hints * (not is_whole)))),
         data=data,
@@ -120,21 +116,17 @@ def _facts(place: Place, found: ProjectFiles, context: Context) -> tuple[Row, Su
     budget, prefix = context.budget.at_least(MIN_SECONDS), place.prefix
     there = survey(found, prefix, known.heat, budget)
     paths, totals = list(budget.within(found.paths)), there.totals
-    counts = Counter(map(file_kinds.language, paths))
+    counts = Counter(map(file_kinds.extension, paths))
     kinds = sorted(filter(None, counts), key=lambda kind: (-counts[kind], kind))[:KINDS]
     counts[""] = len(paths) - sum(counts[kind] for kind in kinds)
     types = [{"kind": kind or None, "files": counts[kind]} for kind in (*kinds, "")]
-    tests = [path for path in totals if totals[path] and file_kinds.is_test_directory(path)]
-    tests.sort(key=lambda path: (-totals[path], path))
     shallow = sorted(path for path in paths if path.count("/") <= LANDMARK_DEPTH)
-    hottest = sorted(shallow, key=lambda path: -known.heat.get(path, 0))
     # Of the files that the latest commits touched equally often, the latest comes first.
     touched = Counter(chain.from_iterable(map(sorted, known.commits[:LATE_COMMITS])))
     files = set(paths).difference(there.along)
     lists = {
         "read_first": file_kinds.read_first(shallow),
         "build": file_kinds.build_files(shallow),
-        "start": file_kinds.entry_points(hottest)[:MOST_ENTRIES],
         "edited": [path for path, _ in touched.most_common() if path in files][:EDITED],
     }
     data = {
@@ -145,7 +137,6 @@ def _facts(place: Place, found: ProjectFiles, context: Context) -> tuple[Row, Su
         "directories": len(totals) - 1,
         "types": [one for one in types if one["files"]],
         **{key: [prefix + path for path in paths] for key, paths in lists.items()},
-        "tests": [{"path": prefix + path, "files": totals[path]} for path in tests[:MOST_TESTS]],
     }
     return data, there, [f"Nothing is known of edits: {unknown}"] if unknown else []
 
@@ -156,13 +147,11 @@ def _head(data: Row, room: float, cost: Cost) -> str:
         "types": [f"{one['kind'] or 'other'} {one['files']}" for one in data["types"]],
         "read first": [*map(word, data["read_first"])],
         "build": [*map(word, data["build"])],
-        "test": [f"{word(one['path'])}/({one['files']})" for one in data["tests"]],
-        "start": [*map(word, data["start"])],
         "edited lately": [*map(word, data["edited"])],
     }
     rows, head = {label: words for label, words in rows.items() if words}, ""
     for number, (label, words) in enumerate(rows.items()):
-        # Of five rows a third goes to the first, then two fifths of the rest: they matter more.
+        # Of four rows two fifths go to the first, then half of the rest: they matter more.
         share = room * 2 / (len(rows) - number + 1) - cost(f"{label}:\n")
         between = ", " if label == "types" else " "
         shown = between.join(words[: fitting((cost(one + between) for one in words), share)])
@@ -171,19 +160,19 @@ def _head(data: Row, room: float, cost: Cost) -> str:
     return head
 
 
-def _notes(found: ProjectFiles, context: Context) -> Iterator[Note]:
+def _notes(found: ProjectFiles, context: Context) -> Iterator[str]:
     """Say why counts may be too low, and how to read the map."""
     if found.expired:
-        yield Note(NoteKind.TIME, "the time was up: not everything is counted")
+        yield "the time was up: not everything is counted"
     if found.ignored and not found.paths:
-        finds = context.hint("{} with include_ignored finds it", "workspace/search_files")
-        yield Note(NoteKind.IGNORED, "git ignores all that is in here", finds)
+        finds = context.hint(": {} with include_ignored finds it", "workspace/search_files")
+        yield f"git ignores all that is in here{finds}"
     if found.not_applied:
-        yield Note(NoteKind.RULE, f".gitignore is not applied, because {found.not_applied}")
+        yield f".gitignore is not applied, because {found.not_applied}"
     if found.closed(Closed.REPOSITORY):
-        yield Note(NoteKind.REPOSITORY, "dir/(git) is a repository of its own", "give it as path")
+        yield "dir/(git) is a repository of its own: give it as path"
     if found.closed(Closed.UNREADABLE):
-        yield Note(NoteKind.UNREADABLE, "dir/(?) cannot be read")
+        yield "dir/(?) cannot be read"
 
 
 TOOL = Tool(

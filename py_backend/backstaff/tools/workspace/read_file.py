@@ -13,7 +13,7 @@ because a page of one line gets the whole limit.
 
 `symbol` reads the definition of that name, with the comments and decorators above it. `around`
 reads the innermost definition that holds a line. A long definition stands for itself by some of its
-lines, and `match` chooses the lines of a part (`_excerpt`); both end with the call that reads all:
+lines, and `match` chooses the lines of a part (`_parts`); both end with the call that reads all:
 
     src/app.py: Server, lines 33-197 of 812 (its own lines, and the lines of its members)
     33<TAB>class Server:
@@ -30,35 +30,18 @@ The data have a list `ranges` then, of which each item has the data of a call fo
 
 import json
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.reading import encoding as encodings
-from backstaff.reading.source import TABLE, Origin, Settings
+from backstaff.reading.text import LINE_BYTES, TABLE, Line, Settings, Text, Window
 from backstaff.render.lines import fit, plural, size, some_of
 from backstaff.render.names import CONTROLS, escaped, quote, show, visible
-from backstaff.tool import MODEL_TEXT_BYTES, Context, Keyword, Result, ResultKind, Tool, argument
-from backstaff.tools.workspace._excerpt import Excerpt
+from backstaff.tool import MODEL_TEXT_BYTES, Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._matches import path_in_text
-from backstaff.tools.workspace._ranges import (
-    Part,
-    Range,
-    Several,
-    answers,
-    merged,
-    parts,
-)
-from backstaff.tools.workspace._symbols import (
-    Defined,
-    definition_data,
-    lines_of,
-    own_line,
-    span_of,
-)
-from backstaff.tools.workspace._window import (
+from backstaff.tools.workspace._parts import (
     DEFAULT_LINES,
-    LINE_BYTES,
     MAX_LEFT_OUT,
     MAX_LINES,
     MAX_RANGES,
@@ -67,10 +50,20 @@ from backstaff.tools.workspace._window import (
     NAMED_BYTES,
     NAMES_SHARE,
     SHORT_SHARE,
-    File,
-    Line,
-    Window,
-    read_text,
+    Part,
+    Range,
+    Several,
+    answers,
+    merged,
+    parts,
+)
+from backstaff.tools.workspace._refusals import read_text
+from backstaff.tools.workspace._symbols import (
+    Defined,
+    definition_data,
+    lines_of,
+    own_line,
+    span_of,
 )
 
 
@@ -114,20 +107,26 @@ def run(arguments: Arguments, context: Context) -> Result:
     _check(asked)
     is_window = not any((asked.symbol.strip(), asked.around, asked.ranges, asked.match.strip()))
     limit = min(context.text_limit(2 << 20), MAX_TEXT_BYTES)
-    room, files = max(limit, LINE_BYTES), dict[str, File]()
+    room, files = max(limit, LINE_BYTES), dict[str, Text]()
 
-    def read_once(path: str) -> File:
+    def read_once(path: str) -> Text:
         if path not in files:
-            window = Window(asked.start_line, asked.max_lines, room)
-            whole = not is_window or asked.start_line > 1
-            files[path] = read_text(path, window, context, encoding, whole=whole)
+            is_whole = not is_window or asked.start_line > 1
+            window = Window(asked.start_line, asked.max_lines, room, is_whole)
+            files[path] = read_text(path, window, context, encoding)
         return files[path]
 
     def page(part: Part, left: int) -> Result:
-        if part.excerpt:
-            return Page(asked, part, left).excerpt(part.excerpt)
-        lines = part.file.lines if is_window else _lines(part, room, context, encoding)
-        return Page(asked, part, left).window(lines)
+        file, lines = part.file, part.file.lines
+        numbers = part.chosen if part.about else part.lines
+        if file.text and not is_window:
+            text = file.text.split("\n")
+            # The first line may be shown alone, in all of the limit.
+            lines = [Line(text[at - 1]).first(room) for at in numbers]
+        elif not is_window and part.lines:  # it is too large to be kept
+            window = Window(part.start, len(part.lines), room)
+            lines = read_text(file.path, window, context, encoding).lines
+        return Page(asked, part, left).result(dict(zip(numbers, lines, strict=False)))
 
     if asked.ranges:
         return _together(
@@ -145,34 +144,24 @@ def run(arguments: Arguments, context: Context) -> Result:
     together = _together(list(merged(found)), page, limit)
     if not together.data["missing"]:
         return together
-    several = [Defined(each.file.source.path, each.definition) for each in found if each.definition]
+    several = [Defined(each.file.path, each.definition) for each in found if each.definition]
     return _list(f"{len(several)} definitions have that name", several)
 
 
-def _lines(part: Part, room: int, context: Context, encoding: str) -> Sequence[Line]:
-    """Return the lines of `part`; the first may have `room` bytes."""
-    window = Window(part.start, part.last - part.start + 1, room)
-    if part.file.whole.line_count and not part.file.text:  # it is too large to be kept
-        return read_text(part.file.source.path, window, context, encoding).lines
-    window.take(part.file.text, 1, part.file.whole.line_count)
-    return window.lines
-
-
 def _check(asked: Arguments) -> None:
-    given = asked.encoding
-    if given is not None and not encodings.codec(given):
-        problem = f"is no encoding that is known here: {quote(given)}"
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument 'encoding' {problem}")
+    given, count = asked.encoding, len(asked.ranges)
     ways = bool(asked.symbol.strip()), asked.around is not None, bool(asked.ranges)
-    if sum(ways) > 1:
-        message = "Of the arguments 'symbol', 'around' and 'ranges' one call takes one"
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
-    if asked.match.strip() and asked.ranges:
-        message = "Argument 'match' stands in an item of 'ranges', where these are given"
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
-    if len(asked.ranges) > MAX_RANGES:
-        problem = f"has {len(asked.ranges)} items, more than the {MAX_RANGES} allowed"
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument 'ranges' {problem}")
+    problem = ""
+    if given is not None and not encodings.codec(given):
+        problem = f"Argument 'encoding' is no encoding that is known here: {quote(given)}"
+    elif sum(ways) > 1:
+        problem = "Of the arguments 'symbol', 'around' and 'ranges' one call takes one"
+    elif asked.match.strip() and asked.ranges:
+        problem = "Argument 'match' stands in an item of 'ranges', where these are given"
+    elif count > MAX_RANGES:
+        problem = f"Argument 'ranges' has {count} items, more than the {MAX_RANGES} allowed"
+    if problem:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, problem)
 
 
 def _together(
@@ -188,44 +177,41 @@ def _together(
         # A secret among several parts is not asked for, because a yes is about one file.
         is_secret = code == ErrorCode.APPROVAL_REQUIRED
         raise ToolError(ErrorCode.INVALID_ARGUMENT if is_secret else code, message)
-    pages = [one if isinstance(one, ToolError) else page(one, limit) for one in found]
+    pages = [
+        page(one, limit)
+        if isinstance(one, Part)
+        else Result(
+            text=f"[{one.message}]\n", data={"error": {"code": one.code, "message": one.message}}
+        )
+        for one in found
+    ]
     # A page that is cut at the limit would be longer.
-    is_cut = [isinstance(one, Result) and one.data["next_start_line"] is not None for one in pages]
-    sizes = [limit + 1 if cut else size(_text(one)) for one, cut in zip(pages, is_cut, strict=True)]
+    is_cut = [one.data.get("next_start_line") is not None for one in pages]
+    sizes = [limit + 1 if cut else size(one.text) for one, cut in zip(pages, is_cut, strict=True)]
     left, reserved, short = limit, 0, limit // SHORT_SHARE
     if sum(sizes) > limit:
         long = [taken for taken in sizes if taken > short]
         reserved = min(NAMED_BYTES * (1 + len(long)), limit // 4)  # for the names of missing ones
         left -= min(limit, sum(sizes) - sum(long) + reserved)
-    texts, data, missing, truncated = list[str](), list[dict[str, object]](), list[object](), False
-    for part, answer, taken in zip(found, pages, sizes, strict=True):
-        is_short = taken <= short and sum(map(size, texts)) + taken <= limit - reserved
-        one = answer
+    shown, missing, used = list[Result](), list[object](), 0
+    for part, whole, taken in zip(found, pages, sizes, strict=True):
+        is_short, one = taken <= short and used + taken <= limit - reserved, whole
         if isinstance(part, Part) and not is_short and taken > left:
-            if left < short and texts:
+            if left < short and shown:
                 missing.append(part.asked())
                 continue
             one = page(part, max(left, 0))
             after = one.data["next_start_line"]
             missing += [part.asked(after)] if isinstance(after, int) else []
-        left -= 0 if is_short else size(_text(one))
-        texts.append(_text(one))
-        if isinstance(one, ToolError):
-            data.append({"error": {"code": one.code, "message": one.message}})
-        else:
-            data.append(dict(one.data))
-            truncated = truncated or one.truncated
-    texts.append(_missing(missing, limit, limit - sum(map(size, texts))))
-    truncated = truncated or bool(missing)
+        left -= 0 if is_short else size(one.text)
+        used += size(one.text)
+        shown.append(one)
+    truncated = bool(missing) or any(one.truncated for one in shown)
     return Result(
-        text="".join(texts),
-        data={"ranges": data, "missing": missing, "truncated": truncated},
+        text="".join(one.text for one in shown) + _missing(missing, limit, limit - used),
+        data={"ranges": [one.data for one in shown], "missing": missing, "truncated": truncated},
         truncated=truncated,
     )
-
-
-def _text(one: Result | ToolError) -> str:
-    return one.text if isinstance(one, Result) else f"[{one.message}]\n"
 
 
 def _missing(parts: Sequence[object], limit: int, room: int) -> str:
@@ -262,128 +248,90 @@ class Page:
     part: Part
     limit: int
 
-    def window(self, given: Sequence[Line]) -> Result:
-        """Return as many of the lines `given` as fit, and the call that shows the next (read 2)."""
-        lines, text = [line.first(LINE_BYTES) for line in given], ""
-        if len(lines) > 1:
-            numbers = range(self.part.start, self.part.start + len(lines))
-            sizes = (size(self._row(*row)) for row in zip(numbers, lines, strict=True))
-            text, shown = fit(lambda n: self._text(lines[:n]), len(lines), sizes, self.limit)
-            lines = lines[: max(1, shown)]
-        if len(lines) == 1:  # it gets the whole limit
-            alone = given[0]
-
-            def taken(kept: int) -> int:
-                return size(self._text([alone.first(kept)]))
-
-            # Escapes take room, so the number of bytes that fit is found by trying.
-            most = bisect_right(range(size(alone.text) + 1), self.limit, key=taken) - 1
-            lines = [alone.first(max(0, most))]
-        if len(lines) < 2:  # noqa: PLR2004  # several lines have their text already
-            text = self._text(lines)
-        after = self.part.start + len(lines)
-        next_line = after if after <= self._last() else None
-        shown_lines = dict(enumerate(lines, self.part.start))
-        return self._result(text, shown_lines, next_line, is_cut=next_line is not None)
-
-    def excerpt(self, excerpt: Excerpt) -> Result:
-        """Return as many rows of `excerpt` as fit, and the call that reads all of the part."""
-        part, text = self.part, self.part.file.text.split("\n")
-        lines = {at: Line() for at in excerpt.lines}
-        for at, line in lines.items():
-            line.add(text[at - 1], LINE_BYTES)
+    def result(self, given: Mapping[int, Line]) -> Result:
+        """Return as many of the lines `given` as fit, and the call that shows more (read 2)."""
+        part = self.part
+        lines = {at: line.first(LINE_BYTES) for at, line in given.items()}
         rows = [(at, self._row(at, line)) for at, line in lines.items()]
         rows += [
-            (one.line, f"{span_of(one)}\t{own_line(one, MEMBER_BYTES)}\n")
-            for one in excerpt.members
+            (one.line, f"{span_of(one)}\t{own_line(one, MEMBER_BYTES)}\n") for one in part.members
         ]
         rows.sort()
-        if not excerpt.members:  # something is left out between lines that are apart
+        if part.about and not part.members:  # something is left out between lines that are apart
             for number in range(len(rows) - 1, 0, -1):
                 if rows[number][0] > rows[number - 1][0] + 1:
                     rows[number] = rows[number][0], f"--\n{rows[number][1]}"
-        window = f"lines {part.start}-{part.last} of {part.file.whole.line_count} ({excerpt.about})"
-        head = self._head(window, lines.values())
-        most = min(part.last - part.start + 1, MAX_LINES)
 
-        def page(shown: int) -> str:
-            more = f"; from here on: start_line={rows[shown][0]}" if shown < len(rows) else ""
-            end = f"[whole: start_line={part.start} max_lines={most}{more}]\n"
-            return "".join((head, *(row for _, row in rows[:shown]), end))
+        def text(count: int) -> str:
+            after = rows[count][0] if count < len(rows) else part.last + 1
+            shown = [line for at, line in lines.items() if at < after]
+            return self._text([row for _, row in rows[:count]], shown, after)
 
-        written, shown = fit(page, len(rows), (size(row) for _, row in rows), self.limit)
-        after = rows[shown][0] if shown < len(rows) else None
-        last = part.last + 1 if after is None else after
-        lines = {at: line for at, line in lines.items() if at < last}
-        return self._result(written, lines, after, is_cut=True)
+        written, count = fit(text, len(rows), (size(row) for _, row in rows), self.limit)
+        if lines and count <= 1 and not part.about:  # the first line gets the whole limit
+            first, alone = part.start, given[part.start]
 
-    def _result(
-        self, text: str, lines: Mapping[int, Line], after: int | None, *, is_cut: bool
-    ) -> Result:
-        """Return the answer with the `text` and these `lines`; the next page begins at `after`."""
-        source, whole, definition = (
-            self.part.file.source,
-            self.part.file.whole,
-            self.part.definition,
-        )
+            def page(kept: int) -> str:
+                line = alone.first(kept)
+                return self._text([self._row(first, line, alone=True)], [line], first + 1)
+
+            # Escapes take room, so the number of bytes that fit is found by trying.
+            sizes = range(size(alone.text) + 1)
+            most = max(0, bisect_right(sizes, self.limit, key=lambda kept: size(page(kept))) - 1)
+            written, count, lines[first] = page(most), 1, alone.first(most)
+        after = rows[count][0] if count < len(rows) else part.last + 1
+        following = after if after <= self._last() else None
+        lines = {at: line for at, line in lines.items() if at < after}
+        is_cut = bool(part.about) or following is not None
+        file = part.file
         data: dict[str, object] = {
-            "path": source.path,
+            "path": file.path,
             "content": "\n".join(line.text for line in lines.values()),
             "truncated": is_cut,
-            "next_start_line": after,
+            "next_start_line": following,
             "meta": {
-                "byte_length": whole.byte_length,
-                "line_count": whole.line_count,
+                "byte_length": file.byte_length,
+                "line_count": file.line_count,
                 "returned_line_count": len(lines),
-                "mtime_ms": source.mtime_ms,
+                "mtime_ms": file.mtime_ms,
             },
-            "source": source.origin,
-            "encoding": whole.encoding,
-            "eol": Keyword(whole.eol),
-            "revision": whole.revision,
+            "source": file.source,
+            "encoding": file.encoding,
+            "eol": file.eol,
+            "revision": file.revision,
             "cut_lines": [at for at, line in lines.items() if line.left],
         }
-        if definition:
-            data["definition"] = definition_data(definition)
-        return Result(
-            text=text,
-            data=data,
-            truncated=is_cut or any(line.left for line in lines.values()),
-        )
+        if part.definition:
+            data["definition"] = definition_data(part.definition)
+        truncated = is_cut or any(line.left for line in lines.values())
+        return Result(text=written, data=data, truncated=truncated)
 
-    def _text(self, lines: Sequence[Line]) -> str:
-        part, count = self.part, self.part.file.whole.line_count
-        if not count:
+    def _text(self, rows: Sequence[str], lines: Sequence[Line], after: int) -> str:
+        """Return the text with these `rows`, in which `lines` stand; the line `after` follows."""
+        part, file = self.part, self.part.file
+        shown = f"lines {part.start}-{(part.last if part.about else after - 1)}"
+        window = f"{shown} of {file.line_count}"
+        if part.about:
+            window += f" ({part.about})"
+        elif not file.line_count:
             window = "empty, 0 lines"
         elif not lines:
-            window = f"no line {part.start}, as there are {plural(count, 'line')}"
-        elif len(lines) == 1:
-            window = f"line {part.start} of {count}"
-        else:
-            window = f"lines {part.start}-{part.start + len(lines) - 1} of {count}"
-        if lines and part.inside:
+            window = f"no line {part.start}, as there are {plural(file.line_count, 'line')}"
+        elif after == part.start + 1:
+            window = f"line {part.start} of {file.line_count}"
+        if lines and part.inside and not part.about:
             window += f" (in {lines_of(part.inside)})"
-        above = [f"{one.line}- {visible(one.text)}\n" for one in part.around]
-        is_alone = len(lines) == 1
-        rows = [self._row(at, line, alone=is_alone) for at, line in enumerate(lines, part.start)]
-        return "".join((self._head(window, lines), *above, *rows, self._more(len(lines))))
-
-    def _head(self, window: str, lines: Iterable[Line]) -> str:
-        source, whole, definition = (
-            self.part.file.source,
-            self.part.file.whole,
-            self.part.definition,
-        )
-        name = f"{visible(definition.qualified)}, " if definition else ""
-        controls = any(CONTROLS.search(line.text) for line in lines)
+        name = f"{visible(part.definition.qualified)}, " if part.definition else ""
         facts = [
-            f"{show(source.path)}: {name}{window}",
-            "not saved yet in Emacs" if source.origin is Origin.BUFFER else None,
-            whole.encoding if whole.encoding != "utf-8" else None,
-            {"crlf": "CRLF", "cr": "CR only", "mixed": "mixed line ends"}.get(whole.eol),
-            "control characters as escapes" if controls else None,
+            f"{show(file.path)}: {name}{window}",
+            "not saved yet in Emacs" if file.source == "buffer" else None,
+            file.encoding if file.encoding != "utf-8" else None,
+            {"crlf": "CRLF", "cr": "CR only", "mixed": "mixed line ends"}.get(file.eol),
+            "control characters as escapes" * any(CONTROLS.search(one.text) for one in lines),
         ]
-        return ", ".join(filter(None, facts)) + "\n"
+        around = () if part.about else part.around
+        above = [f"{one.line}- {visible(one.text)}\n" for one in around]
+        return "".join((", ".join(filter(None, facts)), "\n", *above, *rows, self._more(after)))
 
     def _row(self, number: int, line: Line, *, alone: bool = False) -> str:
         mark = f"{number}\t" if self.asked.line_numbers else ""
@@ -394,15 +342,19 @@ class Page:
             end = f"[+{line.left} bytes: start_line={number} max_lines=1]"
         return f"{mark}{CONTROLS.sub(escaped, line.text)}{end}\n"
 
-    def _more(self, shown: int) -> str:
+    def _more(self, after: int) -> str:
         """Return the call that shows more and, for a part, the definitions that it lacks."""
-        after, made = self.part.start + shown, self.part.file.outline
+        part, made = self.part, self.part.file.outline
+        if part.about and part.lines:
+            more = f"; from here on: start_line={after}" if after <= part.last else ""
+            most = min(len(part.lines), MAX_LINES)
+            return f"[whole: start_line={part.start} max_lines={most}{more}]\n"
         if after > self._last():
             return ""
         left = [
             f"{visible(one.name)} {span_of(one)}"
             for one in (made.definitions if made and self._is_part() else ())
-            if after <= one.line <= self.part.last
+            if after <= one.line <= part.last
         ]
         names = some_of(left, len(left), between=", ", most=MAX_LEFT_OUT)
         told = f"; left out: {names}" if names and size(names) <= self.limit // NAMES_SHARE else ""
@@ -410,11 +362,12 @@ class Page:
 
     def _is_part(self) -> bool:
         """Return True if no line is wanted after the last one that was asked for."""
-        return bool(self.asked.ranges or self.asked.symbol or self.part.definition)
+        part = self.part
+        return bool(self.asked.ranges or self.asked.symbol or part.definition or part.about)
 
     def _last(self) -> int:
         """Return the last line that can follow."""
-        return self.part.last if self._is_part() else self.part.file.whole.line_count
+        return self.part.last if self._is_part() else self.part.file.line_count
 
 
 TOOL = Tool(

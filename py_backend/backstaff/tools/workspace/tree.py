@@ -13,8 +13,8 @@ means that six more names of that directory are not shown; `…` there, that the
 
 Beyond the contract: special files are no nodes. A directory that cannot be read is a node without
 children, and a warning. When the time is up, the nodes found so far are the answer, with a warning.
-The data, but not the JSON, say which names were `left_out`, how many are `missing` in a directory
-that was opened, and, with `count_closed`, how many a `closed` one has.
+The data, but not the JSON, say which names were `left_out`, and how many are `missing` in a
+directory that was opened.
 `exclude` has no negation (`!x` is the name `!x`), and a pattern such as `/x` or `../x` matches
 nothing, as paths are relative to the workspace. `./x` is `x`.
 """
@@ -41,9 +41,8 @@ from backstaff.render.lines import (
     size,
     some_of,
 )
-from backstaff.render.names import literal, quote, show, word, words
+from backstaff.render.names import quote, show, word
 from backstaff.render.refusals import TREE
-from backstaff.result import Note, NoteKind
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._refusals import refusal
 from backstaff.tools.workspace._texts import EXCLUDED
@@ -59,7 +58,7 @@ Node = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """TreeInput (4.1), and behind it the wish of a person's view, which models do not see."""
+    """TreeInput (4.1)."""
 
     path: str = argument("Directory path in workspace.")
     entry_kind: str = argument(
@@ -75,9 +74,6 @@ class Arguments:
     )
     include_hidden: bool = argument("Include dot-prefixed entries (default: false).", default=False)
     exclude: tuple[str, ...] = argument("Glob patterns to exclude paths.", absent=())
-    count_closed: bool = argument(
-        "Count the entries of closed directories.", absent=False, hidden=True, view=True
-    )
 
 
 @dataclass(slots=True)
@@ -85,12 +81,10 @@ class Tree:
     """The tree as it grows.
 
     `base` is the prefix of the paths below the root. `globs` are those of the argument `exclude`.
-    `nodes` are those of the contract in pre-order. `unopened` are the paths of directories that are
-    nodes, but without children. `eligible` counts the children that a directory could have, by its
-    path: of each opened one, of which some are missing if the walk stopped early, and where
-    `count_closed` asks for it, of an unopened one. `left_out` has the kind of each path that
-    `DEFAULT_EXCLUDES` keep out. `unasked` says that the root has files or links that `entry_kind`
-    keeps out.
+    `nodes` are those of the contract in pre-order. `unopened` has the paths of directories that are
+    nodes, but without children. `missing` counts, by the path of an opened directory, the children
+    that the walk has not come to. `left_out` has the kind of each path that `DEFAULT_EXCLUDES` keep
+    out. `unasked` says that the root has files or links that `entry_kind` keeps out.
     """
 
     arguments: Arguments
@@ -100,8 +94,8 @@ class Tree:
     globs: Globs | None
     expired: bool = False
     unasked: bool = False
-    eligible: dict[str, int] = field(default_factory=dict)
-    unopened: list[str] = field(default_factory=list)
+    missing: dict[str, int] = field(default_factory=dict)
+    unopened: set[str] = field(default_factory=set)
     left_out: dict[str, Kind] = field(default_factory=dict)
     unreadable: list[str] = field(default_factory=list)
 
@@ -117,7 +111,9 @@ class Tree:
             for step in walk:
                 name, path, kind, depth, _ = step
                 node: Node = {"name": name, "path": self.base + path, "depth": depth, "kind": kind}
-                opened[depth - 1].setdefault("children", []).append(node)
+                above = opened[depth - 1]
+                above.setdefault("children", []).append(node)
+                self.missing[above["path"]] -= 1
                 self.nodes.append(node)
                 if kind is Kind.DIRECTORY:
                     is_open = depth < self.arguments.max_depth and not self.limit_reached
@@ -126,16 +122,14 @@ class Tree:
                     elif is_open:
                         self.unreadable.append(node["path"])
                     else:
-                        self.unopened.append(node["path"])
+                        self.unopened.add(node["path"])
                         if not self.limit_reached:
                             node["truncated"] = True
-                        if self.arguments.count_closed:
-                            walk.look_into(step)
                 if self.limit_reached:
                     break
             self.expired = walk.expired
-        if self.expired and opened[-1]["path"] not in self.eligible:
-            self.unopened.append(opened[-1]["path"])
+        if opened[-1]["path"] not in self.missing:  # the time was up when it was to be read
+            self.unopened.add(opened[-1]["path"])
 
     def arrange(self, directory: int, path: str) -> list[Named]:
         """Filter (7) and order (3.1) the entries of a directory, as many as there is room for.
@@ -162,12 +156,8 @@ class Tree:
             order = None if "".join(names).isascii() else _utf_16  # for ASCII they are the same
             found += zip(nsmallest(room - len(found), names, key=order), repeat(kind))
             eligible += len(names)
-        self.eligible[prefix.rstrip("/") or self.nodes[0]["path"]] = eligible
+        self.missing[prefix.rstrip("/") or "."] = eligible
         return found
-
-    def missing(self, node: Node) -> int:
-        """Count the children of an opened directory that are missing because the walk stopped."""
-        return self.eligible.get(node["path"], 0) - len(node.get("children", ()))
 
 
 def _utf_16(name: str) -> bytes:
@@ -178,7 +168,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     """Grow the tree, and write it."""
     tree = _grown(arguments, context)
     counts = Counter(node["kind"] for node in tree.nodes)
-    text, is_whole, notes = _text(tree, counts)
+    text, is_whole = _text(tree, counts)
     warnings = [
         f"Directory {quote(path)} cannot be read: its children are missing"
         for path in tree.unreadable
@@ -193,24 +183,11 @@ def run(arguments: Arguments, context: Context) -> Result:
         "total_files": counts[Kind.FILE],
         "total_symlinks": counts[Kind.SYMLINK],
     }
-    closed = set(tree.unopened)
-    missing = {
-        node["path"]: tree.missing(node) for node in tree.nodes if node["path"] not in closed
-    }
-    more = {
-        "left_out": sorted({path.split("/")[-1] for path in tree.left_out}),
-        "missing": [{"path": path, "count": count} for path, count in missing.items() if count],
-        # Without those that could not be read.
-        "closed": [
-            {"path": path, "count": tree.eligible[path]}
-            for path in tree.unopened
-            if path in tree.eligible
-        ],
-        "notes": [note.data() for note in notes],
-    }
+    missing = [{"path": path, "count": count} for path, count in tree.missing.items() if count]
+    left_out = sorted({path.split("/")[-1] for path in tree.left_out})
     return Result(
         text=text,
-        data=output | more,
+        data=output | {"left_out": left_out, "missing": missing},
         output=output,
         truncated=tree.limit_reached or tree.expired or not is_whole,
         warnings=tuple(warnings),
@@ -244,8 +221,8 @@ def _grown(arguments: Arguments, context: Context) -> Tree:
 # ---------------------------------------------------------------------------- text
 
 
-def _text(tree: Tree, counts: Counter[Kind]) -> tuple[str, bool, list[Note]]:
-    """Return the text within the limit, whether it is whole, and the notes of the whole text.
+def _text(tree: Tree, counts: Counter[Kind]) -> tuple[str, bool]:
+    """Return the text within the limit, and whether it is whole.
 
     A cut text ends with as many names as have room, and `…` for the others of their line.
     """
@@ -253,19 +230,17 @@ def _text(tree: Tree, counts: Counter[Kind]) -> tuple[str, bool, list[Note]]:
     numbers = [plural(counts[kind], kind, nouns.get(kind, "")) for kind in SUFFIXES if counts[kind]]
     root = show(f"{tree.nodes[0]['path']}/")
     head = f"Tree of {root} with {', '.join(numbers)}, itself included\n"
-    rows, unopened = list[str](), set(tree.unopened)  # a row for each child, with the line's ends
+    rows = list[str]()  # a row for each child, with the line's ends
     for node in tree.nodes:
         children = node.get("children", ())
         line = f"{word(node['path'])}/"
-        for child, label in zip(children, words([one["name"] for one in children]), strict=True):
-            # A name such as +6 looks like a count.
-            shown = literal(label) if label[0] == "+" and label[1:].isdigit() else label
-            mark = SUFFIXES[child["kind"]] + "…" * (child["path"] in unopened)
-            rows.append(f"{line} {shown}{mark}")
+        for child in children:
+            mark = SUFFIXES[child["kind"]] + "…" * (child["path"] in tree.unopened)
+            rows.append(f"{line} {word(child['name'])}{mark}")
             line = ""
         if children:
-            missing = tree.missing(node)
-            end = f" +{missing}" if missing and not tree.expired else " …" if missing else ""
+            missing = tree.missing[node["path"]]
+            end = (" …" if tree.expired else f" +{missing}") if missing else ""
             rows[-1] += f"{end}\n"
     limit = tree.context.text_limit()
 
@@ -277,10 +252,10 @@ def _text(tree: Tree, counts: Counter[Kind]) -> tuple[str, bool, list[Note]]:
         return head + shown + end + bracketed(notes)
 
     whole, count = fit(text, len(rows), map(size, rows), limit)
-    return whole, count == len(rows), list(_notes(tree, None))
+    return whole, count == len(rows)
 
 
-def _notes(tree: Tree, cut_lines: int | None, *, is_line_cut: bool = False) -> Iterator[Note]:
+def _notes(tree: Tree, cut_lines: int | None, *, is_line_cut: bool = False) -> Iterator[str]:
     """Say why names are missing, and how to see them.
 
     `cut_lines` counts the lines that the text leaves out; it is None if the text is whole. With
@@ -288,40 +263,36 @@ def _notes(tree: Tree, cut_lines: int | None, *, is_line_cut: bool = False) -> I
     """
     asked, limit = tree.arguments, tree.context.text_limit()
     if tree.limit_reached:
-        raisable = asked.max_entries < MAX_ENTRIES
-        text = f"stopped at max_entries {asked.max_entries}: there may be more"
-        yield Note(NoteKind.LIMIT, text, f"raise it (at most {MAX_ENTRIES})" if raisable else "")
+        raised = f"; raise it (at most {MAX_ENTRIES})" * (asked.max_entries < MAX_ENTRIES)
+        yield f"stopped at max_entries {asked.max_entries}: there may be more{raised}"
     if tree.expired:
-        remedy = "exclude more, or give a directory as path"
-        yield Note(NoteKind.TIME, "stopped as the time was up", remedy)
+        yield "stopped as the time was up: exclude more, or give a directory as path"
     if cut_lines:
-        text = omitted(plural(cut_lines, "more line"), limit)
-        yield Note(NoteKind.LIMIT, text, "give a directory as path")
-    short = [one for one in tree.nodes if one.get("children") and tree.missing(one)]
+        yield omitted(plural(cut_lines, "more line"), limit, "give a directory as path")
+    short = [tree.missing[one["path"]] for one in tree.nodes if "children" in one]
+    short = list(filter(None, short))
     if asked.max_depth > 1 and (short or is_line_cut):
-        call = f"give its directory as path with max_depth=1, max_entries={MAX_ENTRIES}"
         exact = short and cut_lines is None and not tree.expired
-        mark = f"+{tree.missing(short[0])}" if exact else "…"
-        yield Note(NoteKind.LIMIT, f"a line that ends with {mark} misses names", call)
+        mark = f"+{short[0]}" if exact else "…"
+        call = f"give its directory as path with max_depth=1, max_entries={MAX_ENTRIES}"
+        yield f"a line that ends with {mark} misses names: {call}"
     elif (is_line_cut or (short and asked.max_entries == MAX_ENTRIES)) and (
-        call_for_all := all_files(tree.nodes[0]["path"], "**", limit, tree.context.named)
+        call_for_all := all_files(tree.nodes[0]["path"], limit, tree.context.named)
     ):  # this tool shows no more of the root's line, but workspace/search_files does
-        yield Note(NoteKind.LIMIT, "all files", call_for_all)
+        yield f"all files: {call_for_all}"
     is_cut = any("truncated" in node for node in tree.nodes)
     if is_cut or tree.unopened:
-        raisable = is_cut and asked.max_depth < MAX_DEPTH
-        more = f", or raise max_depth (at most {MAX_DEPTH})" if raisable else ""
-        yield Note(NoteKind.DEPTH, "dir/… is not opened", f"give it as path{more}")
+        raised = f", or raise max_depth (at most {MAX_DEPTH})"
+        raised *= is_cut and asked.max_depth < MAX_DEPTH
+        yield f"dir/… is not opened: give it as path{raised}"
     if tree.unasked and len(tree.nodes) == 1:
-        remedy = 'entry_kind="all" shows the files, too'
-        yield Note(NoteKind.RULE, "only directories are shown", remedy)
+        yield 'only directories are shown: entry_kind="all" shows the files, too'
     if tree.left_out:
         paths = (word(path) + SUFFIXES[kind] for path, kind in sorted(tree.left_out.items()))
-        shown_paths = some_of(paths, len(tree.left_out)) or f"{len(tree.left_out)} with long names"
-        yield Note(NoteKind.RULE, f"left out by rule: {shown_paths}", "give one as path to see it")
+        shown = some_of(paths, len(tree.left_out)) or f"{len(tree.left_out)} with long names"
+        yield f"left out by rule: {shown}; give one as path to see it"
     if tree.unreadable:
-        text = f"cannot be read: {paths_in_a_note(tree.unreadable)}"
-        yield Note(NoteKind.UNREADABLE, text)
+        yield f"cannot be read: {paths_in_a_note(tree.unreadable)}"
 
 
 TOOL = Tool(

@@ -20,10 +20,6 @@ def test_an_earlier_folder_shadows_a_later_one(project: Project, home: Path) -> 
     reply = project.listing()
     told = [(row["name"], row["description"]) for row in rows(reply)]
     assert told == [("both", "The project's."), ("own", "The user's own.")]
-    assert [row["path"] for row in rows(reply)] == [
-        str(project.commands / "both.md"),
-        str(home / ".claude/commands/own.md"),
-    ]
     assert output(project.call(GET, command_name="both"))["content"] == "The project's."
     assert output(project.call(GET, command_name="own"))["content"] == "The user's own."
     assert project.found("own") == ["own"]

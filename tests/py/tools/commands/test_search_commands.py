@@ -51,14 +51,6 @@ def test_dependencies_are_hidden(library: Project) -> None:
     assert "hidden" not in library.found("deploy hidden", max_results=100)
 
 
-def test_contents_are_read_only_for_words_that_are_missing(
-    library: Project, opened: list[str]
-) -> None:
-    library.found("deploy")
-    twice = [name for name in set(opened) if opened.count(name) > 1]
-    assert sorted(twice) == ["content.md", "other.md", "zeploy.md"]
-
-
 @pytest.mark.parametrize(
     ("query", "found"),
     [

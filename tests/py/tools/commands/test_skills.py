@@ -37,8 +37,7 @@ def test_a_skill_is_listed_got_and_searched_as_a_command(project: Project, skill
     file = skill(skills, "tides", "name: tides", "description: Reads tide tables")
     project.write("moor.md", "Tie up.")
     reply = project.listing()
-    facts = [(row["name"], row["path"]) for row in rows(reply)]
-    assert facts == [("moor", str(project.commands / "moor.md")), ("tides", str(file))]
+    assert [row["name"] for row in rows(reply)] == ["moor", "tides"]
     assert "tides: Reads tide tables\n" in reply.text
     # The contract has no other keys.
     keys = {"name", "description", "size", "last_modified"}
@@ -110,9 +109,9 @@ def test_links_in_the_project_stay_within_it(
     (skills / "gone").symlink_to("nowhere")
     (skills / "text").symlink_to("../../shared/in/SKILL.md")
     reply = project.listing()
-    assert [(row["name"], row["path"]) for row in rows(reply)] == [
-        ("in", str(project.root / "shared/in/SKILL.md"))
-    ]
+    assert [row["name"] for row in rows(reply)] == ["in"]
+    path = output(project.call(GET, command_name="in"))["metadata"]["path"]
+    assert path == str(project.root / "shared/in/SKILL.md")
     assert sorted(warning.partition(" is skipped")[0] for warning in reply.warnings) == [
         f"'{SKILLS}/file/SKILL.md'",
         f"'{SKILLS}/loop/SKILL.md'",
