@@ -30,7 +30,6 @@
 (defvar backstaff-lisp-tools
   '(("emacs/context" backstaff-emacs backstaff-emacs-context-tool)
     ("emacs/diagnostics" backstaff-emacs backstaff-emacs-diagnostics-tool)
-    ("emacs/find_symbol" backstaff-emacs backstaff-emacs-find-symbol-tool)
     ("emacs/read_buffer" backstaff-emacs backstaff-emacs-read-buffer-tool))
   "The tools in Lisp: lists of an id, a library, and the definition in it.
 The policy in the server's settings may name these ids.")

@@ -87,10 +87,7 @@
                       ": workspace/tree {\"path\": \"\\.\", .*} shows what is in it")
                      ("emacs/read_buffer" (:buffer "workspace/tree")
                       "no buffer 'workspace/tree'.*; emacs_context names buffers; read_file reads"
-                      "; emacs/context names buffers; workspace/read_file reads")
-                     ("emacs/find_symbol" (:symbol "x" :path "workspace/tree")
-                      "'workspace/tree' is not open.*; use regexp_search"
-                      "; use workspace/regexp_search")))
+                      "; emacs/context names buffers; workspace/read_file reads")))
       (ert-info (id)
         (backstaff-agent-tools)
         (let ((text (car (backstaff-test-answers (backstaff-agent-tests-calling id args)))))

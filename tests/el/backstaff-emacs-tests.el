@@ -28,8 +28,7 @@
            (ours (seq-filter (lambda (tool) (equal (plist-get tool :toolset) "emacs")) tools))
            (keys (lambda (tool) (cl-loop for (key _) on tool by #'cddr collect key))))
       (should (equal (mapcar (lambda (tool) (plist-get tool :id)) ours)
-                     '("emacs/context" "emacs/diagnostics" "emacs/find_symbol"
-                       "emacs/read_buffer")))
+                     '("emacs/context" "emacs/diagnostics" "emacs/read_buffer")))
       (should (equal (mapcar #'car backstaff-lisp-tools)
                      (mapcar (lambda (tool) (plist-get tool :id)) ours)))
       (dolist (tool ours)
@@ -37,8 +36,7 @@
         (should (eq (plist-get tool :policy) :allow)))
       (should (equal (mapcar (lambda (tool) (plist-get tool :name))
                              (backstaff-agent-tools "emacs"))
-                     '("emacs_context" "emacs_diagnostics" "emacs_find_symbol"
-                       "emacs_read_buffer")))
+                     '("emacs_context" "emacs_diagnostics" "emacs_read_buffer")))
       ;; Models know the tools by these names, and so do the texts for them.
       (should (string-match-p "emacs_context names buffers.*use read_file"
                               (plist-get (car (last (backstaff-agent-tools "emacs")))
@@ -53,8 +51,6 @@
                      ("Argument 'buffer' must be a string, not the number 5" :buffer 5)))
       (should (equal (apply #'backstaff-emacs-tests-error "read_buffer" args)
                      (list "INVALID_ARGUMENT" words))))
-    (should (equal (cadr (backstaff-emacs-tests-error "find_symbol" :symbol "x" :what "bad"))
-                   "Argument 'what' must be one of 'definition', 'references'"))
     (let ((reply (backstaff-call 'emacs/context "{\"colour\": 1}")))
       (should (equal (plist-get reply :warnings) '("Unknown argument ignored: colour"))))
     (should (equal (plist-get (plist-get (backstaff-call 'emacs/context "{") :error) :code)
@@ -85,7 +81,7 @@
       (dolist (call '((emacs/context) (emacs/read_buffer :buffer "*log*")
                       (emacs/read_buffer :buffer "*log*" :start_line 5)
                       (emacs/read_buffer :buffer "*log*" :max_lines 500)
-                      (emacs/diagnostics) (emacs/find_symbol :symbol "x")))
+                      (emacs/diagnostics)))
         (dolist (key '(:max-output-bytes :available-capacity-bytes))
           (let ((reply (backstaff-call (car call) (cdr call) (list key limit :approved t))))
             (ert-info ((format "%S %S" limit reply))
@@ -412,8 +408,8 @@ lines 1-3 of 3\n1\t%s a\\\\u202eb\\\\u001b\\[31m\n2\ty\\{2000\\}\\[\\+998000 cha
   (backstaff-test-with-buffers '(("a.txt" . "x"))
     (backstaff-emacs-tests-visit "a.txt")
     (backstaff-tools)
-    (dolist (tool '("read_buffer" "diagnostics" "find_symbol"))
-      (backstaff-call (concat "emacs/" tool) '(:buffer "a.txt" :path "a.txt" :symbol "x")))
+    (dolist (tool '("read_buffer" "diagnostics"))
+      (backstaff-call (concat "emacs/" tool) '(:buffer "a.txt" :path "a.txt")))
     (let* ((touched nil)
            (file-name-handler-alist
             (cons (cons "nowhere\\.invalid" (lambda (&rest call) (push call touched) nil))
@@ -422,15 +418,12 @@ lines 1-3 of 3\n1\t%s a\\\\u202eb\\\\u001b\\[31m\n2\ty\\{2000\\}\\[\\+998000 cha
                       "/nowhere.invalid" "a/../../nowhere.invalid" "~nowhere.invalid/x"
                       "/ftp:nowhere.invalid:" "nowhere.invalid:x"))
         (should (equal (car (backstaff-emacs-tests-error "read_buffer" :buffer path)) "NOT_FOUND"))
-        (let ((refused (not (string-match-p "\\`~\\|\\`nowhere" path))))
-          (if refused
-              (should (equal (backstaff-emacs-tests-error "diagnostics" :path path)
-                             (list "SANDBOX_VIOLATION"
-                                   (format "Path '%s' is outside the workspace" path))))
+        (if (string-match-p "\\`~\\|\\`nowhere" path)
             (should (string-match-p (format "\\`Not checked: %s is not open$" path)
-                                    (backstaff-emacs-tests-text "diagnostics" :path path))))
-          (should (equal (car (backstaff-emacs-tests-error "find_symbol" :symbol "x" :path path))
-                         (if refused "SANDBOX_VIOLATION" "NOT_FOUND")))))
+                                    (backstaff-emacs-tests-text "diagnostics" :path path)))
+          (should (equal (backstaff-emacs-tests-error "diagnostics" :path path)
+                         (list "SANDBOX_VIOLATION"
+                               (format "Path '%s' is outside the workspace" path))))))
       (should-not touched))))
 
 (provide 'backstaff-emacs-tests)

@@ -395,8 +395,7 @@ Connection: close\r\nContent-Length: %d\r\n\r\n%s" (length body) body))
            (backstaff-approval-function #'always)
            (model (backstaff-gptel-tests--model
                    '(("emacs_context") ("emacs_read_buffer" :buffer "*backstaff shell*")
-                     ("emacs_diagnostics" :path "src")
-                     ("emacs_find_symbol" :symbol "frob" :path "a.txt"))
+                     ("emacs_diagnostics" :path "src"))
                    requests))
            (gptel-use-curl nil)
            (gptel-backend (gptel-make-openai "fake"

@@ -94,8 +94,7 @@ The slots from ANSWERS on count; DEAD lists the dead ends."
     ("commands/get_command" (:command_name "release-1"))
     ("emacs/context" ())
     ("emacs/diagnostics" () (:path "old.py"))
-    ("emacs/read_buffer" (:buffer "nowhere"))
-    ("emacs/find_symbol" (:symbol "run_7" :path "server.py")))
+    ("emacs/read_buffer" (:buffer "nowhere")))
   "Tools by id, and arguments of calls for each.")
 
 (defmacro backstaff-walk-tests-with-project (&rest body)

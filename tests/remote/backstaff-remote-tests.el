@@ -209,18 +209,6 @@ For example eglot, told of a problem, looks for the buffer of its file."
                                   (plist-get (backstaff-call 'emacs/context nil context)
                                              :text))))))))
 
-(ert-deftest backstaff-remote-symbols-are-not-looked-up-on-another-host ()
-  (backstaff-remote-test-on backstaff-remote-test-ssh
-    (backstaff-test-killing-buffers
-      (find-file-noselect (concat far "a.txt"))
-      (backstaff-tools)
-      (backstaff-remote-tests-quiet
-        (should (string-match-p
-                 "No back end here: the project is on another host; use workspace/regexp_search"
-                 (plist-get (backstaff-call 'emacs/find_symbol '(:symbol "alpha" :path "a.txt")
-                                            (list :root far))
-                            :text)))))))
-
 (ert-deftest backstaff-remote-unsaved-text-is-that-of-the-buffer-after-any-edit ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
     (backstaff-test-edits-are-read root far)))
