@@ -59,8 +59,8 @@ DEADLINE, nil if it may take any time.  LOOKED is non-nil if Emacs has read from
 the peer since.  SENT is nil while its request is being sent."
   method success-fn error-fn timeout deadline looked sent)
 
-(defun backstaff-epc-connect (connection)
-  "Let CONNECTION read from its process, and return it.
+(defun backstaff-epc-connect (connection &optional output)
+  "Let CONNECTION read from its process, after OUTPUT that came before; return it.
 The process gets a new filter and a new sentinel."
   (let ((process (backstaff-epc--process connection))
         (buffer (generate-new-buffer " *backstaff frames*" t)))
@@ -78,6 +78,8 @@ The process gets a new filter and a new sentinel."
      (lambda (process _event)
        (unless (process-live-p process)
          (backstaff-epc-close connection (backstaff-epc--end-text connection)))))
+    (when output
+      (backstaff-epc--receive connection output))
     connection))
 
 (defun backstaff-epc--end-text (connection)

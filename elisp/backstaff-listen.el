@@ -275,7 +275,7 @@ The answer is `:later', t, `:refused', `:late' or `:unasked'."
       (setq question (list (list id args secret) nil nil) state :later)
       (process-put server 'questions (cons question (seq-take (process-get server 'questions) 31)))
       (run-at-time 0 nil #'backstaff-listen--decide server question
-                   (+ (float-time) (min 60 (or backstaff-call-timeout 60)))))
+                   (+ (float-time) (min 60 backstaff-call-timeout))))
     (setf (cdr question) (list (pcase state (:later :later) ('t 'granted)) (float-time)))
     state))
 

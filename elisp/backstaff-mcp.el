@@ -62,10 +62,8 @@ DIRECTORY and TOOLSETS are as in `backstaff-mcp-server'."
           ,@arguments "mcp"
           ,@(and root (list "--root" root))
           ,@(and toolsets (list "--toolsets" (string-join (ensure-list toolsets) ",")))
-          ,@(and backstaff-agent-max-output-bytes
-                 ;; The server takes no less.
-                 (list "--max-output-bytes"
-                       (number-to-string (max 1024 backstaff-agent-max-output-bytes))))
+          ;; The server takes no less than 1024.
+          "--max-output-bytes" ,(number-to-string (max 1024 backstaff-agent-max-output-bytes))
           ,@(and backstaff-server-settings-file
                  (list "--config" (backstaff-server-settings-file-name))))))))
 

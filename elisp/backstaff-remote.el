@@ -20,7 +20,8 @@
 
 (require 'tramp)
 (require 'tramp-sh)
-(require 'backstaff-ui-prompt)
+(require 'backstaff-names)
+(require 'backstaff-server)
 
 (defvar tramp-dont-suspend-timers)
 
@@ -53,38 +54,21 @@ Servers start on such hosts alone.  This does not connect to the host."
   (and (tramp-tramp-file-p directory)
        (tramp-sh-file-name-handler-p (tramp-dissect-file-name directory))))
 
-;;;###autoload
-(defun backstaff-connect ()
-  "Connect to the host of the current directory and start the server there."
-  (interactive)
-  (let ((host (file-remote-p default-directory)))
-    (unless (and host (backstaff-remote--shell-p default-directory))
-      (user-error "This directory is on no other host with a shell"))
-    (unless (backstaff-prompt-open-host host)
-      (user-error "There is no connection to %s" host))
-    (condition-case problem
-        (let ((server (backstaff-server-ensure host)))
-          (backstaff-epc-call server 'ping nil)
-          (message "The server on %s is up: %s" host
-                   (plist-get (backstaff-server-start-info server) :text)))
-      (backstaff-error (user-error "%s" (backstaff-epc-error-text problem))))))
-
-(defun backstaff-remote--look-up (function directory &rest more)
+(defun backstaff-remote--look-up (function directory)
   "Return the value of FUNCTION, which looks for a project, for DIRECTORY.
-MORE are more arguments for it.  TRAMP takes several round trips for that."
+TRAMP takes several round trips for that, so it is called once."
   (backstaff-server-check-host directory)
   (backstaff-server-once
-   (cl-list* function directory more)
+   (cons function directory)
    (lambda ()
      (backstaff-remote--by-tramp
       directory (concat "find the project's root on " (file-remote-p directory))
-      (lambda () (apply function (expand-file-name directory) more))))))
+      (lambda () (funcall function (expand-file-name directory)))))))
 
 ;;; TRAMP
 
 (defconst backstaff-remote--network-advice
-  "See whether that host is up and the network between is, by ssh or ping; then \
-type M-x backstaff-connect in a directory of that host"
+  "See by ssh or ping whether that host and the network are up; then visit a file there"
   "Advice for a user about a host that is silent.")
 
 (defun backstaff-remote--limited (late function)

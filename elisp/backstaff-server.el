@@ -53,30 +53,26 @@ server starts."
   '(backstaff-error user-error))
 
 (defconst backstaff-server--advice
-  '((backstaff-timeout
-     . "The program runs and does not answer; read M-x backstaff-show-log, and look whether the\
- machine or the network is overloaded")
+  '((backstaff-timeout . "The program runs and does not answer: read M-x backstaff-show-log")
     (backstaff-protocol-error
-     . "The program speaks, but not as Backstaff's server does: see what `backstaff-server-command'\
- starts, and that it prints only frames")
+     . "It speaks, but not as Backstaff's server does: see `backstaff-server-command'")
     (backstaff-remote-directory
-     . "Type M-x backstaff-connect there; or M-x cd to a local directory, or customize\
- `backstaff-root-directory'")
+     . "Visit a file there, which connects; or type M-x cd to a local directory")
     (backstaff-start-error
-     . "Customize `backstaff-server-command' to name a program that exists, or set it to nil to\
- have one found")
+     . "Customize `backstaff-server-command', or set it to nil to have a program found")
     (backstaff-connection-lost
-     . "The program ended by itself; its last words are above and in M-x backstaff-show-log.  If\
- they mention the settings file, correct that file; else type M-x backstaff-doctor"))
+     . "It ended by itself: if its last words mention the settings file, correct that file")
+    (backstaff-error . "Read the log: M-x backstaff-show-log"))
   "Advice for each condition that brings none of its own.")
 
 (defun backstaff-server-advice (condition)
   "Return advice for a user about CONDITION, which `condition-case' bound.
 A `backstaff-error' may bring it as a second string, behind the text."
-  (or (and (memq 'backstaff-error (get (car condition) 'error-conditions)) (nth 2 condition))
-      (cl-loop for symbol in (get (car condition) 'error-conditions)
-               thereis (alist-get symbol backstaff-server--advice))
-      "Read the log: M-x backstaff-show-log"))
+  (let ((kinds (get (car condition) 'error-conditions)))
+    (or (and (memq 'backstaff-error kinds) (nth 2 condition))
+        (alist-get (or (cl-find-if (lambda (kind) (assq kind backstaff-server--advice)) kinds)
+                       'backstaff-error)
+                   backstaff-server--advice))))
 
 (defun backstaff-error-text (condition)
   "Return the text of a reply that CONDITION ended, without properties.
@@ -187,9 +183,9 @@ non-nil:
     Start a server on HOST, wait until it is ready, and return a plist:
     `:process' speaks EPC; `:output' has the bytes that it printed since; and
     `:text' describes the start.
-`look-up' FUNCTION DIRECTORY &rest ARGUMENTS
-    Return the value of FUNCTION, called with DIRECTORY and ARGUMENTS once,
-    until `backstaff-restart'.")
+`look-up' FUNCTION DIRECTORY
+    Return the value of FUNCTION, called with DIRECTORY once until
+    `backstaff-restart'.")
 
 (defun backstaff-server-on-host (operation &rest arguments)
   "Do OPERATION of `backstaff-server-host-functions' with ARGUMENTS."
@@ -239,20 +235,17 @@ These are the server's own ones until a handshake brings those of the settings."
 
 (defun backstaff-server--launch (host)
   "Start a server on HOST and return it."
-  (let ((server (backstaff-server--make :log-function #'backstaff-server-note)))
+  (let ((server (backstaff-server--make
+                 :name (if host (format "the server on %s" host) "the server") :remote host
+                 :log-function #'backstaff-server-note)))
     (condition-case problem
-        (if (null host)
-            (backstaff-server--launch-here server)
+        (if (null host) (backstaff-server--launch-here server)
           (let ((started (backstaff-server-on-host 'start host)))
             (setf (backstaff-server-start-info server) started
-                  (backstaff-server-name server) (format "the server on %s" host)
-                  (backstaff-server-remote server) t
                   (backstaff-server-process server) (plist-get started :process))
-            (backstaff-epc-connect server)
-            ;; The connection reads by the filter that it has set.
-            (funcall (process-filter (backstaff-server-process server))
-                     (backstaff-server-process server) (plist-get started :output))))
+            (backstaff-epc-connect server (plist-get started :output))))
       ((error quit)
+       (funcall (backstaff-server-stderr-function server))
        (backstaff-server-note (error-message-string problem))
        (if (cl-intersection '(backstaff-error quit) (get (car problem) 'error-conditions))
            (signal (car problem) (cdr problem))
@@ -274,24 +267,19 @@ These are the server's own ones until a handshake brings those of the settings."
                               (setq last-words (string-limit (concat last-words text) 2000 t))
                               (backstaff-server--log text)))))
       (set-process-thread stderr nil)
-      (unwind-protect
-          (progn
-            (backstaff-server-note (format "starting %S" command))
-            ;; Emacs itself would make a child that fails to become the program.
-            (unless (executable-find (car command))
-              (signal 'backstaff-start-error
-                      (list (format "there is no program %s" (car command)))))
-            (setf (backstaff-server-process server)
-                  (make-process :name "backstaff" :buffer nil :command command :noquery t
-                                :connection-type 'pipe :coding 'binary :stderr stderr)
-                  (backstaff-server-stderr-function server)
-                  (lambda ()
-                    ;; A child of the server, now dead, may hold the pipe open.
-                    (accept-process-output stderr 0.2 nil t)
-                    (kill-buffer buffer)
-                    (string-join (last (split-string last-words "\n" t) 8) "\n"))))
-        (unless (backstaff-server-process server)
-          (kill-buffer buffer)))
+      (setf (backstaff-server-stderr-function server)
+            (lambda ()
+              ;; A child of the server, now dead, may hold the pipe open.
+              (accept-process-output stderr 0.2 nil t)
+              (kill-buffer buffer)
+              (string-join (last (split-string last-words "\n" t) 8) "\n")))
+      (backstaff-server-note (format "starting %S" command))
+      ;; Emacs itself would make a child that fails to become the program.
+      (unless (executable-find (car command))
+        (signal 'backstaff-start-error (list (format "there is no program %s" (car command)))))
+      (setf (backstaff-server-process server)
+            (make-process :name "backstaff" :buffer nil :command command :noquery t
+                          :connection-type 'pipe :coding 'binary :stderr stderr))
       (backstaff-epc-connect server))))
 
 (defun backstaff-server--shake-hands (server)
@@ -303,7 +291,8 @@ These are the server's own ones until a handshake brings those of the settings."
      :success-fn
      (lambda (identity)
        (if-let ((mismatch (backstaff-server--mismatch identity)))
-           (apply #'fail mismatch)
+           (fail mismatch "Update the older one: Emacs's package by M-x list-packages RET, U and x;\
+ the server by pipx upgrade backstaff, or as you installed it.  Then type M-x backstaff-restart")
          (setq backstaff-server-content-readers (plist-get identity :reads-content)
                backstaff-server-secrets (plist-get identity :secrets))
          (backstaff-server-note (format "connected: %S" identity))))
@@ -317,16 +306,12 @@ These are the server's own ones until a handshake brings those of the settings."
 
 (defun backstaff-server--mismatch (identity)
   "Return nil if a server of IDENTITY, maybe no plist, speaks our protocol.
-Otherwise return the reason and the remedy, two strings."
-  (let* ((version (plist-get identity :version)) (protocol (plist-get identity :protocol))
-         (newer (and (integerp protocol) (> protocol backstaff-server--protocol))))
+Otherwise return the reason."
+  (let ((version (plist-get identity :version)) (protocol (plist-get identity :protocol)))
     (unless (and (stringp version) (eql protocol backstaff-server--protocol))
-      (list (format "Emacs has Backstaff %s (protocol %d), the server is %s (protocol %s);\
- update %s" backstaff-server-version backstaff-server--protocol (or version "something else")
- protocol (if newer "Emacs's package" "the server"))
-            (if newer "Type M-x list-packages RET, U and x, then start Emacs anew"
-              "Type in a shell: pipx upgrade backstaff (or as you installed it); or set\
- `backstaff-server-command' to nil.  Then type M-x backstaff-restart")))))
+      (format "Emacs has Backstaff %s (protocol %d), the server is %s (protocol %s)"
+              backstaff-server-version backstaff-server--protocol
+              (or version "something else") protocol))))
 
 (defun backstaff-server--stop (reason)
   "Stop all servers, and fail the calls under way for REASON."
@@ -358,7 +343,7 @@ DIRECTORY is remote, and Emacs has to be connected to its host."
       (signal 'backstaff-remote-directory
               (list (format "%s is on another machine, and %s" directory
                             (if shell
-                                "Emacs is not connected to it; M-x backstaff-connect connects"
+                                "Emacs is not connected to it: visit a file there"
                               "Backstaff cannot start a server there")))))))
 
 ;;; The server

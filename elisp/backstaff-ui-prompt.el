@@ -65,12 +65,6 @@ another host TRAMP would connect unasked."
   (if (and default (not current-prefix-arg)) (funcall default)
     (read-directory-name prompt (backstaff-directory))))
 
-(defun backstaff-prompt-open-host (host)
-  "Connect to HOST, which may ask for a password; return non-nil if that works."
-  ;; TRAMP does not connect where it believes that nobody waits for it.
-  (let ((non-essential nil))
-    (and (file-exists-p (concat host "/")) (backstaff-server-connected-p host))))
-
 (defun backstaff-prompt-connect (directory)
   "Ask whether to connect to DIRECTORY's host, if Emacs is not connected to it.
 Do not ask where no server could be started."
@@ -79,7 +73,9 @@ Do not ask where no server could be started."
                (not (backstaff-server-connected-p directory))
                (backstaff-server-on-host 'shell-p directory)
                (y-or-n-p (format "Connect to %s? " host)))
-      (backstaff-prompt-open-host host))))
+      ;; TRAMP does not connect where it believes that nobody waits for it.
+      (let ((non-essential nil))
+        (file-exists-p (concat host "/"))))))
 
 
 ;;; Text that the user types

@@ -187,7 +187,7 @@
                    (backstaff-doctor-tests-check "Root" report)))
         (should (equal state "FAILED"))
         (should (string-match-p "another machine" text))
-        (should (string-match-p "M-x backstaff-connect" advice)))
+        (should (string-match-p "Visit a file there" advice)))
       (should (equal (delete-dups operations) '(file-remote-p))))))
 
 (ert-deftest backstaff-doctor-knows-a-root-that-is-not-there ()

@@ -50,7 +50,7 @@ SETTINGS are the server's, a string, or nil."
        (let* ((gptel--known-tools nil)
               (gptel--known-presets nil)
               (gptel-confirm-tool-calls 'auto)
-              (backstaff-root-function #'identity)
+              (project-find-functions '(backstaff-test-project))
               (settings ,settings)
               (backstaff-server-settings-file
                (and settings (make-temp-file "backstaff-" nil ".toml" settings))))

@@ -90,9 +90,10 @@
 
 (ert-deftest backstaff-mcp-entry-carries-the-options ()
   (let ((backstaff-server-command '("/bin/echo"))
-        (backstaff-agent-max-output-bytes nil)
+        (backstaff-agent-max-output-bytes 24576)
         (backstaff-server-settings-file nil))
-    (should (equal (backstaff-mcp--command nil nil) '("/bin/echo" "mcp")))
+    (should (equal (backstaff-mcp--command nil nil)
+                   '("/bin/echo" "mcp" "--max-output-bytes" "24576")))
     (setq backstaff-agent-max-output-bytes 4000
           backstaff-server-settings-file "~/c.toml")
     (should (equal (backstaff-mcp--command "~/p/" '("workspace" "commands"))

@@ -354,7 +354,6 @@
 (ert-deftest backstaff-view-asks-before-all-below-a-directory-without-a-project-is-read ()
   (backstaff-view-test-project '(("a" . ""))
     (let ((backstaff-root-directory nil) (noninteractive nil) (questions nil) (answer nil)
-          (backstaff-root-function #'backstaff-project-root)
           (backstaff-prompt--roots nil))
       (cl-letf (((symbol-function 'y-or-n-p)
                  (lambda (question) (push question questions) answer)))
