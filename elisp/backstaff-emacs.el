@@ -231,22 +231,18 @@ HEAD is the first line.  NOTES, of which some may be nil, stand in brackets."
          (path (backstaff-emacs--path selected roots))
          (other (and (not path) (backstaff-emacs--directory selected roots)
                      (substring-no-properties (buffer-name selected))))
-         (place (if path (backstaff-emacs-context--place path selected)
-                  (and files (backstaff-emacs-context--place (caar files) (cdar files)))))
-         (visible (cl-loop for frame in (visible-frame-list)
-                           append (cl-loop for window in (window-list frame 'no-minibuffer)
-                                           for path = (backstaff-emacs--path (window-buffer window)
-                                                                            roots)
-                                           when path collect path)))
-         (visible (delete-dups visible))
+         (last (if path (cons path selected) (car files)))
+         (place (and last (backstaff-emacs-context--place (car last) (cdr last))))
+         (visible (cl-loop for (path . buffer) in files
+                           when (get-buffer-window buffer 'visible) collect path))
          (modified (cl-loop for (path . buffer) in files
                             when (buffer-modified-p buffer) collect path))
          (listed (lambda (paths) (if paths (backstaff-emacs--listed paths 400) "none")))
          (compilation (backstaff-emacs-context--compilation roots))
-         (lines `(,@(unless path
-                      (list (if other (format "Selected: %s, which visits no file"
-                                              (backstaff-names-show other))
-                              "Selected: nothing below the root")))
+         (lines `(,@(cond (path nil)
+                          (other (list (format "Selected: %s, which visits no file"
+                                               (backstaff-names-show other))))
+                          (t (list "Selected: nothing below the root")))
                   ,@(and place (list (concat (if path "Selected: " "Last selected file: ")
                                              (car place))))
                   ,@(cdr place)

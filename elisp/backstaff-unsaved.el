@@ -28,14 +28,6 @@
   "Maximum number of characters of a text below a `backstaff-unsaved-deadline'.
 Emacs encodes 700,000 characters in 40 ms.")
 
-(defconst backstaff-unsaved--most-names 1000
-  "Maximum number of texts that a call names, and of coding systems.
-The server refuses more.")
-
-(defconst backstaff-unsaved--remote-room (* 32 1024)
-  "Maximum number of bytes that names take in a call to another host.
-A request has at most 64 KiB there; the rest is for arguments.")
-
 (defconst backstaff-unsaved-most-seconds 5
   "Maximum number of seconds for which pieces are sent for a call.")
 
@@ -194,7 +186,9 @@ If METHOD is nil, it may be any.  The value is a plist:
 `:late'      non-nil if the time, `backstaff-unsaved-deadline', was up for some
 `:host'      the host of ROOT"
   (let* ((host (file-remote-p root))
-         (room (if host backstaff-unsaved--remote-room most-positive-fixnum))
+         ;; Bytes for names, and 120 for the digest of each.  A request to another host has 64 KiB
+         ;; at most, with the arguments; here there are fewer than the 1,000 texts that a server takes.
+         (room (if host (* 32 1024) 120000))
          (total 0) (items nil) (codings nil) (left-out nil) (late nil))
     (pcase-dolist (`(,name ,buffer ,unsaved)
                    (and (or (null method) (eq backstaff-server-content-readers 'unknown)
@@ -203,7 +197,7 @@ If METHOD is nil, it may be any.  The value is a plist:
                                      backstaff-server-content-readers))
                         (backstaff-unsaved--buffers root)))
       (with-current-buffer buffer
-        (pcase-let* ((cost (+ (string-bytes name) 120)) ; with digest, coding, parentheses
+        (pcase-let* ((cost (+ (string-bytes name) 120))
                      (`(,coding ,digest ,size)
                       (and unsaved
                            (<= (buffer-size) (if backstaff-unsaved-deadline
@@ -211,15 +205,13 @@ If METHOD is nil, it may be any.  The value is a plist:
                                                backstaff-unsaved--most-bytes))
                            (or (backstaff-unsaved--look) (progn (setq late t) nil)))))
           (cond
-           ((and digest (<= cost room) (<= (+ total size) backstaff-unsaved--most-bytes)
-                 (length< items backstaff-unsaved--most-names))
+           ((and digest (<= cost room) (<= (+ total size) backstaff-unsaved--most-bytes))
             (cl-incf total size)
             (cl-decf room cost)
             (push (list name digest (symbol-name coding)) items))
            (t
             (when unsaved (push name left-out))
-            (when-let ((coding (and (length< codings backstaff-unsaved--most-names)
-                                    (<= cost room) (backstaff-unsaved--coding-to-name))))
+            (when-let ((coding (and (<= cost room) (backstaff-unsaved--coding-to-name))))
               (cl-decf room cost)
               (push (list name coding) codings)))))))
     (list :items items :codings codings :left-out left-out :late late :host host)))
