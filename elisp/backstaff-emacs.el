@@ -4,14 +4,13 @@
 
 ;;; Commentary:
 
-;; The tools `emacs/…' show a model facts that only Emacs knows.  They look and do nothing
-;; else: no tool visits a file, runs a mode or a hook, starts a process, connects to a host,
-;; moves point or changes a window.
+;; These tools look and do nothing else: none visits a file, runs a mode or a hook, starts a
+;; process, connects to a host, moves point or changes a window.
 ;;
-;; The wall around the project is here.  A buffer belongs to the root of a call if the true
-;; name of its file is below it.  A buffer without a file belongs where its
-;; `default-directory' is.  Some buffers belong nowhere: those whose names begin with a
-;; blank, minibuffers (so passwords, too), and those with credentials.
+;; A buffer belongs to the root of a call if the true name of its file is below it.  A buffer
+;; without a file belongs where its `default-directory' is.  Some buffers belong nowhere:
+;; those whose names begin with a blank, minibuffers (so passwords, too), and those with
+;; credentials.
 ;;
 ;; Names are compared as strings.  A primitive for file names could call a handler, which
 ;; starts a program or asks another host, and a path of a model's may be "/ssh:host:/".

@@ -4,8 +4,7 @@
 
 ;;; Commentary:
 
-;; A tool that reports facts that only Emacs knows is one definition in Lisp, the constant
-;; that `backstaff-lisp-tools' names:
+;; A tool in Lisp is one definition, the constant that `backstaff-lisp-tools' names:
 ;;
 ;;   (defconst my-clock-tool
 ;;     '(:id "emacs/clock" :description "Tells the time."

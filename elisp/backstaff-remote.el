@@ -4,17 +4,15 @@
 
 ;;; Commentary:
 
-;; For a project on another host the server runs there, over a connection that
-;; TRAMP makes, so that a call costs one round trip.
+;; For a project on another host a server runs there, over a connection of TRAMP's, so that
+;; a call costs one round trip.  It starts unasked only if TRAMP is connected already;
+;; otherwise a command asks first.  A model cannot choose a host, because Emacs alone
+;; chooses the root.  One server serves all roots, because ssh allows ten sessions in a
+;; connection.
 ;;
-;; A server starts unasked only if TRAMP is connected already; otherwise a command
-;; asks first.  A model cannot choose a host, because Emacs alone chooses the root.
-;; Each connection of TRAMP's has one server, because ssh allows ten sessions in a
-;; connection, and one for each root would soon be too many.
-;;
-;; The host needs a Python and nothing else.  A small program on its command
-;; line runs the sources that the last start left there if they have the right
-;; hash, and asks for them otherwise: see py_backend/backstaff_remote.
+;; The host needs a Python and nothing else.  A small program on its command line runs the
+;; sources that the last start left there if they have the right hash, and asks for them
+;; otherwise: see py_backend/backstaff_remote.
 
 ;;; Code:
 

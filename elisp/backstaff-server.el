@@ -5,15 +5,13 @@
 ;;; Commentary:
 
 ;; One server serves all of Emacs; each call names the root of its project.  The server
-;; starts with the first call, which waits behind the handshake, and lives until Emacs ends.
-;; If it has died, the next call starts another one.  A root on another host has a server
-;; there.  A host is a string such as "/ssh:host:", as `file-remote-p' returns it; nil is
-;; this host.
+;; starts with the first call and lives until Emacs ends.  If it has died, the next call
+;; starts another one.  A root on another host has a server there.  A host is a string such
+;; as "/ssh:host:", as `file-remote-p' returns it; nil is this host.
 ;;
-;; The program runs in the directory of its sources and isolated from the environment.
-;; So no file or setting of a project counts.  The sources shipped with this package are
-;; run by a small shell script among them, py_backend/backstaff.sh.  It tries one Python
-;; after the other, as each may hang, and becomes the first that is 3.11 or newer.
+;; The program runs in the directory of its sources and isolated from the environment, so no
+;; file or setting of a project counts.  A shell script among the sources that are shipped
+;; with this package, py_backend/backstaff.sh, finds a Python that is 3.11 or newer.
 
 ;;; Code:
 
@@ -113,14 +111,11 @@ If no server starts, the text includes advice."
 (defun backstaff-show-log ()
   "Show what the server wrote to its log, and how it started and ended."
   (interactive)
-  (let ((directory default-directory))
-    (pop-to-buffer backstaff-server-log-buffer)
-    (unless (derived-mode-p 'special-mode)
-      (special-mode)
-      ;; The log is never out of date.
-      (setq-local revert-buffer-function #'ignore))
-    ;; A command that is given here is about the project that the user came from.
-    (setq default-directory directory)))
+  (pop-to-buffer backstaff-server-log-buffer)
+  (unless (derived-mode-p 'special-mode)
+    (special-mode)
+    ;; The log is never out of date.
+    (setq-local revert-buffer-function #'ignore)))
 
 ;;; The program
 
@@ -173,19 +168,15 @@ Signal a `backstaff-start-error' if there is none."
 ;;; One server
 
 (defvar backstaff-server-host-functions nil
-  "Hook for what TRAMP is needed for.
-Each function is called with an operation and its arguments, until one returns
-non-nil:
+  "Hook for what TRAMP is needed for: functions of an operation and its arguments.
 
-`shell-p' DIRECTORY
-    Return non-nil if a server can start at DIRECTORY, without connecting.
-`start' HOST
-    Start a server on HOST, wait until it is ready, and return a plist:
-    `:process' speaks EPC; `:output' has the bytes that it printed since; and
-    `:text' describes the start.
+`shell-p' DIRECTORY   can a server start at DIRECTORY?  Do not connect.
+`start' HOST          start a server, and return a plist when it is ready:
+                      `:process' speaks EPC, `:output' has the bytes that it
+                      has printed since, and `:text' describes the start.
 `look-up' FUNCTION DIRECTORY
-    Return the value of FUNCTION, called with DIRECTORY once until
-    `backstaff-restart'.")
+                      return the value of FUNCTION, called with DIRECTORY once
+                      until `backstaff-restart'.")
 
 (defun backstaff-server-on-host (operation &rest arguments)
   "Do OPERATION of `backstaff-server-host-functions' with ARGUMENTS."
@@ -352,7 +343,7 @@ DIRECTORY is remote, and Emacs has to be connected to its host."
   "Return the server on HOST, started if there is none that lives.
 On this host nothing waits for the start: calls wait behind the handshake.
 Signal a `backstaff-connection-lost' if the start fails."
-  (let ((server (cdr (assoc host backstaff-server--servers))))
+  (let ((server (alist-get host backstaff-server--servers nil nil #'equal)))
     (when (and server (backstaff-epc-unresponsive-p server))
       (backstaff-epc-close server "the server does not respond any more"))
     (unless (and server (backstaff-epc-live-p server))
@@ -390,15 +381,14 @@ Start the server if need be.  SUCCESS-FN, ERROR-FN and TIMEOUT are as in
         (plist-get (plist-get tool :model) :name)
         id)))
 
-(defun backstaff-server-tools (timeout &optional definitions)
+(defun backstaff-server-tools (timeout definitions)
   "Return the server's description of its tools; ask for it once a server.
 It includes the tools that the function DEFINITIONS returns.  Signal a
 `backstaff-error' if none comes within TIMEOUT seconds."
   (let ((server (backstaff-server-ensure)))
     (unless (eq (car backstaff-server--described) server)
       (setq backstaff-server--described
-            (cons server (backstaff-epc-call server 'describe
-                                             (and definitions (list (funcall definitions)))
+            (cons server (backstaff-epc-call server 'describe (list (funcall definitions))
                                              :timeout timeout))))
     (cdr backstaff-server--described)))
 
@@ -406,10 +396,9 @@ It includes the tools that the function DEFINITIONS returns.  Signal a
 (defun backstaff-stop ()
   "Stop the server, here and on other hosts; the next call starts it again."
   (interactive)
-  (let ((running backstaff-server--servers))
-    (backstaff-server--stop "the server was stopped")
-    (when (called-interactively-p 'interactive)
-      (message (if running "The server is stopped" "There was no server")))))
+  (backstaff-server--stop "the server was stopped")
+  (when (called-interactively-p 'interactive)
+    (message "The server is stopped")))
 
 ;;;###autoload
 (defun backstaff-restart ()
