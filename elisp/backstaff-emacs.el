@@ -22,7 +22,6 @@
 (require 'backstaff-names)
 (require 'backstaff-unsaved)
 
-(defvar compilation-arguments)
 (declare-function flymake-diagnostics "flymake" (&optional beg end))
 (declare-function flymake-diagnostic-beg "flymake" (diagnostic) t)
 (declare-function flymake-diagnostic-text "flymake" (diagnostic &rest parts) t)
@@ -173,10 +172,10 @@ The root itself is \"\".  Fail if PATH leads out of it."
 
 ;;; Results
 
-(defun backstaff-emacs--listed (paths limit)
-  "Return the first PATHS that take LIMIT bytes, and the number of the others.
+(defun backstaff-emacs--listed (names limit)
+  "Return the first NAMES that take LIMIT bytes, and the number of the others.
 For example \"a.c, b.c and 2 more\"."
-  (let* ((names (mapcar #'backstaff-names-show paths))
+  (let* ((names (mapcar #'backstaff-names-show names))
          (shown (backstaff-lisp-tools-fitting (mapcar (lambda (name) (concat ", " name)) names)
                                               limit))
          (left (- (length names) (length shown))))
@@ -216,7 +215,7 @@ HEAD is the first line.  NOTES, of which some may be nil, stand in brackets."
 
 (defconst backstaff-emacs-context-tool
   '(:id "emacs/context"
-    :description "Tells where the user is in Emacs: the selected file, line and region, the files that are visible or not saved yet, and the result of the last compilation. Use it when the user says 'here' or 'this'."
+    :description "Tells where the user is in Emacs: the selected file, line and region, the files that are visible or not saved yet, and the buffers without a file, such as a compilation. Use it when the user says 'here' or 'this'."
     :arguments nil
     :categories (:emacs :buffers)
     :function backstaff-emacs-context--run)
@@ -236,8 +235,11 @@ HEAD is the first line.  NOTES, of which some may be nil, stand in brackets."
                            when (get-buffer-window buffer 'visible) collect path))
          (modified (cl-loop for (path . buffer) in files
                             when (buffer-modified-p buffer) collect path))
-         (listed (lambda (paths) (if paths (backstaff-emacs--listed paths 400) "none")))
-         (compilation (backstaff-emacs-context--compilation roots))
+         (others (cl-loop for buffer in (buffer-list)
+                          until (backstaff-emacs--late-p)
+                          when (backstaff-emacs--directory buffer roots)
+                          collect (substring-no-properties (buffer-name buffer))))
+         (listed (lambda (names) (if names (backstaff-emacs--listed names 400) "none")))
          (lines `(,@(cond (path nil)
                           (other (list (format "Selected: %s, which visits no file"
                                                (backstaff-names-show other))))
@@ -247,14 +249,14 @@ HEAD is the first line.  NOTES, of which some may be nil, stand in brackets."
                   ,@(cdr place)
                   ,(concat "Visible files: " (funcall listed visible))
                   ,(concat "Not saved yet: " (funcall listed modified))
-                  ,(concat "Last compilation: " (or compilation "none below the root")))))
+                  ,(concat "Buffers without a file: " (funcall listed others)))))
     (backstaff-emacs--answer
      (min 2048 (plist-get context :limit)) (mapcar #'list (cdr lines))
      (lambda (_ left)
        (list (car lines)
              (list (and (> left 0) (format "%d more lines" left)))
              (list :selected path :last-selected (caar files) :selected-buffer other
-                   :visible visible :modified modified :compilation compilation))))))
+                   :visible visible :modified modified :buffers others))))))
 
 (defun backstaff-emacs-context--place (path buffer)
   "Return lines about the place in BUFFER, which visits PATH, and its region."
@@ -279,25 +281,6 @@ HEAD is the first line.  NOTES, of which some may be nil, stand in brackets."
                             (split-string (string-trim-right
                                            (backstaff-lisp-tools-clipped text size) "\n")
                                           "\n"))))))))
-
-(defun backstaff-emacs-context--compilation (roots)
-  "Return the last compilation below one of ROOTS, or nil.
-It is such as \"*compilation*, exit [2]\".  A search in files is none."
-  (cl-loop
-   for buffer in (and (featurep 'compile) (buffer-list))
-   when (and (buffer-local-value 'compilation-arguments buffer)
-             (not (provided-mode-derived-p (buffer-local-value 'major-mode buffer) 'grep-mode))
-             (backstaff-emacs--directory buffer roots))
-   return (with-current-buffer buffer
-            (let ((status (car-safe mode-line-process)))
-              (format "%s, %s" (backstaff-names-show (buffer-name))
-                      (cond ((process-live-p (get-buffer-process buffer)) "still running")
-                            ;; For example ":exit [2]".
-                            ((stringp status)
-                             (backstaff-names-prose (string-trim status "[: ]+")))
-                            (t "ended")))))))
-
-;;; emacs/read_buffer
 
 (defconst backstaff-emacs-read-buffer-tool
   '(:id "emacs/read_buffer"

@@ -5,7 +5,7 @@
 ;;; Commentary:
 
 ;; The common part of all tools in Lisp, emacs/context, emacs/read_buffer and the wall.  Checkers
-;; and symbols are in backstaff-emacs-checkers-tests.el.
+;; is in backstaff-emacs-checkers-tests.el.
 
 ;;; Code:
 
@@ -13,11 +13,7 @@
 (require 'backstaff-agent)
 (require 'backstaff-emacs-fixtures)
 (require 'backstaff-emacs)
-(require 'backstaff-ui-search)
 
-(defvar compilation-arguments)
-(defvar grep-setup-hook)
-(defvar compilation-num-errors-found)
 
 
 ;;; The common part of tools in Lisp
@@ -69,7 +65,7 @@
       (should (equal (plist-put now :elapsed-ms 0) (plist-put later :elapsed-ms 0)))
       (should (plist-get now :data)))
     (should-not (plist-get (backstaff-call 'emacs/context nil '(:text-only t)) :data))
-    (should (string-match-p "^Last compilation" (backstaff-call-text 'emacs/context nil)))))
+    (should (string-match-p "^Buffers without a file" (backstaff-call-text 'emacs/context nil)))))
 
 (ert-deftest backstaff-emacs-texts-keep-within-any-budget ()
   (backstaff-test-with-buffers '(("a.txt" . "x"))
@@ -202,7 +198,7 @@ print(json.dumps([list(SECRETS), [Guard(SECRETS).hides(path) for path in json.lo
       (goto-char 11)
       (should (equal (backstaff-emacs-tests-text "context")
                      "Selected: a.txt, line 3 of 4\nRegion, lines 2-3:\n| two\n| th\n\
-Visible files: a.txt\nNot saved yet: src/b.txt\nLast compilation: none below the root\n"))
+Visible files: a.txt\nNot saved yet: src/b.txt\nBuffers without a file: none\n"))
       (let ((data (plist-get (backstaff-call 'emacs/context nil) :data)))
         (should (equal (plist-get data :selected) "a.txt"))
         (should (equal (plist-get data :modified) '("src/b.txt"))))
@@ -219,8 +215,6 @@ Last selected file: a.txt, line 3 of 4\n" (backstaff-emacs-tests-text "context")
     (insert "unsaved")
     (let ((compilation (get-buffer-create "*secret compilation*")))
       (with-current-buffer compilation
-        (compilation-mode)
-        (setq-local compilation-arguments '("make"))
         (setq default-directory (expand-file-name "out/" root)))
       (let* ((reply (backstaff-call 'emacs/context nil
                                     (list :root (expand-file-name "in/" root)))))
@@ -228,32 +222,15 @@ Last selected file: a.txt, line 3 of 4\n" (backstaff-emacs-tests-text "context")
                                  (plist-get reply :text)))
         (should-not (string-match-p "secret" (format "%S" reply)))))))
 
-(ert-deftest backstaff-emacs-context-shows-the-last-compilation ()
+(ert-deftest backstaff-emacs-context-names-buffers-without-a-file ()
   (backstaff-test-with-buffers '(("src" ("b.txt" . "x")))
-    (should (require 'compile))
-    (let ((default-directory (expand-file-name "src/" root))
-          (inhibit-message t)
-          (compilation-ask-about-save nil))
-      (let ((buffer (compilation-start "echo a.c:3: error: bad; exit 2")))
-        (backstaff-test-wait-for (not (get-buffer-process buffer)))
-        (with-current-buffer buffer (font-lock-ensure))))
-    (should (string-match-p "^Last compilation: \\*compilation\\*, exit \\[2\\]$"
-                            (backstaff-emacs-tests-text "context")))))
-
-(ert-deftest backstaff-emacs-context-takes-no-search-for-a-compilation ()
-  (backstaff-test-with-buffers '(("src" ("b.txt" . "x")))
-    (should (require 'grep))
-    (let ((inhibit-message t) (compilation-ask-about-save nil))
-      (cl-flet ((run (command mode)
-                  (let ((buffer (compilation-start command mode)))
-                    (backstaff-test-wait-for (not (get-buffer-process buffer)))
-                    (with-current-buffer buffer (font-lock-ensure)))))
-        (run "echo a.c:3: error: bad; exit 2" nil)
-        (run "echo src/b.txt:1:x" 'grep-mode)
-        (with-current-buffer (get-buffer-create "*search*")
-          (setq default-directory root)
-          (backstaff-search-mode))))
-    (should (string-match-p "^Last compilation: \\*compilation\\*, exit \\[2\\]$"
+    (with-current-buffer (get-buffer-create "*compilation*")
+      (setq default-directory (expand-file-name "src/" root)))
+    (with-current-buffer (get-buffer-create "*elsewhere*")
+      (setq default-directory "/"))
+    (with-current-buffer (get-buffer-create " of its own")
+      (setq default-directory root))
+    (should (string-match-p "^Buffers without a file: \\*compilation\\*$"
                             (backstaff-emacs-tests-text "context")))))
 
 (ert-deftest backstaff-emacs-context-is-small ()
