@@ -32,7 +32,6 @@
 (declare-function flycheck-error-line "ext:flycheck" (error) t)
 (declare-function flycheck-error-column "ext:flycheck" (error) t)
 (declare-function flycheck-error-level "ext:flycheck" (error) t)
-(declare-function flycheck-error-level-severity "ext:flycheck" (level))
 (declare-function flycheck-error-message "ext:flycheck" (error) t)
 (declare-function flycheck-error-filename "ext:flycheck" (error) t)
 (defvar flycheck-current-errors)
@@ -382,105 +381,96 @@ HEAD is the first line.  NOTES, of which some may be nil, stand in brackets."
          (scope (backstaff-emacs--argument-path (or (plist-get arguments :path) "") roots))
          (within (lambda (path) (or (equal scope "") (equal path scope)
                                     (string-prefix-p (concat scope "/") path))))
-         (states nil) (found nil))
+         (states nil) (rows nil))
     (pcase-dolist (`(,path . ,buffer) (backstaff-emacs-buffers roots))
       (when (and (funcall within path) (not (backstaff-emacs--late-p)))
-        (pcase-let ((`(,state . ,problems)
+        (pcase-let ((`(,state . ,found)
                      (backstaff-emacs-diagnostics--of-buffer path buffer roots)))
           (push path (alist-get state states))
-          (dolist (problem problems)
-            (when (funcall within (plist-get problem :path))
-              (push problem found))))))
-    (let* ((notes (cl-loop for (state . text) in '((failed . "a checker has failed in")
-                                                   (unchecked . "no checker runs in")
-                                                   (waiting . "a check is under way in"))
-                           for paths = (reverse (alist-get state states))
-                           when paths
-                           collect (format "%s: %s" text
-                                           (backstaff-emacs--listed paths (min 500 (/ limit 4))))))
-           (files (seq-uniq (mapcar (lambda (problem) (plist-get problem :path)) found)))
-           (checked (or found (alist-get 'checked states)))
-           (head (cond (found (format "%s in %s" (backstaff-emacs--plural (length found) "problem")
-                                      (backstaff-emacs--plural (length files) "file")))
-                       (backstaff-emacs-cut "No problem yet, but Emacs did not look at all")
-                       (checked "No problems")
-                       (notes (concat "Not checked: " (string-join notes "; ")))
-                       ((equal scope "") "Not checked: no file of the project is open")
-                       (t (format "Not checked: %s is not open" (backstaff-names-show scope))))))
+          (setq rows (nconc (cl-remove-if-not within found :key #'car) rows)))))
+    (setq rows (cl-sort rows #'string< :key (pcase-lambda (`(,path ,line ,column . ,_))
+                                              (format "%s\0%9d%9d" path line column))))
+    (let ((head (cond (rows (backstaff-emacs--plural (length rows) "problem"))
+                      ((and (alist-get 'checked states) (not backstaff-emacs-cut)) "No problems")
+                      (t "Not checked")))
+          (notes (cl-loop for (state . text) in '((failed . "a checker has failed in")
+                                                  (unchecked . "no checker runs in")
+                                                  (waiting . "a check is under way in"))
+                          for paths = (alist-get state states)
+                          when paths
+                          collect (format "%s: %s" text
+                                          (backstaff-emacs--listed (reverse paths)
+                                                                   (min 500 (/ limit 4)))))))
       (backstaff-emacs--answer
-       limit (mapcar #'backstaff-emacs-diagnostics--row
-                     (cl-sort (copy-sequence found) #'string<
-                              :key (pcase-lambda ((map :path :line :column))
-                                     (format "%s\0%9d%9d" path line column))))
+       limit (mapcar #'backstaff-emacs-diagnostics--shown rows)
        (lambda (shown left)
          (list head
                `(,(and (> left 0) (format "%d more: give a path, or raise max_results" left))
-                 ,@(and checked notes) "only files that are open in Emacs are checked")
-               (list :problems shown :problems-total (length found)
+                 ,@notes "only files that are open in Emacs are checked")
+               (list :problems shown :problems-total (length rows)
                      :unchecked (alist-get 'unchecked states)
                      :waiting (alist-get 'waiting states) :failed (alist-get 'failed states))))
        :most (plist-get arguments :max-results)))))
 
-(defun backstaff-emacs-diagnostics--row (problem)
-  "Return a cons of the line that shows PROBLEM and PROBLEM."
-  (pcase-let (((map :path :line :column :severity :message :source) problem))
+(defun backstaff-emacs-diagnostics--shown (problem)
+  "Return a cons of the line that shows PROBLEM and its plist.
+PROBLEM is a list (PATH LINE COLUMN SEVERITY MESSAGE SOURCE)."
+  (pcase-let* ((`(,path ,line ,column ,severity ,message ,source) problem)
+               (message (backstaff-names-prose
+                         (truncate-string-to-width (or message "") 500 nil nil t))))
     (cons (format "%s:%d:%d %s %s [%s]" (backstaff-names-show path) line column
                   (substring (symbol-name severity) 1) message source)
-          problem)))
+          (list :path path :line line :column column :severity severity :message message
+                :source source))))
 
 (defun backstaff-emacs-diagnostics--of-buffer (path buffer roots)
   "Return (STATE . PROBLEMS) of BUFFER; PATH is below one of ROOTS.
 STATE is `unchecked' if no checker runs there, `failed' if one has failed,
-`waiting' if one has not reported yet, or `checked'.  A problem is a plist, in
-which the line and the column count from 1."
+`waiting' if one has not reported yet, or `checked'.  A problem is a list (PATH
+LINE COLUMN SEVERITY MESSAGE SOURCE); the numbers count from 1."
   (let ((state 'unchecked) (problems nil))
-    (cl-flet ((problem (path line column severity message source)
-                (push (list :path path :line line :column column :severity severity
-                            :message (backstaff-names-prose
-                                      (truncate-string-to-width (or message "") 500 nil nil t))
-                            :source source)
-                      problems)))
-      (backstaff-emacs--in buffer
-        (when (bound-and-true-p flymake-mode)
-          ;; Flymake no longer asks a checker that has signalled an error.
-          (let ((running (flymake-running-backends)))
-            (setq state (cond ((flymake-disabled-backends) 'failed)
-                              ((null running) 'unchecked)
-                              ((cl-set-difference running (flymake-reporting-backends)) 'waiting)
-                              (t 'checked))))
-          (cl-loop
-           for diagnostic in (flymake-diagnostics)
-           for start = (flymake-diagnostic-beg diagnostic)
-           for type = (flymake-diagnostic-type diagnostic)
-           until (backstaff-emacs--late-p)
-           do (when (integer-or-marker-p start)
-                (goto-char start)
-                (problem path (line-number-at-pos) (1+ (- (point) (line-beginning-position)))
-                         (or (car (memq type '(:error :warning :note)))
-                             (pcase (get type 'flymake-category)
-                               ('flymake-warning :warning) ('flymake-note :note) (_ :error)))
-                         (flymake-diagnostic-text diagnostic) "flymake"))))
-        (when (bound-and-true-p flycheck-mode)
-          (setq state (pcase (bound-and-true-p flycheck-last-status-change)
-                        ('no-checker state)
-                        ('errored 'failed)
-                        ((or 'not-checked 'running) (if (eq state 'failed) state 'waiting))
-                        (_ (if (eq state 'unchecked) 'checked state))))
-          (cl-loop
-           for error in flycheck-current-errors
-           until (backstaff-emacs--late-p)
-           ;; A checker may find problems in other files; they count if they are below a root.
-           for file = (flycheck-error-filename error)
-           for place = (if (and file (file-name-absolute-p file))
-                           (backstaff-unsaved-below file roots)
-                         path)
-           for level = (flycheck-error-level-severity (flycheck-error-level error))
-           do (when place
-                (problem place
-                         (or (flycheck-error-line error) 1) (or (flycheck-error-column error) 1)
-                         (cond ((>= level 100) :error) ((>= level 10) :warning) (t :note))
-                         (flycheck-error-message error) "flycheck"))))))
-    (cons state problems)))
+    (backstaff-emacs--in buffer
+      (when (bound-and-true-p flymake-mode)
+        ;; Flymake no longer asks a checker that has signalled an error.
+        (let ((running (flymake-running-backends)))
+          (setq state (cond ((flymake-disabled-backends) 'failed)
+                            ((null running) 'unchecked)
+                            ((cl-set-difference running (flymake-reporting-backends)) 'waiting)
+                            (t 'checked))))
+        (cl-loop
+         for diagnostic in (flymake-diagnostics)
+         for start = (flymake-diagnostic-beg diagnostic)
+         for type = (flymake-diagnostic-type diagnostic)
+         until (backstaff-emacs--late-p)
+         do (when (integer-or-marker-p start)
+              (goto-char start)
+              (push (list path (line-number-at-pos) (1+ (- (point) (line-beginning-position)))
+                          (or (car (memq type '(:error :warning :note)))
+                              (pcase (get type 'flymake-category)
+                                ('flymake-warning :warning) ('flymake-note :note) (_ :error)))
+                          (flymake-diagnostic-text diagnostic) "flymake")
+                    problems))))
+      (when (bound-and-true-p flycheck-mode)
+        (setq state (pcase (bound-and-true-p flycheck-last-status-change)
+                      ('no-checker state)
+                      ('errored 'failed)
+                      ((or 'not-checked 'running) (if (eq state 'failed) state 'waiting))
+                      (_ (if (eq state 'unchecked) 'checked state))))
+        (cl-loop
+         for error in flycheck-current-errors
+         until (backstaff-emacs--late-p)
+         ;; A checker may find problems in other files; they count if they are below a root.
+         for file = (flycheck-error-filename error)
+         for place = (if (and file (file-name-absolute-p file))
+                         (backstaff-unsaved-below file roots)
+                       path)
+         when place
+         do (push (list place (or (flycheck-error-line error) 1) (or (flycheck-error-column error) 1)
+                        (pcase (flycheck-error-level error)
+                          ('error :error) ('warning :warning) (_ :note))
+                        (flycheck-error-message error) "flycheck")
+                  problems))))
+    (cons state (nreverse problems))))
 
 (provide 'backstaff-emacs)
 ;;; backstaff-emacs.el ends here

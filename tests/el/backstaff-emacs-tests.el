@@ -4,8 +4,8 @@
 
 ;;; Commentary:
 
-;; The common part of all tools in Lisp, emacs/context, emacs/read_buffer and the wall.  Checkers
-;; is in backstaff-emacs-checkers-tests.el.
+;; The common part of all tools in Lisp, emacs/context, emacs/read_buffer and the wall.  Checkers are
+;; in backstaff-emacs-checkers-tests.el.
 
 ;;; Code:
 
@@ -396,8 +396,8 @@ lines 1-3 of 3\n1\t%s a\\\\u202eb\\\\u001b\\[31m\n2\ty\\{2000\\}\\[\\+998000 cha
                       "/ftp:nowhere.invalid:" "nowhere.invalid:x"))
         (should (equal (car (backstaff-emacs-tests-error "read_buffer" :buffer path)) "NOT_FOUND"))
         (if (string-match-p "\\`~\\|\\`nowhere" path)
-            (should (string-match-p (format "\\`Not checked: %s is not open$" path)
-                                    (backstaff-emacs-tests-text "diagnostics" :path path)))
+            (should (string-prefix-p "Not checked\n"
+                                     (backstaff-emacs-tests-text "diagnostics" :path path)))
           (should (equal (backstaff-emacs-tests-error "diagnostics" :path path)
                          (list "SANDBOX_VIOLATION"
                                (format "Path '%s' is outside the workspace" path))))))
