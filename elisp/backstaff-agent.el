@@ -67,11 +67,7 @@ gives the error and REMEDY, which is for when its cause is gone."
           (funcall function)
         (user-error "Install %s first: it cannot be found" library))
     (error
-     (display-warning 'backstaff
-                      (concat (backstaff-epc-error-text problem) ".\n"
-                              (and (memq 'backstaff-error (get (car problem) 'error-conditions))
-                                   (concat (backstaff-server-advice problem) ".\n"))
-                              "Then " remedy))
+     (display-warning 'backstaff (format "%s.\nThen %s" (backstaff-error-text problem) remedy))
      nil)))
 
 (defun backstaff-agent-parameters (tool)

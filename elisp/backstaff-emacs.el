@@ -212,15 +212,14 @@ HEAD is the first line.  NOTES, of which some may be nil, stand in brackets."
 
 ;;; emacs/context
 
-(defconst backstaff-emacs-context-tool
+(defconst backstaff-emacs-context
   '(:id "emacs/context"
     :description "Tells where the user is in Emacs: the selected file, line and region, the files that are visible or not saved yet, and the buffers without a file, such as a compilation. Use it when the user says 'here' or 'this'."
     :arguments nil
-    :categories (:emacs :buffers)
-    :function backstaff-emacs-context--run)
+    :categories (:emacs :buffers))
   "The definition of the tool emacs/context.")
 
-(defun backstaff-emacs-context--run (_arguments context)
+(defun backstaff-emacs-context (_arguments context)
   "Do the work of emacs/context in CONTEXT."
   (let* ((roots (backstaff-unsaved-roots (plist-get context :root)))
          (files (backstaff-emacs-buffers roots))
@@ -281,7 +280,9 @@ HEAD is the first line.  NOTES, of which some may be nil, stand in brackets."
                                            (backstaff-lisp-tools-clipped text size) "\n")
                                           "\n"))))))))
 
-(defconst backstaff-emacs-read-buffer-tool
+;;; emacs/read_buffer
+
+(defconst backstaff-emacs-read-buffer
   '(:id "emacs/read_buffer"
     :description "Shows lines of an Emacs buffer that visits no file, such as a compilation, a shell or a log, as it is now. emacs/context names buffers. For files, also with text that is not saved yet, use workspace/read_file."
     :arguments
@@ -291,11 +292,10 @@ HEAD is the first line.  NOTES, of which some may be nil, stand in brackets."
       :description "The first line to show, counted from 1; without it, the last lines are shown.")
      (:name "max_lines" :type :integer :default 100 :minimum 1 :maximum 500
       :description "How many lines to show."))
-    :categories (:emacs :buffers)
-    :function backstaff-emacs-read-buffer--run)
+    :categories (:emacs :buffers))
   "The definition of the tool emacs/read_buffer.")
 
-(defun backstaff-emacs-read-buffer--run (arguments context)
+(defun backstaff-emacs-read-buffer (arguments context)
   "Do the work of emacs/read_buffer with ARGUMENTS in CONTEXT."
   (let* ((roots (backstaff-unsaved-roots (plist-get context :root)))
          (name (plist-get arguments :buffer))
@@ -362,7 +362,7 @@ HEAD is the first line.  NOTES, of which some may be nil, stand in brackets."
 ;; Flymake and Flycheck also have the findings of language servers from eglot and lsp-mode.
 ;; No checker is started.  "No problems" is said only if a check has ended.
 
-(defconst backstaff-emacs-diagnostics-tool
+(defconst backstaff-emacs-diagnostics
   '(:id "emacs/diagnostics"
     :description "Shows the problems that Emacs's checkers (Flymake, Flycheck, eglot, lsp-mode) have found in the files that are open, also in text that is not saved yet. A problem that two checkers found is shown twice. Files that are not open are not checked."
     :arguments
@@ -370,11 +370,10 @@ HEAD is the first line.  NOTES, of which some may be nil, stand in brackets."
       :description "File or directory; without it, all of the project.")
      (:name "max_results" :type :integer :default 100 :minimum 1 :maximum 500
       :description "How many problems to show."))
-    :categories (:emacs :diagnostics)
-    :function backstaff-emacs-diagnostics--run)
+    :categories (:emacs :diagnostics))
   "The definition of the tool emacs/diagnostics.")
 
-(defun backstaff-emacs-diagnostics--run (arguments context)
+(defun backstaff-emacs-diagnostics (arguments context)
   "Do the work of emacs/diagnostics with ARGUMENTS in CONTEXT."
   (let* ((roots (backstaff-unsaved-roots (plist-get context :root)))
          (limit (plist-get context :limit))

@@ -157,7 +157,7 @@ host, signal a `backstaff-remote-directory'; `backstaff-command-root' asks."
 
 (cl-defstruct (backstaff--call (:constructor backstaff--make-call) (:copier nil))
   "A call of a tool, from its start to its end; the handle of `backstaff-cancel'.
-METHOD is the tool's id, a string, and TOOL its definition if Lisp has it.  ARGS
+METHOD is the tool's id, a string, and TOOL its symbol if Lisp has it.  ARGS
 and CONTEXT are as in `backstaff-call'.  When the call ends, FINISH is called
 with the reply, or FAIL with a condition, and ENDED is non-nil.  STOP ends the
 step under way.  WAITS is non-nil if Emacs waits for the end."

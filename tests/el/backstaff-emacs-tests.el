@@ -148,11 +148,12 @@ print(json.dumps([list(SECRETS), [Guard(SECRETS).hides(path) for path in json.lo
   "Run BODY with FUNCTION as the function of the tool emacs/context."
   (declare (indent 1) (debug t))
   `(let* ((backstaff-emacs-tests-tool
-           (list :id "emacs/context" :description "Made up." :function ,function))
+           '(:id "emacs/context" :description "Made up."))
           (backstaff-lisp-tools
            '(("emacs/context" backstaff-emacs backstaff-emacs-tests-tool))))
-     (backstaff-test-with-buffers '(("a.txt" . "x"))
-       ,@body)))
+     (cl-letf (((symbol-function 'backstaff-emacs-tests-tool) ,function))
+       (backstaff-test-with-buffers '(("a.txt" . "x"))
+         ,@body))))
 
 (ert-deftest backstaff-emacs-tool-that-is-quit-while-it-runs-loses-no-callback ()
   (backstaff-emacs-tests-with-tool (lambda (&rest _) (signal 'quit nil))

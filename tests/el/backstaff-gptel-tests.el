@@ -172,7 +172,7 @@ SETTINGS are the server's, a string, or nil."
             (pcase-dolist (`(,words ,command ,file)
                            `(("no program /nowhere/python.*\n.*`backstaff-server-command'"
                               ("/nowhere/python") nil)
-                             ("policy\\.forbid.*\n.*correct that file"
+                             ("policy\\.forbid is not known"
                               ,backstaff-server-command ,settings-file)))
               (backstaff-stop)
               (let ((backstaff-server-command command) (backstaff-server-settings-file file))
