@@ -181,15 +181,13 @@ For example \"a.c, b.c and 2 more\"."
     (concat (if shown (substring (string-join shown) 2) "none with a short name")
             (if (> left 0) (format " and %d more" left) ""))))
 
-(cl-defun backstaff-emacs--answer (limit rows render
-                                     &key (most 1000) (total (length rows)) from-end)
+(defun backstaff-emacs--answer (limit rows total render &optional from-end)
   "Return a tool's result: a first line, ROWS and notes, in LIMIT bytes.
-ROWS are conses of a line and a value.  At most MOST are shown, the first ones,
-or with FROM-END the last ones; one is always shown.  TOTAL is the number that
-there are, if ROWS are not all of them.  RENDER is called with the values of the
-rows that are shown and the number of the others, and returns (HEAD NOTES DATA).
-HEAD is the first line.  NOTES, of which some may be nil, stand in brackets."
-  (let* ((rows (seq-take (if from-end (reverse rows) rows) most))
+ROWS are conses of a line and a value, of TOTAL that there are.  The first ones
+are shown, or with FROM-END the last ones; one always is.  RENDER is called with
+their values and the number of the others, and returns (HEAD NOTES DATA).  HEAD
+is the first line.  NOTES, of which some may be nil, stand in brackets."
+  (let* ((rows (if from-end (reverse rows) rows))
          (around (lambda (rows)
                    (pcase-let ((`(,head ,notes ,data)
                                 (funcall render
@@ -237,7 +235,7 @@ HEAD is the first line.  NOTES, of which some may be nil, stand in brackets."
                           until (backstaff-emacs--late-p)
                           when (backstaff-emacs--directory buffer roots)
                           collect (substring-no-properties (buffer-name buffer))))
-         (listed (lambda (names) (if names (backstaff-emacs--listed names 400) "none")))
+         (listed (lambda (names) (if names (backstaff-emacs--listed names 250) "none")))
          (lines `(,@(cond (path nil)
                           (other (list (format "Selected: %s, which visits no file"
                                                (backstaff-names-show other))))
@@ -248,13 +246,9 @@ HEAD is the first line.  NOTES, of which some may be nil, stand in brackets."
                   ,(concat "Visible files: " (funcall listed visible))
                   ,(concat "Not saved yet: " (funcall listed modified))
                   ,(concat "Buffers without a file: " (funcall listed others)))))
-    (backstaff-emacs--answer
-     (min 2048 (plist-get context :limit)) (mapcar #'list (cdr lines))
-     (lambda (_ left)
-       (list (car lines)
-             (list (and (> left 0) (format "%d more lines" left)))
-             (list :selected path :last-selected (caar files) :selected-buffer other
-                   :visible visible :modified modified :buffers others))))))
+    (list :text (concat (string-join lines "\n") "\n")
+          :data (list :selected path :last-selected (caar files) :selected-buffer other
+                      :visible visible :modified modified :buffers others))))
 
 (defun backstaff-emacs-context--place (path buffer)
   "Return lines about the place in BUFFER, which visits PATH, and its region."
@@ -341,6 +335,7 @@ HEAD is the first line.  NOTES, of which some may be nil, stand in brackets."
                                           (format "[+%d characters]" (- length size))))
                                 number text)
                   do (forward-line))
+         (- total (if start (1- first) 0))
          (lambda (lines _)
            (let ((top (caar lines)) (last (caar (last lines))))
              (list (format "%s in %s: %s" (backstaff-names-show name)
@@ -355,7 +350,7 @@ HEAD is the first line.  NOTES, of which some may be nil, stand in brackets."
                          (and lines (< last total) (format "more: start_line=%d" (1+ last))))
                    (list :buffer name :content (mapconcat #'cadr lines "\n")
                          :first-line top :last-line last :line-count total))))
-         :total (- total (if start (1- first) 0)) :from-end (not start))))))
+         (not start))))))
 
 ;;; emacs/diagnostics
 
@@ -401,15 +396,18 @@ HEAD is the first line.  NOTES, of which some may be nil, stand in brackets."
                                           (backstaff-emacs--listed (reverse paths)
                                                                    (min 500 (/ limit 4)))))))
       (backstaff-emacs--answer
-       limit (mapcar #'backstaff-emacs-diagnostics--shown rows)
+       limit
+       (mapcar #'backstaff-emacs-diagnostics--shown
+               (seq-take rows (plist-get arguments :max-results)))
+       (length rows)
        (lambda (shown left)
          (list head
                `(,(and (> left 0) (format "%d more: give a path, or raise max_results" left))
                  ,@notes "only files that are open in Emacs are checked")
                (list :problems shown :problems-total (length rows)
                      :unchecked (alist-get 'unchecked states)
-                     :waiting (alist-get 'waiting states) :failed (alist-get 'failed states))))
-       :most (plist-get arguments :max-results)))))
+                     :waiting (alist-get 'waiting states)
+                     :failed (alist-get 'failed states))))))))
 
 (defun backstaff-emacs-diagnostics--shown (problem)
   "Return a cons of the line that shows PROBLEM and its plist.
